@@ -11,7 +11,7 @@ from tasks.quantities import share
 
 if TYPE_CHECKING:
     from flows.engine.file_intake import NotAllRead
-    from tasks.tally import Preview
+    from tasks.intake.tally import Preview
     from tasks.warehouse.place import Warehouse
 
 Found = TypeVar("Found")

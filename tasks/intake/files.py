@@ -55,11 +55,14 @@ class Chunk:
 
     rows: the word's own columns plus `place` (int64: line or row in the file, from 1).
     refused: columns place (int64), reason (str) and raw (str, at most 500 characters).
-    tables: further tables that belong to the rows, by name (for instance `vertices`)."""
+    tables: further tables that belong to the rows, by name (for instance `vertices`).
+    understood: of the columns, in words; with the first chunk. names_in_ids: ids are made of names."""
 
     rows: pd.DataFrame
     refused: pd.DataFrame
     tables: dict[str, pd.DataFrame]
+    understood: tuple[str, ...] = ()
+    names_in_ids: bool = False
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,8 @@ class Refused:
 class Preview:
     """What a file would give. n_kept, n_refused: rows of the file; refused: the most frequent reasons.
 
-    n_faulty: refused rows that speak against the file, without those of NO_FAULTS. A run id that stands twice shows
-    at ingest only."""
+    n_faulty: refused rows that speak against the file, without those of NO_FAULTS. understood: of its columns. A run
+    id that stands twice shows at ingest only."""
 
     path: str
     reader: str
@@ -51,6 +51,7 @@ class Preview:
     n_refused: int
     n_faulty: int
     refused: list[Refused]
+    understood: tuple[str, ...] = ()
 
     def require(self, max_refused_share: float) -> None:
         """Raise BadInput if a larger share of the rows is faulty."""
@@ -71,6 +72,7 @@ class Tally:
 
     def __init__(self, word: str) -> None:
         self.n_kept = 0
+        self.understood: list[str] = []
         self._refuses_values = MAIN_TABLES[word].refuses_values
         self._reasons: Counter[str] = Counter()
         self._places: dict[str, list[int]] = {}
@@ -80,6 +82,7 @@ class Tally:
         """The chunks, each counted when it is asked for."""
         for chunk in chunks:
             self._add(chunk.rows, chunk.refused)
+            self.understood += chunk.understood
             yield chunk
 
     def _add(self, rows: pd.DataFrame, refused: pd.DataFrame) -> None:
@@ -110,6 +113,7 @@ class Tally:
             n_refused=n_refused,
             n_faulty=max(0, n_refused - n_rightly),
             refused=[Refused(reason, n_rows, self._places.get(reason, [])) for reason, n_rows in frequent],
+            understood=tuple(self.understood),
         )
 
 

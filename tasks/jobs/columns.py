@@ -132,15 +132,18 @@ RUNS_SCHEMA = pa.schema([*((name, kind) for name, (kind, _) in ALL_COLUMNS.items
 
 PLAIN: dict[str, Status] = {
     **dict.fromkeys(
-        ("completed", "complete", "success", "successful", "succeeded", "ok", "done", "finished", "passed", "pass"),
+        ("completed", "complete", "success", "successful", "succeeded", "ok", "done", "finished", "passed", "pass",
+         "warn", "erfolgreich", "erfolg"),
         "completed",
     ),
     **dict.fromkeys(
-        ("failed", "failure", "fail", "error", "errored", "broken", "crashed", "oom", "oom killed", "out of memory"),
+        ("failed", "failure", "fail", "error", "errored", "broken", "crashed", "oom", "oom killed", "out of memory",
+         "fehler", "fehlgeschlagen"),
         "failed",
     ),
     **dict.fromkeys(
-        ("cancelled", "canceled", "aborted", "abort", "killed", "terminated", "interrupted", "skipped"), "cancelled"
+        ("cancelled", "canceled", "aborted", "abort", "killed", "terminated", "interrupted", "skipped", "abgebrochen"),
+        "cancelled",
     ),
     **dict.fromkeys(("timeout", "timed out", "time limit", "deadline exceeded", "expired"), "timeout"),
     **dict.fromkeys(("running", "active", "executing", "in progress", "started"), "running"),
@@ -171,6 +174,7 @@ AIRFLOW: dict[str, Status] = {
     "awaiting_input": "running",
 }
 KUBERNETES: dict[str, Status] = {  # phases of pods, conditions and reasons of jobs and pods
+    "Suspended": "pending",
     "FailureTarget": "failed",
     "SuccessCriteriaMet": "completed",
     "Evicted": "failed",  # its phase is Failed, and it is not taken up again
@@ -184,6 +188,22 @@ KUBERNETES: dict[str, Status] = {  # phases of pods, conditions and reasons of j
     "ImagePullBackOff": "pending",
     "ErrImagePull": "pending",
 }
+JENKINS: dict[str, Status] = {"UNSTABLE": "completed", "NOT_BUILT": "cancelled"}  # unstable: it ended, tests failed
+SNOWFLAKE: dict[str, Status] = {"INCIDENT": "failed", "FAILED_WITH_INCIDENT": "failed", "RESUMING_WAREHOUSE": "pending"}
+DATABRICKS: dict[str, Status] = {  # result states, and codes of what ended a run
+    **dict.fromkeys(
+        ("SUCCESS_WITH_FAILURES", "INTERNAL_ERROR", "DRIVER_ERROR", "CLUSTER_ERROR", "REPOSITORY_CHECKOUT_FAILED",
+         "INVALID_CLUSTER_REQUEST", "STORAGE_ACCESS_ERROR", "RUN_EXECUTION_ERROR", "UNAUTHORIZED_ERROR",
+         "LIBRARY_INSTALLATION_ERROR", "RESOURCE_NOT_FOUND", "INVALID_RUN_CONFIGURATION", "CLOUD_FAILURE"),
+        "failed",
+    ),
+    **dict.fromkeys(
+        ("USER_CANCELED", "UPSTREAM_CANCELED", "MAXIMUM_CONCURRENT_RUNS_REACHED", "MAX_CONCURRENT_RUNS_EXCEEDED",
+         "EXCLUDED", "DISABLED"),
+        "cancelled",
+    ),
+    "BLOCKED": "pending",
+}  # fmt: skip
 NEXTFLOW: dict[str, Status] = {"CACHED": "completed"}  # its trace repeats the times of the run that made the result
 PREFECT: dict[str, Status] = {"PAUSED": "running", "CANCELLING": "running", "Late": "pending", "Retrying": "running"}
 SLURM: dict[str, Status] = {  # man sacct, "JOB STATE CODES"
@@ -217,7 +237,9 @@ SLURM_CODES: dict[str, Status] = {
 }  # fmt: skip
 # What says one thing in Slurm and another elsewhere: F is finished in PBS, STOPPED is final in others
 SLURM_ONLY: dict[str, Status] = {"STOPPED": "running", "ST": "running", "S": "running", "F": "failed"}
-TABLES = (PLAIN, GITHUB, GITLAB, AIRFLOW, KUBERNETES, NEXTFLOW, PREFECT, SLURM, SLURM_CODES)
+TABLES = (
+    PLAIN, GITHUB, GITLAB, AIRFLOW, KUBERNETES, JENKINS, SNOWFLAKE, DATABRICKS, NEXTFLOW, PREFECT, SLURM, SLURM_CODES,
+)  # fmt: skip
 BY_WHOM = re.compile(r" by \S+$")  # CANCELLED by 380693
 SHOWN_CHARS = 60
 EXIT_CODE = re.compile(r"(?:exit|return)[_ ]?(?:code|status|value)?|rc|retcode|returncode", re.IGNORECASE)

@@ -333,8 +333,9 @@ def _grouped(reader: Reader, key: bytes | None, path: str, intake: Intake) -> It
     for chunk in guarded(path, reader.read(path, intake.read)):
         rows, refused = chunk.rows, chunk.refused
         if key:
-            rows = pseudonymise(rows, key, intake.group, with_ids=reader.ids_hold_names)
+            rows = pseudonymise(rows, key, intake.group, with_ids=chunk.names_in_ids)
             refused = without_names(refused)
         n_read += len(rows) + len(refused)
         report_progress(f"reading {path}", n_read)
-        yield Chunk(rows.assign(group_key=group_keys(rows, intake.group)), refused, chunk.tables)
+        understood = () if key else chunk.understood  # it names columns and quotes words
+        yield Chunk(rows.assign(group_key=group_keys(rows, intake.group)), refused, chunk.tables, understood)

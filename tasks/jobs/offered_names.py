@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-ReaderName = Literal["auto", "own", "swf", "slurm", "spark", "airflow", "prefect-api"]
+ReaderName = Literal["auto", "swf", "slurm", "spark", "airflow", "prefect-api", "table"]
 AUTO: ReaderName = "auto"
 
 

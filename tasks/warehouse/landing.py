@@ -75,13 +75,15 @@ class Origin(Params):
 class Batch(Params):
     """The manifest of one file that was read: its tables and its counts.
 
-    ordered_at: when this file was first read, whatever the version: later files update earlier rows."""
+    ordered_at: when this file was first read, whatever the version: later files update earlier rows. understood: what
+    its columns were taken for, in words."""
 
     batch_id: str = Field(pattern=r"^[0-9a-f]{16}$")
     origin: Origin
     landed_at: datetime
     ordered_at: datetime
     tables: dict[str, LandedFile]
+    understood: list[str] = Field([])
 
     @property
     def n_quarantined(self) -> int:
@@ -129,23 +131,25 @@ def land(
         there = next((one for one in same_file if one.batch_id == origin.batch_id and _is_whole(fs, root, one)), None)
         if there and there.landed_at == max(one.landed_at for one in same_file):
             return there
+        tally = Tally(origin.word)
+        vetted = _required(tally, shown, origin.reader, chunks, max_refused_share)
         batch = Batch(
             batch_id=origin.batch_id,
             origin=there.origin if there else origin,
             landed_at=landed_at,
             ordered_at=min([landed_at, *(one.ordered_at for one in same_file)]),
-            tables=there.tables
-            if there
-            else _land_tables(fs, root, shown, schemas, _required(shown, origin, chunks, max_refused_share)),
+            tables=there.tables if there else _land_tables(fs, root, shown, schemas, vetted),
+            understood=there.understood if there else tally.understood,
         )
         _put(fs, f"{root}/{batch.batch_id}.json", batch.model_dump_json(indent=1).encode())
     return batch
 
 
-def _required(path: str, origin: Origin, chunks: Iterable[Chunk], max_refused_share: float) -> Iterator[Chunk]:
-    tally = Tally(origin.word)
+def _required(
+    tally: Tally, path: str, reader: str, chunks: Iterable[Chunk], max_refused_share: float
+) -> Iterator[Chunk]:
     yield from tally.counted(chunks)
-    tally.preview(path, origin.reader).require(max_refused_share)
+    tally.preview(path, reader).require(max_refused_share)
 
 
 def _is_whole(fs: Any, root: str, batch: Batch) -> bool:

@@ -126,7 +126,7 @@ def test_a_bad_file_is_one_line_and_does_not_hold_up_a_good_one(
 ) -> None:
     bad = tmp_path / "zzz.csv"
     bad.write_text("no job log\n")
-    params = IngestParams(paths=[str(csv_log), str(bad)], with_summary=False, reader="own", warehouse=warehouse)
+    params = IngestParams(paths=[str(csv_log), str(bad)], with_summary=False, reader="table", warehouse=warehouse)
     with pytest.raises(BadInput, match=r"zzz\.csv: .*; the other 1 of 2 files are loaded$") as raised:
         call(jobs_ingest, params)
     assert "\n" not in str(raised.value)
@@ -143,7 +143,7 @@ def test_several_bad_files_are_one_line_with_their_number(warehouse: Warehouse, 
         (tmp_path / f"{name}.csv").write_text("no job log\n")
     paths = [str(tmp_path / "a.csv"), str(tmp_path / "b.csv")]
     with pytest.raises(BadInput, match=r"^2 of 2 files: could not be read, the first: .*a\.csv"):
-        call(jobs_ingest, IngestParams(paths=paths, reader="own", warehouse=warehouse))
+        call(jobs_ingest, IngestParams(paths=paths, reader="table", warehouse=warehouse))
 
 
 def test_a_mistyped_path_leaves_no_empty_warehouse(warehouse: Warehouse) -> None:

@@ -45,7 +45,7 @@ RESULTS = "execution_id,node,benchmark,metric,value,unit,started_at\n" + "".join
     f"e{n},m1,cpu-x,speed,{n},1/s,2026-01-0{n}T00:00:00Z\n" for n in range(1, 10)
 )
 FILES: dict[str, tuple[str, str, str]] = {
-    "own": (JOBS, "log.csv", LOG),
+    "table": (JOBS, "log.csv", LOG),
     "swf": (JOBS, "log.swf", SWF),
     "slurm": (JOBS, "sacct.txt", SACCT),
     "airflow": (JOBS, "task_instance.csv", ""),

@@ -10,12 +10,12 @@ from tasks.intake.files import (
 from tasks.intake.limits import ReadLimits
 from tasks.jobs.params import ReadParams
 from tasks.jobs.readers.airflow import AirflowReader
-from tasks.jobs.readers.own import OwnReader
 from tasks.jobs.readers.prefect_api import PrefectApiReader
 from tasks.jobs.readers.slurm import SlurmReader
 from tasks.jobs.readers.spark import SparkReader
 from tasks.jobs.readers.spark_files import unpacked_head
 from tasks.jobs.readers.swf import SwfReader
+from tasks.jobs.readers.table import TableReader
 from tasks.reader_choice import reader_for
 
 
@@ -29,10 +29,6 @@ class Reader(Protocol):
     @property
     def version(self) -> int:
         """From 1."""
-
-    @property
-    def ids_hold_names(self) -> bool:
-        """Whether run ids are made of names, so that they are pseudonymised with them."""
 
     @property
     def title(self) -> str:
@@ -50,7 +46,7 @@ class Reader(Protocol):
 
 
 _ALL: tuple[Reader, ...] = (
-    OwnReader(), SwfReader(), SlurmReader(), SparkReader(), AirflowReader(), PrefectApiReader(),
+    SwfReader(), SlurmReader(), SparkReader(), AirflowReader(), PrefectApiReader(), TableReader(),
 )  # fmt: skip
 READERS: dict[str, Reader] = {reader.name: reader for reader in _ALL}
 

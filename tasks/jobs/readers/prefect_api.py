@@ -85,7 +85,6 @@ class PrefectApiReader:
 
     name = "prefect-api"
     version = 1
-    ids_hold_names: bool = False
     title = "Prefect: flow runs over the HTTP API"
     endings: tuple[str, ...] = ()
 

@@ -71,7 +71,6 @@ class SlurmReader:
 
     name = "slurm"
     version = 2  # 2: accounts and qualities of service
-    ids_hold_names: bool = False
     title = "Slurm: sacct --parsable2"
     endings = ("sacct", "sacct.gz", "sacct.log", "sacct.log.gz", "sacct.txt", "sacct.txt.gz")
 

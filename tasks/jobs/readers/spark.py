@@ -63,7 +63,6 @@ class SparkReader:
 
     name: str = "spark"
     version: int = 2
-    ids_hold_names: bool = False
     title: str = "Spark event logs, also rolled (eventlog_v2_…) and packed"
     endings: tuple[str, ...] = ("eventlog", "eventlog.gz", "eventlog.zstd", "eventlog.lz4", "eventlog.snappy")
 

@@ -71,7 +71,6 @@ class SwfReader:
 
     name: str = "swf"
     version: int = 2  # 2: groups and partitions
-    ids_hold_names: bool = False
     title: str = "Standard Workload Format (.swf, .swf.gz)"
     endings: tuple[str, ...] = (".swf", ".swf.gz")
 

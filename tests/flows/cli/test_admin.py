@@ -89,7 +89,7 @@ def test_an_ingest_shows_files_reasons_and_what_recurs(whorl: Whorl, long_csv_lo
     ended = whorl("jobs", "ingest", csv_log, "--source", "mine")
     assert ended.code == 0, ended.err
     lines = [line.split() for line in ended.out.splitlines()]
-    assert ["runs.csv", "own", "71", "70", "1"] in lines
+    assert ["runs.csv", "table", "71", "70", "1"] in lines
     reason = lines[lines.index(["refused", "first", "in", "line", "because"]) + 1]
     assert reason[:2] == ["1", "72"]
     assert "runtime" in " ".join(reason)
@@ -153,11 +153,11 @@ def test_flags_of_an_ingest_reach_the_flow(whorl: Whorl, csv_log: Path, monkeypa
 
     monkeypatch.setattr("flows.engine.forms.call", lambda _, params: refuse(params))
     flags = ["--time-zone", "Europe/Berlin", "--map", "run_id=id", "--map", "name=a=b", "--pseudonymise"]
-    ended = whorl("jobs", "ingest", csv_log, "-s", "mine", "--reader", "own", *flags)
+    ended = whorl("jobs", "ingest", csv_log, "-s", "mine", "--reader", "table", *flags)
     assert ended.code == 3
     assert ended.err.endswith("whorl: a.csv: nothing in it; expected rows\n")
     (params,) = asked
-    assert (params.paths, params.source, params.reader) == ([str(csv_log)], "mine", "own")
+    assert (params.paths, params.source, params.reader) == ([str(csv_log)], "mine", "table")
     assert (params.read.time_zone, params.read.pseudonymise) == ("Europe/Berlin", True)
     assert params.read.columns == {"run_id": "id", "name": "a=b"}
 

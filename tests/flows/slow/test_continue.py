@@ -23,7 +23,7 @@ def test_a_failed_ingest_goes_on_with_the_file_that_was_mended(served: Any, csv_
     good, bad = csv_in("alpha"), csv_in("beta")
     mended = bad.read_text()
     bad.write_text("these are no job runs\n")
-    run_id = served.start("jobs-ingest", {"paths": [str(good), str(bad)], "source": "failed", "reader": "own"})
+    run_id = served.start("jobs-ingest", {"paths": [str(good), str(bad)], "source": "failed", "reader": "table"})
     failed = served.wait(run_id, "FAILED", "COMPLETED")
     assert failed["state_type"] == "FAILED"
     assert "beta.csv" in failed["state"]["message"]

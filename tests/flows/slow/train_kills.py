@@ -52,7 +52,7 @@ LATER = datetime(2100, 1, 1)  # whatever a kill has left is old by then
 def prepare_jobs(warehouse: Warehouse) -> None:
     for name in ("runs-0006", "runs-0009", "runs-0010"):
         path = str(RECORDED / "jobs" / f"{name}.parquet")
-        landed = job_steps.land_log(warehouse, path, SOURCE, "own", JobReadParams(), GroupParams())
+        landed = job_steps.land_log(warehouse, path, SOURCE, "table", JobReadParams(), GroupParams())
         job_steps.ingest_batch(warehouse, landed)
 
 

@@ -17,11 +17,11 @@ SACCT = b"JobID|Start|End|State|JobName\n1|2024-12-01T12:00:00|2024-12-01T12:10:
 FILES = {
     "log.swf": (SWF, "swf"),
     "log.txt": (SWF, "swf"),
-    "jobs.csv": (CSV, "own"),
-    "jobs.dat": (CSV, "own"),
+    "jobs.csv": (CSV, "table"),
+    "jobs.dat": (CSV, "table"),
     "sacct.txt": (SACCT, "slurm"),
     "export.csv": (SACCT, "slurm"),
-    "theirs.csv": (b"id,title,begin,seconds\n", "own"),  # to be read with renamed columns
+    "theirs.csv": (b"id,title,begin,seconds\n", "table"),  # to be read with renamed columns
     "oddly named.swf": (b"no numbers\n", "swf"),  # so that the reader says what is wrong with it
 }
 
@@ -36,7 +36,7 @@ def test_the_content_decides_and_the_ending_where_it_does_not(
 
 def test_parquet_is_ours_whatever_it_is_called(tmp_path: Path) -> None:
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "log.swf")
-    assert detect(str(tmp_path / "log.swf"), LIMITS).name == "own"
+    assert detect(str(tmp_path / "log.swf"), LIMITS).name == "table"
 
 
 def test_an_address_is_told_without_asking_it() -> None:
@@ -49,7 +49,7 @@ def test_a_file_that_nobody_knows_is_refused_with_what_could_be_read(tmp_path: P
         detect(str(tmp_path / "song.mp3"), LIMITS)
     said = str(refusal.value)
     assert "no known job log (it begins with 'ID3" in said
-    assert said.endswith("name the reader: --reader own|swf|slurm|spark|airflow|prefect-api")
+    assert said.endswith("name the reader: --reader swf|slurm|spark|airflow|prefect-api|table")
     assert "Standard Workload Format (.swf, .swf.gz)" in said
 
 

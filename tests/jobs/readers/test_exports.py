@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (a row of a table stands in a line)
 """Tables as people have them: exports of eleven systems in two variants each, read in one call without an option.
 
 Each was written from the system's published schema (named at its table), before the reader was. Rows by status, jobs and
@@ -143,6 +144,7 @@ NEXTFLOW_RAW = lines(f"""
 
 def dbt(*results: tuple[str, str, float, str | None]) -> str:
     """schemas.getdbt.com/dbt/run-results/v6.json. results: status, unique id, execution time, start of the minute."""
+
     def timing(start: str | None, took_s: float) -> list[dict[str, str]]:
         if start is None:
             return []
@@ -166,7 +168,7 @@ SNOWFLAKE = """QUERY_ID,QUERY_TEXT,DATABASE_NAME,QUERY_TYPE,USER_NAME,WAREHOUSE_
 q1,"select a,
  b from t where d = '2024-02-29'",SALES,SELECT,ETL,WH,X-Small,SUCCESS,,,2024-03-01 02:00:00.000 -0800,2024-03-01 02:00:12.000 -0800,12000,1048576,aaaaaaaa1111
 q2,"select a, b from t where d = '2024-03-01'",SALES,SELECT,ETL,WH,X-Small,SUCCESS,,,2024-03-02 02:00:00.000 -0800,2024-03-02 02:00:08.000 -0800,8000,1048576,aaaaaaaa1111
-q3,"insert into u select 1",SALES,INSERT,ETL,WH,X-Small,FAIL,2003,"SQL compilation error: ""u""",2024-03-02 02:00:00.000 -0800,2024-03-02 02:00:00.500 -0800,500,0,bbbbbbbb2222
+q3,"insert into u select 1",SALES,INSERT,ETL,WH,X-Small,FAIL,2003,"SQL compilation error: ""u"" is no table",2024-03-02 02:00:00.000 -0800,2024-03-02 02:00:00.500 -0800,500,0,bbbbbbbb2222
 q4,"insert into u select 2",SALES,INSERT,ETL,WH,X-Small,SUCCESS,,,2024-03-02 03:00:00.000 -0800,2024-03-02 03:00:04.000 -0800,4000,0,bbbbbbbb2222
 """
 SNOWFLAKE_JSON = records(  # the table function, as `snow sql --format json` prints it: a query that runs ends in 1969
@@ -227,16 +229,22 @@ def kubernetes(*jobs: tuple[str, str, str | None, str, str | None, list[tuple[st
     jobs: namespace, name, owner, start, completion, and conditions (type, time) that are true."""
     items = []
     for space, name, owner, start, end, conditions in jobs:
-        metadata: dict[str, Any] = {"name": name, "namespace": space, "uid": f"u-{name}", "creationTimestamp": start,
+        metadata: dict[str, Any] = {"name": name, "namespace": space, "uid": f"u-{space}-{name}", "creationTimestamp": start,
                                     "labels": {"team": "data"}}  # fmt: skip
         metadata |= {"ownerReferences": [{"kind": "CronJob", "name": owner, "controller": True}]} if owner else {}
         status: dict[str, Any] = {"startTime": start, "ready": 0}
         status |= {"completionTime": end} if end else {}
         told = [{"type": kind, "status": "True", "lastTransitionTime": at, "reason": "r"} for kind, at in conditions]
         status |= {"conditions": told} if told else {"active": 1}
-        spec = {"completions": 1, "parallelism": 1, "template": {"spec": {"containers": [{"name": "main", "image": "x"}]}}}
+        spec = {
+            "completions": 1,
+            "parallelism": 1,
+            "template": {"spec": {"containers": [{"name": "main", "image": "x"}]}},
+        }
         items.append({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec, "status": status})
-    return json.dumps({"apiVersion": "v1", "items": items, "kind": "List", "metadata": {"resourceVersion": ""}}, indent=4)
+    return json.dumps(
+        {"apiVersion": "v1", "items": items, "kind": "List", "metadata": {"resourceVersion": ""}}, indent=4
+    )
 
 
 K8S = kubernetes(

@@ -45,7 +45,9 @@ def write_parquet(path: Path, n_rows: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reader", "write"), [("swf", write_swf), ("own", write_csv), ("own", write_parquet)], ids=["SWF", "CSV", "Parquet"]
+    ("reader", "write"),
+    [("swf", write_swf), ("table", write_csv), ("table", write_parquet)],
+    ids=["SWF", "CSV", "Parquet"],
 )
 def test_four_times_the_rows_take_the_same_memory(tmp_path: Path, reader: str, write) -> None:
     peaks = []

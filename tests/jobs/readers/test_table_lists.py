@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.errors import BadInput
+from tasks.intake import tables
 from tasks.jobs.columns import (
     COLUMNS,
     CONDITIONS,
@@ -20,8 +21,7 @@ from tasks.jobs.columns import (
     RUNS_SCHEMA,
 )
 from tasks.jobs.params import ReadParams
-from tasks.jobs.readers import own as own_parquet
-from tasks.jobs.readers.own import OwnReader
+from tasks.jobs.readers.table import TableReader
 
 NOON = datetime(2026, 1, 1, 12)
 VERTEX = {
@@ -78,7 +78,7 @@ def write(path: Path, runs: list[dict[str, Any]], **kinds: pa.DataType) -> Path:
 
 
 def read(path: Path, params: ReadParams | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
-    chunks = list(OwnReader().read(str(path), params or ReadParams()))
+    chunks = list(TableReader().read(str(path), params or ReadParams()))
     rows, refused = ([getattr(chunk, part) for chunk in chunks] for part in ("rows", "refused"))
     return pd.concat(rows, ignore_index=True), pd.concat(refused, ignore_index=True)
 
@@ -107,7 +107,7 @@ def test_missing_and_empty_lists_stay_what_they_are_around_others(
     runs[3] |= {"runtime_s": -1.0}
     write(tmp_path / "log.parquet", runs)
     for batch_rows in (2, 100):
-        monkeypatch.setattr(own_parquet, "BATCH_ROWS", batch_rows)
+        monkeypatch.setattr(tables, "BATCH_ROWS", batch_rows)
         rows, refused = read(tmp_path / "log.parquet")
         assert listed(rows, "vertices") == [entry for i, entry in enumerate(lists) if i != 3]
         assert refused["place"].to_list() == [4]

@@ -12,15 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.errors import BadInput
-from tasks.intake import files
+from tasks.intake import files, tables
 from tasks.intake.limits import ReadLimits
 from tasks.jobs.columns import (
     COLUMNS,
     STATUSES,
 )
 from tasks.jobs.params import ReadParams
-from tasks.jobs.readers import own as own_parquet
-from tasks.jobs.readers.own import OwnReader
+from tasks.jobs.readers.table import TableReader
 
 RECORDED = sorted((Path(__file__).parents[3] / "data" / "recorded" / "jobs").glob("runs-*.parquet"))[:1]
 pytestmark = pytest.mark.skipif(not RECORDED, reason="data/recorded/jobs holds no recording")
@@ -37,7 +36,7 @@ def runs() -> pd.DataFrame:
 
 
 def read(path: Path, limits: ReadLimits = LIMITS) -> tuple[pd.DataFrame, pd.DataFrame]:
-    chunks = list(OwnReader().read(str(path), ReadParams(limits=limits)))
+    chunks = list(TableReader().read(str(path), ReadParams(limits=limits)))
     return pd.concat([chunk.rows for chunk in chunks]), pd.concat([chunk.refused for chunk in chunks])
 
 
@@ -215,7 +214,6 @@ WHOLE_PARQUET_FAULTS: dict[str, tuple[Callable[[pa.Table], bytes], str]] = {
     "zeros in the data": (flip(0.01), "the Parquet file is damaged ("),
     "zeros in the footer": (flip(0.95), "the Parquet file is damaged ("),
     "no rows": (lambda table: as_bytes(table[:0]), "no row in it; expected at least one run; export it again"),
-    "no ids": (lambda table: as_bytes(table.drop_columns("run_id")), "no column run_id among 'name', 'plan_signature'"),
     "a column twice": (
         lambda table: as_bytes(table.append_column("name", table["name"])),
         "the column 'name' stands there twice; expected each column once; export it again",
@@ -254,7 +252,7 @@ def test_a_parquet_file_over_the_limits_is_refused_before_it_is_unpacked(
     runs.to_parquet(path)
     assert_refused(path, "more than 1,024 bytes unpacked; expected a smaller file", ReadLimits(max_bytes=1024))
     runs.assign(name="x" * 500).to_parquet(path, use_dictionary=False, compression="zstd")
-    monkeypatch.setattr(own_parquet, "LARGE_COLUMN_BYTES", 100)
+    monkeypatch.setattr(tables, "LARGE_COLUMN_BYTES", 100)
     assert_refused(
         path,
         "unpacks to more than 3 times its size; expected an ordinary log; look at it by hand",

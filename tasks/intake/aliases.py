@@ -1,0 +1,229 @@
+"""What the columns of a person's table mean, by their names and values: names, units, decimal commas, local dates.
+
+Nothing is guessed in silence: a Meaning says in words what was understood, and what cannot be decided is refused."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from tasks.errors import BadInput, quoted
+from tasks.quantities import FACTORS, Dimension, unit_in_name
+
+MISSING = ["", "-", "--", "n/a", "na", "nan", "none", "null", "nat", "\\n"]  # in lower case
+Order = Literal["", "day", "month"]  # what comes first in dates such as 03.04.2024
+LOCAL_DATE = re.compile(
+    r"^\s*(?P<a>\d{1,2})(?P<mark>[./-])(?P<b>\d{1,2})(?P=mark)(?P<year>\d{4}|\d{2})"
+    r"(?:[ T,]+(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}(?:\.\d+)?))?"
+    r"\s*(?P<half>[AaPp])?\.?[Mm]?\.?)?\s*$"
+)
+COMMA_NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:\.\d{3})+|\d+)(?:,\d+)?")
+PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµ]+)")
+CLOCK = re.compile(r"(?:([0-9]+)(?:-|\s*d(?:ays?)?,?\s+))?(?:([0-9]+):)?([0-9]{1,2}):([0-9]{1,2}(?:\.[0-9]+)?)")
+ISO_DURATION = re.compile(r"P(?:([0-9.]+)D)?(?:T(?:([0-9.]+)H)?(?:([0-9.]+)M)?(?:([0-9.]+)S)?)?", re.IGNORECASE)
+DAY_S, HOUR_S, MINUTE_S = 86_400, 3_600, 60
+IN_DURATIONS = FACTORS["s"] | {"m": 60.0}  # 1m 2s: nobody writes metres or months there
+UNIT_SPREAD = 3  # a unit is told by values that come within this factor of it
+CENTURY = 2000
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """Which columns of a table one of ours is made of, and how their values are written.
+
+    parts: each a row of alternatives, of which the first with a value counts; several are joined by slashes.
+    unit: of its numbers, empty for our own. has_commas: 1.234,5 is 1234.5. order: of local dates. is_exact: the table
+    calls it as we do, or the user said so."""
+
+    parts: tuple[tuple[str, ...], ...]
+    unit: str = ""
+    has_commas: bool = False
+    order: Order = ""
+    is_exact: bool = False
+
+    @property
+    def theirs(self) -> list[str]:
+        """All columns of the table that it needs."""
+        return [name for part in self.parts for name in part]
+
+    def said(self, ours: str, dimension: Dimension | None) -> str:
+        """What was understood: read `dur_s` as runtime_s in seconds."""
+        names = "/".join(", else ".join(f"`{name}`" for name in part) for part in self.parts)
+        unit = {"s": "seconds", "B": "bytes", "bytes": "bytes"}.get(self.unit, self.unit)
+        unit = unit or {"s": "seconds", "bytes": "bytes"}.get(dimension or "", "")
+        told = [f" in {unit}" if unit and dimension else "", ", with decimal commas" if self.has_commas else ""]
+        return f"read {names} as {ours}{''.join(told)}{f', the {self.order} first' if self.order else ''}"
+
+
+def one_column(name: str, *, is_exact: bool = False, unit: str = "") -> Meaning:
+    """The meaning of a single column."""
+    return Meaning(((name,),), unit, is_exact=is_exact)
+
+
+def meaning_of(spec: str, names: Collection[str], unit: str = "") -> Meaning | None:
+    """The columns of `a|b+c` (a, else b; a slash; c) that the table has; None where a part has none of its own."""
+    parts = [tuple(name for name in part.split("|") if name in names) for part in spec.split("+")]
+    return Meaning(tuple(parts), unit) if all(parts) else None
+
+
+def key_of(name: str) -> str:
+    """What spellings of one name share: small letters, digits, and the dots of nested names."""
+    return re.sub(r"[^a-z0-9.%]", "", name.lower())
+
+
+def named(
+    names: Sequence[str], aliases: Sequence[str], taken: Collection[str], dimension: Dimension | None = None
+) -> Iterator[tuple[str, str]]:
+    """Columns that are called by one of the aliases, the first alias first, each with the unit that its name ends in.
+
+    dimension: of what is measured: only then a name may end in a unit (`Duration (min)`)."""
+    keys: dict[str, tuple[str, str]] = {}
+    for name in names:
+        if name in taken or not name:
+            continue
+        unit = ""
+        if dimension:
+            try:
+                unit = unit_in_name(name, dimension) or ""
+            except ValueError:
+                continue
+        keys.setdefault(key_of(name), (name, unit))
+        if unit:
+            keys.setdefault(key_of(name).removesuffix(key_of(unit)), (name, unit))
+    for alias in aliases:
+        if alias in keys:
+            yield keys[alias]
+
+
+def trimmed(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """Texts without blanks around them, words for missing values (-, NA, null, …) as missing."""
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    text = pc.utf8_trim_whitespace(column.cast(pa.string()))
+    return pc.if_else(pc.is_in(pc.utf8_lower(text), pa.array(MISSING)), None, text)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column holds texts."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def merged(table: pa.Table, meaning: Meaning) -> pa.ChunkedArray:
+    """The column that a meaning makes of those of a table."""
+    if len(meaning.theirs) == 1:
+        return table[meaning.theirs[0]]
+    parts = []
+    for part in meaning.parts:
+        columns = [trimmed(table[name].cast(pa.string())) for name in part]
+        parts.append(pc.coalesce(*columns) if len(columns) > 1 else columns[0])
+    column = parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, "/", null_handling="skip")
+    return pa.chunked_array([column])
+
+
+def distinct_texts(column: pa.ChunkedArray | pa.Array) -> list[str]:
+    """The texts of a column, each once; none for a column of another type."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not is_text(kind):
+        return []
+    return [str(text) for text in pc.unique(trimmed(column.cast(pa.string()))).to_pylist() if text is not None]
+
+
+def has_decimal_commas(texts: Sequence[str]) -> bool:
+    """Whether all texts are numbers that are written with commas for points, some with one."""
+    return any("," in text for text in texts) and all(COMMA_NUMBER.fullmatch(text) for text in texts)
+
+
+def date_order(path: str, columns: Mapping[str, Sequence[str]]) -> Order:
+    """What comes first in the local dates of a table, its texts by column; empty where it has none.
+
+    Days over 12, dots between the numbers (days first) and AM or PM (months first) tell; raises BadInput where nothing
+    does."""
+    found = [(name, LOCAL_DATE.match(text)) for name, texts in columns.items() for text in texts]
+    dates = [(name, date) for name, date in found if date]
+    if not dates:
+        return ""
+    if any(int(date["a"]) > 12 or date["mark"] == "." for _, date in dates):
+        return "day"
+    if any(int(date["b"]) > 12 or date["half"] for _, date in dates):
+        return "month"
+    name, date = dates[0]
+    problem = f"{quoted(date[0])} in column {quoted(name)} may be day or month first"
+    raise BadInput(path, problem, "dates that one can tell", "write them as 2024-12-31, or let a day over 12 be in it")
+
+
+def iso_dates(column: pa.ChunkedArray | pa.Array, order: Order) -> pa.Array:
+    """Local dates as ISO text, everything else as it is."""
+    texts = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    codes, distinct = pd.factorize(texts.to_pandas())
+    told = [*(_iso(str(text), order) for text in distinct), None]
+    return pa.array([told[code] for code in codes], pa.string())
+
+
+def _iso(text: str, order: Order) -> str:
+    date = LOCAL_DATE.match(text)
+    if date is None:
+        return text
+    day, month = (date["a"], date["b"]) if order == "day" else (date["b"], date["a"])
+    year = int(date["year"]) + (CENTURY if len(date["year"]) == 2 else 0)
+    hour = int(date["hour"] or 0)
+    if date["half"]:
+        hour = hour % 12 + (12 if date["half"] in "Pp" else 0)
+    return f"{year:04}-{int(month):02}-{int(day):02}T{hour:02}:{date['minute'] or '00'}:{date['second'] or '00'}"
+
+
+def duration_s(text: str) -> float | None:
+    """Seconds of a duration in words (1h 2m 3s, 250 ms, 1.5 hours), by the clock (2-03:04:05, 04:05) or in ISO 8601."""
+    text = text.strip()
+    if clock := CLOCK.fullmatch(text):
+        days, hours, minutes, seconds = clock.groups(default="0")
+        return int(days) * DAY_S + int(hours) * HOUR_S + int(minutes) * MINUTE_S + float(seconds)
+    if len(text) > 1 and (iso := ISO_DURATION.fullmatch(text)):
+        days, hours, minutes, seconds = iso.groups(default="0")
+        return float(days) * DAY_S + float(hours) * HOUR_S + float(minutes) * MINUTE_S + float(seconds)
+    parts = PART.findall(text)
+    if not parts or PART.sub("", text).replace(",", "").strip():
+        return None
+    factors = [IN_DURATIONS.get(unit.lower()) for _, unit in parts]
+    return None if None in factors else sum(float(n) * (f or 0) for (n, _), f in zip(parts, factors, strict=True))
+
+
+def size_bytes(text: str) -> float | None:
+    """Bytes of a size such as 1.5 GB (of 1,000) or 2 GiB."""
+    part = PART.fullmatch(text.strip())
+    factor = FACTORS["bytes"].get(part[2].lower()) if part else None
+    return float(part[1]) * factor if part and factor else None
+
+
+def amounts(column: pa.Array, dimension: Dimension | None, factor: float, *, has_commas: bool) -> tuple[Any, Any]:
+    """Numbers (n,), NaN where missing or bad, and which texts are none (n,).
+
+    Plain numbers are multiplied by the factor; durations and sizes with units of their own are in seconds and bytes."""
+    if has_commas and is_text(column.type):
+        column = pc.replace_substring(pc.replace_substring(column, ".", ""), ",", ".")
+    try:
+        return column.cast(pa.float64(), safe=False).to_pandas().astype("float64") * factor, np.zeros(len(column), bool)
+    except pa.ArrowInvalid:
+        pass
+    text = column.to_pandas()
+    values = pd.to_numeric(text, errors="coerce").astype("float64") * factor
+    rest = text.notna() & values.isna()
+    if dimension:
+        parse = duration_s if dimension == "s" else size_bytes
+        values = values.fillna(text[rest].map(lambda one: parse(str(one))).astype("float64"))
+    return values, (text.notna() & values.isna()).to_numpy()
+
+
+def unit_of_values(numbers: NDArray[np.float64], spans_s: NDArray[np.float64]) -> str:
+    """The unit of durations, told by the seconds from start to end of the same rows; empty where they do not tell."""
+    known = (numbers > 0) & (spans_s > 0) & np.isfinite(numbers) & np.isfinite(spans_s)
+    if not known.any():
+        return ""
+    ratio = float(np.median(spans_s[known] / numbers[known]))  # seconds in one of the unit
+    near = {unit: abs(np.log(FACTORS["s"][unit] / ratio)) for unit in ("us", "ms", "s", "min", "h")}
+    unit = min(near, key=lambda one: near[one])
+    return unit if near[unit] < np.log(UNIT_SPREAD) else ""

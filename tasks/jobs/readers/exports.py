@@ -1,0 +1,150 @@
+"""What columns of job tables are called by whom: names that anybody may use, and the exports of systems that need more.
+
+Data, not code: a new system is a row here. Aliases are in small letters without blanks, dashes and underscores, the
+first that a table has counts. `a|b` is a, or b where a is empty; `a+b` joins two by a slash; ../a stands around the
+list of a JSON document."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+ERROR = "error"  # not a column of ours: a row with one is failed, whatever its state says
+ALIASES: dict[str, tuple[str, ...]] = {
+    "run_id": (
+        "runid", "jobrunid", "queryid", "executionid", "buildid", "pipelineid", "taskrunid", "attemptid", "jobid",
+        "databaseid", "uuid", "uid", "id", "job.id", "buildnumber", "runnumber", "number", "hash",
+    ),
+    "plan_signature": (
+        "queryparameterizedhash", "queryinfo.queryhashes.normalizedliterals", "queryhash", "planhash", "plansignature",
+    ),
+    "name": (
+        "jobname", "workflowname", "pipelinename", "runname", "taskname", "dagid", "process", "flowname", "buildname",
+        "job", "workflow", "pipeline", "task", "name", "application", "app", "appname", "script", "title", "auftrag",
+    ),
+    "submitted_at": (
+        "submittedat", "submittime", "submitted", "submit", "queuedat", "queuedtime", "queued", "enqueuedat",
+        "scheduledat", "requestedat", "createdat", "creationtime", "createtime", "created", "creationdate",
+    ),
+    "started_at": (
+        "startedat", "starttime", "startdate", "startts", "starttimestamp", "started", "start", "runstartedat",
+        "begintime", "beginat", "began", "begin", "executionstart", "startdatetime", "beginn", "timestamp", "datetime",
+        "date", "ts", "time",
+    ),
+    "ended_at": (
+        "endedat", "endtime", "enddate", "endts", "endtimestamp", "ended", "end", "finishedat", "finishtime",
+        "finished", "finish", "completedat", "completiontime", "completetime", "complete", "completed", "stoppedat",
+        "stoptime",
+        "stop", "enddatetime", "ende",
+    ),
+    "wait_s": ("wait", "waittime", "queuedduration", "queueduration", "queuetime", "pendingtime", "delay"),
+    "runtime_s": (
+        "runtime", "duration", "elapsed", "elapsedtime", "rundur", "dur", "runduration", "jobduration", "buildduration",
+        "realtime", "executiontime", "totalelapsedtime", "walltime", "wallclock", "took", "timetaken", "totaltime",
+        "dauer", "laufzeit", "seconds",
+    ),
+    "status": (
+        "status.terminationdetails.code", "state.resultstate", "conclusion", "resultstate", "jobstatus", "runstatus",
+        "executionstatus", "finalstatus", "outcome", "result", "ergebnis", "status.state", "state.lifecyclestate",
+        "lifecyclestate", "status", "state", "exitstatus", "exitcode", "exit", "returncode", "retcode", "rc",
+    ),
+    "user_name": ("user", "username", "useremail", "owner", "submitter", "submittedby", "benutzer"),
+    "queue": ("queue", "queuename", "partition", "pool", "warehousename", "warteschlange"),
+    "account": ("account",),
+    "requested_cpus": ("requestedcpus", "reqcpus", "ncpus", "cpus", "cores", "ncores", "vcpus"),
+    "cpu_s": ("cputime", "cpuseconds", "totalcpu"),
+    "peak_memory_bytes": ("maxrss", "peakrss", "peakmemory", "maxmemory", "memorypeak"),
+    "input_bytes": ("inputsize", "bytesscanned", "totalbytesprocessed", "datasize"),
+    ERROR: ("errorresult.reason", "errorreason", "errorresult"),
+}  # fmt: skip
+# What a run is called that has no name of its own: its kind where a plan tells jobs apart, else its text, its branch
+KINDS = ("querytype", "statementtype", "jobtype")
+TEXTS = ("querytext", "query", "command", "cmd", "ref", "branch")
+
+
+@dataclass(frozen=True)
+class System:
+    """An export whose columns alone do not say all. has: columns that tell it (`a|b`: one of them is enough).
+
+    columns: of ours. units: of numbers in other units. without: a pattern that is cut off names."""
+
+    title: str
+    has: tuple[str, ...]
+    columns: Mapping[str, str]
+    units: Mapping[str, str] = field(default_factory=dict)
+    without: str = ""
+
+
+SYSTEMS = (
+    System(
+        "runs of GitHub Actions",
+        ("run_started_at", "conclusion", "workflow_id"),
+        {
+            "run_id": "id", "name": "name|path", "status": "conclusion|status", "submitted_at": "created_at",
+            "started_at": "run_started_at", "ended_at": "updated_at",
+        },
+    ),
+    System(
+        "gh run list",
+        ("databaseId", "startedAt", "updatedAt"),
+        {
+            "run_id": "databaseId", "name": "workflowName|name", "status": "conclusion|status",
+            "submitted_at": "createdAt", "started_at": "startedAt", "ended_at": "updatedAt",
+        },
+    ),
+    System(
+        "jobs of GitHub Actions",
+        ("run_id", "id", "conclusion", "completed_at"),
+        {
+            "run_id": "id", "name": "workflow_name+name", "status": "conclusion|status", "submitted_at": "created_at",
+            "started_at": "started_at", "ended_at": "completed_at",
+        },
+    ),
+    System(
+        "builds of Jenkins",
+        ("number", "result", "timestamp", "duration"),
+        {
+            "run_id": "../fullName|../name|fullDisplayName|url+number",
+            "name": "../fullName|../name|fullDisplayName|url", "status": "result", "started_at": "timestamp",
+            "runtime_s": "duration",
+        },
+        {"runtime_s": "ms"},
+    ),
+    System(
+        "DAG runs of Airflow",
+        ("dag_id", "run_type", "start_date", "end_date", "state"),
+        {
+            "run_id": "dag_id+dag_run_id|run_id|logical_date|execution_date", "name": "dag_id", "status": "state",
+            "submitted_at": "queued_at|queued_dttm", "started_at": "start_date", "ended_at": "end_date",
+        },
+    ),
+    System(
+        "trace of Nextflow",
+        ("hash", "status", "realtime|duration", "name|process"),
+        {
+            "run_id": "hash", "name": "process|name", "status": "status", "submitted_at": "submit",
+            "started_at": "start", "ended_at": "complete", "runtime_s": "realtime|duration",
+            "requested_cpus": "cpus", "queue": "queue",
+            "peak_memory_bytes": "peak_rss", "read_bytes": "rchar",
+        },
+        {"runtime_s": "ms"},
+        r"\s*\([^()]*\)\s*$",  # FASTQC (sample1): the tag in brackets is what the task worked on
+    ),
+    System(
+        "run results of dbt",
+        ("unique_id", "execution_time", "status"),
+        {
+            "run_id": "../metadata.invocation_id+unique_id", "name": "unique_id", "status": "status",
+            "submitted_at": "timing.0.started_at|../metadata.generated_at", "started_at": "timing.0.started_at",
+            "ended_at": "timing.-1.completed_at", "runtime_s": "execution_time",
+        },
+        {"runtime_s": "s"},
+    ),
+    System(
+        "jobs of Kubernetes",
+        ("metadata.uid", "metadata.name", "status.startTime"),
+        {
+            "run_id": "metadata.uid", "name": "metadata.namespace+metadata.ownerReferences.0.name|metadata.name",
+            "status": "status.conditions.type", "submitted_at": "metadata.creationTimestamp",
+            "started_at": "status.startTime", "ended_at": "status.completionTime|status.conditions.at",
+        },
+    ),
+)  # fmt: skip

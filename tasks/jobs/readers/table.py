@@ -1,0 +1,731 @@
+"""Tables of runs, a row a run: whorl's own columns, and anybody's, in Parquet, CSV or JSON.
+
+Needed: a start or a submission, and a runtime or an end. What others call the columns, and what exports of known
+systems hold, is in exports.py; params.columns says it otherwise. What was understood goes with the first chunk. Times
+are timestamps, ISO text, epoch seconds or local dates; one without a zone is of params.time_zone, UTC if that is empty.
+Without an id a run is called after name and start, without a name after the file. params.features says which other
+columns are kept in `features`; the rest is ignored and logged. Lists (vertices, skyline, skus) need Parquet."""
+
+import json
+import logging
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from math import isfinite
+from pathlib import PurePosixPath
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tasks.errors import BadInput, headless, quoted
+from tasks.intake.aliases import (
+    LOCAL_DATE,
+    Meaning,
+    amounts,
+    date_order,
+    distinct_texts,
+    duration_s,
+    has_decimal_commas,
+    is_text,
+    iso_dates,
+    key_of,
+    meaning_of,
+    merged,
+    named,
+    one_column,
+    size_bytes,
+    trimmed,
+    unit_of_values,
+)
+from tasks.intake.files import UTF8_MARK, Chunk, all_refusals, refusals
+from tasks.intake.tables import JSON_MARKS, MAGIC, PANDAS_INDEX, Batch, check_once, split_header, table_batches
+from tasks.jobs.columns import (
+    ALL_COLUMNS,
+    FLAT_COLUMNS,
+    LIST_COLUMNS,
+    MADE_COLUMNS,
+    NUMBER_COLUMNS,
+    SHOWN_CHARS,
+    TEXT_COLUMNS,
+    TIME_COLUMNS,
+    TIMESTAMP,
+    is_exit_code,
+    status_of,
+    status_of_exit_code,
+    unknown_status,
+    vet_runs,
+)
+from tasks.jobs.params import Measured, ReadParams, dimension_of
+from tasks.jobs.readers.exports import ALIASES, ERROR, KINDS, SYSTEMS, TEXTS, System
+from tasks.quantities import SPELLINGS, Dimension, factor_of, unit_in_name
+from tasks.times import LAST_S, check_zone, utc_times
+
+logger = logging.getLogger(__name__)
+NEEDED = (("run_id",), ("name", "group_key"), ("started_at", "submitted_at"), ("runtime_s", "ended_at"))
+EXPECTED = "the columns " + ", ".join(" or ".join(names) for names in NEEDED)
+ALL = "all"  # as the only feature: every column that stands for nothing else
+MEASURED: tuple[Measured, ...] = get_args(Measured)
+STATES = ("status.state", "state.life_cycle_state", "life_cycle_state", "status", "state")  # behind what came of a run
+MOST_WORDS = 12  # of statuses that are said
+KEYS_IN_JSON = re.compile(rb'"([^"\\]{1,60})"\s*:')
+ZERO_TIMES = ("0", "0.0")  # no run began in 1970
+
+
+@dataclass(frozen=True)
+class Understanding:
+    """What the columns of a table mean.
+
+    columns: by ours; features: kept under their own names. system: the export that it is, if any. job: what its runs
+    are called where no column says. lines: what was understood, in words."""
+
+    columns: dict[str, Meaning]
+    features: list[str]
+    system: System | None
+    job: str
+    lines: list[str]
+
+
+@dataclass(frozen=True)
+class TableReader:
+    """Reads tables of runs."""
+
+    name: str = "table"
+    version: int = 5  # 2: the columns of CONDITIONS; 3: others' words, units in names; 4: features; 5: names by alias
+    title: str = "tables, a row a run (.parquet, .csv, .json), also exports of GitLab, GitHub, Jenkins, …"
+    endings: tuple[str, ...] = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
+
+    def sniff(self, head: bytes, path: str) -> bool:  # noqa: ARG002
+        """Any Parquet file, and text whose header or keys name a time and a duration, or two times."""
+        head = head.removeprefix(UTF8_MARK).lstrip()
+        if head.startswith(MAGIC):
+            return True
+        if head.startswith(JSON_MARKS):
+            names = [key.decode("utf-8", "replace") for key in dict.fromkeys(KEYS_IN_JSON.findall(head))]
+            if any(_is_export(_keys_of_export(system), names) for system in SYSTEMS):
+                return True
+        else:
+            names, _ = split_header(head.partition(b"\n")[0].decode("utf-8", "replace"), FLAT_COLUMNS)
+        called = {ours: [name for name, _ in _candidates(ours, names, ())] for ours in (*NEEDED[2], *NEEDED[3])}
+        return all(any(called[ours] for ours in group) for group in NEEDED[2:])
+
+    def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
+        """See Reader.read; raises BadSetting for a time zone that does not exist."""
+        check_zone(params.time_zone or "UTC")
+        now, counts = datetime.now(UTC).replace(tzinfo=None), Counter[str]()
+        found: list[Understanding] = []
+
+        def choose(sample: pa.Table) -> list[str]:
+            found.append(understand(path, sample, params))
+            wanted = [name for meaning in found[0].columns.values() for name in meaning.theirs]
+            return list(dict.fromkeys([*wanted, *found[0].features]))
+
+        for number, batch in enumerate(table_batches(path, params.limits, choose, row="run", known=FLAT_COLUMNS)):
+            chunk = _chunk(batch, found[0], params, now, counts)
+            yield replace(chunk, understood=tuple(found[0].lines)) if number == 0 else chunk
+
+
+def _chunk(batch: Batch, understood: Understanding, params: ReadParams, now: datetime, counts: Counter[str]) -> Chunk:
+    rows, faults = to_runs(batch.table, understood, params)
+    rows, has_names = _completed(rows, understood, counts)
+    bad = [row for row, fault in enumerate(faults) if fault]
+    unread = refusals(batch.places[bad], [faults[row] for row in bad], [batch.raw(row) for row in bad])
+    chunk = vet_runs(rows.assign(place=batch.places).drop(index=bad), params, now)
+    places, why = chunk.refused["place"], chunk.refused["reason"].to_list()
+    vetoed = refusals(places, why, [batch.raw(int(row)) for row in np.searchsorted(batch.places, places)])
+    return Chunk(chunk.rows, all_refusals([batch.refused, unread, vetoed]), {}, names_in_ids=has_names)
+
+
+def _completed(rows: pd.DataFrame, understood: Understanding, counts: Counter[str]) -> tuple[pd.DataFrame, bool]:
+    """The rows with what follows from others: names, ids, states of runs that failed or go on; and whether ids hold
+    names. counts: ids that were made so far."""
+    system, columns = understood.system, understood.columns
+    if understood.job:
+        rows = rows.assign(name=pd.Series(understood.job, index=rows.index, dtype="str"))
+    elif system and system.without:
+        rows = rows.assign(name=rows["name"].str.replace(system.without, "", regex=True))
+    if ERROR in rows:
+        has_failed = rows[ERROR].notna() & (rows["status"] == "completed") if "status" in rows else rows[ERROR].notna()
+        status = rows["status"] if "status" in rows else pd.Series("completed", index=rows.index, dtype="str")
+        rows = rows.assign(status=status.mask(has_failed, "failed")).drop(columns=ERROR)
+    if "status" in rows and not columns["status"].is_exact:
+        missing = pd.Series(np.nan, index=rows.index)
+        is_open = rows["status"].isna() & rows.get("ended_at", missing).isna() & ~(rows.get("runtime_s", missing) > 0)
+        rows = rows.assign(status=rows["status"].mask(is_open & rows.get("started_at", missing).notna(), "running"))
+    if "run_id" in columns:
+        return rows, len(columns["run_id"].parts) > 1
+    at = rows["started_at"] if "started_at" in rows else rows["submitted_at"]
+    called = rows["name"].fillna("") if "name" in rows else rows["group_key"].fillna("")
+    ids = []
+    for one in called + "/" + at.astype("str"):
+        counts[one] += 1
+        ids.append(f"{one} {counts[one]}" if counts[one] > 1 else one)
+    return rows.assign(run_id=pd.Series(ids, index=rows.index, dtype="str").where(at.notna())), True
+
+
+def understand(path: str, sample: pa.Table, params: ReadParams) -> Understanding:
+    """What the columns of a table mean, by their names and first values.
+
+    Raises BadInput if a column that is needed or named is missing, or stands there twice, and for dates that may be day
+    or month first."""
+    names = [name.strip() for name in sample.column_names]
+    sample = sample.rename_columns(names)
+    is_typed = any(not is_text(field.type) for field in sample.schema)
+    known = [name for name in (ALL_COLUMNS if is_typed else FLAT_COLUMNS) if name not in MADE_COLUMNS]
+    _check_renamed(path, names, params.columns, known)
+    texts = {name: distinct_texts(sample[name]) for name in dict.fromkeys(names) if names.count(name) == 1}
+    system = None if params.columns else next((one for one in SYSTEMS if _is_export(one, names)), None)
+    columns = _of_system(system, names) if system else _by_name(sample, names, texts, params, known)
+    features = _features(path, names, params.features, [name for one in columns.values() for name in one.theirs])
+    if list(params.features) == [ALL]:
+        features = [name for name in features if is_feature(sample.schema.field(name).type)]
+    check_once(path, names, [*(name for one in columns.values() for name in one.theirs), *features])
+    _check_needed(path, names, columns)
+    _check_types(path, sample.schema, columns, features)
+    order = date_order(path, {n: texts[n] for ours in TIME_COLUMNS if ours in columns for n in columns[ours].theirs})
+    for ours, meaning in columns.items():
+        if ours in TIME_COLUMNS:
+            columns[ours] = replace(meaning, order=order)
+        elif ours in NUMBER_COLUMNS:
+            told = [text for name in meaning.theirs for text in texts[name]]
+            columns[ours] = replace(
+                meaning, has_commas=has_decimal_commas(told), unit=_unit(path, ours, meaning, params)
+            )
+    _infer_unit(sample, columns, params)
+    job = "" if {"name", "group_key"} & set(columns) else PurePosixPath(path).name.partition(".")[0]
+    _log_unknown(path, names, columns, features, known)
+    return Understanding(columns, features, system, job, _said(sample, columns, system, job, params))
+
+
+def _is_export(system: System, names: Collection[str]) -> bool:
+    return all(any(one in names for one in has.split("|")) for has in system.has)
+
+
+def _keys_of_export(system: System) -> System:
+    """The same where only the last part of nested names is known, as from keys in the beginning of a JSON text."""
+    return replace(system, has=tuple("|".join(one.rpartition(".")[2] for one in has.split("|")) for has in system.has))
+
+
+def _of_system(system: System, names: Sequence[str]) -> dict[str, Meaning]:
+    specs = {ours: meaning_of(spec, names, system.units.get(ours, "")) for ours, spec in system.columns.items()}
+    return {ours: meaning for ours, meaning in specs.items() if meaning}
+
+
+def _by_name(
+    sample: pa.Table, names: Sequence[str], texts: Mapping[str, list[str]], params: ReadParams, known: Sequence[str]
+) -> dict[str, Meaning]:
+    """The columns that are called as ours are, those that the user names, and those with another known name."""
+    taken = set(params.columns.values())
+    columns = {ours: one_column(theirs, is_exact=True) for ours, theirs in params.columns.items()}
+    exact = [name for name in names if name in known and name not in params.columns and name not in taken]
+    columns |= {name: one_column(name, is_exact=True) for name in exact}
+    taken |= set(exact)
+    for ours in ALIASES:
+        if ours in params.columns or (ours in columns and ours not in ("run_id", "status")):
+            continue
+        found = [
+            one
+            for one in _candidates(ours, names, taken - {ours})
+            if _is_plausible(ours, one[0], sample, texts, params)
+        ]
+        if ours == "name" and not found and "group_key" not in columns:
+            kinds = (*KINDS, *TEXTS) if "plan_signature" in columns else (*TEXTS, *KINDS)
+            found = list(named(names, kinds, taken))
+        if ours == "status":
+            columns |= _status_columns(found, columns)
+        elif ours == "run_id" and ours in columns:
+            is_repeated = not _is_unique(sample["run_id"])
+            other = next((name for name, _ in found if name != ours and key_of(name) == "id"), "")
+            columns |= {ours: one_column(other)} if is_repeated and other else {}
+        elif found:
+            columns[ours] = one_column(found[0][0], unit=found[0][1])
+        taken |= set(columns[ours].theirs) if ours in columns else set()
+    return {ours: columns[ours] for ours in (*known, ERROR) if ours in columns}
+
+
+def _status_columns(found: Sequence[tuple[str, str]], columns: Mapping[str, Meaning]) -> dict[str, Meaning]:
+    """What came of a run (conclusion, result) counts before the state that it is in."""
+    theirs = [name for name, _ in found]
+    states = [name for name in theirs if key_of(name) in map(key_of, STATES)]
+    outcomes = [name for name in theirs if name not in states]
+    if "status" in columns and not outcomes:
+        return {}
+    if outcomes and is_exit_code(outcomes[0]) and states:
+        outcomes = []
+    chosen = (*outcomes[:1], *states[:1])
+    return {"status": Meaning((chosen,))} if chosen else {}
+
+
+def _dimension(ours: str) -> Dimension | None:
+    return dimension_of(ours) if ours in MEASURED else None
+
+
+def _candidates(ours: str, names: Sequence[str], taken: Collection[str]) -> Iterator[tuple[str, str]]:
+    aliases = (key_of(ours), *ALIASES.get(ours, ()))
+    return named(names, aliases, taken, _dimension(ours))
+
+
+def _is_unique(column: pa.ChunkedArray) -> bool:
+    return not pa.types.is_nested(column.type) and len(column.unique()) == len(column)
+
+
+def _is_plausible(ours: str, name: str, sample: pa.Table, texts: Mapping[str, list[str]], params: ReadParams) -> bool:
+    """Whether the first values of a column can be what its name promises."""
+    if name not in texts:
+        return False
+    kind, told = sample.schema.field(name).type, texts[name]
+    if ours == "run_id":
+        return _is_unique(sample[name])
+    if ours == "status":
+        is_code = is_exit_code(name)
+        known = [status_of(text, params.statuses) or (is_code and status_of_exit_code(text)) for text in told]
+        return any(known) or (is_code and pa.types.is_integer(kind))
+    if ours in TIME_COLUMNS and is_text(kind):
+        _, is_bad = utc_times(pa.array([text for text in told if not LOCAL_DATE.match(text)], pa.string()), "UTC")
+        return not told or 2 * int(is_bad.sum()) <= len(told)
+    if ours in NUMBER_COLUMNS and is_text(kind):
+        parse = duration_s if _dimension(ours) == "s" else size_bytes
+        numbers = pd.to_numeric(pd.Series(told, dtype="str").str.replace(",", "."), errors="coerce").notna()
+        n_good = sum(is_one or parse(text) is not None for text, is_one in zip(told, numbers, strict=True))
+        return not told or 2 * n_good >= len(told)
+    return True
+
+
+def _check_renamed(path: str, names: Sequence[str], renamed: Mapping[str, str], known: Sequence[str]) -> None:
+    for ours, theirs in renamed.items():
+        if ours not in known:
+            fix = "lists need Parquet" if ours in LIST_COLUMNS else "mend --map"
+            raise BadInput(path, f"cannot map '{theirs}' to '{ours}'", f"one of {', '.join(known)}", fix)
+        if theirs not in names:
+            raise BadInput(path, f"no column '{theirs}' to read '{ours}' from", f"one of {quoted(names)}", "mend --map")
+
+
+def _check_needed(path: str, names: Sequence[str], columns: Collection[str]) -> None:
+    missing = [group for group in NEEDED if not any(name in columns for name in group)]
+    if any(group in missing for group in NEEDED[2:]):
+        lacking = " and no ".join(" or ".join(needed) for needed in missing)
+        fix = headless(names) or f"name yours, as in --map {missing[-1][0]}=THEIRS"
+        raise BadInput(path, f"no column {lacking} among {quoted(names)}", EXPECTED, fix)
+    if not {"runtime_s", "started_at", "wait_s"} & set(columns):
+        raise BadInput(path, "ended_at without started_at gives no runtime", EXPECTED, "export one of the two as well")
+
+
+def _check_types(path: str, schema: pa.Schema, columns: Mapping[str, Meaning], features: Sequence[str]) -> None:
+    for ours, meaning in columns.items():
+        for theirs in meaning.theirs:
+            check_type(path, ours, theirs, schema.field(theirs).type)
+    for theirs in features:
+        if not is_feature(kind := schema.field(theirs).type):
+            raise BadInput(path, f"column '{theirs}' is of type '{kind}'", "text, numbers or times", "leave it out")
+
+
+def _unit(path: str, ours: str, meaning: Meaning, params: ReadParams) -> str:
+    """The unit of a column: as the user says, else as the name says, else our own; empty for numbers without one.
+
+    Raises BadInput for a name that ends in what may be several units."""
+    dimension = _dimension(ours)
+    if not dimension:
+        return ""
+    if ours in params.units or meaning.unit:
+        return params.units.get(ours, meaning.unit)  # type: ignore[call-overload, no-any-return]
+    theirs = meaning.theirs[0]
+    if theirs == ours:
+        return ""
+    try:
+        return unit_in_name(theirs, dimension) or ""
+    except ValueError as error:
+        problem, known = f"the unit of '{theirs}' ({ours}) is not clear: {error}", ", ".join(SPELLINGS[dimension])
+        raise BadInput(path, problem, known, f"--unit {ours}=UNIT") from error
+
+
+def _infer_unit(sample: pa.Table, columns: dict[str, Meaning], params: ReadParams) -> None:
+    """The unit of a runtime without one, as the times from start to end of the same rows tell."""
+    runtime = columns.get("runtime_s")
+    if runtime is None or runtime.unit or runtime.is_exact or not {"started_at", "ended_at"} <= set(columns):
+        return
+    numbers, _ = amounts(_plain(merged(sample, runtime)), None, 1.0, has_commas=runtime.has_commas)
+    started, ended = (
+        _convert(ours, _column(sample, ours, columns[ours]), params.time_zone).column
+        for ours in ("started_at", "ended_at")
+    )
+    spans = (ended - started).dt.total_seconds().to_numpy(dtype="float64", na_value=np.nan)
+    unit = unit_of_values(numbers.to_numpy(dtype="float64", na_value=np.nan), spans)
+    columns["runtime_s"] = replace(runtime, unit="" if unit == "s" else unit)
+
+
+def _features(path: str, names: Sequence[str], wanted: Sequence[str], taken: Collection[str]) -> list[str]:
+    """The columns of the file that are kept as features."""
+    if list(wanted) == [ALL]:
+        return [name for name in names if name not in taken and not name.startswith(PANDAS_INDEX)]
+    for name in wanted:
+        if name not in names:
+            problem = f"no column '{name}' to keep as a feature"
+            raise BadInput(path, problem, f"one of {quoted(names)}", "mend --features")
+    return list(dict.fromkeys(wanted))
+
+
+def _log_unknown(
+    path: str, names: Sequence[str], columns: Mapping[str, Meaning], features: Sequence[str], known: Sequence[str]
+) -> None:
+    lists = [name for name in names if name in LIST_COLUMNS and name not in known]
+    if lists:
+        logger.warning("%s: %s left out: lists need Parquet", path, ", ".join(lists))
+    used = {*(name for one in columns.values() for name in one.theirs), *features, *lists}
+    unknown = [name for name in names if name not in used and not name.startswith(PANDAS_INDEX)]
+    if unknown:
+        logger.info("%s: %d unknown columns are ignored: %s", path, len(unknown), quoted(unknown))
+
+
+def _said(
+    sample: pa.Table, columns: Mapping[str, Meaning], system: System | None, job: str, params: ReadParams
+) -> list[str]:
+    """What was understood that the table does not say in our own words."""
+    found = [f"these are {system.title}"] if system else []
+    for ours, meaning in columns.items():
+        is_new = not meaning.is_exact or meaning.unit or meaning.order or meaning.has_commas
+        if is_new and ours != ERROR:
+            found.append(meaning.said(ours, _dimension(ours)))
+    if job:
+        found.append(f"no column names a job: all runs are of one job, {job}")
+    if "run_id" not in columns:
+        found.append("no column has an id of its own for each run: runs are called after name and start")
+    if "status" in columns:
+        column = trimmed(merged(sample, columns["status"]).cast(pa.string()))
+        words = [str(word) for word in pc.unique(column).to_pylist() if word is not None]
+        is_code = any(is_exit_code(name) for name in columns["status"].theirs)
+        told = {
+            word: status_of(word, params.statuses) or (status_of_exit_code(word) if is_code else None) for word in words
+        }
+        pairs = [f"{word} as {status}" for word, status in told.items() if status and status != word]
+        if pairs:
+            found.append(f"read the words {', '.join(pairs[:MOST_WORDS])}")
+    if ERROR in columns:
+        found.append(f"runs with {' or '.join(f'`{name}`' for name in columns[ERROR].theirs)} have failed")
+    naive = [ours for ours in TIME_COLUMNS if ours in columns and _is_local(sample, columns[ours])]
+    if naive and not params.time_zone and found:
+        found.append(f"times without a zone ({', '.join(naive)}) are read as UTC; say otherwise with --time-zone")
+    return found
+
+
+def _is_local(sample: pa.Table, meaning: Meaning) -> bool:
+    texts = [text for name in meaning.theirs for text in distinct_texts(sample[name])[:1]]
+    return bool(meaning.order) or any(
+        "-" in text and not re.search(r"(Z|UTC|[+-]\d\d:?(\d\d)?)$", text) for text in texts
+    )
+
+
+FLAGS = {"true": True, "t": True, "yes": True, "1": True, "false": False, "f": False, "no": False, "0": False}
+KEYS = {"skus": ("sku",), "vertices": ("vertex",), "skyline": ("at_s", "tokens")}  # fields that have to be there
+LARGEST = 2**31 - 1  # of a 32-bit number; larger ones are missing
+MAX_TYPE_CHARS = 100  # of a type in a message
+PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6}  # nanoseconds do not reach so far
+
+# what tables write where a value is missing
+MISSING_WORDS = ["", "-", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "NaT", "\\N"]
+NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?")  # no counter such as 007, no hash such as 12e45
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A column in our type, and which of its values could not be read (those are missing in it).
+
+    reasons: why, of the bad ones, where each has a reason of its own."""
+
+    column: pd.Series
+    is_bad: Any
+    reasons: list[str] | None = None
+
+
+def check_type(path: str, ours: str, theirs: str, kind: pa.DataType) -> None:
+    """Raise BadInput if a column of this type cannot hold what the column of ours means."""
+    if ours in LIST_COLUMNS:
+        check_list_type(path, ours, theirs, kind)
+        return
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    is_texts = is_text(kind) or pa.types.is_null(kind)
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    if ours in TEXT_COLUMNS or ours == ERROR:
+        is_fit, expected = is_texts or is_number, "text"
+    elif ours in TIME_COLUMNS:
+        is_time = pa.types.is_timestamp(kind) or pa.types.is_date(kind)
+        is_fit, expected = is_texts or is_number or is_time, "a timestamp, ISO text or epoch seconds"
+    elif ours in NUMBER_COLUMNS:
+        is_fit, expected = is_texts or is_number or pa.types.is_duration(kind), "numbers"
+    else:
+        is_fit, expected = is_texts or is_number or pa.types.is_boolean(kind), "true or false"
+    if not is_fit:
+        raise BadInput(path, f"column '{theirs}' ({ours}) is of type '{kind}'", expected, "convert it")
+
+
+def is_feature(kind: pa.DataType) -> bool:
+    """Whether a column of this type can be kept as a feature."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    is_binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
+    return not (pa.types.is_nested(kind) or is_binary)
+
+
+def _column(table: pa.Table, ours: str, meaning: Meaning) -> pa.ChunkedArray:
+    column = merged(table, meaning)
+    if ours in TIME_COLUMNS and is_text(column.type):
+        if meaning.order:
+            column = iso_dates(column, meaning.order)
+        if not meaning.is_exact:
+            column = pc.if_else(pc.is_in(column, pa.array(ZERO_TIMES)), None, column)
+    return column
+
+
+def to_runs(table: pa.Table, understood: Understanding, params: ReadParams) -> tuple[pd.DataFrame, list[str]]:
+    """The table in our types, and for each row what could not be read (empty: nothing)."""
+    faults = np.full(table.num_rows, "", dtype=object)
+    converted: dict[str, Converted] = {}
+    for name, meaning in understood.columns.items():
+        column = _column(table, name, meaning)
+        if name == "status":
+            converted[name] = _statuses(column, meaning, params)
+        elif name == ERROR:
+            converted[name] = Converted(
+                pd.Series(trimmed(column.cast(pa.string())).to_pandas(), dtype="str"), np.zeros(len(column), bool)
+            )
+        else:
+            converted[name] = _convert(name, column, params.time_zone, meaning)
+    for name in reversed(converted):
+        found = converted[name]
+        if found.is_bad.any():
+            shown = _column(table, name, understood.columns[name])
+            faults[found.is_bad] = (
+                found.reasons or f"{name}{_example(name, shown, found.is_bad)} is not {_meaning(name)}"
+            )
+    rows = pd.DataFrame({name: found.column for name, found in converted.items()})
+    kept = {name: table[name] for name in understood.features}
+    return rows.assign(features=_feature_texts(kept)) if kept else rows, faults.tolist()
+
+
+def _feature_texts(columns: Mapping[str, pa.ChunkedArray]) -> pd.Series:
+    """A JSON object for each row, of the columns that have a value there; missing where none has."""
+    values = [_feature(column) for column in columns.values()]
+    told = [
+        {name: value for name, value in zip(columns, row, strict=True) if value is not None}
+        for row in zip(*values, strict=True)
+    ]
+    return pd.Series([json.dumps(one, ensure_ascii=False) if one else None for one in told], dtype="str")
+
+
+def _feature(column: pa.ChunkedArray) -> list[object]:
+    """Numbers, also those written as text, and true or false as they are; all else as text, times in ISO 8601."""
+    kind = column.type
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
+        return list(column.to_pylist())
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return [
+            value if value is not None and isfinite(value) else None for value in column.cast(pa.float64()).to_pylist()
+        ]
+    if pa.types.is_duration(kind):
+        return list(pc.divide(column.cast(pa.duration("us")).cast(pa.int64()).cast(pa.float64()), 1e6).to_pylist())
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        column = column.cast(pa.string())
+    codes, texts = pd.factorize(column.cast(pa.large_string()).to_pandas())
+    parsed = [_number_or_text(str(text).strip()) for text in texts]
+    return [parsed[code] if code >= 0 else None for code in codes]
+
+
+def _number_or_text(text: str) -> object:
+    if text in MISSING_WORDS:
+        return None
+    return json.loads(text) if NUMBER.fullmatch(text) else text
+
+
+def _example(name: str, column: pa.ChunkedArray, is_bad: Any) -> str:
+    """The first value that could not be read, as an example for all."""
+    rows = np.flatnonzero(is_bad if name not in TIME_COLUMNS else [])
+    return f" '{str(column[int(rows[0])])[:SHOWN_CHARS]}'" if len(rows) else ""
+
+
+def _meaning(name: str) -> str:
+    if name in TIME_COLUMNS:
+        return "a time; expected ISO text or epoch seconds"
+    return "a number" if name in NUMBER_COLUMNS else "true or false"
+
+
+def _plain(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """A column in one piece, texts without blanks around them, words for missing values as missing."""
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if is_text(column.type) or pa.types.is_null(column.type):
+        column = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
+        column = pc.if_else(pc.is_in(column, pa.array(MISSING_WORDS, pa.large_string())), None, column)
+    return column
+
+
+def _convert(name: str, column: pa.ChunkedArray | pa.Array, zone: str, meaning: Meaning | None = None) -> Converted:
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if name in LIST_COLUMNS:
+        lists = pd.Series(pd.arrays.ArrowExtensionArray(to_lists(name, column, zone)))
+        return Converted(lists, np.zeros(len(column), dtype=bool))
+    if name in TEXT_COLUMNS:
+        return _texts(column)
+    column = _plain(column)
+    if name in TIME_COLUMNS:
+        return _times(column, zone)
+    return _numbers(name, column, meaning) if name in NUMBER_COLUMNS else _flags(column)
+
+
+def _texts(column: pa.Array) -> Converted:
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if is_text(column.type) or pa.types.is_null(column.type):
+        column = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
+    if pa.types.is_floating(column.type):  # 17.0 is 17: a missing id makes a column of integers float
+        whole = pc.and_(pc.equal(pc.floor(column), column), pc.less(pc.abs(column), float(2**53)))
+        integers = pc.if_else(whole, column, None).cast(pa.int64()).cast(pa.large_string())
+        column = pc.if_else(whole, integers, pc.if_else(pc.is_nan(column), None, column).cast(pa.large_string()))
+    text = pd.Series(
+        pc.if_else(pc.equal(column.cast(pa.large_string()), ""), None, column.cast(pa.large_string())).to_pandas(),
+        dtype="str",
+    )
+    return Converted(text, np.zeros(len(text), dtype=bool))
+
+
+def _statuses(column: pa.ChunkedArray, meaning: Meaning, params: ReadParams) -> Converted:
+    """Statuses of the words, or of the exit codes if the column is called so."""
+    has_codes = any(is_exit_code(name) for name in meaning.theirs)
+    text = _convert("run_id", column, "").column
+    text = text.mask(text.isin(MISSING_WORDS))
+    codes, words = pd.factorize(text)
+    known = [status_of(word, params.statuses) or (status_of_exit_code(word) if has_codes else None) for word in words]
+    status = pd.Series(pd.array([*known, None], dtype="str").take(codes), index=text.index)
+    is_bad = (status.isna() & text.notna()).to_numpy()
+    return Converted(status, is_bad, [unknown_status(words[code]) for code in codes[is_bad]])
+
+
+def _numbers(name: str, column: pa.Array, meaning: Meaning | None) -> Converted:
+    if pa.types.is_duration(column.type):
+        seconds = pc.divide(column.cast(pa.duration("us")).cast(pa.int64()).cast(pa.float64()), 1e6)
+        return Converted(seconds.to_pandas().astype("float64"), np.zeros(len(column), dtype=bool))
+    dimension, unit = _dimension(name), meaning.unit if meaning else ""
+    factor = (factor_of(unit, dimension) if dimension and unit else None) or 1.0
+    return Converted(*amounts(column, dimension, factor, has_commas=bool(meaning and meaning.has_commas)))
+
+
+def _flags(column: pa.Array) -> Converted:
+    if pa.types.is_boolean(column.type):
+        return Converted(column.fill_null(False).to_pandas(), np.zeros(len(column), dtype=bool))
+    text = column.to_pandas().map(lambda value: str(value).lower().removesuffix(".0"), na_action="ignore")
+    values = text.map(FLAGS)
+    return Converted(values.fillna(False).astype(bool), (text.notna() & values.isna()).to_numpy())
+
+
+def _times(column: pa.Array, zone: str) -> Converted:
+    if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
+        column = in_microseconds(column)
+    values, is_bad = utc_times(column, zone)
+    return Converted(pd.Series(values), is_bad)
+
+
+def check_list_type(path: str, ours: str, theirs: str, kind: pa.DataType) -> None:
+    """Raise BadInput unless a column is a list of structs whose fields can hold what ours mean.
+
+    Fields that are not ours are ignored; of ours those in KEYS are needed."""
+    expected = _shown(ALL_COLUMNS[ours][0].value_type)
+    inner = kind.value_type if _is_list(kind) else None
+    if pa.types.is_null(kind) or (inner is not None and pa.types.is_null(inner)):
+        return
+    if inner is None or not pa.types.is_struct(inner):
+        raise BadInput(path, f"column '{theirs}' ({ours}) is of type '{_cut(kind)}'", expected, "convert it")
+    names = [field.name for field in inner]
+    for key in KEYS[ours]:
+        if key not in names:
+            raise BadInput(path, f"the entries of '{theirs}' ({ours}) have no field '{key}'", expected, "convert it")
+    for wanted in ALL_COLUMNS[ours][0].value_type:
+        if names.count(wanted.name) > 1:
+            raise BadInput(path, f"field '{wanted.name}' stands twice in '{theirs}'", expected, "convert it")
+        if wanted.name in names and not _fits(inner.field(wanted.name).type, wanted.type):
+            found = _cut(inner.field(wanted.name).type)
+            raise BadInput(path, f"field '{wanted.name}' of '{theirs}' is of type '{found}'", expected, "convert it")
+
+
+def to_lists(ours: str, column: pa.Array, zone: str) -> pa.ListArray:
+    """The lists in our type: fields in our order, absent ones missing, NaN missing, times in UTC.
+
+    column: of a type that check_list_type lets pass. zone: of times that name none, UTC if empty."""
+    wanted = ALL_COLUMNS[ours][0]
+    if pa.types.is_null(column.type) or pa.types.is_null(column.type.value_type):
+        return pa.nulls(len(column), wanted)
+    if not pa.types.is_list(column.type):
+        column = column.cast(pa.list_(column.type.value_type))
+    entries = pc.list_flatten(column)
+    entry_type = wanted.value_type
+    fields = [_field(entries, field, zone) for field in entry_type]
+    lengths = pc.fill_null(pc.list_value_length(column), 0)
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+    return pa.ListArray.from_arrays(
+        offsets, pa.StructArray.from_arrays(fields, fields=list(entry_type)), type=wanted, mask=pc.is_null(column)
+    )
+
+
+def _field(entries: pa.StructArray, wanted: pa.Field, zone: str) -> pa.Array:
+    if entries.type.get_field_index(wanted.name) < 0:
+        return pa.nulls(len(entries), wanted.type)
+    values = pc.struct_field(entries, wanted.name)
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    if pa.types.is_floating(wanted.type):
+        values = values.cast(wanted.type, safe=False)
+        return pc.if_else(pc.is_nan(values), None, values)
+    if pa.types.is_timestamp(wanted.type) and pa.types.is_timestamp(values.type):
+        return _list_times(values, zone)
+    if pa.types.is_integer(wanted.type) and pa.types.is_integer(values.type):
+        values = pc.if_else(pc.less_equal(pc.abs(values.cast(pa.float64(), safe=False)), LARGEST), values, None)
+    return values.cast(wanted.type, safe=False)
+
+
+def _fits(kind: pa.DataType, wanted: pa.DataType) -> bool:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_null(kind):
+        return True
+    if pa.types.is_string(wanted):
+        return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+    if pa.types.is_timestamp(wanted):
+        return bool(pa.types.is_timestamp(kind))
+    if pa.types.is_integer(wanted):
+        return bool(pa.types.is_integer(kind))
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def _shown(entry: pa.StructType) -> str:
+    return f"a list of structs ({', '.join(f'{field.name} {field.type}' for field in entry)})"
+
+
+def _cut(kind: pa.DataType) -> str:
+    text = str(kind).replace("\n", " ")
+    return text if len(text) <= MAX_TYPE_CHARS else f"{text[:MAX_TYPE_CHARS]}…"
+
+
+def in_microseconds(times: pa.Array) -> pa.TimestampArray:
+    """Dates and times of any unit in microseconds, their zone kept.
+
+    As with epoch seconds, those after the year 9999, and as far before 1970, are cut there, to be refused later."""
+    if pa.types.is_date(times.type):
+        times = times.cast(pa.timestamp("s" if pa.types.is_date32(times.type) else "ms"))
+    if times.type.unit in PER_SECOND:
+        far = pa.scalar(LAST_S * PER_SECOND[times.type.unit], pa.int64())
+        whole = times.cast(pa.int64())
+        cut = pc.max_element_wise(pc.min_element_wise(whole, far), pc.negate(far))
+        times = pc.if_else(pc.is_valid(whole), cut, None).cast(times.type)
+    return times.cast(pa.timestamp("us", times.type.tz), safe=False)
+
+
+def _list_times(times: pa.TimestampArray, zone: str) -> pa.TimestampArray:
+    """In UTC, without a zone; the hour that occurs twice is the first, as in the other columns."""
+    times = in_microseconds(times)
+    if times.type.tz is None and zone and zone != "UTC":
+        times = pc.assume_timezone(times, zone, ambiguous="earliest", nonexistent="latest")
+    return times.cast(pa.timestamp("us", "UTC")).cast(TIMESTAMP) if times.type.tz else times

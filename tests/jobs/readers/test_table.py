@@ -1,0 +1,554 @@
+"""Tables of runs: the same rows whatever types and spelling; names, words and units of others; times of all kinds."""
+
+import csv
+import gzip
+import json
+import logging
+import os
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any, get_args
+
+import fsspec
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pydantic import ValidationError
+
+from tasks.errors import BadInput, BadSetting
+from tasks.intake import files, tables
+from tasks.jobs.columns import NUMBER_COLUMNS
+from tasks.jobs.grouping import group_keys
+from tasks.jobs.intake import Intake, land_log
+from tasks.jobs.params import GroupParams, Measured, ReadParams
+from tasks.jobs.readers.table import TableReader, in_microseconds
+from tasks.warehouse.connection import reading
+from tasks.warehouse.ingest import ingest
+from tasks.warehouse.place import Warehouse
+
+NOON = pd.Timestamp("2026-01-01 12:00:00")
+
+
+UTC = ReadParams()
+
+
+BERLIN = ReadParams(time_zone="Europe/Berlin")
+
+
+HEADER = "run_id,name,started_at,runtime_s,status,peak_memory_bytes"
+
+
+LINE = "r1,etl,2026-01-01T12:00:00,1.5,completed,1024"
+
+
+def read(path: Path | str, params: ReadParams = UTC) -> tuple[pd.DataFrame, pd.DataFrame]:
+    chunks = list(TableReader().read(str(path), params))
+    rows, refused = ([getattr(chunk, part) for chunk in chunks] for part in ("rows", "refused"))
+    return pd.concat(rows, ignore_index=True), pd.concat(refused, ignore_index=True)
+
+
+def of_csv(tmp_path: Path, text: str, params: ReadParams = UTC) -> tuple[pd.DataFrame, pd.DataFrame]:
+    (tmp_path / "log.csv").write_bytes(text.encode())
+    return read(tmp_path / "log.csv", params)
+
+
+def of_parquet(tmp_path: Path, params: ReadParams = UTC, **columns: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
+    n_rows = max(len(column) for column in columns.values())
+    needed = {"run_id": [f"r{i}" for i in range(n_rows)], "name": ["etl"] * n_rows}
+    times = {"started_at": [NOON.to_pydatetime()] * n_rows, "runtime_s": [1.5] * n_rows}
+    pq.write_table(pa.table({**needed, **times, **columns}), tmp_path / "log.parquet")
+    return read(tmp_path / "log.parquet", params)
+
+
+def test_one_line_worked_out_by_hand(tmp_path: Path) -> None:
+    rows, refused = of_csv(tmp_path, f"{HEADER}\n{LINE}\n")
+    assert refused.empty
+    assert rows.iloc[0].dropna().to_dict() == {
+        "run_id": "r1",
+        "name": "etl",
+        "started_at": NOON,
+        "ended_at": NOON + pd.Timedelta(seconds=1.5),
+        "runtime_s": 1.5,
+        "status": "completed",
+        "peak_memory_bytes": 1024.0,
+        "is_simulated": False,
+        "place": 2,
+    }
+
+
+def test_parquet_and_csv_of_the_same_runs_give_the_same_rows(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    runs = pd.DataFrame(
+        {
+            "run_id": [f"id {i}" for i in range(200)],
+            "name": rng.choice(["a,b", 'say "hi"', "two\nlines", "plain", "naïve"], 200),
+            "submitted_at": NOON + pd.to_timedelta(rng.integers(0, 10**12, 200), unit="us"),
+            "wait_s": np.round(rng.exponential(3, 200), 6),
+            "runtime_s": rng.exponential(100, 200),
+            "status": rng.choice(["completed", "failed", "timeout"], 200),
+            "input_bytes": np.where(rng.random(200) < 0.3, np.nan, rng.integers(0, 2**50, 200)),
+            "is_simulated": rng.random(200) < 0.5,
+        }
+    )
+    runs.to_csv(tmp_path / "log.csv", index=False)
+    runs.to_csv(tmp_path / "log.csv.gz", index=False)
+    runs.to_parquet(tmp_path / "log.parquet")
+    (parquet, none), (text, empty), (packed, _) = (
+        read(tmp_path / name) for name in ("log.parquet", "log.csv", "log.csv.gz")
+    )
+    assert (len(parquet), len(none), len(empty)) == (200, 0, 0)
+    pd.testing.assert_frame_equal(text.drop(columns="place"), parquet.drop(columns="place"))
+    pd.testing.assert_frame_equal(packed, text)
+    assert parquet["name"].to_list() == runs["name"].to_list()
+
+
+def test_a_vetted_log_written_again_is_read_as_it_was(tmp_path: Path) -> None:
+    rows, _ = of_csv(tmp_path, f"{HEADER}\n{LINE}\nr2,x,2026-01-01,,running,\n")
+    rows.drop(columns="place").to_parquet(tmp_path / "again.parquet")
+    again, refused = read(tmp_path / "again.parquet")
+    assert refused.empty
+    pd.testing.assert_frame_equal(again.drop(columns="place"), rows.drop(columns="place"))
+
+
+TIMES = {
+    "microseconds": (pa.array([NOON.to_pydatetime()], pa.timestamp("us")), NOON),
+    "nanoseconds": (pa.array([NOON.value + 1999], pa.timestamp("ns")), NOON + pd.Timedelta(microseconds=1)),
+    "with a zone": (pa.array([NOON.value // 1000], pa.timestamp("us", "Asia/Tokyo")), NOON),
+    "milliseconds": (pa.array([NOON.value // 10**6], pa.timestamp("ms")), NOON),
+    "a day": (pa.array([date(2026, 1, 1)]), NOON.normalize()),
+    "epoch seconds": (pa.array([1767268800]), NOON),
+    "fractions of epoch seconds": (pa.array([1767268800.25]), NOON + pd.Timedelta(seconds=0.25)),
+    "text": (pa.array(["2026-01-01 12:00:00"]), NOON),
+    "text with a day only": (pa.array(["2026-01-01"]), NOON.normalize()),
+    "text with a zone": (pa.array(["2026-01-01T13:00:00+01:00"]), NOON),
+    "text with Z": (pa.array(["2026-01-01T12:00:00Z"]), NOON),
+    "text with nanoseconds": (pa.array(["2026-01-01T12:00:00.123456789"]), NOON + pd.Timedelta(microseconds=123456)),
+    "text of epoch seconds": (pa.array(["1767268800.5"]), NOON + pd.Timedelta(seconds=0.5)),
+    "categories": (pa.array(["2026-01-01 12:00:00"]).dictionary_encode(), NOON),
+}
+
+
+@pytest.mark.parametrize(("column", "expected"), TIMES.values(), ids=TIMES)
+def test_times_may_be_timestamps_text_or_epoch_seconds(tmp_path: Path, column: pa.Array, expected: Any) -> None:
+    rows, refused = of_parquet(tmp_path, started_at=column)
+    assert refused.empty
+    assert rows["started_at"].to_list() == [expected]
+
+
+def test_several_spellings_of_time_may_stand_in_one_column(tmp_path: Path) -> None:
+    texts = ["1767268800", "2026-01-01T12:00:00Z", "2026-01-01 13:00:00+0100", "2026-01-01T12:00", "nonsense", None]
+    rows, refused = of_parquet(tmp_path, started_at=texts, submitted_at=["2026-01-01T11:59:00"] * 6)
+    assert rows["started_at"].to_list()[:4] == [NOON] * 4
+    assert refused["place"].to_list() == [5]
+    assert refused["reason"].to_list() == ["started_at is not a time; expected ISO text or epoch seconds"]
+
+
+def test_times_without_a_zone_are_of_the_zone_that_is_set(tmp_path: Path) -> None:
+    text = f"{HEADER}\n{LINE}\nr2,etl,2026-01-01T12:00:00Z,1,completed,\nr3,etl,1767268800,1,completed,\n"
+    rows, _ = of_csv(tmp_path, text, BERLIN)
+    assert rows["started_at"].to_list() == [NOON - pd.Timedelta(hours=1), NOON, NOON]
+
+
+def test_the_hour_that_occurs_twice_is_the_first_and_the_hour_that_was_skipped_is_refused(tmp_path: Path) -> None:
+    twice, skipped = "2025-10-26T02:30:00", "2025-03-30T02:30:00"
+    text = HEADER + "".join(f"\nr,etl,{time},1,completed," for time in (twice, skipped)) + "\n"
+    rows, refused = of_csv(tmp_path, text, BERLIN)
+    assert rows["started_at"].to_list() == [pd.Timestamp("2025-10-26 00:30")]  # summer time is UTC+2
+    assert refused["place"].to_list() == [3]
+
+
+def test_a_time_beyond_the_calendar_of_its_zone_is_refused_like_any_other(tmp_path: Path) -> None:
+    far = pa.array([2**62], pa.timestamp("us"))
+    _, refused = of_parquet(tmp_path, BERLIN, started_at=far)
+    assert refused["reason"].to_list() == ["lies in the future; check clock, unit and time zone"]
+
+
+def test_a_time_zone_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadSetting, match="no time zone is called 'Europe/Berlim'"):
+        of_csv(tmp_path, f"{HEADER}\n{LINE}\n", ReadParams(time_zone="Europe/Berlim"))
+
+
+NUMBERS = {
+    "integers": (pa.array([7], pa.int32()), 7.0),
+    "text": (pa.array([" 7.5 "]), 7.5),
+    "decimals": (pa.array([Decimal("7.25")]), 7.25),
+    "durations": (pa.array([7_500_000], pa.duration("us")), 7.5),
+    "a word for missing": (pa.array(["NULL"]), None),
+    "NaN": (pa.array([float("nan")]), None),
+    "nothing at all": (pa.nulls(1), None),
+}
+
+
+@pytest.mark.parametrize(("column", "expected"), NUMBERS.values(), ids=NUMBERS)
+def test_numbers_may_have_any_type_that_holds_numbers(tmp_path: Path, column: pa.Array, expected: float | None) -> None:
+    rows, refused = of_parquet(tmp_path, wait_s=column)
+    assert refused.empty
+    assert rows["wait_s"].dropna().to_list() == ([] if expected is None else [expected])
+
+
+TEXTS = {
+    "integers": (pa.array([17]), "17"),
+    "floats, as pandas makes of integers with gaps": (pa.array([17.0]), "17"),
+    "categories": (pa.array(["x"]).dictionary_encode(), "x"),
+    "a word that elsewhere means missing": (pa.array(["NULL"]), "NULL"),
+    "large text": (pa.array([" x "], pa.large_string()), "x"),
+}
+
+
+@pytest.mark.parametrize(("column", "expected"), TEXTS.values(), ids=TEXTS)
+def test_names_and_ids_may_be_text_or_numbers(tmp_path: Path, column: pa.Array, expected: str) -> None:
+    rows, _ = of_parquet(tmp_path, run_id=column, name=column)
+    assert rows[["run_id", "name"]].to_numpy().tolist() == [[expected, expected]]
+
+
+@pytest.mark.parametrize(("spelling", "status"), [("COMPLETED", "completed"), (" Canceled", "cancelled")])
+def test_a_status_may_be_spelt_in_other_ways(tmp_path: Path, spelling: str, status: str) -> None:
+    rows, _ = of_parquet(tmp_path, status=[spelling])
+    assert rows["status"].to_list() == [status]
+
+
+@pytest.mark.parametrize("flags", [[True, False, None], ["true", "NO", ""], [1, 0, None], ["1.0", "0", None]])
+def test_flags_may_be_words_or_numbers(tmp_path: Path, flags: list[Any]) -> None:
+    rows, refused = of_parquet(tmp_path, is_simulated=flags)
+    assert refused.empty
+    assert rows["is_simulated"].to_list() == [True, False, False]
+
+
+def test_a_name_over_several_lines_is_one_run_wherever_blocks_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [f'r{i},"SELECT ""a"",\n\n  {i}\nFROM t",2026-01-01,{i},completed,' for i in range(30)]
+    text = "\n".join([HEADER, *runs]) + "\n"
+    whole, none = of_csv(tmp_path, text)
+    assert whole["name"].iloc[7] == 'SELECT "a",\n\n  7\nFROM t'
+    assert whole["place"].to_list() == list(range(2, 122, 4))
+    for block_bytes in (50, 400):
+        monkeypatch.setattr(files, "BLOCK_BYTES", block_bytes)
+        rows, refused = read(tmp_path / "log.csv")
+        pd.testing.assert_frame_equal(rows, whole)
+        assert len(refused) == len(none) == 0
+
+
+ODD_QUOTES = {
+    "quotes inside a word": ('5" disk', '5" disk'),
+    "quotes around a part": ('"a"b', "ab"),
+    "doubled quotes": ('"a ""b"" c"', 'a "b" c'),
+}
+
+
+@pytest.mark.parametrize(("written", "name"), ODD_QUOTES.values(), ids=ODD_QUOTES)
+@pytest.mark.parametrize("neighbour", ["", "broken line\n"])
+def test_a_line_is_read_alike_beside_good_and_broken_ones(
+    tmp_path: Path, neighbour: str, written: str, name: str
+) -> None:
+    rows, _ = of_csv(tmp_path, f"{HEADER}\n{neighbour}{LINE.replace('etl', written)}\n{LINE}\n")
+    assert rows["name"].to_list() == [name, "etl"]
+
+
+def test_parquet_is_read_in_batches_and_rows_are_numbered_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "BATCH_ROWS", 7)
+    runtimes = [float(i) for i in range(50)]
+    runtimes[40] = -1.0
+    rows, refused = of_parquet(tmp_path, runtime_s=runtimes)
+    assert rows["place"].to_list() == [place for place in range(1, 51) if place != 41]
+    assert refused["place"].to_list() == [41]
+    assert '"run_id": "r40"' in refused["raw"].iloc[0]
+
+
+def test_other_storage_is_read_too(tmp_path: Path) -> None:
+    of_parquet(tmp_path, runtime_s=[3.0])
+    with fsspec.open("memory://own/log.parquet", "wb") as file:
+        file.write((tmp_path / "log.parquet").read_bytes())
+    rows, _ = read("memory://own/log.parquet")
+    assert rows["runtime_s"].to_list() == [3.0]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_the_delimiter_is_told_by_the_header(tmp_path: Path, delimiter: str) -> None:
+    rows, refused = of_csv(tmp_path, f"{HEADER}\n{LINE}\n".replace(",", delimiter))
+    assert (rows["runtime_s"].to_list(), len(refused)) == ([1.5], 0)
+
+
+def test_columns_may_be_renamed_and_a_renamed_one_wins(tmp_path: Path) -> None:
+    text = "job,name,start,runtime_s,ms\n7,etl,1767268800,999,2\n"
+    params = ReadParams(columns={"run_id": "job", "started_at": "start", "runtime_s": "ms"})
+    rows, _ = of_csv(tmp_path, text, params)
+    assert rows[["run_id", "runtime_s"]].to_numpy().tolist() == [["7", 2.0]]
+
+
+def test_unknown_columns_are_ignored_and_named_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    rows, _ = of_csv(tmp_path, f"{HEADER},mood,colour\n" + f"{LINE},good,red\n" * 3)
+    assert len(rows) == 3
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert message.endswith("log.csv: 2 unknown columns are ignored: 'mood', 'colour'")
+
+
+def test_rows_keep_a_group_key_that_the_log_gives(tmp_path: Path) -> None:
+    rows, _ = of_csv(tmp_path, "run_id,group_key,started_at,ended_at\n1,mine,2026-01-01,2026-01-01\n")
+    assert rows["group_key"].to_list() == ["mine"]
+
+
+WRONG_COLUMNS = {
+    "no times": (
+        "run_id,name",
+        {},
+        "no column started_at or submitted_at and no runtime_s or ended_at among 'run_id', 'name'; expected the "
+        "columns run_id, name or group_key, started_at or submitted_at, runtime_s or ended_at; name yours, as in --map",
+    ),
+    "an end alone": (
+        "run_id,name,submitted_at,ended_at",
+        {},
+        "ended_at without started_at gives no runtime; expected the columns run_id, name or group_key,",
+    ),
+    "twice": (f"{HEADER},name", {}, "the column 'name' stands there twice; expected each column once"),
+    "mapped from nowhere": (
+        HEADER,
+        {"name": "title"},
+        "no column 'title' to read 'name' from; expected one of 'run_id',",
+    ),
+    "mapped to nowhere": (HEADER, {"nam": "name"}, "cannot map 'name' to 'nam'; expected one of run_id, group_key,"),
+    "many columns": (",".join(f"c{i}" for i in range(30)), {}, "'c18', 'c19' and 10 more; expected"),
+}
+
+
+def test_a_table_without_a_header_is_told_in_one_short_line(tmp_path: Path) -> None:
+    cells = [f"{'x' * 300}{number}" for number in range(400)]
+    row = ",".join(["17", "load", "2026-01-01T00:00:00", *cells]) + "\n"
+    with pytest.raises(BadInput, match="the first line seems to be a row: add a line with the names") as refusal:
+        of_csv(tmp_path, row * 2)
+    assert len(str(refusal.value).removeprefix(str(tmp_path))) < 1200
+
+
+@pytest.mark.parametrize(("header", "columns", "said"), WRONG_COLUMNS.values(), ids=WRONG_COLUMNS)
+def test_wrong_columns_are_named(tmp_path: Path, header: str, columns: dict[str, str], said: str) -> None:
+    with pytest.raises(BadInput) as refusal:
+        of_csv(tmp_path, f"{header}\n", ReadParams(columns=columns))
+    assert said in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+FEATURES = f"{HEADER},files,branch,ok,hash\n{LINE},12,main,True,007\n{LINE.replace('r1', 'r2')},,NA,,1.50\n"
+
+
+def features_in(tmp_path: Path, *names: str, text: str = FEATURES) -> list[object]:
+    rows, refused = of_csv(tmp_path, text, ReadParams(features=list(names)))
+    assert refused.empty
+    return [json.loads(told) if isinstance(told, str) else None for told in rows["features"]]
+
+
+def test_named_columns_are_kept_as_features_numbers_as_numbers_and_missing_ones_left_out(tmp_path: Path) -> None:
+    assert features_in(tmp_path, "files", "branch") == [{"files": 12, "branch": "main"}, None]
+    assert features_in(tmp_path, "hash") == [{"hash": "007"}, {"hash": 1.5}]
+
+
+def test_all_keeps_every_column_that_is_not_ours(tmp_path: Path) -> None:
+    assert features_in(tmp_path, "all") == [{"files": 12, "branch": "main", "ok": "True", "hash": "007"}, {"hash": 1.5}]
+    # the same where a text runs over lines, so that the file is read record by record
+    broken = FEATURES.replace("main", '"ma\nin"')
+    assert features_in(tmp_path, "branch", text=broken) == [{"branch": "ma\nin"}, None]
+
+
+def test_a_feature_that_is_no_column_is_told(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"no column 'fils' to keep as a feature; expected one of .*; mend --features"):
+        features_in(tmp_path, "fils")
+
+
+def test_features_of_parquet_keep_their_types_and_lists_are_none(tmp_path: Path) -> None:
+    at = pd.Timestamp("2026-01-01 12:00")
+    run = {"run_id": "r1", "name": "etl", "started_at": at, "runtime_s": 1.5}
+    mine = {"files": 12, "share": 0.25, "nan": np.nan, "ok": True, "made_at": at, "tags": ["a"]}
+    pd.DataFrame([run | mine]).to_parquet(tmp_path / "log.parquet")
+    (chunk,) = TableReader().read(str(tmp_path / "log.parquet"), ReadParams(features=["all"]))
+    told = json.loads(chunk.rows["features"].iloc[0])
+    assert told.pop("made_at").startswith("2026-01-01 12:00:00")
+    assert told == {"files": 12, "share": 0.25, "ok": True}
+    with pytest.raises(BadInput, match=r"column 'tags' is of type 'list<.*>'; expected text, numbers or times"):
+        list(TableReader().read(str(tmp_path / "log.parquet"), ReadParams(features=["tags"])))
+
+
+def test_without_features_named_none_are_kept_and_a_column_called_features_is_no_exception(tmp_path: Path) -> None:
+    rows, refused = of_csv(tmp_path, f"{HEADER},features\n{LINE},many\n")
+    assert ("features" in rows, len(refused)) == (False, 0)
+
+
+def test_features_and_the_named_key_reach_the_warehouse_and_another_choice_replaces_the_rows(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(FEATURES.replace("run_id,name", "run_id,account").replace("etl", "physics"))
+    home = Warehouse(home=tmp_path / "home")
+    read, by = ReadParams(features=["files"], columns={"name": "branch"}), GroupParams(by=["account"])
+    for chosen in (read, read.model_copy(update={"features": ["ok"]})):
+        batch = land_log(home, str(tmp_path / "log.csv"), Intake("s", "", chosen, by))
+        ingest(home, "jobs", batch.batch_id)
+        with reading(home) as connection:
+            rows = connection.execute("SELECT run_id, group_key, features FROM jobs.runs ORDER BY run_id").fetchall()
+        told = '{"files": 12}' if chosen is read else '{"ok": "True"}'
+        assert rows == [("r1", "physics", told), ("r2", "physics", None)]
+
+
+ETL = {"run_id": "1", "name": "etl", "started_at": "2026-01-01T00:00:00Z", "runtime_s": "2"}
+
+
+def read_runs(path: Path, runs: list[dict[str, Any]], **params: Any) -> tuple[pd.DataFrame, list[str]]:
+    pd.DataFrame(runs).to_csv(path, index=False)
+    chunks = list(TableReader().read(str(path), ReadParams(**params)))
+    refused = [reason for chunk in chunks for reason in chunk.refused["reason"]]
+    return pd.concat([chunk.rows for chunk in chunks]), refused
+
+
+def test_statuses_in_other_words_are_read_and_an_unknown_one_is_shown_with_how_to_map_it(tmp_path: Path) -> None:
+    words = ["SUCCESS", "FAILURE", "TIMED_OUT", "green", "0", ""]
+    runs = [ETL | {"run_id": f"{row}", "state": word} for row, word in enumerate(words)]
+    rows, refused = read_runs(tmp_path / "log.csv", runs, columns={"status": "state"})
+    assert rows["status"].to_list() == ["completed", "failed", "timeout", "unknown"]
+    expected = "expected a word such as completed, failed, cancelled, timeout, running, pending, unknown; map it: "
+    assert refused == [
+        f"status 'green' is not known; {expected}--map-value 'status:green=completed'",
+        "status '0' is a number, which counts in a column of exit codes alone; "
+        f"{expected}--map-value 'status:0=completed'",
+    ]
+    mapped = {"green": "completed", "0": "failed"}
+    rows, refused = read_runs(tmp_path / "log.csv", runs, columns={"status": "state"}, statuses=mapped)
+    assert rows["status"].to_list()[3:] == ["completed", "failed", "unknown"] and not refused
+
+
+def test_exit_codes_are_statuses_in_a_column_that_is_called_so(tmp_path: Path) -> None:
+    runs = [ETL | {"run_id": f"{code}", "exit_code": code} for code in (0, 1, 137)]
+    rows, refused = read_runs(tmp_path / "log.csv", runs, columns={"status": "exit_code"})
+    assert rows["status"].to_list() == ["completed", "failed", "failed"] and not refused
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "unit", "value"),
+    [
+        ("input_bytes", "data", "GB", 3e9),
+        ("input_bytes", "data", "GiB", 3 * 2**30),
+        ("runtime_s", "took", "ms", 0.003),
+        ("runtime_s", "took", "min", 180.0),
+        ("input_bytes", "input_gb", "", 3e9),  # what the name says
+        ("runtime_s", "durationMs", "", 0.003),
+        ("input_bytes", "input_gb", "B", 3.0),  # the flag counts before the name
+        ("input_bytes", "data", "", 3.0),
+    ],
+)
+def test_units_come_from_the_flag_or_from_the_name_of_the_column(
+    tmp_path: Path, ours: str, theirs: str, unit: str, value: float
+) -> None:
+    run = {name: field for name, field in ETL.items() if name != ours} | {theirs: "3"}
+    rows, _ = read_runs(tmp_path / "l.csv", [run], columns={ours: theirs}, units={ours: unit} if unit else {})
+    assert rows[ours].to_list() == [pytest.approx(value)]
+
+
+def test_a_name_that_may_end_in_two_units_asks_for_one(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"the unit of 'mem_m' \(input_bytes\) is not clear: .*--unit input_bytes=UNIT"):
+        read_runs(tmp_path / "log.csv", [ETL | {"mem_m": "1"}], columns={"input_bytes": "mem_m"})
+
+
+def test_a_unit_or_a_status_that_does_not_exist_is_refused_as_a_setting() -> None:
+    with pytest.raises(ValidationError, match="'GX' is no unit of input_bytes; expected one of B, kB, MB, GB"):
+        ReadParams(units={"input_bytes": "GX"})
+    with pytest.raises(ValidationError):
+        ReadParams.model_validate({"statuses": {"green": "fine"}})
+
+
+def test_units_are_for_all_numbers_in_seconds_and_bytes_that_were_read() -> None:
+    assert set(get_args(Measured)) == {name for name in NUMBER_COLUMNS if name.endswith(("_s", "_bytes"))}
+
+
+def test_a_user_tells_jobs_apart_unless_the_setting_says_otherwise() -> None:
+    from tasks.jobs.params import GroupParams
+
+    rows = pd.DataFrame({"name": ["etl", "etl"], "user_name": ["ada", "bob"], "requested_cpus": [1.0, 1.0]})
+    assert group_keys(rows).to_list() == ["etl · ada · 1 cpu", "etl · bob · 1 cpu"]
+    assert group_keys(rows, GroupParams(by_user=False)).to_list() == ["etl · 1 cpu", "etl · 1 cpu"]
+
+
+def test_builds_of_github_are_read_in_one_go_with_the_map_of_the_readme() -> None:
+    path = Path(os.environ.get("WHORL_DATASETS", "-")) / "gha" / "ccpay_wf6192976.csv.gz"
+    if not path.exists():
+        pytest.skip("needs gha/ccpay_wf6192976.csv.gz in the folder WHORL_DATASETS")
+    readme = (Path(__file__).parents[3] / "tasks" / "jobs" / "README.md").read_text()
+    call = readme[readme.index("jobs ingest builds.csv.gz") :].partition("\n\n")[0].split()
+    columns = dict(word.split("=") for flag, word in pairwise(call) if flag == "--map")
+    chunks = list(TableReader().read(str(path), ReadParams(columns=columns)))
+    rows = pd.concat([chunk.rows for chunk in chunks])
+    csv.field_size_limit(2**30)
+    with gzip.open(path, "rt") as file:
+        theirs = list(csv.DictReader(file))
+    right = [float(row["build_duration"]) for row in theirs if row["conclusion"] == "success"]
+    assert len(rows) == len(theirs) == 2198 and sum(len(chunk.refused) for chunk in chunks) == 0
+    assert rows["status"].value_counts().to_dict() == {"failed": 1099, "completed": 1097, "cancelled": 2}
+    assert len(set(group_keys(rows))) == 1
+    assert rows.loc[rows["status"] == "completed", "runtime_s"].median() == median(right) == 349
+
+
+NOON_UTC = NOON.to_pydatetime()
+FAR = 9 * 10**15  # seconds: 285 million years, more than microseconds can count
+
+
+FUTURE = "lies in the future; check clock, unit and time zone"
+
+
+PAST = "lies before 1970; check the unit of the times"
+
+
+def write(path: Path, started: pa.Array, **more: pa.Array) -> Path:
+    n = len(started)
+    names = {"run_id": [str(row) for row in range(n)], "name": ["etl"] * n, "runtime_s": [1.0] * n}
+    pq.write_table(pa.table({**names, "started_at": started, **more}), path, coerce_timestamps=None)
+    return path
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
+@pytest.mark.parametrize("unit", ["s", "ms"])
+def test_a_start_too_far_out_is_refused_alone(tmp_path: Path, unit: str, zone: str | None) -> None:
+    far = FAR if unit == "s" else FAR * 1000
+    noon = int((NOON_UTC - datetime(1970, 1, 1)).total_seconds()) * (1 if unit == "s" else 1000)
+    column = pa.array([noon, far, -far, None], pa.int64()).cast(pa.timestamp(unit, zone))
+    if unit == "s":  # Parquet knows no seconds: they become milliseconds there
+        rows = in_microseconds(column).cast(pa.int64()).to_pylist()
+        assert rows == [noon * 10**6, 253_402_300_799 * 10**6, -253_402_300_799 * 10**6, None]
+        return
+    rows, refused = read(write(tmp_path / "far.parquet", column))
+    assert rows["started_at"].to_list() == [pd.Timestamp(NOON_UTC)]
+    assert refused["reason"].to_list() == [FUTURE, PAST, "neither submission nor start time; expected one of them"]
+
+
+def test_dates_too_far_out_are_refused_alone(tmp_path: Path) -> None:
+    days = pa.array([20_454, 2**31 - 1], pa.int32()).cast(pa.date32())
+    rows, refused = read(write(tmp_path / "dates.parquet", days))
+    assert rows["started_at"].to_list() == [pd.Timestamp("2026-01-01")]
+    assert refused["reason"].to_list() == [FUTURE]
+
+
+@pytest.mark.parametrize("unit", ["ms", "us"])
+def test_a_far_time_inside_a_list_is_refused_and_shown(tmp_path: Path, unit: str) -> None:
+    far = FAR * 10**3
+    kind = pa.list_(pa.struct([("vertex", pa.int32()), ("started_at", pa.timestamp(unit))]))
+    inner = pa.StructArray.from_arrays(
+        [pa.array([1, 2], pa.int32()), pa.array([far, 10**12], pa.int64()).cast(pa.timestamp(unit))],
+        fields=list(kind.value_type),
+    )
+    vertices = pa.ListArray.from_arrays(pa.array([0, 2], pa.int32()), inner, type=kind)
+    _, refused = read(write(tmp_path / "far.parquet", pa.array([NOON_UTC]), vertices=vertices))
+    assert refused["reason"].iloc[0].startswith("a vertex lies before 1970 or in the future")
+    assert f'"vertices": [{{"vertex": 1, "started_at": "{far} timestamp[{unit}]"}}' in refused["raw"].iloc[0]
+
+
+def test_a_list_cannot_be_mapped_in_csv(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("run_id,name,started_at,runtime_s,parts\n1,a,2026-01-01,3,[]\n")
+    with pytest.raises(BadInput, match=r"cannot map 'parts' to 'vertices'; .*; lists need Parquet"):
+        read(tmp_path / "log.csv", ReadParams(columns={"vertices": "parts"}))
+
+
+def test_what_is_near_stays_as_it_was() -> None:
+    times = pa.array([NOON_UTC, None, NOON_UTC + timedelta(microseconds=1)], pa.timestamp("us"))
+    assert in_microseconds(times).equals(times)
+    whole: Any = in_microseconds(pa.array([NOON_UTC, None], pa.timestamp("ms", "UTC")))
+    assert whole.type == pa.timestamp("us", "UTC") and whole.cast(pa.timestamp("us")).to_pylist() == [NOON_UTC, None]

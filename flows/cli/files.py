@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from flows.cli.invocation import Invocation, progress_bar
+from flows.cli.options import tell_understood
 from flows.cli.output import Column, clean, count, plain, records, show_facts, show_json, show_table, text
 from tasks.quantities import share
 
@@ -162,6 +163,8 @@ def _show(invocation: Invocation, previews: Sequence["Preview"], *, as_json: boo
     rows = plain(previews)
     if as_json:
         return show_json({"files": rows})
+    for row in rows:
+        tell_understood(print, row["path"], row["understood"])
     of_jobs = [column for column in JOB_COLUMNS if rows and column.key in rows[0]]
     show_table(rows, (*PREVIEWED, *of_jobs))
     for row in rows:

@@ -117,7 +117,7 @@ def _run(
 
     settings = invocation.resolved(flags).settings
     intake = Intake(source, reader_asked_for(reader), settings.jobs.read, settings.jobs.group)
-    refuse_unreadable(find_logs(paths), lambda path: begin_log(path, intake))
+    refuse_unreadable(find_logs(paths), lambda path: begin_log(path, intake), invocation.note)
     found, failed = partly(
         lambda: run_flow(invocation, "jobs-ingest", settings, paths=paths, source=source, reader=reader)
     )

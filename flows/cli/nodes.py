@@ -260,7 +260,7 @@ def ingest(
         files = find_files(absolute, settings.nodes.read.manifest)
         if not dry_run:
             intake = Intake(source, reader_asked_for(reader), settings.nodes.read)
-            refuse_unreadable(files, lambda path: begin_executions(path, intake))
+            refuse_unreadable(files, lambda path: begin_executions(path, intake), invocation.note)
         if line := tell_left_out(absolute):
             invocation.note(line)
         if dry_run:

@@ -220,11 +220,20 @@ def labelled_read_flags(
     return {key: value for key, value in told.items() if value is not None}
 
 
-def refuse_unreadable(files: Sequence[str], begin: Callable[[str], object]) -> None:
+SAY_OTHERWISE = "say otherwise with --map OURS=THEIRS (and, of jobs, --unit, --map-value)"
+
+
+def tell_understood(note: Callable[[str], None], path: str, lines: Sequence[str]) -> None:
+    """Say what the columns of a file were taken for, where its names and words are not ours."""
+    if lines:
+        note("\n".join([f"{clean(Path(path).name)}:", *(f"  {clean(line)}" for line in lines), f"  {SAY_OTHERWISE}"]))
+
+
+def refuse_unreadable(files: Sequence[str], begin: Callable[[str], Sequence[str]], note: Callable[[str], None]) -> None:
     """Refuse files of which none can be read, before Prefect is started: a line for each but the last, which is raised.
 
-    begin: reads the beginning of a file, and raises BadInput for one that is wrong as a whole. Addresses of servers
-    are not asked: that is left to the flow, which has their keys."""
+    begin: reads the beginning of a file, and raises BadInput for one that is wrong as a whole; what it understood is
+    told by `note`. Addresses of servers are not asked: that is left to the flow, which has their keys."""
     from tasks.errors import BadInput
 
     refused: list[BadInput] = []
@@ -232,7 +241,7 @@ def refuse_unreadable(files: Sequence[str], begin: Callable[[str], object]) -> N
         if file.startswith(("http://", "https://")):
             return
         try:
-            begin(file)
+            tell_understood(note, file, begin(file))
         except BadInput as error:
             refused.append(error)
         else:

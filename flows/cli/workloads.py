@@ -137,7 +137,7 @@ def ingest(
         _look(invocation, settings, files, reader, as_json=as_json)
         return
     intake = Intake(source, reader_asked_for(reader), settings.workloads.read)
-    refuse_unreadable(files, lambda path: begin_telemetry(path, intake))
+    refuse_unreadable(files, lambda path: begin_telemetry(path, intake), invocation.note)
     found, failed = partly(
         lambda: run_flow(invocation, "workloads-ingest", settings, telemetry=absolute, source=source, reader=reader)
     )

@@ -238,10 +238,11 @@ def _files_in(path: str) -> list[str]:
     return files
 
 
-def begin_log(path: str, intake: Intake) -> None:
-    """Read the first rows of a log and drop them. Raises BadInput for a file that is wrong as a whole."""
+def begin_log(path: str, intake: Intake) -> tuple[str, ...]:
+    """What was understood of a log, by its first rows. Raises BadInput for a file that is wrong as a whole."""
     with quoting_nothing(intake.read.pseudonymise):
-        next(iter(_reader(path, intake).read(path, intake.read)), None)
+        chunk = next(guarded(path, _reader(path, intake).read(path, intake.read)), None)
+    return chunk.understood if chunk else ()
 
 
 def land_log(warehouse: Warehouse, path: str, intake: Intake) -> landing.Batch:

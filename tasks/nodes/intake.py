@@ -163,10 +163,11 @@ def preview_executions(home: Path, path: str, intake: Intake) -> Preview:
         return preview_of(WORD, path, reader.name, _without_names(chunks, key) if key else chunks)
 
 
-def begin_executions(path: str, intake: Intake) -> None:
-    """Read the first executions of a file or folder and drop them. Raises BadInput for what is wrong as a whole."""
+def begin_executions(path: str, intake: Intake) -> tuple[str, ...]:
+    """What was understood of a file or folder, by its first executions. Raises BadInput for what is wrong as a whole."""
     with quoting_nothing(intake.read.pseudonymise):
-        next(chunks_of(path, reader_of(path, intake.reader, intake.read), intake.read), None)
+        chunk = next(chunks_of(path, reader_of(path, intake.reader, intake.read), intake.read), None)
+    return chunk.understood if chunk else ()
 
 
 def chunks_of(path: str, reader: Reader, params: ReadParams) -> Iterator[Chunk]:

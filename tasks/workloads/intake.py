@@ -139,8 +139,8 @@ def sha256_of(path: str) -> str:
     return hashlib.sha256("".join(landing.sha256_of(file) for file in files).encode()).hexdigest()
 
 
-def begin_telemetry(path: str, intake: Intake) -> None:
-    """Find the reader of a file, and read a small file, as an ingest would; a large one is read in its turn.
+def begin_telemetry(path: str, intake: Intake) -> tuple[str, ...]:
+    """What was understood of a small file, read as an ingest would; a large one is read in its turn.
 
     Raises BadInput for a file that is wrong as a whole."""
     with quoting_nothing(intake.read.pseudonymise):
@@ -149,7 +149,10 @@ def begin_telemetry(path: str, intake: Intake) -> None:
         if (fs.size(place) or 0) <= SMALL_BYTES:
             labels = labels_of(path, intake.read)
             with input_faults(path):
-                prepare(reader.read(path, intake.read), labels, intake.read.regular)
+                reading = reader.read(path, intake.read)
+                prepare(reading, labels, intake.read.regular)
+            return reading.understood
+    return ()
 
 
 def land_telemetry(warehouse: Warehouse, path: str, intake: Intake) -> landing.Batch:

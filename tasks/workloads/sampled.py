@@ -40,10 +40,11 @@ class Sampled:
 
 @dataclass(frozen=True)
 class Reading:
-    """One file: its runs, and the rows that were refused (place, reason, raw)."""
+    """One file: its runs, and the rows that were refused (place, reason, raw); understood: of its columns, in words."""
 
     runs: list[Sampled]
     refused: pd.DataFrame
+    understood: tuple[str, ...] = ()
 
 
 def one_row_a_sample(counters: tuple[Counter, ...], at_s: FloatArray, values: FloatArray, **more: Any) -> Sampled:

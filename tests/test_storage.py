@@ -11,11 +11,7 @@ from flows.engine.file_intake import load_each
 from tasks.errors import BadInput, WhorlError
 from tasks.intake.files import read_head
 from tasks.intake.limits import ReadLimits
-from tasks.jobs.intake import (
-    Intake,
-    find_logs,
-    land_log,
-)
+from tasks.jobs.intake import Intake, find_logs, land_log
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.storage import narrow, private, remove_inside, storage_of
 from tasks.warehouse.connection import fetch

@@ -9,13 +9,10 @@ import pyarrow as pa
 import pytest
 
 from tasks.errors import BadSetting
-from tasks.jobs.intake import (
-    Intake,
-    land_log,
-)
+from tasks.intake.cells import times as times_of_nodes
+from tasks.jobs.intake import Intake, land_log
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers.table import TableReader
-from tasks.nodes.readers.vetting import times as times_of_nodes
 from tasks.times import (
     check_zone,
     from_epoch_s,

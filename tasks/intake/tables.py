@@ -9,7 +9,7 @@ import csv
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from io import BytesIO
 from itertools import islice
 from typing import Any
@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput, headless, quoted
+from tasks.intake.aliases import named
 from tasks.intake.files import (
     BLOCK_BYTES,
     HEAD_BYTES,
@@ -44,6 +45,7 @@ from tasks.intake.files import (
 from tasks.intake.limits import ReadLimits
 
 MAGIC = b"PAR1"
+RECORD_KEY = b"whorl.record"  # of the metadata of Parquet: how it was recorded
 DELIMITERS = ",;\t|"
 QUOTE = b'"'
 JSON_MARKS = (b"{", b"[")
@@ -104,33 +106,6 @@ def parquet_schema(path: str) -> pa.Schema:
             raise damaged_parquet(path, error) from error
 
 
-def missing_columns(
-    path: str,
-    names: Sequence[str],
-    chosen: Collection[str],
-    needed: Sequence[tuple[str, ...]],
-    renamed: Mapping[str, str],
-    known: Collection[str],
-) -> None:
-    """Raise BadInput if a column is renamed from or to nowhere, or if none of a group in `needed` is chosen.
-
-    chosen: ours that were found; renamed: ours to theirs; known: all of ours that there can be."""
-    for ours, theirs in renamed.items():
-        if ours not in known:
-            raise BadInput(path, f"cannot map '{theirs}' to '{ours}'", f"one of {', '.join(known)}", "mend --map")
-        if theirs not in names:
-            problem = f"no column '{theirs}' to read '{ours}' from"
-            raise BadInput(path, problem, f"one of {quoted(names)}", headless(names) or "mend --map")
-    missing = [group for group in needed if not any(name in chosen for name in group)]
-    if missing:
-        raise BadInput(
-            path,
-            f"no column {' and no '.join(' or '.join(group) for group in missing)} among {quoted(names)}",
-            "the columns " + ", ".join(" or ".join(group) for group in needed),
-            headless(names) or f"name yours, as in --map {missing[0][0]}=THEIRS",
-        )
-
-
 def check_once(path: str, names: Sequence[str], chosen: Collection[str]) -> None:
     """Raise BadInput if a chosen column stands in the file twice."""
     for theirs in chosen:
@@ -168,9 +143,60 @@ class WholeTable:
     raw: Callable[[int], str]
     schema: pa.Schema
 
+    @cached_property
+    def is_simulated(self) -> bool:
+        """Whether the file says so of itself."""
+        try:
+            record = json.loads((self.schema.metadata or {}).get(RECORD_KEY, b"{}"))
+        except ValueError:
+            return False
+        return isinstance(record, dict) and record.get("is_simulated") is True
+
     def by_name(self) -> dict[str, pa.ChunkedArray]:
         """The columns by name, the first of those that share one."""
         return dict(reversed(list(zip(self.names, self.columns, strict=True))))
+
+
+def choose_columns(
+    table: WholeTable, known: Collection[str], needed: Sequence[tuple[str, ...]], renamed: Mapping[str, str]
+) -> dict[str, pa.ChunkedArray]:
+    """Our columns of a table. known: all that there can be; needed: of each group one. renamed: ours to theirs.
+
+    Raises BadInput if one that is needed is missing or stands there twice, or is renamed from or to nowhere."""
+    path, names = table.path, list(dict.fromkeys(table.names))
+    for ours, theirs in renamed.items():
+        if ours not in known:
+            raise BadInput(path, f"cannot map '{theirs}' to '{ours}'", f"one of {', '.join(known)}", "mend --map")
+        if theirs not in names:
+            raise BadInput(path, f"no column '{theirs}' to read '{ours}' from", f"one of {quoted(names)}", "mend --map")
+    taken = set(renamed.values())
+    chosen = {
+        name: renamed.get(name, name) for name in known if name in renamed or (name in names and name not in taken)
+    }
+    check_once(path, table.names, chosen.values())
+    missing = [group for group in needed if not any(name in chosen for name in group)]
+    if missing:
+        raise BadInput(
+            path,
+            f"no column {' and no '.join(' or '.join(group) for group in missing)} among {quoted(names)}",
+            "the columns " + ", ".join(" or ".join(group) for group in needed),
+            headless(names) or f"name yours, as in --map {missing[0][0]}=THEIRS",
+        )
+    columns = table.by_name()
+    return {ours: columns[theirs] for ours, theirs in chosen.items()}
+
+
+def known_otherwise(
+    names: Sequence[str], aliases: Mapping[str, Sequence[str]], renamed: Mapping[str, str]
+) -> dict[str, str]:
+    """Columns that are called by an alias, ours to theirs, where a table has none of ours and nobody named one."""
+    found: dict[str, str] = {}
+    for ours, others in aliases.items():
+        if ours not in names and ours not in renamed:
+            taken = {*renamed.values(), *found.values()}
+            if name := next((name for name, _ in named(names, others, taken)), ""):
+                found[ours] = name
+    return found
 
 
 def whole_table(path: str, limits: ReadLimits, *, row: str = "row", as_codes: Sequence[str] = ()) -> WholeTable:
@@ -186,7 +212,7 @@ def whole_table(path: str, limits: ReadLimits, *, row: str = "row", as_codes: Se
         part = int(np.searchsorted(edges, at, side="right")) - 1
         return batches[part].raw(at - int(edges[part]))
 
-    table = pa.concat_tables([batch.table for batch in batches], promote_options="default")
+    table = pa.concat_tables([batch.table for batch in batches])
     return WholeTable(
         path,
         table.column_names,

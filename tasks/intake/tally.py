@@ -8,10 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput
-from tasks.intake.files import (
-    Chunk,
-    guarded,
-)
+from tasks.intake.files import Chunk, guarded
 from tasks.quantities import share
 from tasks.warehouse.tables import MAIN_TABLES
 

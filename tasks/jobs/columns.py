@@ -16,10 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.intake.files import (
-    Chunk,
-    refusals,
-)
+from tasks.intake.files import Chunk, refusals
 from tasks.jobs.params import ReadParams, Status
 
 TIMESTAMP = pa.timestamp("us")  # UTC, without a time zone

@@ -13,10 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput, NotFound
-from tasks.intake.files import (
-    all_refusals,
-    no_refusals,
-)
+from tasks.intake.files import all_refusals, no_refusals
 from tasks.nodes.execution import EXECUTION_COLUMNS, EXECUTIONS_SCHEMA, METRICS_SCHEMA, TELEMETRY_SCHEMA, tabled
 from tasks.nodes.params import ReadParams
 from tasks.nodes.ranking.params import ScoreParams

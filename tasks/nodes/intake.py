@@ -16,11 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.errors import BadInput, quoting_nothing
-from tasks.intake.files import (
-    Chunk,
-    guarded,
-    read_head,
-)
+from tasks.intake.files import Chunk, guarded, read_head
 from tasks.intake.limits import ReadLimits
 from tasks.intake.pseudonyms import (
     HOST,
@@ -32,10 +28,7 @@ from tasks.intake.pseudonyms import (
     replaced,
     without_reasons,
 )
-from tasks.intake.tally import (
-    Preview,
-    preview_of,
-)
+from tasks.intake.tally import Preview, preview_of
 from tasks.nodes.execution import SCHEMAS
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers import READERS, Reader, detect

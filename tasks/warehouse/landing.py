@@ -22,11 +22,7 @@ import pyarrow.parquet as pq
 from pydantic import Field, ValidationError
 
 from tasks.errors import BadInput
-from tasks.intake.files import (
-    Chunk,
-    input_faults,
-    open_plain,
-)
+from tasks.intake.files import Chunk, input_faults, open_plain
 from tasks.intake.tally import Tally
 from tasks.params import Params
 from tasks.storage import narrow, private, storage_of

@@ -9,10 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.errors import BadInput, quoting_nothing
-from tasks.intake.files import (
-    Chunk,
-    input_faults,
-)
+from tasks.intake.files import Chunk, input_faults
 from tasks.intake.pseudonyms import (
     HOST,
     ID_BYTES,
@@ -23,10 +20,7 @@ from tasks.intake.pseudonyms import (
     replaced,
     without_reasons,
 )
-from tasks.intake.tally import (
-    Preview,
-    preview_of,
-)
+from tasks.intake.tally import Preview, preview_of
 from tasks.progress import report_progress
 from tasks.source_names import checked_source
 from tasks.storage import storage_of

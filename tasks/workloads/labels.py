@@ -6,11 +6,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tasks.errors import BadInput, quoted
-from tasks.intake.files import (
-    csv_fields,
-    json_of,
-    read_lines,
-)
+from tasks.intake.files import csv_fields, json_of, read_lines
 from tasks.intake.limits import ReadLimits
 from tasks.path_labels import named_column, path_label, path_stem
 from tasks.storage import ADDRESS

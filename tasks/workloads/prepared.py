@@ -9,10 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tasks.intake.files import (
-    all_refusals,
-    refusals,
-)
+from tasks.intake.files import all_refusals, refusals
 from tasks.times import LAST_S
 from tasks.workloads.labels import FileLabels
 from tasks.workloads.reading_params import RegularParams

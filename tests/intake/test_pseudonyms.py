@@ -13,12 +13,7 @@ import pytest
 
 from tasks.errors import BadInput, quoted, quoting_nothing, without_quotes
 from tasks.intake.limits import ReadLimits
-from tasks.intake.pseudonyms import (
-    HOST,
-    KEY_FILE,
-    load_key,
-    pseudonym,
-)
+from tasks.intake.pseudonyms import HOST, KEY_FILE, load_key, pseudonym
 from tasks.jobs import intake as jobs
 from tasks.jobs.params import GroupParams
 from tasks.jobs.params import ReadParams as JobsRead

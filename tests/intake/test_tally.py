@@ -4,15 +4,8 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
-from tasks.intake.files import (
-    Chunk,
-    refusals,
-)
-from tasks.intake.tally import (
-    PART_OF_A_JOB,
-    UNSUPPORTED_EVENT,
-    preview_of,
-)
+from tasks.intake.files import Chunk, refusals
+from tasks.intake.tally import PART_OF_A_JOB, UNSUPPORTED_EVENT, preview_of
 
 
 def chunk(n_kept: int, reasons: list[str], first: int = 1, **more: object) -> Chunk:

@@ -11,11 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tasks.intake.files import (
-    Chunk,
-    no_refusals,
-    refusals,
-)
+from tasks.intake.files import Chunk, no_refusals, refusals
 from tasks.jobs.columns import RUNS_SCHEMA
 from tasks.warehouse import landing
 from tasks.warehouse.connection import fetch

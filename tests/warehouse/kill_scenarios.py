@@ -10,11 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tasks.intake.files import (
-    Chunk,
-    no_refusals,
-    refusals,
-)
+from tasks.intake.files import Chunk, no_refusals, refusals
 from tasks.jobs.columns import RUNS_SCHEMA
 from tasks.warehouse import copies, landing, pruning, registry
 from tasks.warehouse import migrations as schema

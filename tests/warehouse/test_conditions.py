@@ -7,15 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.intake.files import (
-    Chunk,
-    no_refusals,
-)
-from tasks.jobs.columns import (
-    COLUMNS,
-    CONDITIONS,
-    RUNS_SCHEMA,
-)
+from tasks.intake.files import Chunk, no_refusals
+from tasks.jobs.columns import COLUMNS, CONDITIONS, RUNS_SCHEMA
 from tasks.warehouse import landing
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.copies import snapshot

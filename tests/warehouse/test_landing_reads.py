@@ -8,10 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tasks.intake.files import (
-    Chunk,
-    no_refusals,
-)
+from tasks.intake.files import Chunk, no_refusals
 from tasks.warehouse import landing
 
 SCHEMAS = {"runs": pa.schema([("run_id", pa.string()), ("place", pa.int64())])}

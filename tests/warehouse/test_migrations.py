@@ -8,10 +8,7 @@ import pyarrow as pa
 import pytest
 
 from tasks.errors import WarehouseBroken
-from tasks.jobs.columns import (
-    ALL_COLUMNS,
-    LIST_COLUMNS,
-)
+from tasks.jobs.columns import ALL_COLUMNS, LIST_COLUMNS
 from tasks.warehouse import migrations as schema
 from tasks.warehouse.connection import fetch, opened, reading, writing
 from tasks.warehouse.hashes import hash_tables

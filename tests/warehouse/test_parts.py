@@ -5,10 +5,7 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 import pytest
 
-from tasks.intake.files import (
-    Chunk,
-    no_refusals,
-)
+from tasks.intake.files import Chunk, no_refusals
 from tasks.warehouse import landing
 from tasks.warehouse import parts as parts_module
 from tasks.warehouse.connection import fetch

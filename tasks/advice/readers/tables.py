@@ -13,11 +13,8 @@ from tasks.advice.memory import MemoryNeed, stated_need
 from tasks.advice.params import CPU_ONE_THREAD
 from tasks.errors import BadInput, quoted
 from tasks.intake.limits import ReadLimits
+from tasks.intake.tables import choose_columns, whole_table
 from tasks.jobs.columns import status_of
-from tasks.nodes.readers.files import (
-    choose_columns,
-    read_table_file,
-)
 
 FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 ENDED = {"completed": True, "failed": False, "cancelled": False, "timeout": False}  # of a run that still goes on: none
@@ -86,8 +83,8 @@ def read_columns(
 
     renamed: ours to theirs. Raises BadInput for a column that is missing, and for a value that is none of its kind,
     with its line."""
-    table = read_table_file(path, limits)
-    names = set(table.columns)
+    table = whole_table(path, limits)
+    names = set(table.names)
     known_as = {ours: next((name for name in one.known_as if name in names), ours) for ours, one in fields.items()}
     aliases = {ours: theirs for ours, theirs in known_as.items() if ours not in names and theirs != ours}
     needed = [(ours,) for ours, one in fields.items() if one.is_needed]
@@ -239,7 +236,7 @@ def read_machine_scores(
 
     aspects: those that count; empty: all. A table without a column `aspect` may have a column for each of them instead:
     they must be named then. Raises BadInput."""
-    names = read_table_file(path, limits).columns
+    names = whole_table(path, limits).names
     if aspects and renamed.get("aspect", "aspect") not in names:
         wide = {"machine": MACHINE_SCORES["machine"], **{aspect: Field(float) for aspect in aspects}}
         return read_columns(path, wide, renamed, limits).melt("machine", var_name="aspect", value_name="score")
@@ -253,5 +250,5 @@ def read_machine_scores(
 
 def read_resource_trace(path: str, limits: ReadLimits = ReadLimits()) -> pd.DataFrame:  # noqa: B008
     """Rows of a workflow's resource trace with all their columns, as text. Raises BadInput."""
-    columns = read_table_file(path, limits).columns
+    columns = whole_table(path, limits).by_name()
     return pd.DataFrame({name: pd.Series(column.to_pylist(), dtype=object) for name, column in columns.items()})

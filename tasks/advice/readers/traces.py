@@ -13,11 +13,7 @@ import pandas as pd
 
 from tasks.errors import BadInput, quoted
 from tasks.intake.limits import ReadLimits
-from tasks.nodes.readers.files import (
-    TableFile,
-    choose_columns,
-    read_table_file,
-)
+from tasks.intake.tables import WholeTable, choose_columns, whole_table
 
 COLUMNS = ["workflow", "task", "machine", "size", "runtime_s"]
 KNOWN = [*COLUMNS, "runtime_ms", "realtime", "status"]
@@ -112,8 +108,8 @@ def _why_none(is_finished: pd.Series, has_time: pd.Series) -> str:
 
 def _rows(path: str, renamed: Mapping[str, str], machine: str, workflow: str, limits: ReadLimits) -> pd.DataFrame:
     """Every row of a file: COLUMNS and status; NaN where a value is none."""
-    table = read_table_file(path, limits)
-    aliases = {ours: theirs for ours, theirs in _aliases(table).items() if ours not in table.columns}
+    table = whole_table(path, limits)
+    aliases = {ours: theirs for ours, theirs in _aliases(table).items() if ours not in table.names}
     chosen = choose_columns(
         table, KNOWN, [("task",), ("runtime_s", "runtime_ms", "realtime"), ("size",)], {**aliases, **renamed}
     )
@@ -139,9 +135,9 @@ def _rows(path: str, renamed: Mapping[str, str], machine: str, workflow: str, li
     )
 
 
-def _aliases(table: TableFile) -> dict[str, str]:
+def _aliases(table: WholeTable) -> dict[str, str]:
     """Our columns by theirs, for Lotaru's reports and Nextflow's traces."""
-    names = set(table.columns)
+    names = set(table.names)
     if set(LOTARU.values()) <= names:
         return dict(LOTARU)
     task = next((name for name in NEXTFLOW_TASKS if name in names), "")

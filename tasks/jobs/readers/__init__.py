@@ -3,10 +3,7 @@
 from collections.abc import Iterator
 from typing import Protocol
 
-from tasks.intake.files import (
-    Chunk,
-    read_head,
-)
+from tasks.intake.files import Chunk, read_head
 from tasks.intake.limits import ReadLimits
 from tasks.jobs.params import ReadParams
 from tasks.jobs.readers.airflow import AirflowReader

@@ -11,19 +11,8 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput
-from tasks.intake.files import (
-    HEAD_BYTES,
-    Block,
-    Chunk,
-    all_refusals,
-    read_blocks,
-    refusals,
-)
-from tasks.jobs.columns import (
-    KNOWN_TO_SLURM,
-    status_of,
-    vet_runs,
-)
+from tasks.intake.files import HEAD_BYTES, Block, Chunk, all_refusals, read_blocks, refusals
+from tasks.jobs.columns import KNOWN_TO_SLURM, status_of, vet_runs
 from tasks.jobs.params import ReadParams, Status
 from tasks.jobs.readers.slurm_table import (
     BAR,

@@ -10,11 +10,7 @@ import pandas as pd
 from pyarrow import csv, string
 
 from tasks.errors import BadInput, BadSetting, quoted
-from tasks.intake.files import (
-    Block,
-    all_refusals,
-    refusals,
-)
+from tasks.intake.files import Block, all_refusals, refusals
 
 BAR = "|"
 LINE_END, BAR_CODE = ord("\n"), ord(BAR)

@@ -24,12 +24,7 @@ from math import nan
 import pandas as pd
 
 from tasks.errors import BadInput
-from tasks.intake.files import (
-    Chunk,
-    Lines,
-    all_refusals,
-    refusals,
-)
+from tasks.intake.files import Chunk, Lines, all_refusals, refusals
 from tasks.jobs.columns import vet_runs
 from tasks.jobs.params import ReadParams
 from tasks.jobs.readers.spark_events import (

@@ -10,14 +10,7 @@ from typing import IO, Any, cast
 import pyarrow as pa
 
 from tasks.errors import BadInput
-from tasks.intake.files import (
-    HEAD_BYTES,
-    Lines,
-    counted,
-    open_checked,
-    open_plain,
-    read_lines,
-)
+from tasks.intake.files import HEAD_BYTES, Lines, counted, open_checked, open_plain, read_lines
 from tasks.intake.limits import ReadLimits
 from tasks.storage import storage_of
 

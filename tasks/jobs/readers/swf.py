@@ -26,14 +26,7 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput
-from tasks.intake.files import (
-    Block,
-    Chunk,
-    all_refusals,
-    no_refusals,
-    read_blocks,
-    refusals,
-)
+from tasks.intake.files import Block, Chunk, all_refusals, no_refusals, read_blocks, refusals
 from tasks.intake.tally import PART_OF_A_JOB
 from tasks.jobs.columns import vet_runs
 from tasks.jobs.params import ReadParams

@@ -4,15 +4,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tasks.errors import BadInput
-from tasks.intake.files import (
-    Chunk,
-    input_faults,
-    read_head,
-)
+from tasks.intake.files import Chunk, input_faults, read_head
 from tasks.intake.limits import ReadLimits
+from tasks.intake.tables import column_names
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers import azure, logs, long_table, perona, recorded, sparecores
-from tasks.nodes.readers.files import Folder, column_names
+from tasks.nodes.readers.files import Folder
 
 HEAD_SHOWN = 40
 

@@ -18,32 +18,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tasks.intake.files import (
-    Chunk,
-    all_refusals,
-    no_refusals,
-    refusals,
-)
+from tasks.intake.cells import Cells, are_none, texts, times
+from tasks.intake.cells import numbers as to_numbers
+from tasks.intake.files import Chunk, all_refusals, no_refusals, refusals
+from tasks.intake.tables import WholeTable, choose_columns, column_names, whole_table
 from tasks.nodes.execution import EXECUTIONS_SCHEMA, METRICS_SCHEMA, framed
 from tasks.nodes.params import ReadParams
-from tasks.nodes.readers.files import TableFile, choose_columns, column_names, read_table_file
 from tasks.nodes.readers.vetting import (
     MICROSECONDS,
     Check,
     Reasons,
-    are_none,
     aspect_of,
     benchmark_slugs,
     completed_times,
     first_reasons,
     span_checks,
-    texts,
     time_checks,
-    times,
-)
-from tasks.workloads.readers.tables import (
-    Numbers,
-    as_numbers,
 )
 
 NODE = ("lifespan", "region", "sku", "vm_id")
@@ -107,12 +97,12 @@ def sniff(head: bytes, path: str) -> bool:
 
 def read(path: str, params: ReadParams) -> Iterator[Chunk]:
     """As Reader.read says. Raises BadInput for a table without a column that is needed."""
-    table = read_table_file(path, params.limits, as_codes=(*NAMES, "unit"))
+    table = whole_table(path, params.limits, row="execution", as_codes=(*NAMES, "unit"))
     columns = choose_columns(table, COLUMNS, NEEDED, params.columns)
     n_rows = len(table.places)
-    started, value = times(columns["started_at"], params.time_zone), as_numbers(columns["value"])
-    nothing = Numbers(np.full(n_rows, np.nan), np.zeros(n_rows, dtype=bool))
-    runtime = as_numbers(columns["runtime_s"]) if "runtime_s" in columns else nothing
+    started, value = times(columns["started_at"], params.time_zone), to_numbers(columns["value"])
+    nothing = Cells(np.full(n_rows, np.nan), np.zeros(n_rows, dtype=bool))
+    runtime = to_numbers(columns["runtime_s"]) if "runtime_s" in columns else nothing
     values = Values(
         named=name_rows(columns, n_rows),
         started_at=started.values,
@@ -146,7 +136,7 @@ def _reasons(values: Values, has_odd_runtime: NDArray[np.bool_], params: ReadPar
     return reasons
 
 
-def _chunks(table: TableFile, values: Values, reasons: Reasons) -> Iterator[Chunk]:
+def _chunks(table: WholeTable, values: Values, reasons: Reasons) -> Iterator[Chunk]:
     bad = np.flatnonzero(reasons != "")
     raws = [table.raw(int(row)) for row in bad[:MOST_RAW]] + [""] * max(len(bad) - MOST_RAW, 0)
     refused = all_refusals([table.refused, refusals(table.places[bad], reasons[bad].tolist(), raws)])

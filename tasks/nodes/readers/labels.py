@@ -18,15 +18,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.errors import BadInput, quoted
+from tasks.intake.aliases import MISSING
+from tasks.intake.cells import flag_of
 from tasks.intake.files import Chunk
 from tasks.nodes.execution import EXECUTIONS_SCHEMA, framed, tabled
 from tasks.nodes.params import ReadParams
-from tasks.nodes.readers.vetting import FLAGS, TIMES, flag_of, slug, template_hash
+from tasks.nodes.readers.vetting import FLAGS, TIMES, slug, template_hash
 from tasks.path_labels import named_column, path_label, path_stem
 from tasks.times import time_of
 from tasks.workloads import labels as telemetry_labels
 from tasks.workloads.labels import absolute
-from tasks.workloads.readers.tables import MISSING
 
 NONE = frozenset({*MISSING, "no", "false", "off"})
 ENDINGS = (".gz", ".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet", ".log", ".out", ".db", ".sqlite", ".sqlite3")

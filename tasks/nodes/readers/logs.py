@@ -16,15 +16,13 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from tasks.errors import BadInput
-from tasks.intake.files import (
-    Chunk,
-    open_checked,
-)
+from tasks.intake.files import Chunk, open_checked
+from tasks.intake.tables import refused_rows
 from tasks.nodes.execution import Execution, ParsedLog, as_chunk
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers.files import Folder
 from tasks.nodes.readers.labels import HOW_TO_NAME, node_of, read_manifest, stem_of
-from tasks.nodes.readers.vetting import NoExecution, hash_of, refused_rows, slug, vetted_facts
+from tasks.nodes.readers.vetting import NoExecution, hash_of, slug, vetted_facts
 from tasks.nodes.tools import PARSERS, detect
 from tasks.nodes.tools.parsing import template_of, unreadable
 from tasks.times import time_of

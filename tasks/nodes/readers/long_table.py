@@ -17,32 +17,24 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput, quoted
-from tasks.intake.files import (
-    Chunk,
-    all_refusals,
-    refusals,
-)
+from tasks.intake.cells import Cells, are_none, flags, texts, times
+from tasks.intake.cells import numbers as to_numbers
+from tasks.intake.files import Chunk, all_refusals, refusals
+from tasks.intake.tables import WholeTable, choose_columns, column_names, whole_table
 from tasks.nodes.execution import COUNTED, EXECUTION_COLUMNS, EXECUTIONS_SCHEMA, METRICS_SCHEMA, framed
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers import vetting
-from tasks.nodes.readers.files import TableFile, choose_columns, column_names, read_table_file
 from tasks.nodes.readers.labels import IDENTITY, is_dose, label_column, node_of, read_manifest
 from tasks.nodes.readers.vetting import (
     FLAGS,
     TIMES,
-    Cells,
     Check,
-    are_none,
     aspect_of,
     completed_times,
     first_reasons,
-    flags,
     template_hash,
-    texts,
-    times,
     vet,
 )
-from tasks.workloads.readers.tables import as_numbers
 
 ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
 SHARED = tuple(name for name in EXECUTION_COLUMNS if name not in (*COUNTED, "execution_id"))
@@ -69,12 +61,12 @@ def sniff(head: bytes, path: str) -> bool:
 
 def read(path: str, params: ReadParams) -> Iterator[Chunk]:
     """As Reader.read says. Raises BadInput for a table without a column that is needed."""
-    table, entries = read_table_file(path, params.limits), read_manifest(params).all_facts(path)
+    table, entries = whole_table(path, params.limits, row="execution"), read_manifest(params).all_facts(path)
     rows, faults = _rows(table, _columns(table, params, entries), params, entries)
     yield _grouped(table, rows, faults)
 
 
-def _columns(table: TableFile, params: ReadParams, entries: Entries) -> dict[str, pa.ChunkedArray]:
+def _columns(table: WholeTable, params: ReadParams, entries: Entries) -> dict[str, pa.ChunkedArray]:
     renamed, node = dict(params.columns), node_of(table.path, params)
     if label_column(params):
         renamed["node"] = label_column(params)
@@ -87,14 +79,14 @@ def _columns(table: TableFile, params: ReadParams, entries: Entries) -> dict[str
             fix = f"{error.fix}, or --label-from stem|parent, or a manifest"
             raise BadInput(error.where, error.problem, error.expected, fix) from error
         raise
-    unknown = [name for name in table.columns if name not in {*chosen, *renamed.values()}]
+    unknown = [name for name in table.names if name not in {*chosen, *renamed.values()}]
     if unknown:
         logger.info("%s: %d unknown columns are ignored: %s", table.path, len(unknown), quoted(unknown))
     return chosen
 
 
 def _rows(
-    table: TableFile, columns: dict[str, pa.ChunkedArray], params: ReadParams, entries: Entries
+    table: WholeTable, columns: dict[str, pa.ChunkedArray], params: ReadParams, entries: Entries
 ) -> tuple[Rows, NDArray[np.object_]]:
     """All columns of KNOWN in our types, and why each row cannot be used. entries: of a manifest, of this file."""
     n_rows, now = len(table.places), datetime.now(UTC).replace(tzinfo=None)
@@ -151,7 +143,7 @@ def _cells(name: str, column: pa.ChunkedArray, zone: str) -> Cells:
         return flags(column)
     if name in TEXTS:
         return texts(column)
-    found = as_numbers(column)
+    found = to_numbers(column)
     return Cells(found.values, found.is_bad.astype(bool))
 
 
@@ -170,7 +162,7 @@ def _ids(rows: Rows) -> NDArray[np.object_]:
     )
 
 
-def _grouped(table: TableFile, rows: Rows, faults: NDArray[np.object_]) -> Chunk:
+def _grouped(table: WholeTable, rows: Rows, faults: NDArray[np.object_]) -> Chunk:
     """The executions of a table. rows: all columns of a long table; faults: why single rows cannot be used."""
     frame = pd.DataFrame(rows).assign(row=np.arange(len(faults)))[faults == ""]
     code, ids = pd.factorize(frame["execution_id"])
@@ -207,7 +199,7 @@ def _contradictions(frame: pd.DataFrame, told: pd.DataFrame) -> NDArray[np.objec
     return reasons
 
 
-def _executions(table: TableFile, frame: pd.DataFrame, told: pd.DataFrame, ids: pd.Index) -> pa.Table:
+def _executions(table: WholeTable, frame: pd.DataFrame, told: pd.DataFrame, ids: pd.Index) -> pa.Table:
     by_code = frame.groupby("code", sort=True)
     places = table.places[by_code["row"].min().to_numpy()]
     kept = told.loc[by_code["row"].min().index]

@@ -21,14 +21,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput, quoted
-from tasks.intake.files import (
-    Chunk,
-    all_refusals,
-    no_refusals,
-    open_plain,
-    refusals,
-)
+from tasks.intake.cells import flags, times
+from tasks.intake.files import Chunk, all_refusals, no_refusals, open_plain, refusals
 from tasks.intake.limits import ReadLimits
+from tasks.intake.tables import refused_rows
 from tasks.nodes.execution import Execution, Measured, Sampled, as_chunk
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers.labels import read_manifest
@@ -37,12 +33,9 @@ from tasks.nodes.readers.vetting import (
     aspect_of,
     completed_times,
     first_reasons,
-    flags,
     hash_of,
     metric_name,
-    refused_rows,
     slug,
-    times,
     vet,
 )
 from tasks.storage import ADDRESS

@@ -15,16 +15,10 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput
-from tasks.intake.files import (
-    PARQUET_FAULTS,
-    Chunk,
-    damaged_parquet,
-    open_plain,
-    refusals,
-)
+from tasks.intake.files import PARQUET_FAULTS, Chunk, damaged_parquet, open_plain, refusals
+from tasks.intake.tables import MAGIC, check_size, column_names
 from tasks.nodes.execution import EXECUTIONS_SCHEMA, NESTED, PART_SCHEMA, SCHEMAS, framed, record_of
 from tasks.nodes.params import ReadParams
-from tasks.nodes.readers.files import MAGIC, check_size, column_names
 from tasks.nodes.readers.vetting import Reasons, completed_times, first_reasons, vet
 
 CHECKED = ("execution_id", "node", "benchmark", "status", "aspect")
@@ -49,7 +43,7 @@ def read(path: str, params: ReadParams) -> Iterator[Chunk]:
     with open_plain(path) as stream:
         try:
             file = pq.ParquetFile(stream, pre_buffer=False)
-            check_size(path, file.metadata, params.limits)
+            check_size(path, file.metadata, params.limits, "execution")
             names = _checked(path, file.schema_arrow)
             says_simulated = record_of(file.schema_arrow).get("is_simulated") is True
             for batch in file.iter_batches(BATCH_ROWS, columns=names):

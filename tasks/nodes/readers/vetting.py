@@ -7,21 +7,15 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tasks.intake.files import refusals
 from tasks.nodes.aspects import Aspect
 from tasks.nodes.execution import ASPECTS, COUNTED, EXECUTION_COLUMNS, STATUSES, TIMESTAMP
-from tasks.times import utc_times
-from tasks.workloads.readers.tables import MISSING
 
 # the columns of nodes.executions that a row can give, by kind
 TEXTS, TIMES, FLAGS, NUMBERS = (
@@ -142,7 +136,6 @@ def _with_hash(spelled: str, text: str) -> str:
     return f"{spelled[: MAX_CHARS - HASH_CHARS - 1].rstrip('-')}-{digest}".lstrip("-")
 
 
-FLAG_WORDS = {"true": True, "t": True, "yes": True, "1": True, "false": False, "f": False, "no": False, "0": False}
 CENTURY_S = 100 * 365.25 * 86_400
 EARLIEST = np.datetime64("1970-01-01", "us")
 MICROSECONDS = 1e6
@@ -154,69 +147,6 @@ NEEDED = {
     "node": "no node; expected the name of the machine",
     "benchmark": "no benchmark; expected its name",
 }
-
-
-@dataclass(frozen=True)
-class Cells:
-    """A column in our type, None, NaN or NaT where missing or bad; is_bad: (n,), what stands there cannot be read."""
-
-    values: NDArray[Any]
-    is_bad: NDArray[np.bool_]
-
-
-def texts(column: pa.ChunkedArray | pa.Array) -> Cells:
-    """Texts, objects; 3.0 is 3. Lists and the like are bad."""
-    told = plain(column)
-    if pa.types.is_nested(told.type) or pa.types.is_binary(told.type):
-        return Cells(np.full(len(told), None, dtype=object), pc.is_valid(told).to_numpy(zero_copy_only=False))
-    if pa.types.is_floating(told.type):
-        whole = [
-            None if one is None or one != one else str(int(one) if one.is_integer() else one)
-            for one in told.to_pylist()
-        ]
-        return Cells(np.array(whole, dtype=object), np.zeros(len(told), dtype=bool))
-    values = told.cast(pa.string()).to_numpy(zero_copy_only=False)
-    return Cells(values.astype(object), np.zeros(len(told), dtype=bool))
-
-
-def flags(column: pa.ChunkedArray | pa.Array) -> Cells:
-    """True, False or None, objects."""
-    told = plain(column)
-    if pa.types.is_boolean(told.type):
-        return Cells(told.to_numpy(zero_copy_only=False).astype(object), np.zeros(len(told), dtype=bool))
-    given = texts(told).values  # noqa: PD011
-    values = np.array([None if one is None else FLAG_WORDS.get(one.lower()) for one in given], dtype=object)
-    return Cells(values, np.array([one is not None for one in given], dtype=bool) & are_none(values))
-
-
-def times(column: pa.ChunkedArray | pa.Array, zone: str) -> Cells:
-    """UTC times (datetime64[us]) of a column of any type; tasks.times says what is read as what.
-
-    zone: of times that name none."""
-    return Cells(*utc_times(plain(column), zone))
-
-
-def flag_of(text: str) -> bool | None:
-    """True or false, None for anything else."""
-    return FLAG_WORDS.get(text.strip().lower())
-
-
-def are_none(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which objects are missing."""
-    return np.asarray(pd.isna(values), dtype=bool)
-
-
-def plain(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """A column in one piece, its text trimmed, words for missing values (-, NA, null, …) as missing."""
-    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if not (
-        pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type)
-    ):
-        return column
-    trimmed = pc.utf8_trim_whitespace(column.cast(pa.string()))
-    return pc.if_else(pc.is_in(pc.utf8_lower(trimmed), pa.array(MISSING)), None, trimmed)
 
 
 def first_reasons(n_rows: int, checks: Sequence[Check]) -> Reasons:
@@ -261,11 +191,6 @@ def vet(rows: Mapping[str, NDArray[Any]], now: datetime, slack_s: float) -> Reas
             checks.append((~known, f"{name} is not one of {', '.join(allowed)}"))
     checks += time_checks("started_at", started, now, slack_s) + time_checks("ended_at", ended, now, slack_s)
     return first_reasons(len(started), [*checks, *span_checks(started, ended, duration_s)])
-
-
-def refused_rows(bad: Sequence[tuple[int, str, str]]) -> pd.DataFrame:
-    """What was refused as readers hand it on. bad: place, reason and raw text of each."""
-    return refusals([place for place, _, _ in bad], [why for _, why, _ in bad], [raw for _, _, raw in bad])
 
 
 class NoExecution(ValueError):

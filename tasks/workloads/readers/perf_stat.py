@@ -12,16 +12,8 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput
-from tasks.intake.files import (
-    all_refusals,
-    json_of,
-    read_lines,
-    refusals,
-)
-from tasks.intake.tally import (
-    CUT_OFF,
-    UNSUPPORTED_EVENT,
-)
+from tasks.intake.files import all_refusals, json_of, read_lines, refusals
+from tasks.intake.tally import CUT_OFF, UNSUPPORTED_EVENT
 from tasks.workloads.counter_names import spelled
 from tasks.workloads.readers.tables import side_by_side
 from tasks.workloads.reading_params import PerfParams, ReadParams

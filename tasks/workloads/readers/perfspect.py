@@ -11,21 +11,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput, quoted
-from tasks.intake.files import (
-    all_refusals,
-    refusals,
-)
+from tasks.intake.cells import Cells
+from tasks.intake.files import all_refusals, refusals
+from tasks.intake.tables import WholeTable, column_names, whole_table
 from tasks.workloads.counter_names import described
 from tasks.workloads.labels import label_column
-from tasks.workloads.readers.tables import (
-    CsvRows,
-    Numbers,
-    read_csv,
-    side_by_side,
-    split_header,
-    start_and_offsets,
-    unix_seconds,
-)
+from tasks.workloads.readers.tables import side_by_side, start_and_offsets, unix_seconds
 from tasks.workloads.readers.wide import WideTable, check_counters, counters_of, read_table
 from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.sampled import Reading, Sampled
@@ -49,13 +40,13 @@ class PerfSpectReader:
         """By the header line; a summary is taken as well, to be refused in clear words."""
         if not head:
             return False
-        names = _header(head)
+        names = column_names(head, path)
         is_summary = path.lower().endswith("_metrics_summary.csv")
         return names[:4] == V3 or _is_first_version(names) or is_summary
 
     def read(self, path: str, params: ReadParams) -> Reading:
         """See Reader.read."""
-        rows = read_csv(path, params.limits)
+        rows = whole_table(path, params.limits, row="sample")
         is_third = rows.names[:4] == V3
         if not is_third and not _is_first_version(rows.names):
             raise BadInput(
@@ -74,11 +65,6 @@ class PerfSpectReader:
         )
 
 
-def _header(head: bytes) -> list[str]:
-    line = next((line for line in head.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()), b"")
-    return split_header(line.decode("utf-8", "replace"))[0]
-
-
 def _is_first_version(names: list[str]) -> bool:
     return names[:1] == ["time"] and any(name.startswith(METRIC) for name in names[1:])
 
@@ -87,15 +73,15 @@ def _described(raw: str) -> Counter:
     return described(raw.removeprefix(METRIC), GROUP)
 
 
-def _units(rows: CsvRows) -> pd.DataFrame:
+def _units(rows: WholeTable) -> pd.DataFrame:
     return pd.DataFrame({name: rows.columns[at].to_pylist() for at, name in enumerate(V3)}).astype(str)
 
 
-def _n_units(rows: CsvRows) -> int:
+def _n_units(rows: WholeTable) -> int:
     return len(_units(rows)[V3[1:]].drop_duplicates())
 
 
-def _by_unit(rows: CsvRows, table: WideTable, zone: str) -> Reading:
+def _by_unit(rows: WholeTable, table: WideTable, zone: str) -> Reading:
     """Sockets and processors as counters side by side, control groups as runs of their own."""
     metrics = replace(table, names=rows.names[4:], columns=rows.columns[4:])
     counters, numbers, refused_columns = counters_of(metrics, {}, {})
@@ -115,9 +101,9 @@ def _by_unit(rows: CsvRows, table: WideTable, zone: str) -> Reading:
 
 
 def _side_by_side(
-    rows: CsvRows,
+    rows: WholeTable,
     counters: tuple[Counter, ...],
-    numbers: list[Numbers],
+    numbers: list[Cells],
     label: pd.Series,
     seconds: FloatArray,
     chosen: NDArray[np.int64],

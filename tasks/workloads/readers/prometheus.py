@@ -17,10 +17,7 @@ import numpy as np
 
 from tasks.errors import BadInput, quoted, reason_of
 from tasks.http_server import HttpServer, Patience, Words
-from tasks.intake.files import (
-    json_of,
-    no_refusals,
-)
+from tasks.intake.files import json_of, no_refusals
 from tasks.times import time_of
 from tasks.workloads.counter_names import spelled
 from tasks.workloads.readers.tables import start_and_offsets

@@ -22,11 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput
-from tasks.intake.files import (
-    all_refusals,
-    read_lines,
-    refusals,
-)
+from tasks.intake.files import all_refusals, read_lines, refusals
 from tasks.workloads.counter_names import spelled
 from tasks.workloads.readers.tables import side_by_side, start_and_offsets, unix_seconds
 from tasks.workloads.reading_params import ReadParams

@@ -5,37 +5,32 @@ of a column says unit, kind, is_rate and scope. Anybody's needs a column with th
 text, or seconds since some start, called timestamp, time, ts, … or named by --map. All other columns are counters; one
 that holds text is listed by its name and left out. Without run_id the run is called after folder and file."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput, headless, quoted
-from tasks.intake.files import (
-    PARQUET_FAULTS,
-    all_refusals,
-    damaged_parquet,
-    no_refusals,
-    open_plain,
-    refusals,
-)
+from tasks.intake.aliases import is_text, named
+from tasks.intake.cells import Cells
+from tasks.intake.cells import numbers as to_numbers
+from tasks.intake.files import UTF8_MARK, all_refusals, refusals
+from tasks.intake.tables import MAGIC, PANDAS_INDEX, RECORD_KEY, row_text, split_header, whole_table
 from tasks.workloads.columns import KEY_COLUMNS, LABELS
 from tasks.workloads.counter_names import described, described_own, scope_of, spelled
 from tasks.workloads.labels import label_column
 from tasks.workloads.readers.tables import (
-    Numbers,
-    as_numbers,
+    ALIASES,
+    METRICS,
+    VALUES,
     choose_keys,
     fault_of,
-    read_csv,
-    split_header,
     start_and_offsets,
     texts,
     unix_seconds,
@@ -45,11 +40,10 @@ from tasks.workloads.sampled import Reading, one_row_a_sample
 from tasks.workloads.telemetry import Conditions, Counter, FloatArray
 from tasks.workloads.totals import are_totals
 
-MAGIC = b"PAR1"
-RECORD_KEY = b"whorl.record"
-PANDAS_INDEX = "__index_level_"
 OWN_NAMES = 2  # key columns of ours, at_s among them, that tell whorl's own CSV from others
 KINDS = ("hardware", "software")
+HOLDS_TEXT = "holds text"  # what fault_of says of such a column
+PLACE = "__place"
 CONDITIONS = frozenset(field.name for field in fields(Conditions))
 
 
@@ -66,7 +60,7 @@ class WideReader:
         """Any Parquet file, and text whose first line has two names or more."""
         if head.startswith(MAGIC):
             return True
-        lines = [line for line in head.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()]
+        lines = [line for line in head.removeprefix(UTF8_MARK).splitlines() if line.strip()]
         if len(lines) < 2 or lines[0].startswith((b"#", b"{", b"<")):
             return False
         names, _ = split_header(lines[0].decode("utf-8", "replace"))
@@ -74,11 +68,8 @@ class WideReader:
 
     def read(self, path: str, params: ReadParams) -> Reading:
         """See Reader.read."""
-        with open_plain(path) as stream:
-            is_parquet = stream.read(len(MAGIC)) == MAGIC
-        table = _from_parquet(path, params) if is_parquet else _from_csv(path, params)
         return read_table(
-            table,
+            _table(path, params),
             params.columns,
             label_column=label_column(params),
             zone=params.time_zone,
@@ -106,6 +97,7 @@ class WideTable:
     is_simulated: bool = False
     counters: Mapping[str, Counter] = field(default_factory=dict)
     conditions: Mapping[str, Conditions] = field(default_factory=dict)
+    understood: tuple[str, ...] = ()
 
 
 def read_table(
@@ -117,7 +109,7 @@ def read_table(
     time. Raises BadInput for a table without a time, without counters, or without a column that was asked for."""
     if label_column:
         renamed = {**renamed, "workload": label_column}
-    keys = choose_keys(table.path, table.names, renamed)
+    keys = choose_keys(table.path, table.names, renamed, _text_columns(table))
     at = {name: position for position, name in reversed(list(enumerate(table.names)))}
     counters, numbers, refused_columns = counters_of(table, keys, renamed)
     check_counters(table, counters, refused_columns)
@@ -148,7 +140,15 @@ def read_table(
             is_total=are_totals([one.name for one in counters], values[rows]),
         )
         runs.append(run)
-    return Reading(runs, all_refusals([table.refused, refused]))
+    said = [f"read `{theirs}` as {ours}" for ours, theirs in keys.items() if theirs not in (ours, renamed.get(ours))]
+    return Reading(runs, all_refusals([table.refused, refused]), (*table.understood, *said))
+
+
+def _text_columns(table: WideTable) -> set[str]:
+    """The columns that may be labels by their names, and hold text."""
+    found = {name for ours in ALIASES if ours != "timestamp" for name, _ in named(table.names, ALIASES[ours], ())}
+    columns = dict(zip(table.names, table.columns, strict=True))
+    return {name for name in found if fault_of(to_numbers(columns[name])) == HOLDS_TEXT}
 
 
 def check_counters(table: WideTable, counters: Sequence[Counter], refused: Sequence[str]) -> None:
@@ -160,19 +160,19 @@ def check_counters(table: WideTable, counters: Sequence[Counter], refused: Seque
 
 def counters_of(
     table: WideTable, keys: Mapping[str, str], renamed: Mapping[str, str]
-) -> tuple[tuple[Counter, ...], list[Numbers], list[str]]:
+) -> tuple[tuple[Counter, ...], list[Cells], list[str]]:
     """The counters of a table with their numbers, and the columns that are none, each with its reason.
 
     keys: our key columns and their names in the file; renamed: our names to theirs."""
     ours = {theirs: name for name, theirs in renamed.items() if theirs not in keys.values()}
     skipped = set(keys.values()) | table.ignored
-    found: dict[str, tuple[Counter, Numbers]] = {}
+    found: dict[str, tuple[Counter, Cells]] = {}
     refused: list[str] = []
     for name, column in zip(table.names, table.columns, strict=True):
         if name in skipped:
             continue
         counter = table.counters.get(name) or table.described(ours.get(name, name))
-        numbers = as_numbers(column)
+        numbers = to_numbers(column)
         fault = fault_of(numbers)
         if not counter.name:
             fault = "no name"
@@ -190,7 +190,7 @@ def _seconds(
 ) -> tuple[FloatArray, bool]:
     """Seconds of each row, and whether they are to be counted from the first."""
     if "at_s" in keys:
-        return as_numbers(table.columns[at[keys["at_s"]]]).values, False  # noqa: PD011
+        return to_numbers(table.columns[at[keys["at_s"]]]).values, False  # noqa: PD011
     if "timestamp" in keys:
         return unix_seconds(table.columns[at[keys["timestamp"]]], zone), True
     if not interval_s:
@@ -206,7 +206,7 @@ def _seconds(
 
 def _row_faults(
     seconds: FloatArray,
-    numbers: Sequence[Numbers],
+    numbers: Sequence[Cells],
     counters: Sequence[Counter],
     labels: Mapping[str, list[str | None]],
 ) -> NDArray[np.object_]:
@@ -262,46 +262,55 @@ def _times(seconds: FloatArray, is_absolute: bool, started: FloatArray) -> tuple
     return (start_and_offsets(known[:1])[0] if len(known) else None), seconds
 
 
-def _from_csv(path: str, params: ReadParams) -> WideTable:
-    rows = read_csv(path, params.limits)
-    is_own = "at_s" in rows.names and sum(name in KEY_COLUMNS for name in rows.names) >= OWN_NAMES
-    return WideTable(
-        path, rows.names, rows.columns, rows.places, rows.refused, rows.raw, described_own if is_own else described
-    )
-
-
-def _from_parquet(path: str, params: ReadParams) -> WideTable:
-    with open_plain(path) as stream:
-        try:
-            file = pq.ParquetFile(stream, pre_buffer=False)
-            n_bytes = sum(file.metadata.row_group(at).total_byte_size for at in range(file.metadata.num_row_groups))
-            if n_bytes > params.limits.max_bytes:
-                raise BadInput(
-                    path,
-                    f"more than {params.limits.max_bytes:,} bytes unpacked",
-                    "a smaller file",
-                    "split it, or raise read.limits.max_bytes",
-                )
-            table = file.read()
-            table.validate(full=True)
-        except PARQUET_FAULTS as error:
-            raise damaged_parquet(path, error) from error
-    if not table.num_rows:
-        raise BadInput(path, "no row in it", "at least one sample", "export it again")
-    names, conditions = table.column_names, _conditions(table)
-    return WideTable(
+def _table(path: str, params: ReadParams) -> WideTable:
+    rows = whole_table(path, params.limits, row="sample")
+    names = rows.names
+    is_own = "at_s" in names and sum(name in KEY_COLUMNS for name in names) >= OWN_NAMES
+    has_types = not all(is_text(column.type) for column in rows.columns)
+    conditions = _conditions(pa.Table.from_arrays(rows.columns, schema=rows.schema))
+    hidden = frozenset(name for name in names if name.startswith(PANDAS_INDEX))
+    table = WideTable(
         path=path,
         names=names,
-        columns=table.columns,
-        places=np.arange(1, table.num_rows + 1),
-        refused=no_refusals(),
-        raw=lambda row: json.dumps(table.slice(row, 1).to_pylist()[0], default=str),
-        described=described,
-        ignored=frozenset(name for name in names if name.startswith(PANDAS_INDEX))
-        | (CONDITIONS if conditions else frozenset()),
-        is_simulated=_is_simulated(table.schema),
-        counters={field.name: _described(field) for field in table.schema if b"is_rate" in (field.metadata or {})},
+        columns=rows.columns,
+        places=rows.places,
+        refused=rows.refused,
+        raw=rows.raw,
+        described=described_own if is_own and not has_types else described,
+        ignored=hidden | (CONDITIONS if conditions else frozenset()),
+        is_simulated=rows.is_simulated,
+        counters={field.name: _described(field) for field in rows.schema if b"is_rate" in (field.metadata or {})},
         conditions=conditions,
+    )
+    return table if is_own else _widened(table, params.columns)
+
+
+def _widened(table: WideTable, renamed: Mapping[str, str]) -> WideTable:
+    """A long table (time, metric, value, and labels) with a column a metric; any other table as it is.
+
+    The first of several values of one metric and time counts."""
+    metric, value = (next((name for name, _ in named(table.names, aliases, ())), "") for aliases in (METRICS, VALUES))
+    if not metric or not value or {metric, value} & set(renamed.values()):
+        return table
+    keys = choose_keys(table.path, table.names, renamed, _text_columns(table))
+    columns = dict(zip(table.names, table.columns, strict=True))
+    if "timestamp" not in keys or fault_of(to_numbers(columns[metric])) != HOLDS_TEXT:
+        return table
+    kept = list(dict.fromkeys(keys.values()))
+    long = pd.DataFrame({name: columns[name].to_pandas() for name in (*kept, metric, value)}).assign(
+        **{PLACE: table.places}
+    )
+    wide = long.pivot_table(index=kept, columns=metric, values=value, aggfunc="first", sort=False, dropna=False)
+    places = long.groupby(kept, sort=False, dropna=False)[PLACE].min()
+    frame = pa.Table.from_pandas(wide.dropna(how="all").reset_index(), preserve_index=False)
+    line = f"read `{metric}` as the names of counters, `{value}` as their values"
+    return replace(
+        table,
+        names=frame.column_names,
+        columns=frame.columns,
+        places=places.loc[wide.dropna(how="all").index].to_numpy(dtype=np.int64),
+        raw=partial(row_text, frame),
+        understood=(line,),
     )
 
 
@@ -320,11 +329,3 @@ def _described(field: pa.Field) -> Counter:
     name = spelled(field.name)
     scope: Any = said.get("scope") if said.get("scope") in ("machine", "workload") else scope_of(name)
     return Counter(name, said.get("unit", ""), kind, said["is_rate"] == "true", scope)
-
-
-def _is_simulated(schema: pa.Schema) -> bool:
-    try:
-        record = json.loads((schema.metadata or {}).get(RECORD_KEY, b"{}"))
-    except ValueError:
-        return False
-    return isinstance(record, dict) and record.get("is_simulated") is True

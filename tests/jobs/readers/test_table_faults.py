@@ -14,10 +14,7 @@ import pytest
 from tasks.errors import BadInput
 from tasks.intake import files, tables
 from tasks.intake.limits import ReadLimits
-from tasks.jobs.columns import (
-    COLUMNS,
-    STATUSES,
-)
+from tasks.jobs.columns import COLUMNS, STATUSES
 from tasks.jobs.params import ReadParams
 from tasks.jobs.readers.table import TableReader
 

@@ -13,13 +13,7 @@ import pytest
 
 from tasks.errors import BadInput
 from tasks.intake import tables
-from tasks.jobs.columns import (
-    COLUMNS,
-    CONDITIONS,
-    LIST_COLUMNS,
-    MADE_COLUMNS,
-    RUNS_SCHEMA,
-)
+from tasks.jobs.columns import COLUMNS, CONDITIONS, LIST_COLUMNS, MADE_COLUMNS, RUNS_SCHEMA
 from tasks.jobs.params import ReadParams
 from tasks.jobs.readers.table import TableReader
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tasks.intake.aliases import MISSING, distinct_texts, has_decimal_commas, is_text
+from tasks.intake.aliases import MISSING, date_order, distinct_texts, has_decimal_commas, is_text, iso_dates
 from tasks.times import utc_times
 
 FLAG_WORDS = {"true": True, "t": True, "yes": True, "1": True, "false": False, "f": False, "no": False, "0": False}
@@ -98,7 +98,11 @@ def times(column: pa.ChunkedArray | pa.Array, zone: str) -> Cells:
     """UTC times (datetime64[us]) of a column of any type; tasks.times says what is read as what.
 
     zone: of times that name none."""
-    return Cells(*utc_times(plain(column), zone))
+    told = plain(column)
+    values, is_bad = utc_times(told, zone)
+    if is_bad.any() and is_text(told.type) and (order := date_order("the table", {"time": distinct_texts(told)})):
+        values, is_bad = utc_times(iso_dates(told, order), zone)
+    return Cells(values, is_bad)
 
 
 def flag_of(text: str) -> bool | None:

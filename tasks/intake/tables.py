@@ -154,7 +154,10 @@ class WholeTable:
 
     def by_name(self) -> dict[str, pa.ChunkedArray]:
         """The columns by name, the first of those that share one."""
-        return dict(reversed(list(zip(self.names, self.columns, strict=True))))
+        found: dict[str, pa.ChunkedArray] = {}
+        for name, column in zip(self.names, self.columns, strict=True):
+            found.setdefault(name, column)
+        return found
 
 
 def choose_columns(

@@ -7,7 +7,7 @@ several of them."""
 import logging
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +157,7 @@ def preview_executions(home: Path, path: str, intake: Intake) -> Preview:
 
 
 def begin_executions(path: str, intake: Intake) -> tuple[str, ...]:
-    """What was understood of a file or folder, by its first executions. Raises BadInput for what is wrong as a whole."""
+    """What was understood of a file or folder, by its first executions. Raises BadInput for one that is wrong."""
     with quoting_nothing(intake.read.pseudonymise):
         chunk = next(chunks_of(path, reader_of(path, intake.reader, intake.read), intake.read), None)
     return chunk.understood if chunk else ()
@@ -211,7 +211,7 @@ def told_apart(chunks: Iterator[Chunk], name: str) -> Iterator[Chunk]:
     """The chunks with nodes and execution ids that begin with a name."""
     for chunk in chunks:
         tables = {table: _named(rows, name) for table, rows in chunk.tables.items()}
-        yield Chunk(_named(chunk.rows, name), chunk.refused, tables)
+        yield replace(chunk, rows=_named(chunk.rows, name), tables=tables)
 
 
 def not_shared(

@@ -191,11 +191,12 @@ def preview_telemetry(home: Path, path: str, intake: Intake) -> Preview:
 def _chunks(path: str, read: ReadParams, reading: Callable[[], Reading], key: bytes | None) -> Iterator[Chunk]:
     labels = labels_of(path, read)
     with input_faults(path):
-        runs, refused = prepare(reading(), labels, read.regular)
+        found = reading()
+        runs, refused = prepare(found, labels, read.regular)
     report_progress(f"reading {path}", sum(run.n_rows for run in runs) + len(refused))
     chunk = as_chunk(runs, refused)
     if not key:
-        yield chunk
+        yield replace(chunk, understood=found.understood)
         return
     rows = replaced(chunk.rows, NAMES, key)
     if len(rows):  # what is said of columns that are no counters names them

@@ -7,7 +7,7 @@ that fit no execution are said."""
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -161,7 +161,7 @@ def labelled(chunks: Iterator[Chunk], path: str, manifest: Manifest) -> Iterator
             n_fitting[at] += int(pc.sum(fits).as_py() or 0)
             rows = _filled(rows, fits, entries[at])
         n_executions += len(rows)
-        yield Chunk(_as_before(chunk.rows, rows), chunk.refused, chunk.tables)
+        yield replace(chunk, rows=_as_before(chunk.rows, rows))
     idle = [entry for entry, n in zip(entries, n_fitting, strict=True) if not n]
     if n_executions and idle:
         told = "; ".join(_told(entry) for entry in idle[:3])

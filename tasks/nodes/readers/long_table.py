@@ -1,4 +1,5 @@
-"""Long tables, CSV or Parquet, one row a metric: node, machine_type, benchmark, started_at, metric, value, unit.
+"""Tables of results, CSV, Parquet or JSON. Long ones, one row a metric: node, machine_type, benchmark, started_at,
+metric, value, unit. Wide ones: a column a metric, or a benchmark where no column names one.
 
 Needed: node (or --label-from), benchmark, metric, value, and started_at or execution_id. Rows of one execution_id are
 one execution; without it those of the same node, benchmark and started_at are. All other columns of nodes.executions
@@ -8,6 +9,7 @@ says that stress was applied. What the table lacks of node, benchmark, start and
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,7 +22,7 @@ from tasks.errors import BadInput, quoted
 from tasks.intake.cells import Cells, are_none, flags, texts, times
 from tasks.intake.cells import numbers as to_numbers
 from tasks.intake.files import Chunk, all_refusals, refusals
-from tasks.intake.tables import WholeTable, choose_columns, column_names, whole_table
+from tasks.intake.tables import WholeTable, choose_columns, column_names, known_otherwise, whole_table
 from tasks.nodes.execution import COUNTED, EXECUTION_COLUMNS, EXECUTIONS_SCHEMA, METRICS_SCHEMA, framed
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers import vetting
@@ -32,9 +34,11 @@ from tasks.nodes.readers.vetting import (
     aspect_of,
     completed_times,
     first_reasons,
+    metric_name,
     template_hash,
     vet,
 )
+from tasks.quantities import unit_in_name
 
 ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
 SHARED = tuple(name for name in EXECUTION_COLUMNS if name not in (*COUNTED, "execution_id"))
@@ -45,6 +49,18 @@ NUMBERS = (*vetting.NUMBERS, "value")
 KNOWN = (*TEXTS, *TIMES, *FLAGS, *NUMBERS)
 NEEDED = (("node",), ("benchmark",), ("metric",), ("value",), ("started_at", "execution_id"))
 OWN_NAMES = {"benchmark", "metric", "value"}
+ALIASES = {
+    "node": ("host", "hostname", "nodename", "machine", "machinename", "server", "instance", "vm", "vmid"),
+    "benchmark": ("benchmarkname", "bench", "test", "testname", "tool"),
+    "metric": ("metricname", "measure", "measurement"),
+    "value": ("result", "val", "wert"),
+    "unit": ("units", "einheit"),
+    "started_at": (
+        "start", "starttime", "startdate", "timestamp", "datetime", "date", "time", "ts", "runat", "measuredat", "at",
+    ),
+    "machine_type": ("instancetype", "vmtype", "type", "sku", "flavor"),
+}  # fmt: skip
+RESULT = "result"  # the only metric of a benchmark that is a column
 MEANINGS = {
     **dict.fromkeys(TEXTS, "text"),
     **dict.fromkeys(TIMES, "a time; expected ISO 8601 or Unix time"),
@@ -62,12 +78,57 @@ def sniff(head: bytes, path: str) -> bool:
 def read(path: str, params: ReadParams) -> Iterator[Chunk]:
     """As Reader.read says. Raises BadInput for a table without a column that is needed."""
     table, entries = whole_table(path, params.limits, row="execution"), read_manifest(params).all_facts(path)
-    rows, faults = _rows(table, _columns(table, params, entries), params, entries)
-    yield _grouped(table, rows, faults)
+    is_named = bool(params.label_from) or any("node" in entry for entry in entries)
+    aliases = {ours: others for ours, others in ALIASES.items() if not (is_named and ours == "node")}
+    found = known_otherwise(table.names, aliases, params.columns)
+    table, said = _long(table, {**found, **params.columns})
+    columns = _columns(table, params, entries, found)
+    rows, faults = _rows(table, columns, params, entries)
+    lines = [f"read `{theirs}` as {ours}" for ours, theirs in found.items() if ours in columns]
+    yield replace(_grouped(table, rows, faults), understood=(*lines, *said))
 
 
-def _columns(table: WholeTable, params: ReadParams, entries: Entries) -> dict[str, pa.ChunkedArray]:
-    renamed, node = dict(params.columns), node_of(table.path, params)
+def _long(table: WholeTable, renamed: Mapping[str, str]) -> tuple[WholeTable, list[str]]:
+    """A wide table, a column a metric, as a long one, a row a metric, and what was understood; a long one as it is.
+
+    Without a benchmark each column is one, with a single metric."""
+    if {"metric", "value"} & {*table.names, *renamed} or len(set(table.names)) < len(table.names):
+        return table, []
+    columns, taken = table.by_name(), {*KNOWN, *renamed.values()}
+    numbers = {name: to_numbers(column) for name, column in columns.items() if name not in taken}
+    metrics = [name for name, cells in numbers.items() if not (cells.is_bad.any() or are_none(cells.values).all())]
+    if not metrics:
+        return table, []
+    rows, n_metrics = np.repeat(np.arange(len(table.places)), len(metrics)), len(metrics)
+    names = [metric_name(name) for name in metrics]
+    has_benchmark = "benchmark" in {*table.names, *renamed}
+    units = [unit_in_name(name, "s") or unit_in_name(name, "bytes") or "" for name in metrics]
+    said = {
+        **({} if has_benchmark else {"benchmark": names}),
+        "metric": names if has_benchmark else [RESULT] * n_metrics,
+        "unit": units,
+    }
+    kept = {name: column.take(pa.array(rows)) for name, column in columns.items() if name not in metrics}
+    values = np.column_stack([numbers[name].values for name in metrics]).ravel()
+    told = {name: pa.chunked_array([pa.array(np.tile(texts, len(table.places)))]) for name, texts in said.items()}
+    told |= {"value": pa.chunked_array([pa.array(values, from_pandas=True)])}
+    everything = kept | told
+    line = f"read {', '.join(f'`{name}`' for name in metrics)} as {'metrics' if has_benchmark else 'benchmarks'}"
+    long = replace(
+        table,
+        names=list(everything),
+        columns=list(everything.values()),
+        places=table.places[rows],
+        raw=lambda row: table.raw(row // n_metrics),
+    )
+    return long, [line]
+
+
+def _columns(
+    table: WholeTable, params: ReadParams, entries: Entries, found: Mapping[str, str]
+) -> dict[str, pa.ChunkedArray]:
+    node = node_of(table.path, params)
+    renamed = {**found, **params.columns}
     if label_column(params):
         renamed["node"] = label_column(params)
     told = {"node" for _ in (node,) if node} | {name for one in entries for name in one}
@@ -218,7 +279,7 @@ def _executions(table: WholeTable, frame: pd.DataFrame, told: pd.DataFrame, ids:
     columns |= {
         "execution_id": ids.to_numpy()[kept.index],
         "n_metrics": by_code["value"].count().to_numpy(),
-        "n_rows": by_code.size().to_numpy(),
+        "n_rows": frame.assign(place=table.places[frame["row"]]).groupby("code")["place"].nunique().to_numpy(),
         "place": places,
     }
     arrays = {field.name: _array(columns[field.name], field.type) for field in EXECUTIONS_SCHEMA}

@@ -153,7 +153,7 @@ def _rows(
     n_rows, now = len(table.places), datetime.now(UTC).replace(tzinfo=None)
     cells = {name: _cells(name, column, params.time_zone) for name, column in columns.items()}
     empty = {name: _missing(name, n_rows) for name in KNOWN}
-    rows: Rows = empty | {name: cell.values for name, cell in cells.items()}  # noqa: PD011
+    rows: Rows = empty | {name: cell.values for name, cell in cells.items()}
     rows = _with_entries(rows, entries)
     if node := node_of(table.path, params):
         rows["node"] = np.where(are_none(rows["node"]), node, rows["node"])

@@ -1,4 +1,4 @@
-"""Wide tables of results as people have them: a column a metric, or a column a benchmark, other names, local numbers."""
+"""Wide tables of results as people have them: a column a metric or a benchmark, other names, local numbers."""
 
 import pytest
 

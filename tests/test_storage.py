@@ -10,6 +10,7 @@ import pytest
 from flows.engine.file_intake import load_each
 from tasks.errors import BadInput, WhorlError
 from tasks.intake.files import read_head
+from tasks.intake.labels import manifest
 from tasks.intake.limits import ReadLimits
 from tasks.jobs.intake import Intake, find_logs, land_log
 from tasks.jobs.params import GroupParams, ReadParams
@@ -19,7 +20,6 @@ from tasks.warehouse.copies import backup, restore
 from tasks.warehouse.landing import is_local, sha256_of
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.rebuild import rebuild
-from tasks.workloads.labels import manifest
 
 ODD = ["a::b.csv", "simplecache::memory.csv", "zip::x"]
 
@@ -117,7 +117,7 @@ NO_FILES = {
 @pytest.mark.parametrize(("name", "said"), NO_FILES.items())
 def test_what_is_no_regular_file_is_refused_before_it_is_waited_for(irregular: Path, name: str, said: str) -> None:
     path = name.format(irregular) if "{}" in name else str(irregular / name)
-    for read in (lambda: read_head(path, ReadLimits()), lambda: sha256_of(path), lambda: manifest(path)):
+    for read in (lambda: read_head(path, ReadLimits()), lambda: sha256_of(path), lambda: manifest(path, "path")):
         with pytest.raises(BadInput, match=rf"cannot be opened \({said}\); expected a regular file; check the path"):
             read()
 

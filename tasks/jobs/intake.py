@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from tasks.errors import BadInput, quoting_nothing
 from tasks.intake.files import Chunk, guarded
 from tasks.intake.pseudonyms import HOST, ID_BYTES, load_key, pseudonym, pseudonyms, without_names
+from tasks.intake.readers import REMOTE, Landing, files_below, reader_called, sha256_of_all
 from tasks.intake.tally import Preview, Tally
 from tasks.jobs.columns import RUNS_SCHEMA, as_list_column
 from tasks.jobs.grouping import group_keys, normalise_names
@@ -25,8 +26,6 @@ from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers import READERS, Reader, detect
 from tasks.jobs.readers.spark_files import is_rolled, parts_of, without_parts
 from tasks.progress import report_progress
-from tasks.source_names import checked_source
-from tasks.storage import storage_of
 from tasks.warehouse import landing
 from tasks.warehouse.place import Warehouse
 
@@ -175,7 +174,6 @@ def _without_texts(features: str, key: bytes) -> str:
 WORD = "jobs"
 GROUPING_VERSION = 1  # raise it when the same rows get other group keys
 NO_OPTION = ("limits", "future_slack_s")  # whether and how a log is read, not what its rows are
-REMOTE = ("http://", "https://")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,27 +200,16 @@ def find_logs(paths: list[str]) -> list[str]:
     """The files behind the paths: a folder stands for the files in it that some reader knows, in order.
 
     Raises BadInput for a path that does not exist and for a folder without a readable file."""
+    endings = tuple(ending for reader in READERS.values() for ending in reader.endings)
+
+    def logs(names: list[str]) -> list[str]:
+        return [name for name in without_parts(names) if name.endswith(endings) or READERS["spark"].sniff(b"", name)]
+
     found: list[str] = []
     for path in paths:
-        found += [path] if path.startswith(REMOTE) else _files_in(path)
+        is_one = path.startswith(REMOTE) or is_rolled(path)
+        found += [path] if is_one else files_below(path, "a job log", logs, ", ".join(endings))
     return list(dict.fromkeys(found))
-
-
-def _files_in(path: str) -> list[str]:
-    fs, root = storage_of(path)
-    if not fs.exists(root):
-        raise BadInput(path, "no such file or folder", "a job log", "check the path")
-    if not fs.isdir(root) or is_rolled(root):
-        return [path]
-    endings = tuple(ending for reader in READERS.values() for ending in reader.endings)
-    names = sorted(without_parts([str(name) for name in fs.find(root)]))
-    logs = [name for name in names if name.endswith(endings) or READERS["spark"].sniff(b"", name)]
-    files = [fs.unstrip_protocol(name).removeprefix("file://") for name in logs]
-    if not files:
-        raise BadInput(
-            path, f"{len(names)} files, none a job log", f"files that end in {', '.join(endings)}", "name one"
-        )
-    return files
 
 
 def begin_log(path: str, intake: Intake) -> tuple[str, ...]:
@@ -236,7 +223,6 @@ def land_log(warehouse: Warehouse, path: str, intake: Intake) -> landing.Batch:
     """Read one log into the landing folder; the same log read in the same way is found there and not read again.
 
     Raises BadInput for a file that is wrong as a whole; single bad rows go to the quarantine."""
-    checked_source(intake.source)
     with quoting_nothing(intake.read.pseudonymise):
         reader = _reader(path, intake)
         key = load_key(warehouse.home) if intake.read.pseudonymise else None
@@ -266,7 +252,8 @@ def preview_log(home: Path, path: str, intake: Intake) -> LogPreview:
 def _spooled(warehouse: Warehouse, path: str, intake: Intake, reader: Reader, chunks: Iterator[Chunk]) -> landing.Batch:
     """Of an address the rows are kept first: its hash is theirs."""
     if not path.startswith(REMOTE):
-        return _landed(warehouse, path, intake, reader, _sha256_of(path), chunks)
+        sha256 = sha256_of_all(parts_of(path))  # of a rolled log, its files
+        return _landed(warehouse, path, intake, reader, sha256, chunks)
     with Spool(warehouse.home, path, max_bytes=intake.read.limits.max_bytes) as spool:
         for chunk in chunks:
             spool.write(chunk)
@@ -276,38 +263,13 @@ def _spooled(warehouse: Warehouse, path: str, intake: Intake, reader: Reader, ch
 def _landed(
     warehouse: Warehouse, path: str, intake: Intake, reader: Reader, sha256: str, chunks: Iterator[Chunk]
 ) -> landing.Batch:
-    origin = landing.Origin(
-        word=WORD,
-        source=intake.source,
-        reader=reader.name,
-        reader_version=f"{reader.version}.{GROUPING_VERSION}",
-        options=_options(intake),
-        path=f"pseudonymised-{sha256[:12]}" if intake.read.pseudonymise else path,
-        sha256=sha256,
-    )
-    return landing.land(
-        warehouse.landing_folder,
-        origin,
-        {"runs": RUNS_SCHEMA},
-        chunks,
-        path=path,
-        max_refused_share=intake.read.limits.max_refused_share,
-    )
-
-
-def _sha256_of(path: str) -> str:
-    """Hash of a log's bytes; of a log in several files, over their hashes in their order."""
-    if not is_rolled(path):
-        return landing.sha256_of(path)
-    return hashlib.sha256("".join(landing.sha256_of(part) for part in parts_of(path)).encode()).hexdigest()
+    shown = f"pseudonymised-{sha256[:12]}" if intake.read.pseudonymise else path
+    log = Landing(WORD, intake.source, reader, GROUPING_VERSION, _options(intake), shown, sha256, chunks)
+    return log.land(warehouse, {"runs": RUNS_SCHEMA}, path, intake.read.limits.max_refused_share)
 
 
 def _reader(path: str, intake: Intake) -> Reader:
-    if not intake.reader:
-        return detect(path, intake.read.limits)
-    if intake.reader not in READERS:
-        raise BadInput(path, f"no reader {intake.reader!r}", f"one of {', '.join(READERS)}", "leave it out to find it")
-    return READERS[intake.reader]
+    return reader_called(path, intake.reader, READERS, lambda: detect(path, intake.read.limits))
 
 
 def _options(intake: Intake) -> dict[str, Any]:

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from tasks.errors import BadInput, quoting_nothing
 from tasks.intake.files import Chunk, guarded, read_head
+from tasks.intake.labels import absolute
 from tasks.intake.limits import ReadLimits
 from tasks.intake.pseudonyms import (
     HOST,
@@ -28,6 +29,7 @@ from tasks.intake.pseudonyms import (
     replaced,
     without_reasons,
 )
+from tasks.intake.readers import Landing, reader_called
 from tasks.intake.tally import Preview, preview_of
 from tasks.nodes.execution import SCHEMAS
 from tasks.nodes.params import ReadParams
@@ -37,13 +39,11 @@ from tasks.nodes.readers.labels import labelled, node_of, read_manifest, short_n
 from tasks.nodes.readers.logs import ENDINGS as LOG_ENDINGS
 from tasks.nodes.readers.logs import log_names
 from tasks.progress import report_progress
-from tasks.source_names import checked_source
 from tasks.storage import storage_of
 from tasks.warehouse import landing
 from tasks.warehouse.faults import told_clearly
 from tasks.warehouse.landing import Batch, local_file
 from tasks.warehouse.place import Warehouse
-from tasks.workloads.labels import absolute
 
 FLAGGED = re.compile(r"(^|/)flagged-\d+\.parquet$")  # our recorder's parts of executions that were to be repeated
 UNDISTURBED = re.compile(r"(^|/)executions-\d+\.parquet$")
@@ -116,7 +116,6 @@ def land_executions(
     beyond it begin with its name, from the second file of a source on.
     Raises BadInput for a file that is wrong as a whole, and for one with names of such a file that was the first;
     single bad rows go to the quarantine."""
-    checked_source(intake.source)
     with quoting_nothing(intake.read.pseudonymise):
         key = load_key(warehouse.home) if intake.read.pseudonymise else None
         reader = reader_of(path, intake.reader, intake.read)
@@ -134,17 +133,8 @@ def land_executions(
         if not is_local:
             own = [one for one in there if one.origin.source == intake.source]
             chunks = not_shared(chunks, path, folder, own, local)
-        origin = landing.Origin(
-            word=WORD,
-            source=intake.source,
-            reader=reader.name,
-            reader_version=f"{reader.version}.{VETTING_VERSION}",
-            options=options,
-            path=shown,
-            sha256=sha256,
-        )
-        most = intake.read.limits.max_refused_share
-        return landing.land(folder, origin, SCHEMAS, chunks, known=there, path=path, max_refused_share=most)
+        results = Landing(WORD, intake.source, reader, VETTING_VERSION, options, shown, sha256, chunks)
+        return results.land(warehouse, SCHEMAS, path, intake.read.limits.max_refused_share, there)
 
 
 def preview_executions(home: Path, path: str, intake: Intake) -> Preview:
@@ -174,11 +164,7 @@ def chunks_of(path: str, reader: Reader, params: ReadParams) -> Iterator[Chunk]:
 
 def reader_of(path: str, name: str, params: ReadParams) -> Reader:
     """The reader of this name, or the one that the path is for. Raises BadInput if there is none."""
-    if not name:
-        return detect(path, params.limits, params.columns)
-    if name not in READERS:
-        raise BadInput(path, f"no reader {name!r}", f"one of {', '.join(READERS)}", "leave it out to find it")
-    return READERS[name]
+    return reader_called(path, name, READERS, lambda: detect(path, params.limits, params.columns))
 
 
 def sha256_of(path: str, params: ReadParams) -> str:

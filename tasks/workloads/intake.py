@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tasks.errors import BadInput, quoting_nothing
+from tasks.errors import quoting_nothing
 from tasks.intake.files import Chunk, input_faults
+from tasks.intake.labels import absolute, manifest
 from tasks.intake.pseudonyms import (
     HOST,
     ID_BYTES,
@@ -20,14 +21,14 @@ from tasks.intake.pseudonyms import (
     replaced,
     without_reasons,
 )
+from tasks.intake.readers import REMOTE, Landing, files_below, reader_called, sha256_of_all
 from tasks.intake.tally import Preview, preview_of
 from tasks.progress import report_progress
-from tasks.source_names import checked_source
 from tasks.storage import storage_of
 from tasks.warehouse import landing
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.columns import COUNTERS_SCHEMA, RUNS_SCHEMA
-from tasks.workloads.labels import FileLabels, absolute, file_labels, manifest
+from tasks.workloads.labels import EXPECTED, FileLabels, file_labels
 from tasks.workloads.landed import as_chunk
 from tasks.workloads.prepared import Prepared, prepare
 from tasks.workloads.readers import READERS, Reader, detect
@@ -38,7 +39,6 @@ from tasks.workloads.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)
 WORD = "workloads"
-REMOTE = ("http://", "https://")
 SMALL_BYTES = 2**20  # read in about a second whatever its format
 PREPARING_VERSION = 1  # raise it when the same samples give other runs
 FLAGGED = re.compile(r"(^|/)flagged-\d+\.parquet$")  # our recorder's parts of disturbed runs
@@ -64,7 +64,7 @@ def find_files(paths: list[str], manifest_file: str = "") -> list[str]:
     Without paths, those of the manifest. Raises BadInput for a path that does not exist and for a folder without a
     readable file."""
     if not paths and manifest_file:
-        paths = [entry["path"] for entry in manifest(manifest_file)]
+        paths = [entry["path"] for entry in manifest(manifest_file, EXPECTED)]
     found: list[str] = []
     for path in paths:
         found += [path] if path.startswith(REMOTE) else _files_in(path, absolute(manifest_file))
@@ -72,23 +72,16 @@ def find_files(paths: list[str], manifest_file: str = "") -> list[str]:
 
 
 def _files_in(path: str, apart_from: str) -> list[str]:
-    fs, root = storage_of(path)
-    if not fs.exists(root):
-        raise BadInput(path, "no such file or folder", "telemetry", "check the path")
-    if not fs.isdir(root):
-        return [path]
     endings = tuple(ending for reader in READERS.values() for ending in reader.endings)
-    names = sorted(str(name) for name in fs.find(root))
-    files = [fs.unstrip_protocol(name).removeprefix("file://") for name in names if name.lower().endswith(endings)]
-    files = [name for name in files if absolute(name) != apart_from]
-    undisturbed = [name for name in files if not FLAGGED.search(name)]
-    if undisturbed and len(undisturbed) < len(files):
-        logger.info("%s: left out %d files of disturbed runs (flagged-…)", path, len(files) - len(undisturbed))
-        files = undisturbed
-    if not files:
-        expected = f"files that end in {', '.join(endings)}"
-        raise BadInput(path, f"{len(names)} files, none that is telemetry", expected, "name one")
-    return files
+
+    def telemetry(names: list[str]) -> list[str]:
+        files = [name for name in names if name.lower().endswith(endings) and absolute(name) != apart_from]
+        undisturbed = [name for name in files if not FLAGGED.search(name)]
+        if undisturbed and len(undisturbed) < len(files):
+            logger.info("%s: left out %d files of disturbed runs (flagged-…)", path, len(files) - len(undisturbed))
+        return undisturbed or files
+
+    return files_below(path, "telemetry", telemetry, ", ".join(endings))
 
 
 def read_telemetry(paths: Sequence[str], params: ReadParams, reader: str = "") -> list[Telemetry]:
@@ -127,10 +120,7 @@ def labels_of(path: str, params: ReadParams) -> FileLabels:
 
 def sha256_of(path: str) -> str:
     """Hash of a file; of a run in several, of all of them."""
-    files = section_files(path)
-    if len(files) == 1:
-        return landing.sha256_of(path)
-    return hashlib.sha256("".join(landing.sha256_of(file) for file in files).encode()).hexdigest()
+    return sha256_of_all(section_files(path))
 
 
 def begin_telemetry(path: str, intake: Intake) -> tuple[str, ...]:
@@ -153,7 +143,6 @@ def land_telemetry(warehouse: Warehouse, path: str, intake: Intake) -> landing.B
     """Read one file into the landing folder; the same file read in the same way is found there and not read again.
 
     Raises BadInput for a file that is wrong as a whole; single bad rows go to the quarantine."""
-    checked_source(intake.source)
     with quoting_nothing(intake.read.pseudonymise):
         key = load_key(warehouse.home) if intake.read.pseudonymise else None
         reader = _reader(path, intake.reader, intake.read)
@@ -165,17 +154,10 @@ def land_telemetry(warehouse: Warehouse, path: str, intake: Intake) -> landing.B
             sha256 = sha256_of(path)
             chunks = _chunks(path, intake.read, lambda: reader.read(path, intake.read), key)
         options, shown = _options(path, intake.read), path.partition("?")[0] if path.startswith(REMOTE) else path
-        origin = landing.Origin(
-            word=WORD,
-            source=intake.source,
-            reader=reader.name,
-            reader_version=f"{reader.version}.{PREPARING_VERSION}",
-            options=hidden_options(options, key) if key else options,
-            path=hidden_path(absolute(path), key) if key else shown,
-            sha256=sha256,
-        )
+        options, shown = (hidden_options(options, key), hidden_path(absolute(path), key)) if key else (options, shown)
         schemas, most = {"runs": RUNS_SCHEMA, "counters": COUNTERS_SCHEMA}, intake.read.limits.max_refused_share
-        return landing.land(warehouse.landing_folder, origin, schemas, chunks, path=path, max_refused_share=most)
+        found = Landing(WORD, intake.source, reader, PREPARING_VERSION, options, shown, sha256, chunks)
+        return found.land(warehouse, schemas, path, most)
 
 
 def preview_telemetry(home: Path, path: str, intake: Intake) -> Preview:
@@ -214,11 +196,7 @@ def _options(path: str, read: ReadParams) -> dict[str, Any]:
 
 
 def _reader(path: str, name: str, params: ReadParams) -> Reader:
-    if not name:
-        return detect(path, params.limits)
-    if name not in READERS:
-        raise BadInput(path, f"no reader {name!r}", f"one of {', '.join(READERS)}", "leave it out to find it")
-    return READERS[name]
+    return reader_called(path, name, READERS, lambda: detect(path, params.limits))
 
 
 def _sha256_of(reading: Reading) -> str:

@@ -3,15 +3,13 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from tasks.errors import BadInput
 from tasks.intake.files import Chunk, input_faults, read_head
 from tasks.intake.limits import ReadLimits
+from tasks.intake.readers import unknown_format
 from tasks.intake.tables import column_names
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers import azure, logs, long_table, perona, recorded, sparecores
 from tasks.nodes.readers.files import Folder
-
-HEAD_SHOWN = 40
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,14 @@ _ALL = (
     Reader("perona-sqlite", 2, "databases of Perona's operator", perona.ENDINGS, perona.sniff, perona.read, True),
     Reader("recorded", 1, "whorl's own recordings, executions-NNNN", (".parquet",), recorded.sniff, recorded.read),
     Reader("azure-vm-noise", 2, "tables of Azure's VM noise study", (".parquet", ".csv"), azure.sniff, azure.read),
-    Reader("long", 2, "long tables, a row a metric", long_table.ENDINGS, long_table.sniff, long_table.read),
+    Reader(
+        "long",
+        3,
+        "tables of results, a row or a column a metric",
+        long_table.ENDINGS,
+        long_table.sniff,
+        long_table.read,
+    ),
     Reader("logs", 3, "raw logs of sysbench, fio, ioping, qperf and iperf3", logs.ENDINGS, logs.sniff, logs.read),
     Reader(
         "sparecores",
@@ -76,10 +81,4 @@ def detect(path: str, limits: ReadLimits, renamed: Mapping[str, str] | None = No
             return reader
     if path.lower().endswith(READERS["long"].endings):
         return READERS["long"]  # it says what the table lacks
-    shown = head[:HEAD_SHOWN].decode("utf-8", "replace")
-    raise BadInput(
-        path,
-        f"no known results of benchmarks (it begins with {shown!r})",
-        "; ".join(" ".join([one.title, *one.endings]) for one in _ALL),
-        f"name the reader: --reader {'|'.join(READERS)}",
-    )
+    raise unknown_format(path, head, _ALL, "results of benchmarks")

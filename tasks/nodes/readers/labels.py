@@ -21,13 +21,11 @@ from tasks.errors import BadInput, quoted
 from tasks.intake.aliases import MISSING
 from tasks.intake.cells import flag_of
 from tasks.intake.files import Chunk
+from tasks.intake.labels import absolute, manifest, named_column, path_label, path_stem
 from tasks.nodes.execution import EXECUTIONS_SCHEMA, framed, tabled
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers.vetting import FLAGS, TIMES, slug, template_hash
-from tasks.path_labels import named_column, path_label, path_stem
 from tasks.times import time_of
-from tasks.workloads import labels as telemetry_labels
-from tasks.workloads.labels import absolute
 
 NONE = frozenset({*MISSING, "no", "false", "off"})
 ENDINGS = (".gz", ".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet", ".log", ".out", ".db", ".sqlite", ".sqlite3")
@@ -87,10 +85,7 @@ def read_manifest(params: ReadParams) -> Manifest:
     """The manifest that was asked for, an empty one if none was. Raises BadInput for one that cannot be used."""
     if not params.manifest:
         return Manifest()
-    try:
-        found = telemetry_labels.manifest(params.manifest)
-    except BadInput as error:
-        raise BadInput(error.where, error.problem, EXPECTED, error.fix) from error
+    found = manifest(params.manifest, EXPECTED)
     entries: dict[str, list[dict[str, str]]] = {}
     for one in found:
         entries.setdefault(one["path"], []).append(one)

@@ -17,6 +17,7 @@ from typing import Any
 
 from tasks.errors import BadInput
 from tasks.intake.files import Chunk, open_checked
+from tasks.intake.labels import absolute
 from tasks.intake.tables import refused_rows
 from tasks.nodes.execution import Execution, ParsedLog, as_chunk
 from tasks.nodes.params import ReadParams
@@ -26,7 +27,6 @@ from tasks.nodes.readers.vetting import NoExecution, hash_of, slug, vetted_facts
 from tasks.nodes.tools import PARSERS, detect
 from tasks.nodes.tools.parsing import template_of, unreadable
 from tasks.times import time_of
-from tasks.workloads.labels import absolute
 
 ENDINGS = (".log", ".txt", ".out", ".json", ".log.gz", ".txt.gz", ".out.gz", ".json.gz")
 HEAD_SHOWN = 40

@@ -109,7 +109,7 @@ def _long(table: WholeTable, renamed: Mapping[str, str]) -> tuple[WholeTable, li
         "unit": units,
     }
     kept = {name: column.take(pa.array(rows)) for name, column in columns.items() if name not in metrics}
-    values = np.column_stack([numbers[name].values for name in metrics]).ravel()
+    values = np.column_stack([numbers[name].values for name in metrics]).ravel()  # noqa: PD011
     told = {name: pa.chunked_array([pa.array(np.tile(texts, len(table.places)))]) for name, texts in said.items()}
     told |= {"value": pa.chunked_array([pa.array(values, from_pandas=True)])}
     everything = kept | told
@@ -153,7 +153,7 @@ def _rows(
     n_rows, now = len(table.places), datetime.now(UTC).replace(tzinfo=None)
     cells = {name: _cells(name, column, params.time_zone) for name, column in columns.items()}
     empty = {name: _missing(name, n_rows) for name in KNOWN}
-    rows: Rows = empty | {name: cell.values for name, cell in cells.items()}
+    rows: Rows = empty | {name: cell.values for name, cell in cells.items()}  # noqa: PD011
     rows = _with_entries(rows, entries)
     if node := node_of(table.path, params):
         rows["node"] = np.where(are_none(rows["node"]), node, rows["node"])

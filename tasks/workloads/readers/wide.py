@@ -52,8 +52,8 @@ class WideReader:
     """Reads wide CSV and Parquet."""
 
     name: str = "wide"
-    version: int = 1
-    title: str = "wide tables, a column a counter (.parquet, .csv, .csv.gz)"
+    version: int = 2  # 2: long tables, labels by other names
+    title: str = "tables, a column or a row a counter (.parquet, .csv, .csv.gz)"
     endings: tuple[str, ...] = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
 
     def sniff(self, head: bytes, path: str) -> bool:  # noqa: ARG002

@@ -291,7 +291,7 @@ def test_rebuilding_says_from_how_many_files(whorl: Whorl, home: Path) -> None:
 def test_a_rebuild_says_what_it_does_not_make_again_and_by_which_commands_it_is(
     whorl: Whorl, csv_log: Path, home: Path
 ) -> None:
-    intake = Intake("a b", "own", ReadParams(), GroupParams())
+    intake = Intake("a b", "table", ReadParams(), GroupParams())
     warehouse = Warehouse(home=home)
     ingest(warehouse, "jobs", land_log(warehouse, str(csv_log), intake).batch_id)
     first = whorl("warehouse", "rebuild").err.splitlines()

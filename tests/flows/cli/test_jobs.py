@@ -189,7 +189,7 @@ def test_a_dry_run_counts_and_keeps_nothing(whorl: Whorl, home: Path, tmp_path: 
     ended = whorl("jobs", "ingest", tmp_path / "log.csv", "--map", "name=what", "--dry-run", "--json", *LENIENT)
     (found,) = json.loads(ended.out)["files"]
     counted = (found["reader"], found["n_read"], found["n_kept"], found["n_refused"], found["n_groups"])
-    assert counted == ("own", 3, 2, 1, 1)
+    assert counted == ("table", 3, 2, 1, 1)
     assert found["recurring_share"] == 1
     assert found["refused"][0]["n_rows"] == 1
     assert not home.exists()

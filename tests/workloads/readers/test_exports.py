@@ -1,4 +1,4 @@
-"""Telemetry as people have it, read in one call without an option: sysstat in two variants, long tables, other names."""
+"""Telemetry as people have it, read in one call without an option: sysstat, long tables, other names."""
 
 import pytest
 

@@ -121,7 +121,9 @@ def test_pieces_of_a_run_that_was_cut_keep_its_labels_and_count_from_their_own_s
     assert (told[1].started_at - told[0].started_at).total_seconds() == 60
 
 
-@pytest.mark.parametrize(("text", "reason"), [("file,workload\na,b\n", "no column path"), ('{"a": 1}\n', "no path")])
+@pytest.mark.parametrize(
+    ("text", "reason"), [("file,workload\na,b\n", "no column path"), ('{"a": 1}\n', "no column path")]
+)
 def test_a_manifest_that_names_no_file_is_refused(found_in, tmp_path, text, reason):
     (tmp_path / "labels").write_text(text)
     with pytest.raises(BadInput, match=reason):

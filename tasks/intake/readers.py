@@ -1,0 +1,144 @@
+"""One protocol for the readers of all words: which of them a file is for, which files are read, how they are landed."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import pyarrow as pa
+
+from tasks.errors import BadInput
+from tasks.intake.files import Chunk, input_faults
+from tasks.source_names import checked_source
+from tasks.storage import storage_of
+from tasks.warehouse import landing
+from tasks.warehouse.landing import Batch
+from tasks.warehouse.place import Warehouse
+
+HEAD_SHOWN = 40
+REMOTE = ("http://", "https://")
+Params = TypeVar("Params", contravariant=True)
+Result = TypeVar("Result", covariant=True)
+
+
+class Reader(Protocol[Params, Result]):
+    """Reads one format: says what a row is. A newer `version` (from 1) gives other rows: it replaces a file's rows.
+
+    name: what --reader calls it. title: what it reads, in a few words. endings: how names of its files end, in lower
+    case."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def endings(self) -> tuple[str, ...]: ...
+
+    def sniff(self, head: bytes, path: str) -> bool:
+        """Whether the first 64 KiB (unpacked) look like this format; without them, whether the path does."""
+
+    def read(self, path: str, params: Params) -> Result:
+        """What a file gives, part by part or at once. Raises BadInput for a file that is wrong as a whole."""
+
+
+AnyReader = TypeVar("AnyReader", bound=Reader[Any, Any])
+
+
+def reader_for(path: str, readers: Sequence[AnyReader], head_of: Callable[[], bytes], what: str) -> AnyReader:
+    """The reader that a file is for: by its address, else by its content, else by how its name ends.
+
+    head_of: reads the first 64 KiB, unpacked. what: they all read, such as `job log`. Raises BadInput if none
+    fits, or if the file cannot be opened."""
+    with input_faults(path):
+        for reader in readers:
+            if reader.sniff(b"", path):
+                return reader
+        head = head_of()
+        for reader in readers:
+            if reader.sniff(head, path):
+                return reader
+    for reader in readers:
+        if path.lower().endswith(reader.endings):
+            return reader
+    raise unknown_format(path, head, readers, what)
+
+
+def unknown_format(path: str, head: bytes, readers: Sequence[Reader[Any, Any]], what: str) -> BadInput:
+    """The error for a file that no reader is for."""
+    return BadInput(
+        path,
+        f"no known {what} (it begins with {head[:HEAD_SHOWN].decode('utf-8', 'replace')!r})",
+        "; ".join(reader.title for reader in readers),
+        f"name the reader: --reader {'|'.join(reader.name for reader in readers)}",
+    )
+
+
+def reader_called(path: str, name: str, readers: Mapping[str, AnyReader], detect: Callable[[], AnyReader]) -> AnyReader:
+    """The reader of a name, or the one that is found where none is named. Raises BadInput for a name of none."""
+    if not name:
+        return detect()
+    if name not in readers:
+        raise BadInput(path, f"no reader {name!r}", f"one of {', '.join(readers)}", "leave it out to find it")
+    return readers[name]
+
+
+def files_below(path: str, what: str, named: Callable[[list[str]], list[str]], expected: str) -> list[str]:
+    """The files of a folder that are to be read, in order; a file stands for itself.
+
+    named: of all names in it those that are read. what, expected: what they are, how their names end. Raises BadInput
+    for a path that does not exist, and for a folder without such a file."""
+    fs, root = storage_of(path)
+    if not fs.exists(root):
+        raise BadInput(path, "no such file or folder", what, "check the path")
+    if not fs.isdir(root):
+        return [path]
+    names = sorted(str(name) for name in fs.find(root))
+    files = [fs.unstrip_protocol(name).removeprefix("file://") for name in named(names)]
+    if not files:
+        raise BadInput(path, f"{len(names)} files, none {what}", f"files that end in {expected}", "name one")
+    return files
+
+
+def sha256_of_all(files: Sequence[str]) -> str:
+    """Hash of a file's bytes; of several files, over their hashes in their order."""
+    if len(files) == 1:
+        return landing.sha256_of(files[0])
+    return hashlib.sha256("".join(landing.sha256_of(file) for file in files).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Landing:
+    """How a file is landed: its word and source, its reader with the version of what makes rows of what it read, what
+    changes its rows (options), what the warehouse calls it (shown), its hash, its rows."""
+
+    word: str
+    source: str
+    reader: Reader[Any, Any]
+    version: int
+    options: dict[str, Any]
+    shown: str
+    sha256: str
+    chunks: Iterator[Chunk]
+
+    def land(
+        self,
+        warehouse: Warehouse,
+        schemas: dict[str, pa.Schema],
+        path: str,
+        most: float,
+        known: Sequence[Batch] | None = None,
+    ) -> Batch:
+        """Write it to the landing folder. most: refused share; known: batches that are there, where many are landed."""
+        origin = landing.Origin(
+            word=self.word,
+            source=checked_source(self.source),
+            reader=self.reader.name,
+            reader_version=f"{self.reader.version}.{self.version}",
+            options=self.options,
+            path=self.shown,
+            sha256=self.sha256,
+        )
+        folder = warehouse.landing_folder
+        return landing.land(folder, origin, schemas, self.chunks, known=known, path=path, max_refused_share=most)

@@ -26,16 +26,11 @@ RUNS = (
 )
 NODES = (Column("node", "node", kind="name"), Column("said", "what it says"))
 
-COMPARED = (
-    Column("key", "differs in"),
-    Column("first", "first", figure),
-    Column("second", "second", figure),
-    Column("ratio", "ratio", figure, kind="number"),
-)
 BEGIN_SO = """
     SELECT run_id FROM ops.runs WHERE starts_with(run_id, $id) ORDER BY run_id <> $id, started_at DESC, run_id
 """
 LATEST = "'whorl runs list' shows the latest"
+N_LETTERS = 26
 N_NAMED = 5  # ids that an error message names
 
 
@@ -103,23 +98,40 @@ def show(context: typer.Context, run: RunId, as_json: Json = False) -> None:
     show_facts(facts)
 
 
-def compare(context: typer.Context, first: RunId, second: RunId, as_json: Json = False) -> None:
-    """Show where two runs differ, and by how much."""
+def compare(
+    context: typer.Context,
+    run: Annotated[
+        list[str],
+        typer.Argument(metavar="RUN...", help="Ids of runs, or how they begin", autocompletion=offered_run_ids),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Show where runs differ: parameters, and figures with the best marked by *.
+
+    Times and paths are left out. For a notebook: compare_runs of tasks.warehouse.runs gives the same as a frame."""
+    from tasks.errors import BadSetting
     from tasks.warehouse import runs
 
     invocation = invocation_of(context)
-    first, second = (one_run(invocation.warehouse, run) for run in (first, second))
-    found = records(runs.compare_runs(invocation.warehouse, first, second))
-    rows: list[dict[str, Any]] = [row for row in found if row["key"] != "run_id"]  # of two runs it always differs
+    ids = list(dict.fromkeys(one_run(invocation.warehouse, one) for one in run))
+    if len(run) < 2:
+        raise BadSetting("runs: one alone; expected two or more to compare")
+    rows: list[dict[str, Any]] = records(runs.compare_runs(invocation.warehouse, ids))
     if as_json:
-        return show_json({"first": first, "second": second, "differences": rows})
+        told = [{"key": row["key"], "values": {one: row[one] for one in ids}, "best": row["best"] or None} for row in rows]
+        return show_json({"runs": ids, "differences": told})
     if not rows:
-        invocation.note("the two runs differ in nothing")
+        invocation.note("the runs differ in nothing")
         return
-    show_facts({"first": first, "second": second})
+    names = {one: chr(ord("A") + at) if at < N_LETTERS else str(at + 1) for at, one in enumerate(ids)}
+    show_facts({name: one for one, name in names.items()})
     print()
-    show_table(rows, COMPARED)
-    invocation.note(f"{counted(len(rows), 'difference')}; ratio: second over first")
+    shown = [
+        {"key": row["key"]} | {one: f"{figure(row[one])}{' *' if row['best'] == one else ''}" for one in ids}
+        for row in rows
+    ]
+    show_table(shown, (Column("key", "differs in"), *(Column(one, name, kind="number") for one, name in names.items())))
+    invocation.note(f"{counted(len(rows), 'difference')}; * the best")
 
 
 def one_run(warehouse: "Warehouse", text: str) -> str:

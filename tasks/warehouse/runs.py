@@ -2,6 +2,8 @@
 
 import json
 import math
+import re
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
@@ -80,15 +82,44 @@ def read_run(warehouse: Warehouse, run_id: str) -> dict[str, Any]:
     return {**run, "parameters": json.loads(run["parameters"]), "figures": json.loads(run["figures"])}
 
 
-def compare_runs(warehouse: Warehouse, first: str, second: str) -> pd.DataFrame:
-    """Where two runs differ: key, and the value in each; numbers also as a ratio (second over first)."""
-    sides = [_flat(read_run(warehouse, run_id)) for run_id in (first, second)]
+# Which way a figure is better, by a word of its name; that of the last word counts.
+LOWER = ("crps", "brier", "loss", "mae", "mse", "error", "ks", "false", "regret", "width90")
+HIGHER = ("accuracy", "f1", "auprc", "auroc", "covering", "score", "spearman", "recall", "precision", "hit")
+NO_SETTING = ("run_id", "started_at", "ended_at", "code_version", "parameters.warehouse.", "figures.report")
+
+
+def compare_runs(warehouse: Warehouse, run_ids: Sequence[str]) -> pd.DataFrame:
+    """Where runs differ, a row a parameter or figure: `key`, a column a run by its id, and `best`, the id of the best.
+
+    Times, paths and the version of the code are left out. best: of figures that are known to be better the lower or
+    the higher they are (LOWER, HIGHER); "" for others, and where several are equally good. Raises NotFound as
+    read_run."""
+    sides = {run_id: _flat(read_run(warehouse, run_id)) for run_id in run_ids}
     rows = []
-    for key in sorted(set(sides[0]) | set(sides[1])):
-        left, right = sides[0].get(key), sides[1].get(key)
-        if left != right:
-            rows.append({"key": key, "first": left, "second": right, "ratio": _ratio(left, right)})
-    return pd.DataFrame(rows, columns=["key", "first", "second", "ratio"])
+    for key in sorted(set().union(*sides.values())):
+        values = {run_id: side.get(key) for run_id, side in sides.items()}
+        is_setting = not key.startswith(NO_SETTING) and not any(_is_path(value) for value in values.values())
+        if is_setting and any(value != values[run_ids[0]] for value in values.values()):
+            rows.append({"key": key, **values, "best": _best(key, values)})
+    return pd.DataFrame(rows, columns=["key", *run_ids, "best"])
+
+
+def _best(key: str, values: Mapping[str, Any]) -> str:
+    words = [word for word in re.split(r"[._]", key) if word in LOWER or word in HIGHER]
+    numbers = {run_id: value for run_id, value in values.items() if _is_number(value)}
+    if not key.startswith("figures.") or not words or len(numbers) < 2:
+        return ""
+    best = (min if words[-1] in LOWER else max)(numbers.values())
+    found = [run_id for run_id, value in numbers.items() if value == best]
+    return found[0] if len(found) == 1 else ""
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith("/")
 
 
 def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
@@ -108,8 +139,3 @@ def _known(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_known(inner) for inner in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _ratio(left: Any, right: Any) -> float | None:
-    is_numeric = all(isinstance(side, int | float) and not isinstance(side, bool) for side in (left, right))
-    return right / left if is_numeric and left else None

@@ -66,21 +66,47 @@ def test_a_full_id_is_found_though_others_begin_with_it(warehouse, record):
     assert read_run(warehouse, "ab")["run_id"] == "ab"
 
 
-def test_comparison_shows_what_differs_and_numbers_as_a_ratio(warehouse, record):
-    record("a", parameters={"k": {"deep": 8}, "same": 1, "flag": True}, figures={"crps": 0.5, "zero": 0, "word": "x"})
-    record("b", parameters={"k": {"deep": 4}, "same": 1, "flag": False}, figures={"crps": 0.25, "zero": 2, "new": 1})
-    rows = {row["key"]: row for row in compare_runs(warehouse, "a", "b").to_dict("records")}
-    shown = {key: row for key, row in rows.items() if key.startswith(("parameters", "figures"))}
-    assert set(shown) == {
-        "parameters.k.deep", "parameters.flag", "figures.crps", "figures.zero", "figures.word", "figures.new",
-    }  # fmt: skip
-    assert (shown["parameters.k.deep"]["ratio"], shown["figures.crps"]["ratio"]) == (0.5, 0.5)
-    assert all(math.isnan(shown[key]["ratio"]) for key in ("figures.zero", "parameters.flag", "figures.word"))
+def test_comparison_shows_what_differs_and_which_run_is_best(warehouse, record):
+    record("a", parameters={"k": {"deep": 8}, "same": 1, "flag": True}, figures={"crps": 0.5, "f1": 0.25, "word": "x"})
+    record("b", parameters={"k": {"deep": 4}, "same": 1, "flag": False}, figures={"crps": 0.25, "f1": 0.5, "new": 1})
+    record("c", parameters={"k": {"deep": 4}, "same": 1, "flag": False}, figures={"crps": 0.25, "f1": 0.75, "new": 1})
+    found = compare_runs(warehouse, ["a", "b", "c"])
+    assert found.columns.tolist() == ["key", "a", "b", "c", "best"]
+    rows = found.set_index("key")
+    assert rows.index.tolist() == [
+        "figures.crps", "figures.f1", "figures.new", "figures.word", "parameters.flag", "parameters.k.deep",
+    ]  # fmt: skip
+    assert rows.loc["parameters.k.deep", ["a", "b", "c"]].tolist() == [8, 4, 4]
+    assert rows["best"].tolist() == ["", "c", "", "", "", ""], "b and c have the least crps"
+    assert compare_runs(warehouse, ["a", "b"]).set_index("key").loc["figures.crps", "best"] == "b"
+
+
+@pytest.mark.parametrize(
+    ("key", "best"),
+    [
+        ("predict.crps.model", "low"),
+        ("label.log_loss.ratio", "low"),
+        ("predict.log_score.model", "high"),
+        ("window.macro_f1", "high"),
+        ("false_alarms", "low"),
+        ("n_jobs", ""),
+    ],
+)
+def test_which_way_a_figure_is_better_is_told_by_its_name(warehouse, record, key, best):
+    record("low", figures={key: 1})
+    record("high", figures={key: 2})
+    assert compare_runs(warehouse, ["low", "high"])["best"].tolist() == [best]
+
+
+def test_times_paths_and_places_are_no_differences(warehouse, record):
+    for run_id in ("a", "b"):
+        record(run_id, parameters={"warehouse": {"home": run_id}}, figures={"report": run_id, "out": f"/x/{run_id}"})
+    assert compare_runs(warehouse, ["a", "b"]).empty
 
 
 def test_a_figure_that_is_no_number_is_null_and_equal_to_itself(warehouse, record):
     for run_id in ("a", "b"):
         record(run_id, figures={"crps": math.nan, "deep": {"list": [1, math.inf]}})
     assert read_run(warehouse, "a")["figures"] == {"crps": None, "deep": {"list": [1, None]}}
-    assert compare_runs(warehouse, "a", "b")["key"].tolist() == ["run_id"]
+    assert compare_runs(warehouse, ["a", "b"]).empty
     assert fetch(warehouse, "SELECT figures->'deep'->'list'->>0 AS one FROM ops.runs")["one"].tolist() == ["1", "1"]

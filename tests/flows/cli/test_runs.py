@@ -102,37 +102,36 @@ def test_an_id_that_others_begin_with_is_found(whorl: Whorl, job_log: Callable[.
     assert json.loads(whorl("runs", "show", "ab", "--json").out)["run_id"] == "ab"
 
 
-def test_two_runs_are_compared_by_what_differs(whorl: Whorl, runs: None) -> None:
-    rows = {row["key"]: row for row in json.loads(whorl("runs", "compare", "aa", "bb", "--json").out)["differences"]}
-    assert rows["figures.n_rows"] == {"key": "figures.n_rows", "first": 1000.0, "second": 2000.0, "ratio": 2.0}
-    assert "source" not in rows
+def test_runs_are_compared_by_what_differs(whorl: Whorl, runs: None) -> None:
+    told = json.loads(whorl("runs", "compare", "aa", "bb", "--json").out)
+    rows = {row["key"]: row for row in told["differences"]}
+    first, second = told["runs"]
+    assert rows["figures.n_rows"] == {
+        "key": "figures.n_rows", "values": {first: 1000.0, second: 2000.0}, "best": None,
+    }  # fmt: skip
+    assert "source" not in rows and "run_id" not in rows
     shown = whorl("runs", "compare", "aa", "bb")
-    assert ["figures.n_rows", "1,000", "2,000", "2"] in [line.split() for line in shown.out.splitlines()]
-    assert whorl("runs", "compare", "aa", "aa").err == "the two runs differ in nothing\n"
+    assert ["figures.n_rows", "1,000", "2,000"] in [line.split() for line in shown.out.splitlines()]
+    assert whorl("runs", "compare", "aa", "aa").err == "the runs differ in nothing\n"
+    assert whorl("runs", "compare", "aa").code == 2
 
 
 def test_a_comparison_of_long_values_fits_a_hundred_columns(
     whorl: Whorl, job_log: Callable[..., Warehouse], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     warehouse = job_log([{"runtime_s": 1.0}])
-    ids = ["0b1c0e36-9d0c-4c3c-8b7e-000000000001", "0b1c0e36-9d0c-4c3c-8b7e-000000000002"]
+    ids = [f"0b1c0e36-9d0c-4c3c-8b7e-00000000000{i}" for i in range(3)]
     for hour, run_id in enumerate(ids):
         made = run_of(run_id, hour, n_rows=1e6 * (hour + 1))
-        batches = [f"{hour}{i:015d}" for i in range(12)]
-        path = f"/a/rather/long/folder/of/the/home/in/which/reports/are/kept/for/run/number/{hour}/jobs-main.html"
-        figures = {**made.figures, "batches": batches, "report": path, "a_long_name_of_a_figure_" * 2: hour}
+        figures = {**made.figures, "crps": 3.0 - hour, "a_long_name_of_a_figure_" * 2: hour}
         record_run(warehouse, made.model_copy(update={"figures": figures}))
     monkeypatch.setenv("COLUMNS", "100")
     ended = whorl("runs", "compare", *ids)
     lines = ended.out.splitlines()
     assert max(len(line) for line in [*lines, *ended.err.splitlines()]) <= 100
-    assert [line.split() for line in lines[:2]] == [["first", ids[0]], ["second", ids[1]]]
-    assert ["figures.n_rows", "1,000,000", "2,000,000", "2"] in [line.split() for line in lines]
-    assert "run_id" not in ended.out
-    n_shown = sum(
-        row["key"] != "run_id" for row in json.loads(whorl("runs", "compare", *ids, "--json").out)["differences"]
-    )
-    assert ended.err == f"{n_shown} differences; ratio: second over first\n"
+    assert [line.split() for line in lines[:3]] == [["A", ids[0]], ["B", ids[1]], ["C", ids[2]]]
+    assert ["figures.n_rows", "1,000,000", "2,000,000", "3,000,000"] in [line.split() for line in lines]
+    assert ["figures.crps", "3", "2", "1", "*"] in [line.split() for line in lines]
 
 
 @pytest.fixture

@@ -118,7 +118,7 @@ def compare(
         raise BadSetting("runs: one alone; expected two or more to compare")
     rows: list[dict[str, Any]] = records(runs.compare_runs(invocation.warehouse, ids))
     if as_json:
-        told = [{"key": row["key"], "values": {one: row[one] for one in ids}, "best": row["best"] or None} for row in rows]
+        told = [{"key": row["key"], "values": [row[one] for one in ids], "best": row["best"] or None} for row in rows]
         return show_json({"runs": ids, "differences": told})
     if not rows:
         invocation.note("the runs differ in nothing")

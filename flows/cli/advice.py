@@ -7,7 +7,7 @@ import typer
 
 from flows.cli.invocation import Invocation, invocation_of, progress_bar
 from flows.cli.options import Json, Renamed, Seed, Source, absolute_paths, one_source, renamed_columns
-from flows.cli.output import Column, show_json, show_table
+from flows.cli.output import show_json, show_report_table
 
 if TYPE_CHECKING:
     from tasks.report.result import Result
@@ -355,9 +355,7 @@ def show_result(result: "Result") -> None:
     for table in result.tables:
         if table.rows:
             print(f"\n{table.title}")
-            kinds = {True: "number", False: "text"}
-            columns = [Column(one.key, one.title, one.show, kind=kinds[one.is_number]) for one in table.columns]  # type: ignore[arg-type]
-            show_table(table.rows, columns)
+            show_report_table(table)
     if result.made_of:
         print(f"\n{result.made_of}")
 

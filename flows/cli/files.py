@@ -1,5 +1,6 @@
 """What verbs that read files print: rows kept and refused, and why; with --dry-run what each file would give."""
 
+import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
@@ -174,3 +175,11 @@ def _show(invocation: Invocation, previews: Sequence["Preview"], *, as_json: boo
                 print(f"{row['path']}:")
             show_table(row["refused"], PREVIEW_REASONS)
     invocation.note("nothing was kept: this was a dry run")
+
+
+def alarm_rows(warehouse: "Warehouse", ids: list[str]) -> list[dict[str, Any]]:
+    """These alarms, each with its evidence."""
+    from tasks.warehouse.alarms import read_alarms
+
+    rows = records(read_alarms(warehouse, ids=ids, limit=max(1, len(ids))))
+    return [{**row, "evidence": json.loads(row["evidence"])} for row in rows]

@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
-from flows.cli.output import clean
+from flows.cli.output import as_command, clean, counted
 from tasks.progress import Show, report_progress, shown_by
 
 if TYPE_CHECKING:
+    from tasks.report.result import Figure, Section
     from tasks.settings import Resolved, Settings
     from tasks.warehouse.place import Warehouse
 
@@ -148,3 +149,29 @@ def run_flow(invocation: Invocation, name: str, settings: "Settings", /, **own: 
         from flows.engine import forms  # not before: prefect reads the environment when it is imported
 
         return forms.run_flow(name, settings, **own)
+
+
+def write_drawing(
+    invocation: Invocation,
+    out: Path,
+    name: str,
+    words: tuple[str, str],
+    figures: "Sequence[Figure]",
+    made_of: str,
+    command: Sequence[object],
+    sections: "Sequence[Section]" = (),
+) -> None:
+    """Write figures about jobs as a page of this name and as images, and say where they are.
+
+    words: title and answer. command: what draws them again, but for the home and the folder."""
+    from tasks.report.jobs_shapes import METHOD
+    from tasks.report.page import write_figures
+    from tasks.report.result import Result
+
+    verb, *options = command
+    again = as_command("whorl", "jobs", verb, "--home", invocation.warehouse.home, *options, "--out", out)
+    result = Result(
+        *words, figures=tuple(figures), sections=tuple(sections), made_of=made_of, again=again, method=METHOD
+    )
+    page, *images = write_figures(out, name, result)
+    invocation.note(f"written: {page} and {counted(len(images), 'image')} beside it")

@@ -1,13 +1,22 @@
 """`whorl jobs`: recurring jobs read, recorded, summarised, characterised, learned, watched, evaluated."""
 
-import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from flows.cli.files import file_results, not_loaded, partly, read_results, recurrence_facts, show_files, show_read
-from flows.cli.invocation import Invocation, invocation_of, progress_bar, run_flow
+from flows.cli.files import (
+    alarm_rows,
+    file_results,
+    not_loaded,
+    partly,
+    read_results,
+    recurrence_facts,
+    show_files,
+    show_read,
+)
+from flows.cli.invocation import Invocation, invocation_of, progress_bar, run_flow, write_drawing
 from flows.cli.options import (
     DryRun,
     Features,
@@ -37,7 +46,6 @@ from flows.cli.options import (
     table_flags,
 )
 from flows.cli.output import (
-    MEASURES,
     Column,
     as_command,
     clean,
@@ -45,10 +53,10 @@ from flows.cli.output import (
     counted,
     moment,
     plain,
-    predictor_rows,
     records,
     show_facts,
     show_json,
+    show_report_table,
     show_table,
 )
 from tasks.jobs.offered_names import AUTO, ReaderName, reader_asked_for
@@ -56,7 +64,6 @@ from tasks.quantities import duration, number, ratio, share
 from tasks.source_names import DEFAULT_SOURCE, checked_source
 
 if TYPE_CHECKING:
-    from tasks.jobs.characterise import Characterisation
     from tasks.jobs.outlook import NextRun
     from tasks.jobs.params import SummaryParams
     from tasks.jobs.shape_params import Kind
@@ -316,21 +323,14 @@ def watch(context: typer.Context, source: Source = None, as_json: Json = False) 
     chosen = one_source_with_runs(settings.warehouse, source)
     found = run_flow(invocation, "jobs-watch", settings, source=chosen)
     if as_json:
-        show_json({"alarms": _alarms(settings.warehouse, found["alarms"])})
+        show_json({"alarms": alarm_rows(settings.warehouse, found["alarms"])})
     else:
-        show_alarms(invocation, settings.warehouse, found["alarms"])
+        showalarm_rows(invocation, settings.warehouse, found["alarms"])
 
 
-def _alarms(warehouse: "Warehouse", ids: list[str]) -> list[dict[str, Any]]:
-    from tasks.warehouse.alarms import read_alarms
-
-    rows = records(read_alarms(warehouse, ids=ids, limit=max(1, len(ids))))
-    return [{**row, "evidence": json.loads(row["evidence"])} for row in rows]
-
-
-def show_alarms(invocation: Invocation, warehouse: "Warehouse", ids: list[str]) -> None:
+def showalarm_rows(invocation: Invocation, warehouse: "Warehouse", ids: list[str]) -> None:
     """Print these alarms."""
-    alarms = _alarms(warehouse, ids)
+    alarms = alarm_rows(warehouse, ids)
     if not alarms:
         invocation.note("no new alarm: no run is slower than predicted, no job has stopped, none has drifted")
         return
@@ -360,12 +360,18 @@ def show_job(
     """Print how likely the runs of a job are under each shape; with `out` draw them against two shapes.
 
     job: its whole key; numbers: of two shapes, or none for the two most likely."""
-    from tasks.report.jobs_shapes import job_against_shapes
+    from tasks.report.jobs_shapes import job_against_shapes, likelihood_figure
 
     found = job_against_shapes(warehouse, source, job, kind, (numbers[0], numbers[1]) if numbers else None)
     if out is not None:
-        for path in _drawn(out, warehouse, source, kind, found):
-            invocation.note(f"written: {path}")
+        one, other = found.numbers
+        words = (
+            f"Shapes {one} and {other} for {job}",
+            f"The runs of one job of source {source} against two of its shapes ({kind}).",
+        )
+        name, shapes = f"{kind}-{one}-{other}-{job}", f"{one},{other}"
+        command = ("characterise", "--source", source, "--job", job, "--shapes", shapes, "--normalisation", kind)
+        write_drawing(invocation, out, name, words, [likelihood_figure(found, name)], f"source {source}", command)
     rows = _likelihoods(found)
     if as_json:
         return show_json({"source": source, "job": job, "normalisation": kind, "n_runs": found.n_runs, "shapes": rows})
@@ -378,28 +384,6 @@ def show_job(
 def _likelihoods(found: "JobAgainstShapes") -> list[dict[str, Any]]:
     pairs = zip(found.all_log_likelihoods, found.all_posteriors, strict=True)
     return [{"shape": k, "log_likelihood": float(log), "posterior": float(p)} for k, (log, p) in enumerate(pairs)]
-
-
-def _drawn(out: Path, warehouse: "Warehouse", source: str, kind: "Kind", found: "JobAgainstShapes") -> list[Path]:
-    from tasks.report.jobs_shapes import METHOD, likelihood_figure
-    from tasks.report.page import write_figures
-    from tasks.report.result import Result
-
-    one, other = found.numbers
-    command = as_command(
-        *("whorl", "jobs", "characterise", "--home", warehouse.home, "--source", source, "--job", found.group_key),
-        *("--shapes", f"{one},{other}", "--normalisation", kind, "--out", out),
-    )
-    name = f"{kind}-{one}-{other}-{found.group_key}"
-    result = Result(
-        f"Shapes {one} and {other} for {found.group_key}",
-        f"The runs of one job of source {source} against two of its shapes ({kind}).",
-        figures=(likelihood_figure(found, name),),
-        made_of=f"source {source}",
-        again=command,
-        method=METHOD,
-    )
-    return write_figures(out, name, result)
 
 
 def characterise(
@@ -451,25 +435,18 @@ def _show_all(invocation: Invocation, settings: "Settings", source: str, out: Pa
     written = run_flow(invocation, "jobs-characterise", settings, source=source)
     found = read_characterised(settings.warehouse, source)
     if out is not None:
-        _draw(invocation, settings, source, found, out)
+        from tasks.report.jobs_shapes import shapes_result
+
+        figures = shapes_result(source, found, "").figures
+        words = (f"Shapes of {source}", "The typical runtime distributions of the jobs of this source.")
+        command = ("characterise", "--source", source)
+        write_drawing(invocation, out, f"jobs-{source}-shapes", words, figures, f"source {source}", command)
     if as_json:
         return show_json({**written, "source": source, **{kind: _plain(one) for kind, one in found.items()}})
     for place, (kind, one) in enumerate(found.items()):
         print(("\n" if place else "") + shape_words(kind, one))
         show_table(_rows(one), _columns(kind))
     invocation.note("the shape of each job: whorl query 'SELECT * FROM jobs.group_shapes'; of one: --job KEY")
-
-
-def _draw(
-    invocation: Invocation, settings: "Settings", source: str, found: "dict[Kind, Characterisation]", out: Path
-) -> None:
-    from tasks.report.jobs_shapes import shapes_result
-    from tasks.report.page import write_figures
-
-    home = settings.warehouse.home
-    again = as_command("whorl", "jobs", "characterise", "--home", home, "--source", source, "--out", out)
-    page, *images = write_figures(out, f"jobs-{source}-shapes", shapes_result(source, found, again))
-    invocation.note(f"written: {page} and {count(len(images))} images beside it")
 
 
 def _columns(kind: str) -> tuple[Column, ...]:
@@ -502,19 +479,6 @@ def _plain(found: Any) -> dict[str, Any]:
     }
 
 
-SHOWN = {
-    "crps": ("CRPS", duration),
-    "log_score": ("log-score", number),
-    "coverage90": ("in 90 % interval", share),
-    "ks_group": ("KS by job", number),
-    "ks_pooled": ("KS pooled", number),
-}
-PREDICTORS = (
-    Column("name", "predictor", kind="name"),
-    *(Column(key, *SHOWN[key], kind="number") for key in MEASURES),
-)
-
-
 def train(
     context: typer.Context,
     source: Source = None,
@@ -539,7 +503,7 @@ def train(
         return show_json({**found, "source": chosen, "figures": figures})
     show_facts(_training_facts(found, figures))
     print()
-    show_table(predictor_rows(figures), PREDICTORS)
+    show_predictors(figures)
     if found["report"]:
         print(f"report: {found['report']}")
     invocation.note(f"next: {as_command('whorl', 'jobs', 'predict', '--source', chosen)}")
@@ -559,15 +523,14 @@ def _training_facts(found: dict[str, Any], figures: dict[str, Any]) -> dict[str,
     }
 
 
+def show_predictors(figures: Mapping[str, Any]) -> None:
+    """Print the predictors of held-out runs beside each other."""
+    from tasks.report.jobs_evaluation import predictor_rows, predictors_table
+
+    show_report_table(predictors_table(predictor_rows(figures)))
+
+
 LEFT_OUT = "own.left_out."
-PREDICTORS_EVALUATED = (
-    Column("name", "predictor", kind="name"),
-    Column("crps", "CRPS", duration, kind="number"),
-    Column("log_score", "log-score", number, kind="number"),
-    Column("coverage90", "in 90 % interval", share, kind="number"),
-    Column("ks_group", "KS by job", number, kind="number"),
-    Column("ks_pooled", "KS pooled", number, kind="number"),
-)
 
 
 def evaluate(
@@ -616,7 +579,7 @@ def evaluate(
         return show_json(found.figures)
     show_facts(_evaluation_facts(found.figures))
     print()
-    show_table(predictor_rows(found.figures), PREDICTORS_EVALUATED)
+    show_predictors(found.figures)
 
 
 def _evaluation_facts(figures: dict[str, Any]) -> dict[str, str]:

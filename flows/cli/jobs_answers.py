@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.invocation import Invocation, invocation_of, progress_bar
+from flows.cli.invocation import Invocation, invocation_of, progress_bar, write_drawing
 from flows.cli.options import Json, Normalisation, Out, Source, offered_job_keys, one_source, shape_numbers
 from flows.cli.output import (
     Column,
-    as_command,
     count,
     counted,
     moment,
@@ -289,52 +288,31 @@ def draw_source(invocation: Invocation, source: str, kind: "Kind", numbers: tupl
     Raises BadSetting for a shape that the model in use does not know."""
     from tasks.jobs.explain.explaining import load_explainer
     from tasks.report.jobs_reasons import find_shape_reasons, shape_reason_figures
-    from tasks.report.jobs_shapes import METHOD
-    from tasks.report.page import write_figures
-    from tasks.report.result import Result
 
-    home = invocation.warehouse.home
     with progress_bar(invocation, first="drawing reasons"):
         reasons = find_shape_reasons(load_explainer(invocation.warehouse, source), kind)
-        chosen = numbers or reasons.ends
-        figures = shape_reason_figures(reasons, chosen)
-        shapes = ",".join(str(number) for number in chosen)
-        result = Result(
+        chosen = [str(number) for number in numbers or reasons.ends]
+        words = (
             f"What speaks for shapes: {source}",
             f"Of the {count(len(reasons.features))} held-out runs of source {source}. {NOT_CAUSES}",
-            figures=tuple(figures),
-            made_of=f"model {reasons.model_id}",
-            again=as_command(
-                *("whorl", "jobs", "explain", "--home", home, "--source", source),
-                *("--shapes", shapes, "--normalisation", kind, "--out", out),
-            ),
-            method=METHOD,
         )
-        name = "-".join(["jobs", source, "reasons", kind, *shapes.split(",")])
-        page, *images = write_figures(out, name, result)
-    invocation.note(f"written: {page} and {count(len(images))} images beside it")
+        figures, name = (
+            shape_reason_figures(reasons, numbers or reasons.ends),
+            "-".join(["jobs", source, "reasons", kind, *chosen]),
+        )
+        command = ("explain", "--source", source, "--shapes", ",".join(chosen), "--normalisation", kind)
+        write_drawing(invocation, out, name, words, figures, f"model {reasons.model_id}", command)
 
 
 def draw_run(invocation: Invocation, found: "RunReasons", out: Path) -> None:
     """Draw the reasons of one run, or of the next run of a job."""
     from tasks.report.jobs_reasons import run_reason_figure
-    from tasks.report.jobs_shapes import METHOD
-    from tasks.report.page import write_figures
-    from tasks.report.result import Result
 
-    command = ["whorl", "jobs", "explain", "--home", str(invocation.warehouse.home), "--source", found.source]
-    command += ["--job", found.group_key] if found.run_id is None else [found.run_id]
-    name = f"reasons-{found.run_id or found.group_key}"
-    result = Result(
-        f"Why this long: {found.run_id or found.group_key}",
-        f"A run of job {found.group_key} of source {found.source}. {NOT_CAUSES}",
-        figures=(run_reason_figure(found, name),),
-        made_of=f"model {found.model_id}",
-        again=as_command(*command, "--out", out),
-        method=METHOD,
-    )
-    for path in write_figures(out, name, result):
-        invocation.note(f"written: {path}")
+    which = ("--job", found.group_key) if found.run_id is None else (found.run_id,)
+    name, what = f"reasons-{found.run_id or found.group_key}", found.run_id or found.group_key
+    words = (f"Why this long: {what}", f"A run of job {found.group_key} of source {found.source}. {NOT_CAUSES}")
+    command = ("explain", *which, "--source", found.source)
+    write_drawing(invocation, out, name, words, [run_reason_figure(found, name)], f"model {found.model_id}", command)
 
 
 UNEXPLAINED = 2  # times the expected time, from which it is said how much the reasons leave open
@@ -612,28 +590,21 @@ def whatif(
 
 def _draw(invocation: Invocation, asked: "Ground", found: "Answer", flags: list[str], out: Path) -> None:
     from tasks.report.jobs_reasons import what_if_figures
-    from tasks.report.jobs_shapes import METHOD
-    from tasks.report.page import write_figures
-    from tasks.report.result import Result, Section
+    from tasks.report.result import Section
 
-    home = invocation.warehouse.home
-    again = as_command("whorl", "jobs", "whatif", "--home", home, "--source", asked.source, *flags, "--out", out)
     n_runs, n_jobs = len(found.outcome.before), int(found.outcome.changes["n_groups"].max())
-    result = Result(
+    words = (
         f"What if: {found.scenario}",
         f"Tried on {counted(n_runs, 'run')} of {counted(n_jobs, 'job')} of source {asked.source}.",
-        figures=tuple(what_if_figures(found)),
-        sections=(
-            Section("What the figures support", lines=tuple(found.claims.can), nothing="Nothing.", is_open=True),
-            Section("What they do not", lines=tuple(found.claims.cannot), nothing="Nothing.", is_open=True),
-        ),
-        made_of=f"model {asked.model_id}",
-        again=again,
-        method=METHOD,
+    )
+    sections = (
+        Section("What the figures support", lines=tuple(found.claims.can), nothing="Nothing.", is_open=True),
+        Section("What they do not", lines=tuple(found.claims.cannot), nothing="Nothing.", is_open=True),
     )
     name = f"jobs-{asked.source}-what-if-{found.scenario}" + (f"-{asked.job}" if asked.job else "")
-    for path in write_figures(out, name, result):
-        invocation.note(f"written: {path}")
+    command = ("whatif", "--source", asked.source, *flags)
+    made_of = f"model {asked.model_id}"
+    write_drawing(invocation, out, name, words, what_if_figures(found), made_of, command, sections)
 
 
 def _show(invocation: Invocation, found: "Answer", facts: dict[str, str]) -> None:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
+    from tasks.report.result import Table
+
 MISSING = quantities.MISSING
 SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
 UNPRINTABLE = "\N{REPLACEMENT CHARACTER}"
@@ -330,23 +332,7 @@ def records(frame: "pd.DataFrame") -> list[dict[str, Any]]:
     return [{str(key): value for key, value in row.items()} for row in frame.to_dict("records")]
 
 
-PREDICTORS = {
-    "model": "model",
-    "history": "the job's own runs",
-    "user_request": "user with request",
-    "lightgbm": "boosted quantiles",
-    "forest": "random forest",
-    "global": "one shape for all",
-    "hard_ratio": "paper: hard label, ratio",
-    "hard_delta": "paper: hard label, delta",
-}
-MEASURES = ("crps", "log_score", "coverage90", "ks_group", "ks_pooled")
-
-
-def predictor_rows(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One row a predictor: name, and each of MEASURES; missing ones are None."""
-    return [
-        {"name": words, **{measure: figures.get(f"predict.{measure}.{name}") for measure in MEASURES}}
-        for name, words in PREDICTORS.items()
-        if f"predict.crps.{name}" in figures
-    ]
+def show_report_table(table: "Table") -> None:
+    """Print a table as reports describe it."""
+    kinds: dict[bool, Kind] = {True: "number", False: "text"}
+    show_table(table.rows, [Column(one.key, one.title, one.show, kind=kinds[one.is_number]) for one in table.columns])

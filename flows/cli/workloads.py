@@ -1,13 +1,12 @@
 """`whorl workloads`: what is running on this machine, known or unknown?"""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from flows.cli.files import not_loaded, partly, read_results, show_read
+from flows.cli.files import alarm_rows, not_loaded, partly, read_results, show_read
 from flows.cli.invocation import Invocation, invocation_of, progress_bar, run_flow
 from flows.cli.options import (
     DryRun,
@@ -31,7 +30,6 @@ from flows.cli.output import (
     clean,
     count,
     counted,
-    records,
     runs_or_windows,
     show_facts,
     show_json,
@@ -515,20 +513,13 @@ def watch(
     settings = invocation.resolved({"workloads": {"watch": flags}} if flags else {}).settings
     chosen = source_with_model(settings.warehouse, source)
     found = run_flow(invocation, "workloads-watch", settings, source=chosen)
-    alarms = _alarms(settings.warehouse, found["alarms"])
+    alarms = alarm_rows(settings.warehouse, found["alarms"])
     if as_json:
         return show_json({**found, "source": chosen, "alarms": alarms})
     if alarms:
         show_table(alarms, ALARMS)
     new = counted(len(alarms), "new alarm") if alarms else "no new alarm"
     invocation.note(f"looked at {counted(len(found['run_ids']), 'run')}: {new}")
-
-
-def _alarms(warehouse: "Warehouse", ids: list[str]) -> list[dict[str, Any]]:
-    from tasks.warehouse.alarms import read_alarms
-
-    rows = records(read_alarms(warehouse, ids=ids, limit=max(1, len(ids))))
-    return [{**row, "evidence": json.loads(row["evidence"])} for row in rows]
 
 
 EACH = (

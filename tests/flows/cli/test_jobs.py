@@ -409,15 +409,9 @@ def test_a_training_shows_model_shapes_and_baselines(whorl: Whorl, trained_log: 
     assert "144 later runs, which the figures below are of" in ended.out
     rows = [line.split("  ")[0] for line in ended.out.splitlines()]
     assert rows[-1] == "report: /reports/next.html"
-    assert rows[rows.index("predictor") + 1 : -1] == [
-        "model",
-        "the job's own runs",
-        "boosted quantiles",
-        "random forest",
-        "one shape for all",
-        "paper: hard label, ratio",
-        "paper: hard label, delta",
-    ]
+    names = ["the model", "the job's own earlier runs", "boosted quantiles", "random-forest regression"]
+    at = rows.index("predicted by")
+    assert rows[at + 1 : at + 5] == names
     assert ended.err == "next: whorl jobs predict --source log\n"
     found = json.loads(whorl("jobs", "train", "--json").out)
     assert found["champion_id"] == first.model_id
@@ -543,7 +537,10 @@ def test_a_person_sees_predictors_side_by_side(whorl, log, quick):
     ended = whorl("jobs", "evaluate", log)
     assert ended.code == 0, ended.err
     assert "1,000 of 10 jobs; 200 later ones are predicted" in ended.out
-    assert all(words in ended.out for words in ("the job's own runs", "random forest", "one shape for all"))
+    assert all(
+        words in ended.out
+        for words in ("the job's own earlier runs", "random-forest regression", "one shape for all jobs")
+    )
 
 
 @pytest.mark.slow

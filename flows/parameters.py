@@ -1,6 +1,6 @@
 """The parameters of all flows: what the forms of their deployments show. Nothing here imports prefect."""
 
-from typing import Annotated, ClassVar, Literal, TypedDict
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -51,7 +51,19 @@ OfSource = Annotated[
 ]
 
 
-class IngestParams(Params):
+class InHomeParams(Params):
+    """What works on the warehouse of a home."""
+
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class OfSourceParams(InHomeParams):
+    """What asks about a source of it."""
+
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
+
+
+class IngestParams(InHomeParams):
     """Job logs into the warehouse."""
 
     FIRST: ClassVar = {
@@ -73,20 +85,17 @@ class IngestParams(Params):
     )
     read: JobsReadParams = Field(JobsReadParams(), description="How the logs are read")
     summary: SummaryParams = Field(SummaryParams(), description="What counts as a finished run and as an outlier")
-    warehouse: Warehouse = Field(description=WAREHOUSE)
     group: JobsGroupParams = Field(JobsGroupParams(), description="How runs are recognised as runs of the same job")
 
 
-class SummaryFlowParams(Params):
+class SummaryFlowParams(OfSourceParams):
     """The summary of a source, its artifact and its report."""
 
     FIRST: ClassVar = {"min_support": "summary.min_support"}
-    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     summary: SummaryParams = Field(SummaryParams(), description="What counts as a finished run and as an outlier")
-    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
-class WatchFlowParams(Params):
+class WatchFlowParams(OfSourceParams):
     """The check for runs that take longer than was predicted, and for jobs that have stopped or drift."""
 
     FIRST: ClassVar = {
@@ -94,10 +103,8 @@ class WatchFlowParams(Params):
         "look_back_days": "watch.look_back_days",
         "watches_drift": "drift.is_watched",
     }
-    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     watch: JobsWatchParams = Field(JobsWatchParams(), description="Which runs and jobs raise an alarm, and how many")
     drift: DriftParams = Field(DriftParams(), description="When a job has drifted away from its earlier runs")
-    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
 class RecordFlowParams(Params):
@@ -121,7 +128,7 @@ class RecordFlowParams(Params):
 PROTOCOL = "How the log is split, shapes are found, models are trained and measured"
 
 
-class TrainFlowParams(Params):
+class TrainFlowParams(OfSourceParams):
     """The training of a model on a source."""
 
     FIRST: ClassVar = {
@@ -129,23 +136,19 @@ class TrainFlowParams(Params):
         "max_training_runs": "evaluate.max_training_runs",
         "seed": "evaluate.seed",
     }
-    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     evaluate: JobsEvaluateParams = Field(JobsEvaluateParams(), description=PROTOCOL)
-    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
-class PredictFlowParams(Params):
+class PredictFlowParams(OfSourceParams):
     """The next run of every job of a source."""
 
     FIRST: ClassVar = {"min_support": "summary.min_support"}
-    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     summary: SummaryParams = Field(
         SummaryParams(), description="Its min_support says how many finished runs a job needs to be listed"
     )
-    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
-class EvaluateFlowParams(Params):
+class EvaluateFlowParams(InHomeParams):
     """An experiment: how well runtimes of a source, or of job logs, are predicted with these parameters."""
 
     FIRST: ClassVar = {
@@ -165,22 +168,19 @@ class EvaluateFlowParams(Params):
         JobsGroupParams(), description="How their runs are recognised as runs of the same job"
     )
     evaluate: JobsEvaluateParams = Field(JobsEvaluateParams(), description=PROTOCOL)
-    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
-class CharacteriseFlowParams(Params):
+class CharacteriseFlowParams(OfSourceParams):
     """The typical runtime distributions of a source."""
 
     FIRST: ClassVar = {"min_support": "evaluate.predict.characterise.shapes.min_support"}
-    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     evaluate: JobsEvaluateParams = Field(
         JobsEvaluateParams(),
         description="Its part predict.characterise says how shapes are found, here as in a training",
     )
-    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
-class ExplainFlowParams(Params):
+class ExplainFlowParams(OfSourceParams):
     """The reasons of the runs of a source, and how far they can be trusted."""
 
     FIRST: ClassVar = {
@@ -189,28 +189,12 @@ class ExplainFlowParams(Params):
         "n_riskiest": "explain.n_riskiest",
         "most_reasons": "explain.most_reasons",
     }
-    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     explain: ExplainParams = Field(ExplainParams(), description="Which runs are explained, against what")
-    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
-class ReasonsFound(TypedDict):
-    """What was explained. n_runs: past runs, n_next: next runs whose reasons stand in jobs.reasons now; n_reasons: its
-    rows; mrr: mean reciprocal rank of the recorded cause among the reasons, None where no cause is recorded;
-    report: path of the page of the source."""
-
-    model_id: str
-    n_runs: int
-    n_next: int
-    n_reasons: int
-    mrr: float | None
-    report: str
-
-
-class WhatIfFlowParams(Params):
+class WhatIfFlowParams(OfSourceParams):
     """Changes of the features of held-out runs, and what the model in use predicts to follow."""
 
-    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     scenarios: list[Named] = Field(
         ["no_spare", "newest_sku", "steady_load"], description="Named changes, each by itself: those of the paper"
     )
@@ -220,7 +204,6 @@ class WhatIfFlowParams(Params):
     shifts: list[str] = Field([], description="Kinds of machine (SKUs) whose vertices move, FROM:TO")
     stds: list[str] = Field([], description="Standard deviations that get a value, such as cpu_load=0")
     whatif: WhatIfParams = Field(WhatIfParams(), description="What a change is measured by, and when it counts")
-    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
 WORKLOADS_INBOX = "inbox-workloads"  # in the home folder; job logs have one of their own
@@ -247,7 +230,7 @@ class WorkloadRecordParams(Params):
     )
 
 
-class WorkloadIngestParams(Params):
+class WorkloadIngestParams(InHomeParams):
     """Telemetry into the warehouse."""
 
     FIRST: ClassVar = {
@@ -267,47 +250,40 @@ class WorkloadIngestParams(Params):
     read: WorkloadsReadParams = Field(
         WorkloadsReadParams(), description="How telemetry is read, and where labels come from"
     )
-    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
-class FingerprintFlowParams(Params):
+class FingerprintFlowParams(OfSourceParams):
     """The phases of the runs of a source."""
 
     FIRST: ClassVar = {"ray_address": "fan_out.ray_address"}
-    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     identify: IdentifyParams = Field(
         IdentifyParams(), description="Its part fingerprint says how runs are cut into phases"
     )
     fan_out: FanOutParams = Field(FanOutParams(), description="How the runs are shared out")
-    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
 Which = Literal["new", "unlabelled", "all"]
 
 
-class WorkloadTrainParams(Params):
+class WorkloadTrainParams(OfSourceParams):
     """The training of a model of the workloads of a source."""
 
     FIRST: ClassVar = {"hold_out": "train.hold_out", "known_recall": "identify.known_recall", "seed": "identify.seed"}
-    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     identify: IdentifyParams = Field(IdentifyParams(), description="How workloads are learned and identified")
     train: WorkloadsTrainParams = Field(WorkloadsTrainParams(), description="Which runs are held out to be measured on")
     left_out: list[str] = Field([], description="Ids of runs that are neither learned nor measured")
-    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
-class WorkloadIdentifyParams(Params):
+class WorkloadIdentifyParams(OfSourceParams):
     """The identification of runs of a source by its model in use."""
 
-    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     run_ids: list[str] = Field([], description="Ids of the runs to identify; empty: those that the next field names")
     which: Which = Field(
         "new", description="new: runs that the model in use has not identified; unlabelled: those without a label; all"
     )
-    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
-class WorkloadWatchParams(Params):
+class WorkloadWatchParams(InHomeParams):
     """The check of what runs against what should run."""
 
     FIRST: ClassVar = {
@@ -324,10 +300,9 @@ class WorkloadWatchParams(Params):
     record: WorkloadsRecordParams = Field(
         WorkloadsRecordParams(), description="Its interval_s, perf and machine say how what runs now is sampled"
     )
-    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
-class WorkloadEvaluateParams(Params):
+class WorkloadEvaluateParams(InHomeParams):
     """An experiment: how well workloads of a source, or of telemetry in files, are told apart."""
 
     FIRST: ClassVar = {
@@ -349,7 +324,6 @@ class WorkloadEvaluateParams(Params):
         WorkloadsEvaluateParams(), description="How runs are split, and what is measured"
     )
     identify: IdentifyParams = Field(IdentifyParams(), description="How workloads are learned and identified")
-    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
 NODES_INBOX = "inbox-nodes"  # in the home folder; job logs and telemetry have their own
@@ -383,7 +357,7 @@ class NodeRecordParams(Params):
     source: Source = Field(DEFAULT_SOURCE, description="Name under which they are put there")
 
 
-class NodeIngestParams(Params):
+class NodeIngestParams(InHomeParams):
     """Executions of benchmarks into the warehouse."""
 
     FIRST: ClassVar = {
@@ -403,35 +377,30 @@ class NodeIngestParams(Params):
     read: NodesReadParams = Field(
         NodesReadParams(), description="How results are read, and who says on which node they ran"
     )
-    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
 PREPROCESS = "How metrics are selected, oriented, imputed and scaled"
 SCORE = "How nodes are scored and ranked"
 
 
-class NodePreprocessParams(Params):
+class NodePreprocessParams(OfSourceParams):
     """The preprocessing of the metrics of a source."""
 
-    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     preprocess: PreprocessParams = Field(PreprocessParams(), description=PREPROCESS)
     score: ScoreParams = Field(ScoreParams(), description=f"{SCORE}; its basis says what the reference is made of")
-    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
-class NodeRankParams(Params):
+class NodeRankParams(OfSourceParams):
     """The ranking of the nodes of a source, and which of them stand out."""
 
     FIRST: ClassVar = {"left_out_aspects": "score.left_out_aspects", "aspect_weights": "score.aspect_weights"}
-    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     preprocess: PreprocessParams = Field(
         PreprocessParams(), description=f"{PREPROCESS}, where the source was not preprocessed before"
     )
     score: ScoreParams = Field(ScoreParams(), description=SCORE)
-    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
-class NodeEvaluateParams(Params):
+class NodeEvaluateParams(InHomeParams):
     """An experiment: how well plain answers find stressed executions and rank nodes, on a source or on files."""
 
     FIRST: ClassVar = {
@@ -457,7 +426,6 @@ class NodeEvaluateParams(Params):
         description="Evaluate our preprocessing and the paper's on the same executions, whichever variant is chosen; "
         "figures of the paper's begin with paper_preprocessing",
     )
-    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
 MODEL = "Graph, network, losses and fitting of the model"
@@ -468,7 +436,7 @@ BUDGET = "How many false alarms may be raised; the threshold of verdicts follows
 ALARM = "When verdicts become an alarm, and what confirms or clears it"
 
 
-class NodeTrainParams(Params):
+class NodeTrainParams(OfSourceParams):
     """The training of a detector of degraded executions, or of the network that makes fingerprints."""
 
     FIRST: ClassVar = {
@@ -476,7 +444,6 @@ class NodeTrainParams(Params):
         "epochs": "model.fit.epochs",
         "seed": "model.fit.seed",
     }
-    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     variant: Trained = Field(
         "detector", description="detector: what tells verdicts; ours, paper: Perona's network, which makes fingerprints"
     )
@@ -493,14 +460,12 @@ class NodeTrainParams(Params):
     train: NodesTrainParams = Field(NodesTrainParams(), description=TRAIN)
     preprocess: PreprocessParams = Field(PreprocessParams(), description=PREPROCESS)
     score: ScoreParams = Field(ScoreParams(), description=SCORE)
-    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
-class NodeTuneParams(Params):
+class NodeTuneParams(OfSourceParams):
     """The search of the parameters of a source's model, and a training with the best of them."""
 
     FIRST: ClassVar = {"n_trials": "search.n_trials", "ray_address": "search.ray_address", "runner": "search.runner"}
-    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     search: NodesSearchParams = Field(
         NodesSearchParams(), description="How many configurations are tried, where and how"
     )
@@ -508,31 +473,26 @@ class NodeTuneParams(Params):
     train: NodesTrainParams = Field(NodesTrainParams(), description=TRAIN)
     preprocess: PreprocessParams = Field(PreprocessParams(), description=PREPROCESS)
     score: ScoreParams = Field(ScoreParams(), description=SCORE)
-    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
-class NodeFingerprintParams(Params):
+class NodeFingerprintParams(OfSourceParams):
     """Fingerprints and verdicts of the executions of a source, and its nodes ranked by them."""
 
-    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     score: ScoreParams = Field(ScoreParams(), description=SCORE)
-    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
-class NodeWatchParams(Params):
+class NodeWatchParams(OfSourceParams):
     """The check whether nodes of a source are degrading."""
 
     FIRST: ClassVar = {"flagged": "alarm.flagged", "last": "alarm.last"}
-    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     alarm: AlarmParams = Field(AlarmParams(), description=ALARM)
     asks_for_benchmarks: bool = Field(
         True, description="A suspected node runs a fresh benchmark, by its deployment nodes-record/<node> on the server"
     )
     score: ScoreParams = Field(ScoreParams(), description=SCORE)
-    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
-class UpkeepParams(Params):
+class UpkeepParams(InHomeParams):
     """What is backed up, and what is kept."""
 
     FIRST: ClassVar = {"runs_kept_days": "prune.runs_kept_days", "models_kept": "prune.models_kept"}
@@ -548,7 +508,6 @@ class UpkeepParams(Params):
         description="Age at which flow runs are removed from Prefect, with the keys they kept, in days",
     )
     prune: PruneParams = Field(PruneParams(), description="What the warehouse keeps")
-    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
 HISTORY = "advice-runs.csv"  # in the home folder
@@ -556,7 +515,7 @@ MACHINES = "Table of machine types with vCPU, memory and price; empty: that of t
 COLUMNS = "Columns of the table that have other names (ours: theirs)"
 
 
-class SearchFlowParams(Params):
+class SearchFlowParams(InHomeParams):
     """A search for the cheapest configuration of one job."""
 
     FIRST: ClassVar = {"nodes": "search.nodes", "max_vcpu": "search.max_vcpu"}
@@ -578,10 +537,9 @@ class SearchFlowParams(Params):
     )
     columns: dict[str, str] = Field({}, description=COLUMNS)
     search: AdviceSearchParams = Field(AdviceSearchParams(), description="Which configurations are considered")
-    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
-class AdviceEvaluateParams(Params):
+class AdviceEvaluateParams(InHomeParams):
     """A replay of all search methods on a table of runs."""
 
     FIRST: ClassVar = {"searches": "evaluate.searches", "seed": "evaluate.seed"}
@@ -596,7 +554,6 @@ class AdviceEvaluateParams(Params):
     columns: dict[str, str] = Field({}, description=COLUMNS)
     search: AdviceSearchParams = Field(AdviceSearchParams(), description="Where machine types stand")
     evaluate: ReplayParams = Field(ReplayParams(), description="How searches are replayed")
-    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
 class AdviceRecordParams(Params):
@@ -612,7 +569,7 @@ class AdviceRecordParams(Params):
     record: EmulationParams = Field(EmulationParams(), description="Which jobs run how often on which machine types")
 
 
-class GroupsFlowParams(Params):
+class GroupsFlowParams(InHomeParams):
     """Groups of alike machines."""
 
     FIRST: ClassVar = {"confidence": "groups.confidence", "seed": "groups.seed"}
@@ -622,10 +579,9 @@ class GroupsFlowParams(Params):
     traces: str = Field("", description="Resource trace of a workflow, whose tasks are assigned; empty: none")
     columns: dict[str, str] = Field({}, description=COLUMNS)
     groups: AdviceGroupParams = Field(AdviceGroupParams(), description="When machines count as different")
-    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
-class EstimateFlowParams(Params):
+class EstimateFlowParams(InHomeParams):
     """Runtimes on a machine that was not tried: of the tasks of traces, or of a recurring job."""
 
     LATER: ClassVar = ("machine",)
@@ -644,13 +600,11 @@ class EstimateFlowParams(Params):
     columns: dict[str, str] = Field({}, description=COLUMNS)
     estimate: EstimateParams = Field(EstimateParams(), description="How tasks are estimated")
     transfer: TransferParams = Field(TransferParams(), description="How jobs are estimated")
-    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
-class DemoParams(Params):
+class DemoParams(InHomeParams):
     """Where the demo works, and with which settings."""
 
-    warehouse: Warehouse = Field(description=WAREHOUSE)
     jobs: JobsParams = Field(JobsParams(), description="Settings of the word jobs")
     workloads: WorkloadsParams = Field(WorkloadsParams(), description="Settings of the word workloads")
     nodes: NodesParams = Field(NodesParams(), description="Settings of the word nodes")

@@ -42,7 +42,6 @@ def report(
     Its index says of each word what was found and what to do; each source has a page, and so has each job, workload and
     node. It needs no network. With a word: the page of one source. With --run, of workloads: runs over time with their
     change points, their phases, and each two at their best offset, as a page and as images."""
-
     invocation = invocation_of(context)
     _check_options(word, source, run, counter, out)
     told = _figures_of_runs(invocation, source, run, counter or [], out) if run else _pages(invocation, word, source)
@@ -180,7 +179,6 @@ def deploy(
     """Register the flows with a Prefect server.
 
     Schedules come inactive; pool, limits and automation come with them. Twice is the same as once."""
-
     invocation = invocation_of(context)
     invocation.prepare_client(api_url)
     from flows.engine.deploying import (

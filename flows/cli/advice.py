@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from flows.cli.invocation import Invocation, invocation_of, progress_bar
-from flows.cli.options import Json, Renamed, Seed, Source, absolute_paths, one_source, renamed_columns
+from flows.cli.options import Json, Renamed, Seed, Source, absolute_paths, given, one_source, renamed_columns
 from flows.cli.output import show_json, show_report_table
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ def search(
     from tasks.advice import steps
 
     invocation = invocation_of(context)
-    asked = {"nodes": whole_numbers(nodes), "max_vcpu": max_vcpu}
-    flags = {"advice": {"search": {key: value for key, value in asked.items() if value is not None}}}
+    asked = given(nodes=whole_numbers(nodes), max_vcpu=max_vcpu)
+    flags = {"advice": {"search": asked}}
     settings = invocation.resolved(flags).settings
     columns = renamed_columns(renamed, EXAMPLE)
     if ran is not None:
@@ -116,8 +116,8 @@ def evaluate(
     from tasks.advice import steps
 
     invocation = invocation_of(context)
-    asked = {"searches": searches, "seed": seed}
-    flags = {"advice": {"evaluate": {key: value for key, value in asked.items() if value is not None}}}
+    asked = given(searches=searches, seed=seed)
+    flags = {"advice": {"evaluate": asked}}
     settings = invocation.resolved(flags).settings
     [path], columns = absolute_paths([runs]), renamed_columns(renamed, EXAMPLE)
     folder = None if out is None else str(out.absolute())
@@ -269,8 +269,8 @@ def record(
     from tasks.advice.record.plan import RecordParams
 
     invocation = invocation_of(context)
-    asked = {"minutes": minutes, "seed": seed, "blocks": blocks, "repeats": repeats}
-    params = RecordParams(**{key: value for key, value in asked.items() if value is not None})
+    asked = given(minutes=minutes, seed=seed, blocks=blocks, repeats=repeats)
+    params = RecordParams(**asked)
     settings = invocation.resolved({}).settings
     folder = out.absolute() if out else settings.warehouse.home / "recordings" / "advice"
     found = run_flow(invocation, "advice-record", settings, folder=str(folder), record=params)

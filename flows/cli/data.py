@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli.invocation import Invocation, invocation_of, progress_bar
-from flows.cli.options import Json, offered_data_sets, offered_words
+from flows.cli.options import Json, given, offered_data_sets, offered_words
 from flows.cli.output import (
     PIPED,
     Column,
@@ -271,14 +271,13 @@ def prune(
     What is kept is set by whorl.prune in conf/; 'whorl config whorl' shows it."""
     from tasks.warehouse.pruning import prune as prune_warehouse
 
-    given = {
-        "runs_kept_days": runs_kept_days,
-        "models_kept": models_kept,
-        "orphans_kept_hours": orphans_kept_hours,
-        "copies_kept_days": copies_kept_days,
-        "live_kept_days": live_kept_days,
-    }
-    flags: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    flags = given(
+        runs_kept_days=runs_kept_days,
+        models_kept=models_kept,
+        orphans_kept_hours=orphans_kept_hours,
+        copies_kept_days=copies_kept_days,
+        live_kept_days=live_kept_days,
+    )
     settings = invocation_of(context).resolved({"whorl": {"prune": flags}}).settings
     now = datetime.now(UTC).replace(tzinfo=None)
     pruned = prune_warehouse(settings.warehouse, settings.whorl.prune, now, backups=backups, dry_run=dry_run)

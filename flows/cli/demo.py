@@ -30,7 +30,6 @@ def demo(context: typer.Context, as_json: Json = False) -> None:
     is named, recorded nodes are ranked, and a job gets a machine type, in a home of its own: --home, or demo/ in the
     home folder. The same demo again adds nothing, and answers at once while recordings, settings, code and that home
     are as they were."""
-
     invocation = invocation_of(context)
     if invocation.home is None:
         invocation = replace(invocation, home=invocation.warehouse.home / "demo")

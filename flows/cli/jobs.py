@@ -35,6 +35,7 @@ from flows.cli.options import (
     TablesOut,
     Units,
     absolute_paths,
+    given,
     intake_flags,
     listed,
     offered_job_keys,
@@ -225,7 +226,6 @@ def summary(
     """Show how the runtimes of recurring jobs vary.
 
     With --job: what the next run of that job will be like, from its own runs."""
-
     if exceeds is not None and job is None:
         raise typer.BadParameter("say which job with --job KEY", param_hint="--exceeds")
     invocation = invocation_of(context)
@@ -317,7 +317,6 @@ ALARMS = (Column("message", "slow, stopped or drifted"),)
 
 def watch(context: typer.Context, source: Source = None, as_json: Json = False) -> None:
     """Raise an alarm for every slow run, stopped job and drifting job, once."""
-
     invocation = invocation_of(context)
     settings = invocation.settings
     chosen = one_source_with_runs(settings.warehouse, source)
@@ -490,7 +489,6 @@ def train(
 
     It learns from the earlier runs, is measured on the later ones, and is put into use if it is better than the model
     before. 'whorl models list' shows all, 'whorl models rollback' brings the former one back."""
-
     invocation = invocation_of(context)
     asked: dict[str, Any] = {"predict": listed("known_before", known_before)} | ({} if seed is None else {"seed": seed})
     settings = invocation.resolved({"jobs": {"evaluate": asked}}).settings
@@ -632,8 +630,8 @@ def record(
     from tasks.jobs.record.cluster import check_needs
 
     invocation = invocation_of(context)
-    asked = {"minutes": minutes, "jobs": jobs, "seed": seed, "isolation": isolation}
-    flags = {"jobs": {"record": {key: value for key, value in asked.items() if value is not None}}}
+    asked = given(minutes=minutes, jobs=jobs, seed=seed, isolation=isolation)
+    flags = {"jobs": {"record": asked}}
     settings = invocation.resolved(flags).settings
     check_needs(settings.jobs.record)
     folder = out.absolute() if out else settings.warehouse.home / "recordings" / "jobs-{run}"

@@ -362,7 +362,6 @@ def explain(
 
     Without a run or job: what makes the runs of the source long, and which insights of the paper hold there. With
     --out: figures, also of what speaks for each shape."""
-
     numbers = shape_numbers(shapes)
     if numbers and (out is None or run_id is not None or job is not None):
         raise typer.BadParameter("it needs --out DIR, and neither a run nor a job", param_hint="--shapes")

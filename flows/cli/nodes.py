@@ -17,6 +17,7 @@ from flows.cli.options import (
     Source,
     TimeZone,
     absolute_paths,
+    given,
     intake_flags,
     labelled_read_flags,
     refuse_unreadable,
@@ -139,18 +140,18 @@ def record(
     Without a campaign (--runs) it completes what the node lacks, then repeats what is doubtful or stalest. Needs the
     six tools, and root for emulated nodes. Prints the folder of the recording."""
     invocation = invocation_of(context)
-    asked = {
-        "node": node,
-        "benchmarks": benchmark,
-        "runs": runs,
-        "executions": executions,
-        "minutes": minutes,
-        "place": place,
-        "profile": profile,
-        "stressed_ratio": stressed,
-        "seed": seed,
-    }
-    flags = {"nodes": {"record": {key: value for key, value in asked.items() if value is not None}}}
+    asked = given(
+        node=node,
+        benchmarks=benchmark,
+        runs=runs,
+        executions=executions,
+        minutes=minutes,
+        place=place,
+        profile=profile,
+        stressed_ratio=stressed,
+        seed=seed,
+    )
+    flags = {"nodes": {"record": asked}}
     settings = invocation.resolved(flags).settings
     if dry_run:
         show_plan(invocation, settings.nodes.record, as_json=as_json)
@@ -382,7 +383,6 @@ def preprocess(
 
     Done again with other data or settings, scores are no longer comparable with those before. 'whorl models rollback'
     brings the former reference back."""
-
     invocation = invocation_of(context)
     flags: dict[str, Any] = {} if variant is None else {"nodes": {"preprocess": {"variant": variant}}}
     settings = invocation.resolved(flags).settings

@@ -8,7 +8,7 @@ import typer
 
 from flows.cli.invocation import Invocation, invocation_of, progress_bar, run_flow
 from flows.cli.nodes import LabelFrom, Manifest, one_learning_source, one_trained_source, read_flags
-from flows.cli.options import Json, Renamed, Seed, Source, TablesOut, TimeZone, absolute_paths
+from flows.cli.options import Json, Renamed, Seed, Source, TablesOut, TimeZone, absolute_paths, given
 from flows.cli.output import Column, as_command, count, counted, moment, records, show_facts, show_json, show_table
 from tasks.nodes.node_words import called, called_all, interval
 from tasks.nodes.reader_names import AUTO, NodeReader, reader_asked_for
@@ -69,9 +69,8 @@ def train(
     figures are of each execution by what others taught. The network learns from the earlier executions, is measured on
     the latest, and is used if it is better than the one before. Nothing is learned twice from the same data with the
     same parameters. 'whorl models list' shows all, 'whorl models rollback' brings the former one back."""
-
     invocation = invocation_of(context)
-    fit = {key: value for key, value in {"epochs": epochs, "seed": seed}.items() if value is not None}
+    fit = given(epochs=epochs, seed=seed)
     is_network = variant is not Variant.DETECTOR
     if fit and not is_network:
         raise typer.BadParameter("--epochs and --seed are of the network; name --variant ours or paper")
@@ -155,8 +154,7 @@ def tune(
     from tasks.ray_address import check_ray
 
     invocation = invocation_of(context)
-    asked = {"n_trials": trials, "ray_address": ray_address}
-    flags: dict[str, Any] = {key: value for key, value in asked.items() if value is not None}
+    flags = given(n_trials=trials, ray_address=ray_address)
     settings = invocation.resolved({"nodes": {"search": flags} if flags else {}}).settings
     chosen = one_learning_source(settings.warehouse, source)
     if settings.nodes.search.runner == "ray":

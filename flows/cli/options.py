@@ -270,3 +270,8 @@ def shape_numbers(text: str | None, *, least: int = 1, most: int = 2) -> tuple[i
         how_many = "two numbers" if least == most else "one or two numbers"
         raise typer.BadParameter(f"{text!r}; expected {how_many} of shapes, such as 0,3", param_hint="--shapes")
     return tuple(map(int, parts))
+
+
+def given(**flags: Any) -> dict[str, Any]:
+    """The flags that the user has given, as keys of settings."""
+    return {name: value for name, value in flags.items() if value is not None}

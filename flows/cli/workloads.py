@@ -20,6 +20,7 @@ from flows.cli.options import (
     TablesOut,
     TimeZone,
     absolute_paths,
+    given,
     intake_flags,
     labelled_read_flags,
     refuse_unreadable,
@@ -505,10 +506,8 @@ def watch(
     """Look at what runs, and raise an alarm where it should not, or is unknown; the same going on is told once.
 
     What runs now is recorded and kept in the source, or its latest runs are looked at."""
-
     invocation = invocation_of(context)
-    asked = {"expected": expect or None, "newest": newest, "seconds": seconds, "subject": subject}
-    flags: dict[str, Any] = {key: value for key, value in asked.items() if value is not None}
+    flags = given(expected=expect or None, newest=newest, seconds=seconds, subject=subject)
     flags |= {} if newest is None else {"look_at": "newest"}
     settings = invocation.resolved({"workloads": {"watch": flags}} if flags else {}).settings
     chosen = source_with_model(settings.warehouse, source)
@@ -626,7 +625,7 @@ def evaluate(
     Only the paths are read, into memory; nothing is kept."""
     invocation = invocation_of(context)
     read = read_flags(label_from, manifest, renamed, example="run_id=trace")
-    windows = {key: value for key, value in (("width_s", window), ("step_s", step)) if value is not None}
+    windows = given(width_s=window, step_s=step)
     seeds = {"seed": seed} if seed is not None else {}
     asked = {"evaluate": {**({"windows": windows} if windows else {}), **seeds}, "identify": seeds}
     settings = invocation.resolved({"workloads": {"read": read, **asked}}).settings.workloads
@@ -712,17 +711,10 @@ def record(
     from tasks.workloads.record.params import Condition
 
     invocation = invocation_of(context)
-    asked: dict[str, object] = {
-        "minutes": minutes,
-        "workloads": workload,
-        "rounds": rounds,
-        "runs": runs,
-        "seed": seed,
-        "perf": perf,
-    }
+    asked = given(minutes=minutes, workloads=workload, rounds=rounds, runs=runs, seed=seed, perf=perf)
     if conditions:
         asked["conditions"] = get_args(Condition) if "all" in conditions else conditions
-    flags = {"workloads": {"record": {key: value for key, value in asked.items() if value is not None}}}
+    flags = {"workloads": {"record": asked}}
     settings = invocation.resolved(flags).settings
     if dry_run:
         show_plan(invocation, settings.workloads.record, as_json=as_json)

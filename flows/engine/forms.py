@@ -17,6 +17,7 @@ from typing import Annotated, Any, TypeVar, cast, get_type_hints
 import prefect
 from prefect import Flow
 from prefect.context import TagsContext
+from prefect.runtime import deployment
 from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 from prefect.utilities.callables import parameter_schema
 from pydantic import TypeAdapter, ValidationError
@@ -57,7 +58,11 @@ def flow(
         def run(**fields: Any) -> Result:
             show_errors_in_one_line()
             show_steps()
-            params = with_source(name.split("-")[0], from_form(model, fields))
+            deployed = deployment.parameters.get(EXPERT) or {} if deployment.id else {}
+            expert = deployed | dict(
+                fields.get(EXPERT) or {}
+            )  # a run that names one setting keeps the deployment's others
+            params = with_source(name.split("-")[0], from_form(model, {**fields, EXPERT: expert}))
             with TagsContext(current_tags=set()):  # tags are for runs: each tag of a task costs it a request
                 return kept(name, params, lambda: body(params))
 

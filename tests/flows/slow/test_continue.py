@@ -51,8 +51,8 @@ def test_a_run_killed_with_its_worker_is_marked_and_goes_on_where_it_was(
     served.warehouse.home.mkdir(exist_ok=True)
     worker = served.worker()
     with lock.hold(served.warehouse.home, "exclusive", 60):  # the run reads its log, and waits to load it
-        patient = served.warehouse.model_copy(update={"lock_wait_s": 3600}).model_dump(mode="json")
-        run_id = served.start("jobs-ingest", {"paths": [str(log)], "source": "killed", "warehouse": patient})
+        patient = {"warehouse.lock_wait_s": 3600}
+        run_id = served.start("jobs-ingest", {"paths": [str(log)], "source": "killed", "expert": patient})
         served.until("the log is landed", lambda: ("land-log", "Completed") in served.steps(run_id), 120)
         processes = served.processes_of(run_id)
         assert processes

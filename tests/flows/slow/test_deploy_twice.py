@@ -55,7 +55,7 @@ def test_a_new_setting_reaches_the_form_and_an_operators_choices_stay(served: An
         served.ask("PATCH", f"/deployments/{ingest['id']}", {"parameters": parameters})
         assert "updated" in deploy(served.home, WHORL_JOBS__READ__TIME_ZONE="Europe/Berlin")
         found = served.deployment("jobs-ingest")
-        assert found["parameters"]["read"]["time_zone"] == "Europe/Berlin"
+        assert found["parameters"]["time_zone"] == "Europe/Berlin"
         assert (found["parameters"]["source"], found["parameters"]["paths"]) == ("theirs", ["/logs"])
         assert [one["active"] for one in found["schedules"]] == [True]
     finally:

@@ -91,7 +91,7 @@ def test_two_nodes_record_into_one_landing_folder_and_one_warehouse_has_both(
             assert list((tmp_path / home / "recordings" / "nodes").glob("executions-*.parquet"))
             assert not (tmp_path / home / "warehouse.duckdb").exists()
         warehouse = Warehouse(home=served.home, landing=landing)
-        ingested = served.start("nodes-ingest", {"source": "fleet", "warehouse": warehouse.model_dump(mode="json")})
+        ingested = served.start("nodes-ingest", {"source": "fleet"})
         assert served.wait(ingested, "COMPLETED", "FAILED", "CRASHED")["state_type"] == "COMPLETED"
         found = fetch(
             warehouse,

@@ -14,8 +14,7 @@ WAITING = "AwaitingConcurrencySlot"
 
 def two_runs(served: Any) -> tuple[str, str]:
     """A run that waits for the warehouse, and one that waits for that run."""
-    patient = served.warehouse.model_copy(update={"lock_wait_s": 3600}).model_dump(mode="json")
-    first = served.start("jobs-watch", {"warehouse": patient, "source": "main"})
+    first = served.start("jobs-watch", {"expert": {"warehouse.lock_wait_s": 3600}, "source": "main"})
     served.wait(first, "RUNNING")
     second = served.start("jobs-watch", {"source": "main"})
     served.until("the second run waits", lambda: served.run(second)["state_name"] == WAITING, 120)

@@ -9,7 +9,6 @@ import pytest
 from tasks.warehouse.alarms import read_alarms
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.registry import champion
-from tasks.workloads.identify.params import IdentifyParams, TrainParams
 
 pytestmark = pytest.mark.slow
 SOURCE = "served"
@@ -35,19 +34,17 @@ def artifact(served: Any, key: str) -> str:
 
 
 def test_telemetry_is_read_learned_identified_and_watched_by_the_worker(
-    served: Any, drawn_telemetry: Callable[..., Path], quick_identify: IdentifyParams
+    served: Any, drawn_telemetry: Callable[..., Path]
 ) -> None:
     paths = [str(drawn_telemetry("labelled"))]
     assert ("ingest-batch", "Completed") in done(served, "workloads-ingest", {"telemetry": paths})
     assert n_runs(served, SOURCE) == 24
 
-    identify = quick_identify.model_dump(mode="json")
-    steps = done(served, "workloads-fingerprint", {"identify": identify, "fan_out": {"runs_per_part": 12}})
+    steps = done(served, "workloads-fingerprint", {"expert": {"fan_out.runs_per_part": 12}})
     assert steps.count(("cut-phases", "Completed")) == 2
     assert "24 runs of 24 cut now, in 2 parts" in artifact(served, f"workloads-{SOURCE}-fingerprints")
 
-    alone = TrainParams().model_dump(mode="json")
-    done(served, "workloads-train", {"identify": identify, "train": alone})
+    done(served, "workloads-train", {})
     in_use = champion(served.warehouse.models, "workloads", SOURCE, "identity")
     assert in_use is not None
     assert "What runs were taken for" in artifact(served, f"workloads-{SOURCE}-model")
@@ -58,7 +55,7 @@ def test_telemetry_is_read_learned_identified_and_watched_by_the_worker(
     assert "data:image/png;base64," in found
 
     watch = {"look_at": "newest", "newest": 3, "expected": ["nothing"]}
-    done(served, "workloads-watch", {"watch": watch})
+    done(served, "workloads-watch", watch)
     alarms = read_alarms(served.warehouse, source=SOURCE)
     assert len(alarms) >= 1
     assert alarms["announced_at"].notna().all()

@@ -70,8 +70,7 @@ def tell_workload(warehouse: Warehouse, workloads: WorkloadsParams, source: str)
     if not paths:
         raise BadInput(recorded, "no recording of workloads", UNDISTURBED_RUNS, "bring the files back")
     read = call(
-        workloads_ingest,
-        WorkloadIngestParams(telemetry=paths, source=source, read=workloads.read, warehouse=warehouse),
+        workloads_ingest, WorkloadIngestParams(telemetry=paths, source=source, read=workloads.read, warehouse=warehouse)
     )
     run_id, label = latest_labelled_run(warehouse, source)
     in_use = champion(warehouse.models, "workloads", source, WORKLOADS_KIND)
@@ -87,10 +86,7 @@ def tell_workload(warehouse: Warehouse, workloads: WorkloadsParams, source: str)
                 warehouse=warehouse,
             ),
         )
-    found = call(
-        workloads_identify,
-        WorkloadIdentifyParams(source=source, run_ids=[run_id], warehouse=warehouse),
-    )
+    found = call(workloads_identify, WorkloadIdentifyParams(source=source, run_ids=[run_id], warehouse=warehouse))
     asked = identify_runs(warehouse, source, fetch_runs(warehouse, source, [run_id]))
     if asked.refused:
         raise asked.refused[0]

@@ -78,8 +78,7 @@ def jobs_ingest(params: IngestParams) -> dict[str, Any]:
     is_named = bool(params.paths) and params.paths != [str(warehouse.home / INBOX)]
     logs = files_or_inbox(warehouse, INBOX, params.paths, is_named=is_named, find=find_logs)
     ids, refused = load_each(
-        logs,
-        lambda path: ingest_batch(warehouse, land_log(warehouse, path, source, reader, params.read, params.group)),
+        logs, lambda path: ingest_batch(warehouse, land_log(warehouse, path, source, reader, params.read, params.group))
     )
     batches = [find_batch(warehouse.landing_folder, WORD, batch_id) for batch_id in ids]
     part = ingest_part(f"Job logs of source {source}", batches, {"runs": "run"}, refused)

@@ -101,10 +101,7 @@ def show_told(told: dict[str, Any], home: Path) -> None:
     print()
     ask = as_command("--home", home)
     show_facts(
-        {
-            "look further": f"whorl jobs summary {ask}",
-            "all alarms": f"{as_command('whorl', 'query', ALARMS)} {ask}",
-        }
+        {"look further": f"whorl jobs summary {ask}", "all alarms": f"{as_command('whorl', 'query', ALARMS)} {ask}"}
     )
 
 

@@ -18,6 +18,7 @@ from flows.cli.output import (
     records,
     show_facts,
     show_json,
+    show_report_table,
     show_table,
 )
 from tasks.jobs.offered_names import SORTED, Named, Risk
@@ -526,12 +527,6 @@ def _as_json(found: "Explained") -> dict[str, Any]:
     }
 
 
-CHANGES = (
-    Column("measure", "mean over the runs", kind="name"),
-    *(Column(key, key, kind="number") for key in ("before", "after", "change", "interval")),
-)
-
-
 def whatif(
     context: typer.Context,
     scenario: Annotated[Named | None, typer.Option(help="A change of the paper")] = None,
@@ -607,7 +602,7 @@ def _draw(invocation: Invocation, asked: "Ground", found: "Answer", flags: list[
 
 
 def _show(invocation: Invocation, found: "Answer", facts: dict[str, str]) -> None:
-    from tasks.report.jobs import change_rows
+    from tasks.report.jobs import changes_table
 
     outcome = found.outcome
     n_runs, n_jobs = len(outcome.before), int(outcome.changes["n_groups"].max())
@@ -615,7 +610,7 @@ def _show(invocation: Invocation, found: "Answer", facts: dict[str, str]) -> Non
     facts |= _moved(found) | _measured(found)
     show_facts(facts)
     print()
-    show_table(change_rows(outcome.changes), CHANGES)
+    show_report_table(changes_table(outcome.changes))
     _lines("Moves between shapes", [f"{kind}: {line}" for kind, one in outcome.moves.items() for line in one.words])
     _lines("What the figures support", found.claims.can)
     _lines("What they do not", found.claims.cannot)

@@ -191,16 +191,8 @@ def show_plan(invocation: Invocation, params: "RecordParams", *, as_json: bool) 
     templates, has_groups = chosen_templates(params), params.isolation != "none"
     check_parsers(templates, PARSERS, params.profile)
     plan = planned(params, templates, has_groups=has_groups)
-    rows = [
-        {
-            "number": one.number,
-            "node": one.node,
-            "benchmark": one.benchmark,
-            "dose": one.dose,
-            "dose_level": one.dose_level,
-        }
-        for one in (plan.executions if plan else ())
-    ]
+    names = ("number", "node", "benchmark", "dose", "dose_level")
+    rows = [{name: getattr(one, name) for name in names} for one in (plan.executions if plan else ())]
     if as_json:
         return show_json({"n_executions": len(rows) if plan else params.executions, "executions": rows})
     for row in rows:

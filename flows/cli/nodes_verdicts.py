@@ -410,11 +410,7 @@ DETECTION = (
     Column("auprc", "AUPRC", ratio, kind="number"),
     Column("false_alarms_per_1000", "false alarms in 1,000", number, kind="number"),
 )
-BESIDE = (
-    Column("words", "figure"),
-    Column("value", "our preprocessing"),
-    Column("theirs", "the paper's"),
-)
+BESIDE = (Column("words", "figure"), Column("value", "our preprocessing"), Column("theirs", "the paper's"))
 LEFT_OUT = {"n_refused": "refused row", "n_values_refused": "refused value", "n_replaced": "replaced execution"}
 
 

@@ -34,6 +34,7 @@ from flows.cli.output import (
     runs_or_windows,
     show_facts,
     show_json,
+    show_report_table,
     show_table,
     text,
 )
@@ -576,14 +577,6 @@ def _told(found: "ChangePoints") -> dict[str, Any]:
     return {"changepoints": found.indices.tolist(), "probabilities": found.probabilities.tolist()}
 
 
-KNOWN = (
-    Column("split", "split", kind="name"),
-    Column("method", "method", kind="name"),
-    Column("accuracy", "accuracy", share, kind="number"),
-    Column("precision", "precision", share, kind="number"),
-    Column("recall", "recall", share, kind="number"),
-    Column("macro_f1", "F1", share, kind="number"),
-)
 SHARED = (
     Column("condition", "condition", kind="name"),
     Column("view", "counters", kind="name"),
@@ -647,11 +640,11 @@ def evaluate(
         invocation.note(f"tables: {out}; page: {page}")
     if as_json:
         return show_json(found.figures)
-    from tasks.report.workloads_measured import known_table
+    from tasks.report.workloads_measured import known_rows, known_table
 
     show_facts(_evaluation_facts(found.figures))
     print()
-    show_table(known_table(found.figures), KNOWN)
+    show_report_table(known_rows(known_table(found.figures)))
     if len(found.tables["shared"]):
         print()
         rows: list[dict[str, Any]] = found.tables["shared"].to_dict("records")  # type: ignore[assignment]

@@ -147,16 +147,7 @@ def _parameters(settings: Settings, node: str, landing: str) -> dict[str, Any]:
 NAME = "whorl: mark runs that stopped without a word"
 SILENCE_S = 90  # three heartbeats, which come every 30 s
 HEARTBEAT = "prefect.flow-run.heartbeat"
-LAST_WORDS = [
-    "Completed",
-    "Failed",
-    "Cancelled",
-    "Crashed",
-    "Cancelling",
-    "AwaitingRetry",
-    "Paused",
-    "Suspended",
-]
+LAST_WORDS = ["Completed", "Failed", "Cancelled", "Crashed", "Cancelling", "AwaitingRetry", "Paused", "Suspended"]
 
 
 def dead_run_automation(silence_s: float = SILENCE_S) -> AutomationCore:

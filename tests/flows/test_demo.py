@@ -109,9 +109,7 @@ def test_without_a_recording_it_says_what_is_missing(
 
 @pytest.mark.slow
 @pytest.mark.skipif(not SHIPPED, reason="data/recorded/nodes is not there")
-def test_the_recording_that_is_shipped_names_emulated_nodes_and_its_stress_is_found(
-    warehouse: Warehouse,
-) -> None:
+def test_the_recording_that_is_shipped_names_emulated_nodes_and_its_stress_is_found(warehouse: Warehouse) -> None:
     told = demo.tell_nodes(warehouse, QUICK, "recorded")
     assert told["n_nodes"] == told["n_emulated"] >= 3
     assert all("emulated" in node for one in told["best"] for node in one["nodes"])
@@ -146,10 +144,7 @@ def test_an_alarm_is_told_with_its_worst_metric_and_the_recorded_stress_behind_i
 
 def test_a_confirmed_alarm_is_found_by_its_first_execution() -> None:
     rows = verdicts([False, True, True], [False, False, False])
-    evidence = [
-        alarm("a-1", ["when it was suspected"]),
-        alarm("a-1", [], state="confirmed", confirmed_by="a-2"),
-    ]
+    evidence = [alarm("a-1", ["when it was suspected"]), alarm("a-1", [], state="confirmed", confirmed_by="a-2")]
     [found] = degrading(pd.DataFrame([state("a", "confirmed", "a-1")]), evidence, rows, NAMES)
     assert (found["state"], found["n_flagged"], found["n_stressed"], found["worst"]) == ("confirmed", 2, 0, "")
 

@@ -536,10 +536,6 @@ def test_what_a_killed_run_has_raised_is_announced_by_the_next(
 
 
 def test_switched_off_the_watch_looks_for_slow_runs_alone(job_log: Fill) -> None:
-    off = WatchFlowParams(
-        source="log",
-        drift=DriftParams(is_watched=False),
-        warehouse=job_log(the_log()),
-    )
+    off = WatchFlowParams(source="log", drift=DriftParams(is_watched=False), warehouse=job_log(the_log()))
     call(jobs_watch, off)
     assert set(read_alarms(off.warehouse)["kind"]) == {"slow-run"}

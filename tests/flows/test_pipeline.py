@@ -64,9 +64,7 @@ def test_a_second_run_does_nothing(answered: tuple[PipelineParams, dict[str, Any
     assert again["said"] == first["said"]
 
 
-def test_what_is_gone_is_made_again_with_all_that_rests_on_it(
-    answered: tuple[PipelineParams, dict[str, Any]],
-) -> None:
+def test_what_is_gone_is_made_again_with_all_that_rests_on_it(answered: tuple[PipelineParams, dict[str, Any]]) -> None:
     params, _ = answered
     with writing(params.warehouse) as connection, transaction(connection):
         connection.execute("DELETE FROM jobs.shapes").fetchall()

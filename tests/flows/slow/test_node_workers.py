@@ -17,10 +17,7 @@ from tasks.settings import Settings
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not shutil.which("sysbench"), reason="sysbench is not installed"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("sysbench"), reason="sysbench is not installed")]
 NODES = ("node-a", "node-b")
 SHORT = {
     "benchmark": "cpu-sysbench",

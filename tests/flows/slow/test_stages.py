@@ -74,8 +74,7 @@ def test_an_ingest(after: Die, stage: str, warehouse: Warehouse, drawn_execution
     ended(after(nodes, stage), lambda: call(nodes.nodes_ingest, params))
     assert call(nodes.nodes_ingest, params)["n_executions"] == 12
     counts = fetch(
-        warehouse,
-        "SELECT count(*) AS n, count(DISTINCT execution_id) AS m, sum(n_metrics) AS v FROM nodes.executions",
+        warehouse, "SELECT count(*) AS n, count(DISTINCT execution_id) AS m, sum(n_metrics) AS v FROM nodes.executions"
     )
     assert counts["n"].to_list() == counts["m"].to_list() == [6]  # both files have the same ids: the later one counts
     assert fetch(warehouse, "SELECT count(*) AS n FROM nodes.metrics")["n"].to_list() == [int(counts["v"].iloc[0])]

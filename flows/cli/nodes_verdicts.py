@@ -16,7 +16,6 @@ from tasks.quantities import MISSING, number, ratio, share
 from tasks.quantities import share as shown_share
 
 if TYPE_CHECKING:
-    from tasks.nodes.evaluate.params import EvaluateParams
     from tasks.nodes.evaluate.protocol import Evaluation
     from tasks.nodes.network_steps import TrainedNodes
     from tasks.nodes.verdict_steps import Explained, LearnedVerdicts
@@ -327,6 +326,7 @@ def _head(one: dict[str, Any]) -> str:
 
 
 BOTH = "both"
+PROTOCOLS = {"chronological", "paper"}
 LEARNED = {"ours": ("ours",), "paper": ("paper",), BOTH: ("ours", "paper"), "none": ()}
 
 EvaluatedVariant = Annotated[
@@ -335,9 +335,7 @@ EvaluatedVariant = Annotated[
 ]
 Model = Annotated[
     Literal["ours", "paper", "both", "none"] | None,
-    typer.Option(
-        help="Perona's network beside the plain answers: ours, the paper's, both or none; as in conf/, or else both"
-    ),
+    typer.Option(help="Perona's network beside the plain answers: ours, the paper's, both or none; or else both"),
 ]
 Seeds = Annotated[int | None, typer.Option(min=1, max=1000, help="Fits of the network in each split")]
 Protocols = Annotated[
@@ -359,6 +357,9 @@ TestedHalf = Annotated[
 Curve = Annotated[
     bool, typer.Option("--curve", help="Measure as well what 0, 1, 2, 5, 10 and 20 known stressed executions teach")
 ]
+Repeats = Annotated[
+    int | None, typer.Option(min=0, max=1000, help="Random splits, and draws of injected degradation; 0: no such draw")
+]
 WithoutLabels = Annotated[
     bool,
     typer.Option("--without-labels", help="Hide labels of stress from all that learns or chooses: they only measure"),
@@ -371,17 +372,22 @@ def asked_settings(
     seeds: int | None,
     protocols: list[Any] | None,
     seed: int | None,
+    repeats: int | None = None,
     *,
     without_labels: bool,
     half: str | None = None,
     curve: bool = False,
 ) -> dict[str, Any]:
-    """Flags of the command line as settings of nodes.evaluate; what was not given is not in it."""
+    """Flags of the command line as parameters of an evaluation; what was not given is not in it."""
+    if unknown := sorted({*(protocols or ())} - PROTOCOLS):
+        raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join(sorted(PROTOCOLS))}", param_hint="--protocol")
     learned: dict[str, Any] = {"seeds": seeds, "protocols": protocols or None}
-    learned["variants"] = None if model is None else LEARNED[model]
+    learned["variants"] = LEARNED[model or BOTH]
     asked: dict[str, Any] = {}
+    if repeats is not None:
+        asked = {"injection": {"repeats": repeats}, "repeats": max(repeats, 1)}
     if seed is not None:
-        asked = {"seed": seed, "score": {"seed": seed}}
+        asked |= {"seed": seed, "score": {"seed": seed}}
         learned["model"] = {"fit": {"seed": seed}}
     if without_labels:
         asked["without_labels"] = True
@@ -392,14 +398,6 @@ def asked_settings(
     if variant in ("robust", "paper"):
         asked["preprocess"] = {"variant": variant}
     return asked | {"learned": {name: value for name, value in learned.items() if value is not None}}
-
-
-def with_models(params: "EvaluateParams", model: str | None) -> "EvaluateParams":
-    """With both variants of the model, unless the command line or the settings name some."""
-    if model is not None or params.learned.variants:
-        return params
-    learned = params.learned.model_copy(update={"variants": LEARNED[BOTH]})
-    return params.model_copy(update={"learned": learned})
 
 
 DETECTION = (
@@ -432,6 +430,7 @@ def evaluate(
     train: Train = None,
     half: TestedHalf = None,
     curve: Curve = False,
+    repeats: Repeats = None,
     seed: Seed = None,
     out: TablesOut = None,
     as_json: Json = False,
@@ -442,13 +441,14 @@ def evaluate(
     invocation = invocation_of(context)
     read = read_flags(label_from, manifest, renamed, time_zone)
     asked = asked_settings(
-        variant, model, seeds, protocols, seed, without_labels=without_labels, half=half, curve=curve
+        variant, model, seeds, protocols, seed, repeats, without_labels=without_labels, half=half, curve=curve
     )
-    settings = invocation.resolved({"nodes": {"read": read, "evaluate": asked}}).settings.nodes
+    settings = invocation.resolved({"nodes": {"read": read}}).settings.nodes
     if not paths and not settings.read.manifest:
         raise typer.BadParameter("name results, or a --manifest of them", param_hint="PATH")
     if half is not None and not train:
         raise typer.BadParameter("halves are of results that are tested by what others taught", param_hint="--half")
+    from tasks.nodes.evaluate.params import EvaluateParams
     from tasks.nodes.intake import tell_left_out
     from tasks.nodes.steps import evaluate_results
 
@@ -458,7 +458,7 @@ def evaluate(
             absolute,
             reader_asked_for(reader),
             settings.read,
-            with_models(settings.evaluate, model),
+            EvaluateParams.model_validate(asked),
             both=variant == BOTH,
             train=absolute_paths(train),
         )

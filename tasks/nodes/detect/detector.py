@@ -6,8 +6,8 @@ is known, how much worse its headline metrics are than usual.
 
 so that 0 is even odds either way. The second is a one-sided robust z-score; scale = (mean √deviation)² of what is worse
 or better over calm executions, so that a type with two levels of its own does not stand above all others, and what
-nobody knew to be stressed moves it little. Features are the deviations of each metric from the level of its node and from the
-node's last 20 and 50 executions (deviations.py). What it was chosen among, and on what: tasks/nodes/README.md."""
+nobody knew to be stressed moves it little. Features are the deviations of each metric from the level of its node and
+from the node's last 20 and 50 executions (deviations.py). What it was chosen among: tasks/nodes/README.md."""
 
 import json
 import warnings

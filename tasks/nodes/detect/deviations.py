@@ -213,8 +213,8 @@ def usual_deviations(rows: Rows, normal: Normal, level: Floats, recent: Floats) 
 def headline_signs(table: TypeTable, params: DetectorParams) -> Floats:
     """What a metric counts in the score without labels: (m,) 1 where more is better, -1 where less is, 0: nothing.
 
-    The tool's facts say so; else params.headlines (benchmark to metrics); else all count that have a better and a worse,
-    as the preprocessing tells it."""
+    The tool's facts say so; else params.headlines (benchmark to metrics); else all that have a better and a worse, as
+    the preprocessing tells it."""
     benchmark = table.name.split("@")[0]
     directed = table.orientation * (table.is_directed if table.is_directed is not None else 1.0)
     if named := [name for name in params.headlines.get(benchmark, ()) if name in table.metrics]:

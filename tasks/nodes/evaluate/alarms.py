@@ -138,7 +138,7 @@ def halves_of(executions: pd.DataFrame, params: EvaluateParams) -> Bools:
     if number.isna().any():
         example = str(executions.loc[number.isna(), "execution_id"].iloc[0])
         raise BadSetting(
-            f"nodes.evaluate.half = {params.half}: the id {example!r} has no number of a recorded plan (-0001-); "
+            f"half = {params.half}: the id {example!r} has no number of a recorded plan (-0001-); "
             "expected ids of 'whorl nodes record', or half: whole"
         )
     is_odd = (number.astype(int) - 1) // params.stretch % 2 == 1

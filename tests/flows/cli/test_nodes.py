@@ -7,30 +7,36 @@ from typing import Any
 
 import pytest
 
+from flows.commands import nodes_evaluate
 from tasks.nodes import answers
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.ranking.params import ScoreParams
 from tasks.warehouse.place import Warehouse
 
-QUICK = {
-    "WHORL_NODES__SCORE__RESAMPLES": "100",
-    "WHORL_NODES__EVALUATE__REPEATS": "1",
-    "WHORL_NODES__EVALUATE__MAX_LEFT_NODES": "1",
-    "WHORL_NODES__EVALUATE__RESAMPLES": "100",
-    "WHORL_NODES__EVALUATE__SCORE__RESAMPLES": "100",
-    "WHORL_NODES__EVALUATE__LEARNED__MODEL__FIT__EPOCHS": "1",
-    "WHORL_NODES__EVALUATE__LEARNED__SEEDS": "1",
-    "WHORL_NODES__EVALUATE__LEARNED__PROTOCOLS": '["chronological"]',
-    "WHORL_NODES__EVALUATE__INJECTION__REPEATS": "0",
-}
+FEW: dict[str, Any] = {
+    "repeats": 1,
+    "max_left_nodes": 1,
+    "resamples": 100,
+    "score": {"resamples": 100},
+    "learned": {"model": {"fit": {"epochs": 1}}, "seeds": 1, "protocols": ["chronological"]},
+    "injection": {"repeats": 0},
+}  # resamples, splits and passes of an evaluation
 Whorl = Callable[..., Any]
 
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settings of few resamples, splits and trees, so that a test takes a second."""
-    for name, value in QUICK.items():
-        monkeypatch.setenv(name, value)
+    """Few resamples, splits and trees, so that a test takes a second."""
+    monkeypatch.setenv("WHORL_NODES__SCORE__RESAMPLES", "100")
+    asked = nodes_evaluate.asked_settings
+
+    def few(*told: Any, **named: Any) -> dict[str, Any]:
+        given = asked(*told, **named)
+        return (
+            FEW | given | {"learned": FEW["learned"] | given["learned"], "score": FEW["score"] | given.get("score", {})}
+        )
+
+    monkeypatch.setattr(nodes_evaluate, "asked_settings", few)
 
 
 def test_rank_prints_place_score_interval_and_ties_by_aspect(whorl: Whorl, nodes_log: Warehouse, quick: None) -> None:

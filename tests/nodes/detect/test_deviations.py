@@ -145,7 +145,7 @@ def test_headline_metrics_are_those_of_the_tool_else_those_declared_else_all_wit
 
 def test_headlines_are_seen_from_the_level_where_it_rests_on_enough_executions(tables):
     """Node 0 has 20 calm executions and node 1 has 19."""
-    rows, windows, normal = prepared(tables, np.arange(41) % 7, [0] * 21 + [1] * 20, [1] * 20 + [0] + [1] * 19 + [0])
+    rows, _, normal = prepared(tables, np.arange(41) % 7, [0] * 21 + [1] * 20, [1] * 20 + [0] + [1] * 19 + [0])
     assert normal.settled == ("node-0",)
     level, recent = np.full((41, 1), 1.0), np.full((41, 1), 2.0)
     assert usual_deviations(rows, normal, level, recent)[:, 0].tolist() == [1.0] * 21 + [2.0] * 20

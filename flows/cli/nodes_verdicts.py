@@ -56,8 +56,8 @@ def train(
         bool,
         typer.Option(
             "--fresh",
-            help="Parameters of conf/nodes.yaml instead of those of the model in use, and a training even of what was "
-            "trained before",
+            help="The parameters that the variant begins with instead of those of the model in use, and a training "
+            "even of what was trained before",
         ),
     ] = False,
     as_json: Json = False,
@@ -74,11 +74,11 @@ def train(
     if fit and not is_network:
         raise typer.BadParameter("--epochs and --seed are of the network; name --variant ours or paper")
     flags: dict[str, Any] = {"variant": variant.value, **({"fit": fit} if fit else {})} if is_network else {}
-    settings = invocation.resolved({"nodes": {"model": flags} if flags else {}}).settings
+    settings = invocation.settings
     chosen = one_learning_source(settings.warehouse, source)
     own: dict[str, Any] = {"as_in_use": not fresh, "trains_again": fresh, "variant": variant.value}
-    if flags and not fresh:
-        own |= asked_model(settings, chosen, flags)
+    if flags:
+        own |= {"model": flags} if fresh else asked_model(settings, chosen, flags)
     found = run_flow(invocation, "nodes-train", settings, source=chosen, **own)
     if as_json:
         return show_json({**found, "source": chosen})
@@ -95,13 +95,13 @@ def train(
 def asked_model(settings: "Settings", source: str, flags: dict[str, Any]) -> dict[str, Any]:
     """What a training is told where flags name some parameters: the others are those of the model in use.
 
-    They are those of the settings where no model of that variant is in use. Raises BadInput as network_steps.in_use."""
+    They are what the variant begins with where no model of it is in use. Raises BadInput as network_steps.in_use."""
     from tasks.nodes.network_steps import in_use
     from tasks.nodes.perona.params import ModelParams
 
     known = in_use(settings.warehouse, source)
     if known is None or flags.get("variant", known["variant"]) != known["variant"]:
-        return {"as_in_use": False}
+        return {"as_in_use": False, "model": flags}
     fit = {**known["fit"], **flags.get("fit", {})}
     return {"as_in_use": False, "model": ModelParams.model_validate({**known, "fit": fit})}
 

@@ -83,7 +83,7 @@ def _warehouse(context: typer.Context) -> "Warehouse | None":
 
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON value on stdout and nothing else")]
-Seed = Annotated[int | None, typer.Option(min=0, help="Seed of everything random")]
+Seed = Annotated[int | None, typer.Option(min=0, max=2**31 - 1, help="Seed of everything random")]
 TablesOut = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Write tables as Parquet, and a page with figures, there")
 ]

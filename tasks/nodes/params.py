@@ -6,7 +6,7 @@ from pydantic import Field
 
 from tasks.intake.limits import ReadLimits
 from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
-from tasks.nodes.perona.params import ModelParams, SearchParams, TrainParams
+from tasks.nodes.perona.params import SearchParams, TrainParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.ranking.params import ScoreParams
 from tasks.nodes.record.params import RecordParams
@@ -74,7 +74,6 @@ class NodesParams(Params):
     score: ScoreParams = ScoreParams()
     detect: DetectorParams = DetectorParams()
     budget: BudgetParams = BudgetParams()
-    model: ModelParams = ModelParams()
     train: TrainParams = TrainParams()
     search: SearchParams = SearchParams()
     alarm: AlarmParams = AlarmParams()

@@ -30,7 +30,6 @@ CHANGED = {
     "train": {"train_share": 0.5},
     "search": {"n_trials": 7},
     "alarm": {"flagged": 4},
-    "model": {"fit": {"epochs": 3}},
 }
 
 

@@ -24,11 +24,6 @@ from tasks.warehouse.registry import promote, register
 Whorl = Callable[..., Any]
 QUICK = {
     "WHORL_NODES__SCORE__RESAMPLES": "100",
-    "WHORL_NODES__MODEL__GRAPH__NODE_METRICS": "false",
-    "WHORL_NODES__MODEL__NETWORK__HIDDEN": "8",
-    "WHORL_NODES__MODEL__NETWORK__INTERMEDIATE": "8",
-    "WHORL_NODES__MODEL__NETWORK__HEADS": "1",
-    "WHORL_NODES__MODEL__FIT__EPOCHS": "1",
     "WHORL_NODES__SEARCH__RUNNER": "here",
 }
 TRAINED = {
@@ -84,7 +79,7 @@ def _flows_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settings of a small network, so that a training takes a moment."""
+    """Few resamples, and a search without Ray."""
     for name, value in QUICK.items():
         monkeypatch.setenv(name, value)
 
@@ -298,7 +293,7 @@ def test_a_source_is_learned_judged_watched_and_explained_from_the_command_line(
 @pytest.mark.usefixtures("prefect_server", "quick")
 def test_a_network_makes_fingerprints_from_the_command_line(whorl: Whorl, nodes_log: Warehouse) -> None:
     assert whorl("nodes", "train").code == 0
-    trained = whorl("nodes", "train", "--variant", "ours")
+    trained = whorl("nodes", "train", "--variant", "ours", "--epochs", 1)
     assert trained.code == 0, trained.err
     facts = facts_of(trained.out)
     assert facts["in use"] == "this model"
@@ -311,7 +306,7 @@ def test_a_network_makes_fingerprints_from_the_command_line(whorl: Whorl, nodes_
     assert next(line.split()[1] for line in lines if line.startswith("disk ")) == "1"
     told = json.loads(whorl("nodes", "fingerprint", "--json").out)
     assert {row["node"] for row in told["scores"]} == {"node-1", "node-2", "node-3"}
-    fresh = json.loads(whorl("nodes", "train", "--variant", "ours", "--fresh", "--json").out)
+    fresh = json.loads(whorl("nodes", "train", "--variant", "ours", "--epochs", 1, "--fresh", "--json").out)
     assert not fresh["is_from_before"] and fresh["model_id"] != facts["model"]
 
 
@@ -358,6 +353,7 @@ def test_help_imports_nothing_heavy() -> None:
         ("train", "--epochs", "many"),
         ("train", "--seed", "-1"),
         ("train", "--variant", "theirs"),
+        ("train", "--seed", "2147483648"),
         ("tune", "--trials", "0"),
     ],
 )
@@ -367,12 +363,6 @@ def test_a_wrong_flag_is_told_in_one_line_below_the_usage(whorl: Whorl, verb: st
     *usage, last = ended.err.splitlines()
     assert usage[0].startswith(f"Usage: whorl nodes {verb} ")
     assert last.startswith(f"Error: Invalid value for '{flag}': ")
-
-
-def test_a_flag_that_no_setting_allows_is_one_line(whorl: Whorl) -> None:
-    ended = whorl("nodes", "train", "--variant", "ours", "--seed", 2**31)
-    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
-    assert ended.err.startswith("whorl: flag: nodes.model.fit.seed: 2147483648 is not allowed")
 
 
 @pytest.mark.parametrize("verb", VERBS)

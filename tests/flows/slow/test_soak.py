@@ -39,7 +39,6 @@ QUICK = {
     "WORKLOADS__IDENTIFY__TREES__SEEDS": "1",
     "WORKLOADS__IDENTIFY__OPEN_SET__MOST_LEFT_OUT": "1",
     "NODES__SCORE__RESAMPLES": "100",
-    "NODES__MODEL__FIT__EPOCHS": "3",
 }
 STORY = [  # how often each is killed, before it may end; {} is the home, {new} the later model of jobs
     (6, f"jobs ingest {RECORDED}/jobs/runs-0006.parquet {RECORDED}/jobs/runs-0009.parquet -s log"),

@@ -55,7 +55,7 @@ class Meaning:
     def said(self, ours: str, dimension: Dimension | None) -> str:
         """What was understood: read `dur_s` as runtime_s in seconds."""
         names = "/".join(", else ".join(f"`{name}`" for name in part) for part in self.parts)
-        unit = {"s": "seconds", "B": "bytes", "bytes": "bytes"}.get(self.unit, self.unit)
+        unit = {"s": "seconds", "B": "bytes", "binary": "bytes"}.get(self.unit, self.unit)
         unit = unit or {"s": "seconds", "bytes": "bytes"}.get(dimension or "", "")
         told = [f" in {unit}" if unit and dimension else "", ", with decimal commas" if self.has_commas else ""]
         return f"read {names} as {ours}{''.join(told)}{f', the {self.order} first' if self.order else ''}"
@@ -96,7 +96,7 @@ def named(
         keys.setdefault(key_of(name), (name, unit))
         if unit:
             keys.setdefault(key_of(name).removesuffix(key_of(unit)), (name, unit))
-    for alias in aliases:
+    for alias in map(key_of, aliases):
         if alias in keys:
             yield keys[alias]
 

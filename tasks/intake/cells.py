@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from tasks.intake.aliases import MISSING, date_order, distinct_texts, has_decimal_commas, is_text, iso_dates
 from tasks.times import utc_times
 
-FLAG_WORDS = {"true": True, "t": True, "yes": True, "1": True, "false": False, "f": False, "no": False, "0": False}
+FLAG_WORDS = dict.fromkeys(("true", "t", "yes", "1", "1.0"), True) | dict.fromkeys(
+    ("false", "f", "no", "0", "0.0"), False
+)
 
 
 @dataclass(frozen=True)

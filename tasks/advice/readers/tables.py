@@ -12,11 +12,11 @@ from tasks.advice.machines import Ints, MachineType
 from tasks.advice.memory import MemoryNeed, stated_need
 from tasks.advice.params import CPU_ONE_THREAD
 from tasks.errors import BadInput, quoted
+from tasks.intake.cells import flag_of
 from tasks.intake.limits import ReadLimits
-from tasks.intake.tables import choose_columns, whole_table
+from tasks.intake.tables import choose_columns, known_otherwise, whole_table
 from tasks.jobs.columns import status_of
 
-FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 ENDED = {"completed": True, "failed": False, "cancelled": False, "timeout": False}  # of a run that still goes on: none
 
 
@@ -84,9 +84,7 @@ def read_columns(
     renamed: ours to theirs. Raises BadInput for a column that is missing, and for a value that is none of its kind,
     with its line."""
     table = whole_table(path, limits)
-    names = set(table.names)
-    known_as = {ours: next((name for name in one.known_as if name in names), ours) for ours, one in fields.items()}
-    aliases = {ours: theirs for ours, theirs in known_as.items() if ours not in names and theirs != ours}
+    aliases = known_otherwise(table.names, {ours: one.known_as for ours, one in fields.items()}, renamed)
     needed = [(ours,) for ours, one in fields.items() if one.is_needed]
     chosen = choose_columns(table, list(fields), needed, {**aliases, **renamed})
     if len(table.refused):
@@ -127,7 +125,8 @@ def _values(path: str, name: str, field: Field, cells: pd.Series, places: Ints) 
 
 def _is_completed(text: str) -> bool | None:
     """Whether a run completed, from a claim or a status in anybody's words; None for one that has not ended."""
-    return FLAGS.get(text.lower(), ENDED.get(status_of(text, {}) or ""))
+    flag = flag_of(text)
+    return ENDED.get(status_of(text, {}) or "") if flag is None else flag
 
 
 def read_runs(path: str, renamed: Mapping[str, str], limits: ReadLimits = ReadLimits()) -> pd.DataFrame:  # noqa: B008

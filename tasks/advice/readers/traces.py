@@ -12,6 +12,8 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput, quoted
+from tasks.intake import aliases
+from tasks.intake.cells import number_of
 from tasks.intake.limits import ReadLimits
 from tasks.intake.tables import WholeTable, choose_columns, whole_table
 
@@ -25,13 +27,10 @@ NEXTFLOW_TASKS = ("process", "name")  # without and with what a task worked on, 
 NEXTFLOW_SIZE = "rchar"
 OF_WHAT = re.compile(r"\s*\([^()]*\)\s*$")  # NFCORE:FASTQC (sample1): the task is NFCORE:FASTQC
 FINISHED = {"completed", "cached", "complete", "ok", "success", "succeeded", "true", ""}  # cached: it ran once
-PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|d|h|m|s)")
-PART_S = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGTP]?)i?B?", re.IGNORECASE)
 POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
 STEP_BYTES = 1024  # Nextflow's KB
 MS = 1e-3
-NOTHING = ("", "-", "nan", "none", "null")
 
 
 @dataclass(frozen=True)
@@ -48,15 +47,10 @@ def duration_s(text: str) -> float:
     """Seconds of a duration as Nextflow writes it: `1m 2s`, `350ms`, `1h 3m`; a bare number is milliseconds (raw).
 
     NaN for `-` and what is none."""
-    text = text.strip().lower()
-    if text in NOTHING:
-        return float("nan")
-    if re.fullmatch(r"\d+(\.\d+)?", text):
-        return float(text) * MS
-    parts = PART.findall(text)
-    if not parts or PART.sub("", text).strip():
-        return float("nan")
-    return float(sum(float(number) * PART_S[unit] for number, unit in parts))
+    if (number := number_of(text)) is not None:
+        return number * MS
+    found = aliases.duration_s(text)
+    return float("nan") if found is None else found
 
 
 def size_bytes(text: str) -> float:
@@ -109,9 +103,9 @@ def _why_none(is_finished: pd.Series, has_time: pd.Series) -> str:
 def _rows(path: str, renamed: Mapping[str, str], machine: str, workflow: str, limits: ReadLimits) -> pd.DataFrame:
     """Every row of a file: COLUMNS and status; NaN where a value is none."""
     table = whole_table(path, limits)
-    aliases = {ours: theirs for ours, theirs in _aliases(table).items() if ours not in table.names}
+    others = {ours: theirs for ours, theirs in _aliases(table).items() if ours not in table.names}
     chosen = choose_columns(
-        table, KNOWN, [("task",), ("runtime_s", "runtime_ms", "realtime"), ("size",)], {**aliases, **renamed}
+        table, KNOWN, [("task",), ("runtime_s", "runtime_ms", "realtime"), ("size",)], {**others, **renamed}
     )
     texts = {ours: pd.Series(column.to_pylist()).map(_text) for ours, column in chosen.items()}
     n = len(texts["task"])

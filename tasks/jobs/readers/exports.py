@@ -7,11 +7,12 @@ list of a JSON document."""
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+BINARY = "binary"  # bytes, of which a KB has 1,024
 ERROR = "error"  # not a column of ours: a row with one is failed, whatever its state says
 ALIASES: dict[str, tuple[str, ...]] = {
     "run_id": (
         "runid", "jobrunid", "queryid", "executionid", "buildid", "pipelineid", "taskrunid", "attemptid", "jobid",
-        "databaseid", "uuid", "uid", "id", "job.id", "buildnumber", "runnumber", "number", "hash",
+        "databaseid", "idbuild", "uuid", "uid", "id", "job.id", "buildnumber", "runnumber", "number", "hash",
     ),
     "plan_signature": (
         "queryparameterizedhash", "queryinfo.queryhashes.normalizedliterals", "queryhash", "planhash", "plansignature",
@@ -125,7 +126,7 @@ SYSTEMS = (
             "requested_cpus": "cpus", "queue": "queue",
             "peak_memory_bytes": "peak_rss", "read_bytes": "rchar",
         },
-        {"runtime_s": "ms"},
+        {"runtime_s": "ms", "peak_memory_bytes": BINARY, "read_bytes": BINARY},
         r"\s*\([^()]*\)\s*$",  # FASTQC (sample1): the tag in brackets is what the task worked on
     ),
     System(

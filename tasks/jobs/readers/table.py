@@ -42,6 +42,7 @@ from tasks.intake.aliases import (
     trimmed,
     unit_of_values,
 )
+from tasks.intake.cells import flags
 from tasks.intake.files import UTF8_MARK, Chunk, all_refusals, refusals
 from tasks.intake.tables import JSON_MARKS, MAGIC, PANDAS_INDEX, Batch, check_once, split_header, table_batches
 from tasks.jobs.columns import (
@@ -61,7 +62,7 @@ from tasks.jobs.columns import (
     vet_runs,
 )
 from tasks.jobs.params import Measured, ReadParams, dimension_of
-from tasks.jobs.readers.exports import ALIASES, ERROR, KINDS, SYSTEMS, TEXTS, System
+from tasks.jobs.readers.exports import ALIASES, BINARY, ERROR, KINDS, SYSTEMS, TEXTS, System
 from tasks.quantities import SPELLINGS, Dimension, factor_of, unit_in_name
 from tasks.times import LAST_S, check_zone, utc_times
 
@@ -352,8 +353,8 @@ def _infer_unit(sample: pa.Table, columns: dict[str, Meaning], params: ReadParam
         _convert(ours, _column(sample, ours, columns[ours]), params.time_zone).column
         for ours in ("started_at", "ended_at")
     )
-    spans = (ended - started).dt.total_seconds().to_numpy(dtype="float64", na_value=np.nan)
-    unit = unit_of_values(numbers.to_numpy(dtype="float64", na_value=np.nan), spans)
+    spans = (ended - started).dt.total_seconds()
+    unit = unit_of_values(*(one.to_numpy(dtype=np.float64, na_value=np.nan) for one in (numbers, spans)))
     columns["runtime_s"] = replace(runtime, unit="" if unit == "s" else unit)
 
 
@@ -418,7 +419,6 @@ def _is_local(sample: pa.Table, meaning: Meaning) -> bool:
     )
 
 
-FLAGS = {"true": True, "t": True, "yes": True, "1": True, "false": False, "f": False, "no": False, "0": False}
 KEYS = {"skus": ("sku",), "vertices": ("vertex",), "skyline": ("at_s", "tokens")}  # fields that have to be there
 LARGEST = 2**31 - 1  # of a 32-bit number; larger ones are missing
 MAX_TYPE_CHARS = 100  # of a type in a message
@@ -470,6 +470,8 @@ def is_feature(kind: pa.DataType) -> bool:
 
 def _column(table: pa.Table, ours: str, meaning: Meaning) -> pa.ChunkedArray:
     column = merged(table, meaning)
+    if meaning.unit == BINARY and is_text(column.type):
+        column = pc.replace_substring_regex(column, r"([KMGTP])B$", r"\1iB")
     if ours in TIME_COLUMNS and is_text(column.type):
         if meaning.order:
             column = iso_dates(column, meaning.order)
@@ -612,11 +614,8 @@ def _numbers(name: str, column: pa.Array, meaning: Meaning | None) -> Converted:
 
 
 def _flags(column: pa.Array) -> Converted:
-    if pa.types.is_boolean(column.type):
-        return Converted(column.fill_null(False).to_pandas(), np.zeros(len(column), dtype=bool))
-    text = column.to_pandas().map(lambda value: str(value).lower().removesuffix(".0"), na_action="ignore")
-    values = text.map(FLAGS)
-    return Converted(values.fillna(False).astype(bool), (text.notna() & values.isna()).to_numpy())
+    found = flags(column)
+    return Converted(pd.Series(found.values == True), found.is_bad)  # noqa: E712, PD011 - None is no flag
 
 
 def _times(column: pa.Array, zone: str) -> Converted:

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from tasks.errors import BadInput
 from tasks.intake.labels import absolute
+from tasks.intake.readers import REMOTE
 from tasks.progress import report_progress
 from tasks.warehouse.landing import sha256_of
 from tasks.workloads.evaluate.params import EvaluateParams, WindowParams
-from tasks.workloads.intake import REMOTE, find_files, read_file
+from tasks.workloads.intake import find_files, read_file
 from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.telemetry import Telemetry
 

@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 import pandas as pd
 import pytest
 
+from tasks.errors import BadInput
 from tasks.jobs.grouping import group_keys
 from tasks.jobs.intake import Intake, land_log, preview_log
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers import detect
+from tasks.jobs.readers.table import TableReader
 from tasks.warehouse.landing import Batch
 from tasks.warehouse.place import Warehouse
 
@@ -319,6 +321,18 @@ def test_an_export_is_read_in_one_call_as_it_was_worked_out_by_hand(export: tupl
     assert group_keys(rows).nunique() == expected.n_jobs
     assert rows.loc[rows["status"] == "completed", "runtime_s"].median() == pytest.approx(expected.median_s, abs=1e-6)
     assert rows["submitted_at"].fillna(rows["started_at"]).dt.year.eq(2024).all()
+
+
+def test_sizes_of_nextflow_count_1024_bytes_to_a_kilobyte(tmp_path: Path) -> None:
+    (tmp_path / "trace.txt").write_text(NEXTFLOW)
+    rows = pd.concat(chunk.rows for chunk in TableReader().read(str(tmp_path / "trace.txt"), ReadParams()))
+    assert rows["peak_memory_bytes"].to_list()[:3] == [1.5 * 2**30, 12.5 * 2**20, 32 * 2**30]
+
+
+def test_dates_that_may_be_day_or_month_first_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text("job,start,duration\na,1/2/2024 10:00,5\n")
+    with pytest.raises(BadInput, match=r"'1/2/2024 10:00' in column 'start' may be day or month first; .*2024-12-31"):
+        list(TableReader().read(str(tmp_path / "runs.csv"), ReadParams()))
 
 
 def test_what_was_understood_is_said_in_a_dry_run_and_kept_with_the_file(export: tuple[str, Export]) -> None:

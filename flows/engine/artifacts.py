@@ -169,7 +169,9 @@ def ingest_part(
     done = f"{counted(len(batches), 'file')}, {counted(n_rows, what)} and {counted(n_refused, 'row')} in quarantine."
     lines = "\n".join(["## Files that could not be read", *(f"- {plain(str(one))}" for one in refused)])
     shown = table_markdown(Table("", "", columns, rows)) if rows else ""
-    return joined([f"# {plain(title)}", done, notice, shown, lines if refused else ""])
+    said = [f"- {plain(one.origin.path)}: {plain('; '.join(one.understood))}" for one in batches if one.understood]
+    understood = "\n".join(["## What columns were taken for", *said]) if said else ""
+    return joined([f"# {plain(title)}", done, notice, shown, understood, lines if refused else ""])
 
 
 def alarms_part(title: str, alarms: pd.DataFrame, none: str) -> str:

@@ -39,12 +39,14 @@ def test_a_job_named_like_markup_stays_text() -> None:
 def test_each_file_has_a_row_with_its_counts_and_refused_files_a_line() -> None:
     origin = SimpleNamespace(path="/logs/a|b.csv", reader="own")
     batch: Any = SimpleNamespace(
-        origin=origin, batch_id="b1", tables={"runs": SimpleNamespace(n_rows=12345)}, n_quarantined=1
-    )
+        origin=origin, batch_id="b1", tables={"runs": SimpleNamespace(n_rows=12345)}, n_quarantined=1,
+        understood=["read `x` as name"],
+    )  # fmt: skip
     refused = [BadInput("c.csv", "nothing in it", "rows")]
     part = ingest_part("Job logs of source night", [batch], {"runs": "run"}, refused)
     assert part.startswith("# Job logs of source night\n\n1 file, 12,345 runs and 1 row in quarantine.")
     assert "| /logs/a\\|b.csv | own | 12,345 | 1 | b1 |" in part
+    assert "## What columns were taken for\n- /logs/a|b.csv: read" in part.replace("\\", "")
     assert "## Files that could not be read\n- c.csv: nothing in it; expected rows" in part
 
 

@@ -2,6 +2,7 @@
 
 Nothing is guessed in silence: a Meaning says in words what was understood, and what cannot be decided is refused."""
 
+import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from tasks.errors import BadInput, quoted
 from tasks.quantities import FACTORS, Dimension, unit_in_name
@@ -218,12 +218,12 @@ def amounts(column: pa.Array, dimension: Dimension | None, factor: float, *, has
     return values, (text.notna() & values.isna()).to_numpy()
 
 
-def unit_of_values(numbers: NDArray[np.float64], spans_s: NDArray[np.float64]) -> str:
+def unit_of_values(numbers: pd.Series, spans_s: pd.Series) -> str:
     """The unit of durations, told by the seconds from start to end of the same rows; empty where they do not tell."""
-    known = (numbers > 0) & (spans_s > 0) & np.isfinite(numbers) & np.isfinite(spans_s)
+    known = (numbers > 0) & (spans_s > 0)
     if not known.any():
         return ""
-    ratio = float(np.median(spans_s[known] / numbers[known]))  # seconds in one of the unit
-    near = {unit: abs(np.log(FACTORS["s"][unit] / ratio)) for unit in ("us", "ms", "s", "min", "h")}
+    ratio = float((spans_s[known] / numbers[known]).median())  # seconds in one of the unit
+    near = {unit: abs(math.log(FACTORS["s"][unit] / ratio)) for unit in ("us", "ms", "s", "min", "h")}
     unit = min(near, key=lambda one: near[one])
-    return unit if near[unit] < np.log(UNIT_SPREAD) else ""
+    return unit if near[unit] < math.log(UNIT_SPREAD) else ""

@@ -216,7 +216,7 @@ def begin_log(path: str, intake: Intake) -> tuple[str, ...]:
     """What was understood of a log, by its first rows. Raises BadInput for a file that is wrong as a whole."""
     with quoting_nothing(intake.read.pseudonymise):
         chunk = next(guarded(path, _reader(path, intake).read(path, intake.read)), None)
-    return chunk.understood if chunk else ()
+    return chunk.understood if chunk and not intake.read.pseudonymise else ()
 
 
 def land_log(warehouse: Warehouse, path: str, intake: Intake) -> landing.Batch:

@@ -150,7 +150,7 @@ def begin_executions(path: str, intake: Intake) -> tuple[str, ...]:
     """What was understood of a file or folder, by its first executions. Raises BadInput for one that is wrong."""
     with quoting_nothing(intake.read.pseudonymise):
         chunk = next(chunks_of(path, reader_of(path, intake.reader, intake.read), intake.read), None)
-    return chunk.understood if chunk else ()
+    return chunk.understood if chunk and not intake.read.pseudonymise else ()
 
 
 def chunks_of(path: str, reader: Reader, params: ReadParams) -> Iterator[Chunk]:

@@ -135,7 +135,7 @@ def begin_telemetry(path: str, intake: Intake) -> tuple[str, ...]:
             with input_faults(path):
                 reading = reader.read(path, intake.read)
                 prepare(reading, labels, intake.read.regular)
-            return reading.understood
+            return () if intake.read.pseudonymise else reading.understood
     return ()
 
 

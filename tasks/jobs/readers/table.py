@@ -353,8 +353,7 @@ def _infer_unit(sample: pa.Table, columns: dict[str, Meaning], params: ReadParam
         _convert(ours, _column(sample, ours, columns[ours]), params.time_zone).column
         for ours in ("started_at", "ended_at")
     )
-    spans = (ended - started).dt.total_seconds()
-    unit = unit_of_values(*(one.to_numpy(dtype=np.float64, na_value=np.nan) for one in (numbers, spans)))
+    unit = unit_of_values(numbers, (ended - started).dt.total_seconds())
     columns["runtime_s"] = replace(runtime, unit="" if unit == "s" else unit)
 
 

@@ -1,5 +1,6 @@
 """The command line: start, help, errors, completion, and what is refused before Prefect starts."""
 
+import json
 import os
 import re
 import subprocess
@@ -268,6 +269,20 @@ def test_files_of_which_none_can_be_read_are_each_told(whorl: Whorl, home: Path,
     for line, name in zip(ended.err.splitlines(), ("a.csv", "b.csv"), strict=True):
         assert line.startswith(f"whorl: {tmp_path / name}: ")
     assert not home.exists()
+
+
+def test_a_dry_run_says_first_what_the_columns_were_taken_for(whorl: Whorl, tmp_path: Path) -> None:
+    file = tmp_path / "runs.csv"
+    file.write_text("job,begin,dur_ms,state\netl,2024-01-01T00:00:00Z,1500,SUCCESS\n")
+    ended = whorl("jobs", "ingest", "--dry-run", file)
+    lines = ended.out.splitlines()
+    assert lines[:4] == [
+        "runs.csv:", "  read `job` as name", "  read `begin` as started_at", "  read `dur_ms` as runtime_s in ms",
+    ]  # fmt: skip
+    assert "  read the words SUCCESS as completed" in lines
+    assert "  say otherwise with --map OURS=THEIRS (and, of jobs, --unit, --map-value)" in lines
+    told = json.loads(whorl("jobs", "ingest", "--dry-run", "--json", file).out)["files"][0]
+    assert (told["n_kept"], told["understood"][0]) == (1, "read `job` as name")
 
 
 @pytest.mark.parametrize("word", ["jobs", "workloads", "nodes"])

@@ -33,7 +33,7 @@ GROUPS: dict[str, tuple[str, tuple[ModuleType, ...], str]] = {
     "workloads": (
         "Workloads: what is running on this machine, known or unknown?",
         (workloads,),
-        "ingest fingerprint train identify watch changepoints evaluate record",
+        "ingest fingerprint clusters train identify watch changepoints evaluate record",
     ),
     "nodes": (
         "Nodes: how good is each in each resource, and is it degrading?",

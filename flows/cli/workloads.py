@@ -1,6 +1,8 @@
 """`whorl workloads`: what is running on this machine, known or unknown?"""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from tasks.settings import Settings
     from tasks.warehouse.place import Warehouse
     from tasks.workloads.changepoints.found import ChangePoints
+    from tasks.workloads.clusters import Cluster
     from tasks.workloads.identifying import Identified
     from tasks.workloads.record.params import RecordParams
     from tasks.workloads.telemetry import Telemetry
@@ -165,7 +168,7 @@ def _look(
 
 
 def _next(warehouse: "Warehouse", source: str, n_labelled: int) -> str:
-    """The command to go on with: runs without a label teach nothing, but have phases, and may be what is known."""
+    """The command to go on with: runs without a label teach nothing, but may be alike, or what is known."""
     if n_labelled:
         return as_command("whorl", "workloads", "train", "--source", source)
     from tasks.workloads.champions import sources_with_model
@@ -174,7 +177,7 @@ def _next(warehouse: "Warehouse", source: str, n_labelled: int) -> str:
     if source in models:
         return as_command("whorl", "workloads", "identify", "RUN", "--source", source)
     others = [as_command("whorl", "workloads", "identify", "FILE", "--source", one) for one in models[:1]]
-    return " or ".join([as_command("whorl", "workloads", "fingerprint", "--source", source), *others])
+    return " or ".join([as_command("whorl", "workloads", "clusters", "--source", source), *others])
 
 
 def _results(warehouse: "Warehouse", source: str, found: dict[str, Any]) -> dict[str, Any]:
@@ -292,6 +295,13 @@ MANY = (
 )
 N_NEAREST = 3
 VIEWS = {"own": "its own group", "machine": "the machine"}
+EACH_GROUP = (
+    Column("run_id", "control group", kind="key"),
+    Column("own_share", "of the machine", lambda own: "" if own is None else share(own), kind="number"),
+    Column("said", "what", kind="name"),
+    Column("confidence", "sure", lambda sure: "" if sure is None else share(sure), kind="number"),
+    Column("nearest", "nearest", lambda nearest: nearest[0]["workload"] if nearest else "", kind="name"),
+)
 
 
 def as_records(found: "Identified", runs: "Sequence[Telemetry]", public: Sequence[str] | None) -> list[dict[str, Any]]:
@@ -315,6 +325,7 @@ def as_records(found: "Identified", runs: "Sequence[Telemetry]", public: Sequenc
             "reasons": list(one.reasons),
             "proxy": one.proxy,
             "view": one.view,
+            "own_share": conditions.own_share if (conditions := by_id[one.run_id].conditions) else None,
             "foreign_share": one.foreign_share,
             "stolen_share": one.stolen_share,
             "surer": list(one.surer),
@@ -393,6 +404,9 @@ def identify(
         str | None, typer.Argument(metavar="RUN|FILE", help="Id of a run, or the beginning of it; or a file")
     ] = None,
     live: Annotated[bool, typer.Option("--live", help="Record what runs now, and identify that")] = False,
+    each: Annotated[
+        bool, typer.Option("--each", help="With --live: what runs in each control group, with its share of the cores")
+    ] = False,
     seconds: Annotated[float, typer.Option(min=5, max=3600, help="With --live: how long is recorded")] = 30,
     subject: Annotated[
         str,
@@ -420,14 +434,18 @@ def identify(
 
     if (what is None) == (not live):
         raise typer.BadParameter("name a run or a file, or use --live, not both", param_hint="RUN|FILE")
+    if each and (not live or subject != "machine"):
+        raise typer.BadParameter("goes with --live, and without --subject", param_hint="--each")
     invocation = invocation_of(context)
     settings = invocation.resolved({"workloads": {"read": read_flags(label_from, None, renamed)}}).settings
     chosen = source_with_model(settings.warehouse, source)
     card, model = model_in_use(settings.warehouse, chosen)  # before anything is recorded for it
-    if what is None:
+    if each:
+        runs = _live_groups(invocation, settings, seconds)
+    elif live:
         runs = [_live(invocation, settings, subject, seconds)]
     else:
-        runs = _runs(settings, chosen, what, reader_asked_for(reader))
+        runs = _runs(settings, chosen, str(what), reader_asked_for(reader))
     found = identify_each(runs, card, model)
     if found.refused and not found.found:
         raise found.refused[0]
@@ -435,9 +453,20 @@ def identify(
     if as_json:
         refused = [str(error) for error in found.refused]
         return show_json({"source": chosen, "model_id": found.model_id, "runs": rows, "refused": refused})
-    show_found(rows)
+    if each:
+        by_share = sorted(rows, key=lambda row: (-(row["own_share"] or 0.0), row["run_id"]))
+        show_table([{**row, "said": said(row)} for row in by_share], EACH_GROUP)
+    else:
+        show_found(rows)
     for error in found.refused:
         invocation.note(f"not identified: {error}")
+
+
+def _live_groups(invocation: Invocation, settings: "Settings", seconds: float) -> "list[Telemetry]":
+    from tasks.workloads.record.live import record_each
+
+    invocation.note(f"recording each control group for {seconds:g} s")
+    return record_each(seconds, settings.workloads.record)
 
 
 def _live(invocation: Invocation, settings: "Settings", subject: str, seconds: float) -> "Telemetry":
@@ -478,6 +507,76 @@ def one_telemetry_run(settings: "Settings", source: str, text: str) -> str:
         names = ", ".join(found[:N_NAMED])
         raise NotFound(f"run {text!r}: {len(found):,} runs begin so: {names}{rest}; give more of the id")
     return str(found[0])
+
+
+CLUSTERS = (
+    Column("number", "cluster", count, kind="number"),
+    Column("n_runs", "runs", count, kind="number"),
+    Column("medoid", "like", kind="key"),
+    Column("labels", "labels", ", ".join, kind="name"),
+    Column("seen", "seen", kind="name"),
+    Column("telling", "what sets it apart", "; ".join, kind="name"),
+)
+CHANGES = (
+    Column("trace", "trace", kind="key"),
+    Column("when", "when", kind="name"),
+    Column("before", "from cluster", count, kind="number"),
+    Column("after", "to cluster", count, kind="number"),
+)
+
+
+def clusters(
+    context: typer.Context,
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PATH", help="Telemetry: files or folders; none: the runs of the source"),
+    ] = None,
+    source: Source = None,
+    reader: Annotated[TelemetryReader, typer.Option(help="Format of files; auto looks into each")] = AUTO,
+    label_from: LabelFrom = None,
+    renamed: Renamed = None,
+    window: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Windows that long traces are cut into", show_default=False)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say which runs are alike, what sets each kind apart, what is new since a week, and when a trace changed.
+
+    Needs no label and no model; nothing is kept."""
+    from tasks.workloads.clusters import clusters_of
+    from tasks.workloads.intake import read_telemetry
+    from tasks.workloads.stored import fetch_runs
+
+    invocation = invocation_of(context)
+    windows = {} if window is None else {"train": {"windows": {"width_s": window}}}
+    asked = {"read": read_flags(label_from, None, renamed), **windows}
+    settings = invocation.resolved({"workloads": asked}).settings
+    if paths:
+        read = settings.workloads.read
+        runs = read_telemetry(absolute_paths(paths), read, reader_asked_for(reader))
+    else:
+        runs = fetch_runs(settings.warehouse, one_source_with_telemetry(settings.warehouse, source))
+    found = clusters_of(runs, settings.workloads.train.windows)
+    if as_json:
+        return show_json(asdict(found))
+    show_table([{**vars(one), "n_runs": len(one.run_ids), "seen": _seen(one)} for one in found.clusters], CLUSTERS)
+    if found.changes:
+        print()
+        show_table([{**vars(one), "when": _when(one.at, one.at_s)} for one in found.changes], CHANGES)
+    n_runs = sum(len(one.run_ids) for one in found.clusters)
+    invocation.note(f"compared {counted(n_runs, 'run')} on {counted(found.n_counters, 'counter')}")
+
+
+def _seen(cluster: "Cluster") -> str:
+    """New, or from when to when."""
+    if cluster.first_at is None or cluster.last_at is None:
+        return ""
+    words = f"{cluster.first_at:%Y-%m-%d %H:%M} to {cluster.last_at:%Y-%m-%d %H:%M}"
+    return f"new: {words}" if cluster.is_new else words
+
+
+def _when(at: datetime | None, at_s: float) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S}" if at else f"after {at_s:g} s"
 
 
 ALARMS = (Column("message", "what runs and should not"),)

@@ -19,10 +19,10 @@ N_SAMPLES = 30
 @pytest.mark.parametrize("profile", ["none", "light", "syscalls"])
 def test_the_sampler_takes_less_than_a_fiftieth_of_one_core(capsys: pytest.CaptureFixture[str], profile: str) -> None:
     plan = PerfPlan(profile)  # type: ignore[arg-type]
-    perf = PerfChild(plan, [], 1.0) if plan.events else None
+    perf = PerfChild(plan, {}, 1.0) if plan.events else None
     if perf:
         assert perf.wait_for_first()
-    with open_sources(Subject()) as (sources, missing):
+    with open_sources(Subject().sources()) as (sources, missing):
         found = sample(sources, N_SAMPLES, 1.0, perf=perf)
     cost, spacing = found.own_cpu_s / N_SAMPLES, found.at_s - range(1, N_SAMPLES + 1)
     with capsys.disabled():

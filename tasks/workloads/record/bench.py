@@ -91,9 +91,9 @@ class Part:
 
 
 @contextlib.contextmanager
-def open_sources(subject: Subject) -> Iterator[tuple[list[Source], list[Unavailable]]]:
-    """The files of a subject, open, and what the machine does not give."""
-    sources, missing = opened(subject.sources())
+def open_sources(asked: list[Source]) -> Iterator[tuple[list[Source], list[Unavailable]]]:
+    """The files that could be opened, and what the machine does not give."""
+    sources, missing = opened(asked)
     try:
         yield sources, missing
     finally:
@@ -129,7 +129,7 @@ class Bench:
                     return Outcome(run, "failed", error="no control groups here: the cores of a run cannot be limited")
                 group.set_quota(round(run.limit_cores * PERIOD_US), PERIOD_US)
             partner = other if run.partner else None
-            sources, missing = stack.enter_context(open_sources(Subject(group, partner=partner)))
+            sources, missing = stack.enter_context(open_sources(Subject(group, partner=partner).sources()))
             works = [part.work(group, run.seed, duration_s + MARGIN_S)]
             if beside:
                 works.append(beside.work(other, run.seed + 1, duration_s + MARGIN_S))
@@ -172,7 +172,7 @@ class Bench:
             time.sleep(self.params.pause_s)
             return None
         time.sleep(max(0.0, self.params.pause_s - self.params.interval_s))
-        groups = [perf_group(group, self.root), perf_group(partner, self.root)]
+        groups = {OWN_PREFIX: perf_group(group, self.root), PARTNER_PREFIX: perf_group(partner, self.root)}
         child = PerfChild(self.perf, groups, self.params.interval_s)
         if not child.wait_for_first():
             child.stop()
@@ -228,11 +228,11 @@ class Bench:
             load_share=_share(beside_cores) if run.load else None,
             **shares_of(disturbance),
         )
-        first = replace(_of_group(telemetry, OWN_PREFIX), conditions=conditions)
+        first = replace(of_group(telemetry, OWN_PREFIX), conditions=conditions)
         if not run.partner:
             return Outcome(run, status, first, facts, missing)
         second = replace(
-            _of_group(telemetry, PARTNER_PREFIX),
+            of_group(telemetry, PARTNER_PREFIX),
             run_id=f"{run.recording}-{run.beside}-{run.beside_input}.with.{run.workload}-{run.input}",
             workload=run.beside,
             input=run.beside_input,
@@ -305,14 +305,16 @@ def _share(cores: float) -> float | None:
     return round(cores / (os.cpu_count() or 1), DIGITS) if cores == cores else None
 
 
-def _of_group(telemetry: Telemetry, prefix: str) -> Telemetry:
-    """The counters of the machine and those of one group, as its own."""
-    others = {OWN_PREFIX, PARTNER_PREFIX} - {prefix}
-    kept = [n for n, name in enumerate(telemetry.names) if not name.startswith(tuple(others))]
-    counters = (telemetry.counters[n] for n in kept)
+def of_group(telemetry: Telemetry, prefix: str) -> Telemetry:
+    """The counters of the machine and those of the group whose names begin so, as its own."""
+    kept = [
+        at
+        for at, counter in enumerate(telemetry.counters)
+        if counter.scope == "machine" or counter.name.startswith(prefix)
+    ]
     named = (
-        replace(one, name=OWN_PREFIX + one.name.removeprefix(prefix)) if one.name.startswith(prefix) else one
-        for one in counters
+        replace(one, name=OWN_PREFIX + one.name.removeprefix(prefix)) if one.scope == "workload" else one
+        for one in (telemetry.counters[at] for at in kept)
     )
     return replace(telemetry, counters=tuple(named), values=telemetry.values[:, kept])
 

@@ -6,9 +6,10 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from tasks.lifeline import tied_to_parent
@@ -166,7 +167,7 @@ FIRST_LATE_S = 4.0
 STOP_S = 5.0
 TIMES = slice(11, 13)  # utime and stime behind the name in /proc/PID/stat
 PROBE_S = "0.05"
-PREFIXES = (OWN_PREFIX, PARTNER_PREFIX)  # of the counters of the first group and of the second
+Groups = Mapping[str, str | None]  # by the prefix of their counters the names that perf knows groups by
 
 
 def _folder_of(group: Group) -> Path | None:
@@ -200,9 +201,9 @@ class PerfPlan:
         lines = [line for line in told.stderr.splitlines() if line.strip()]
         return "" if told.returncode == 0 else f"perf: {lines[0] if lines else f'status {told.returncode}'}"
 
-    def asked(self, groups: Sequence[str | None]) -> list[tuple[Event, str, str]]:
+    def asked(self, groups: Groups) -> list[tuple[Event, str, str]]:
         """Event, prefix of its counter ("" for the machine) and group, in the order of perf's lines."""
-        places = [("", ""), *((prefix, name) for prefix, name in zip(PREFIXES, groups, strict=False) if name)]
+        places = [("", ""), *((prefix, name) for prefix, name in groups.items() if name)]
         return [
             (event, prefix, name)
             for prefix, name in places
@@ -210,15 +211,15 @@ class PerfPlan:
             if ("workload" if prefix else "machine") in event.scopes
         ]
 
-    def counters(self, groups: Sequence[str | None]) -> tuple[Counter, ...]:
+    def counters(self, groups: Groups) -> tuple[Counter, ...]:
         """The counters of a run."""
         asked = self.asked(groups)
         return tuple(event.counter("workload" if prefix else "machine", prefix) for event, prefix, _ in asked)
 
-    def command(self, groups: Sequence[str | None] = (), interval_ms: int = 1000) -> list[str]:
-        """perf's command line for the whole machine and for up to two control groups."""
+    def command(self, groups: Groups = MappingProxyType({}), interval_ms: int = 1000) -> list[str]:
+        """perf's command line for the whole machine and for control groups."""
         asked = self.asked(groups)
-        given = ["-G", ",".join(name for _, _, name in asked)] if any(groups) else []
+        given = ["-G", ",".join(name for _, _, name in asked)] if any(groups.values()) else []
         names = ",".join(event.event for event, _, _ in asked)
         return [str(self.perf), "stat", "-I", str(interval_ms), f"-x{SEPARATOR}", "-a", "-e", names, *given]
 
@@ -226,7 +227,7 @@ class PerfPlan:
 class PerfChild:
     """A running perf. `wait_for_first` ends with its first interval: the samples' clock begins there."""
 
-    def __init__(self, plan: PerfPlan, groups: Sequence[str | None], interval_s: float) -> None:
+    def __init__(self, plan: PerfPlan, groups: Groups, interval_s: float) -> None:
         self.interval_s, self.n_events = interval_s, len(plan.asked(groups))
         self.counters = plan.counters(groups)
         self._said = bytearray()

@@ -301,6 +301,33 @@ def find_group(name: str, root: Path = ROOT) -> Group:
     )
 
 
+def groups_at_work(root: Path = ROOT) -> dict[str, Group]:
+    """The control groups that hold processes, by path: units and containers as a whole, elsewhere the innermost group.
+
+    None where there are no control groups."""
+    base = root_group(root, CONTROLLERS)
+    if base is None:
+        return {}
+    top = base.folders["cpu"]
+
+    def inside(folder: Path) -> list[Path]:
+        children = sorted(child for child in folder.iterdir() if child.is_dir())
+        is_whole = folder.name.endswith(UNIT_ENDINGS[:2]) or CONTAINER.search(folder.name)
+        found = [] if is_whole and folder != top else [one for child in children for one in inside(child)]
+        return found or ([folder] if folder != top and _has_processes(folder) else [])
+
+    paths = [str(folder.relative_to(top)) for folder in inside(top)]
+    return {path: group for path in paths if (group := _group_at(base, path))}
+
+
+def _has_processes(folder: Path) -> bool:
+    for procs in folder.rglob("cgroup.procs"):
+        with contextlib.suppress(OSError):
+            if procs.read_text().strip():
+                return True
+    return False
+
+
 def _group_at(base: Group, inner: str) -> Group | None:
     there = {key: folder / inner for key, folder in base.folders.items() if inner and (folder / inner).is_dir()}
     return Group(base.version, there) if there and (base.version == 1 or "cpu" in there) else None

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tasks.errors import BadSetting, NotFound
-from tasks.workloads.record.live import record_live
+from tasks.workloads.record.live import record_each, record_live
 from tasks.workloads.record.subjects import find_group
 
 
@@ -59,3 +59,30 @@ def test_what_does_not_exist_is_refused(brief):
 def test_too_short_a_time_is_refused(brief):
     with pytest.raises(BadSetting, match="at least two samples"):
         record_live("machine", 0.2, brief)
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """A version 2 tree with two groups, one of which uses half a second of processor time in all."""
+    (tmp_path / "cgroup.controllers").write_text("cpu memory")
+    for name, used_us in (("a.service", 500_000), ("b.service", 0)):
+        folder = tmp_path / "system.slice" / name
+        folder.mkdir(parents=True)
+        (folder / "cgroup.procs").write_text("7\n")
+        (folder / "cpu.stat").write_text(f"user_usec {used_us}\nsystem_usec 0\n")
+        (folder / "memory.current").write_text("4096")
+    return tmp_path
+
+
+def test_each_group_is_a_run_of_its_own_counters_and_its_share(stored, brief):
+    runs = {run.run_id: run for run in record_each(0.6, brief, stored)}
+    assert set(runs) == {"system.slice/a.service", "system.slice/b.service"}
+    run = runs["system.slice/a.service"]
+    assert set(run.values[:, run.names.index("own.memory.used_bytes")]) == {4096}
+    assert run.conditions.own_share == 0  # nothing was used meanwhile
+    assert not any(counter.scope == "machine" and not counter.name.startswith("cpu.") for counter in run.counters)
+
+
+def test_a_machine_without_groups_at_work_is_told_so(tmp_path, brief):
+    with pytest.raises(NotFound, match="no control group holds a process"):
+        record_each(0.6, brief, tmp_path)

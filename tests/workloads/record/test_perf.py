@@ -80,17 +80,20 @@ def test_events_of_the_group_stand_behind_those_of_the_machine_each_with_its_gro
     plan = PerfPlan("none")
     plan.perf = "perf"
     plan.events, _ = events_of("light", has_pmu=True, roots=())
-    command = plan.command(["a/b", None])
+    command = plan.command({"own.": "a/b", "partner.": None})
     groups, names = command[command.index("-G") + 1].split(","), command[command.index("-e") + 1].split(",")
-    assert len(groups) == len(names) == len(plan.counters(["a/b"]))
-    assert groups == ["a/b" if c.scope == "workload" else "" for c in plan.counters(["a/b"])]
+    assert len(groups) == len(names) == len(plan.counters({"own.": "a/b"}))
+    assert groups == ["a/b" if c.scope == "workload" else "" for c in plan.counters({"own.": "a/b"})]
+
+
+TWO = {"own.": "a", "partner.": "b"}
 
 
 def test_two_groups_are_counted_at_once_and_told_apart():
     plan = PerfPlan("none")
     plan.perf = "perf"
     plan.events, _ = events_of("light", has_pmu=False, roots=())
-    command, counters = plan.command(["a", "b"]), plan.counters(["a", "b"])
+    command, counters = plan.command(TWO), plan.counters(TWO)
     groups = command[command.index("-G") + 1].split(",")
     named = {group: {c.name for c, g in zip(counters, groups, strict=True) if g == group} for group in ("a", "b")}
     assert {name.removeprefix("own.") for name in named["a"]} == {name.removeprefix("partner.") for name in named["b"]}

@@ -7,7 +7,7 @@ import pytest
 from tasks.errors import NotFound
 from tasks.machine_groups import Group
 from tasks.workloads.record.counters import Readings, opened, values_of
-from tasks.workloads.record.subjects import ProcessSource, group_sources, subject_of
+from tasks.workloads.record.subjects import ProcessSource, group_sources, groups_at_work, subject_of
 
 PRESSURE = "some avg10=0 avg60=0 avg300=0 total={0}\nfull avg10=0 avg60=0 avg300=0 total=0\n"
 V1 = {
@@ -139,6 +139,19 @@ def test_a_name_that_several_groups_or_none_have_is_refused(tree):
         subject_of("nginx", root=root)
     with pytest.raises(NotFound, match="no such control group, unit, container or pod below"):
         subject_of("4f0ca1b2", root=root)  # too few digits to be sure
+
+
+def test_groups_at_work_are_units_and_containers_as_a_whole_and_elsewhere_the_innermost(tree):
+    root, version = tree
+    top = root / "cpu" if version == 1 else root
+    assert groups_at_work(root) == {}
+    container = BARE if version == 1 else DOCKER
+    for path in (UNIT, f"{UNIT}/worker", f"{container}/init", "user.slice", "user.slice/nginx"):
+        (top / path).mkdir(parents=True, exist_ok=True)
+        (top / path / "cgroup.procs").write_text("7\n")
+    found = groups_at_work(root)
+    assert set(found) == {UNIT, container, "user.slice/nginx"}
+    assert found[UNIT].folders["cpu"] == top / UNIT
 
 
 def process(proc, pid, path, children=(), ticks=0):

@@ -1,0 +1,178 @@
+"""Telemetry without labels: which runs are alike, what sets each kind apart, what is new, and when it changed.
+
+A run is a point: logarithms of means and deviations of its counters, each in units of what the two halves of one run
+differ by, so that a counter that wavers while one thing runs says little about what runs. Ward's method joins points;
+Rousseeuw's silhouette (1987) says how many clusters there are. Labels, where there are some, change nothing."""
+
+from collections import Counter as Tally
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.errors import BadInput
+from tasks.workloads.evaluate.items import Item, cut, part_of
+from tasks.workloads.evaluate.params import WindowParams
+from tasks.workloads.identify.counters import common_counters, moments_of
+from tasks.workloads.identify.model import VIEWS
+from tasks.workloads.identify.reasons import name_in_words, value_in_words
+from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
+
+LEAST_RUNS = 3
+MOST_RUNS = 2_000  # whose distances are held in memory; of more, an even sample
+MOST_CLUSTERS = 30
+LEAST_SILHOUETTE = 0.25  # below it there is no substantial structure (Kaufman and Rousseeuw 1990): one cluster
+FLOOR_QUANTILE = 0.1  # of what is not 0: less is as good as nothing
+LEAST_WAVER = 0.1  # of a logarithm, between the halves of a run
+NEW = timedelta(days=7)  # what was first seen so long before the last run is new
+N_TELLING = 3  # counters that are named for a cluster
+LEAST_GAP = 3.0  # wavers between a cluster and the others from which on a counter tells them apart
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Runs that are alike. medoid: the run that is nearest to all of them. labels: workloads that they say they are of,
+    the most frequent first. telling: counters that set it apart, in words. is_new: first seen in the last week."""
+
+    number: int
+    run_ids: tuple[str, ...]
+    medoid: str
+    labels: tuple[str, ...]
+    first_at: datetime | None
+    last_at: datetime | None
+    is_new: bool
+    telling: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Change:
+    """Where a trace goes from one cluster to another. at_s: seconds after its start; at: that as a time, if known."""
+
+    trace: str
+    machine: str | None
+    at_s: float
+    at: datetime | None
+    before: int
+    after: int
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """clusters: the largest first, numbered from 1. changes: in the order of traces and time. silhouette: mean over the
+    runs, None for one cluster; n_counters: compared."""
+
+    clusters: tuple[Cluster, ...]
+    changes: tuple[Change, ...]
+    silhouette: float | None
+    n_counters: int
+
+
+def clusters_of(runs: Sequence[Telemetry], windows: WindowParams) -> Clusters:
+    """Cluster runs, long traces in windows. Raises BadInput for too few, and without a counter that all have."""
+    items = cut(runs, windows).items
+    if len(items) > MOST_RUNS:
+        items = [items[at] for at in np.unique(np.linspace(0, len(items) - 1, MOST_RUNS).astype(int))]
+    if len(items) < LEAST_RUNS:
+        raise BadInput(f"{len(items)} runs", "too few to compare", f"at least {LEAST_RUNS}", "record or ingest more")
+    found = [item.run for item in items]
+    counters = next((common for view in VIEWS if (common := common_counters(found, view))), ())
+    if not counters:
+        raise BadInput(f"{len(items)} runs", "no counter in common", "runs sampled in the same way", "ask for some")
+    points = points_of(found, counters)
+    numbers, silhouette = partition_of(points)
+    sizes = Tally(numbers.tolist())
+    order = sorted(sizes, key=lambda one: (-sizes[one], int(np.flatnonzero(numbers == one)[0])))
+    numbers = np.array([order.index(one) + 1 for one in numbers.tolist()])
+    means = moments_of(found, counters)[:, : len(counters)]
+    clusters = [_cluster(number, numbers, points, means, found, counters) for number in range(1, len(order) + 1)]
+    return Clusters(tuple(clusters), tuple(_changes(items, numbers)), silhouette, len(counters))
+
+
+def points_of(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> FloatArray:
+    """Logarithms of means and deviations, in units of what the halves of a run differ by: (n_runs, 2 n_counters)."""
+    moments = np.nan_to_num(np.abs(moments_of(runs, counters)))
+    floor = np.array([np.quantile(one[one > 0], FLOOR_QUANTILE) if one.any() else 1.0 for one in moments.T])
+    halves = [
+        np.log(
+            np.nan_to_num(np.abs(moments_of([part_of(run, *half(run.n_samples)) for run in runs], counters))) + floor
+        )
+        for half in (lambda n: (0, n // 2), lambda n: (n // 2, n))
+    ]
+    waver = np.sqrt(np.mean((halves[0] - halves[1]) ** 2, axis=0) / 4 + LEAST_WAVER**2)
+    return np.asarray(np.log(moments + floor) / waver)
+
+
+def partition_of(points: FloatArray) -> tuple[NDArray[np.int64], float | None]:
+    """The cluster of each point, (n,), and the mean silhouette; all in one, and None, where there is no structure."""
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import pdist, squareform
+    from sklearn.metrics import silhouette_score  # type: ignore[import-untyped, unused-ignore]
+
+    distances = pdist(points)
+    apart, tree = squareform(distances), linkage(distances, "ward")
+    best, numbers = LEAST_SILHOUETTE, np.zeros(len(points), dtype=np.int64)
+    for n_clusters in range(2, min(MOST_CLUSTERS, len(points) - 1) + 1):
+        cutting = fcluster(tree, n_clusters, "maxclust")
+        if len(set(cutting)) > 1 and (score := float(silhouette_score(apart, cutting, metric="precomputed"))) > best:
+            best, numbers = score, cutting
+    return np.asarray(numbers, dtype=np.int64), best if numbers.any() else None
+
+
+def _cluster(
+    number: int,
+    numbers: NDArray[np.int64],
+    points: FloatArray,
+    means: FloatArray,
+    runs: Sequence[Telemetry],
+    counters: Sequence[Counter],
+) -> Cluster:
+    from scipy.spatial.distance import cdist
+
+    inside, outside = np.flatnonzero(numbers == number), np.flatnonzero(numbers != number)
+    medoid = inside[int(cdist(points[inside], points[inside]).sum(axis=1).argmin())]
+    telling = []
+    if len(outside):
+        here, there = (np.median(points[places, : len(counters)], axis=0) for places in (inside, outside))
+        gaps = np.abs(here - there)
+        for at in np.argsort(-gaps, kind="stable")[:N_TELLING].tolist():
+            if gaps[at] >= LEAST_GAP:
+                value, usual = (
+                    value_in_words(float(np.nanmedian(means[places, at])), counters[at]) for places in (inside, outside)
+                )
+                telling.append(f"{name_in_words(counters[at])}: {value}, elsewhere {usual}")
+    times = sorted(start for run in (runs[at] for at in inside) if (start := run.started_at) is not None)
+    of_all = sorted(run.started_at for run in runs if run.started_at is not None)
+    is_new = bool(times) and of_all[0] <= of_all[-1] - NEW < times[0]
+    labels = Tally(str(run.workload) for run in (runs[at] for at in inside) if run.workload is not None)
+    return Cluster(
+        number=number,
+        run_ids=tuple(runs[at].run_id for at in inside),
+        medoid=runs[medoid].run_id,
+        labels=tuple(name for name, _ in labels.most_common()),
+        first_at=times[0] if times else None,
+        last_at=times[-1] if times else None,
+        is_new=is_new,
+        telling=tuple(telling),
+    )
+
+
+def _changes(items: Sequence[Item], numbers: NDArray[np.int64]) -> list[Change]:
+    """Changes between the windows of a trace; a single window that differs from both its neighbours is none."""
+    places: dict[str, list[int]] = {}
+    for at, item in enumerate(items):
+        if item.is_window:
+            places.setdefault(item.trace, []).append(at)
+    found = []
+    for trace, unordered in places.items():
+        of_trace = sorted(unordered, key=lambda at: items[at].from_s)
+        settled = numbers[of_trace].copy()
+        for at in range(1, len(settled) - 1):
+            if settled[at - 1] == numbers[of_trace[at + 1]]:
+                settled[at] = settled[at - 1]
+        for at in np.flatnonzero(np.diff(settled)) + 1:
+            item = items[of_trace[at]]
+            before, after = int(settled[at - 1]), int(settled[at])
+            found.append(Change(trace, item.run.machine, item.from_s, item.run.started_at, before, after))
+    return found

@@ -201,6 +201,11 @@ def known_figures(told: Mapping[Slice, Sequence[Told]], reasons: Mapping[Slice, 
             put_summary(figures, f"known.confirmed.{slice_}.{name}", summary_of(values), reason)
         said_unknown = [float(np.mean([not answer.is_known for answer in one.answers])) for one in splits]
         put_summary(figures, f"known.said_unknown.{slice_}", summary_of(said_unknown), reason)
+        right = [
+            float(np.mean([answer.workload == name for answer, name in zip(one.answers, one.truth, strict=True)]))
+            for one in splits
+        ]
+        put_summary(figures, f"known.named.{slice_}", summary_of(right), reason)
         for measure in MEASURES:
             _same(figures, f"known.{measure}.{slice_}", f"known.{measure}.{slice_}.{FIRST}")
     for measure in MEASURES:

@@ -10,7 +10,7 @@ from tasks.errors import BadInput
 from tasks.workloads.choices import Statement
 from tasks.workloads.identify.counters import means_of, missing_counters, moments_of
 from tasks.workloads.identify.mixture import Sum, best_sum, sums_of
-from tasks.workloads.identify.model import VIEWS, Model, View, ViewName, presence_features, rest_features
+from tasks.workloads.identify.model import VIEWS, Model, View, ViewName, presence_features
 from tasks.workloads.identify.reasons import why
 from tasks.workloads.telemetry import FloatArray, Telemetry
 
@@ -121,13 +121,13 @@ def identify_all(
 def judge(run_id: str, moments: FloatArray, view: View, name: ViewName) -> Identification:
     """What the means and deviations of a run, (2 n_counters,), say by one view: without reasons and conditions."""
     sums = sums_of(moments[: len(view.counters)], view.library)
-    nearest = tuple(Nearest(*one) for one in view.neighbours.distances(moments).items())
+    distances = view.neighbours.distances(moments)
+    nearest = tuple(Nearest(*one) for one in distances.items())
     found = best_sum(sums, view.library)
     if found is None or not found.parts:
         return _unknown(run_id, 1.0, nearest, name)
-    rest = float(view.rest.probability(rest_features(found))[0])
+    rest, has_rest = view.rest(found, view.neighbours.strangeness(distances))
     probabilities = view.presence.probability(presence_features(found)).tolist()
-    has_rest = rest > view.rest_limit
     present = _present(found, probabilities, has_rest=has_rest)
     if not present:
         return _unknown(run_id, rest if has_rest else 1 - max(probabilities), nearest, name)

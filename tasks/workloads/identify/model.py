@@ -12,7 +12,7 @@ arrays.parquet    one row an array: name, shape, values"""
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,7 +22,12 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput
-from tasks.workloads.identify.counters import QUIET, common_counters, condition_of, moments_of
+from tasks.workloads.identify.counters import (
+    QUIET,
+    common_counters,
+    condition_of,
+    moments_of,
+)
 from tasks.workloads.identify.mixture import Library, Sum, best_sum, learn_library, sums_of, superpose
 from tasks.workloads.identify.neighbours import Neighbours, learn_neighbours
 from tasks.workloads.identify.params import IdentifyParams
@@ -36,16 +41,20 @@ REST_WEIGHT = 0.25  # of an unknown partner from which on there is something unk
 MOST_CASES = 120  # training runs that are superposed
 N_FOLDS = 5
 LEAST_ROUNDS = 2
+LEAST_SHARE = 1e-6
 MOST_IN_A_FOLD = 0.6  # share of the runs
 EVEN = 0.5
 LEAST_PROBABILITY, MOST_PROBABILITY = 1e-6, 1 - 1e-6  # whose odds are taken
 UNKNOWN_PASSED = 0.02  # share of unknown cases that may pass for known
 PENALTY = 0.02  # on the squared weights of a logistic model, beside the mean log loss
 MAIN, ARRAYS = "identify.json", "arrays.parquet"
-FORMAT, VERSION = "whorl.workloads.identify", 4
+FORMAT, VERSION = "whorl.workloads.identify", 5
 SCHEMA = pa.schema([("name", pa.string()), ("shape", pa.list_(pa.int64())), ("values", pa.list_(pa.float64()))])
 LIBRARY_ARRAYS = ("rows", "floor", "spread", "idle", "is_scaled")
-NEIGHBOUR_ARRAYS = ("logs", "floor", "whitening")
+N_ALONE = {"own": 6, "machine": 2}  # features of what is not known, where a sum has one part
+N_IN_COMPANY = 5  # and where it has more
+LOGISTICS = ("presence", "rest_alone", "rest_in_company")
+NEIGHBOUR_ARRAYS = ("logs", "floor", "whitening", "usual")
 
 
 @dataclass(frozen=True)
@@ -64,16 +73,31 @@ class Logistic:
 
 
 @dataclass(frozen=True)
+class Rest:
+    """How probable something unknown is, and the limit above which it is said."""
+
+    score: Logistic
+    limit: float
+
+
+@dataclass(frozen=True)
 class View:
     """What is known on some counters. neighbours: known runs, by means and deviations of the counters. presence: of a
-    part of a sum; rest: of something unknown; rest_limit: above it there is said to be something unknown."""
+    part of a sum; rest_alone, rest_in_company: of something unknown, where a sum has one part and where it has more."""
 
     counters: tuple[Counter, ...]
     library: Library
     neighbours: Neighbours
     presence: Logistic
-    rest: Logistic
-    rest_limit: float
+    rest_alone: Rest
+    rest_in_company: Rest
+
+    def rest(self, found: Sum, strangeness: tuple[float, float]) -> tuple[float, bool]:
+        """Probability that something unknown runs besides the parts of a sum, and whether it is said."""
+        judge = self.rest_alone if len(found.parts) == 1 else self.rest_in_company
+        features = rest_features(found, strangeness, is_group=self.library.most_parts == 1)
+        probability = float(judge.score.probability(features[None])[0])
+        return probability, probability > judge.limit
 
 
 @dataclass(frozen=True)
@@ -125,13 +149,19 @@ def presence_features(found: Sum) -> FloatArray:
     ).reshape(len(found.parts), 6)
 
 
-def rest_features(found: Sum) -> FloatArray:
-    """What speaks for something unknown besides the parts of a sum: (1, 5)."""
-    purity = float(
-        np.average([part.purity for part in found.parts], weights=[part.share + 1e-6 for part in found.parts])
-    )
-    costs = [found.cost, found.excess, found.lack, purity]
-    return np.array([[*np.log1p(costs), float(len(found.parts))]])
+def rest_features(found: Sum, strangeness: tuple[float, float], *, is_group: bool) -> FloatArray:
+    """What speaks for something unknown besides the parts of a sum.
+
+    strangeness: of the run among its neighbours, (2,); all that counts where the machine shows one part, since a later
+    session raises what the sum costs as well. A group may get less of the machine, which the sum allows for and the
+    neighbours do not: there its cost counts too, (6,). Where there are more parts it counts alone, (5,)."""
+    n_parts = len(found.parts)
+    if n_parts == 1 and not is_group:
+        return np.array(strangeness)
+    shares = [part.share + LEAST_SHARE for part in found.parts]
+    purity = float(np.average([part.purity for part in found.parts], weights=shares))
+    costs = np.log1p([found.cost, found.excess, found.lack, purity])
+    return np.array([*strangeness, *costs] if n_parts == 1 else [*costs, float(n_parts)])
 
 
 def folds_of(runs: Sequence[Telemetry], n_folds: int = N_FOLDS) -> NDArray[np.int64]:
@@ -167,8 +197,7 @@ def save_model(model: Model, folder: Path) -> None:
     for name, view in model.views.items():
         arrays |= {f"{name}.{key}": np.asarray(getattr(view.library, key), dtype=float) for key in LIBRARY_ARRAYS}
         arrays |= {f"{name}.neighbours.{key}": getattr(view.neighbours, key) for key in NEIGHBOUR_ARRAYS}
-        for part in ("presence", "rest"):
-            logistic: Logistic = getattr(view, part)
+        for part, logistic in _logistics(view).items():
             arrays |= {f"{name}.{part}.{key}": getattr(logistic, key) for key in ("centre", "deviation", "weights")}
         views[name] = {
             "counters": [asdict(counter) for counter in view.counters],
@@ -176,8 +205,8 @@ def save_model(model: Model, folder: Path) -> None:
             "neighbours": list(view.neighbours.workloads),
             "n_prototypes": view.library.n_prototypes,
             "most_parts": view.library.most_parts,
-            "intercepts": [view.presence.intercept, view.rest.intercept],
-            "rest_limit": view.rest_limit,
+            "intercepts": [logistic.intercept for logistic in _logistics(view).values()],
+            "limits": [view.rest_alone.limit, view.rest_in_company.limit],
         }
     rows = [
         {"name": name, "shape": list(array.shape), "values": np.asarray(array, dtype=float).ravel()}
@@ -221,21 +250,27 @@ def _view_from(name: ViewName, told: Mapping[str, Any], arrays: Mapping[str, Flo
     library = Library(
         rows, workloads, int(told["n_prototypes"]), floor, spread, idle, is_scaled > 0, int(told["most_parts"])
     )
-    logs, near_floor, whitening = (arrays[f"{name}.neighbours.{key}"] for key in NEIGHBOUR_ARRAYS)
-    neighbours = Neighbours(logs, tuple(str(workload) for workload in told["neighbours"]), near_floor, whitening)
+    logs, near_floor, whitening, usual = (arrays[f"{name}.neighbours.{key}"] for key in NEIGHBOUR_ARRAYS)
+    neighbours = Neighbours(logs, tuple(str(workload) for workload in told["neighbours"]), near_floor, whitening, usual)
     m = 2 * len(counters)
-    if (logs.shape, near_floor.shape, whitening.shape) != ((len(neighbours.workloads), m), (m,), (m, m)):
+    shapes = (logs.shape, near_floor.shape, whitening.shape, usual.shape)
+    if shapes != ((len(neighbours.workloads), m), (m,), (m, m), (len(neighbours.names),)):
         raise ValueError(f"known runs of view {name} that do not fit its {len(counters)} counters")
-    presence, rest = (
+    presence, alone, in_company = (
         Logistic(
             arrays[f"{name}.{part}.centre"],
             arrays[f"{name}.{part}.deviation"],
             arrays[f"{name}.{part}.weights"],
             float(intercept),
         )
-        for part, intercept in zip(("presence", "rest"), told["intercepts"], strict=True)
+        for part, intercept in zip(LOGISTICS, told["intercepts"], strict=True)
     )
-    return View(counters, library, neighbours, presence, rest, float(told["rest_limit"]))
+    limits = [float(limit) for limit in told["limits"]]
+    return View(counters, library, neighbours, presence, Rest(alone, limits[0]), Rest(in_company, limits[1]))
+
+
+def _logistics(view: View) -> dict[str, Logistic]:
+    return dict(zip(LOGISTICS, (view.presence, view.rest_alone.score, view.rest_in_company.score), strict=True))
 
 
 def _fit_view(runs: Sequence[Telemetry], counters: tuple[Counter, ...], name: ViewName, params: IdentifyParams) -> View:
@@ -256,59 +291,94 @@ def _fit_view(runs: Sequence[Telemetry], counters: tuple[Counter, ...], name: Vi
             most_parts=3 if name == "machine" else 1,
         )
 
+    near = {
+        fold: learn_neighbours(moments[folds != fold], [workloads[at] for at in np.flatnonzero(folds != fold)])
+        for fold in sorted(set(folds.tolist()))
+        if (folds != fold).any()
+    }
+    neighbours = learn_neighbours(moments, workloads)
+    neighbours = replace(neighbours, usual=_usual(neighbours.names, workloads, moments, folds, near))
     parts: list[FloatArray] = []
     is_there: list[bool] = []
-    rests: list[FloatArray] = []
-    has_rest: list[bool] = []
+    rests: dict[bool, list[tuple[FloatArray, bool]]] = {True: [], False: []}  # by whether there is one part
     names = np.asarray(workloads)
-    for fold in sorted(set(folds.tolist())):
+    for fold, of_fold in near.items():
         inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
-        if not len(outside):
-            continue
+        of_fold = replace(of_fold, usual=neighbours.usual[np.isin(neighbours.names, of_fold.names)])
         library = library_of(outside)
         inside = inside[np.isin(names[inside], library.names)]
         for at in _thinned(inside, MOST_CASES * len(inside) // max(1, len(runs)) + 1):
-            for seen, present, unknown in _cases(at, inside, means, names, library, name, rng):
-                sums = sums_of(seen, library)
+            for seen, present, unknown in _cases(at, inside, moments, names, library, name, rng):
+                sums = sums_of(seen[: len(counters)], library)
+                distances = of_fold.distances(seen)
                 for left_out in unknown:
                     found = best_sum(sums, library, left_out)
                     if found is None or not found.parts:
                         continue
                     known = {workload for workload in present if workload not in left_out}
-                    rests.append(rest_features(found)[0])
-                    has_rest.append(any(present[workload] >= REST_WEIGHT for workload in left_out))
+                    apart = {one: distance for one, distance in distances.items() if one not in left_out}
+                    has_rest = any(present[workload] >= REST_WEIGHT for workload in left_out)
+                    features = rest_features(found, of_fold.strangeness(apart), is_group=name == "own")
+                    rests[len(found.parts) == 1].append((features, has_rest))
                     parts += list(presence_features(found))
                     is_there += [part.workload in known for part in found.parts]
     library = library_of(np.arange(len(runs)))
-    rest_table, has = np.array(rests).reshape(-1, 5), np.array(has_rest, dtype=bool)
-    rest = _fit_logistic(rest_table, has)
-    limit = _limit(rest.probability(rest_table[~has]), rest.probability(rest_table[has]), params.known_recall)
     presence = _fit_logistic(np.array(parts).reshape(-1, 6), np.array(is_there, dtype=bool))
-    return View(counters, library, learn_neighbours(moments, workloads), presence, rest, limit)
+    alone = _fit_rest(rests[True], N_ALONE[name], params.known_recall)
+    in_company = _fit_rest(rests[False], N_IN_COMPANY, params.known_recall)
+    return View(counters, library, neighbours, presence, alone, in_company)
+
+
+def _fit_rest(cases: Sequence[tuple[FloatArray, bool]], n_features: int, known_recall: float) -> Rest:
+    has_rest = np.array([has for _, has in cases], dtype=bool)
+    table = np.array([features for features, _ in cases]).reshape(len(cases), n_features)
+    score = _fit_logistic(table, has_rest)
+    probabilities = score.probability(table)
+    return Rest(score, _limit(probabilities[~has_rest], probabilities[has_rest], known_recall))
+
+
+def _usual(
+    names: Sequence[str],
+    workloads: Sequence[str],
+    moments: FloatArray,
+    folds: NDArray[np.int64],
+    near: Mapping[int, Neighbours],
+) -> FloatArray:
+    """Median distance of the runs of each workload to the others of it, those of their own fold left out."""
+    apart: dict[str, list[float]] = {name: [] for name in names}
+    for fold, neighbours in near.items():
+        for at in np.flatnonzero(folds == fold):
+            distance = neighbours.distances(moments[at]).get(workloads[at])
+            if distance is not None:
+                apart[workloads[at]].append(distance)
+    of_all = [distance for each in apart.values() for distance in each]
+    return np.array([np.median(apart[name] or of_all or [1.0]) for name in names])
 
 
 def _cases(
     at: int,
     inside: NDArray[np.int64],
-    means: FloatArray,
+    moments: FloatArray,
     names: NDArray[np.str_],
     library: Library,
     view: ViewName,
     rng: np.random.Generator,
 ) -> list[tuple[FloatArray, dict[str, float], list[tuple[str, ...]]]]:
-    """A held-out run alone, in company or slowed down: what is seen, the weight of each workload that is there, and
-    which of them are taken to be unknown in turn."""
+    """A held-out run alone, in company or slowed down: means and deviations that are seen, the weight of each workload
+    that is there, and which of them are taken to be unknown in turn."""
     workload = str(names[at])
-    cases = [(means[at], {workload: 1.0}, [(), (workload,)])]
+    mean, deviation = np.split(moments[at], 2)
+    cases = [(moments[at], {workload: 1.0}, [(), (workload,)])]
     if view == "own":
         for speed in SPEEDS[1:]:
-            slow = np.where(library.is_scaled, speed * means[at], means[at])
-            cases.append((slow, {workload: 1.0}, [(), (workload,)]))
+            slow = np.where(library.is_scaled, speed, 1.0)
+            cases.append((np.append(slow * mean, slow * deviation), {workload: 1.0}, [(), (workload,)]))
         return cases
     others = inside[names[inside] != workload]
     if len(others):
         other, weight = int(rng.choice(others)), float(rng.choice(COMPANY))
-        seen = superpose(means[at], means[other], weight, library.idle)
+        beside, its_deviation = np.split(moments[other], 2)
+        seen = np.append(superpose(mean, beside, weight, library.idle), np.hypot(deviation, weight * its_deviation))
         partner = str(names[other])
         turns: list[tuple[str, ...]] = [(), (workload,), (partner,)]
         cases.append((seen, {workload: 1.0, partner: weight}, turns if weight == 1 else turns[:2]))

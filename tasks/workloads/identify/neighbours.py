@@ -4,7 +4,7 @@ The distance is L1 between logarithms of means and deviations, whitened by what 
 each other: counters that go together, as those of many cores do, count once, and what differs from session to session
 counts little. Runs are kept one by one, as a workload may be in many states, which no mean of them shows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ from tasks.workloads.telemetry import FloatArray
 N_NEAREST = 3  # runs of a workload that decide together how near it is
 MOST_RUNS = 120  # of a workload, an even sample
 FLOOR_QUANTILE = 0.1  # of what is not 0: less is as good as nothing
+LEAST_DISTANCE = 1e-3
 SHRINKAGE = 0.3  # of the covariance within workloads, towards its diagonal
 LEAST_VARIANCE = 0.01  # of a logarithm, within workloads
 
@@ -21,12 +22,19 @@ LEAST_VARIANCE = 0.01  # of a logarithm, within workloads
 @dataclass(frozen=True)
 class Neighbours:
     """logs: (n, m) of known runs. workloads: of each. floor: (m,), added before the logarithm. whitening: (m, m), turns
-    differences of logs into ones that each vary by 1 within a workload."""
+    differences of logs into ones that each vary by 1 within a workload. usual: (n_workloads,), by name, median distance
+    of runs that were held out to the others of their workload."""
 
     logs: FloatArray
     workloads: tuple[str, ...]
     floor: FloatArray
     whitening: FloatArray
+    usual: FloatArray
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The known workloads, sorted."""
+        return tuple(sorted(set(self.workloads)))
 
     def distances(self, seen: FloatArray) -> dict[str, float]:
         """Mean absolute whitened difference to the nearest runs of each workload, the nearest workload first.
@@ -35,8 +43,19 @@ class Neighbours:
         apart = np.nan_to_num(np.log(np.abs(seen) + self.floor) - self.logs)
         each = np.abs(apart @ self.whitening).mean(axis=1)
         names = np.asarray(self.workloads)
-        mean = {name: float(np.sort(each[names == name])[:N_NEAREST].mean()) for name in sorted(set(self.workloads))}
+        mean = {name: float(np.sort(each[names == name])[:N_NEAREST].mean()) for name in self.names}
         return dict(sorted(mean.items(), key=lambda item: (item[1], item[0])))
+
+    def strangeness(self, distances: Mapping[str, float]) -> tuple[float, float]:
+        """How far the nearest workload is, as logarithms of ratios: to what is usual for it, and to the next workload.
+
+        Both hold where a later session has moved every run away from every known one."""
+        if not distances:
+            return 0.0, 0.0
+        ordered = sorted((max(distance, LEAST_DISTANCE), name) for name, distance in distances.items())
+        first, name = ordered[0]
+        usual = max(float(self.usual[self.names.index(name)]), LEAST_DISTANCE)
+        return float(np.log(first / usual)), float(np.log(first / ordered[1][0])) if len(ordered) > 1 else 0.0
 
 
 def learn_neighbours(moments: FloatArray, workloads: Sequence[str]) -> Neighbours:
@@ -52,4 +71,5 @@ def learn_neighbours(moments: FloatArray, workloads: Sequence[str]) -> Neighbour
     kept = np.concatenate(
         [one[np.unique(np.linspace(0, len(one) - 1, min(len(one), MOST_RUNS)).astype(int))] for one in groups]
     )
-    return Neighbours(logs[kept], tuple(str(names[at]) for at in kept), floor, np.asarray(whitening))
+    usual = np.ones(len(groups))
+    return Neighbours(logs[kept], tuple(str(names[at]) for at in kept), floor, np.asarray(whitening), usual)

@@ -75,7 +75,10 @@ def test_there_is_a_view_on_the_group_and_one_on_the_machine(case):
 
 def test_a_higher_recall_of_known_runs_never_lowers_the_limit(case):
     strict, lenient = (fit_model(case.train, IdentifyParams(known_recall=recall)) for recall in (0.5, 0.99))
-    assert all(strict.views[name].rest_limit <= lenient.views[name].rest_limit for name in ("own", "machine"))
+    for name in ("own", "machine"):
+        low, high = strict.views[name], lenient.views[name]
+        assert low.rest_alone.limit <= high.rest_alone.limit
+        assert low.rest_in_company.limit <= high.rest_in_company.limit
 
 
 def test_the_machine_is_learned_from_runs_that_had_it_to_themselves(case):

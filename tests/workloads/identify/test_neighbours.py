@@ -8,14 +8,14 @@ from tasks.workloads.identify.neighbours import Neighbours, learn_neighbours
 
 def test_a_workload_is_as_near_as_its_three_nearest_runs():
     logs = np.log(1 + np.array([[1.0], [2.0], [4.0], [90.0], [7.0]]))
-    known = Neighbours(logs, ("redis",) * 4 + ("nginx",), np.ones(1), np.array([[2.0]]))
+    known = Neighbours(logs, ("redis",) * 4 + ("nginx",), np.ones(1), np.array([[2.0]]), np.ones(2))
     expected = {"redis": 2 * np.mean([0, np.log(3 / 2), np.log(5 / 2)]), "nginx": 2 * np.log(4)}
     assert known.distances(np.array([1.0])) == pytest.approx(expected)
     assert list(known.distances(np.array([7.0]))) == ["nginx", "redis"]
 
 
 def test_what_was_not_measured_is_no_difference():
-    known = Neighbours(np.log([[2.0, 3.0]]), ("redis",), np.zeros(2), np.eye(2))
+    known = Neighbours(np.log([[2.0, 3.0]]), ("redis",), np.zeros(2), np.eye(2), np.ones(1))
     assert known.distances(np.array([2.0, np.nan])) == {"redis": 0}
 
 
@@ -35,3 +35,11 @@ def test_the_order_of_runs_changes_nothing_and_one_run_a_workload_is_enough():
     first, second = learn_neighbours(moments, ["a", "b"]), learn_neighbours(moments[::-1], ["b", "a"])
     assert first.distances(moments[1]) == pytest.approx(second.distances(moments[1]))
     assert first.distances(moments[1])["b"] == 0
+
+
+def test_strangeness_is_measured_by_what_is_usual_for_the_nearest_and_by_the_next():
+    logs = np.log([[1.0], [8.0]])
+    known = Neighbours(logs, ("nginx", "redis"), np.zeros(1), np.eye(1), np.array([0.5, 4.0]))
+    assert known.strangeness({"nginx": 1.0, "redis": 3.0}) == pytest.approx((np.log(2), np.log(1 / 3)))
+    assert known.strangeness({"redis": 3.0}) == pytest.approx((np.log(3 / 4), 0.0))
+    assert known.strangeness({}) == (0.0, 0.0)

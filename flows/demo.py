@@ -48,11 +48,10 @@ from tasks.quantities import duration
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard, champion, read_card
-from tasks.workloads.champions import KIND as WORKLOADS_KIND
-from tasks.workloads.identification_rows import latest_labelled_run
-from tasks.workloads.identifying import identify_runs
+from tasks.workloads.identifications import identify_runs, latest_labelled_run
+from tasks.workloads.landed import fetch_runs
+from tasks.workloads.models import KIND as WORKLOADS_KIND
 from tasks.workloads.params import WorkloadsParams
-from tasks.workloads.stored import fetch_runs
 
 if TYPE_CHECKING:
     from tasks.workloads.identify.identification import Identification

@@ -32,15 +32,13 @@ from tasks.params import Params
 from tasks.source_names import DEFAULT_SOURCE, MAX_SOURCE_CHARS, ONLY_SOURCE, checked_source
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.prune_params import PruneParams
-from tasks.workloads.evaluate.params import EvaluateParams as WorkloadsEvaluateParams
-from tasks.workloads.fan_out_params import FanOutParams
-from tasks.workloads.identify.params import IdentifyParams
-from tasks.workloads.identify.params import TrainParams as WorkloadsTrainParams
-from tasks.workloads.params import WorkloadsParams
-from tasks.workloads.reader_names import TelemetryReader
+from tasks.workloads.choices import TelemetryReader
+from tasks.workloads.params import EvaluateParams as WorkloadsEvaluateParams
+from tasks.workloads.params import FanOutParams, IdentifyParams, WorkloadsParams
+from tasks.workloads.params import TrainParams as WorkloadsTrainParams
+from tasks.workloads.params import WatchParams as WorkloadsWatchParams
 from tasks.workloads.reading_params import ReadParams as WorkloadsReadParams
 from tasks.workloads.record.params import RecordParams as WorkloadsRecordParams
-from tasks.workloads.watch_params import WatchParams as WorkloadsWatchParams
 
 SOURCE = "Name under which the rows are kept; rows of different sources never mix"
 OF_SOURCE = "Name under which the rows were kept when they were read; empty: the only source there is"

@@ -51,7 +51,7 @@ from tasks.warehouse.connection import fetch, reading
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import folder_of
 from tasks.warehouse.versions import data_version
-from tasks.workloads import fingerprint_steps, model_steps
+from tasks.workloads import fingerprint_steps
 from tasks.workloads import steps as workload_steps
 from tasks.workloads.params import WorkloadsParams
 
@@ -207,7 +207,7 @@ def workloads_fingerprint(inputs: Inputs[WorkloadsParams]) -> Found:
 @node("SELECT 1 FROM ops.models WHERE model_id = $model_id")
 def workloads_train(inputs: Inputs[WorkloadsParams]) -> Found:
     """A model of the labelled runs, put into use if it is better than the one before."""
-    found = model_steps.train(
+    found = workload_steps.train(
         inputs.warehouse, inputs.source, inputs.settings.identify, inputs.settings.train, [], str(flow_run.id)
     )
     said = f"accuracy {found['accuracy']:.2f} on held-out runs ({found['held_out']})"
@@ -217,7 +217,7 @@ def workloads_train(inputs: Inputs[WorkloadsParams]) -> Found:
 @node("SELECT 1 FROM workloads.identifications WHERE source = $source AND model_id = $model_id LIMIT 1")
 def workloads_answer(inputs: Inputs[WorkloadsParams]) -> Found:
     """What ran, run by run."""
-    found = model_steps.identify(inputs.warehouse, inputs.source, None, "all")
+    found = workload_steps.identify(inputs.warehouse, inputs.source, None, "all")
     return {"model_id": found["model_id"], "said": f"{len(found['run_ids']):,} runs identified"}
 
 

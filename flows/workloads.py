@@ -30,13 +30,13 @@ from tasks.markdown import plain
 from tasks.warehouse.alarms import read_alarms
 from tasks.warehouse.landing import find_batch
 from tasks.warehouse.place import Warehouse
-from tasks.workloads import fingerprint_steps, model_steps, steps, watch_steps
-from tasks.workloads.fan_out_params import FanOutParams
-from tasks.workloads.figure_rows import read_confusion, read_figures
-from tasks.workloads.identification_rows import read_identifications
-from tasks.workloads.model_steps import IdentifiedRuns
-from tasks.workloads.reader_names import reader_asked_for
+from tasks.workloads import fingerprint_steps, steps
+from tasks.workloads.choices import reader_asked_for
+from tasks.workloads.identifications import read_identifications
+from tasks.workloads.models import read_confusion, read_figures
+from tasks.workloads.params import FanOutParams
 from tasks.workloads.reading_params import ReadParams
+from tasks.workloads.steps import IdentifiedRuns
 
 WORD = "workloads"
 TAGS = [WORD]
@@ -53,15 +53,15 @@ plan_fingerprints = step(fingerprint_steps.plan_fingerprints)
 cut_phases = step(fingerprint_steps.cut_phases)
 keep_phases = step(fingerprint_steps.keep_phases)
 clear_parts = step(fingerprint_steps.clear_parts)
-train = step(model_steps.train)
-identify = step(model_steps.identify)
-evaluate_files = step(model_steps.evaluate_files)
-evaluate_source = step(model_steps.evaluate_source)
-newest = step(model_steps.newest)
-require_model = step(model_steps.require_model)
-record_live = step(watch_steps.record_live)
-runs_of_batch = step(watch_steps.runs_of_batch)
-watch = step(watch_steps.watch)
+train = step(steps.train)
+identify = step(steps.identify)
+evaluate_files = step(steps.evaluate_files)
+evaluate_source = step(steps.evaluate_source)
+newest = step(steps.newest)
+require_model = step(steps.require_model)
+record_live = step(steps.record_live)
+runs_of_batch = step(steps.runs_of_batch)
+watch = step(steps.watch)
 announce_alarms = step(announce)
 
 
@@ -201,7 +201,7 @@ def workloads_evaluate(params: WorkloadEvaluateParams) -> dict[str, Any]:
         figures = evaluate_source(warehouse, source, params.evaluate, params.identify, folder)
         write_report(warehouse, WORD, source, str(flow_run.id))
         what, about = f"source {source}", source
-    parts = (model_steps.drawn_evaluation(folder).rstrip(), "## All figures", figures_part(figures))
+    parts = (steps.drawn_evaluation(folder).rstrip(), "## All figures", figures_part(figures))
     show(warehouse, WORD, about, "evaluation", f"Evaluation of {what}", *parts, path=figures["report"])
     return figures
 

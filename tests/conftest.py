@@ -21,7 +21,7 @@ from tasks.jobs.shape_params import (
 )
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
-from tasks.workloads.identify.params import IdentifyParams
+from tasks.workloads.params import IdentifyParams
 
 os.environ.setdefault("WHORL_WHORL__SERVER_IDLE_MINUTES", "0")  # no server outlives the commands of a test
 MIDNIGHT = pd.Timestamp("2026-01-01")
@@ -214,10 +214,13 @@ def drawn_telemetry(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., P
 
     import pyarrow as pa
 
-    from tasks.workloads.identify.synthetic import draw_runs, draw_workload
     from tasks.workloads.record.parts import (
         table_of,
         write_table,
+    )
+    from tests.workloads.identify.synthetic import (
+        draw_runs,
+        draw_workload,
     )
 
     rng = np.random.default_rng(5)
@@ -290,13 +293,13 @@ def identifying_home(
     tmp_path_factory: pytest.TempPathFactory, workloads_home: Path, quick_identify: IdentifyParams
 ) -> Path:
     """The same with a model in use, made once: tests copy it."""
-    from tasks.workloads import model_steps
-    from tasks.workloads.identify.params import TrainParams
+    from tasks.workloads import steps
+    from tasks.workloads.params import TrainParams
 
     home = tmp_path_factory.mktemp("identifying") / "home"
     shutil.copytree(workloads_home, home)
     warehouse = Warehouse(home=home, memory_mb=256, threads=1)
-    model_steps.train(warehouse, "log", quick_identify, TrainParams(), [], "first-run")
+    steps.train(warehouse, "log", quick_identify, TrainParams(), [], "first-run")
     return home
 
 

@@ -42,15 +42,14 @@ from flows.cli.output import (
 )
 from tasks.quantities import number, share
 from tasks.source_names import DEFAULT_SOURCE, checked_source
-from tasks.workloads.choices import ChangePointMethod, HoldOut, said
-from tasks.workloads.reader_names import AUTO, TelemetryReader, reader_asked_for
+from tasks.workloads.choices import AUTO, ChangePointMethod, HoldOut, TelemetryReader, reader_asked_for, said
 
 if TYPE_CHECKING:
     from tasks.settings import Settings
     from tasks.warehouse.place import Warehouse
     from tasks.workloads.changepoints.found import ChangePoints
     from tasks.workloads.clusters import Cluster
-    from tasks.workloads.identifying import Identified
+    from tasks.workloads.identifications import Identified
     from tasks.workloads.record.params import RecordParams
     from tasks.workloads.telemetry import Telemetry
 
@@ -84,7 +83,7 @@ def one_workload_source(warehouse: "Warehouse", source: str | None) -> str:
 
 def one_source_with_telemetry(warehouse: "Warehouse", source: str | None) -> str:
     """As one_workload_source; it must have runs, so that this is told before Prefect is started."""
-    from tasks.workloads.model_steps import newest
+    from tasks.workloads.steps import newest
 
     chosen = one_workload_source(warehouse, source)
     newest(warehouse, chosen, 1)
@@ -95,7 +94,7 @@ def source_with_model(warehouse: "Warehouse", source: str | None) -> str:
     """The named source, or the only one with a model of workloads. Raises BadSetting, NotFound."""
     from tasks.errors import NotFound
     from tasks.warehouse.sources import only
-    from tasks.workloads.champions import no_model, sources_with_model
+    from tasks.workloads.models import no_model, sources_with_model
 
     if source is not None:
         if checked_source(source) not in sources_with_model(warehouse):
@@ -171,7 +170,7 @@ def _next(warehouse: "Warehouse", source: str, n_labelled: int) -> str:
     """The command to go on with: runs without a label teach nothing, but may be alike, or what is known."""
     if n_labelled:
         return as_command("whorl", "workloads", "train", "--source", source)
-    from tasks.workloads.champions import sources_with_model
+    from tasks.workloads.models import sources_with_model
 
     models = sources_with_model(warehouse)
     if source in models:
@@ -208,7 +207,7 @@ def fingerprint(
     """Cut every run of a source into phases and summarise them.
 
     A run whose samples and settings have not changed is not done again."""
-    from tasks.workloads.champions import sources_with_model
+    from tasks.workloads.models import sources_with_model
 
     invocation = invocation_of(context)
     flags = {} if ray is None else {"workloads": {"fan_out": {"ray_address": ray}}}
@@ -253,7 +252,7 @@ def train(
 
     It learns from labelled runs, is measured on those held out, and is put into use if it is better than the model
     before. 'whorl models list' shows all, 'whorl models rollback' brings the former one back."""
-    from tasks.workloads.figure_rows import read_figures
+    from tasks.workloads.models import read_figures
 
     invocation = invocation_of(context)
     flags: dict[str, Any] = {} if seed is None else {"identify": {"seed": seed}}
@@ -429,8 +428,8 @@ def identify(
     """Say which workload it is, how sure that is, and why; an unknown one is told with what it is nearest to.
 
     By the model in use of the source. Nothing is kept; the flow workloads-identify keeps what it finds."""
-    from tasks.workloads.champions import model_in_use
-    from tasks.workloads.identifying import identify_each
+    from tasks.workloads.identifications import identify_each
+    from tasks.workloads.models import model_in_use
 
     if (what is None) == (not live):
         raise typer.BadParameter("name a run or a file, or use --live, not both", param_hint="RUN|FILE")
@@ -481,7 +480,7 @@ def _runs(settings: "Settings", source: str, what: str, reader: str) -> "list[Te
     from pathlib import Path
 
     from tasks.workloads.intake import read_telemetry
-    from tasks.workloads.stored import fetch_runs
+    from tasks.workloads.landed import fetch_runs
 
     if "://" in what or Path(what).exists():
         path = what if "://" in what else str(Path(what).absolute())
@@ -545,7 +544,7 @@ def clusters(
     Needs no label and no model; nothing is kept."""
     from tasks.workloads.clusters import clusters_of
     from tasks.workloads.intake import read_telemetry
-    from tasks.workloads.stored import fetch_runs
+    from tasks.workloads.landed import fetch_runs
 
     invocation = invocation_of(context)
     windows = {} if window is None else {"train": {"windows": {"width_s": window}}}
@@ -724,7 +723,7 @@ def evaluate(
     if not paths and not settings.read.manifest:
         raise typer.BadParameter("name telemetry, or a --manifest of it", param_hint="PATH")
     from tasks.workloads.evaluate.protocol import evaluate_read
-    from tasks.workloads.model_steps import write_evaluation
+    from tasks.workloads.steps import write_evaluation
 
     absolute = absolute_paths(paths)
     with progress_bar(invocation, first="reading telemetry"):

@@ -57,13 +57,20 @@ from tasks.report.workloads_runs import (
     short_number,
     unit_words,
 )
+from tasks.workloads.evaluate.distances import (
+    Spread,
+    spread_by_workload,
+    spread_of,
+)
 from tasks.workloads.evaluate.items import cut, sampled
-from tasks.workloads.evaluate.params import EvaluateParams
 from tasks.workloads.fingerprint_steps import probabilities_of
 from tasks.workloads.identify.counters import common_counters
-from tasks.workloads.identify.params import FingerprintParams, IdentifyParams
 from tasks.workloads.identify.phases import Scale, columns_of, fingerprints_of, learn_scale, on_scale
-from tasks.workloads.similarity.thresholds import Spread, spread_by_workload, spread_of
+from tasks.workloads.params import (
+    EvaluateParams,
+    FingerprintParams,
+    IdentifyParams,
+)
 from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 
 if TYPE_CHECKING:

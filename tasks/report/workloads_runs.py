@@ -21,8 +21,11 @@ from tasks.report.result import Figure, figure
 from tasks.warehouse.connection import Connection, reading
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.versions import data_version
+from tasks.workloads.evaluate.distances import (
+    Measure,
+    match_phases,
+)
 from tasks.workloads.identify.phases import STATISTICS, Bounds, Fingerprint
-from tasks.workloads.similarity.distances import Measure, match_phases
 from tasks.workloads.telemetry import OWN_PREFIX, FloatArray
 
 N_ROWS, PER_FAMILY = 14, 3  # counters of phases side by side, and of one family

@@ -3,6 +3,15 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
+TelemetryReader = Literal["auto", "prometheus", "perf", "perfspect", "sadf", "wide"]
+AUTO: TelemetryReader = "auto"
+
+
+def reader_asked_for(name: TelemetryReader) -> str:
+    """The reader's name for an intake: empty where the file decides."""
+    return "" if name == AUTO else name
+
+
 ChangePointMethod = Literal["bayes", "pelt", "kernel", "binseg"]
 HoldOut = Literal["auto", "round", "time"]
 Statement = Literal["known", "known and something unknown", "unknown", "idle"]

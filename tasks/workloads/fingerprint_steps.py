@@ -32,11 +32,10 @@ from tasks.warehouse.connection import Connection, fetch, reading, transaction, 
 from tasks.warehouse.landing import is_local
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.versions import data_version
-from tasks.workloads.champions import WORD
-from tasks.workloads.fan_out_params import FanOutParams
-from tasks.workloads.giveaways import giveaway_of
-from tasks.workloads.identify.params import FingerprintParams
-from tasks.workloads.stored import fetch_runs
+from tasks.workloads.identify.counters import giveaway_of
+from tasks.workloads.landed import fetch_runs
+from tasks.workloads.models import WORD
+from tasks.workloads.params import FanOutParams, FingerprintParams
 from tasks.workloads.telemetry import Counter, Telemetry
 
 logger = logging.getLogger(__name__)

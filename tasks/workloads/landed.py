@@ -1,4 +1,4 @@
-"""Runs in memory as the frames that are landed, and back from the tables of the warehouse."""
+"""Runs on their way between files, the warehouse and memory."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -9,6 +9,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tasks.intake.files import Chunk
+from tasks.warehouse.connection import fetch_arrow
+from tasks.warehouse.place import Warehouse
 from tasks.workloads.columns import COUNTERS_SCHEMA, RUNS_SCHEMA
 from tasks.workloads.prepared import Prepared
 from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
@@ -102,3 +104,24 @@ def _flat(column: pa.ChunkedArray) -> tuple[FloatArray, NDArray[np.int64]]:
     flat = lists.flatten().to_numpy(zero_copy_only=False)
     lengths = np.asarray(lists.value_lengths()) if len(lists) else np.zeros(0, dtype=np.int64)
     return flat, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+CHOSEN = "source = $source AND ($run_ids IS NULL OR list_contains($run_ids, run_id))"
+
+
+def fetch_runs(warehouse: Warehouse, source: str, run_ids: Sequence[str] | None = None) -> list[Telemetry]:
+    """The runs of a source, or those with these ids, ordered by run id, their counters by name.
+
+    The connection is closed before the runs are put together. Raises NoWarehouse, WarehouseBusy."""
+    values = {"source": source, "run_ids": None if run_ids is None else list(run_ids)}
+    runs, counters = fetch_arrow(
+        warehouse,
+        [
+            "SELECT run_id, n_samples, workload, input, round, machine, started_at, interval_s, at_s "
+            f"FROM workloads.runs WHERE {CHOSEN} ORDER BY run_id",
+            f"SELECT run_id, counter, unit, kind, is_rate, scope, samples FROM workloads.counters "
+            f"WHERE {CHOSEN} ORDER BY run_id, counter",
+        ],
+        values,
+    )
+    return as_telemetry(runs, counters)

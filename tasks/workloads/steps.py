@@ -1,17 +1,34 @@
-"""The steps of `workloads`: keys in, keys out. Flows wrap them; the command line may call those that only ask."""
+"""The steps of `workloads`: keys in, keys and figures out. Flows wrap them, and commands that ask."""
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from tasks.progress import report_progress
 from tasks.warehouse import ingest
-from tasks.warehouse.connection import reading
+from tasks.warehouse.alarms import unannounced
+from tasks.warehouse.connection import fetch, reading
+from tasks.warehouse.live_recordings import live_folder
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.versions import data_version
 from tasks.workloads import intake
+from tasks.workloads.identifications import (
+    Which,
+    latest_runs,
+)
+from tasks.workloads.params import (
+    EvaluateParams,
+    IdentifyParams,
+    TrainParams,
+    WatchParams,
+)
 from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.record.params import RecordParams
+
+if TYPE_CHECKING:
+    from tasks.workloads.evaluate.protocol import Evaluation
+    from tasks.workloads.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)
 
@@ -75,3 +92,205 @@ def source_version(warehouse: Warehouse, source: str, after: list[str]) -> str:
         version = data_version(connection, intake.WORD, source)
     logger.info("source %s has data version %s after %d batches", source, version, len(after))
     return version
+
+
+class TrainedModel(TypedDict):
+    """model_id: of the new model; champion_id: of the one in use now; accuracy: of the new one on held-out runs.
+
+    held_out: what was held out, such as `round 5`."""
+
+    model_id: str
+    champion_id: str
+    data_version: str
+    accuracy: float
+    held_out: str
+
+
+class IdentifiedRuns(TypedDict):
+    """What was identified. run_ids: of the runs; refused: those that cannot be compared with the model, and why."""
+
+    model_id: str
+    run_ids: list[str]
+    n_runs: int
+    n_known: int
+    n_unknown: int
+    refused: list[str]
+
+
+def train(
+    warehouse: Warehouse,
+    source: str,
+    identify: IdentifyParams,
+    train: TrainParams,
+    left_out: list[str],
+    run_id: str,
+) -> TrainedModel:
+    """Train a model on the labelled runs of a source, measure it on held-out ones, and use it if it is the better one.
+
+    left_out: runs that it must not see. run_id: of the flow run; the same run, data and parameters make the same model
+    once."""
+    from tasks.workloads.models import write_training
+    from tasks.workloads.training import METRIC, train_source
+
+    found = train_source(warehouse, source, identify, train, run_id=run_id, left_out=left_out)
+    write_training(warehouse, source, found.model_id, found.figures, found.confusion)
+    return TrainedModel(
+        model_id=found.model_id,
+        champion_id=found.champion_id,
+        data_version=found.data_version,
+        accuracy=float(found.figures[METRIC]),
+        held_out=found.held_out,
+    )
+
+
+def identify(warehouse: Warehouse, source: str, run_ids: list[str] | None, which: Which) -> IdentifiedRuns:
+    """Identify runs of a source by its model in use, and write what it says to workloads.identifications.
+
+    run_ids: None or empty for those that `which` says."""
+    from tasks.workloads.identifications import identify_source
+
+    found = identify_source(warehouse, source, run_ids, which)
+    for error in found.refused:
+        logger.warning("not identified: %s", error)
+    n_known = sum(one.is_known for one in found.found)
+    logger.info("identified %d runs of source %s by %s, %d known", len(found.found), source, found.model_id, n_known)
+    return IdentifiedRuns(
+        model_id=found.model_id,
+        run_ids=[one.run_id for one in found.found],
+        n_runs=len(found.found),
+        n_known=n_known,
+        n_unknown=len(found.found) - n_known,
+        refused=[str(error) for error in found.refused],
+    )
+
+
+def newest(warehouse: Warehouse, source: str, n: int) -> list[str]:
+    """The ids of the runs of a source that started last. Raises NotFound for a source without runs."""
+    from tasks.errors import NotFound
+    from tasks.workloads.fingerprint_steps import no_runs
+
+    found = latest_runs(warehouse, source, n)
+    if not found:
+        raise NotFound(no_runs(warehouse, source))
+    return found
+
+
+def require_model(warehouse: Warehouse, source: str) -> str:
+    """The id of the model in use for a source. Raises NotFound: nothing is to be recorded that nobody can identify."""
+    from tasks.errors import NotFound
+    from tasks.warehouse.registry import champion
+    from tasks.workloads.models import (
+        KIND,
+        WORD,
+        no_model,
+    )
+
+    card = champion(warehouse.models, WORD, source, KIND)
+    if card is None:
+        raise NotFound(no_model(source))
+    return card.model_id
+
+
+def evaluate_files(
+    paths: list[str], reader: str, read: ReadParams, evaluate: EvaluateParams, identify: IdentifyParams, folder: str
+) -> dict[str, Any]:
+    """The figures of an evaluation of labelled telemetry in files; `report`: path of its page.
+
+    folder: where the page and the tables behind it are written."""
+    from tasks.workloads.evaluate.protocol import evaluate_read
+
+    found = evaluate_read(paths, read, evaluate, identify, reader)
+    name = ", ".join(Path(path).name for path in paths[:3]) or Path(read.manifest).name
+    report = write_evaluation(found.evaluation, found.runs, evaluate, identify, name, folder)
+    return {**found.evaluation.figures, "report": report}
+
+
+def evaluate_source(
+    warehouse: Warehouse, source: str, evaluate: EvaluateParams, identify: IdentifyParams, folder: str
+) -> dict[str, Any]:
+    """The figures of an evaluation of the labelled runs of a source, which are kept. folder, `report`: as for files."""
+    from tasks.warehouse.versions import code_version
+    from tasks.workloads.evaluate.protocol import evaluate_runs
+    from tasks.workloads.models import write_evaluation as write_figures
+    from tasks.workloads.training import labelled_runs
+
+    runs, data_version = labelled_runs(warehouse, source)
+    found = evaluate_runs(runs, evaluate, identify)
+    found.figures.update(data_sha256=data_version, version=code_version())
+    write_figures(warehouse, source, found.figures, data_version)
+    report = write_evaluation(found, runs, evaluate, identify, f"source {source}", folder)
+    return {**found.figures, "report": report}
+
+
+def write_evaluation(
+    found: "Evaluation",
+    runs: "Sequence[Telemetry]",
+    evaluate: EvaluateParams,
+    identify: IdentifyParams,
+    name: str,
+    folder: str,
+) -> str:
+    """Write the tables of an evaluation as Parquet, a page with its figures, and the same as markdown; returns the
+    path of the page. runs: those evaluated, of which two are shown."""
+    from tasks.report.page import write_result
+    from tasks.report.result import as_markdown
+    from tasks.report.workloads_evaluation import evaluated_workloads, evaluation_result, examples_of
+    from tasks.workloads.evaluate.protocol import write_tables
+
+    write_tables(found, Path(folder))
+    result = evaluation_result(evaluated_workloads(found, name, examples_of(runs, evaluate, identify)))
+    drawn = [one.name for part in result.sections for one in part.figures]
+    (Path(folder) / MARKDOWN).write_text(as_markdown(result, pictures=drawn), encoding="utf-8")
+    return str(write_result(Path(folder), "workloads-evaluation", result))
+
+
+MARKDOWN = "workloads-evaluation.md"
+
+
+def drawn_evaluation(folder: str) -> str:
+    """The tables and figures of an evaluation, as its step has written them; "" where the folder is elsewhere."""
+    path = Path(folder) / MARKDOWN
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def record_live(warehouse: Warehouse, subject: str, seconds: float, record: RecordParams, name: str) -> str:
+    """Record what runs now into a file of the home folder; returns its path. name: tells it from other recordings.
+
+    A file that is there already is not recorded again. Raises NotFound for a subject that is not there."""
+    from tasks.workloads.record.live import record_live as sampled
+    from tasks.workloads.record.parts import (
+        table_of,
+        write_table,
+    )
+
+    path = live_folder(warehouse) / f"live-{name}.parquet"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        run = sampled(subject, seconds, record)
+        facts = {"subject": subject, "seconds": seconds, "params": record.model_dump(mode="json")}
+        write_table(path, table_of(run), facts)
+        logger.info("recorded %d counters of %s for %g s", len(run.counters), subject, seconds)
+    return str(path)
+
+
+def runs_of_batch(warehouse: Warehouse, source: str, batch_id: str) -> list[str]:
+    """The runs that a file gave."""
+    found = fetch(
+        warehouse,
+        "SELECT run_id FROM workloads.runs WHERE source = $source AND batch_id = $batch_id ORDER BY run_id",
+        {"source": source, "batch_id": batch_id},
+    )
+    return [str(run_id) for run_id in found["run_id"]]
+
+
+def watch(warehouse: Warehouse, source: str, run_ids: list[str], watch: WatchParams) -> list[str]:
+    """Raise an alarm for those of these runs that are not what should run; returns the ids of those nobody was told of.
+
+    These are the new ones, and the ones of an earlier run that was killed before it could announce them."""
+    from tasks.workloads.watch import (
+        WORD,
+        watch_runs,
+    )
+
+    watch_runs(warehouse, source, run_ids, watch)
+    return unannounced(warehouse, WORD, source)

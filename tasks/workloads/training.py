@@ -15,14 +15,21 @@ from tasks.warehouse.new_card import new_card
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard, promote, register
 from tasks.warehouse.versions import data_version
-from tasks.workloads.champions import KIND, WORD, champion_of
 from tasks.workloads.evaluate.items import Item, Split, Splits, cut, splits_of
-from tasks.workloads.evaluate.params import EvaluateParams
 from tasks.workloads.evaluate.scores import confusion_of, score_of
 from tasks.workloads.identify.identification import Identification, identify_all, view_of
 from tasks.workloads.identify.model import Model, fit_model, save_model
-from tasks.workloads.identify.params import IdentifyParams, TrainParams
-from tasks.workloads.stored import fetch_runs
+from tasks.workloads.landed import fetch_runs
+from tasks.workloads.models import (
+    KIND,
+    WORD,
+    champion_of,
+)
+from tasks.workloads.params import (
+    EvaluateParams,
+    IdentifyParams,
+    TrainParams,
+)
 from tasks.workloads.telemetry import Telemetry
 
 METRIC = "held_out.accuracy"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from tasks.workloads.similarity.distances import warping_distance
+from tasks.workloads.evaluate.distances import warping_distance
 
 pytestmark = pytest.mark.bench
 FINGERPRINTS, LENGTHS = 60, (20, 200)

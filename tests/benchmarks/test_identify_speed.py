@@ -13,9 +13,12 @@ import pytest
 
 from tasks.warehouse.place import Warehouse
 from tasks.workloads import steps
-from tasks.workloads.identify.params import IdentifyParams, TrainParams
+from tasks.workloads.landed import fetch_runs
+from tasks.workloads.params import (
+    IdentifyParams,
+    TrainParams,
+)
 from tasks.workloads.reading_params import ReadParams
-from tasks.workloads.stored import fetch_runs
 from tasks.workloads.training import train_source
 
 pytestmark = pytest.mark.bench
@@ -31,7 +34,7 @@ from tasks.boosters import lightgbm_alone
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.identify.identification import identify
 from tasks.workloads.identify.model import load_model
-from tasks.workloads.stored import fetch_runs
+from tasks.workloads.landed import fetch_runs
 home, folder, run_id = sys.argv[1:]
 lightgbm_alone()
 began_s = time.perf_counter()

@@ -15,8 +15,8 @@ from tasks.nodes.params import NodesParams
 from tasks.nodes.ranking.params import ScoreParams
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards
-from tasks.workloads.champions import champion_of
-from tasks.workloads.identification_rows import read_identifications
+from tasks.workloads.identifications import read_identifications
+from tasks.workloads.models import champion_of
 from tasks.workloads.params import WorkloadsParams
 
 pytestmark = pytest.mark.usefixtures("prefect_server")

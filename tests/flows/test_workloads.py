@@ -34,13 +34,10 @@ from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards
 from tasks.warehouse.runs import compare_runs, list_runs, read_run
-from tasks.workloads import model_steps, steps, watch_steps
-from tasks.workloads.evaluate.params import EvaluateParams
-from tasks.workloads.fan_out_params import FanOutParams
-from tasks.workloads.identify.params import IdentifyParams, TrainParams
+from tasks.workloads import steps
+from tasks.workloads.landed import fetch_runs
+from tasks.workloads.params import EvaluateParams, FanOutParams, IdentifyParams, TrainParams, WatchParams
 from tasks.workloads.reading_params import ReadParams
-from tasks.workloads.stored import fetch_runs
-from tasks.workloads.watch_params import WatchParams
 from tests.flows.artifacts import artifact
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
@@ -342,9 +339,9 @@ def test_what_a_killed_watch_has_raised_is_announced_by_the_next(
     identifying_log: Warehouse, events: list[dict[str, Any]]
 ) -> None:
     watch = WatchParams(look_at="newest", newest=3, expected=["nothing"])
-    run_ids = model_steps.newest(identifying_log, "log", 3)
-    model_steps.identify(identifying_log, "log", run_ids, "all")
-    raised = watch_steps.watch(identifying_log, "log", run_ids, watch)
+    run_ids = steps.newest(identifying_log, "log", 3)
+    steps.identify(identifying_log, "log", run_ids, "all")
+    raised = steps.watch(identifying_log, "log", run_ids, watch)
     assert raised and events == []  # and it was killed here
     found = call(workloads_watch, WorkloadWatchParams(source="log", watch=watch, warehouse=identifying_log))
     assert sorted(found["alarms"]) == sorted(raised)
@@ -365,19 +362,19 @@ def test_a_recording_that_is_there_is_not_made_again(
 ) -> None:
     runs_now("b-00")
     record = WorkloadWatchParams(source="log", warehouse=identifying_log).record
-    path = watch_steps.record_live(identifying_log, "machine", 30, record, "one")
+    path = steps.record_live(identifying_log, "machine", 30, record, "one")
     monkeypatch.setattr("tasks.workloads.record.live.record_live", lambda *_: pytest.fail("recorded again"))
-    assert watch_steps.record_live(identifying_log, "machine", 30, record, "one") == path
+    assert steps.record_live(identifying_log, "machine", 30, record, "one") == path
     batch = steps.land_telemetry(identifying_log, path, "log", "wide", ReadParams())
     steps.ingest_batch(identifying_log, batch)
-    assert watch_steps.runs_of_batch(identifying_log, "log", batch) == ["live-b-00"]
+    assert steps.runs_of_batch(identifying_log, "log", batch) == ["live-b-00"]
     assert Path(path).exists()
 
 
 def test_a_machine_that_the_model_cannot_see_fails_the_watch_and_does_not_pass_for_quiet(
     workloads_log: Warehouse, quick_identify: IdentifyParams, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model_steps.train(workloads_log, "log", quick_identify, TrainParams(), [], "run")
+    steps.train(workloads_log, "log", quick_identify, TrainParams(), [], "run")
     [run] = fetch_runs(workloads_log, "log", ["a-00"])
     counters = tuple(replace(one, name=f"other.{one.name}") for one in run.counters)
     bare = replace(run, run_id="live", workload=None, counters=counters)

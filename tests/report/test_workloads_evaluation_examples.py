@@ -14,11 +14,19 @@ from tasks.report.workloads_evaluation import (
     levels_of,
     typical_of_the_most_alike,
 )
-from tasks.workloads.evaluate.params import EvaluateParams, WindowParams
 from tasks.workloads.evaluate.protocol import Evaluation
-from tasks.workloads.identify.params import IdentifyParams
 from tasks.workloads.identify.phases import learn_scale
-from tasks.workloads.identify.synthetic import draw_kin, draw_run, draw_runs, draw_workload
+from tasks.workloads.params import (
+    EvaluateParams,
+    IdentifyParams,
+    WindowParams,
+)
+from tests.workloads.identify.synthetic import (
+    draw_kin,
+    draw_run,
+    draw_runs,
+    draw_workload,
+)
 
 N_COUNTERS = 12
 

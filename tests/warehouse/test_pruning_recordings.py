@@ -17,13 +17,13 @@ from tasks.warehouse.place import Warehouse
 from tasks.warehouse.prune_params import PruneParams
 from tasks.warehouse.pruning import Pruned, prune
 from tasks.warehouse.rebuild import rebuild
-from tasks.workloads import model_steps, steps
+from tasks.workloads import steps
+from tasks.workloads.landed import fetch_runs
 from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.record.parts import (
     table_of,
     write_table,
 )
-from tasks.workloads.stored import fetch_runs
 
 LATER = datetime(2100, 1, 1)
 KEEP_ALL = {"runs_kept_days": 36_500, "orphans_kept_hours": 0, "live_kept_days": 14}
@@ -42,7 +42,7 @@ def watched(identifying_log: Warehouse) -> Warehouse:
         steps.ingest_batch(
             identifying_log, steps.land_telemetry(identifying_log, str(path), "log", "wide", ReadParams())
         )
-    model_steps.identify(identifying_log, "log", ["one", "two", "three", "a-00"], "all")
+    steps.identify(identifying_log, "log", ["one", "two", "three", "a-00"], "all")
     return identifying_log
 
 

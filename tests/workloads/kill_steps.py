@@ -25,14 +25,21 @@ from tasks.warehouse import connection as connections
 from tasks.warehouse import registry
 from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
-from tasks.workloads import fingerprint_steps, model_steps, steps, watch_steps
-from tasks.workloads.fan_out_params import FanOutParams
-from tasks.workloads.identify.params import FingerprintParams, IdentifyParams, TrainParams
+from tasks.workloads import fingerprint_steps, steps
 from tasks.workloads.identify.phases import fingerprints_of
-from tasks.workloads.identify.synthetic import draw_runs, draw_workload
+from tasks.workloads.params import (
+    FanOutParams,
+    FingerprintParams,
+    IdentifyParams,
+    TrainParams,
+    WatchParams,
+)
 from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.record.parts import table_of, write_table
-from tasks.workloads.watch_params import WatchParams
+from tests.workloads.identify.synthetic import (
+    draw_runs,
+    draw_workload,
+)
 
 NOON = datetime(2026, 1, 1, 12)
 TIMES = {*kill_scenarios.TIMES, "trained_at", "identified_at", "fingerprinted_at", "evaluated_at", "raised_at"}
@@ -69,7 +76,7 @@ def fingerprint(warehouse: Warehouse) -> None:
 
 
 def train(warehouse: Warehouse) -> None:
-    model_steps.train(warehouse, "log", IdentifyParams(), TrainParams(), [], "run")
+    steps.train(warehouse, "log", IdentifyParams(), TrainParams(), [], "run")
 
 
 def prepare_model(warehouse: Warehouse) -> None:
@@ -78,8 +85,8 @@ def prepare_model(warehouse: Warehouse) -> None:
 
 
 def look(warehouse: Warehouse) -> None:
-    found = model_steps.identify(warehouse, "log", None, "all")
-    watch_steps.watch(warehouse, "log", found["run_ids"], WatchParams(expected=["a"], min_confidence=0))
+    found = steps.identify(warehouse, "log", None, "all")
+    steps.watch(warehouse, "log", found["run_ids"], WatchParams(expected=["a"], min_confidence=0))
 
 
 def prepare_runs(warehouse: Warehouse) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tasks.errors import BadInput
 from tasks.workloads.clusters import clusters_of, partition_of
-from tasks.workloads.evaluate.params import WindowParams
+from tasks.workloads.params import WindowParams
 from tasks.workloads.telemetry import Counter, Telemetry
 
 COUNTERS = (

@@ -13,8 +13,8 @@ from tasks.warehouse.place import Warehouse
 from tasks.warehouse.rebuild import rebuild
 from tasks.workloads import steps
 from tasks.workloads.intake import find_files, read_telemetry
+from tasks.workloads.landed import fetch_runs
 from tasks.workloads.reading_params import ReadParams, RegularParams
-from tasks.workloads.stored import fetch_runs
 
 FIXTURES = Path(__file__).parent / "readers" / "fixtures"
 LENIENT = ReadLimits(max_refused_share=1)

@@ -9,11 +9,10 @@ from tasks.errors import BadInput, NotFound
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.hashes import hash_tables
 from tasks.workloads import fingerprint_steps, steps
-from tasks.workloads.fan_out_params import FanOutParams
-from tasks.workloads.identify.params import FingerprintParams
 from tasks.workloads.identify.phases import STATISTICS, cut_run, fingerprints_of
+from tasks.workloads.landed import fetch_runs
+from tasks.workloads.params import FanOutParams, FingerprintParams
 from tasks.workloads.reading_params import ReadParams
-from tasks.workloads.stored import fetch_runs
 
 ALONE = FingerprintParams()
 SMALL = FanOutParams(runs_per_part=7)

@@ -20,8 +20,8 @@ from tasks.intake.labels import absolute
 from tasks.intake.readers import REMOTE
 from tasks.progress import report_progress
 from tasks.warehouse.landing import sha256_of
-from tasks.workloads.evaluate.params import EvaluateParams, WindowParams
 from tasks.workloads.intake import find_files, read_file
+from tasks.workloads.params import EvaluateParams, WindowParams
 from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.telemetry import Telemetry
 

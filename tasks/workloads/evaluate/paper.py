@@ -12,8 +12,21 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tasks.boosters import ONE_THREAD, booster_from, lightgbm_alone
+from tasks.workloads.evaluate.distances import (
+    RADIUS,
+    RULES,
+    Measure,
+    Spread,
+    distances_between,
+    distances_of_pairs,
+    is_within,
+    nearest_workloads,
+    phase_spreads,
+    similar_offset,
+    spread_by_workload,
+    spread_of,
+)
 from tasks.workloads.evaluate.scores import Figures, put, put_summary, summary_of
-from tasks.workloads.identify.params import FingerprintParams
 from tasks.workloads.identify.phases import (
     ADF,
     STATISTICS,
@@ -24,18 +37,7 @@ from tasks.workloads.identify.phases import (
     fingerprints_of,
     learn_scale,
 )
-from tasks.workloads.similarity.distances import Measure, distances_between, distances_of_pairs
-from tasks.workloads.similarity.thresholds import (
-    RADIUS,
-    RULES,
-    Spread,
-    is_within,
-    nearest_workloads,
-    phase_spreads,
-    similar_offset,
-    spread_by_workload,
-    spread_of,
-)
+from tasks.workloads.params import FingerprintParams
 from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 
 DISTANCES: tuple[Measure, ...] = ("ed", "dtw")

@@ -47,13 +47,15 @@ from tasks.workloads.evaluate.paper import (
     threshold_figures,
     threshold_rows,
 )
-from tasks.workloads.evaluate.params import EvaluateParams
 from tasks.workloads.evaluate.scores import Figures, confusion_of
-from tasks.workloads.identify.counters import QUIET, condition_of
+from tasks.workloads.identify.counters import (
+    QUIET,
+    condition_of,
+)
 from tasks.workloads.identify.identification import identify_all
 from tasks.workloads.identify.model import fit_model
-from tasks.workloads.identify.params import IdentifyParams
 from tasks.workloads.identify.phases import fingerprints_of, learn_scale
+from tasks.workloads.params import EvaluateParams, IdentifyParams
 from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.telemetry import Telemetry
 

@@ -30,7 +30,7 @@ from tasks.workloads.identify.counters import (
 )
 from tasks.workloads.identify.mixture import Library, Sum, best_sum, learn_library, sums_of, superpose
 from tasks.workloads.identify.neighbours import Neighbours, learn_neighbours
-from tasks.workloads.identify.params import IdentifyParams
+from tasks.workloads.params import IdentifyParams
 from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 
 ViewName = Literal["own", "machine"]

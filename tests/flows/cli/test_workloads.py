@@ -14,7 +14,7 @@ from flows.cli.workloads import one_workload_source
 from tasks.errors import BadInput
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
-from tasks.workloads.stored import fetch_runs
+from tasks.workloads.landed import fetch_runs
 
 Whorl = Callable[..., Any]
 

@@ -25,10 +25,13 @@ from tasks.warehouse.alarms import read_alarms, unannounced
 from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards, champion
-from tasks.workloads.fan_out_params import FanOutParams
-from tasks.workloads.identify.params import IdentifyParams, TrainParams
-from tasks.workloads.stored import fetch_runs
-from tasks.workloads.watch_params import WatchParams
+from tasks.workloads.landed import fetch_runs
+from tasks.workloads.params import (
+    FanOutParams,
+    IdentifyParams,
+    TrainParams,
+    WatchParams,
+)
 
 pytestmark = [pytest.mark.usefixtures("prefect_server"), pytest.mark.slow]  # each stage starts a flow twice
 QUICK = ScoreParams(resamples=100)

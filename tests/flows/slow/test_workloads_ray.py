@@ -7,7 +7,7 @@ from flows.parameters import FingerprintFlowParams
 from flows.workloads import workloads_fingerprint
 from tasks.warehouse.hashes import hash_tables
 from tasks.warehouse.place import Warehouse
-from tasks.workloads.fan_out_params import FanOutParams
+from tasks.workloads.params import FanOutParams
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prefect_server")]
 

@@ -18,8 +18,11 @@ from tasks.workloads.evaluate.known import (
     told_of,
     try_split,
 )
-from tasks.workloads.evaluate.params import EvaluateParams, WindowParams
-from tasks.workloads.identify.params import IdentifyParams
+from tasks.workloads.params import (
+    EvaluateParams,
+    IdentifyParams,
+    WindowParams,
+)
 from tasks.workloads.telemetry import Counter
 
 PARAMS = IdentifyParams()

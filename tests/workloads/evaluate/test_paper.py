@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tasks.workloads.evaluate.distances import Spread
 from tasks.workloads.evaluate.paper import (
     DIFFERENT,
     SAME,
@@ -18,9 +19,8 @@ from tasks.workloads.evaluate.paper import (
     threshold_figures,
     threshold_rows,
 )
-from tasks.workloads.identify.params import FingerprintParams
 from tasks.workloads.identify.phases import Fingerprint
-from tasks.workloads.similarity.thresholds import Spread
+from tasks.workloads.params import FingerprintParams
 
 
 def one_phase(workload, value):

@@ -9,9 +9,12 @@ import pytest
 
 from tasks.errors import BadInput
 from tasks.workloads.evaluate.known import METHODS
-from tasks.workloads.evaluate.params import EvaluateParams, WindowParams
 from tasks.workloads.evaluate.protocol import evaluate_read, evaluate_runs, write_tables
-from tasks.workloads.identify.params import IdentifyParams
+from tasks.workloads.params import (
+    EvaluateParams,
+    IdentifyParams,
+    WindowParams,
+)
 from tasks.workloads.reading_params import ReadParams
 
 QUICK, PARAMS = EvaluateParams(repeats=2), IdentifyParams()

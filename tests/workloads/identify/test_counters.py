@@ -1,9 +1,44 @@
+"""Which counters are compared, and which give the session away."""
+
 import numpy as np
 import pytest
 
 from tasks.errors import BadInput
-from tasks.workloads.identify.counters import common_counters, means_of, missing_counters, moments_of, unfit
+from tasks.workloads.counter_names import described
+from tasks.workloads.identify.counters import (
+    common_counters,
+    giveaway_of,
+    means_of,
+    missing_counters,
+    moments_of,
+    unfit,
+)
 from tasks.workloads.telemetry import Counter, Telemetry
+
+AWAY = (
+    "timestamp", "powerWatts", "disk_free", "disk_total", "part_max_used", "mem_buffers", "mem_cached", "mem_free",
+    "mem_shared", "mem_total", "swap_free", "uptime", "memory.free_bytes", "sar.kbmemfree", "sar.pct_memused",
+    "node_memory_MemFree_bytes", "node_filesystem_avail_bytes.device_vda", "node_boot_time_seconds",
+    "process_start_time_seconds", "node_time_seconds", "forks_total",
+)  # fmt: skip
+STAYS = (
+    "cpu-cycles", "MEMORY_REQUESTS", "swap_in", "page_out", "interrupts", "disk.read_bytes", "own.memory.free_bytes",
+    "cpu.user_cores", "LLC-loads", "read_time", "memory.anonymous_bytes", "memory bandwidth read (MB/sec)", "runtime",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", AWAY)
+def test_levels_of_memory_and_disk_time_and_totals_give_the_session_away(name):
+    assert giveaway_of(described(name))
+
+
+@pytest.mark.parametrize("name", STAYS)
+def test_what_the_workload_does_stays(name):
+    assert not giveaway_of(described(name))
+
+
+def test_a_rate_never_gives_the_session_away():
+    assert not giveaway_of(Counter("node_memory_free_bytes", is_rate=True))
 
 
 def run(*counters):

@@ -7,9 +7,9 @@ from tasks.errors import BadInput
 from tasks.workloads.evaluate.conditions import superposed
 from tasks.workloads.identify.identification import identify, identify_all
 from tasks.workloads.identify.model import fit_model
-from tasks.workloads.identify.params import IdentifyParams
-from tasks.workloads.identify.synthetic import shuffled
+from tasks.workloads.params import IdentifyParams
 from tasks.workloads.telemetry import Counter, Telemetry
+from tests.workloads.identify.synthetic import shuffled
 
 CORES = ("cpu.user_cores", "cpu.system_cores", "cpu.idle_cores", "cpu.steal_cores")
 OWN_CORES = ("own.cpu.user_cores", "own.cpu.system_cores")

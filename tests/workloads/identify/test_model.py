@@ -17,7 +17,7 @@ from tasks.workloads.identify.model import (
     load_model,
     save_model,
 )
-from tasks.workloads.identify.params import IdentifyParams
+from tasks.workloads.params import IdentifyParams
 from tasks.workloads.telemetry import Conditions, Counter, Telemetry
 
 

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.workloads.identify.counters import common_counters
-from tasks.workloads.identify.params import FingerprintParams
 from tasks.workloads.identify.phases import (
     STATISTICS,
     UNDETERMINED,
@@ -22,8 +21,12 @@ from tasks.workloads.identify.phases import (
     shared_bounds,
     summarise,
 )
-from tasks.workloads.identify.synthetic import draw_runs, draw_workload
+from tasks.workloads.params import FingerprintParams
 from tasks.workloads.telemetry import Counter, Telemetry
+from tests.workloads.identify.synthetic import (
+    draw_runs,
+    draw_workload,
+)
 
 
 def run(values, counters):

@@ -1,6 +1,12 @@
 import numpy as np
 
-from tasks.workloads.identify.synthetic import draw_kin, draw_run, draw_runs, draw_workload, shuffled
+from tests.workloads.identify.synthetic import (
+    draw_kin,
+    draw_run,
+    draw_runs,
+    draw_workload,
+    shuffled,
+)
 
 
 def test_runs_repeat_their_workload_up_to_noise():

@@ -1,4 +1,4 @@
-"""Runs of workloads with known truth, for tests: levels and phases of counters, kin, and workloads nobody has seen.
+"""Runs of workloads with known truth: levels and phases of counters, kin, and workloads nobody has seen.
 
 A workload has a level for each counter, log-uniform over several orders of magnitude, and a pattern of phases: places
 where some of its counters are multiplied. A run repeats it with noise. Kin share all but a few levels and the phases.

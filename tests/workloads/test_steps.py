@@ -1,4 +1,4 @@
-"""Training and identification on a source of the warehouse: what is held out, what is kept, and what comes into use."""
+"""Training and identifying runs of a source: what is written, what is refused, what twice does."""
 
 import math
 
@@ -9,12 +9,15 @@ from tasks.warehouse.connection import fetch
 from tasks.warehouse.hashes import hash_tables
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards, champion, decisions
-from tasks.workloads import model_steps, steps
-from tasks.workloads.champions import KIND, champion_of
-from tasks.workloads.evaluate.params import WindowParams
-from tasks.workloads.figure_rows import read_confusion, read_figures
-from tasks.workloads.identification_rows import read_identifications
-from tasks.workloads.identify.params import TrainParams
+from tasks.workloads import steps
+from tasks.workloads.identifications import read_identifications
+from tasks.workloads.models import (
+    KIND,
+    champion_of,
+    read_confusion,
+    read_figures,
+)
+from tasks.workloads.params import TrainParams, WindowParams
 from tasks.workloads.reading_params import ReadParams
 
 ALONE = TrainParams()
@@ -47,7 +50,7 @@ def test_the_last_round_is_held_out_and_measured(identifying_log):
 
 def test_the_same_run_trains_the_same_model_once(identifying_log, quick_identify):
     before = [card.model_id for card in cards(identifying_log.models)]
-    found = model_steps.train(identifying_log, "log", quick_identify, TrainParams(), [], "first-run")
+    found = steps.train(identifying_log, "log", quick_identify, TrainParams(), [], "first-run")
     assert [card.model_id for card in cards(identifying_log.models)] == before
     assert found["champion_id"] == found["model_id"]
     assert len(decisions(identifying_log.models, "workloads")) == 1
@@ -55,19 +58,19 @@ def test_the_same_run_trains_the_same_model_once(identifying_log, quick_identify
 
 def test_a_model_that_is_no_better_on_the_same_data_does_not_come_into_use(identifying_log, quick_identify):
     first = champion(identifying_log.models, "workloads", "log", KIND).model_id
-    found = model_steps.train(identifying_log, "log", quick_identify, ALONE, [], "second-run")
+    found = steps.train(identifying_log, "log", quick_identify, ALONE, [], "second-run")
     assert found["champion_id"] == first != found["model_id"]
 
 
 def test_a_model_that_is_as_good_and_knows_more_files_does(identifying_log, quick_identify, drawn_telemetry):
     put(identifying_log, drawn_telemetry("more", workloads="x", n_runs=6, seed=7, first_minute=100))
-    found = model_steps.train(identifying_log, "log", quick_identify, ALONE, [], "second-run")
+    found = steps.train(identifying_log, "log", quick_identify, ALONE, [], "second-run")
     assert found["champion_id"] == found["model_id"]
     assert read_figures(identifying_log, "log", found["model_id"])["trained.classes"] == 5
 
 
 def test_runs_that_are_left_out_are_neither_learned_nor_measured(workloads_log, quick_identify):
-    found = model_steps.train(workloads_log, "log", quick_identify, ALONE, ["a-00", "a-02"], "run")
+    found = steps.train(workloads_log, "log", quick_identify, ALONE, ["a-00", "a-02"], "run")
     _, model = champion_of(workloads_log, "log")
     assert not {"a-00", "a-02"} & known_to(model)
     figures = read_figures(workloads_log, "log", found["model_id"])
@@ -76,7 +79,7 @@ def test_runs_that_are_left_out_are_neither_learned_nor_measured(workloads_log, 
 
 def test_without_rounds_the_later_part_is_held_out(workloads_log, quick_identify):
     by_time = TrainParams(hold_out="time", held_out_share=0.5)
-    found = model_steps.train(workloads_log, "log", quick_identify, by_time, [], "run")
+    found = steps.train(workloads_log, "log", quick_identify, by_time, [], "run")
     assert found["held_out"] == "by time"
     _, model = champion_of(workloads_log, "log")
     starts = fetch(workloads_log, "SELECT run_id, workload, started_at FROM workloads.runs")
@@ -89,7 +92,7 @@ def test_without_rounds_the_later_part_is_held_out(workloads_log, quick_identify
 def test_a_workload_of_the_held_out_part_alone_is_counted_apart(workloads_log, quick_identify, drawn_telemetry):
     put(workloads_log, drawn_telemetry("new", workloads="z", n_runs=6, seed=9, first_minute=500, prefix="later-"))
     others = [f"later-z-{at:02}" for at in range(6) if at != 2]  # what is left is of the last round
-    found = model_steps.train(workloads_log, "log", quick_identify, ALONE, others, "run")
+    found = steps.train(workloads_log, "log", quick_identify, ALONE, others, "run")
     figures = read_figures(workloads_log, "log", found["model_id"])
     assert (figures["held_out.n"], figures["held_out.n_new"], figures["trained.classes"]) == (8, 1, 4)
 
@@ -97,13 +100,13 @@ def test_a_workload_of_the_held_out_part_alone_is_counted_apart(workloads_log, q
 def test_long_traces_are_learned_and_identified_in_windows(workloads_log, quick_identify):
     windows = WindowParams(width_s=5)
     train = TrainParams(windows=windows, held_out_share=0.4, hold_out="time")
-    trained = model_steps.train(workloads_log, "log", quick_identify, train, [], "run")
+    trained = steps.train(workloads_log, "log", quick_identify, train, [], "run")
     figures = read_figures(workloads_log, "log", trained["model_id"])
     for part in ("trained", "held_out"):  # windows, and no runs
         assert figures[f"{part}.n_windows"] == figures[f"{part}.n"] > 0
     _, model = champion_of(workloads_log, "log")
     assert all("@" in run_id for run_id in known_to(model))
-    found = model_steps.identify(workloads_log, "log", ["a-00"], "all")
+    found = steps.identify(workloads_log, "log", ["a-00"], "all")
     assert found["run_ids"] == ["a-00"]
 
 
@@ -111,46 +114,46 @@ def test_a_source_without_labels_says_how_to_give_some(tmp_path, drawn_telemetry
     warehouse = Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
     put(warehouse, drawn_telemetry("plain", n_runs=2, unlabelled=True))
     with pytest.raises(NotFound, match=r"no labelled runs of workloads; ingest some .* --label-from"):
-        model_steps.train(warehouse, "log", quick_identify, ALONE, [], "run")
+        steps.train(warehouse, "log", quick_identify, ALONE, [], "run")
 
 
 def test_one_run_of_each_workload_is_too_little_to_say_how_good_a_model_is(tmp_path, drawn_telemetry, quick_identify):
     warehouse = Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
     put(warehouse, drawn_telemetry("once", n_runs=1))
     with pytest.raises(BadInput, match="4 labelled runs: none can be held out: "):
-        model_steps.train(warehouse, "log", quick_identify, ALONE, [], "run")
+        steps.train(warehouse, "log", quick_identify, ALONE, [], "run")
     assert cards(warehouse.models) == []
 
 
 def test_without_a_model_identification_says_how_to_make_one(workloads_log):
     with pytest.raises(NotFound, match="'log' has no model of workloads yet; make one with whorl workloads train"):
-        model_steps.identify(workloads_log, "log", None, "new")
+        steps.identify(workloads_log, "log", None, "new")
 
 
 def test_runs_are_identified_once_by_a_model_and_again_when_asked(identifying_log):
-    first = model_steps.identify(identifying_log, "log", None, "new")
+    first = steps.identify(identifying_log, "log", None, "new")
     assert (first["n_runs"], first["n_known"] + first["n_unknown"], first["refused"]) == (24, 24, [])
     before = [one.hash for one in hash_tables(identifying_log) if one.table == "workloads.identifications"]
-    assert model_steps.identify(identifying_log, "log", None, "new")["n_runs"] == 0
-    assert model_steps.identify(identifying_log, "log", None, "unlabelled")["n_runs"] == 0
-    assert model_steps.identify(identifying_log, "log", None, "all")["n_runs"] == 24
+    assert steps.identify(identifying_log, "log", None, "new")["n_runs"] == 0
+    assert steps.identify(identifying_log, "log", None, "unlabelled")["n_runs"] == 0
+    assert steps.identify(identifying_log, "log", None, "all")["n_runs"] == 24
     rows = read_identifications(identifying_log, "log")
     assert len(rows) == 24
     assert before
 
 
 def test_no_named_run_means_those_that_which_says_also_as_an_empty_list(identifying_log):
-    assert model_steps.identify(identifying_log, "log", [], "all")["n_runs"] == 24
-    assert model_steps.identify(identifying_log, "log", [], "new")["n_runs"] == 0
+    assert steps.identify(identifying_log, "log", [], "all")["n_runs"] == 24
+    assert steps.identify(identifying_log, "log", [], "new")["n_runs"] == 0
 
 
 def test_a_source_without_runs_has_no_newest_ones(identifying_log):
     with pytest.raises(NotFound, match="source 'empty' has no runs of workloads; sources that have some: 'log'"):
-        model_steps.newest(identifying_log, "empty", 3)
+        steps.newest(identifying_log, "empty", 3)
 
 
 def test_what_was_found_stands_in_the_warehouse_with_its_reasons(identifying_log):
-    model_steps.identify(identifying_log, "log", ["a-00"], "all")
+    steps.identify(identifying_log, "log", ["a-00"], "all")
     [row] = read_identifications(identifying_log, "log").to_dict("records")
     assert (row["run_id"], row["label"], row["nearest"]) == ("a-00", "a", "a")
     assert 0 <= row["confidence"] <= 1 and 0 <= row["unknown_score"] <= 1
@@ -160,12 +163,12 @@ def test_what_was_found_stands_in_the_warehouse_with_its_reasons(identifying_log
 
 def test_a_run_that_is_not_there_is_named_with_some_that_are(identifying_log):
     with pytest.raises(NotFound, match=r"run 'q': source 'log' has no such run; it has 24, such as a-00, a-01"):
-        model_steps.identify(identifying_log, "log", ["q"], "all")
+        steps.identify(identifying_log, "log", ["q"], "all")
 
 
 def test_the_newest_runs_are_those_that_started_last(workloads_log):
     starts = fetch(workloads_log, "SELECT run_id FROM workloads.runs ORDER BY started_at DESC LIMIT 3")
-    assert model_steps.newest(workloads_log, "log", 3) == starts["run_id"].to_list()
+    assert steps.newest(workloads_log, "log", 3) == starts["run_id"].to_list()
 
 
 def test_simulated_runs_among_measured_ones_are_refused(workloads_log, quick_identify, tmp_path):
@@ -174,12 +177,12 @@ def test_simulated_runs_among_measured_ones_are_refused(workloads_log, quick_ide
     measured.write_text("\n".join(["run_id,workload,at_s,cpu.user_cores", *rows]) + "\n")
     put(workloads_log, measured)
     with pytest.raises(BadInput, match="24 simulated runs stand among 1 measured ones"):
-        model_steps.train(workloads_log, "log", quick_identify, ALONE, [], "run")
+        steps.train(workloads_log, "log", quick_identify, ALONE, [], "run")
 
 
 def test_a_run_without_a_group_of_its_own_is_identified_by_the_machine(identifying_log, drawn_telemetry):
     put(identifying_log, drawn_telemetry("bare", workloads="b", n_runs=1, machine_only=True, prefix="bare-"))
-    found = model_steps.identify(identifying_log, "log", ["bare-b-00", "a-00"], "all")
+    found = steps.identify(identifying_log, "log", ["bare-b-00", "a-00"], "all")
     assert found["refused"] == []
     rows = read_identifications(identifying_log, "log", ["a-00", "bare-b-00"]).to_dict("records")
     assert [(row["view"], row["nearest"]) for row in rows] == [("own", "a"), ("machine", "b")]
@@ -189,7 +192,7 @@ def test_a_run_without_the_counters_of_the_model_is_refused_and_does_not_hold_up
     other = tmp_path / "other.csv"
     other.write_text("\n".join(["run_id,at_s,x.y", *(f"strange,{at},{at % 3}" for at in range(10))]) + "\n")
     put(identifying_log, other)
-    found = model_steps.identify(identifying_log, "log", ["strange", "a-00"], "all")
+    found = steps.identify(identifying_log, "log", ["strange", "a-00"], "all")
     assert found["run_ids"] == ["a-00"]
     [line] = found["refused"]
     assert line.startswith("run strange: lacks 6 of 6 counters: ")

@@ -1,1 +1,0 @@
-"""How like two fingerprints are: distances between sequences of phases, and thresholds on them (CWD, V-D)."""

@@ -14,10 +14,7 @@ from numpy.typing import NDArray
 
 from tasks.errors import BadInput
 from tasks.workloads.evaluate.items import Item, cut, part_of
-from tasks.workloads.identify.counters import (
-    common_counters,
-    moments_of,
-)
+from tasks.workloads.identify.counters import common_counters, floors_of, moments_of
 from tasks.workloads.identify.model import VIEWS
 from tasks.workloads.identify.reasons import name_in_words, value_in_words
 from tasks.workloads.params import WindowParams
@@ -27,7 +24,6 @@ LEAST_RUNS = 3
 MOST_RUNS = 2_000  # whose distances are held in memory; of more, an even sample
 MOST_CLUSTERS = 30
 LEAST_SILHOUETTE = 0.25  # below it there is no substantial structure (Kaufman and Rousseeuw 1990): one cluster
-FLOOR_QUANTILE = 0.1  # of what is not 0: less is as good as nothing
 LEAST_WAVER = 0.1  # of a logarithm, between the halves of a run
 NEW = timedelta(days=7)  # what was first seen so long before the last run is new
 N_TELLING = 3  # counters that are named for a cluster
@@ -96,14 +92,13 @@ def clusters_of(runs: Sequence[Telemetry], windows: WindowParams) -> Clusters:
 def points_of(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> FloatArray:
     """Logarithms of means and deviations, in units of what the halves of a run differ by: (n_runs, 2 n_counters)."""
     moments = np.nan_to_num(np.abs(moments_of(runs, counters)))
-    floor = np.array([np.quantile(one[one > 0], FLOOR_QUANTILE) if one.any() else 1.0 for one in moments.T])
-    halves = [
-        np.log(
-            np.nan_to_num(np.abs(moments_of([part_of(run, *half(run.n_samples)) for run in runs], counters))) + floor
-        )
-        for half in (lambda n: (0, n // 2), lambda n: (n // 2, n))
-    ]
-    waver = np.sqrt(np.mean((halves[0] - halves[1]) ** 2, axis=0) / 4 + LEAST_WAVER**2)
+    floor = floors_of(moments)
+    halves = (
+        [part_of(run, 0, run.n_samples // 2) for run in runs],
+        [part_of(run, run.n_samples // 2, run.n_samples) for run in runs],
+    )
+    first, second = (np.log(np.nan_to_num(np.abs(moments_of(half, counters))) + floor) for half in halves)
+    waver = np.sqrt(np.mean((first - second) ** 2, axis=0) / 4 + LEAST_WAVER**2)
     return np.asarray(np.log(moments + floor) / waver)
 
 

@@ -63,9 +63,6 @@ class EvaluateParams(Params):
     """The protocol of an evaluation: known and unknown workloads, conditions, windows."""
 
     windows: WindowParams = WindowParams()
-    max_items: int = Field(
-        2_000, ge=10, le=1_000_000, description="Runs and windows that are evaluated; of more, a sample"
-    )
     repeats: int = Field(10, ge=1, le=10_000, description="Random splits")
     seed: int = Field(0, ge=0, le=2**31 - 1, description="Seed of splits, samples and superposed runs")
 
@@ -87,12 +84,6 @@ class IdentifyParams(Params):
     """How workloads are learned and identified."""
 
     fingerprint: FingerprintParams = FingerprintParams()
-    least_common: float = Field(
-        0.6,
-        gt=0,
-        le=1,
-        description="Share of a model's counters that a run must have; one with fewer is refused, and told which",
-    )
     known_recall: float = Field(
         0.95, gt=0, lt=1, description="Share of held-out known runs, in company or alone, that are to be called known"
     )
@@ -107,13 +98,7 @@ class TrainParams(Params):
         description="Held out: round, the last one; time, the later part of each workload; auto: the last round where "
         "there are two and more, else by time",
     )
-    held_out_share: float = Field(
-        0.3, gt=0, lt=1, description="Share of each workload's runs, or of a long trace, that is held out by time"
-    )
     windows: WindowParams = WindowParams()
-    max_windows: int = Field(
-        120, ge=2, le=100_000, description="Windows that are taken of one long trace, evenly spread over it"
-    )
 
 
 class WorkloadsParams(Params):

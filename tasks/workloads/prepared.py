@@ -64,7 +64,7 @@ def _prepare_one(
     kept = []
     for number, piece in enumerate(pieces, 1):
         run_id = f"{whole_id}+{number}" if len(pieces) > 1 else whole_id
-        grid = to_grid(ordered.at_s[piece], ordered.values[piece], interval_s, params)  # noqa: PD011
+        grid = to_grid(ordered.at_s[piece], ordered.values[piece], interval_s)  # noqa: PD011
         rows = ordered.places[(ordered.sample_of >= piece.start) & (ordered.sample_of < piece.stop)]
         if reason := _fault(grid, params):
             refused.append(refusals(rows, f"run {run_id}: {reason}", [""] * len(rows)))

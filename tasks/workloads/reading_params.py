@@ -16,20 +16,8 @@ class RegularParams(Params):
     interval_s: float = Field(
         0, ge=0, le=86_400, description="Bring every run to this many seconds between samples; 0: each to its own"
     )
-    jitter_ratio: float = Field(
-        0.25, gt=0, lt=0.5, description="Spacings this close to whole intervals are regular, as a share of an interval"
-    )
-    irregular_share: float = Field(
-        0.05, ge=0, le=1, description="Runs with a larger share of spacings that are not regular are resampled"
-    )
-    mixed_share: float = Field(
-        0.2, gt=0, le=1, description="From this share of long spacings on the interval itself is taken to be long"
-    )
     max_gap_intervals: int = Field(
         10, ge=1, le=1_000_000, description="Longer gaps cut a run in two; shorter ones become missing samples"
-    )
-    min_covered: float = Field(
-        0.5, gt=0, le=1, description="A resampled value is missing where less of its interval was measured"
     )
     min_samples: int = Field(5, ge=1, le=1_000_000, description="Runs with fewer samples are refused")
 

@@ -4,7 +4,7 @@ The interval of a run is the median of its spacings. Spacings near whole interva
 spacing of several intervals stands for samples that were missed, which become rows without values. If a fifth of the
 spacings are that long, the interval itself is long (its 90 % quantile), and the run is resampled. A resampled value is
 the mean over its interval, each sample holding for the time since the one before; where less than half of an interval
-was measured it is missing. A gap of more than ten intervals cuts the run. All shares are parameters."""
+was measured it is missing. A gap of more than ten intervals cuts the run."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,6 +17,10 @@ from tasks.workloads.telemetry import FloatArray
 
 LONG = 1.5  # intervals: a longer spacing may hide a missed sample
 LONG_QUANTILE = 0.9
+JITTER = 0.25  # of an interval: spacings so close to whole intervals are regular
+IRREGULAR_SHARE = 0.05  # of the spacings: more that are not regular, and the run is resampled
+MIXED_SHARE = 0.2  # of the spacings: more long ones, and the interval itself is long
+LEAST_COVERED = 0.5  # of an interval: a resampled value of which less was measured is missing
 EDGE = 1e-9  # of an interval, against rounding where a grid ends
 
 
@@ -41,7 +45,7 @@ def nominal_interval(at_s: FloatArray, params: RegularParams) -> float | None:
         return None
     spacing = np.diff(at_s)
     median = float(np.median(spacing))
-    if _is_mixed(spacing, median, params):
+    if _is_mixed(spacing, median):
         return float(np.quantile(spacing, LONG_QUANTILE))
     return median
 
@@ -57,24 +61,24 @@ def cut_at_gaps(at_s: FloatArray, interval_s: float | None, params: RegularParam
     return [slice(start, stop) for start, stop in pairwise(edges)]
 
 
-def to_grid(at_s: FloatArray, values: FloatArray, interval_s: float | None, params: RegularParams) -> Grid:
+def to_grid(at_s: FloatArray, values: FloatArray, interval_s: float | None) -> Grid:
     """One piece of a run, without gaps that would cut it, at a regular spacing.
 
     at_s: (n,), strictly rising seconds; values: (n, k), NaN: missing. Left alone are samples whose spacings are near
-    whole intervals, but for a share of irregular_share; their times stay as measured."""
+    whole intervals, but for a share of IRREGULAR_SHARE; their times stay as measured."""
     if interval_s is None or len(at_s) < 2:
         return Grid(at_s, values, interval_s, 0, is_resampled=False)
     steps = np.diff(at_s) / interval_s
     whole = np.maximum(1, np.rint(steps)).astype(np.int64)
-    is_off = np.abs(steps - whole) > params.jitter_ratio
-    is_mixed = (steps > LONG).mean() > params.mixed_share
-    if is_off.mean() > params.irregular_share or is_mixed:
-        return _resampled(at_s, values, interval_s, params)
+    is_off = np.abs(steps - whole) > JITTER
+    is_mixed = (steps > LONG).mean() > MIXED_SHARE
+    if is_off.mean() > IRREGULAR_SHARE or is_mixed:
+        return _resampled(at_s, values, interval_s)
     return _with_missed(at_s, values, interval_s, np.where(is_off, 1, whole))
 
 
-def _is_mixed(spacing: FloatArray, median: float, params: RegularParams) -> bool:
-    return bool((spacing > LONG * median).mean() > params.mixed_share)
+def _is_mixed(spacing: FloatArray, median: float) -> bool:
+    return bool((spacing > LONG * median).mean() > MIXED_SHARE)
 
 
 def _with_missed(at_s: FloatArray, values: FloatArray, interval_s: float, whole: NDArray[np.int64]) -> Grid:
@@ -88,7 +92,7 @@ def _with_missed(at_s: FloatArray, values: FloatArray, interval_s: float, whole:
     return Grid(times, filled, interval_s, n_rows - len(at_s), is_resampled=False)
 
 
-def _resampled(at_s: FloatArray, values: FloatArray, interval_s: float, params: RegularParams) -> Grid:
+def _resampled(at_s: FloatArray, values: FloatArray, interval_s: float) -> Grid:
     """Means over intervals that end at at_s[0], at_s[0] + interval_s, …; each sample holds since the one before."""
     edges = np.concatenate([[at_s[0] - interval_s], at_s])
     held_s = np.diff(edges)
@@ -100,7 +104,7 @@ def _resampled(at_s: FloatArray, values: FloatArray, interval_s: float, params: 
         is_known = ~np.isnan(one)
         known_s = _integral(edges, np.where(is_known, held_s, 0.0), grid)
         area = _integral(edges, np.where(is_known, one, 0.0) * held_s, grid)
-        is_covered = known_s >= params.min_covered * interval_s
+        is_covered = known_s >= LEAST_COVERED * interval_s
         resampled[:, column] = np.where(is_covered, area / np.where(is_covered, known_s, 1.0), np.nan)
     is_missed = np.isnan(resampled).all(axis=1)
     return Grid(grid[1:], resampled, interval_s, int(is_missed.sum()), is_resampled=True)

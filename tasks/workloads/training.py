@@ -34,6 +34,8 @@ from tasks.workloads.telemetry import Telemetry
 
 METRIC = "held_out.accuracy"
 UNKNOWN = ""  # in confusions: none of the known workloads
+MOST_WINDOWS = 120  # of one long trace, evenly spread: more of the same teaches nothing
+EARLIER_SHARE = 0.7  # of each workload's runs, or of a long trace, that is learned from where time decides
 Figures = dict[str, Any]
 logger = logging.getLogger(__name__)
 
@@ -170,7 +172,7 @@ def hold_out(runs: Sequence[Telemetry], params: TrainParams) -> HeldOut:
     """Split labelled runs; long traces are cut into windows first.
 
     Raises BadInput where nothing can be held out: then nobody could say how good a model is."""
-    items = thinned(cut(runs, params.windows).items, params.max_windows)
+    items = thinned(cut(runs, params.windows).items, MOST_WINDOWS)
     found, reasons = _split(items, params)
     if found is None:
         raise BadInput(
@@ -207,7 +209,7 @@ def _split(items: Sequence[Item], params: TrainParams) -> tuple[Split | None, li
             return last, []
         reasons.append(by_round.reason or "the last round holds no run of a workload that another round has")
     if params.hold_out != "round":
-        by_time = splits_of(items, "by_time", protocol, earlier_share=1 - params.held_out_share)
+        by_time = splits_of(items, "by_time", protocol, earlier_share=EARLIER_SHARE)
         if last := _usable(by_time):
             return last, []
         reasons.append(by_time.reason)

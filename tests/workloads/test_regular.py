@@ -11,7 +11,7 @@ RULES = RegularParams()
 
 def grid_of(at_s, values, rules=RULES):
     at_s, values = np.array(at_s, dtype=float), np.array(values, dtype=float)[:, None]
-    return to_grid(at_s, values, nominal_interval(at_s, rules), rules)
+    return to_grid(at_s, values, nominal_interval(at_s, rules))
 
 
 def listed(grid):
@@ -53,7 +53,7 @@ def test_resampling_keeps_the_integral_over_time():
 def test_a_resampled_value_is_missing_where_less_than_half_was_measured():
     at_s = [0, 0.6, 1.0, 1.5, 2.0, 2.6, 3.0, 3.5, 4.0]
     values = [1, 1, 1, np.nan, np.nan, np.nan, 1, 1, 1]
-    grid = grid_of(at_s, values, RegularParams(interval_s=1, jitter_ratio=0.1))
+    grid = grid_of(at_s, values, RegularParams(interval_s=1))
     assert listed(grid) == [1, 1, None, None, 1]
 
 

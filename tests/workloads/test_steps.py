@@ -78,7 +78,7 @@ def test_runs_that_are_left_out_are_neither_learned_nor_measured(workloads_log, 
 
 
 def test_without_rounds_the_later_part_is_held_out(workloads_log, quick_identify):
-    by_time = TrainParams(hold_out="time", held_out_share=0.5)
+    by_time = TrainParams(hold_out="time")
     found = steps.train(workloads_log, "log", quick_identify, by_time, [], "run")
     assert found["held_out"] == "by time"
     _, model = champion_of(workloads_log, "log")
@@ -99,7 +99,7 @@ def test_a_workload_of_the_held_out_part_alone_is_counted_apart(workloads_log, q
 
 def test_long_traces_are_learned_and_identified_in_windows(workloads_log, quick_identify):
     windows = WindowParams(width_s=5)
-    train = TrainParams(windows=windows, held_out_share=0.4, hold_out="time")
+    train = TrainParams(windows=windows, hold_out="time")
     trained = steps.train(workloads_log, "log", quick_identify, train, [], "run")
     figures = read_figures(workloads_log, "log", trained["model_id"])
     for part in ("trained", "held_out"):  # windows, and no runs

@@ -16,6 +16,7 @@ from tasks.workloads.evaluate.paper import DISTANCES, PaperModel, by_distance, f
 from tasks.workloads.evaluate.scores import MEASURES, Figures, Score, put, put_summary, score_of, summary_of
 from tasks.workloads.identify.counters import (
     common_counters,
+    floors_of,
     giveaway_of,
     means_of,
     unfit,
@@ -29,7 +30,6 @@ from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 METHODS = ("model", "nearest", "nnls", "forest", "trees", "ed", "dtw")
 FIRST = "model"  # what a key without a method means: what `whorl workloads identify` says
 N_TREES = 300
-FLOOR_QUANTILE = 0.1  # of the means that are not 0: a counter below it is as good as 0
 ONLINE_S = (5.0, 10.0, 15.0, 20.0, 30.0)  # seconds after which runs are identified
 MIDDLE = (0.25, 0.75)  # of a run
 EDGE = 1e-6  # of an interval, against rounding
@@ -144,7 +144,7 @@ def closed_set(answer: Identification) -> str:
 def nearest_run(train: Sequence[Telemetry], test: Sequence[Telemetry]) -> list[str]:
     """The workload of the nearest training run, by L1 on the logarithm of means."""
     known, seen = _means(train, test)
-    floor = _floors(known)
+    floor = floors_of(known)
     logs = np.log(known + floor)
     return [str(train[int(np.abs(logs - np.log(row + floor)).sum(axis=1).argmin())].workload) for row in seen]
 
@@ -364,11 +364,6 @@ def _means(train: Sequence[Telemetry], test: Sequence[Telemetry]) -> tuple[Float
     """Means of the counters that all training runs have, 0 where there is no value."""
     counters = _counters(train)
     return np.nan_to_num(np.abs(means_of(train, counters))), np.nan_to_num(np.abs(means_of(test, counters)))
-
-
-def _floors(means: FloatArray) -> FloatArray:
-    present = [column[column > 0] for column in means.T]
-    return np.array([np.quantile(one, FLOOR_QUANTILE) if len(one) else 1.0 for one in present])
 
 
 def _moments(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> FloatArray:

@@ -61,6 +61,7 @@ from tasks.workloads.telemetry import Telemetry
 
 ONE_WORKLOAD = "there is one workload; at least two are needed"
 NO_SPLIT = "nothing to learn from and to test; known.accuracy.reason says why"
+MOST_ITEMS = 2_000  # runs and windows; of more, a sample
 N_TRIALS = 3  # base splits that first seconds, windows, thresholds and pairs of runs are measured on
 PAPER_KNOWN = ("mariadb", "cnn", "redis", "wordpress")  # Table III: learned from
 PAPER_UNKNOWN = ("bayes", "postgresql")  # and never seen
@@ -135,7 +136,7 @@ def _evaluate(runs: Sequence[Telemetry], params: EvaluateParams, identify: Ident
     shared = [run for run in runs if condition_of(run) not in QUIET]
     quiet = [run for run in runs if condition_of(run) in QUIET] or list(runs)
     cutting = cut(quiet, params.windows)
-    items = sampled(cutting.items, params.max_items, params.seed)
+    items = sampled(cutting.items, MOST_ITEMS, params.seed)
     cohort = cohort_of(items, identify)
     used = counter_table(runs, cohort.counters)
     all_runs = cohort.runs(range(len(items)))

@@ -53,6 +53,7 @@ def giveaway_of(counter: Counter) -> str:
     return LEVELS if TOTALS.search(counter.name) else ""
 
 
+FLOOR_QUANTILE = 0.1  # of what is not 0: less is as good as nothing
 NAMED = 8  # missing counters that a message names
 MACHINE_MEMORY = "memory."  # levels of the whole machine's memory, as whorl records them
 QUIET = (
@@ -109,6 +110,12 @@ def missing_counters(run: Telemetry, counters: Sequence[Counter], least_share: f
             "record them, or train on the counters that both have",
         )
     return missing
+
+
+def floors_of(moments: FloatArray) -> FloatArray:
+    """Of each column what is as good as nothing, added before a logarithm: (c,); 1 where all is 0. moments: (n, c)."""
+    present = [column[column > 0] for column in np.abs(moments).T]
+    return np.array([np.quantile(one, FLOOR_QUANTILE) if len(one) else 1.0 for one in present])
 
 
 def means_of(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> FloatArray:

@@ -20,6 +20,7 @@ from tasks.workloads.telemetry import FloatArray, Telemetry
 
 IDLE = "idle"
 LEAST_PROBABILITY = {False: 0.5, True: 0.6}  # from which on a part is named, by whether something unknown is there too
+LEAST_COMMON = 0.6  # share of the counters of a view that a run must have
 LEAST_WEIGHT = 0.15  # of a part that is named beside another
 LEAST_SHARE = 1e-9
 IDLE_CORES = 0.03  # busy cores of a group, or of a machine for each of its cores, below which nothing runs
@@ -92,7 +93,7 @@ def view_of(run: Telemetry, model: Model) -> tuple[ViewName, tuple[str, ...]]:
     for name in VIEWS:
         if name in model.views:
             try:
-                return name, missing_counters(run, model.views[name].counters, model.params.least_common)
+                return name, missing_counters(run, model.views[name].counters, LEAST_COMMON)
             except BadInput as error:
                 problem = error
     raise problem or BadInput(f"run {run.run_id}", "no view of it is known", "a model of its counters", "train again")

@@ -13,6 +13,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.workloads.identify.counters import floors_of
 from tasks.workloads.telemetry import FloatArray
 
 MOST_PARTS = 3
@@ -21,7 +22,6 @@ MOST_COST = 16.0  # squared deviations that one counter counts at most
 # of the logarithm of a mean, between runs of one workload with one input: a group's counters are nobody else's, so
 # that they may differ more, as with another input, before they are another workload's
 LEAST_SPREAD = {True: 0.15, False: 0.4}  # by whether rows add up
-FLOOR_QUANTILE = 0.1  # of the means that are not 0: what is less is as good as nothing
 FLOORS = 3.0  # a counter says which workload it is of from so many floors on
 N_BEAM = 8  # best pairs that are tried with a third part
 MOST_PROTOTYPES = 60  # that take part in sums; of more, those that fit best alone
@@ -129,7 +129,7 @@ def learn_library(
     scales_levels: whether levels shrink with the weight, as those of a machine do that add up."""
     usual = np.nan_to_num(np.nanmedian(means, axis=0))
     means = np.where(np.isfinite(means), means, usual)
-    floor = np.array([_floor(np.abs(column)) for column in means.T])
+    floor = floors_of(means)
     labels, names = np.asarray(clusters), np.asarray(workloads)
     logs = np.log(np.maximum(means, 0) + floor)
     groups = [np.flatnonzero(labels == cluster) for cluster in sorted(set(clusters))]
@@ -270,11 +270,6 @@ def _cost(deviations: FloatArray) -> FloatArray:
     is_there = np.isfinite(deviations)
     share = np.maximum(is_there.mean(axis=-1, keepdims=True), 1 / deviations.shape[-1])
     return np.asarray(np.minimum(np.nan_to_num(deviations) ** 2, MOST_COST) / share)
-
-
-def _floor(means: FloatArray) -> float:
-    present = means[means > 0]
-    return float(np.quantile(present, FLOOR_QUANTILE)) if len(present) else 1.0
 
 
 def _even(places: Places, most: int) -> Places:

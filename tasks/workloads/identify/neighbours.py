@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tasks.workloads.identify.counters import floors_of
 from tasks.workloads.telemetry import FloatArray
 
 N_NEAREST = 3  # runs of a workload that decide together how near it is
 MOST_RUNS = 120  # of a workload, an even sample
-FLOOR_QUANTILE = 0.1  # of what is not 0: less is as good as nothing
 LEAST_DISTANCE = 1e-3
 SHRINKAGE = 0.3  # of the covariance within workloads, towards its diagonal
 LEAST_VARIANCE = 0.01  # of a logarithm, within workloads
@@ -61,7 +61,7 @@ class Neighbours:
 def learn_neighbours(moments: FloatArray, workloads: Sequence[str]) -> Neighbours:
     """From means and deviations of training runs, (n, m), NaN: not measured, and the workload of each."""
     moments = np.abs(np.where(np.isfinite(moments), moments, np.nan_to_num(np.nanmedian(moments, axis=0))))
-    floor = np.array([np.quantile(one[one > 0], FLOOR_QUANTILE) if one.any() else 1.0 for one in moments.T])
+    floor = floors_of(moments)
     logs, names = np.log(moments + floor), np.asarray(workloads)
     groups = [np.flatnonzero(names == name) for name in sorted(set(workloads))]
     residuals = np.concatenate([logs[places] - logs[places].mean(axis=0) for places in groups])

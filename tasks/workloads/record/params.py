@@ -8,8 +8,6 @@ from tasks.params import Params
 
 Condition = Literal["pair", "pair_unlearned", "load", "limit", "unlearned", "input", "idle", "alone"]
 
-MOST_PART_MINUTES = 30
-
 
 class RecordParams(Params):
     """Which workloads run how often, and how they are sampled."""
@@ -36,11 +34,5 @@ class RecordParams(Params):
         0.1, gt=0, le=1, description="A run is repeated if others used more than this ratio of the machine's cores"
     )
     repeats: int = Field(2, ge=0, le=100, description="How often runs that were disturbed or failed are repeated")
-    part_minutes: float = Field(
-        20, gt=0, le=MOST_PART_MINUTES, description="Longest time between two part files, in minutes"
-    )
-    cpu_weight: int = Field(
-        800, ge=1, le=10_000, description="CPU weight of the workloads against the rest of the machine; 100 is usual"
-    )
     machine: str = Field("", max_length=100, description="Name of this machine in the recording; empty: its processor")
     scratch: str = Field("", description="Folder for the workloads' data; empty: one in the system's temporary folder")

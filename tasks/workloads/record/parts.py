@@ -38,6 +38,7 @@ CONDITIONS = tuple(
     (field.name, pa.float64() if "float" in str(field.type) else pa.string()) for field in fields(Conditions)
 )
 MOST_BYTES = 2_000_000
+PART_S = 1_200.0  # between two part files: what a lost disk can cost
 MOST_SPOOLED = 60  # runs; with 200 counters a part of them stays well below its limit
 Record = dict[str, Any]
 
@@ -58,7 +59,7 @@ class Ledger:
     def __post_init__(self) -> None:
         (self.folder / SPOOL).mkdir(parents=True, exist_ok=True)
         self.statuses = finished(self.folder, self.params, self.plan.digest())
-        self.part_due_s = time.monotonic() + self.params.part_minutes * 60
+        self.part_due_s = time.monotonic() + PART_S
 
     def keep(self, outcome: Outcome) -> None:
         """Write a run down; a failed one leaves only its error."""
@@ -88,7 +89,7 @@ class Ledger:
         """Put the runs kept so far into parts."""
         if spooled_paths(self.folder):
             write_parts(self.folder)
-        self.part_due_s = time.monotonic() + self.params.part_minutes * 60
+        self.part_due_s = time.monotonic() + PART_S
 
     def has_clean(self, run: PlannedRun) -> bool:
         """Whether the run, or a repetition of it, was recorded undisturbed."""
@@ -110,9 +111,7 @@ class Ledger:
 def recorded_params(params: RecordParams) -> Record:
     """The parameters that decide a campaign: all but how long a call goes on and where its scratch folder is."""
     idle = {"conditions"} if not params.conditions else set()  # campaigns from before there were conditions go on
-    return params.model_dump(
-        mode="json", exclude={"minutes", "part_minutes", "scratch", "repeats", "cpu_weight"} | idle
-    )
+    return params.model_dump(mode="json", exclude={"minutes", "scratch", "repeats"} | idle)
 
 
 def counter_field(counter: Counter) -> pa.Field:

@@ -128,10 +128,10 @@ def _cluster(
 ) -> Cluster:
     from scipy.spatial.distance import cdist
 
-    inside, outside = np.flatnonzero(numbers == number), np.flatnonzero(numbers != number)
+    inside, outside = (np.flatnonzero(is_it).tolist() for is_it in (numbers == number, numbers != number))
     medoid = inside[int(cdist(points[inside], points[inside]).sum(axis=1).argmin())]
     telling = []
-    if len(outside):
+    if outside:
         here, there = (np.median(points[places, : len(counters)], axis=0) for places in (inside, outside))
         gaps = np.abs(here - there)
         for at in np.argsort(-gaps, kind="stable")[:N_TELLING].tolist():
@@ -169,7 +169,7 @@ def _changes(items: Sequence[Item], numbers: NDArray[np.int64]) -> list[Change]:
         for at in range(1, len(settled) - 1):
             if settled[at - 1] == numbers[of_trace[at + 1]]:
                 settled[at] = settled[at - 1]
-        for at in np.flatnonzero(np.diff(settled)) + 1:
+        for at in (np.flatnonzero(np.diff(settled)) + 1).tolist():
             item = items[of_trace[at]]
             before, after = int(settled[at - 1]), int(settled[at])
             found.append(Change(trace, item.run.machine, item.from_s, item.run.started_at, before, after))

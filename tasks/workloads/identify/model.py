@@ -347,7 +347,7 @@ def _usual(
     """Median distance of the runs of each workload to the others of it, those of their own fold left out."""
     apart: dict[str, list[float]] = {name: [] for name in names}
     for fold, neighbours in near.items():
-        for at in np.flatnonzero(folds == fold):
+        for at in np.flatnonzero(folds == fold).tolist():
             distance = neighbours.distances(moments[at]).get(workloads[at])
             if distance is not None:
                 apart[workloads[at]].append(distance)

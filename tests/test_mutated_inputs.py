@@ -465,10 +465,7 @@ def read(sample: Sample, folder: Path, content: bytes) -> str:
 
 
 def read_job_log(sample: Sample, folder: Path, content: bytes) -> int:
-    from tasks.jobs.intake import (
-        Intake,
-        land_log,
-    )
+    from tasks.jobs.intake import Intake, land_log
     from tasks.jobs.params import GroupParams, ReadParams
     from tasks.warehouse.place import Warehouse
 
@@ -530,8 +527,7 @@ def read_prometheus(sample: Sample, folder: Path, content: bytes) -> int:
     import httpx
 
     from tasks.intake.files import input_faults
-    from tasks.workloads.labels import file_labels
-    from tasks.workloads.prepared import prepare
+    from tasks.workloads.prepared import file_labels, prepare
     from tasks.workloads.readers.prometheus import PrometheusReader
     from tasks.workloads.reading_params import PrometheusParams, ReadParams, RegularParams
 

@@ -20,7 +20,7 @@ from tasks.workloads.identify.reasons import name_in_words, value_in_words
 from tasks.workloads.params import WindowParams
 from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 
-LEAST_RUNS = 3
+LEAST_RUNS = 3  # of fewer nobody can say whether they differ by more than runs do: one cluster
 MOST_RUNS = 2_000  # whose distances are held in memory; of more, an even sample
 MOST_CLUSTERS = 30
 LEAST_SILHOUETTE = 0.25  # below it there is no substantial structure (Kaufman and Rousseeuw 1990): one cluster
@@ -69,12 +69,10 @@ class Clusters:
 
 
 def clusters_of(runs: Sequence[Telemetry], windows: WindowParams) -> Clusters:
-    """Cluster runs, long traces in windows. Raises BadInput for too few, and without a counter that all have."""
+    """Cluster runs, long traces in windows. Raises BadInput without a run, and without a counter that all have."""
     items = cut(runs, windows).items
     if len(items) > MOST_RUNS:
         items = [items[at] for at in np.unique(np.linspace(0, len(items) - 1, MOST_RUNS).astype(int))]
-    if len(items) < LEAST_RUNS:
-        raise BadInput(f"{len(items)} runs", "too few to compare", f"at least {LEAST_RUNS}", "record or ingest more")
     found = [item.run for item in items]
     counters = next((common for view in VIEWS if (common := common_counters(found, view))), ())
     if not counters:
@@ -108,6 +106,8 @@ def partition_of(points: FloatArray) -> tuple[NDArray[np.int64], float | None]:
     from scipy.spatial.distance import pdist, squareform
     from sklearn.metrics import silhouette_score  # type: ignore[import-untyped, unused-ignore]
 
+    if len(points) < LEAST_RUNS:
+        return np.zeros(len(points), dtype=np.int64), None
     distances = pdist(points)
     apart, tree = squareform(distances), linkage(distances, "ward")
     best, numbers = LEAST_SILHOUETTE, np.zeros(len(points), dtype=np.int64)

@@ -28,13 +28,11 @@ from tasks.storage import storage_of
 from tasks.warehouse import landing
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.columns import COUNTERS_SCHEMA, RUNS_SCHEMA
-from tasks.workloads.labels import EXPECTED, FileLabels, file_labels
 from tasks.workloads.landed import as_chunk
-from tasks.workloads.prepared import Prepared, prepare
+from tasks.workloads.prepared import EXPECTED, FileLabels, Prepared, Reading, file_labels, prepare
 from tasks.workloads.readers import READERS, Reader, detect
 from tasks.workloads.readers.sadf import run_path, section_files
 from tasks.workloads.reading_params import ReadParams
-from tasks.workloads.sampled import Reading
 from tasks.workloads.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)

@@ -1,25 +1,254 @@
-"""From samples as a file has them to runs that can be used: in order, as rates, on a grid, cut at gaps, long enough.
+"""What a reader finds in a file, as runs: labelled, at a regular spacing, totals as rates, cut at long gaps.
 
-What cannot be used is refused with its reason, row by row: rows of the file are either behind a run or refused."""
+The interval of a run is the median of its spacings. Spacings near whole intervals leave the samples as they are; a
+spacing of several intervals stands for samples that were missed, which become rows without values. If a fifth of the
+spacings are that long, the interval itself is long (its 90 % quantile), and the run is resampled. A resampled value is
+the mean over its interval, each sample holding for the time since the one before; where less than half of an interval
+was measured it is missing. A gap of more than ten intervals cuts the run. A running total becomes a rate per second; it
+was reset where it falls. Labels of a manifest win over those of the file's name, and these over its columns."""
 
-from dataclasses import dataclass, replace
-from datetime import timedelta
+import re
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from itertools import pairwise
+from pathlib import PurePosixPath
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from tasks.intake.files import all_refusals, refusals
+from tasks.intake.labels import absolute, manifest, named_column, path_label, path_stem
 from tasks.times import LAST_S
-from tasks.workloads.labels import FileLabels
-from tasks.workloads.reading_params import RegularParams
-from tasks.workloads.regular import Grid, cut_at_gaps, nominal_interval, to_grid
-from tasks.workloads.sampled import Reading, Sampled
-from tasks.workloads.telemetry import FloatArray, Telemetry
-from tasks.workloads.totals import as_rates, rate_of
+from tasks.workloads.columns import LABELS
+from tasks.workloads.reading_params import ReadParams, RegularParams
+from tasks.workloads.telemetry import Conditions, Counter, FloatArray, Telemetry
 
+EXPECTED = "the columns path and one of " + ", ".join(LABELS)
+ENDINGS = (".gz", ".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet", ".sys", ".log", ".out")
+TOTAL = re.compile(r"_total(?=\.|$)")
+RISING_SHARE = 0.95  # of the steps that change a total; the others are resets
+LONG = 1.5  # intervals: a longer spacing may hide a missed sample
+LONG_QUANTILE = 0.9
+JITTER = 0.25  # of an interval: spacings so close to whole intervals are regular
+IRREGULAR_SHARE = 0.05  # of the spacings: more that are not regular, and the run is resampled
+MIXED_SHARE = 0.2  # of the spacings: more long ones, and the interval itself is long
+LEAST_COVERED = 0.5  # of an interval: a resampled value of which less was measured is missing
+EDGE = 1e-9  # of an interval, against rounding where a grid ends
 MOST = 1e30  # of a value: beyond it sums over a run may overflow
 SAME_TIME_S = 1e-9
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """One run as the file has it.
+
+    part: what tells the run from others of the file, "" where there is one; is_id: part is the run's whole id.
+    labels: those of workload, input, round and machine that the file gives.
+    at_s: shape (n_samples,), seconds after started_at, in any order. values: (n_samples, n_counters), NaN: missing.
+    is_total: (n_counters,), true for running totals, which are not rates yet.
+    places: (n_rows,), the rows of the file from 1; sample_of: (n_rows,), the sample that each row is of.
+    running_pct: (n_counters,), share of the time that perf counted, NaN elsewhere. refused: columns with reasons."""
+
+    counters: tuple[Counter, ...]
+    at_s: FloatArray
+    values: FloatArray
+    is_total: NDArray[np.bool_]
+    places: NDArray[np.int64]
+    sample_of: NDArray[np.int64]
+    running_pct: FloatArray
+    part: str = ""
+    is_id: bool = False
+    labels: dict[str, str] = field(default_factory=dict)
+    started_at: datetime | None = None
+    refused: tuple[str, ...] = ()
+    is_simulated: bool = False
+    conditions: Conditions | None = None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One file: its runs, and the rows that were refused (place, reason, raw); understood: of its columns, in words."""
+
+    runs: list[Sampled]
+    refused: pd.DataFrame
+    understood: tuple[str, ...] = ()
+
+
+def one_row_a_sample(counters: tuple[Counter, ...], at_s: FloatArray, values: FloatArray, **more: Any) -> Sampled:
+    """A run of a table in which each sample is one row; `places` must be among the keywords."""
+    n_samples, n_counters = values.shape
+    given: dict[str, Any] = {
+        "is_total": np.zeros(n_counters, dtype=bool),
+        "sample_of": np.arange(n_samples, dtype=np.int64),
+        "running_pct": np.full(n_counters, np.nan),
+    }
+    return Sampled(counters, at_s, values, **(given | more))
+
+
+@dataclass(frozen=True)
+class FileLabels:
+    """What is known of the runs of a file from outside of it.
+
+    run_id: for a file that names none. labels: of every run of the file; by_run: of single ones, by run id."""
+
+    run_id: str
+    labels: dict[str, str] = field(default_factory=dict)
+    by_run: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def of(self, run_id: str) -> dict[str, str]:
+        """The labels of one run."""
+        return self.labels | self.by_run.get(run_id, {})
+
+
+def file_labels(path: str, params: ReadParams) -> FileLabels:
+    """The run id and labels of a file: folder and name, --label-from, then the manifest, which wins.
+
+    Raises BadSetting for another --label-from, BadInput for a manifest that cannot be used."""
+    whole = absolute(path)
+    workload = path_label(whole, params.label_from, ENDINGS)
+    labels = {"workload": workload} if workload is not None else {}
+    run_id = "/".join(filter(None, (PurePosixPath(whole).parent.name, path_stem(whole, ENDINGS))))
+    if not params.manifest:
+        return FileLabels(run_id, labels)
+    entries = [one for one in manifest(params.manifest, EXPECTED) if one["path"] == whole]
+    by_run = {one["run_id"]: _labels(one) for one in entries if one.get("run_id")}
+    of_all = [one for one in entries if not one.get("run_id")]
+    return FileLabels(run_id, labels | (_labels(of_all[-1]) if of_all else {}), by_run)
+
+
+def label_column(params: ReadParams) -> str:
+    """The column that --label-from names, or empty."""
+    return named_column(params.label_from)
+
+
+def _labels(entry: dict[str, str]) -> dict[str, str]:
+    return {name: entry[name] for name in LABELS if entry.get(name)}
+
+
+def are_totals(names: list[str], values: FloatArray) -> NDArray[np.bool_]:
+    """Which columns are running totals: those called `…_total` that change, and rise in 95 % of the changes.
+
+    values: (n_samples, n_counters). A constant `disk_total` is a size and no running total."""
+    is_named = np.array([name.rpartition(".")[2].endswith("_total") for name in names], dtype=bool)
+    if not is_named.any():
+        return is_named
+    steps = np.diff(values, axis=0)
+    n_up, n_changed = (steps > 0).sum(axis=0), ((steps != 0) & ~np.isnan(steps)).sum(axis=0)
+    return np.asarray(is_named & (n_changed > 0) & (n_up >= RISING_SHARE * n_changed))
+
+
+def as_rates(at_s: FloatArray, values: FloatArray) -> tuple[FloatArray, NDArray[np.int64]]:
+    """Rates per second over the interval that ended at each sample, and how many of each were lost to a reset (n,).
+
+    at_s: (n,), strictly rising; values: (n, k), totals. The first sample has no rate; one whose total is below
+    the one before (the program began again) has none either; nor has one beside a missing total."""
+    rates, resets = np.full(values.shape, np.nan), np.zeros(len(at_s), dtype=np.int64)
+    if len(at_s) < 2:
+        return rates, resets
+    steps = np.diff(values, axis=0)
+    is_reset = steps < 0
+    rates[1:] = np.where(is_reset, np.nan, steps / np.diff(at_s)[:, None])
+    resets[1:] = is_reset.sum(axis=1)
+    return rates, resets
+
+
+def rate_of(counter: Counter) -> Counter:
+    """The counter of the rate of a running total: the same name without `_total`."""
+    return replace(counter, name=TOTAL.sub("", counter.name, count=1), is_rate=True)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Samples at a regular spacing.
+
+    at_s: (n,), rising; values: (n, k); n_missed: rows that stand for samples that were missed."""
+
+    at_s: FloatArray
+    values: FloatArray
+    interval_s: float | None
+    n_missed: int
+    is_resampled: bool
+
+
+def nominal_interval(at_s: FloatArray, params: RegularParams) -> float | None:
+    """Seconds between samples as they were meant; None for a single sample. at_s: (n,), strictly rising."""
+    if params.interval_s:
+        return params.interval_s
+    if len(at_s) < 2:
+        return None
+    spacing = np.diff(at_s)
+    median = float(np.median(spacing))
+    if _is_mixed(spacing, median):
+        return float(np.quantile(spacing, LONG_QUANTILE))
+    return median
+
+
+def cut_at_gaps(at_s: FloatArray, interval_s: float | None, params: RegularParams) -> list[slice]:
+    """The pieces of a run between gaps of more than max_gap_intervals, in order. at_s: (n,), strictly rising."""
+    if interval_s is None or len(at_s) < 2:
+        return [slice(0, len(at_s))]
+    spacing = np.diff(at_s)
+    usual_s = max(interval_s, float(np.median(spacing)))  # a shorter interval may have been asked for
+    cuts = np.flatnonzero(spacing > (params.max_gap_intervals + 0.5) * usual_s) + 1
+    edges = [0, *cuts.tolist(), len(at_s)]
+    return [slice(start, stop) for start, stop in pairwise(edges)]
+
+
+def to_grid(at_s: FloatArray, values: FloatArray, interval_s: float | None) -> Grid:
+    """One piece of a run, without gaps that would cut it, at a regular spacing.
+
+    at_s: (n,), strictly rising seconds; values: (n, k), NaN: missing. Left alone are samples whose spacings are near
+    whole intervals, but for a share of IRREGULAR_SHARE; their times stay as measured."""
+    if interval_s is None or len(at_s) < 2:
+        return Grid(at_s, values, interval_s, 0, is_resampled=False)
+    steps = np.diff(at_s) / interval_s
+    whole = np.maximum(1, np.rint(steps)).astype(np.int64)
+    is_off = np.abs(steps - whole) > JITTER
+    is_mixed = (steps > LONG).mean() > MIXED_SHARE
+    if is_off.mean() > IRREGULAR_SHARE or is_mixed:
+        return _resampled(at_s, values, interval_s)
+    return _with_missed(at_s, values, interval_s, np.where(is_off, 1, whole))
+
+
+def _is_mixed(spacing: FloatArray, median: float) -> bool:
+    return bool((spacing > LONG * median).mean() > MIXED_SHARE)
+
+
+def _with_missed(at_s: FloatArray, values: FloatArray, interval_s: float, whole: NDArray[np.int64]) -> Grid:
+    row_of = np.concatenate([[0], np.cumsum(whole)])
+    n_rows = int(row_of[-1]) + 1
+    if n_rows == len(at_s):
+        return Grid(at_s, values, interval_s, 0, is_resampled=False)
+    filled = np.full((n_rows, values.shape[1]), np.nan)
+    filled[row_of] = values
+    times = np.interp(np.arange(n_rows), row_of, at_s)
+    return Grid(times, filled, interval_s, n_rows - len(at_s), is_resampled=False)
+
+
+def _resampled(at_s: FloatArray, values: FloatArray, interval_s: float) -> Grid:
+    """Means over intervals that end at at_s[0], at_s[0] + interval_s, …; each sample holds since the one before."""
+    edges = np.concatenate([[at_s[0] - interval_s], at_s])
+    held_s = np.diff(edges)
+    n_rows = int(np.floor((at_s[-1] - at_s[0]) / interval_s + EDGE)) + 1
+    grid = at_s[0] + interval_s * np.arange(-1, n_rows)
+    resampled = np.empty((n_rows, values.shape[1]))
+    for column in range(values.shape[1]):
+        one = values[:, column]
+        is_known = ~np.isnan(one)
+        known_s = _integral(edges, np.where(is_known, held_s, 0.0), grid)
+        area = _integral(edges, np.where(is_known, one, 0.0) * held_s, grid)
+        is_covered = known_s >= LEAST_COVERED * interval_s
+        resampled[:, column] = np.where(is_covered, area / np.where(is_covered, known_s, 1.0), np.nan)
+    is_missed = np.isnan(resampled).all(axis=1)
+    return Grid(grid[1:], resampled, interval_s, int(is_missed.sum()), is_resampled=True)
+
+
+def _integral(edges: FloatArray, parts: FloatArray, grid: FloatArray) -> FloatArray:
+    """The integral over each interval of the grid of a function that is constant between the edges."""
+    total = np.concatenate([[0.0], np.cumsum(parts)])
+    return np.asarray(np.diff(np.interp(grid, edges, total)))
 
 
 @dataclass(frozen=True)

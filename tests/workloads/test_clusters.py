@@ -83,9 +83,14 @@ def test_points_without_structure_are_one_cluster():
     assert (set(numbers.tolist()), silhouette) == ({0}, None)
 
 
-def test_too_few_runs_and_runs_without_a_common_counter_are_refused(runs):
-    with pytest.raises(BadInput, match="2 runs: too few to compare"):
-        clusters_of(runs[:2], WINDOWS)
+def test_one_run_is_a_cluster(runs):
+    [only] = clusters_of(runs[:1], WINDOWS).clusters
+    assert (only.run_ids, only.medoid, only.telling) == (("scan-0",), "scan-0", ())
+
+
+def test_runs_without_a_common_counter_and_none_at_all_are_refused(runs):
+    with pytest.raises(BadInput, match="none"):
+        clusters_of([], WINDOWS)
     alien = replace(runs[0], counters=tuple(replace(one, name=f"x{one.name}") for one in COUNTERS))
     with pytest.raises(BadInput, match="no counter in common"):
         clusters_of([*runs, alien], WINDOWS)

@@ -14,13 +14,7 @@ from tasks.progress import report_progress
 from tasks.workloads.evaluate.items import LEAST_SAMPLES, Item, Positions, Slice, Split, part_of, span_s
 from tasks.workloads.evaluate.paper import DISTANCES, PaperModel, by_distance, fit_paper
 from tasks.workloads.evaluate.scores import MEASURES, Figures, Score, put, put_summary, score_of, summary_of
-from tasks.workloads.identify.counters import (
-    common_counters,
-    floors_of,
-    giveaway_of,
-    means_of,
-    unfit,
-)
+from tasks.workloads.identify.counters import common_counters, floors_of, giveaway_of, means_of, unfit
 from tasks.workloads.identify.identification import Identification, identify_all
 from tasks.workloads.identify.model import VIEWS, Model, fit_model
 from tasks.workloads.identify.phases import Cut, columns_of, cut_run

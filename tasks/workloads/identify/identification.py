@@ -8,11 +8,7 @@ import numpy as np
 
 from tasks.errors import BadInput
 from tasks.workloads.choices import Statement
-from tasks.workloads.identify.counters import (
-    means_of,
-    missing_counters,
-    moments_of,
-)
+from tasks.workloads.identify.counters import means_of, missing_counters, moments_of
 from tasks.workloads.identify.mixture import Sum, best_sum, sums_of
 from tasks.workloads.identify.model import VIEWS, Model, View, ViewName, presence_features
 from tasks.workloads.identify.reasons import why

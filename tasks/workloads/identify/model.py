@@ -22,12 +22,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput
-from tasks.workloads.identify.counters import (
-    QUIET,
-    common_counters,
-    condition_of,
-    moments_of,
-)
+from tasks.workloads.identify.counters import QUIET, common_counters, condition_of, moments_of
 from tasks.workloads.identify.mixture import Library, Sum, best_sum, learn_library, sums_of, superpose
 from tasks.workloads.identify.neighbours import Neighbours, learn_neighbours
 from tasks.workloads.params import IdentifyParams

@@ -14,11 +14,10 @@ import pandas as pd
 from tasks.errors import BadInput
 from tasks.intake.files import all_refusals, json_of, read_lines, refusals
 from tasks.intake.tally import CUT_OFF, UNSUPPORTED_EVENT
-from tasks.workloads.counter_names import spelled
+from tasks.workloads.prepared import Reading, Sampled
 from tasks.workloads.readers.tables import side_by_side
 from tasks.workloads.reading_params import PerfParams, ReadParams
-from tasks.workloads.sampled import Reading, Sampled
-from tasks.workloads.telemetry import OWN_PREFIX, Counter, Kind
+from tasks.workloads.telemetry import OWN_PREFIX, Counter, Kind, spelled
 
 NOT_COUNTED = ("<not counted>", "<not supported>")
 TIME = re.compile(r"^\s*(\d+[.,]\d{9})([^0-9A-Za-z])")

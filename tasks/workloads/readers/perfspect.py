@@ -14,13 +14,11 @@ from tasks.errors import BadInput, quoted
 from tasks.intake.cells import Cells
 from tasks.intake.files import all_refusals, refusals
 from tasks.intake.tables import WholeTable, column_names, whole_table
-from tasks.workloads.counter_names import described
-from tasks.workloads.labels import label_column
+from tasks.workloads.prepared import Reading, Sampled, label_column
 from tasks.workloads.readers.tables import side_by_side, start_and_offsets, unix_seconds
 from tasks.workloads.readers.wide import WideTable, check_counters, counters_of, read_table
 from tasks.workloads.reading_params import ReadParams
-from tasks.workloads.sampled import Reading, Sampled
-from tasks.workloads.telemetry import Counter, FloatArray
+from tasks.workloads.telemetry import Counter, FloatArray, described
 
 V3 = ["TS", "SKT", "CPU", "CID"]
 METRIC = "metric_"

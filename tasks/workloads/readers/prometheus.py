@@ -19,11 +19,10 @@ from tasks.errors import BadInput, quoted, reason_of
 from tasks.http_server import HttpServer, Patience, Words
 from tasks.intake.files import json_of, no_refusals
 from tasks.times import time_of
-from tasks.workloads.counter_names import spelled
+from tasks.workloads.prepared import Reading, Sampled, one_row_a_sample
 from tasks.workloads.readers.tables import start_and_offsets
 from tasks.workloads.reading_params import PrometheusParams, ReadParams
-from tasks.workloads.sampled import Reading, Sampled, one_row_a_sample
-from tasks.workloads.telemetry import Counter
+from tasks.workloads.telemetry import Counter, spelled
 
 if TYPE_CHECKING:
     import httpx

@@ -20,7 +20,7 @@ from tasks.intake.limits import ReadLimits
 from tasks.intake.tables import split_header
 from tasks.times import FIRST_S, LAST_S
 from tasks.workloads.columns import KEY_COLUMNS
-from tasks.workloads.sampled import Sampled
+from tasks.workloads.prepared import Sampled
 from tasks.workloads.telemetry import Counter, FloatArray
 
 ALIASES = {  # of key columns; those of labels count where they hold text

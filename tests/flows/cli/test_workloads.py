@@ -15,6 +15,7 @@ from tasks.errors import BadInput
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.landed import fetch_runs
+from tasks.workloads.telemetry import Conditions
 
 Whorl = Callable[..., Any]
 
@@ -114,7 +115,7 @@ def test_what_is_suggested_after_an_ingest_without_labels_works(
     ended = whorl("workloads", "ingest", file, "--source", "mine")
     assert ended.out.endswith("1 run in source mine, 0 with a label\n")
     suggested = ended.err.splitlines()[-1].removeprefix("next: ").replace("FILE", str(file)).split(" or ")
-    assert [one.split()[1:3] for one in suggested] == [["workloads", "fingerprint"], ["workloads", "identify"]]
+    assert [one.split()[1:3] for one in suggested] == [["workloads", "clusters"], ["workloads", "identify"]]
     for command in suggested:
         went_on = whorl(*command.split()[1:])
         assert went_on.code == 0, went_on.err
@@ -260,6 +261,37 @@ def test_what_runs_now_is_recorded_and_identified(
     assert ended.err == "recording system.slice/x.service for 12 s\n"
     [found] = json.loads(ended.out)["runs"]
     assert (found["run_id"], found["nearest"][0]["workload"]) == ("live-now", "b")
+
+
+def test_each_group_is_a_row_with_its_share(
+    whorl: Whorl, identifying_log: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = fetch_runs(identifying_log, "log", ["a-01", "b-01"])
+    groups = [
+        replace(
+            run, run_id=f"{run.workload}.service", workload=None, conditions=Conditions("now", "live", own_share=own)
+        )
+        for run, own in zip(runs, (0.1, 0.4), strict=True)
+    ]
+    monkeypatch.setattr("tasks.workloads.record.live.record_each", lambda seconds, params: groups)
+    lines = [line.split() for line in whorl("workloads", "identify", "--live", "--each").out.splitlines()]
+    assert [line[0] for line in lines[1:]] == ["b.service", "a.service"]
+    found = json.loads(whorl("workloads", "identify", "--live", "--each", "--json").out)["runs"]
+    assert {run["run_id"]: run["own_share"] for run in found} == {"a.service": 0.1, "b.service": 0.4}
+    assert whorl("workloads", "identify", "--live", "--each", "--subject", "7").code == 2
+
+
+def test_clusters_of_a_source_and_of_files_need_no_label(
+    whorl: Whorl, workloads_log: Warehouse, drawn_telemetry: Draw
+) -> None:
+    found = json.loads(whorl("workloads", "clusters", "--json").out)
+    assert sum(len(one["run_ids"]) for one in found["clusters"]) == 24
+    ended = whorl(
+        "workloads", "clusters", drawn_telemetry("alike", workloads="ab", n_runs=3, unlabelled=True, prefix="u-")
+    )
+    assert ended.code == 0, ended.err
+    assert ended.out.splitlines()[0].split()[:2] == ["cluster", "runs"]
+    assert "compared 6 runs on" in ended.err
 
 
 def test_public_workloads_that_may_stand_for_it_are_listed_with_their_distance(

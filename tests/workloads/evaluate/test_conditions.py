@@ -8,11 +8,7 @@ import pytest
 from tasks.workloads.evaluate.conditions import shared_results, superposed, unknown_results, wilson
 from tasks.workloads.evaluate.items import cut, splits_of
 from tasks.workloads.evaluate.known import cohort_of
-from tasks.workloads.params import (
-    EvaluateParams,
-    IdentifyParams,
-    WindowParams,
-)
+from tasks.workloads.params import EvaluateParams, IdentifyParams, WindowParams
 from tasks.workloads.telemetry import Conditions, Counter, Telemetry
 
 PARAMS = IdentifyParams()

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from tasks.errors import BadInput
-from tasks.workloads.counter_names import described
 from tasks.workloads.identify.counters import (
     common_counters,
     giveaway_of,
@@ -13,7 +12,7 @@ from tasks.workloads.identify.counters import (
     moments_of,
     unfit,
 )
-from tasks.workloads.telemetry import Counter, Telemetry
+from tasks.workloads.telemetry import Counter, Telemetry, described
 
 AWAY = (
     "timestamp", "powerWatts", "disk_free", "disk_total", "part_max_used", "mem_buffers", "mem_cached", "mem_free",

@@ -23,10 +23,7 @@ from tasks.workloads.identify.phases import (
 )
 from tasks.workloads.params import FingerprintParams
 from tasks.workloads.telemetry import Counter, Telemetry
-from tests.workloads.identify.synthetic import (
-    draw_runs,
-    draw_workload,
-)
+from tests.workloads.identify.synthetic import draw_runs, draw_workload
 
 
 def run(values, counters):

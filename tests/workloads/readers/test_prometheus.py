@@ -19,8 +19,7 @@ import pytest
 from tasks import http_server
 from tasks.errors import BadInput
 from tasks.workloads.intake import read_file
-from tasks.workloads.labels import file_labels
-from tasks.workloads.prepared import prepare
+from tasks.workloads.prepared import file_labels, prepare
 from tasks.workloads.readers.prometheus import PrometheusReader
 from tasks.workloads.reading_params import PrometheusParams, ReadParams, RegularParams
 

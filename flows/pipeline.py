@@ -247,7 +247,7 @@ def nodes_preprocess(inputs: Inputs[NodesParams]) -> Found:
 def nodes_search(inputs: Inputs[NodesParams]) -> Found:
     """The best parameters of Perona's network, by Ray Tune with Optuna; a search that was stopped goes on."""
     given = (
-        inputs.settings.model,
+        ModelParams(),
         inputs.settings.train,
         inputs.settings.preprocess,
         inputs.settings.score,
@@ -261,7 +261,7 @@ def nodes_search(inputs: Inputs[NodesParams]) -> Found:
 def nodes_train(inputs: Inputs[NodesParams]) -> Found:
     """Perona's network, with the parameters that the search found."""
     best = next((found["best"] for found in inputs.after if "best" in found), None)
-    model = ModelParams.model_validate(best) if best else inputs.settings.model
+    model = ModelParams.model_validate(best) if best else ModelParams()
     given = (model, inputs.settings.train, inputs.settings.preprocess, inputs.settings.score)
     found = network_steps.train(inputs.warehouse, inputs.source, *given, str(flow_run.id))
     return _model("nodes", inputs.warehouse, found) | {"said": "a network that makes fingerprints"}

@@ -77,26 +77,13 @@ def _pages(invocation: "Invocation", word: Word | None, source: str | None) -> d
         require(warehouse)
         with progress_bar(invocation):
             return {"path": str(write_site(warehouse, params))}
-    chosen = _source_of(invocation, word, source)
+    chosen = one_source(invocation.warehouse, source, word)
     with progress_bar(invocation):
         if word == "jobs":
             from flows.cli.jobs import fresh_summary
 
             fresh_summary(warehouse, chosen, settings.jobs.summary)
         return {"word": word, "source": chosen, "path": str(write_source(warehouse, word, chosen, params))}
-
-
-def _source_of(invocation: "Invocation", word: Word, source: str | None) -> str:
-    warehouse = invocation.warehouse
-    if word == "nodes":
-        from flows.cli.nodes import one_node_source
-
-        return one_node_source(warehouse, source)
-    if word == "workloads":
-        from flows.cli.workloads import one_workload_source
-
-        return one_workload_source(warehouse, source)
-    return one_source(warehouse, source)
 
 
 def _figures_of_runs(
@@ -109,7 +96,7 @@ def _figures_of_runs(
     from tasks.report.workloads_runs import run_figures
 
     warehouse = invocation.warehouse
-    chosen = _source_of(invocation, "workloads", source)
+    chosen = one_source(invocation.warehouse, source, "workloads")
     named = [part for run in runs for part in ("--run", run)]
     named += [part for one in counters for part in ("--counter", one)]
     words = ("whorl", "report", "workloads", "--source", chosen, *named, *(("--out", out) if out else ()))

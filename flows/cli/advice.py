@@ -312,9 +312,7 @@ def groups(
     flags = {"advice": {"groups": {"seed": seed}}} if seed is not None else {}
     settings = invocation.resolved(flags).settings
     if scores is None:
-        from flows.cli.nodes import one_node_source
-
-        source = one_node_source(settings.warehouse, source)
+        source = one_source(settings.warehouse, source, "nodes")
     found = steps.groups(
         None if scores is None else str(scores.absolute()),
         source,

@@ -20,6 +20,7 @@ from flows.cli.options import (
     given,
     intake_flags,
     labelled_read_flags,
+    one_source,
     refuse_unreadable,
 )
 from flows.cli.output import (
@@ -78,12 +79,12 @@ def read_flags(
 
 
 def one_learning_source(warehouse: "Warehouse", source: str | None) -> str:
-    """As one_node_source; it must have executions, so that this is told before Prefect is started.
+    """As one_source; it must have executions, so that this is told before Prefect is started.
 
     Raises BadInput if simulated executions stand among measured ones."""
     from tasks.nodes.history import version_of
 
-    chosen = one_node_source(warehouse, source)
+    chosen = one_source(warehouse, source, "nodes")
     version_of(warehouse, chosen)
     return chosen
 
@@ -95,13 +96,6 @@ def one_trained_source(warehouse: "Warehouse", source: str | None) -> str:
     chosen = one_learning_source(warehouse, source)
     require_detector(warehouse, chosen)
     return chosen
-
-
-def one_node_source(warehouse: "Warehouse", source: str | None) -> str:
-    """The named source, or the only one with executions of benchmarks. Raises as source_of."""
-    from tasks.warehouse.sources import source_of
-
-    return source_of(warehouse, "nodes", source)
 
 
 Place = Literal["local", "emulated"]
@@ -344,7 +338,7 @@ def summary(context: typer.Context, source: Source = None, as_json: Json = False
 
     invocation = invocation_of(context)
     warehouse = invocation.warehouse
-    chosen = one_node_source(warehouse, source)
+    chosen = one_source(warehouse, source, "nodes")
     nodes = records(fetch(warehouse, NODES, {"source": chosen}))
     benchmarks = records(fetch(warehouse, BENCHMARKS, {"source": chosen}))
     if as_json:
@@ -425,7 +419,7 @@ def metrics(
 
     invocation = invocation_of(context)
     warehouse = invocation.warehouse
-    chosen = one_node_source(warehouse, source)
+    chosen = one_source(warehouse, source, "nodes")
     model_id = require_model(warehouse, chosen)
     found = read_decisions(warehouse, chosen, model_id)
     n_all, n_kept = len(found), int(found["is_kept"].sum())
@@ -482,7 +476,7 @@ def rank(
     invocation = invocation_of(context)
     settings = invocation.settings
     warehouse, nodes = settings.warehouse, settings.nodes
-    chosen = one_node_source(warehouse, source)
+    chosen = one_source(warehouse, source, "nodes")
     with progress_bar(invocation, first="reading executions"):
         answers.preprocess_once(warehouse, chosen, nodes.preprocess, nodes.score)
         found = answers.rank(warehouse, chosen, nodes.score, "")

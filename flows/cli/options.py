@@ -95,11 +95,11 @@ Source = Annotated[
 ]
 
 
-def one_source(warehouse: "Warehouse", source: str | None) -> str:
-    """The named source, or the only one with job runs. Raises as source_of."""
+def one_source(warehouse: "Warehouse", source: str | None, word: str = "jobs") -> str:
+    """The named source, or the only one with rows of a word. Raises as source_of."""
     from tasks.warehouse.sources import source_of
 
-    return source_of(warehouse, "jobs", source)
+    return source_of(warehouse, word, source)
 
 
 def one_source_with_runs(warehouse: "Warehouse", source: str | None) -> str:

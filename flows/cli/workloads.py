@@ -25,6 +25,7 @@ from flows.cli.options import (
     given,
     intake_flags,
     labelled_read_flags,
+    one_source,
     refuse_unreadable,
 )
 from flows.cli.output import (
@@ -74,18 +75,11 @@ def read_flags(
     return labelled_read_flags(label_from, manifest, renamed, time_zone, example=example)
 
 
-def one_workload_source(warehouse: "Warehouse", source: str | None) -> str:
-    """The named source, or the only one with telemetry. Raises as source_of."""
-    from tasks.warehouse.sources import source_of
-
-    return source_of(warehouse, "workloads", source)
-
-
 def one_source_with_telemetry(warehouse: "Warehouse", source: str | None) -> str:
-    """As one_workload_source; it must have runs, so that this is told before Prefect is started."""
+    """As one_source; it must have runs, so that this is told before Prefect is started."""
     from tasks.workloads.steps import newest
 
-    chosen = one_workload_source(warehouse, source)
+    chosen = one_source(warehouse, source, "workloads")
     newest(warehouse, chosen, 1)
     return chosen
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from flows.cli.invocation import Invocation
-from flows.cli.workloads import one_workload_source
+from flows.cli.options import one_source
 from tasks.errors import BadInput
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
@@ -200,7 +200,7 @@ def test_sources_of_job_logs_do_not_stand_in_the_way(workloads_log: Warehouse) -
         connection.execute(
             "INSERT INTO ops.files SELECT * REPLACE ('jobs' AS word, 'nightly' AS source, 'other' AS batch_id) FROM one"
         )
-    assert one_workload_source(workloads_log, None) == "log"
+    assert one_source(workloads_log, None, "workloads") == "log"
 
 
 Draw = Callable[..., Path]

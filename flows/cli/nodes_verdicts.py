@@ -350,10 +350,6 @@ Train = Annotated[
         "--train", metavar="PATH", help="Results that are learned from alone: those of PATH are tested; may be repeated"
     ),
 ]
-TestedHalf = Annotated[
-    Literal["development", "reported"] | None,
-    typer.Option("--half", help="With --train: the half of a recorded plan, by its stretches, that is tested"),
-]
 Curve = Annotated[
     bool, typer.Option("--curve", help="Measure as well what 0, 1, 2, 5, 10 and 20 known stressed executions teach")
 ]
@@ -375,7 +371,6 @@ def asked_settings(
     repeats: int | None = None,
     *,
     without_labels: bool,
-    half: str | None = None,
     curve: bool = False,
 ) -> dict[str, Any]:
     """Flags of the command line as parameters of an evaluation; what was not given is not in it."""
@@ -391,8 +386,6 @@ def asked_settings(
         learned["model"] = {"fit": {"seed": seed}}
     if without_labels:
         asked["without_labels"] = True
-    if half is not None:
-        asked["half"] = half
     if curve:
         asked["curve"] = True
     if variant in ("robust", "paper"):
@@ -428,7 +421,6 @@ def evaluate(
     protocols: Protocols = None,
     without_labels: WithoutLabels = False,
     train: Train = None,
-    half: TestedHalf = None,
     curve: Curve = False,
     repeats: Repeats = None,
     seed: Seed = None,
@@ -441,13 +433,11 @@ def evaluate(
     invocation = invocation_of(context)
     read = read_flags(label_from, manifest, renamed, time_zone)
     asked = asked_settings(
-        variant, model, seeds, protocols, seed, repeats, without_labels=without_labels, half=half, curve=curve
+        variant, model, seeds, protocols, seed, repeats, without_labels=without_labels, curve=curve
     )
     settings = invocation.resolved({"nodes": {"read": read}}).settings.nodes
     if not paths and not settings.read.manifest:
         raise typer.BadParameter("name results, or a --manifest of them", param_hint="PATH")
-    if half is not None and not train:
-        raise typer.BadParameter("halves are of results that are tested by what others taught", param_hint="--half")
     from tasks.nodes.evaluate.params import EvaluateParams
     from tasks.nodes.intake import tell_left_out
     from tasks.nodes.steps import evaluate_results

@@ -1,8 +1,6 @@
-"""Alarms of judged executions: whether a budget of false ones is held, how soon each dose raises one, and how soon a
-limit that is lowered for good.
+"""Alarms of judged executions: whether a budget of false ones is held, and how soon each dose raises one.
 
     budget.<measure>.<detector>.<protocol>.at_<budget>[.dose_<level>]
-    lowered.<measure>.<detector>.<node>.<aspect>
 
 Thresholds are learned from calm executions that were learned from, and alarms counted among later calm ones. A silent
 detector meets every budget, so the delay at each dose stands beside: of executions that are degraded at this dose from
@@ -14,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasks.errors import BadSetting
 from tasks.nodes.aspects import HOUR_S, hours_of, is_stressed, is_unstressed
 from tasks.nodes.detect.alarms import follow
 from tasks.nodes.detect.params import AlarmParams, BudgetParams
@@ -32,8 +29,6 @@ DRAWS, LONGEST = 100, 200  # sequences of degraded executions of a node and aspe
 LEVELS = (1, 2, 3)
 COLUMNS = ["protocol", "round", "detector", "budget", "threshold", "alarms_per_execution", "executions_per_day"]
 COUNTED = ("stated_per_day", "measured_per_day", "ratio", "n_alarms", "flagged_per_1000")
-LOWERED = {"cpu": ("cpu", "memory"), "disk": ("disk",), "network": ("network",)}  # what a limit is of, and who feels it
-NUMBER_IN_ID = r"-(\d{4})-"  # of an execution of a recorded plan, from 1
 
 
 def thresholds_by_budget(
@@ -126,55 +121,3 @@ def _waited(rows: pd.DataFrame, is_flagged: Bools, level: int, params: EvaluateP
         raises = flags & (sums - before >= alarm.flagged)
         found.append(np.where(raises.any(axis=1), raises.argmax(axis=1) + 1.0, np.nan))
     return np.concatenate(found)
-
-
-def halves_of(executions: pd.DataFrame, params: EvaluateParams) -> Bools:
-    """The executions of the half that is tested: (n_executions,).
-
-    By the number in the id of an execution of a recorded plan; raises BadSetting where ids have none."""
-    if params.half == "whole":
-        return np.ones(len(executions), dtype=bool)
-    number = executions["execution_id"].astype(str).str.extract(NUMBER_IN_ID)[0]
-    if number.isna().any():
-        example = str(executions.loc[number.isna(), "execution_id"].iloc[0])
-        raise BadSetting(
-            f"half = {params.half}: the id {example!r} has no number of a recorded plan (-0001-); "
-            "expected ids of 'whorl nodes record', or half: whole"
-        )
-    is_odd = (number.astype(int) - 1) // params.stretch % 2 == 1
-    return np.asarray(is_odd == (params.half == "reported"), dtype=bool)
-
-
-def is_of_lowered(executions: pd.DataFrame) -> Bools:
-    """Executions whose dose says that a limit of what they measure is lowered for good: (n_executions,)."""
-    limit = executions["dose"].fillna("").astype(str).str.extract(r"lowered-([a-z]+)")[0].fillna("")
-    each = zip(limit, executions["aspect"].astype(str), strict=True)
-    return np.array([aspect in LOWERED.get(of, ()) for of, aspect in each], dtype=bool)
-
-
-def lowered_figures(executions: pd.DataFrame, judged: pd.DataFrame, params: EvaluateParams) -> Figures:
-    """Of each node and aspect of which a limit is lowered: executions and seconds from the first one with it to the
-    first alarm (alarm_delay_…) and to the second of two flagged unstressed ones in a row (flagged_twice_…), and alarms
-    before (false_alarms_before). judged: of one protocol, in time order by detector."""
-    figures: Figures = {}
-    alarm = params.injection.alarm
-    for detector, of_detector in judged.groupby("detector", sort=False):
-        rows = executions.iloc[of_detector["execution"].to_numpy(dtype=np.int64)].reset_index(drop=True)
-        rows = rows.assign(flag=of_detector["is_flagged"].to_numpy(dtype=bool), lowered=is_of_lowered(rows))
-        for (node, aspect), own in rows.groupby(["node", "aspect"], sort=False):
-            if not own["lowered"].any():
-                continue
-            flags, at_s, calm = own["flag"].to_numpy(), hours_of(own) * HOUR_S, is_unstressed(own).to_numpy(dtype=bool)
-            first = int(np.argmax(own["lowered"].to_numpy()))
-            before = calm & (np.arange(len(own)) < first)
-            slice_ = f"{detector}.{node}.{aspect}"
-            n_before = len(follow(flags[before], at_s[before], alarm).episodes)
-            put(figures, f"lowered.false_alarms_before.{slice_}", n_before)
-            raised = [one.raised for one in follow(flags, at_s, alarm).episodes if one.raised >= first]
-            unstressed = np.flatnonzero(calm & ~(np.arange(len(own)) < first))
-            twice = unstressed[1:][flags[unstressed][1:] & flags[unstressed][:-1]]
-            for name, places in (("alarm_delay", raised), ("flagged_twice", twice.tolist())):
-                n, seconds = (places[0] - first + 1, float(at_s[places[0]] - at_s[first])) if places else (None, None)
-                put(figures, f"lowered.{name}_executions.{slice_}", n, "it is never told")
-                put(figures, f"lowered.{name}_seconds.{slice_}", seconds, "it is never told")
-    return figures

@@ -260,12 +260,8 @@ def detection_results(
     """The figures, and tables `detection` (one row a protocol, round, detector and dose) and `precision_recall`.
 
     learned: what the network flagged; its rounds are seeds as well. Of what it tests in the protocol of the paper
-    the plain detectors have figures too. Of another recording the half that is asked for counts, without executions of
-    which a limit was lowered for good: these are told apart, by delay."""
+    the plain detectors have figures too."""
     plain = found.judged
-    if TRANSFER in found.reasons:
-        is_counted = alarms.halves_of(executions, params) & ~alarms.is_of_lowered(executions)
-        plain = plain[is_counted[plain["execution"].to_numpy(dtype=np.int64)]]
     parts = [plain, _of_left_node(executions, plain)]
     reasons = {(protocol, name): why for protocol, why in found.reasons.items() for name in detectors}
     reasons = {key: why for key, why in reasons.items() if key[0] != WARM or key[1] not in OUT_OF_FOLD}
@@ -304,7 +300,6 @@ def detection_results(
         if protocol not in SHARING:
             figures |= _intervals(tested[tested["detector"].isin(list(detectors))], suffix, kinds, params)
     figures |= alarms.budget_figures(executions, plain, found.budgets, params)
-    figures |= alarms.lowered_figures(executions, found.judged[found.judged["protocol"] == TRANSFER], params)
     return figures, {"detection": table, "precision_recall": _curves(judged)}
 
 

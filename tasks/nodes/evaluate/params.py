@@ -12,7 +12,6 @@ from tasks.params import Params
 
 LearnedProtocol = Literal["chronological", "paper"]
 Kind = Literal["replaced", "shifted"]
-Half = Literal["whole", "development", "reported"]
 Share = Annotated[float, Field(gt=0, le=1)]
 PerDay = Annotated[float, Field(gt=0, le=1_000_000)]
 NAMES: dict[Variant, str] = {"ours": "model", "paper": "paper"}  # of the detectors, in the keys of figures
@@ -105,12 +104,6 @@ class EvaluateParams(Params):
     )
     curve: bool = Field(
         False, description="Measure as well what few known stressed executions of each benchmark teach, down to none"
-    )
-    half: Half = Field(
-        "whole", description="Where others are learned from: what is tested; stretches count from the first of the plan"
-    )
-    stretch: int = Field(
-        18, ge=1, le=1_000_000, description="Executions of the plan in a stretch; even ones develop, odd ones report"
     )
     without_labels: bool = Field(
         False, description="Labels of stress are hidden from all that learns or chooses a threshold: they only measure"

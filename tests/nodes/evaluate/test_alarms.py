@@ -1,17 +1,12 @@
-"""Budgets of false alarms, halves of a recording, and limits that are lowered for good, by hand."""
+"""Budgets of false alarms, by hand."""
 
 import numpy as np
 import pandas as pd
-import pytest
 
-from tasks.errors import BadSetting
 from tasks.nodes.detect.params import AlarmParams
 from tasks.nodes.evaluate.alarms import (
     COLUMNS,
     budget_figures,
-    halves_of,
-    is_of_lowered,
-    lowered_figures,
     thresholds_by_budget,
 )
 from tasks.nodes.evaluate.params import EvaluateParams, InjectionParams
@@ -63,36 +58,3 @@ def test_a_larger_budget_has_a_lower_threshold_and_the_fleet_the_highest():
     rows = thresholds_by_budget(executions_of(2000), rng.normal(size=2000), np.ones(2000, dtype=bool), params)
     thresholds = {row["budget"]: row["threshold"] for row in rows}
     assert thresholds["fleet"] > thresholds["0_01"] > thresholds["0_1"] > thresholds["1"]
-
-
-def test_halves_are_the_even_and_the_odd_stretches_of_the_plan():
-    executions = executions_of(40)
-    halves = {
-        half: halves_of(executions, PARAMS.model_copy(update={"half": half})) for half in ("development", "reported")
-    }
-    assert np.flatnonzero(halves["reported"]).tolist() == list(range(18, 36))
-    np.testing.assert_array_equal(halves["development"], ~halves["reported"])
-    assert halves_of(executions, PARAMS).all()
-    with pytest.raises(BadSetting, match="no number of a recorded plan"):
-        halves_of(executions.assign(execution_id="run"), PARAMS.model_copy(update={"half": "reported"}))
-
-
-@pytest.mark.parametrize(
-    ("dose", "aspect", "is_lowered"),
-    [("lowered-cpu-80", "cpu", True), ("two-a.lowered-cpu-80", "memory", True), ("lowered-cpu-80", "disk", False),
-     ("lowered-disk-16", "disk", True), ("two-cpu", "cpu", False)],
-)  # fmt: skip
-def test_what_a_lowered_limit_is_of_is_told_from_all_else(dose, aspect, is_lowered):
-    assert is_of_lowered(executions_of(1, dose=dose, aspect=aspect)).tolist() == [is_lowered]
-
-
-def test_a_lowered_limit_is_judged_by_its_delay():
-    """Lowered from the fourth execution on, which is flagged from its second one on; alarms before are false."""
-    executions = executions_of(8)
-    executions.loc[3:, "dose"] = "lowered-cpu-80"
-    flags = [1, 1, 0, 0, 1, 1, 1, 1]
-    figures = lowered_figures(executions, judged_by(flags, protocol="transfer"), PARAMS)
-    assert figures["lowered.alarm_delay_executions.detector.n.cpu"] == 3
-    assert figures["lowered.alarm_delay_seconds.detector.n.cpu"] == 2 * 3600
-    assert figures["lowered.flagged_twice_executions.detector.n.cpu"] == 3
-    assert figures["lowered.false_alarms_before.detector.n.cpu"] == 1

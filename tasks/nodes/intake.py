@@ -29,12 +29,15 @@ from tasks.intake.pseudonyms import (
     replaced,
     without_reasons,
 )
-from tasks.intake.readers import Landing, reader_called
+from tasks.intake.readers import (
+    Folder,
+    Landing,
+    reader_called,
+)
 from tasks.intake.tally import Preview, preview_of
 from tasks.nodes.execution import SCHEMAS
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers import READERS, Reader, detect
-from tasks.nodes.readers.files import Folder
 from tasks.nodes.readers.labels import labelled, node_of, read_manifest, short_names
 from tasks.nodes.readers.logs import ENDINGS as LOG_ENDINGS
 from tasks.nodes.readers.logs import log_names

@@ -18,10 +18,10 @@ from typing import Any
 from tasks.errors import BadInput
 from tasks.intake.files import Chunk, open_checked
 from tasks.intake.labels import absolute
+from tasks.intake.readers import Folder
 from tasks.intake.tables import refused_rows
 from tasks.nodes.execution import Execution, ParsedLog, as_chunk
 from tasks.nodes.params import ReadParams
-from tasks.nodes.readers.files import Folder
 from tasks.nodes.readers.labels import HOW_TO_NAME, node_of, read_manifest, stem_of
 from tasks.nodes.readers.vetting import NoExecution, hash_of, slug, vetted_facts
 from tasks.nodes.tools import PARSERS, detect

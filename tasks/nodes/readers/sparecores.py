@@ -13,12 +13,12 @@ from typing import Any
 
 from tasks.errors import BadInput
 from tasks.intake.files import RAW_CHARS, Chunk, csv_fields, encodable, json_of
+from tasks.intake.readers import Folder
 from tasks.intake.tables import refused_rows
 from tasks.intake.tally import NO_BENCHMARK
 from tasks.nodes.aspects import Aspect
 from tasks.nodes.execution import Execution, Fault, Measured, as_chunk
 from tasks.nodes.params import ReadParams
-from tasks.nodes.readers.files import Folder
 from tasks.nodes.readers.labels import IDENTITY, Manifest, read_manifest
 from tasks.nodes.readers.vetting import NoExecution, metric_name, slug, vetted_facts
 from tasks.nodes.tools.parsing import unreadable

@@ -432,9 +432,7 @@ def evaluate(
     Only the paths are read, into memory; nothing is kept. tasks/nodes/README.md says what each figure means."""
     invocation = invocation_of(context)
     read = read_flags(label_from, manifest, renamed, time_zone)
-    asked = asked_settings(
-        variant, model, seeds, protocols, seed, repeats, without_labels=without_labels, curve=curve
-    )
+    asked = asked_settings(variant, model, seeds, protocols, seed, repeats, without_labels=without_labels, curve=curve)
     settings = invocation.resolved({"nodes": {"read": read}}).settings.nodes
     if not paths and not settings.read.manifest:
         raise typer.BadParameter("name results, or a --manifest of them", param_hint="PATH")

@@ -86,8 +86,8 @@ def test_the_second_deploy_changes_nothing_and_the_form_shows_what_will_run(
     assert {line.rpartition(": ")[2] for line in told} == {"unchanged"}
     assert "deployment jobs-ingest: unchanged" in told
     found = deployment("jobs-ingest")
-    assert found.parameters["read"]["time_zone"] == "Europe/Berlin"
-    assert found.parameters["warehouse"]["home"] == str(tmp_path)
+    assert found.parameters["time_zone"] == "Europe/Berlin"
+    assert found.parameters["home"] == str(tmp_path)
     assert found.parameters["paths"] == [str(tmp_path / "inbox")]
     assert [schedule.active for schedule in found.schedules] == [False]
     assert found.work_pool_name == "whorl"
@@ -100,8 +100,8 @@ def test_the_second_deploy_changes_nothing_and_the_form_shows_what_will_run(
 def test_a_changed_setting_is_an_update_and_nothing_else_is(prefect_server: None, tmp_path: Path) -> None:
     deploy(settings_of(tmp_path))
     done = deploy(settings_of(tmp_path, watch={"look_back_days": 3}))
-    assert {one.name for one in done if one.change == "updated"} <= {"jobs-watch", "whorl-demo"}
-    assert deployment("jobs-watch").parameters["watch"]["look_back_days"] == 3
+    assert {one.name for one in done if one.change == "updated"} <= {"jobs-watch", "whorl-demo", "whorl-pipeline"}
+    assert deployment("jobs-watch").parameters["expert"]["watch.look_back_days"] == 3
 
 
 @pytest.mark.slow

@@ -101,7 +101,7 @@ def test_a_changed_setting_is_an_update_and_nothing_else_is(prefect_server: None
     deploy(settings_of(tmp_path))
     done = deploy(settings_of(tmp_path, watch={"look_back_days": 3}))
     assert {one.name for one in done if one.change == "updated"} <= {"jobs-watch", "whorl-demo", "whorl-pipeline"}
-    assert deployment("jobs-watch").parameters["expert"]["watch.look_back_days"] == 3
+    assert deployment("jobs-watch").parameters["look_back_days"] == 3
 
 
 @pytest.mark.slow

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from flows.commands import nodes_evaluate
 
+from flows.cli import nodes_verdicts
 from tasks.nodes import answers
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.ranking.params import ScoreParams
@@ -28,7 +28,7 @@ Whorl = Callable[..., Any]
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few resamples, splits and trees, so that a test takes a second."""
     monkeypatch.setenv("WHORL_NODES__SCORE__RESAMPLES", "100")
-    asked = nodes_evaluate.asked_settings
+    asked = nodes_verdicts.asked_settings
 
     def few(*told: Any, **named: Any) -> dict[str, Any]:
         given = asked(*told, **named)
@@ -36,7 +36,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
             FEW | given | {"learned": FEW["learned"] | given["learned"], "score": FEW["score"] | given.get("score", {})}
         )
 
-    monkeypatch.setattr(nodes_evaluate, "asked_settings", few)
+    monkeypatch.setattr(nodes_verdicts, "asked_settings", few)
 
 
 def test_rank_prints_place_score_interval_and_ties_by_aspect(whorl: Whorl, nodes_log: Warehouse, quick: None) -> None:

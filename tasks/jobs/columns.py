@@ -171,7 +171,6 @@ AIRFLOW: dict[str, Status] = {
     "awaiting_input": "running",
 }
 KUBERNETES: dict[str, Status] = {  # phases of pods, conditions and reasons of jobs and pods
-    "Suspended": "pending",
     "FailureTarget": "failed",
     "SuccessCriteriaMet": "completed",
     "Evicted": "failed",  # its phase is Failed, and it is not taken up again

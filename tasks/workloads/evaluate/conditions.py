@@ -27,6 +27,7 @@ from tasks.workloads.telemetry import FloatArray, Telemetry
 LEAST_WORKLOADS = 3  # two held out, one known
 MOST_PAIRS = 12  # choices of two workloads that are held out; of more, a sample
 MOST_SPLITS = 5
+NEW_INPUT = "input"  # the condition of a known workload on an input that nobody has learned
 RECORDED_TURNS = 2  # each half of the recorded conditions is tested once
 KNOWN_RECALL = 0.95  # of known runs, where false ones are counted
 COMPANY = {"alone": 0.0, "tenth": 0.1, "third": 0.3, "pair": 1.0}  # weight of a second workload
@@ -152,9 +153,9 @@ def shared_results(
     `shared.<measure>.<condition>.<view>.<method>`, and a table with a row each (measure, condition, view, method,
     value, low, high, n; the interval is Wilson's).
 
-    shared: runs that were recorded while others ran as well: by rounds in turn, half of them are learned from (by the
-    view on the group alone) and the other half tested. In each split a part of the workloads is left out in turn, to be
-    what nobody has learned."""
+    shared: runs that were recorded in a condition: by rounds in turn, half of those of known workloads are learned from
+    (by the view on the group alone), but for those on other inputs, and what was not learned from is tested. In each
+    split a part of the workloads is left out in turn, to be what nobody has learned."""
     names = sorted(set(cohort.labels))
     rows: list[dict[str, Any]] = []
     if len(names) < LEAST_WORKLOADS:
@@ -166,7 +167,8 @@ def shared_results(
         left_out = set(names[turn :: max(2, len(kept))][: len(names) - 2])
         train, test = cohort.runs(split.train), cohort.runs(split.test)
         rounds = sorted({str(run.round) for run in shared})
-        fitted = [run for run in shared if rounds.index(str(run.round)) % 2 != turn % 2 and run.workload in names]
+        others = [run for run in shared if rounds.index(str(run.round)) % 2 != turn % 2 and run.workload in names]
+        fitted = [run for run in others if condition_of(run) != NEW_INPUT]
         full = [*train, *fitted]
         less = [run for run in full if run.workload not in left_out]
         for learned, company in ((full, COMPANY), (less, UNLEARNED)):

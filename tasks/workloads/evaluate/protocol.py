@@ -49,7 +49,7 @@ from tasks.workloads.evaluate.paper import (
 )
 from tasks.workloads.evaluate.scores import Figures, confusion_of
 from tasks.workloads.identify.counters import (
-    QUIET,
+    PLAIN,
     condition_of,
 )
 from tasks.workloads.identify.identification import identify_all
@@ -132,9 +132,10 @@ def write_tables(evaluation: Evaluation, folder: Path) -> list[Path]:
 
 
 def _evaluate(runs: Sequence[Telemetry], params: EvaluateParams, identify: IdentifyParams) -> Evaluation:
-    """Runs that were recorded on a machine that others used too are tested apart, and never learned from."""
-    shared = [run for run in runs if condition_of(run) not in QUIET]
-    quiet = [run for run in runs if condition_of(run) in QUIET] or list(runs)
+    """Runs that were recorded in a condition are tested apart: beside others, of programs that nobody learns, on other
+    inputs, and idle."""
+    shared = [run for run in runs if condition_of(run) not in PLAIN]
+    quiet = [run for run in runs if condition_of(run) in PLAIN] or list(runs)
     cutting = cut(quiet, params.windows)
     items = sampled(cutting.items, MOST_ITEMS, params.seed)
     cohort = cohort_of(items, identify)

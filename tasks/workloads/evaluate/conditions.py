@@ -265,10 +265,12 @@ def _alone(case: Case) -> Case:
 
 
 def _outcome(case: Case, answer: Identification) -> dict[str, Any]:
-    """right: the main workload is named, and of a pair both and no other; nothing where nothing known is there."""
+    """right: the main workload is named, and of a pair both and no other; nothing where nothing known is there, and idle
+    where nothing was at work."""
+    usual = "idle" if case.run.workload == "idle" else None
     named = {one.workload for one in answer.present}
     has_rest = answer.statement in ("unknown", "known and something unknown")
-    is_right = named == set(case.known) if len(case.known) > 1 else answer.workload == next(iter(case.known), None)
+    is_right = named == set(case.known) if len(case.known) > 1 else answer.workload == next(iter(case.known), usual)
     return {
         "right": is_right if not case.has_unlearned or not case.known else None,
         "names": case.known[0] in named if case.known else None,

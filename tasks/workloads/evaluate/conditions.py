@@ -265,8 +265,8 @@ def _alone(case: Case) -> Case:
 
 
 def _outcome(case: Case, answer: Identification) -> dict[str, Any]:
-    """right: the main workload is named, and of a pair both and no other; nothing where nothing known is there, idle where
-    nothing was at work."""
+    """right: the main workload is named, and of a pair both and no other; nothing where nothing known is there,
+    idle where nothing was at work."""
     usual = "idle" if case.run.workload == "idle" else None
     named = {one.workload for one in answer.present}
     has_rest = answer.statement in ("unknown", "known and something unknown")

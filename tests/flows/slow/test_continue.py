@@ -38,8 +38,7 @@ def test_a_failed_ingest_goes_on_with_the_file_that_was_mended(served: Any, csv_
         ("land-log", "Completed"),
         ("ingest-batch", "Completed"),
         ("summarise", "Completed"),  # there is more to summarise than before
-        ("report", "Completed"),
-        ("report-predictions", "Completed"),
+        ("write-report", "Completed"),
     ]
     assert n_runs(served, "failed") == 20
 
@@ -70,7 +69,6 @@ def test_a_run_killed_with_its_worker_is_marked_and_goes_on_where_it_was(
         ("land-log", "Cached"),
         ("ingest-batch", "Completed"),
         ("summarise", "Completed"),
-        ("report", "Completed"),
-        ("report-predictions", "Completed"),
+        ("write-report", "Completed"),
     ]
     assert n_runs(served, "killed") == 10

@@ -16,15 +16,16 @@ pytestmark = pytest.mark.slow
 def test_stopping_ends_runs_worker_and_server_and_leaves_schedules_as_they_were(
     serving_in: Callable[[Path], Any], tmp_path: Path
 ) -> None:
-    home = tmp_path / "home"
+    home, log = tmp_path / "home", tmp_path / "log.csv"
+    log.write_text("run_id,name,started_at,runtime_s\nr1,nightly,2026-01-01T01:00:00,60\n")
     with serving_in(home) as served:
         watch = served.deployment("jobs-watch")
         [shipped] = watch["schedules"]
         schedule = f"/deployments/{watch['id']}/schedules/{shipped['id']}"
         served.ask("PATCH", schedule, {"active": True})
         with lock.hold(home, "exclusive", 60):  # a run that is at work when everything is stopped
-            run_id = served.start("jobs-watch", {"source": "main"})
-            served.until("the run is at work", lambda: ("watch", "Running") in served.steps(run_id), 120)
+            run_id = served.start("jobs-ingest", {"paths": [str(log)], "source": "main"})
+            served.until("the run is at work", lambda: ("ingest-batch", "Running") in served.steps(run_id), 120)
             family = psutil.Process(served.process.pid).children(recursive=True)
             assert len(family) >= 3
             assert served.stop() == 0

@@ -30,8 +30,7 @@ from tasks.nodes.reader_names import NodeReader
 from tasks.nodes.record.params import RecordParams as NodesRecordParams
 from tasks.params import Params
 from tasks.source_names import DEFAULT_SOURCE, MAX_SOURCE_CHARS, ONLY_SOURCE, checked_source
-from tasks.warehouse.place import Warehouse
-from tasks.warehouse.prune_params import PruneParams
+from tasks.warehouse.place import PruneParams, Warehouse
 from tasks.workloads.choices import TelemetryReader
 from tasks.workloads.params import EvaluateParams as WorkloadsEvaluateParams
 from tasks.workloads.params import FanOutParams, IdentifyParams, WorkloadsParams

@@ -16,9 +16,8 @@ from flows.engine.steps import step
 from flows.parameters import UpkeepParams
 from tasks.storage import remove_inside
 from tasks.warehouse import copies, pruning
-from tasks.warehouse.kept_copies import backup_folders
-from tasks.warehouse.place import Warehouse
-from tasks.warehouse.prune_params import PruneParams
+from tasks.warehouse.copies import backup_folders
+from tasks.warehouse.place import PruneParams, Warehouse
 
 logger = logging.getLogger(__name__)
 PAGE = 200  # what Prefect's API gives at once

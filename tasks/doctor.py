@@ -102,7 +102,7 @@ def _home(settings: Settings) -> Iterator[Finding]:
 
 def check_warehouse(settings: Settings) -> Finding:
     """Whether the warehouse can be read, by reading every row of every table."""
-    from tasks.warehouse.hashes import hash_tables
+    from tasks.warehouse.copies import hash_tables
 
     warehouse = settings.warehouse.model_copy(update={"lock_wait_s": LOCK_WAIT_S})
     purpose = "all answers"

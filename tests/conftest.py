@@ -14,11 +14,7 @@ import pytest
 
 from tasks import settings
 from tasks.jobs.predict.params import EvaluateParams, PredictParams
-from tasks.jobs.shape_params import (
-    BinParams,
-    CharacteriseParams,
-    ShapeParams,
-)
+from tasks.jobs.shape_params import BinParams, CharacteriseParams, ShapeParams
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.params import IdentifyParams
@@ -214,14 +210,8 @@ def drawn_telemetry(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., P
 
     import pyarrow as pa
 
-    from tasks.workloads.record.parts import (
-        table_of,
-        write_table,
-    )
-    from tests.workloads.identify.synthetic import (
-        draw_runs,
-        draw_workload,
-    )
+    from tasks.workloads.record.parts import table_of, write_table
+    from tests.workloads.identify.synthetic import draw_runs, draw_workload
 
     rng = np.random.default_rng(5)
     known = {name: draw_workload(name, 9, 3, rng) for name in "abcdxyz"}
@@ -315,12 +305,7 @@ def drawn_executions(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., 
     """A function that writes a part of executions that were drawn, and returns its path.
 
     What is asked is that of synthetic_history; is_emulated and is_simulated are what the part says of them."""
-    from tasks.nodes.execution import (
-        FACTS,
-        Execution,
-        Measured,
-        write_part,
-    )
+    from tasks.nodes.execution import FACTS, Execution, Measured, write_part
     from tests.nodes.synthetic import synthetic_history
 
     def write(*, is_emulated: bool = False, is_simulated: bool = True, **asked: Any) -> Path:

@@ -152,7 +152,7 @@ def test_every_deployable_flow_is_on_the_command_line(word: str) -> None:
 
 
 def test_the_data_dictionary_is_current(tmp_path: Path) -> None:
-    from tasks.warehouse.dictionary import data_dictionary
+    from tasks.warehouse.migrations import data_dictionary
 
     written = (ROOT / "tasks" / "warehouse" / "DICTIONARY.md").read_text()
     assert written == data_dictionary(), "run: whorl warehouse dictionary > tasks/warehouse/DICTIONARY.md"

@@ -56,10 +56,7 @@ def test_a_rolled_log_in_a_folder_with_two_colons_is_found_and_read(tmp_path: Pa
 def test_a_home_with_two_colons_in_its_name_works_from_landing_to_restore(tmp_path: Path) -> None:
     from datetime import datetime
 
-    from tasks.jobs.intake import (
-        Intake,
-        land_log,
-    )
+    from tasks.jobs.intake import Intake, land_log
     from tasks.jobs.params import GroupParams, ReadParams
     from tasks.warehouse.ingest import ingest
     from tasks.warehouse.pruning import PruneParams, prune

@@ -13,15 +13,7 @@ from tasks.intake.cells import times as times_of_nodes
 from tasks.jobs.intake import Intake, land_log
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers.table import TableReader
-from tasks.times import (
-    check_zone,
-    from_epoch_s,
-    needs_zone,
-    read_times,
-    settle,
-    time_of,
-    utc_times,
-)
+from tasks.times import check_zone, from_epoch_s, needs_zone, read_times, settle, time_of, utc_times
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.readers.tables import unix_seconds
 

@@ -55,8 +55,7 @@ def query(
     """Ask the warehouse in SQL.
 
     Nothing can be changed, and no file be read, from here."""
-    from tasks.warehouse.query import ask
-    from tasks.warehouse.values import rows_of
+    from tasks.warehouse.query import ask, rows_of
 
     if as_json and as_csv:
         raise typer.BadParameter("choose one of --json and --csv")
@@ -303,7 +302,7 @@ def _show_pruned(pruned: "Pruned", *, is_dry: bool) -> None:
 
 def hashes(context: typer.Context, as_json: Json = False) -> None:
     """Show rows and a hash of every table: equal hashes, equal rows."""
-    from tasks.warehouse.hashes import hash_tables
+    from tasks.warehouse.copies import hash_tables
 
     rows = plain(hash_tables(invocation_of(context).warehouse))
     if as_json:
@@ -314,7 +313,7 @@ def hashes(context: typer.Context, as_json: Json = False) -> None:
 
 def dictionary(as_json: Json = False) -> None:
     """Print the data dictionary: every table and column with its meaning and unit, as Markdown."""
-    from tasks.warehouse.dictionary import data_dictionary, described_tables
+    from tasks.warehouse.migrations import data_dictionary, described_tables
 
     if as_json:
         return show_json({"tables": described_tables()})

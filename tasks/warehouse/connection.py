@@ -1,8 +1,10 @@
 """Connections: opened late, closed early, always under the lock."""
 
+import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +14,7 @@ from tasks.errors import BadSetting, NoWarehouse, WarehouseBroken, WarehouseBusy
 from tasks.storage import narrow, private
 from tasks.warehouse import lock, migrations
 from tasks.warehouse.faults import broken, first_line, of_duckdb, told_clearly
-from tasks.warehouse.logs import logs_of, move_logs, remove_with_logs, set_aside
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.spill import clear_spill
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,3 +158,54 @@ def _connect(warehouse: Warehouse, file: Path, *, read_only: bool) -> Connection
             if told is None or isinstance(told, WarehouseBroken):
                 told = broken(file, f"DuckDB cannot open it ({first_line(error)})")
             raise told from error
+
+
+SPILLED = "duckdb_temp_"  # DuckDB's prefix, before the process id; it removes these files itself unless it is killed
+MB = 1_000_000
+
+logger = logging.getLogger(__name__)
+
+
+def clear_spill(folder: Path) -> list[Path]:
+    """Remove what was spilled by processes that are gone; returns the files. Other files in the folder stay.
+
+    The caller holds the exclusive lock and has no connection yet, so nobody alive needs any of them, whatever process
+    id stands in their names: in a container the next process often gets the same one."""
+    removed, n_bytes = [], 0
+    for file in sorted(folder.glob(f"{SPILLED}*")):
+        try:
+            size = file.stat().st_size
+            file.unlink()
+        except OSError as error:  # another user's: no reason to keep a writer from its work
+            logger.warning("%s: cannot be removed (%s); a killed process left it", file, error.strerror)
+            continue
+        removed.append(file)
+        n_bytes += size
+    if removed:
+        logger.info("removed %d files that killed processes spilled, %d MB", len(removed), n_bytes // MB)
+    return removed
+
+
+ENDINGS = (".wal", ".wal.checkpoint", ".wal.recovery")  # what DuckDB 2.0 writes
+
+
+def logs_of(file: Path) -> list[Path]:
+    """The logs that stand beside a file now; none if all that was committed is in the file itself."""
+    return [log for ending in ENDINGS if (log := file.with_name(f"{file.name}{ending}")).exists()]
+
+
+def move_logs(file: Path, target: Path) -> None:
+    """Rename the logs of one file to be those of another."""
+    for log in logs_of(file):
+        log.rename(target.with_name(f"{target.name}{log.name.removeprefix(file.name)}"))
+
+
+def set_aside(file: Path, reason: str) -> Path:
+    """A name beside `file` that is free: file name, reason and time."""
+    return file.with_name(f"{file.name}.{reason}-{datetime.now(UTC).strftime('%Y%m%dT%H%M%S%f')}")
+
+
+def remove_with_logs(file: Path) -> None:
+    """Remove a draft and its logs, if they are there."""
+    for leftover in (file, *logs_of(file)):
+        leftover.unlink(missing_ok=True)

@@ -1,34 +1,58 @@
-"""Copies of the warehouse: a snapshot of the file alone, and backups with landing files and models."""
+"""Copies of the warehouse: snapshots, backups, what was kept aside and for how long, and a hash of each table.
+
+Hashing reads every row, so it is also how a damaged file shows: DuckDB checks each block that it reads."""
 
 import glob
 import json
+import os
 import re
 import shutil
 import time
 import uuid
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from tasks.errors import BadInput
+import duckdb
+
+from tasks.errors import BadInput, WarehouseBroken, WhorlError
 from tasks.storage import private, remove_inside, storage_of
 from tasks.warehouse import lock
-from tasks.warehouse.connection import finish, opened, require, transaction
+from tasks.warehouse.connection import (
+    ENDINGS,
+    Connection,
+    finish,
+    logs_of,
+    move_logs,
+    opened,
+    reading,
+    remove_with_logs,
+    require,
+    set_aside,
+    transaction,
+)
 from tasks.warehouse.faults import broken, told_clearly
-from tasks.warehouse.hashes import TableHash, hashes_of
 from tasks.warehouse.landing import is_local, sha256_of
-from tasks.warehouse.logs import logs_of, move_logs, remove_with_logs, set_aside
-from tasks.warehouse.migrations import migrate, pending
+from tasks.warehouse.migrations import applied, migrate, pending
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import CHAMPIONS_FILE, index_models
-from tasks.warehouse.swap import put_in_place, second_name, settle
 
 MANIFEST = "backup.json"
 FILE = "warehouse.duckdb"
 HEX = re.compile("^[0-9a-f]{32}$")
 DRAFT_KEPT_S = 86_400
 UNFINISHED = (".*", "*.part")  # what a reader or a training is about to write
+
+
+@dataclass(frozen=True)
+class TableHash:
+    """One table: its rows and a hash over them that does not depend on their order."""
+
+    table: str
+    n_rows: int
+    hash: str
 
 
 def snapshot(warehouse: Warehouse, target: Path) -> Path:
@@ -231,3 +255,189 @@ def _checked(folder: Path) -> dict[str, str]:
         if not path.exists() or sha256_of(str(path)) != sha256:
             raise BadInput(path, "missing or changed since the backup", f"sha256 {sha256[:12]}", "use another backup")
     return listing
+
+
+KEPT = re.compile(r"\.(before-restore|broken|lost)-(\d{8}T\d{12})(" + "|".join(map(re.escape, ENDINGS)) + r")?$")
+BACKUP = re.compile(r"^whorl-\d{8}T\d{6,12}Z$")
+SECONDS_ONLY = len("20260101T120000")
+MOST_KEPT = 3  # copies of a file kept aside for one reason, however young: each swap that is killed leaves one
+
+
+def old_copies(warehouse: Warehouse, backups: Path, kept_days: float, now: datetime) -> list[Path]:
+    """What was kept aside and unfinished backups that are older than that, or too many; now: UTC without a zone.
+
+    The caller holds the lock and has opened the present warehouse. A copy whose name tells no time stays, and so do the
+    newest copy of the warehouse that can be read where no backup was verified, and the only list of champions."""
+    oldest = now - timedelta(days=kept_days)
+    names = [*warehouse.home.glob(f"{warehouse.file.name}.*"), *warehouse.models.glob(f"*/{CHAMPIONS_FILE}.*")]
+    kept = {path: made_at for path in names if (made_at := _kept_at(path)) and path.is_file()}
+    needed = _needed(warehouse, backups, kept)
+    too_many = _too_many(kept)
+    old = [path for path, made_at in kept.items() if (made_at < oldest or path in too_many) and path not in needed]
+    return sorted([*old, *_unfinished(backups, oldest)])
+
+
+def _too_many(kept: dict[Path, datetime]) -> set[Path]:
+    """All but the newest few of each file and reason."""
+    times: dict[tuple[str, str], set[datetime]] = {}
+    for path, made_at in kept.items():
+        times.setdefault(_reason(path), set()).add(made_at)
+    return {path for path, made_at in kept.items() if made_at not in sorted(times[_reason(path)])[-MOST_KEPT:]}
+
+
+def _reason(path: Path) -> tuple[str, str]:
+    """The file that was kept aside, and why: a copy and its logs have the same."""
+    found = KEPT.search(path.name)
+    return (str(path)[: -len(found[0])], found[1]) if found else (str(path), "")
+
+
+def _kept_at(path: Path) -> datetime | None:
+    """When it was kept, from its name: a copy has the time of change of what it is a copy of."""
+    found = KEPT.search(path.name)
+    return _time(found.group(2)) if found else None
+
+
+def _time(stamp: str) -> datetime | None:
+    form = "%Y%m%dT%H%M%S" + ("" if len(stamp) == SECONDS_ONLY else "%f")
+    try:
+        return datetime.strptime(stamp, form)
+    except ValueError:
+        return None
+
+
+def _needed(warehouse: Warehouse, backups: Path, kept: dict[Path, datetime]) -> set[Path]:
+    lists = [path for path in kept if path.name.startswith(CHAMPIONS_FILE)]
+    needed = {path for path in lists if not path.with_name(CHAMPIONS_FILE).exists()}
+    if any(is_verified(folder) for folder in backup_folders(backups)):
+        return needed
+    files = [path for path in kept if path.parent == warehouse.home and not path.name.endswith(ENDINGS)]
+    newest_first = sorted(files, key=lambda path: kept[path], reverse=True)
+    usable = next((path for path in newest_first if _is_usable_copy(warehouse, path)), None)
+    if usable is None:
+        return needed
+    return needed | {path for path in kept if path.name.startswith(usable.name)}  # with its logs
+
+
+def _is_usable_copy(warehouse: Warehouse, file: Path) -> bool:
+    if file.samefile(warehouse.file):  # a restore was killed between naming the old file and putting the new one there
+        return False
+    try:
+        with opened(warehouse, file, read_only=True) as connection:
+            return bool(applied(connection)) and bool(hashes_of(connection))
+    except (WhorlError, duckdb.Error):
+        return False
+
+
+def backup_folders(backups: Path) -> list[Path]:
+    """The folders that backups were made in, also unfinished ones; no links, and nothing of another name."""
+    found = [path for path in backups.glob("whorl-*") if BACKUP.match(path.name)]
+    return [path for path in found if path.is_dir() and not path.is_symlink()]
+
+
+def _unfinished(backups: Path, oldest: datetime) -> list[Path]:
+    """Backups without a list that were begun, and last written to, so long ago."""
+    begun = [path for path in backup_folders(backups) if not (path / MANIFEST).exists()]
+    times = {path: _time(path.name.removeprefix("whorl-").removesuffix("Z")) for path in begun}
+    old = [path for path, began_at in times.items() if began_at and began_at < oldest]
+    return [path for path in old if _last_change(path) < oldest]
+
+
+def _last_change(folder: Path) -> datetime:
+    """When something in a backup was last written; the end of time if a file goes while we look: it is being made."""
+    try:
+        seconds = max(path.lstat().st_mtime for path in (folder, *folder.rglob("*")))
+    except FileNotFoundError:
+        return datetime.max
+    return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)
+
+
+def settle(warehouse: Warehouse) -> bool:
+    """Write the log of the present file into it, so that it may be replaced; false if it cannot be used.
+
+    The caller holds the exclusive lock. Raises WarehouseBusy if another program has the file open."""
+    if not warehouse.file.exists():
+        return False
+    try:
+        with opened(warehouse, warehouse.file, read_only=False) as connection:
+            migrate(connection)
+            finish(connection, warehouse.file)
+    except WarehouseBroken:
+        return False
+    return True
+
+
+def put_in_place(warehouse: Warehouse, draft: Path, *, keep_old_as: str | None) -> Path | None:
+    """Rename the draft to the warehouse's file; returns where the old file was kept, if it was.
+
+    A settled file is replaced in one step. A file with a log of its own (it did not open) is kept with it: its log
+    must never be read into the new file. Raises WarehouseBroken for a draft that still has a log."""
+    if logs_of(draft):
+        raise WarehouseBroken(f"{draft}: not whole without its log; run the same again")
+    kept = None
+    if warehouse.file.exists() and keep_old_as:
+        kept = set_aside(warehouse.file, keep_old_as)
+        second_name(warehouse.file, kept)
+    move_logs(warehouse.file, kept or set_aside(warehouse.file, "lost"))
+    draft.replace(warehouse.file)
+    return kept
+
+
+def second_name(file: Path, kept: Path) -> None:
+    """The same file under two names, or a copy where the file system knows no links."""
+    try:
+        os.link(file, kept)
+    except OSError:
+        shutil.copy(file, kept)
+
+
+def hash_tables(warehouse: Warehouse) -> list[TableHash]:
+    """The hash of every table, by name. It is the sum of 128-bit hashes of the rows, so a doubled row shows.
+
+    Raises WarehouseBroken for a damaged file."""
+    with reading(warehouse) as connection:
+        return hashes_of(connection)
+
+
+def hashes_of(connection: Connection) -> list[TableHash]:
+    """The same of the file of an open connection."""
+    return [_hash(connection, name) for name in _names(connection)]
+
+
+def damaged_tables(warehouse: Warehouse, file: Path) -> list[str]:
+    """The tables of a file that cannot be read in whole; the caller holds the lock.
+
+    Raises WarehouseBroken if not even their names can be read."""
+    with opened(warehouse, file, read_only=True) as connection:
+        names = _names(connection)
+    damaged: list[str] = []
+    while names:
+        try:
+            with opened(warehouse, file, read_only=True) as connection:  # anew after each: DuckDB may have given up
+                while names:
+                    _hash(connection, names[0])
+                    names.pop(0)
+        except WarehouseBroken:
+            damaged.append(names.pop(0))
+    return damaged
+
+
+def _names(connection: Connection) -> list[str]:
+    found = connection.execute(
+        "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE NOT temporary ORDER BY ALL"
+    ).fetchall()
+    return [str(name) for (name,) in found]
+
+
+def _hash(connection: Connection, name: str) -> TableHash:
+    found = connection.execute(
+        f"""WITH texts AS (SELECT rows::VARCHAR AS line FROM {name} AS rows),
+        final AS (
+            SELECT count(*) AS n_rows,
+                coalesce(sum(md5_number_upper(line)::HUGEINT), 0) AS upper,
+                coalesce(sum(md5_number_lower(line)::HUGEINT), 0) AS lower
+            FROM texts
+        )
+        SELECT n_rows, left(sha256(concat_ws(' ', n_rows, upper, lower)), 16) FROM final"""
+    ).fetchone()
+    n_rows, digest = found or (0, "")
+    return TableHash(name, int(n_rows), str(digest))

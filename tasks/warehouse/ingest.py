@@ -1,4 +1,6 @@
-"""Landed batches into the warehouse: a file in whole or not at all, each row once, the best row of each key."""
+"""Landed batches into the warehouse: a file in whole or not at all, each row once, the best row of each key.
+
+Parts of a row, such as the counters of a run, come and go with it; so do the machines that executions name."""
 
 import json
 from collections.abc import Sequence
@@ -7,12 +9,10 @@ from contextlib import ExitStack
 from tasks.warehouse import landing
 from tasks.warehouse.connection import Connection, transaction, writing
 from tasks.warehouse.landing import Batch
-from tasks.warehouse.literals import as_text, parquet
-from tasks.warehouse.machines import register_machines
-from tasks.warehouse.parts import forget_parts, put_parts
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.tables import MAIN_TABLES, LandedTable
 
+UNKNOWN = "unknown"  # the type of a machine of which nobody says it
 # Which of two rows with one key counts: a final one, then that of the later file, then the later line.
 BETTER = "{settled} DESC, ordered_at DESC, batch_id DESC, place DESC"
 
@@ -221,3 +221,66 @@ def _reconcile(connection: Connection, folder: str, table: LandedTable, batch: B
         chosen = "FROM incoming ANTI JOIN repeated USING (batch_id, place)"
         connection.execute(f"INSERT INTO {table.qualified} BY NAME SELECT * EXCLUDE (place, ordered_at) {chosen}")
         put_parts(connection, table, folder, source, batches, f"SELECT batch_id, place {chosen}")
+
+
+def as_text(value: str) -> str:
+    """A text as an SQL literal."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def parquet(path: str) -> str:
+    """The rows of one landing file; a folder called `env=prod` above it is a name and no column."""
+    return f"read_parquet({as_text(path)}, hive_partitioning = false)"
+
+
+def forget_parts(connection: Connection, table: LandedTable, keys: str, source: str) -> None:
+    """Remove the parts of rows of a source; keys: a query for the keys of these rows."""
+    for part in table.qualified_parts:
+        connection.execute(f"DELETE FROM {part} WHERE source = ? AND {table.key} IN ({keys})", [source])
+
+
+def put_parts(
+    connection: Connection, table: LandedTable, folder: str, source: str, batches: Sequence[Batch], chosen: str
+) -> None:
+    """Insert the parts of rows that were put into the main table.
+
+    chosen: a query for batch_id and place of these rows; their parts stand in the landing files of the batches."""
+    for part, target in zip(table.parts, table.qualified_parts, strict=True):
+        for batch in batches:
+            with ExitStack() as stack:
+                path = stack.enter_context(landing.local_file(folder, batch, part))
+                connection.execute(
+                    f"""INSERT INTO {target} BY NAME
+                    SELECT * EXCLUDE (place), ? AS source, {as_text(batch.batch_id)} AS batch_id
+                    FROM {parquet(str(path))} WHERE place IN (SELECT place FROM ({chosen}) WHERE batch_id = ?)""",
+                    [source, batch.batch_id],
+                )
+
+
+def register_machines(connection: Connection, table: LandedTable, source: str) -> None:
+    """Bring ops.machines into line with the rows of a source: one row a node, with the type that it had last.
+
+    table: where the column `node` stands. The caller holds the transaction."""
+    values = {"source": source, "unknown": UNKNOWN}
+    connection.execute(
+        f"DELETE FROM ops.machines WHERE source = $source "
+        f"AND node NOT IN (SELECT node FROM {table.qualified} WHERE source = $source)",
+        {"source": source},
+    )
+    connection.execute(
+        f"""INSERT INTO ops.machines
+        WITH told AS (
+            SELECT node, coalesce(
+                arg_max(machine_type, (started_at, execution_id)) FILTER (machine_type IS NOT NULL), $unknown
+            ) AS machine_type
+            FROM {table.qualified} WHERE source = $source GROUP BY node
+        ),
+        final AS (
+            SELECT $source AS source, told.node, told.machine_type
+            FROM told LEFT JOIN ops.machines AS known ON known.source = $source AND known.node = told.node
+            WHERE known.machine_type IS DISTINCT FROM told.machine_type
+        )
+        SELECT * FROM final ORDER BY node
+        ON CONFLICT (source, node) DO UPDATE SET machine_type = excluded.machine_type""",
+        values,
+    )

@@ -18,7 +18,7 @@ from tasks.lifeline import die_with_parent
 from tasks.warehouse.connection import Connection, reading
 from tasks.warehouse.faults import SAYS_NO_SPILL, is_damage
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.values import known_to_arrow
+from tasks.warehouse.query import known_to_arrow
 
 QUESTIONS = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.MULTI}  # MULTI: PIVOT
 BATCH_ROWS = 10_000

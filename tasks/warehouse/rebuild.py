@@ -6,14 +6,12 @@ from pathlib import Path
 
 from tasks.errors import WarehouseBroken
 from tasks.warehouse import landing, lock
-from tasks.warehouse.connection import Connection, create, finish, opened, transaction
+from tasks.warehouse.connection import Connection, create, finish, opened, remove_with_logs, transaction
+from tasks.warehouse.copies import damaged_tables, put_in_place, settle
 from tasks.warehouse.faults import told_clearly
-from tasks.warehouse.hashes import damaged_tables
 from tasks.warehouse.ingest import load
-from tasks.warehouse.logs import remove_with_logs
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import index_models
-from tasks.warehouse.swap import put_in_place, settle
 from tasks.warehouse.tables import MAIN_TABLES
 
 MADE_AGAIN = {"ops.migrations", "ops.files", "ops.quarantine", "ops.models", "ops.champions"}  # and the landed tables

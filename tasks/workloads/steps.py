@@ -9,8 +9,8 @@ from tasks.progress import report_progress
 from tasks.warehouse import ingest
 from tasks.warehouse.alarms import unannounced
 from tasks.warehouse.connection import fetch, reading
-from tasks.warehouse.live_recordings import live_folder
 from tasks.warehouse.place import Warehouse
+from tasks.warehouse.pruning import live_folder
 from tasks.warehouse.versions import data_version
 from tasks.workloads import intake
 from tasks.workloads.identifications import (

@@ -3,10 +3,7 @@
 import pytest
 
 from tasks.workloads.record.bench import open_sources
-from tasks.workloads.record.perf import (
-    PerfChild,
-    PerfPlan,
-)
+from tasks.workloads.record.perf import PerfChild, PerfPlan
 from tasks.workloads.record.sampler import sample
 from tasks.workloads.record.subjects import Subject
 

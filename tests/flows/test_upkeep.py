@@ -13,8 +13,7 @@ from flows.upkeep import prune, remove_old_backups, remove_old_flow_runs, remove
 from tasks.settings import Settings, WhorlParams
 from tasks.warehouse.connection import fetch, writing
 from tasks.warehouse.copies import MANIFEST, restore
-from tasks.warehouse.place import Warehouse
-from tasks.warehouse.prune_params import PruneParams
+from tasks.warehouse.place import PruneParams, Warehouse
 
 DAY_S = 86_400
 

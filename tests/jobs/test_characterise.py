@@ -41,7 +41,7 @@ from tasks.jobs.shapes import (
     rank_by_runs,
 )
 from tasks.warehouse.connection import fetch, reading
-from tasks.warehouse.hashes import hash_tables
+from tasks.warehouse.copies import hash_tables
 from tests.jobs.synthetic import SimulatedJob, simulate_runs
 
 START = pd.Timestamp("2026-01-01")

@@ -19,7 +19,7 @@ from tasks.jobs.predict.training import (
     write_figures,
 )
 from tasks.warehouse.connection import fetch, transaction, writing
-from tasks.warehouse.hashes import hash_tables
+from tasks.warehouse.copies import hash_tables
 from tasks.warehouse.registry import cards, decisions, read_card
 
 

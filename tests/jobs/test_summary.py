@@ -13,7 +13,7 @@ from tasks.jobs.summary import (
     summarise,
 )
 from tasks.warehouse.connection import fetch
-from tasks.warehouse.hashes import hash_tables
+from tasks.warehouse.copies import hash_tables
 from tests.jobs.synthetic import SimulatedJob, simulate_runs
 
 PARAMS = SummaryParams()

@@ -15,7 +15,7 @@ from tasks.jobs.shape_params import BinParams, CharacteriseParams, ShapeParams
 from tasks.jobs.watch import excess_scores, history_quantiles, regular_gaps, score_thresholds, watch_source
 from tasks.warehouse.alarms import read_alarms
 from tasks.warehouse.connection import transaction, writing
-from tasks.warehouse.hashes import hash_tables
+from tasks.warehouse.copies import hash_tables
 
 START = pd.Timestamp("2026-01-01")
 HOURS = 100

@@ -3,11 +3,7 @@
 import numpy as np
 import pytest
 
-from tasks.jobs.normalisation import (
-    bins_of,
-    derived_bins,
-    normalise,
-)
+from tasks.jobs.normalisation import bins_of, derived_bins, normalise
 from tasks.jobs.shape_params import BinParams
 
 

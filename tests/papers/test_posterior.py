@@ -5,12 +5,7 @@ Two clusters over three bins, theta1 = (1/2, 1/4, 1/4) and theta2 = (1/4, 1/4, 1
 import numpy as np
 import pytest
 
-from tasks.jobs.shapes import (
-    hard_labels,
-    log_likelihood,
-    log_posterior,
-    log_shapes,
-)
+from tasks.jobs.shapes import hard_labels, log_likelihood, log_posterior, log_shapes
 
 SHAPES = np.array([[1 / 2, 1 / 4, 1 / 4], [1 / 4, 1 / 4, 1 / 2]])
 COUNTS = np.array([[3, 1, 0]])

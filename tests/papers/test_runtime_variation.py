@@ -6,10 +6,7 @@ import pandas as pd
 import pytest
 
 from tasks.jobs.params import SummaryParams
-from tasks.jobs.summary import (
-    read_summary,
-    summarise,
-)
+from tasks.jobs.summary import read_summary, summarise
 from tasks.warehouse.connection import fetch
 
 

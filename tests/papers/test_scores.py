@@ -5,12 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tasks.jobs.distribution import (
-    Binned,
-    Empirical,
-    Tails,
-    gather_history,
-)
+from tasks.jobs.distribution import Binned, Empirical, Tails, gather_history
 from tasks.jobs.scores import (
     calibration_of,
     compare_pooled,

@@ -5,10 +5,7 @@ import pandas as pd
 import pytest
 
 from tasks.jobs.distribution import Empirical, gather_history
-from tasks.jobs.scores import (
-    PERCENTILES,
-    Pooled,
-)
+from tasks.jobs.scores import PERCENTILES, Pooled
 from tasks.report.jobs_evaluation import COLUMNS, Fan, calibration_figure, covered, fan_of
 
 NOON = pd.Timestamp("2026-03-01 12:00")

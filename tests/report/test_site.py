@@ -13,14 +13,7 @@ from tasks.jobs.params import SummaryParams
 from tasks.jobs.summary import summarise
 from tasks.report.metrics import metrics_text
 from tasks.report.result import Result
-from tasks.report.site import (
-    item_address,
-    part_of,
-    write_advice,
-    write_index,
-    write_site,
-    write_source,
-)
+from tasks.report.site import item_address, part_of, write_advice, write_index, write_site, write_source
 from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
 from tests.report.browser import CHROMIUM, CONTRAST, WIDE, browsing

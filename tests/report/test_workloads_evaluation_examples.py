@@ -16,17 +16,8 @@ from tasks.report.workloads_evaluation import (
 )
 from tasks.workloads.evaluate.protocol import Evaluation
 from tasks.workloads.identify.phases import learn_scale
-from tasks.workloads.params import (
-    EvaluateParams,
-    IdentifyParams,
-    WindowParams,
-)
-from tests.workloads.identify.synthetic import (
-    draw_kin,
-    draw_run,
-    draw_runs,
-    draw_workload,
-)
+from tasks.workloads.params import EvaluateParams, IdentifyParams, WindowParams
+from tests.workloads.identify.synthetic import draw_kin, draw_run, draw_runs, draw_workload
 
 N_COUNTERS = 12
 

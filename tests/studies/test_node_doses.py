@@ -10,11 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.errors import BadInput
-from tasks.nodes.execution import (
-    Execution,
-    Measured,
-    write_part,
-)
+from tasks.nodes.execution import Execution, Measured, write_part
 from tasks.nodes.record.params import SHIPPED, SHORT, Dose
 from tasks.nodes.tools import PARSERS
 

@@ -11,8 +11,7 @@ from tasks.intake.files import Chunk, no_refusals
 from tasks.jobs.columns import COLUMNS, CONDITIONS, RUNS_SCHEMA
 from tasks.warehouse import landing
 from tasks.warehouse.connection import fetch
-from tasks.warehouse.copies import snapshot
-from tasks.warehouse.hashes import hash_tables
+from tasks.warehouse.copies import hash_tables, snapshot
 from tasks.warehouse.ingest import ingest
 from tasks.warehouse.migrations import FOLDER, migrate
 from tasks.warehouse.rebuild import rebuild

@@ -10,7 +10,7 @@ import shutil
 import pytest
 
 from flows.cli import run
-from tasks.warehouse.hashes import hash_tables
+from tasks.warehouse.copies import hash_tables
 from tasks.warehouse.runs import RunRecord, record_run
 
 HEADER_BYTES = 3 * 4096

@@ -1,18 +1,31 @@
 """Ingest: a file in whole or not at all, each row once, the best row of each key, sources apart."""
 
+import shutil
+import tempfile
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import duckdb
 import pandas as pd
+import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tasks.errors import BadInput
-from tasks.jobs.columns import CONDITIONS
+from tasks.intake.files import Chunk, no_refusals
+from tasks.jobs.columns import CONDITIONS, RUNS_SCHEMA
 from tasks.warehouse import ingest as ingest_module
+from tasks.warehouse import landing
 from tasks.warehouse.connection import fetch
-from tasks.warehouse.hashes import hash_tables
+from tasks.warehouse.copies import hash_tables
 from tasks.warehouse.ingest import ingest
+from tasks.warehouse.landing import Origin
+from tasks.warehouse.place import Warehouse
 from tasks.warehouse.rebuild import rebuild
+from tasks.workloads.columns import COUNTERS_SCHEMA
+from tasks.workloads.columns import RUNS_SCHEMA as TELEMETRY_SCHEMA
 
 ROWS = [{"run_id": "1", "runtime_s": 10.0}, {"run_id": "2", "runtime_s": 20.0}]
 BOTH = [("log", "1", "completed", 10.0), ("log", "2", "completed", 20.0)]
@@ -264,3 +277,203 @@ def test_a_batch_without_rows_is_known_afterwards(warehouse, put_in):
     batch = put_in(warehouse, [], refused=[{"place": 1, "reason": "odd", "raw": "?"}])
     assert counts(warehouse) == [[1, 0, 1, 1]]
     assert ingest(warehouse, "jobs", batch.batch_id) is False
+
+
+SCHEMAS = {"runs": TELEMETRY_SCHEMA, "counters": COUNTERS_SCHEMA}
+NOON = datetime(2026, 1, 1, 12)
+
+
+@pytest.fixture
+def put(warehouse):
+    """A function that lands and ingests runs, each (run id, place, counters with their only value)."""
+    minutes = iter(range(1000))
+
+    def chunk(runs):
+        rows = [
+            {"run_id": run_id, "place": place, "n_samples": 1, "n_rows": 2, "n_missed": 0, "n_resets": 0,
+             "is_resampled": False, "is_simulated": False, "at_s": [0.0]}
+            for run_id, place, _ in runs
+        ]  # fmt: skip
+        counters = [
+            {"run_id": run_id, "place": place, "counter": name, "unit": "", "kind": "unknown", "is_rate": False,
+             "scope": "machine", "is_constant": True, "samples": [value]}
+            for run_id, place, told in runs for name, value in told.items()
+        ]  # fmt: skip
+        frame = pa.Table.from_pylist(rows, schema=TELEMETRY_SCHEMA).to_pandas(types_mapper=_kept)
+        tables = {"counters": pa.Table.from_pylist(counters, schema=COUNTERS_SCHEMA).to_pandas(types_mapper=_kept)}
+        return Chunk(frame, no_refusals(), tables)
+
+    def load(file, *runs, version="1"):
+        origin = Origin(
+            word="workloads", source="log", reader="own", reader_version=version, options={}, path=file, sha256=file
+        )
+        at = NOON + timedelta(minutes=next(minutes))
+        batch = landing.land(warehouse.landing_folder, origin, SCHEMAS, [chunk(runs)], now=at)
+        ingest(warehouse, "workloads", batch.batch_id)
+
+    return load
+
+
+def _kept(kind):
+    import pandas as pd
+
+    return pd.ArrowDtype(kind) if pa.types.is_list(kind) else None
+
+
+def held(warehouse):
+    """run id, counter and value of every counter, in order."""
+    found = fetch(warehouse, "SELECT run_id, counter, samples[1] AS value FROM workloads.counters ORDER BY ALL")
+    return [tuple(row) for row in found.itertuples(index=False)]
+
+
+def test_a_repeated_key_keeps_the_parts_of_the_row_that_counts(warehouse, put):
+    put("a", ("r", 1, {"x": 1.0, "y": 1.0}), ("r", 5, {"x": 2.0}))
+    assert held(warehouse) == [("r", "x", 2.0)]
+
+
+def test_rows_of_the_file_are_counted_and_not_rows_of_the_table(warehouse, put):
+    put("a", ("r", 1, {"x": 1.0}), ("s", 3, {"x": 1.0}))
+    counts = fetch(warehouse, "SELECT n_read, n_kept, n_quarantined FROM ops.files").to_numpy().tolist()
+    assert counts == [[4, 4, 0]]
+
+
+def test_an_earlier_file_that_comes_later_does_not_replace_parts(warehouse, put):
+    put("a", ("r", 1, {"x": 1.0}))
+    put("b", ("r", 1, {"x": 2.0}))
+    put("a", ("r", 1, {"x": 3.0}), version="2")
+    assert held(warehouse) == [("r", "x", 2.0)]
+
+
+def test_a_run_that_a_file_no_longer_gives_takes_its_parts_along(warehouse, put):
+    put("a", ("r", 1, {"x": 1.0}), ("s", 3, {"x": 1.0}))
+    put("a", ("s", 3, {"x": 1.0}), version="2")
+    assert held(warehouse) == [("s", "x", 1.0)]
+
+
+def test_a_fault_among_the_parts_leaves_all_of_it_out(warehouse, put, monkeypatch):
+    put("a", ("r", 1, {"x": 1.0}))
+    before = hash_tables(warehouse)
+    monkeypatch.setattr(ingest_module, "parquet", lambda path: "nowhere")
+    with pytest.raises(Exception, match="nowhere"):
+        put("b", ("r", 1, {"x": 2.0}))
+    assert hash_tables(warehouse) == before
+
+
+ONGOING = ("running", "pending")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of an export."""
+
+    run_id: str
+    status: str
+    runtime_s: float
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One file as it was read once: the same file may be read again in another way."""
+
+    source: str
+    file: str
+    version: str
+    lines: tuple[Line, ...]
+
+
+LINES = st.builds(
+    Line, st.sampled_from("abcd"), st.sampled_from(["completed", "failed", "running"]), st.integers(0, 9).map(float)
+)
+READINGS = st.builds(
+    Reading,
+    st.sampled_from(["one", "two"]),
+    st.sampled_from(["f.csv", "g.csv", "h.csv"]),
+    st.sampled_from(["1", "2"]),
+    st.lists(LINES, max_size=5).map(tuple),
+)
+
+
+def modelled(readings):
+    """The rules, without a database: (source, run id) to line.
+
+    Of each file the reading that came last counts; a reading gives the same lines whenever it is made. Of the lines of
+    one run a finished one wins, then that of the file that was first read later, then the later line."""
+    first_read, counts = {}, {}
+    for at, reading in enumerate(readings):
+        first_read.setdefault((reading.source, reading.file), at)
+        counts[reading.source, reading.file] = reading
+    best = {}
+    for key, reading in counts.items():
+        for place, line in enumerate(reading.lines):
+            rank = (line.status not in ONGOING, first_read[key], place)
+            run = (reading.source, line.run_id)
+            if run not in best or rank > best[run][0]:
+                best[run] = (rank, line)
+    return sorted((source, line.run_id, line.status, line.runtime_s) for (source, _), (_, line) in best.items())
+
+
+def consistent(readings):
+    """The same file read in the same way holds the same lines."""
+    known = {}
+    return [known.setdefault((one.source, one.file, one.version), one) for one in readings]
+
+
+def rows_of(warehouse):
+    found = fetch(warehouse, "SELECT source, run_id, status, runtime_s FROM jobs.runs ORDER BY ALL")
+    return [tuple(row) for row in found.itertuples(index=False)]
+
+
+def kept_of(warehouse):
+    """What ops.files and the quarantine say, and that they agree."""
+    found = fetch(
+        warehouse,
+        """SELECT batch_id, n_read, n_kept, n_quarantined,
+            (SELECT count(*) FROM ops.quarantine AS bad WHERE bad.batch_id = files.batch_id) AS n_counted
+        FROM ops.files AS files ORDER BY batch_id""",
+    )
+    assert (found["n_quarantined"] == found["n_counted"]).all()
+    assert (found["n_read"] == found["n_kept"] + found["n_quarantined"]).all()
+    return found.to_numpy().tolist()
+
+
+def check(folder, migrated, origin, chunk, noon, readings, order):
+    warehouse = Warehouse(home=Path(folder), memory_mb=128, threads=1)
+    shutil.copy(migrated, warehouse.file)
+    readings, batches = consistent(readings), []
+    for at, one in enumerate(readings):
+        what = origin(one.file, source=one.source, version=one.version)
+        chunks = [chunk([vars(line) for line in one.lines])] if one.lines else []
+        now = noon + timedelta(minutes=at)
+        batches.append(landing.land(warehouse.landing_folder, what, {"runs": RUNS_SCHEMA}, chunks, now=now))
+    for at in order:
+        ingest(warehouse, "jobs", batches[at % len(batches)].batch_id)
+    for batch in landing.live_batches(warehouse.landing_folder, "jobs"):
+        ingest(warehouse, "jobs", batch.batch_id)
+    incremental, kept = rows_of(warehouse), kept_of(warehouse)
+    assert incremental == modelled(readings)
+    rebuild(warehouse)
+    assert rows_of(warehouse) == incremental
+    assert kept_of(warehouse) == kept
+
+
+def property_over(n_examples, migrated, origin, chunk, noon):
+    readings = st.lists(READINGS, min_size=1, max_size=6)
+    orders = st.lists(st.integers(0, 5), max_size=8)
+
+    @settings(max_examples=n_examples, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+    @given(readings=readings, order=orders)
+    def holds(readings, order):
+        with tempfile.TemporaryDirectory(prefix="whorl-order-") as folder:
+            check(folder, migrated, origin, chunk, noon, readings, order)
+
+    holds()
+
+
+@pytest.mark.slow
+def test_ingest_in_any_order_equals_rebuild_and_the_model(migrated, origin, chunk, noon):
+    property_over(4, migrated, origin, chunk, noon)
+
+
+@pytest.mark.slow
+def test_ingest_in_any_order_equals_rebuild_and_the_model_over_many_exports(migrated, origin, chunk, noon):
+    property_over(150, migrated, origin, chunk, noon)

@@ -11,7 +11,8 @@ from tasks.errors import WarehouseBroken
 from tasks.jobs.columns import ALL_COLUMNS, LIST_COLUMNS
 from tasks.warehouse import migrations as schema
 from tasks.warehouse.connection import fetch, opened, reading, writing
-from tasks.warehouse.hashes import hash_tables
+from tasks.warehouse.copies import hash_tables
+from tasks.warehouse.migrations import data_dictionary, described_tables, migrate
 
 DUCKDB_TYPES = {"string": "VARCHAR", "timestamp[us]": "TIMESTAMP", "double": "DOUBLE", "bool": "BOOLEAN"}
 DUCKDB_TYPES["int32"] = "INTEGER"
@@ -165,3 +166,30 @@ def test_two_new_warehouses_have_the_same_tables(tmp_path, warehouse, bare):
 def test_migrations_are_read_as_utf_8_whatever_the_locale(tmp_path):
     (tmp_path / "0001_µ.sql").write_bytes("-- 5 µs\nSELECT 1".encode())
     assert "µs" in schema.shipped(Path(tmp_path))[0].sql
+
+
+def test_every_table_and_column_stands_in_it_with_its_comment():
+    text = data_dictionary()
+    with duckdb.connect(":memory:") as connection:
+        migrate(connection)
+        columns = connection.execute(
+            "SELECT schema_name || '.' || table_name, column_name, data_type, comment FROM duckdb_columns() "
+            "WHERE NOT internal"
+        ).fetchall()
+    for table, name, kind, meaning in columns:
+        section = text.split(f"\n## {table}\n")[1].split("\n## ")[0]
+        assert f"| `{name}` | {kind}" in section
+        assert f"| {meaning} |" in section
+
+
+def test_columns_that_are_never_missing_are_marked():
+    assert "| `run_id` | VARCHAR, never missing | native id of the run within its source |" in data_dictionary()
+
+
+@pytest.mark.slow
+def test_programs_get_the_same_tables_as_people():
+    found = described_tables()
+    assert [f"\n## {name}\n" in data_dictionary() for name in found] == [True] * len(found)
+    column = found["jobs.runs"].columns["run_id"]
+    assert (column.type, column.is_nullable) == ("VARCHAR", False)
+    assert column.meaning == "native id of the run within its source"

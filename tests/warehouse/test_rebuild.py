@@ -9,9 +9,9 @@ import pytest
 
 from tasks.errors import BadInput, WarehouseBroken, WarehouseBusy
 from tasks.warehouse import connection as connections
-from tasks.warehouse import swap
+from tasks.warehouse import copies
 from tasks.warehouse.connection import fetch, writing
-from tasks.warehouse.hashes import hash_tables
+from tasks.warehouse.copies import hash_tables
 from tasks.warehouse.rebuild import rebuild
 from tasks.warehouse.runs import RunRecord, record_run
 
@@ -121,7 +121,7 @@ def test_a_draft_with_a_log_is_never_put_in_place(warehouse):
     draft.write_bytes(b"")
     Path(f"{draft}.wal").write_bytes(b"")
     with pytest.raises(WarehouseBroken, match="not whole without its log; run the same again"):
-        swap.put_in_place(warehouse, draft, keep_old_as=None)
+        copies.put_in_place(warehouse, draft, keep_old_as=None)
 
 
 def test_a_log_that_duckdb_does_not_write_into_its_file_is_found_out(warehouse):

@@ -8,7 +8,7 @@ import pytest
 from tasks.errors import BadInput
 from tasks.intake.limits import ReadLimits
 from tasks.warehouse.connection import fetch
-from tasks.warehouse.hashes import hash_tables
+from tasks.warehouse.copies import hash_tables
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.rebuild import rebuild
 from tasks.workloads import steps

@@ -6,7 +6,7 @@ import pytest
 
 from tasks.errors import BadInput, NotFound
 from tasks.warehouse.connection import fetch
-from tasks.warehouse.hashes import hash_tables
+from tasks.warehouse.copies import hash_tables
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards, champion, decisions
 from tasks.workloads import steps

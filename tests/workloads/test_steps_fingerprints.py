@@ -7,7 +7,7 @@ import pytest
 
 from tasks.errors import BadInput, NotFound
 from tasks.warehouse.connection import fetch
-from tasks.warehouse.hashes import hash_tables
+from tasks.warehouse.copies import hash_tables
 from tasks.workloads import fingerprint_steps, steps
 from tasks.workloads.identify.phases import STATISTICS, cut_run, fingerprints_of
 from tasks.workloads.landed import fetch_runs

@@ -102,7 +102,7 @@ def test_an_error_cannot_steer_the_terminal(whorl: Callable[..., Any], job_log: 
 def test_a_bug_is_a_short_line_and_its_traceback_is_kept(
     whorl: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tasks.warehouse.dictionary.data_dictionary", lambda: {}["no such key"])
+    monkeypatch.setattr("tasks.warehouse.migrations.data_dictionary", lambda: {}["no such key"])
     ended = whorl("warehouse", "dictionary")
     assert (ended.code, ended.out) == (70, "")
     assert ended.err.startswith("whorl: unexpected KeyError: 'no such key'\n")
@@ -132,7 +132,7 @@ def test_tracebacks_of_this_user_go_after_a_week_or_when_there_are_many(
 
 
 def test_verbose_shows_the_traceback_of_a_bug(whorl: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasks.warehouse.dictionary.data_dictionary", lambda: {}["no such key"])
+    monkeypatch.setattr("tasks.warehouse.migrations.data_dictionary", lambda: {}["no such key"])
     assert "Traceback (most recent call last)" in whorl("warehouse", "dictionary", "-v").err
 
 
@@ -140,7 +140,7 @@ def test_ctrl_c_ends_with_130_and_no_traceback(whorl: Callable[..., Any], monkey
     def interrupted() -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tasks.warehouse.dictionary.data_dictionary", interrupted)
+    monkeypatch.setattr("tasks.warehouse.migrations.data_dictionary", interrupted)
     ended = whorl("warehouse", "dictionary")
     assert (ended.code, ended.out, ended.err) == (130, "", "")
 
@@ -182,7 +182,7 @@ def test_an_error_that_was_told_keeps_nothing_alive(whorl: Callable[..., Any], m
         except KeyError as error:
             raise told from error
 
-    monkeypatch.setattr("tasks.warehouse.dictionary.data_dictionary", fail)
+    monkeypatch.setattr("tasks.warehouse.migrations.data_dictionary", fail)
     assert whorl("warehouse", "dictionary").err == "whorl: nothing there\n"
     assert (told.__traceback__, told.__cause__, told.__context__) == (None, None, None)
 

@@ -14,7 +14,7 @@ import yaml
 from tasks.jobs.intake import Intake, land_log
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.warehouse.connection import fetch
-from tasks.warehouse.hashes import hash_tables
+from tasks.warehouse.copies import hash_tables
 from tasks.warehouse.ingest import ingest
 from tasks.warehouse.place import Warehouse
 

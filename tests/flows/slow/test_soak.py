@@ -19,7 +19,7 @@ import pytest
 
 from tasks.warehouse import copies, landing, registry
 from tasks.warehouse.connection import reading, writing
-from tasks.warehouse.hashes import hash_tables
+from tasks.warehouse.copies import hash_tables
 from tasks.warehouse.place import Warehouse
 
 pytestmark = pytest.mark.slow

@@ -37,8 +37,7 @@ from tasks.nodes.perona.params import FitParams, ModelParams, TrainParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.ranking.params import ScoreParams
 from tasks.warehouse import registry
-from tasks.warehouse.place import Warehouse
-from tasks.warehouse.prune_params import PruneParams
+from tasks.warehouse.place import PruneParams, Warehouse
 from tasks.warehouse.pruning import prune
 from tasks.workloads import steps as workload_steps
 from tasks.workloads.reading_params import ReadParams

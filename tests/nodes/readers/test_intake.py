@@ -16,7 +16,7 @@ from tasks.nodes.intake import find_files, tell_left_out
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers import READERS
 from tasks.warehouse.connection import fetch
-from tasks.warehouse.hashes import hash_tables
+from tasks.warehouse.copies import hash_tables
 from tasks.warehouse.landing import find_batch
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.rebuild import rebuild

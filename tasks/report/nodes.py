@@ -3,9 +3,9 @@
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from math import isfinite
-from typing import Any
+from typing import Any, cast
+from urllib.parse import quote
 
 import pandas as pd
 
@@ -32,6 +32,7 @@ from tasks.report.charts import Axis
 from tasks.report.intake import Intake, fetch_intake, intake_sections
 from tasks.report.result import (
     NOTHING,
+    SAFE,
     Cell,
     Column,
     Fact,
@@ -39,15 +40,17 @@ from tasks.report.result import (
     Result,
     Row,
     Section,
+    State,
     Table,
+    alone,
     cell_table,
     count,
-    figure,
     moment,
-    numbers,
     one_line,
+    plot,
     records,
     sentence,
+    table,
 )
 from tasks.warehouse.connection import Connection
 
@@ -58,12 +61,56 @@ PAPER_RECORDED, PAPER_KEPT = 153, 54  # Perona, IV-B
 MOST_POINTS, MOST_TYPES, MOST_SHOWN = 600, 16, 12  # of figures: dots, benchmarks, nodes
 MOST_FLAGGED, MOST_OF_NODE = 200, 300  # executions in a list; of a node over time
 LEAST_NODES = 3  # to say how much two rankings agree
-MOST_REASONS = 3
+MOST_REASONS, MOST_METRICS = 3, 20
 STATES = ("confirmed", "suspected", "cleared", "healthy")
 METHOD = (
     "Benchmarks and preprocessing after Scheinert et al., Perona: Robust Infrastructure Fingerprinting for "
     "Resource-Efficient Big Data Analytics, 2022; where they differ, tasks/nodes/README.md says why. Scores are plain "
     "ratios, except those by fingerprint: these are of the network of the paper."
+)
+SCORES_WORDS = (
+    "Scores are geometric means of a node's metrics as ratios to the reference fleet, each turned so that more is "
+    "better: 1 is the reference, 2 is twice as good; below them the interval in which they would lie if the same "
+    "benchmarks ran again."
+)
+RANKING_WORDS = (
+    "A dot is a node's score, the bar behind it the interval in which it would lie if the same benchmarks ran "
+    "again; nodes marked as tied share their place, since their executions do not tell them apart."
+)
+WATCHED_WORDS = (
+    "One flagged execution is no alarm: several of the last ones make a node suspected, and it is asked for a "
+    "fresh benchmark. What it runs next confirms the alarm or clears it; a confirmed node is to be left out."
+)
+FLAGGED_WORDS = (
+    "Each is judged by how far its metrics lie from what its node did before. A reason is a metric that is worse than "
+    "usual, in its usual deviations."
+)
+FINGERPRINT_WORDS = (
+    "A score by fingerprints is the norm of a node's encoded executions as a ratio to the reference fleet, by the "
+    "executions that were not flagged; a plain score is the geometric mean of its metrics. Both are 1 at the "
+    "reference and 2 where twice as good."
+)
+PLANE_WORDS = (
+    "Each dot is an execution. Above its fingerprint's direction on the first two principal components: "
+    "executions of one benchmark should lie together and apart from all others. Below its norm, which is what "
+    "nodes are scored by, as a multiple of the median of its benchmark; orange ones were flagged as degraded."
+)
+SLOW_WORDS = (
+    "Slow are executions below the level that the node has shown, or that of the other nodes of its machine "
+    "type, by 3.5 robust deviations and 10 % (beside others 20 %). A node stands out where so many of them would "
+    "be chance in fewer than one of a hundred fleets (exact test of equal shares, Holm), and one in ten of a "
+    "benchmark or more is slow. Executions that were stressed on purpose or disturbed are left out."
+)
+RERUNS_WORDS = (
+    "The difference between two executions of the same benchmark on the same node that chance alone makes, as a "
+    "share of the median, and how many executions of each it takes to tell two nodes apart that differ by so much."
+)
+SPREAD_WORDS = (
+    "Each dot is a node: how far its executions of one benchmark lie apart, as a share of their median, by the "
+    "metrics that count in scores; the tick is the mean."
+)
+BENCHMARKS_WORDS = (
+    "A benchmark with another template is another benchmark: never compared. Duration and metrics: medians."
 )
 # is_emulated: a node is emulated where any of its executions is
 EMULATED = """
@@ -215,6 +262,11 @@ class NodesData:
         return str(basis.iloc[0]) if len(basis) else ""
 
     @property
+    def n_executions(self) -> int:
+        """Of all nodes."""
+        return int(self["nodes"]["n_executions"].sum())
+
+    @property
     def is_outdated(self) -> bool:
         """Whether ranking and repeatability are of other data than the source has now."""
         return self.ranked_version not in ("", self.data_version)
@@ -250,9 +302,10 @@ def node_name(row: Mapping[Any, Any]) -> str:
     return called(one_line(row["node"]), row.get("is_emulated"))
 
 
-def type_name(benchmark: str, template_hash: str) -> str:
+def type_name(row: Mapping[Any, Any]) -> str:
     """A benchmark type: the benchmark with the first digits of its template's hash, where it has one."""
-    return f"{benchmark}@{template_hash[:HASH_DIGITS]}" if template_hash else benchmark
+    template = str(row["template_hash"])
+    return f"{row['benchmark']}@{template[:HASH_DIGITS]}" if template else str(row["benchmark"])
 
 
 def aspect_name(aspect: str) -> str:
@@ -260,16 +313,20 @@ def aspect_name(aspect: str) -> str:
     return "all aspects" if aspect == OVERALL else aspect
 
 
+def named(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows with the names of their nodes."""
+    return [row | {"name": node_name(row)} for row in records(rows)]
+
+
 def nodes_result(data: NodesData, item: str = "") -> Result:
     """All that is known of the nodes of a source. item: address of the pages of single nodes."""
     answer, action, state = _answer(data)
-    executions = int(data["nodes"]["n_executions"].sum())
     return Result(
         f"Nodes: {data.source}",
         answer,
         _certainty(data),
         tuple(_reasons(data)),
-        made_of=f"source {data.source}, data version {data.data_version}, {executions:,} executions",
+        made_of=f"source {data.source}, data version {data.data_version}, {data.n_executions:,} executions",
         again=shlex.join(["whorl", "report", WORD, "--source", data.source]),
         facts=tuple(_facts(data)),
         notices=tuple(_notices(data)),
@@ -280,79 +337,58 @@ def nodes_result(data: NodesData, item: str = "") -> Result:
     )
 
 
-def _answer(data: NodesData) -> tuple[str, str, Any]:
+def _answer(data: NodesData) -> tuple[str, str, State]:
     """The verdict, what to do, and whether somebody has to look: by watching, else by slow executions."""
-    states, source = data["states"], data.source
-    suspected = states[states["state"] == "suspected"]
+    states, watch = data["states"], data.command("watch")
     if out := excluded_nodes(states):
-        return (
-            f"Leave out {'; '.join(out)}: its degradation is confirmed.",
-            "Run no work there until it is repaired.",
-            "look",
-        )
-    if len(suspected):
-        told = "; ".join(
-            f"{node_name(row)} in {row['aspect']}, since {moment(row['since'])} UTC" for row in records(suspected)
-        )
+        words = f"Leave out {'; '.join(out)}: its degradation is confirmed."
+        return words, "Run no work there until it is repaired.", "look"
+    suspected = named(states[states["state"] == "suspected"])
+    if suspected:
+        told = "; ".join(f"{row['name']} in {row['aspect']}, since {moment(row['since'])} UTC" for row in suspected)
         action = f"Record a fresh benchmark there: it confirms the alarm or clears it ({data.command('record')})."
         return f"Suspected to be degrading: {told}.", action, "look"
-    slow = [row for row in records(data["watched"]) if is_true(row["stands_out"])]
     if len(states):
-        return f"No node of {source} is degrading: {counted_states(states)} nodes and aspects.", "", "good"
-    if slow:
-        names = ", ".join(node_name(row) for row in slow)
-        return f"Many slow executions on {names}.", f"Have it watched: {data.command('watch')}.", "look"
-    return (
-        f"No node of {source} stands out by slow executions." if len(data["watched"]) else "No node was judged yet.",
-        f"Nobody has watched these nodes yet: {data.command('watch')}." if len(data["watched"])
-        else f"Rank them: {data.command('rank')}.",
-        "unknown",
-    )  # fmt: skip
+        return f"No node of {data.source} is degrading: {counted_states(states)} nodes and aspects.", "", "good"
+    if data["watched"].empty:
+        return "No node was judged yet.", f"Rank them: {data.command('rank')}.", "unknown"
+    if slow := [row["name"] for row in named(data["watched"]) if is_true(row["stands_out"])]:
+        return f"Many slow executions on {', '.join(slow)}.", f"Have it watched: {watch}.", "look"
+    words = f"No node of {data.source} stands out by slow executions."
+    return words, f"Nobody has watched these nodes yet: {watch}.", "unknown"
 
 
 def _certainty(data: NodesData) -> str:
-    parts = []
-    if (
-        len(data["judgings"])
-        and (budget := data["judgings"]["alarms_per_day"].iloc[0]) == budget
-        and budget is not None
-    ):
-        parts.append(f"To be expected over all nodes: about {number(float(budget))} false alarms a day.")
-    if line := known_words(data["known"]):
-        parts.append(line)
-    return " ".join(parts)
+    budgets = data["judgings"]["alarms_per_day"].dropna()
+    parts = [f"To be expected over all nodes: about {number(float(one))} false alarms a day." for one in budgets]
+    return " ".join([*parts, known_words(data["known"])]).strip()
 
 
 def _reasons(data: NodesData) -> Iterator[str]:
     if len(data.best):
-        names = {str(row["node"]): node_name(row) for row in records(data.best)}
+        names = {str(row["node"]): row["name"] for row in named(data.best)}
         first = [str(node) for node in data.best["node"][data.best["rank"] == 1]]
         yield f"Best: {sentence(best_words(first, len(data.best), names))}. Places: {placed_by(data['scores'])}."
-    if len(data["watched"]):
-        rows = records(data["watched"])
-        yield f"By slow executions: {sentence(standing_out(rows, {str(row['node']): node_name(row) for row in rows}))}."
+    if rows := named(data["watched"]):
+        yield f"By slow executions: {sentence(standing_out(rows, {str(row['node']): row['name'] for row in rows}))}."
     if len(data["states"]):
         yield cost_words(data["states"])
 
 
 def _facts(data: NodesData) -> Iterator[Fact]:
-    nodes = data["nodes"]
-    n_stressed = int(nodes["n_stressed"].sum())
+    n_stressed, n_nodes = int(data["nodes"]["n_stressed"].sum()), len(data["nodes"])
     stressed = f", {n_stressed:,} of them stressed on purpose" if n_stressed else ""
-    words = f"executions of {len(data['types']):,} benchmarks{stressed}"
-    yield Fact("nodes.n_executions", int(nodes["n_executions"].sum()), words, count)
-    yield Fact("nodes.n_nodes", len(nodes), "node" if len(nodes) == 1 else "nodes", count)
-    first = data.best[data.best["rank"] == 1]
-    if len(first):
-        names = ", ".join(node_name(row) for row in records(first.head(3)))
-        yield Fact("nodes.best_score", float(first["score"].iloc[0]), f"best score: {names}", digits)
-    if len(data["judgings"]):
-        judging = data["judgings"].iloc[0]
-        words = f"of {int(judging['n_judged']):,} executions look degraded"
-        yield Fact("nodes.n_flagged", int(judging["n_flagged"]), words, count)
-    if len(data["decisions"]):
-        words = f"of {len(data['decisions']):,} metrics kept"
-        yield Fact("nodes.metrics_kept", int(data["decisions"]["is_kept"].sum()), words, count)
+    yield Fact("nodes.n_executions", data.n_executions, f"executions of {len(data['types']):,} benchmarks{stressed}",
+               count)  # fmt: skip
+    yield Fact("nodes.n_nodes", n_nodes, "node" if n_nodes == 1 else "nodes", count)
+    first = named(data.best[data.best["rank"] == 1])
+    if first:
+        names = ", ".join(row["name"] for row in first[:3])
+        yield Fact("nodes.best_score", float(first[0]["score"]), f"best score: {names}", digits)
+    for row in records(data["judgings"]):
+        yield Fact("nodes.n_flagged", int(row["n_flagged"]), f"of {row['n_judged']:,} executions look degraded", count)
+    if n := len(data["decisions"]):
+        yield Fact("nodes.metrics_kept", int(data["decisions"]["is_kept"].sum()), f"of {n:,} metrics kept", count)
 
 
 def _notices(data: NodesData) -> Iterator[str]:
@@ -369,43 +405,56 @@ def _notices(data: NodesData) -> Iterator[str]:
             f"{data.data_version}; {data.command('rank')} makes them anew."
         )
     for name, verb in (("judgings", "the detector"), ("fingerprintings", "the network")):
-        if len(data[name]) and (version := data[name]["data_version"].iloc[0]) != data.data_version:
-            yield (
-                f"Older data: {verb} was asked about data version {version}; {data.command('fingerprint')} asks it "
-                "again."
-            )
+        for version in data[name]["data_version"]:
+            if version != data.data_version:
+                again = data.command("fingerprint")
+                yield f"Older data: {verb} was asked about data version {version}; {again} asks it again."
     if line := left_out(int(data["basis"]["n_left_out"].sum()), data.source):
         yield f"Left out: {line}."
 
 
 def _sections(data: NodesData, item: str) -> Iterator[Section]:
-    ranked = f"data version {data.ranked_version or 'not kept'}"
+    ranked, decisions, states = f"data version {data.ranked_version or 'not kept'}", data["decisions"], data["states"]
     if len(data.best):
         shown = data["scores"][data["scores"]["node"].isin(data.best["node"].head(MOST_SHOWN))]
-        yield Section("How good each node is", evidence=ranked, figures=(ranking_figure(shown),), is_open=True)
+        yield alone(ranking_figure(shown), ranked, is_open=True)
+    evidence = f"n = {data.n_executions:,} executions, {ranked}"
+    yield Section("Nodes", SCORES_WORDS, evidence, tables=(_nodes_table(data, item),), is_open=True)
+    words, evidence = WATCHED_WORDS, ""
+    if len(states):
+        out = "; ".join(excluded_nodes(states)) or "none"
+        words += f" {counted_states(states)}. To be left out: {out}. {cost_words(states)}"
+        watched_at, model_id = states[["watched_at", "model_id"]].iloc[0]
+        evidence = f"nodes and aspects, watched {moment(watched_at)} (UTC) by model {model_id}"
     yield Section(
-        "Nodes",
-        "Scores are geometric means of a node's metrics as ratios to the reference fleet, each turned so that more is "
-        "better: 1 is the reference, 2 is twice as good; below them the interval in which they would lie if the same "
-        "benchmarks ran again.",
-        f"n = {int(data['nodes']['n_executions'].sum()):,} executions, {ranked}",
-        tables=(_nodes_table(data, item),),
-        is_open=True,
-    )
-    yield _watching(data)
+        "Which nodes are degrading", words, evidence, tables=(states_table(states),),
+        nothing=f"Nobody has watched these nodes yet: {data.command('watch')}.",
+        is_open=bool(len(states)) and bool((states["state"] != "healthy").any()),
+    )  # fmt: skip
     yield _flagged(data)
     if len(data["ranked"]):
         yield from _fingerprints(data)
-    yield _slow(data, ranked)
+    slow = table(
+        [row | {"slow_time": slow_time(row)} for row in named(data["watched"])],
+        ("name", "node"), ("n_low", "slow", count), ("n_executions", "executions", count),
+        ("low_share", "share", share), ("worst_type", "most in"), ("worst_ratio", "there at", ratio),
+        ("p_value", "p", number), ("slow_time", "in time"), name="slow",
+    )  # fmt: skip
+    nothing = f"No node has been judged yet: {data.command('rank')}."
+    yield Section("Nodes by slow executions", SLOW_WORDS, ranked, tables=(slow,), nothing=nothing)
     yield _reruns(data, ranked)
     yield Section(
-        "Metrics: kept or dropped, and why",
-        _counts(data["decisions"]),
-        f"model {data['decisions']['model_id'].iloc[0]}" if len(data["decisions"]) else "",
-        tables=(decisions_table(data["decisions"], "metrics"),),
+        "Metrics: kept or dropped, and why", _decided(decisions),
+        f"model {decisions['model_id'].iloc[0]}" if len(decisions) else "", tables=(decisions_table(decisions),),
         nothing=f"Nothing has been decided yet: {data.command('preprocess')}.",
-    )
-    yield _benchmarks(data)
+    )  # fmt: skip
+    benchmarks = table(
+        [row | {"name": type_name(row)} for row in records(data["types"])],
+        ("name", "benchmark"), ("aspect", "aspect"), ("n_executions", "executions", count), ("n_nodes", "nodes", count),
+        ("duration_s", "takes", duration), ("n_values", "metrics", number), ("n_missing", "metrics not found", number),
+        name="benchmarks",
+    )  # fmt: skip
+    yield Section("Benchmarks", BENCHMARKS_WORDS, f"data version {data.data_version}", tables=(benchmarks,))
     if len(data["evaluation"]):
         yield _evaluated(data)
     yield from intake_sections(data.intake, "No alarm yet", data.command("watch"))
@@ -413,113 +462,58 @@ def _sections(data: NodesData, item: str) -> Iterator[Section]:
 
 def ranking_figure(scores: pd.DataFrame) -> Figure:
     """Scores with intervals. scores: aspect, node, is_emulated, score, low, high, is_tied, n_executions."""
-    words = (
-        "A dot is a node's score, the bar behind it the interval in which it would lie if the same benchmarks ran "
-        "again; nodes marked as tied share their place, since their executions do not tell them apart."
-    )
     title, nothing = "How good each node is", "No node has been ranked yet."
     if scores.empty:
-        return figure("ranking", title, words, "", None, nothing)
-    rows = pd.DataFrame(
-        {
-            "aspect": [aspect_name(str(one)) for one in scores["aspect"]],
-            "node": [node_name(row) + (" (tied)" if is_true(row["is_tied"]) else "") for row in records(scores)],
-            "score": scores["score"].to_numpy(dtype=float),
-            "low": scores["low"].fillna(scores["score"]).to_numpy(dtype=float),
-            "high": scores["high"].fillna(scores["score"]).to_numpy(dtype=float),
-        }
-    )
+        return Figure("ranking", title, nothing, "n = 0")
+    rows = scores[["score", "low", "high"]].astype(float)
+    rows = rows.assign(
+        low=rows["low"].fillna(rows["score"]), high=rows["high"].fillna(rows["score"]),
+        aspect=scores["aspect"].astype(str).map(aspect_name),
+        node=[row["name"] + (" (tied)" if is_true(row["is_tied"]) else "") for row in named(scores)],
+    )  # fmt: skip
     overall = scores[scores["aspect"] == OVERALL]
     evidence = f"n = {int(overall['n_executions'].sum()):,} executions on {len(overall):,} nodes"
     score = Axis("score", "score, 1: as the reference", "log")
-    return Figure("ranking", title, words, evidence, partial(charts.intervals, rows, score, "node", panel="aspect"))
+    return plot("ranking", title, RANKING_WORDS, evidence, charts.intervals, rows, score, "node", panel="aspect")
 
 
 def _nodes_table(data: NodesData, item: str) -> Table:
     """A row a node: its place, its state, its scores and what was recorded on it."""
     scores, states = data["scores"], data["states"]
     cells = {(row["node"], row["aspect"]): _score(row) for row in records(scores)}
-    best = {str(row["node"]): row for row in records(data.best)}
-    slow = {str(row["node"]): row for row in records(data["watched"])}
-    worst = states.drop_duplicates("node").set_index("node")["state"].to_dict() if len(states) else {}
+    best, slow = ({str(row["node"]): row for row in records(one)} for one in (data.best, data["watched"]))
+    worst = dict(states.drop_duplicates("node")[["node", "state"]].itertuples(index=False))
     aspects = [str(one) for one in scores["aspect"].unique()]
     rows = []
-    for row in records(data["nodes"]):
-        node, first = str(row["node"]), best.get(str(row["node"]), {})
+    for row in named(data["nodes"]):
+        node = str(row["node"])
+        first = best.get(node, {})
         lacks = (f"did not run {first['lacks']}",) if first.get("lacks") else ()
-        place = _place(first.get("rank"), first.get("is_tied"))
-        shared = first.get("shared")
-        rows.append(
-            row
-            | {
-                "node": node_name(row),
-                "node.href": f"{item}#{_address(node)}" if item else None,
-                "state": worst.get(node),
-            }
-            | {"rank": Cell(place, lacks, value=first.get("rank")), "shared": shared}
-            | {aspect: cells.get((node, aspect), NOTHING) for aspect in aspects}
-            | {"n_low": slow.get(node, {}).get("n_low")}
-        )
+        place = Cell(_place(first.get("rank"), first.get("is_tied")), lacks, value=first.get("rank"))
+        row |= {"state": worst.get(node), "rank": place, "shared": first.get("shared")}
+        row |= {"node": row["name"], "node.href": f"{item}#{quote(node, safe=SAFE)}" if item else None}
+        row |= {aspect: cells.get((node, aspect), NOTHING) for aspect in aspects}
+        rows.append(row | {"n_low": slow.get(node, {}).get("n_low")})
     rows.sort(key=lambda row: (row["rank"].value is None, row["rank"].value or 0))
-    columns = [Column("node", "node"), Column("state", "state", meaning="Of the aspect that most needs looking at")]
-    columns += [Column("rank", "place", is_number=True)]
-    if data.best["shared"].notna().any():
-        columns += numbers(("shared", "shared component", number))
-    columns += [Column(aspect, aspect_name(aspect), is_number=True) for aspect in aspects]
-    columns += [
-        *numbers(
-            ("n_low", "slow", count),
-            ("n_executions", "executions", count),
-            ("n_stressed", "stressed on purpose", count),
-        ),
-        *numbers(("n_contaminated", "disturbed", count), ("n_failed", "failed", count)),
-        Column("machine_type", "machine type"),
-        Column("first_at", "first (UTC)", moment),
-        Column("last_at", "last (UTC)", moment),
-    ]
-    return Table("", "", tuple(columns), rows, name="list")
-
-
-def _address(name: str) -> str:
-    from urllib.parse import quote
-
-    return quote(name, safe="!'()*~")
-
-
-def _watching(data: NodesData) -> Section:
-    states = data["states"]
-    words = (
-        "One flagged execution is no alarm: several of the last ones make a node suspected, and it is asked for a "
-        "fresh benchmark. What it runs next confirms the alarm or clears it; a confirmed node is to be left out."
-    )
-    if len(states):
-        out = "; ".join(excluded_nodes(states)) or "none"
-        words += f" {counted_states(states)}. To be left out: {out}. {cost_words(states)}"
-    evidence = ""
-    if len(states):
-        row = states.iloc[0]
-        evidence = f"nodes and aspects, watched {moment(row['watched_at'])} (UTC) by model {row['model_id']}"
-    return Section(
-        "Which nodes are degrading",
-        words,
-        evidence,
-        tables=(states_table(states),),
-        nothing=f"Nobody has watched these nodes yet: {data.command('watch')}.",
-        is_open=bool(len(states)) and bool((states["state"] != "healthy").any()),
-    )
+    shared = [("shared", "shared component", number)] if data.best["shared"].notna().any() else []
+    return table(
+        rows,
+        ("node", "node"), Column("state", "state", meaning="Of the aspect that most needs looking at"),
+        Column("rank", "place", is_number=True), *shared,
+        *(Column(aspect, aspect_name(aspect), is_number=True) for aspect in aspects),
+        ("n_low", "slow", count), ("n_executions", "executions", count), ("n_stressed", "stressed on purpose", count),
+        ("n_contaminated", "disturbed", count), ("n_failed", "failed", count), ("machine_type", "machine type"),
+        ("first_at", "first (UTC)", moment), ("last_at", "last (UTC)", moment), name="list",
+    )  # fmt: skip
 
 
 def states_table(states: pd.DataFrame) -> Table:
     """The state of each node and aspect, those that need looking at first."""
-    columns = (
-        Column("name", "node"),
-        Column("aspect", "aspect"),
-        Column("state", "state"),
-        Column("since", "since (UTC)", moment),
-        *numbers(("n_executions", "executions", count), ("n_recent_flagged", "flagged of the last", count)),
-        *numbers(("n_left_out", "left out", count), ("cost_share", "share of its time", share)),
-    )
-    return Table("", "", columns, [row | {"name": node_name(row)} for row in records(states)], name="states")
+    return table(
+        named(states), ("name", "node"), ("aspect", "aspect"), ("state", "state"), ("since", "since (UTC)", moment),
+        ("n_executions", "executions", count), ("n_recent_flagged", "flagged of the last", count),
+        ("n_left_out", "left out", count), ("cost_share", "share of its time", share), name="states",
+    )  # fmt: skip
 
 
 def counted_states(states: pd.DataFrame) -> str:
@@ -531,12 +525,9 @@ def counted_states(states: pd.DataFrame) -> str:
 def excluded_nodes(states: pd.DataFrame) -> list[str]:
     """Each node that is to be left out, with the aspects in which that is confirmed."""
     out = states[states["is_excluded"].map(is_true).astype(bool)]
-    confirmed = states[states["state"] == "confirmed"]
-    found = []
-    for row in records(out.drop_duplicates("node").sort_values("node")):
-        aspects = ", ".join(sorted(str(one) for one in confirmed.loc[confirmed["node"] == row["node"], "aspect"]))
-        found.append(f"{node_name(row)}{f' ({aspects})' if aspects else ''}")
-    return found
+    confirmed = states[states["state"] == "confirmed"].groupby("node")["aspect"].agg(lambda one: ", ".join(sorted(one)))
+    rows = named(out.drop_duplicates("node").sort_values("node"))
+    return [row["name"] + (f" ({confirmed[row['node']]})" if row["node"] in confirmed.index else "") for row in rows]
 
 
 def cost_words(states: pd.DataFrame) -> str:
@@ -554,60 +545,39 @@ def cost_words(states: pd.DataFrame) -> str:
 
 
 def _flagged(data: NodesData) -> Section:
-    n_judged, n_flagged = (int(data["judgings"][name].sum()) for name in ("n_judged", "n_flagged"))
-    more = (
-        f"The latest {len(data['flagged']):,}; all are in the warehouse, nodes.verdicts."
-        if n_flagged > MOST_FLAGGED
-        else ""
-    )
-    evidence = ""
-    if len(data["judgings"]):
-        judging = data["judgings"].iloc[0]
-        evidence = (
-            f"{n_flagged:,} of {n_judged:,} executions are flagged, by model {judging['model_id']}, data version "
-            f"{judging['data_version']}"
-        )
-    return Section(
-        "Executions that look degraded, and why",
-        "Each is judged by how far its metrics lie from what its node did before. A reason is a metric that is worse "
-        "than "
-        f"usual, in its usual deviations. {known_words(data['known'])}".strip(),
-        evidence,
-        tables=(flagged_table(data["flagged"], data.reasons, more),),
-        nothing="None is flagged."
-        if n_judged
-        else f"No detector has been asked about this source yet: {data.command('train')} makes one, "
-        f"{data.command('fingerprint')} asks it, and {data.command('watch')} says which nodes are degrading.",
-    )
-
-
-def flagged_table(flagged: pd.DataFrame, reasons: pd.DataFrame, more: str = "") -> Table:
     """The latest flagged executions, with the metrics that say so."""
-    said: dict[str, list[str]] = {}
-    for row in records(reasons):
-        said.setdefault(str(row["execution_id"]), []).append(reason_of_row(row).words())
-    columns = (
-        Column("name", "node"),
-        Column("type", "benchmark"),
-        Column("started_at", "started (UTC)", moment),
-        Column("probability", "probability", share, is_number=True),
-        Column("because", "it shows in"),
-        Column("known", "known of it"),
+    n_judged, n_flagged = (int(data["judgings"][name].sum()) for name in ("n_judged", "n_flagged"))
+    evidence = "".join(
+        f"{n_flagged:,} of {n_judged:,} executions are flagged, by model {row['model_id']}, data version "
+        f"{row['data_version']}"
+        for row in records(data["judgings"])
     )
+    said: dict[str, list[str]] = {}
+    for row in records(data.reasons):
+        said.setdefault(str(row["execution_id"]), []).append(reason_of_row(row).words())
     rows = [
-        row
-        | {"name": node_name(row), "type": type_name(str(row["benchmark"]), str(row["template_hash"]))}
-        | {"because": _first_of(said.get(str(row["execution_id"]), [])), "known": _known(row)}
-        for row in records(flagged)
-    ]
-    return Table("", "", columns, rows, name="flagged", more=more)
+        row | {"type": type_name(row), "known": _known(row)}
+        | {"because": _first_of(said.get(str(row["execution_id"]), []))}
+        for row in named(data["flagged"])
+    ]  # fmt: skip
+    most = f"The latest {len(rows):,}; all are in the warehouse, nodes.verdicts." if n_flagged > MOST_FLAGGED else ""
+    shown = table(
+        rows, ("name", "node"), ("type", "benchmark"), ("started_at", "started (UTC)", moment),
+        ("probability", "probability", share), ("because", "it shows in"), ("known", "known of it"), name="flagged",
+        more=most,
+    )  # fmt: skip
+    nothing = (
+        f"No detector has been asked about this source yet: {data.command('train')} makes one, "
+        f"{data.command('fingerprint')} asks it, and {data.command('watch')} says which nodes are degrading."
+    )
+    title, words = "Executions that look degraded, and why", f"{FLAGGED_WORDS} {known_words(data['known'])}".strip()
+    return Section(title, words, evidence, tables=(shown,), nothing="None is flagged." if n_judged else nothing)
 
 
 def _first_of(reasons: Sequence[str]) -> str:
-    if not reasons:
-        return "no metric alone says so"
     more = len(reasons) - MOST_REASONS
-    return "; ".join(reasons[:MOST_REASONS]) + (f"; and {more} more" if more > 0 else "")
+    words = "; ".join(reasons[:MOST_REASONS]) or "no metric alone says so"
+    return words + (f"; and {more} more" if more > 0 else "")
 
 
 def _known(row: Mapping[Any, Any]) -> str:
@@ -622,11 +592,11 @@ def known_words(known: pd.DataFrame) -> str:
     """How the flags fit what is known of these executions; empty where nobody says which were stressed."""
     if known.empty or not known["n_stressed"].iloc[0]:
         return ""
-    stressed, found, calm, wrong = (
+    stressed, hits, calm, wrong = (
         f"{int(known[name].iloc[0]):,}" for name in ("n_stressed", "n_found", "n_calm", "n_false")
     )
     return (
-        f"Of {stressed} executions that were stressed on purpose {found} are flagged, of {calm} others {wrong}. The "
+        f"Of {stressed} executions that were stressed on purpose {hits} are flagged, of {calm} others {wrong}. The "
         "detector learned from these; how well it tells those that it has not seen is what its training says."
     )
 
@@ -637,34 +607,26 @@ def _fingerprints(data: NodesData) -> Iterator[Section]:
     aspects = [str(one) for one in ranked["aspect"].unique() if one != OVERALL]
     cells = {(row["node"], row["aspect"]): row for row in records(ranked)}
     rows = []
-    for row in records(ranked[ranked["aspect"] == OVERALL]):
-        plain = {"score": row["plain_score"], "low": row["plain_low"], "high": row["plain_high"]}
-        found = [Cell(_place(row["rank"], row["is_tied"]), value=row["rank"]), _score(row)]
-        found += [Cell(_place(row["plain_rank"], row["plain_is_tied"])), _score(plain)]
-        found += [_beside(cells[row["node"], one]) if (row["node"], one) in cells else NOTHING for one in aspects]
-        rows.append(
-            Row(node_name(row), tuple(found), "" if is_missing(row["machine_type"]) else str(row["machine_type"]))
-        )
-    heads = ("place", "score", "plain place", "plain score", *(aspect_name(one) for one in aspects))
-    yield Section(
-        "By fingerprint, beside the plain ranking",
-        "A score by fingerprints is the norm of a node's encoded executions as a ratio to the reference fleet, by the "
-        "executions that were not flagged; a plain score is the geometric mean of its metrics. Both are 1 at the "
-        "reference "
-        f"and 2 where twice as good. {agreement_words(ranked)}".strip(),
-        f"n = {int(asked['n_fingerprints']):,} fingerprints of {int(asked['n_executions']):,} executions, {made_of}",
-        tables=(cell_table("node", heads, rows),),
-    )
-    plane = plane_figure(data["points"], float(asked["shown"]))
-    yield Section(plane.title, evidence=made_of, figures=(plane,))
+    for row in named(ranked[ranked["aspect"] == OVERALL]):
+        plain = {end: row[f"plain_{end}"] for end in ("score", "low", "high")}
+        shown = [Cell(_place(row["rank"], row["is_tied"]), value=row["rank"]), _score(row)]
+        shown += [Cell(_place(row["plain_rank"], row["plain_is_tied"])), _score(plain)]
+        shown += [_beside(cells.get((row["node"], one))) for one in aspects]
+        rows.append(Row(row["name"], tuple(shown), "" if is_missing(row["machine_type"]) else str(row["machine_type"])))
+    heads = ("place", "score", "plain place", "plain score", *aspects)
+    evidence = f"n = {asked['n_fingerprints']:,} fingerprints of {asked['n_executions']:,} executions, {made_of}"
+    words = f"{FINGERPRINT_WORDS} {_agreement(ranked)}".strip()
+    shown_table = cell_table("node", heads, rows)
+    yield Section("By fingerprint, beside the plain ranking", words, evidence, tables=(shown_table,))
+    yield alone(plane_figure(data["points"], float(asked["shown"])), made_of)
 
 
-def agreement_words(ranked: pd.DataFrame) -> str:
+def _agreement(ranked: pd.DataFrame) -> str:
     """How much both rankings agree; empty where fewer than three nodes have both."""
     both = ranked[(ranked["aspect"] == OVERALL) & ranked["plain_score"].notna()]
     if len(both) < LEAST_NODES or both["score"].nunique() < 2 or both["plain_score"].nunique() < 2:
         return ""
-    rho = float(both["score"].rank().corr(both["plain_score"].rank()))
+    rho = float(both["score"].corr(both["plain_score"], method="spearman"))
     return f"Spearman's correlation of both scores is {ratio(rho)}, over {len(both):,} nodes."
 
 
@@ -674,20 +636,12 @@ def plane_figure(points: pd.DataFrame, shown: float) -> Figure:
     points: benchmark, template_hash, node, x, y, ratio, is_flagged, n_of_type, place; shown: share of the variance of
     directions that x and y hold."""
     title = "Fingerprints by benchmark, and their norms"
-    words = (
-        "Each dot is an execution. Above its fingerprint's direction on the first two principal components: "
-        "executions of one benchmark should lie together and apart from all others. Below its norm, which is what "
-        "nodes are scored by, as a multiple of the median of its benchmark; orange ones were flagged as degraded."
-    )
     rows = points.dropna(subset=["x", "y", "ratio"]) if len(points) else points
     if rows.empty:
-        return figure("plane", title, words, "", None, "No execution has a fingerprint by a trained model yet.")
+        return Figure("plane", title, "No execution has a fingerprint by a trained model yet.", "n = 0")
     kinds = rows.drop_duplicates(["benchmark", "template_hash"])
     is_alone = ~kinds["benchmark"].duplicated(keep=False)
-    names = [
-        str(benchmark) if alone else type_name(str(benchmark), str(template))
-        for benchmark, template, alone in zip(kinds["benchmark"], kinds["template_hash"], is_alone, strict=True)
-    ]
+    names = [one["benchmark"] if own else type_name(one) for one, own in zip(records(kinds), is_alone, strict=True)]
     few = kinds[["benchmark", "template_hash"]].assign(type=names).head(MOST_TYPES)
     drawn = rows.merge(few, on=["benchmark", "template_hash"])
     drawn = drawn[drawn["place"] <= max(MOST_POINTS // len(few), 1)]
@@ -695,172 +649,100 @@ def plane_figure(points: pd.DataFrame, shown: float) -> Figure:
     of = f" of {n:,}" if len(drawn) < n else ""
     of_types = f" of {len(kinds):,}" if n_types < len(kinds) else ""
     evidence = f"n = {len(drawn):,}{of} fingerprints of {n_types}{of_types} benchmarks; x and y hold {share(shown)}"
-    return Figure("plane", title, words, evidence, partial(_draw_plane, drawn))
+    return plot("plane", title, PLANE_WORDS, evidence, _draw_plane, drawn)
 
 
 def _draw_plane(drawn: pd.DataFrame) -> charts.Chart:
-    flagged = drawn["is_flagged"].map(lambda one: "flagged" if one else "not flagged")
+    flagged = drawn["is_flagged"].map({True: "flagged", False: "not flagged"})
     rows = drawn[["type", "node", "x", "y", "ratio"]].assign(flagged=flagged).reset_index(drop=True)
     kinds = dict(zip(dict.fromkeys(rows["type"]), charts.SERIES * len(rows), strict=False))
     first, second = (Axis(name, f"principal component {at}") for at, name in enumerate("xy", 1))
-    directions = charts.scatter(rows[["x", "y", "type", "node"]], first, second, colour="type", colours=kinds)
     tones = {"not flagged": charts.BLUE, "flagged": charts.ORANGE}
     norm = Axis("ratio", "norm, over the median of its benchmark", "log")
-    norms = charts.dots(
-        rows[["type", "ratio", "flagged", "node"]], norm, "type", colour="flagged", colours=tones, mean=False
-    )
-    return charts.beneath(directions, norms)
-
-
-def _slow(data: NodesData, ranked: str) -> Section:
-    columns = (
-        Column("name", "node"),
-        *numbers(("n_low", "slow", count), ("n_executions", "executions", count), ("low_share", "share", share)),
-        Column("worst_type", "most in"),
-        *numbers(("worst_ratio", "there at", ratio), ("p_value", "p", number)),
-        Column("slow_time", "in time"),
-    )
-    rows = [row | {"name": node_name(row), "slow_time": slow_time(row)} for row in records(data["watched"])]
-    return Section(
-        "Nodes by slow executions",
-        "Slow are executions below the level that the node has shown, or that of the other nodes of its machine "
-        "type, by 3.5 robust deviations and 10 % (beside others 20 %). A node stands out where so many of them would "
-        "be chance in fewer than one of a hundred fleets (exact test of equal shares, Holm), and one in ten of a "
-        "benchmark or more is slow. Executions that were stressed on purpose or disturbed are left out.",
-        ranked,
-        tables=(Table("", "", columns, rows, name="slow"),),
-        nothing=f"No node has been judged yet: {data.command('rank')}.",
-    )
+    return charts.beneath(
+        charts.scatter(rows[["x", "y", "type", "node"]], first, second, colour="type", colours=kinds),
+        charts.dots(rows[["type", "ratio", "flagged", "node"]], norm, "type", colour="flagged", colours=tones,
+                    mean=False),
+    )  # fmt: skip
 
 
 def _reruns(data: NodesData, ranked: str) -> Section:
-    counted = (
-        data["repeatability"][data["repeatability"]["is_counted"]]
-        if len(data["repeatability"])
-        else data["repeatability"]
-    )
-    columns = (
-        Column("benchmark_type", "benchmark"),
-        Column("metric", "metric"),
-        Column("name", "node"),
-        *numbers(
-            ("n_runs", "executions", number), ("cv", "spread", share), ("rerun_median", "a rerun differs by", share)
-        ),
-        *numbers(("rerun_p90", "in one of ten by", share), ("runs_for_5", "runs to see 5 %", count)),
-        *numbers(("runs_for_10", "runs to see 10 %", count)),
-    )
-    table = Table(
-        "How much a rerun differs", "", columns, [row | {"name": node_name(row)} for row in records(counted)], "reruns"
-    )
+    counted = data["repeatability"]
+    counted = counted[counted["is_counted"]] if len(counted) else counted
+    shown = table(
+        named(counted), ("benchmark_type", "benchmark"), ("metric", "metric"), ("name", "node"),
+        ("n_runs", "executions", number), ("cv", "spread", share), ("rerun_median", "a rerun differs by", share),
+        ("rerun_p90", "in one of ten by", share), ("runs_for_5", "runs to see 5 %", count),
+        ("runs_for_10", "runs to see 10 %", count), title="How much a rerun differs", name="reruns",
+    )  # fmt: skip
     pairs = [
         f"{row['benchmark_type'].partition('@')[0]} {row['metric']}: "
         + (f"{count(row['n_runs'])} executions of each" if isfinite(row["n_runs"]) else "no number")
         for row in records(data["pairs"])
     ]
-    lines = (f"To tell two nodes apart, in the middle of all pairs: {'; '.join(pairs)}.",) if pairs else ()
     return Section(
         "How repeatable each benchmark is",
-        "The difference between two executions of the same benchmark on the same node that chance alone makes, as a "
-        "share of the median, and how many executions of each it takes to tell two nodes apart that differ by so much.",
+        RERUNS_WORDS,
         f"executions that were not stressed, {ranked}",
-        lines,
-        (table,),
-        (reruns_figure(counted),) if len(counted) else (),
+        (f"To tell two nodes apart, in the middle of all pairs: {'; '.join(pairs)}.",) if pairs else (),
+        (shown,),
+        (_reruns_figure(counted),) if len(counted) else (),
         nothing=f"No benchmark ran often enough on any node to say how much a rerun differs: {data.command('rank')}.",
     )
 
 
-def reruns_figure(counted: pd.DataFrame) -> Figure:
+def _reruns_figure(counted: pd.DataFrame) -> Figure:
     """How much a rerun differs: a dot a node and metric. counted: rows of nodes.repeatability that count."""
     rows = counted.dropna(subset=["cv"])
-    words = (
-        "Each dot is a node: how far its executions of one benchmark lie apart, as a share of their median, by the "
-        "metrics that count in scores; the tick is the mean."
-    )
-    most = rows.groupby(["benchmark_type", "node"])["n_runs"].max()
-    evidence = (
-        f"n = {int(most.sum()):,} executions of {rows['benchmark_type'].nunique():,} benchmarks on "
-        f"{rows['node'].nunique():,} nodes"
-    )
-    shown = pd.DataFrame(
-        {
-            "benchmark": [str(one).partition("@")[0] + f" {metric}" for one, metric in
-                          zip(rows["benchmark_type"], rows["metric"], strict=True)],
-            "spread": rows["cv"].to_numpy(dtype=float),
-            "node": [node_name(row) for row in records(rows)],
-        }
-    )  # fmt: skip
-    draw = partial(charts.dots, charts.sampled(shown, MOST_POINTS), Axis("spread", "spread", "share"), "benchmark")
-    return figure("reruns", "Spread by benchmark", words, evidence, draw if len(rows) else None, "")
+    n = int(rows.groupby(["benchmark_type", "node"])["n_runs"].max().sum())
+    of = f"{rows['benchmark_type'].nunique():,} benchmarks on {rows['node'].nunique():,} nodes"
+    benchmark = rows["benchmark_type"].astype(str).str.partition("@")[0] + " " + rows["metric"].astype(str)
+    shown = pd.DataFrame({"benchmark": benchmark, "spread": rows["cv"].astype(float)})
+    shown = charts.sampled(shown.assign(node=[row["name"] for row in named(rows)]), MOST_POINTS)
+    spread, evidence = Axis("spread", "spread", "share"), f"n = {n:,} executions of {of}"
+    return plot("reruns", "Spread by benchmark", SPREAD_WORDS, evidence, charts.dots, shown, spread, "benchmark")
 
 
-def decisions_table(rows: pd.DataFrame, name: str) -> Table:
+def decisions_table(rows: pd.DataFrame) -> Table:
     """What became of each metric; rows: as in nodes.decisions."""
-    columns = (
-        Column("metric", "metric"),
-        Column("benchmark_type", "benchmark"),
-        Column("unit_words", "unit"),
-        *numbers(("n_values", "values", count), ("dispersion", "varies by", share)),
-        Column("decision", "kept or dropped"),
-        Column("direction", "counts as"),
-        Column("orientation_from", "said by"),
-        Column("rule", "the paper's rule"),
-        Column("without", "without stressed"),
-    )
-    found = [
-        row
-        | {"unit_words": row["unit"] + (f" (written {row['unit_written']})" if row["unit_written"] else "")}
+    shown = [
+        row | {"unit_words": row["unit"] + (f" (written {row['unit_written']})" if row["unit_written"] else "")}
         | {"decision": sentence(decision(row) + (f"; {row['note']}" if row["note"] else ""))}
         | {"direction": counts_as(row), "rule": agreement(row["agrees"]), "without": agreement_without(row)}
         for row in records(rows)
-    ]
-    return Table("", "", columns, found, name=name)
+    ]  # fmt: skip
+    return table(
+        shown, ("metric", "metric"), ("benchmark_type", "benchmark"), ("unit_words", "unit"),
+        ("n_values", "values", count), ("dispersion", "varies by", share), ("decision", "kept or dropped"),
+        ("direction", "counts as"), ("orientation_from", "said by"), ("rule", "the paper's rule"),
+        ("without", "without stressed"), name="metrics",
+    )  # fmt: skip
 
 
-def _counts(decisions: pd.DataFrame) -> str:
+def _decided(decisions: pd.DataFrame) -> str:
     """How many metrics there are beside the paper's, and how the paper's rule of orientation does."""
     if decisions.empty:
         return ""
-    told = decisions[decisions["agrees"].notna()]
-    silent = int((told["agrees"] == False).sum())  # noqa: E712  (a column of truths and missing ones)
-    both = decisions[decisions["rule_with_stressed"].notna() & decisions["rule_without_stressed"].notna()]
+    told = decisions["agrees"].dropna().astype(bool)
+    both = decisions[["rule_with_stressed", "rule_without_stressed"]].dropna()
     turned = int((both["rule_with_stressed"] != both["rule_without_stressed"]).sum())
     return (
         f"{len(decisions):,} metrics were recorded and {int(decisions['is_kept'].sum()):,} are kept (a metric of two "
         f"benchmarks counts twice); the paper recorded {PAPER_RECORDED} and kept {PAPER_KEPT}. The paper's rule of "
-        f"orientation contradicts what is declared in {silent:,} of {len(told):,} metrics of which both are known, and "
-        f"says something else without the stressed executions in {turned:,} of {len(both):,}."
-    )
-
-
-def _benchmarks(data: NodesData) -> Section:
-    columns = (
-        Column("name", "benchmark"),
-        Column("aspect", "aspect"),
-        *numbers(("n_executions", "executions", count), ("n_nodes", "nodes", count), ("duration_s", "takes", duration)),
-        *numbers(("n_values", "metrics", number), ("n_missing", "metrics not found", number)),
-    )
-    rows = [
-        row | {"name": type_name(str(row["benchmark"]), str(row["template_hash"]))} for row in records(data["types"])
-    ]
-    words = "A benchmark with another template is another benchmark: never compared. Duration and metrics: medians."
-    return Section(
-        "Benchmarks", words, f"data version {data.data_version}", tables=(Table("", "", columns, rows, "benchmarks"),)
+        f"orientation contradicts what is declared in {int((~told).sum()):,} of {len(told):,} metrics of which both "
+        f"are known, and says something else without the stressed executions in {turned:,} of {len(both):,}."
     )
 
 
 def _evaluated(data: NodesData) -> Section:
-    from tasks.report.nodes_evaluation import figure_rows, figures_table
+    from tasks.report.nodes_evaluation import main_table
 
     figures: dict[str, Any] = {}
     for key, value, reason in data["evaluation"].itertuples(index=False):
         figures |= {key: float(value)} if pd.notna(value) else {key: None, f"{key}.reason": reason}
-    version = str(data["basis"]["evaluated_version"].iloc[0]) if len(data["basis"]) else ""
-    changed = "; the source has changed since" if version != data.data_version else ""
-    rows = figure_rows(figures)
-    return Section(
-        "What the last evaluation measured", "", f"data version {version}{changed}", tables=(figures_table(rows),)
-    )
+    version = "".join(map(str, data["basis"]["evaluated_version"]))
+    evidence = f"data version {version}" + ("" if version == data.data_version else "; the source has changed since")
+    return Section("What the last evaluation measured", "", evidence, tables=(main_table(figures),))
 
 
 def _place(place: Any, is_tied: Any) -> str:
@@ -874,7 +756,10 @@ def _score(row: Mapping[Any, Any]) -> Cell:
     return Cell(ratio(float(row["score"])), (told,) if told else (), value=float(row["score"]))
 
 
-def _beside(row: Mapping[Any, Any]) -> Cell:
+def _beside(row: Mapping[Any, Any] | None) -> Cell:
+    """A score by fingerprint with the plain one below it."""
+    if row is None:
+        return NOTHING
     plain = "not ranked" if is_missing(row["plain_score"]) else ratio(float(row["plain_score"]))
     return Cell(ratio(float(row["score"])), (f"plain: {plain}",), value=float(row["score"]))
 
@@ -884,12 +769,10 @@ ITEM_COLUMNS = ("started_at", "benchmark", "probability", "is_flagged")
 
 def item_chart() -> charts.Chart:
     """The chart of the verdicts on one node over time, with one row that stands for all."""
-    row = {"started_at": pd.Timestamp(0), "benchmark": "", "probability": 0.5, "is_flagged": False}
-    started = Axis("started_at", "started (UTC)", "time")
-    words = ("not flagged", "flagged")
-    return charts.timeline(
-        pd.DataFrame([row]), started, "benchmark", marked="is_flagged", words=words, strength="probability"
-    )
+    row = dict(zip(ITEM_COLUMNS, (pd.Timestamp(0), "", 0.5, False), strict=True))
+    started, words = Axis("started_at", "started (UTC)", "time"), ("not flagged", "flagged")
+    one = pd.DataFrame([row])
+    return charts.timeline(one, started, "benchmark", marked="is_flagged", words=words, strength="probability")
 
 
 def node_items(connection: Connection, data: NodesData) -> Iterator[tuple[str, Result]]:
@@ -897,53 +780,45 @@ def node_items(connection: Connection, data: NodesData) -> Iterator[tuple[str, R
     verdicts = connection.execute(VERDICTS, {"source": data.source, "most": MOST_OF_NODE}).df()
     reasons = connection.execute(REASONS, {"source": data.source, "ids": None}).df()
     over_time, why = dict(list(verdicts.groupby("node"))), dict(list(reasons.groupby("node")))
-    for row in records(data["nodes"]):
-        node = str(row["node"])
-        yield node, _item(data, row, over_time.get(node), why.get(node))
+    for row in named(data["nodes"]):
+        yield str(row["node"]), _item(data, row, over_time.get(row["node"]), why.get(row["node"]))
 
 
 def _item(data: NodesData, row: Mapping[Any, Any], verdicts: pd.DataFrame | None, why: pd.DataFrame | None) -> Result:
-    node, name = str(row["node"]), node_name(row)
-    states, scores = (data[table][data[table]["node"] == node] for table in ("states", "scores"))
-    bad = states[states["state"].isin(("confirmed", "suspected"))]
-    slow = [one for one in records(data["watched"]) if str(one["node"]) == node]
-    if len(bad):
-        told = "; ".join(f"{one['state']} in {one['aspect']} since {moment(one['since'])} UTC" for one in records(bad))
-        answer, state = f"{name} needs looking at: {told}.", "look"
+    name = row["name"]
+    states, scores, slow = (data[one][data[one]["node"] == row["node"]] for one in ("states", "scores", "watched"))
+    bad = records(states[states["state"].isin(("confirmed", "suspected"))])
+    told = "; ".join(f"{one['state']} in {one['aspect']} since {moment(one['since'])} UTC" for one in bad)
+    answer, state = f"Nobody has watched {name} yet.", cast(State, "look" if bad else "unknown")
+    if bad:
+        answer = f"{name} needs looking at: {told}."
     elif len(states):
         answer, state = f"{name} is healthy in {len(states)} aspects.", "good"
-    else:
-        answer, state = f"Nobody has watched {name} yet.", "unknown"
-    first = scores[scores["aspect"] == OVERALL]
     facts = [Fact("nodes.item.n_executions", int(row["n_executions"]), "executions", count)]
-    if len(first):
-        one = first.iloc[0]
+    for one in records(scores[scores["aspect"] == OVERALL]):
         facts.append(Fact("nodes.item.rank", _place(one["rank"], one["is_tied"]), f"place of {len(data.best):,}"))
-        facts.append(Fact("nodes.item.score", float(one["score"]), f"score, {interval(dict(one))}", ratio))
-    heads = ("score", "place", "executions")
+        facts.append(Fact("nodes.item.score", float(one["score"]), f"score, {interval(one)}", ratio))
     by_aspect = [
-        Row(
-            aspect_name(str(one["aspect"])),
-            (_score(one), Cell(_place(one["rank"], one["is_tied"])), Cell(count(one["n_executions"]))),
-        )
+        Row(aspect_name(str(one["aspect"])),
+            (_score(one), Cell(_place(one["rank"], one["is_tied"])), Cell(count(one["n_executions"]))))
         for one in records(scores)
-    ]
-    sections = [Section("Scores by aspect", tables=(cell_table("aspect", heads, by_aspect),), is_open=True)]
+    ]  # fmt: skip
+    shown = cell_table("aspect", ("score", "place", "executions"), by_aspect)
+    sections = [Section("Scores by aspect", tables=(shown,), is_open=True)]
     if verdicts is not None:
-        seen = verdicts.assign(is_flagged=verdicts["is_flagged"].map(lambda one: "flagged" if one else "not flagged"))
-        n = f"n = {len(seen):,} latest executions"
+        rows = verdicts.assign(is_flagged=verdicts["is_flagged"].map({True: "flagged", False: "not flagged"}))
         words = "A mark is an execution, stronger in colour where it more probably is degraded."
-        shown = Figure("verdicts", "Verdicts over time", words, n, use="verdicts", data=seen[list(ITEM_COLUMNS)])
-        sections.append(Section("Verdicts over time", figures=(shown,), is_open=True))
-    if why is not None and len(why):
+        seen = Figure("verdicts", "Verdicts over time", words, f"n = {len(rows):,} latest executions", use="verdicts",
+                      data=rows[list(ITEM_COLUMNS)])  # fmt: skip
+        sections.append(alone(seen, is_open=True))
+    if why is not None:
         counted = why.groupby("metric").agg(n=("execution_id", "nunique"), deviation=("deviation", "median"))
-        rows = records(counted.sort_values(["n", "deviation"], ascending=False).head(20).reset_index())
-        columns = (
-            Column("metric", "metric"),
-            *numbers(("n", "executions", count), ("deviation", "median deviations", number)),
+        most = counted.sort_values(["n", "deviation"], ascending=False).head(MOST_METRICS).reset_index()
+        against = table(
+            records(most), ("metric", "metric"), ("n", "executions", count), ("deviation", "median deviations", number)
         )
-        sections.append(Section("What speaks against it", tables=(Table("", "", columns, rows),), is_open=True))
+        sections.append(Section("What speaks against it", tables=(against,), is_open=True))
     if len(states):
         sections.append(Section("States", tables=(states_table(states),)))
-    reasons = tuple(f"{share(one['low_share'])} of its executions slow: {slow_time(one) or 'none'}" for one in slow)
-    return Result(name, answer, "", reasons, facts=tuple(facts), sections=tuple(sections), state=state)  # type: ignore[arg-type]
+    reasons = (f"{share(one['low_share'])} of its executions slow: {slow_time(one) or 'none'}" for one in records(slow))
+    return Result(name, answer, "", tuple(reasons), facts=tuple(facts), sections=tuple(sections), state=state)

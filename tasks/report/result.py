@@ -1,24 +1,31 @@
 """A result described once: the answer, how sure it is, why, what it rests on, and the tables and figures behind it.
 
-Terminal, JSON, Prefect artifact and web page are renderings of the same description. Light: charts are made when a
+Terminal, Prefect artifact and web page are renderings of the same description. Light: charts are made when a
 rendering asks for them."""
 
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import pandas as pd
 
 from tasks.markdown import plain
-from tasks.quantities import MISSING
+from tasks.quantities import MISSING, digits, duration, number, ratio, share
 from tasks.report import charts
 
 State = Literal["good", "look", "unknown"]
 LINE_CHARS, SENTENCE_CHARS = 160, 600
 MARKDOWN_ROWS = 50
+SAFE = "!'()*~"  # in addresses, as encodeURIComponent leaves them
 MOST_PNG_BYTES = 100_000  # Prefect's page grows slow above
+
+
+def times(value: float) -> str:
+    """A factor: 1.20 ×."""
+    return f"{ratio(value)} ×"
 
 
 def one_line(text: Any, limit: int = LINE_CHARS) -> str:
@@ -50,6 +57,9 @@ def count(value: Any) -> str:
 def moment(value: Any) -> str:
     """Day and minute, as people write them: 1993-10-01 14:35."""
     return MISSING if value is None or pd.isna(value) else f"{value:%Y-%m-%d %H:%M}"
+
+
+QUANTITIES = (count, digits, duration, number, ratio, share, times)  # how columns of numbers are written
 
 
 @dataclass(frozen=True)
@@ -99,6 +109,14 @@ class Column:
         return value.line if isinstance(value, Cell) else self.show(value)
 
 
+def columns(*found: Column | tuple[str, str] | tuple[str, str, Callable[[Any], str]]) -> tuple[Column, ...]:
+    """Columns from key, title and how values are written; those of quantities are numbers."""
+    return tuple(
+        one if isinstance(one, Column) else Column(*one, is_number=len(one) > 2 and one[2] in QUANTITIES)
+        for one in found
+    )
+
+
 def numbers(*columns: tuple[str, str, Callable[[Any], str]]) -> tuple[Column, ...]:
     """Columns of numbers from key, title and how they are written."""
     return tuple(Column(key, title, show, is_number=True) for key, title, show in columns)
@@ -122,23 +140,27 @@ class Table:
         return [[column.text(row) for column in self.columns] for row in self.rows]
 
 
-def cell_table(
-    first: str,
-    heads: Sequence[str],
-    rows: Sequence[Row],
+def table(
+    rows: Sequence[Mapping[str, Any]],
+    *shown: Column | tuple[str, str] | tuple[str, str, Callable[[Any], str]],
     title: str = "",
     words: str = "",
-    of_words: Sequence[int] = (),
+    name: str = "",
+    more: str = "",
 ) -> Table:
-    """A table of named rows of cells. first: what the names are; of_words: columns, from 0, that hold no numbers."""
-    columns = [Column("name", first)]
-    columns += [Column(str(at), one_line(head), is_number=at not in of_words) for at, head in enumerate(heads)]
+    """Rows by the columns that are shown of them."""
+    return Table(title, words, columns(*shown), rows, name, more)
+
+
+def cell_table(first: str, heads: Sequence[str], rows: Sequence[Row], title: str = "", words: str = "") -> Table:
+    """A table of named rows of cells. first: what the names are."""
+    shown = [Column("name", first), *(Column(str(at), one_line(head), is_number=True) for at, head in enumerate(heads))]
     found = [
         {"name": Cell(one_line(row.name), (row.below,) if row.below else ())}
         | {str(at): cell for at, cell in enumerate(row.cells)}
         for row in rows
     ]
-    return Table(title, words, tuple(columns), found)
+    return Table(title, words, tuple(shown), found)
 
 
 @dataclass(frozen=True)
@@ -157,6 +179,23 @@ class Figure:
     def png(self) -> bytes:
         """The chart as an image; empty where there is nothing to draw."""
         return charts.to_png(charts.spec_of(self.chart())) if self.chart else b""
+
+
+def plot(
+    name: str,
+    title: str,
+    words: str,
+    evidence: str,
+    chart: Callable[..., charts.Chart],
+    rows: pd.DataFrame | None,
+    *axes: Any,
+    nothing: str = "",
+    **options: Any,
+) -> Figure:
+    """A figure of rows by a kind of chart, its axes and options; without rows the words that say why there is none."""
+    if rows is None or not len(rows):
+        return Figure(name, title, nothing, "n = 0")
+    return Figure(name, title, words, evidence, partial(chart, rows, *axes, **options))
 
 
 def figure(
@@ -201,6 +240,13 @@ class Section:
         return not (self.lines or self.figures or any(len(table.rows) for table in self.tables))
 
 
+def alone(one: Figure, evidence: str = "", fill: str = "", *, is_open: bool = False) -> Section:
+    """A figure as a section of its own; one that shows nothing says why, and what fills it."""
+    if one.chart is None and not one.use:
+        return Section(one.title, nothing=one.words + fill)
+    return Section(one.title, evidence=evidence, figures=(one,), is_open=is_open)
+
+
 @dataclass(frozen=True)
 class Result:
     """An answer. certainty: how sure; reasons: why; notices: what a reader must know first (simulated, older data);
@@ -241,47 +287,6 @@ def slug(title: str) -> str:
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows of a frame, by column."""
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
-
-
-def as_json(result: Result) -> dict[str, Any]:
-    """The result for machines: whole numbers with their keys, columns with units and meaning; no charts."""
-    return {
-        **{key: getattr(result, key) for key in ("title", "answer", "certainty", "action", "made_of", "again")},
-        "state": result.state,
-        "reasons": list(result.reasons),
-        "notices": list(result.notices),
-        "facts": [
-            {"key": fact.key, "value": fact.value, "text": fact.text, "words": fact.words} for fact in result.facts
-        ],
-        "sections": [
-            {
-                "title": part.title,
-                "evidence": part.evidence,
-                "lines": list(part.lines),
-                "nothing": part.nothing if part.is_empty else "",
-                "tables": [_table_json(table) for table in part.tables],
-                "figures": [
-                    {"name": one.name, "title": one.title, "words": one.words, "evidence": one.evidence}
-                    for one in part.figures
-                ],
-            }
-            for part in result.parts
-        ],
-    }
-
-
-def _table_json(table: Table) -> dict[str, Any]:
-    keys = [column.key for column in table.columns]
-    return {
-        "title": table.title,
-        "columns": [
-            {"key": one.key, "title": one.title, "unit": one.unit, "meaning": one.meaning} for one in table.columns
-        ],
-        "rows": [
-            {key: value.text if isinstance(value := row.get(key), Cell) else value for key in keys}
-            for row in table.rows
-        ],
-    }
 
 
 def as_markdown(result: Result, *, only: Sequence[str] = (), pictures: Sequence[str] = ()) -> str:

@@ -9,26 +9,20 @@ from tasks.nodes.evaluate.protocol import Evaluation
 from tasks.report.nodes_evaluation import (
     FITTED,
     METHODS,
-    Told,
-    behind_lines,
-    comparisons,
     detection_figures,
     dose_tables,
     evaluation_result,
     falls_short,
     figure_rows,
     fitted_table,
-    injected_behind_lines,
     injected_evidence,
     injected_tables,
     is_learned,
+    keys_of,
     missing_lines,
     paper_table,
-    rank_behind_lines,
     rank_table,
-    short_lines,
     summary_words,
-    told_of,
     verdict_tables,
 )
 
@@ -75,16 +69,14 @@ def marked(table):
     }
 
 
-def test_keys_are_read_by_protocol_dose_and_end():
-    told = told_of(FIGURES, "f1_outlier")
-    assert told["", "any", "detector"] == Told(0.8, 0.75, 0.85)
-    assert told["", "dose_1", "forest"] == Told(0.45)
-    assert told["random", "dose_1", "zscore"] == Told(0.4)
-    assert told["paper", "any", "detector"] == Told(0.7) and told["", "any", "paper"] == Told(0.55)
-    assert told["", "from_dose_2", "detector"] == Told(0.801)
-    assert ("left_node", "any", "zscore") not in told
+def test_keys_are_read_by_protocol_dose_and_detector():
+    keys = keys_of(FIGURES, "f1_outlier")
+    assert keys["", "dose_1", "forest"] == f"{F1}.forest.dose_1"
+    assert keys["random", "dose_1", "zscore"] == f"{F1}.zscore.random.dose_1"
+    assert (keys["paper", "any", "detector"], keys["", "any", "paper"]) == (f"{F1}.detector.paper", f"{F1}.paper")
+    assert ("left_node", "any", "zscore") not in keys
     beside = (".low", ".high", ".deviation", ".reason")
-    assert len(told) == sum(value is not None and not key.endswith(beside) for key, value in FIGURES.items())
+    assert len(keys) == sum(value is not None and not key.endswith(beside) for key, value in FIGURES.items())
 
 
 def test_the_verdict_says_how_far_ahead_of_the_best_and_marks_where_it_is_behind():
@@ -104,7 +96,7 @@ def test_the_verdict_says_how_far_ahead_of_the_best_and_marks_where_it_is_behind
 def test_the_summary_counts_places_and_the_lines_name_who_is_better():
     assert "ahead of every simpler one in 4 of 7 places" in summary_words(FIGURES)
     assert "level with the best of them in 1, behind in 2." in summary_words(FIGURES)
-    assert behind_lines(FIGURES) == [
+    assert falls_short(FIGURES) == [
         "F1 of stressed, later executions, dose 1: 0.40; better: isolation forest 0.45",
         "F1 of stressed, the paper's way, all doses: 0.70; better: robust z-scores 0.72",
     ]
@@ -113,7 +105,6 @@ def test_the_summary_counts_places_and_the_lines_name_who_is_better():
 def test_without_a_learned_model_there_is_no_verdict():
     assert not is_learned(FIGURES) and is_learned(FITS)
     assert verdict_tables(PLAIN) == [] and summary_words(PLAIN) == "" and falls_short(PLAIN) == []
-    assert comparisons(PLAIN, "f1_outlier") == []
 
 
 def test_detectors_by_dose_stand_with_the_best_on_top_and_the_best_of_each_dose_marked():
@@ -130,7 +121,6 @@ def test_detectors_by_dose_stand_with_the_best_on_top_and_the_best_of_each_dose_
     }  # fmt: skip
     rows = {row["name"].text: row for row in later.rows}
     assert rows["the detector"]["0"].notes == ("0.75 to 0.85",)
-    assert rows["isolation forest"]["2"].notes == ("detector -0.05",)
     assert rows["paper's variant"]["1"].text == "–"
     assert random.title == "random executions"
 
@@ -159,12 +149,13 @@ def test_every_measure_of_fits_has_a_column():
 
 
 def test_fits_stand_beside_the_paper_with_their_intervals():
-    found = texts(paper_table(FITS))
-    assert found["types told rightly"] == ["98.0 %", "100.0 %", "100.0 %"]
-    assert found["error of all columns"] == ["–", "0.012", "0.01"]  # ours does not learn them
-    assert found["F1 of stressed"] == ["–", "0.80", "0.75"]
-    [row] = [row for row in paper_table(FITS).rows if row["name"].text == "F1 of stressed"]
-    assert row["1"].notes == ("0.70 to 0.90",)
+    table = paper_table(FITS)
+    _, theirs, _ = table.rows
+    at = {head: str(place) for place, head in enumerate(heads(table))}
+    assert [row[at["types told rightly"]].text for row in table.rows] == ["98.0 %", "100.0 %", "100.0 %"]
+    assert [row[at["error of all columns"]].text for row in table.rows] == ["–", "0.012", "0.01"]  # ours learns none
+    assert [row[at["F1 of stressed"]].text for row in table.rows] == ["–", "0.80", "0.75"]
+    assert theirs[at["F1 of stressed"]].notes == ("0.70 to 0.90",)
     assert {(row["name"].text, *row["name"].notes) for row in fitted_table(FITS).rows} == {
         ("our variant", "later executions"),
         ("our variant", "the paper's way"),
@@ -173,7 +164,7 @@ def test_fits_stand_beside_the_paper_with_their_intervals():
 
 
 def test_what_falls_short_of_means_of_all_types_and_of_the_paper_is_told():
-    assert short_lines(FITS) == [
+    assert falls_short(FITS) == [
         "error of own metrics, later executions: 0.02; the means of types make 0.01",
         "types told rightly, the paper's way: 98.0 %",
         "weighted F1 (probably its weighted accuracy), the paper's way: 0.89; the paper reports 0.90 of its own data",
@@ -195,7 +186,7 @@ def test_injected_degradation_has_the_surest_detector_on_top():
     assert names(calm) == ["headline metrics, without labels", "robust z-scores"]
     assert shifted.rows[1]["0"].notes == ("0.75 to 0.85",)
     assert injected_evidence(INJECTED) == "4,000 executions, 2 benchmarks, 4 long-lived nodes"
-    assert injected_behind_lines(INJECTED) == [
+    assert falls_short(INJECTED) == [
         "area under precision over recall, later results made worse: 0.80; better: robust z-scores 0.90"
     ]
     assert missing_lines(INJECTED) == [
@@ -216,7 +207,7 @@ def test_the_way_of_ranking_that_follows_applications_best_stands_on_top_and_hin
     assert [row["2"].text for row in table.rows] == ["0.45", "0.30", "0.90"]
     assert ("the one metric that did best on other nodes", "d2") in marked(table)
     assert not any(cell.is_marked for cell in table.rows[-1].values())
-    assert rank_behind_lines(RANKED | {"rank.shared.d2": 0.55}) == [
+    assert falls_short(RANKED | {"rank.shared.d2": 0.55}) == [
         "ranking beside applications, d2: 0.55; better: the one metric that did best on other nodes 0.70"
     ]
 

@@ -27,7 +27,7 @@ def test_a_matrix_has_the_best_on_top_hindsight_last_and_leaves_out_what_nobody_
 
 
 def test_where_less_is_better_the_least_is_on_top():
-    table = matrix(FIGURES, "by", ROWS, MEASURES, "{1}.{0}".format, sort_by="f1", is_least=True)
+    found = matrix(FIGURES, "by", ROWS, MEASURES, "{1}.{0}".format, sort_by="f1", is_least=True)
     assert [row[0] for row in found.cells()] == ["ours (later runs)", "a plain rule", "known afterwards"]
 
 

@@ -12,7 +12,6 @@ from tasks.report.result import (
     Row,
     Section,
     Table,
-    as_json,
     as_markdown,
     cell_table,
     count,
@@ -40,12 +39,11 @@ RESULT = Result(
 
 
 def test_every_rendering_has_answer_numbers_and_what_is_missing():
-    page, told, text = describe(RESULT), as_json(RESULT), as_markdown(RESULT)
-    assert (page["answer"], told["answer"]) == ("The answer.", "The answer.")
+    page, text = describe(RESULT), as_markdown(RESULT)
+    assert page["answer"] == "The answer."
     assert text.startswith("# A title\n\n**The answer.**")
-    assert page["facts"][0]["text"] == told["facts"][0]["text"] == "1,234"
-    assert told["sections"][0]["tables"][0]["rows"] == [{"name": HOSTILE, "n": 1234}]
-    assert page["sections"][1]["words"] == told["sections"][1]["nothing"] == "Made by a command."
+    assert page["facts"][0]["text"] == "1,234"
+    assert page["sections"][1]["words"] == "Made by a command."
     assert "Made by a command" in text
 
 

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
 import pandas as pd
@@ -482,7 +482,7 @@ def _nodes_table(data: NodesData, item: str) -> Table:
     scores, states = data["scores"], data["states"]
     cells = {(row["node"], row["aspect"]): _score(row) for row in records(scores)}
     best, slow = ({str(row["node"]): row for row in records(one)} for one in (data.best, data["watched"]))
-    worst = dict(states.drop_duplicates("node")[["node", "state"]].itertuples(index=False))
+    worst = states.drop_duplicates("node").set_index("node")["state"].to_dict()
     aspects = [str(one) for one in scores["aspect"].unique()]
     rows = []
     for row in named(data["nodes"]):
@@ -786,12 +786,13 @@ def node_items(connection: Connection, data: NodesData) -> Iterator[tuple[str, R
 
 def _item(data: NodesData, row: Mapping[Any, Any], verdicts: pd.DataFrame | None, why: pd.DataFrame | None) -> Result:
     name = row["name"]
+    state: State
     states, scores, slow = (data[one][data[one]["node"] == row["node"]] for one in ("states", "scores", "watched"))
     bad = records(states[states["state"].isin(("confirmed", "suspected"))])
     told = "; ".join(f"{one['state']} in {one['aspect']} since {moment(one['since'])} UTC" for one in bad)
-    answer, state = f"Nobody has watched {name} yet.", cast(State, "look" if bad else "unknown")
+    answer, state = f"Nobody has watched {name} yet.", "unknown"
     if bad:
-        answer = f"{name} needs looking at: {told}."
+        answer, state = f"{name} needs looking at: {told}.", "look"
     elif len(states):
         answer, state = f"{name} is healthy in {len(states)} aspects.", "good"
     facts = [Fact("nodes.item.n_executions", int(row["n_executions"]), "executions", count)]

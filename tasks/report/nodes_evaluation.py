@@ -5,6 +5,7 @@ Keys are `detect.<measure>.<detector>[.<protocol>][.<dose>]`, `inject.<kind>.<me
 `rank.<method>[.<machine type>|.mean][.<variant>]`, with `.low` and `.high` beside those of several fits."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -419,8 +420,8 @@ def falls_short(figures: Figures) -> list[str]:
     for kind, (title, _) in KINDS.items():
         told = {name: figures.get(f"inject.{kind}.auprc.{name}") for name in _injected_detectors(figures, kind)}
         ours = told.pop(WITHOUT_LABELS, None)
-        others = {detector_name(name): value for name, value in told.items()}
-        lines += better_line(f"{SPOILED['auprc'][0]}, {title.lower()}", ours, others, ratio)
+        rivals = {detector_name(name): value for name, value in told.items()}
+        lines += better_line(f"{SPOILED['auprc'][0]}, {title.lower()}", ours, rivals, ratio)
     for one, (words, show) in _ranked_in(figures).items():
         plain = {METHODS[name]: figures.get(f"rank.{name}{one}") for name in METHODS if name != KNOWN_AFTERWARDS}
         ours = figures.get(f"rank.{RANKED_BY}{one}")
@@ -477,10 +478,14 @@ def dose_tables(figures: Figures, measure: str = JUDGED_BY[0]) -> list[Table]:
         if len(doses) > 1:
             find = {(name, dose): key for (of, dose, name), key in keys.items() if of == protocol}
             tables.append(
-                matrix(figures, "told by", names, doses, lambda name, dose, find=find: find.get((name, dose), ""),
-                       title=words, sort_by=ANY, is_marked=True)
+                matrix(figures, "told by", names, doses, partial(_found, find), title=words, sort_by=next(iter(doses)),
+                       is_marked=True)
             )  # fmt: skip
     return tables
+
+
+def _found(keys: dict[tuple[str, str], str], name: str, dose: str) -> str:
+    return keys.get((name, dose), "")
 
 
 def _of_fit(row: tuple[str, str], template: str) -> str:
@@ -514,7 +519,7 @@ def injected_tables(figures: Figures) -> list[Table]:
         names = {name: detector_name(name) for name in _injected_detectors(figures, kind)}
         found = matrix(
             figures, "told by", names, CALM if is_calm else SPOILED,
-            lambda name, measure, kind=kind: f"inject.{kind}.{measure}.{name}",
+            partial("inject.{0}.{2}.{1}".format, kind),
             title=title, words=words, sort_by="false_alarms_per_1000" if is_calm else "auprc", is_least=is_calm,
         )  # fmt: skip
         tables += [found] if found.rows else []

@@ -112,7 +112,7 @@ class Column:
 def columns(*found: Column | tuple[str, str] | tuple[str, str, Callable[[Any], str]]) -> tuple[Column, ...]:
     """Columns from key, title and how values are written; those of quantities are numbers."""
     return tuple(
-        one if isinstance(one, Column) else Column(*one, is_number=len(one) > 2 and one[2] in QUANTITIES)
+        one if isinstance(one, Column) else replace(Column(*one), is_number=len(one) > 2 and one[-1] in QUANTITIES)
         for one in found
     )
 

@@ -324,10 +324,10 @@ def watch(context: typer.Context, source: Source = None, as_json: Json = False) 
     if as_json:
         show_json({"alarms": alarm_rows(settings.warehouse, found["alarms"])})
     else:
-        showalarm_rows(invocation, settings.warehouse, found["alarms"])
+        _show_alarms(invocation, settings.warehouse, found["alarms"])
 
 
-def showalarm_rows(invocation: Invocation, warehouse: "Warehouse", ids: list[str]) -> None:
+def _show_alarms(invocation: Invocation, warehouse: "Warehouse", ids: list[str]) -> None:
     """Print these alarms."""
     alarms = alarm_rows(warehouse, ids)
     if not alarms:
@@ -416,7 +416,6 @@ def characterise(
     if job is None:
         _show_all(invocation, settings, chosen, out, as_json=as_json)
         return
-    pass  # merged: imported itself
     from tasks.jobs.summary import find_group
     from tasks.report.jobs_shapes import are_shapes_fresh
 
@@ -436,10 +435,10 @@ def _show_all(invocation: Invocation, settings: "Settings", source: str, out: Pa
     if out is not None:
         from tasks.report.jobs_shapes import shapes_result
 
-        figures = shapes_result(source, found, "").figures
+        sections = shapes_result(source, found, "").sections
         words = (f"Shapes of {source}", "The typical runtime distributions of the jobs of this source.")
         command = ("characterise", "--source", source)
-        write_drawing(invocation, out, f"jobs-{source}-shapes", words, figures, f"source {source}", command)
+        write_drawing(invocation, out, f"jobs-{source}-shapes", words, [], f"source {source}", command, sections)
     if as_json:
         return show_json({**written, "source": source, **{kind: _plain(one) for kind, one in found.items()}})
     for place, (kind, one) in enumerate(found.items()):
@@ -466,7 +465,6 @@ def _rows(found: Any) -> list[dict[str, Any]]:
 
 
 def _plain(found: Any) -> dict[str, Any]:
-
     columns = ["shape", "n_groups", "n_runs", "outlier_percent", "p25_p75", "p95", "std"]
     return {
         "k": len(found.table),

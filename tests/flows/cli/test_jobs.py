@@ -418,12 +418,13 @@ def test_a_training_shows_model_shapes_and_baselines(whorl: Whorl, trained_log: 
     assert found["figures"]["predict.crps.model"] == found["crps"]
 
 
-def test_shapes_are_told_as_table_2(
-    whorl: Whorl, job_log: Callable[..., Any], varied_runs: Callable[..., Any], without_flows: None
+def test_shapes_are_told_as_table_2_and_drawn_where_asked(
+    whorl: Whorl, job_log: Callable[..., Any], varied_runs: Callable[..., Any], without_flows: None, tmp_path: Path
 ) -> None:
     job_log(varied_runs())
-    ended = whorl("jobs", "characterise")
+    ended = whorl("jobs", "characterise", "--out", tmp_path / "drawn")
     assert ended.code == 0
+    assert {image.suffix for image in (tmp_path / "drawn").iterdir()} >= {".html", ".png"}
     first, header, *_ = ended.out.splitlines()
     assert first.startswith("2 shapes (ratio) of 12 jobs with at least 10 runs in the history; the curve of inertia")
     assert header.split()[:4] == ["shape", "jobs", "runs", "outliers"]

@@ -525,8 +525,6 @@ def _migration(moves: pd.DataFrame) -> Counts:
 
 
 def _what_ifs(data: JobsData) -> Iterator[Section]:
-    from tasks.report.jobs_reasons import MigrationMap, migration_figure
-
     answers = answered(data.tables)
     rows = []
     for one in answers:
@@ -563,6 +561,8 @@ def _what_ifs(data: JobsData) -> Iterator[Section]:
         tables=(Table("", "", columns, rows),),
         nothing=nothing,
     )
+    if answers:
+        from tasks.report.jobs_reasons import MigrationMap, migration_figure  # imports the models: seconds
     for at, one in enumerate(answers):
         lines = (f"{title}: {sentence(line)}" for about, title in CLAIMS.items() for line in one.claims.get(about, ()))
         moves = migration_figure(MigrationMap(one.moves, one.scenario), f"migration-{at}") if one.moves.any() else None

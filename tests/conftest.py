@@ -154,7 +154,7 @@ def quick_training() -> EvaluateParams:
     predict = PredictParams(
         characterise=CharacteriseParams(bins=BinParams(ranges="data"), shapes=shapes),
         n_rounds=40,
-        n_trees=10,
+        n_trees=60,
     )
     return EvaluateParams(predict=predict, baseline_trees=5)
 

@@ -21,6 +21,7 @@ from tasks.jobs.labels.evaluation import LabelEvaluation, evaluate_labels
 from tasks.jobs.predict.job_keys import GIVEN, KeyChoice, choose_key
 from tasks.jobs.predict.outcomes import ENDED, Outcomes, evaluate_outcomes
 from tasks.jobs.predict.params import EvaluateParams
+from tasks.jobs.predict.pool import SUPPORT
 from tasks.jobs.predict.preparation import KINDS, Prepared, prepare
 from tasks.jobs.predict.rows import OWN, named_columns, read_runs
 from tasks.jobs.predict.runtime_evaluation import RuntimeEvaluation, Scored, evaluate_runtimes, table_of
@@ -170,7 +171,8 @@ def label_figures(prepared: Prepared, kind: Kind, found: LabelEvaluation | None,
 def runtime_figures(found: RuntimeEvaluation) -> Figures:
     """Scores of the predicted runtime distributions of each predictor."""
     figures: Figures = {"predict.n": len(found.rows)}
-    figures |= {f"model.weight.{part}": weight for part, weight in found.model.weights.items()}
+    for part, weights in found.model.weights.items():
+        figures |= {f"model.weight.{part}.{least}": one for least, one in zip((0, *SUPPORT), weights, strict=True)}
     figures |= {"model.is_relative": found.model.is_relative}
     _set(figures, "model.grace", found.model.grace, "time limits are not kept, or there are none")
     for name, one in found.scored.items():

@@ -101,7 +101,7 @@ def test_a_training_killed_before_the_promotion_is_finished_by_the_next_attempt(
 
 def test_a_champion_that_cannot_be_read_does_not_keep_a_new_model_out(trained_log, quick_training, caplog):
     old = cards(trained_log.models)[0]
-    (trained_log.models / "jobs" / old.model_id / "forest.txt").unlink()
+    (trained_log.models / "jobs" / old.model_id / "boosted.json").unlink()
     found = steps.train(trained_log, "log", quick_training, "mending")
     assert found["champion_id"] == found["model_id"]
     assert "the model in use before cannot be read" in caplog.text

@@ -264,7 +264,7 @@ def _answer(ground: Ground, scenario: Scenario, params: WhatIfParams, rng: np.ra
         rng,
         models=ground.models,
         training=ground.training,
-        leaves=lambda frame: model.forest.leaves_of(frame[list(model.columns)]),
+        leaves=lambda frame: model.boosted.leaves(frame[list(model.columns)]),
         is_one=ground.job is not None,
     )
     measured, reason = _measured(ground, scenario, rng)

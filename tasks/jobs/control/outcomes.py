@@ -261,7 +261,7 @@ def support_of(
     Outside: a changed feature below the least or above the largest of its training values, or unknown where no
     training row is. Unlike: the training row that shares most leaves with the changed row shares fewer than with all
     but MAX_UNLIKE_SHARE of the unchanged rows; that catches values that are common one by one and never met together.
-    Source: the proximity of random forests, Breiman 2001."""
+    Source: the proximity of trees' leaves, Breiman 2001."""
     names, differs, new = _changed(before, after)
     is_changed = differs.any(axis=1)
     n_changed = int(is_changed.sum())

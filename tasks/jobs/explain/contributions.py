@@ -1,7 +1,7 @@
-"""What each feature adds to a prediction, exactly additive: by the paths of the forest, by SHAP values of classifiers.
+"""What each feature adds to a prediction, exactly additive: by the paths of the trees, by SHAP values of classifiers.
 
-The runtime is that of the whole pool: the mean of its logarithm is the weighted mean of its parts, so what the forest's
-features add counts by the forest's weight, and what peers took stands beside it as a feature of theirs. Log-odds of
+The runtime is that of the whole pool: the mean of its logarithm is the weighted mean of its parts, so what the trees'
+features add counts by the trees' weight, and what peers took stands beside it as a feature of theirs. Log-odds of
 several shapes are no sum of scores and are integrated along the way. Features that mean the same are summed within
 families. Source: Lundberg et al. 2020; Sundararajan et al. 2017."""
 
@@ -17,15 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import logsumexp, softmax
 
-from tasks.jobs.distribution import (
-    Floats,
-    Rows,
-)
+from tasks.boosters import matrix
+from tasks.jobs.distribution import Floats, Rows
 from tasks.jobs.labels.classifier import LEAST, LightGbm, evidence_of
-from tasks.jobs.predict.forest import Forest
-from tasks.jobs.predict.peers import MOST_RUNS, Histories
-from tasks.jobs.predict.pool import order_quantiles
-from tasks.jobs.predict.predictor import FOREST, POOLED, RELATIVE, Predictor
+from tasks.jobs.predict.peers import MOST_RUNS, SOME_RUNS, Histories
+from tasks.jobs.predict.pool import N_CLASSES, order_quantiles
+from tasks.jobs.predict.predictor import BOOSTED, POOLED, RELATIVE, Boosted, Predictor, support_of
 
 FEW = 100  # runs up to which one thread is faster than starting more: 8 ms instead of 18 ms of CPU for one
 MIN_RUNS = 3  # of a job: the median of two is no habit
@@ -117,71 +114,100 @@ def runtime_parts(model: Predictor, features: pd.DataFrame, known: Histories) ->
     """What each feature adds to the mean log of the predicted runtime in seconds: one score.
 
     features, known: of Trained.features and Trained.histories, n rows each. What peers took counts as the feature that
-    says what they usually take (job_median10, …). The pool's width and the time limit are left out."""
+    says what they usually take (job_median10, …). The pool's width and the time limit are left out, and what putting
+    quantiles in order moves stands in the base."""
     columns = features[list(model.columns)]
-    of_forest, root = forest_parts(model.forest, columns)
+    by_trees, root = boosted_parts(model.boosted, columns)
+    expected = model.expected_log_s(features)
     start = root + model.is_relative * model.usual_log_s
     share, of_peers = _shares(model, known, len(columns), start)
     names = list(dict.fromkeys([*model.columns, *of_peers, *(name for name in RELATIVE if name in features)]))
     added = np.zeros((len(columns), len(names)))
-    added[:, : len(model.columns)] = of_forest * share[:, None]
+    added[:, : len(model.columns)] = by_trees * share[:, None]
     for name, gain in of_peers.items():
         added[:, names.index(name)] += gain
+    by_usual = np.zeros(len(columns))
     if model.is_relative:
-        usual = model.expected_log_s(features) - model.forest.mean(columns) - model.usual_log_s
         is_open = np.ones(len(columns), dtype=bool)
         for name in [name for name in RELATIVE if name in features]:  # the first that is known
-            is_this = is_open & features[name].notna().to_numpy()
-            added[is_this, names.index(name)] += (share * usual)[is_this]
+            usual = features[name].to_numpy(dtype=float)
+            is_this = is_open & np.isfinite(usual)
+            by_usual[is_this] = usual[is_this] - model.usual_log_s
+            added[is_this, names.index(name)] += (share * by_usual)[is_this]
             is_open &= ~is_this
-    return Contributions(added[:, :, None], np.full((len(columns), 1), start), tuple(names))
+    base = start + share * (expected - start - by_trees.sum(axis=1) - by_usual)
+    return Contributions(added[:, :, None], base[:, None], tuple(names))
 
 
-def forest_parts(forest: Forest, columns: pd.DataFrame) -> tuple[Floats, float]:
-    """What each feature adds to the mean of the trees, (n, p), and that mean at their roots.
+def boosted_parts(boosted: Boosted, columns: pd.DataFrame) -> tuple[Floats, float]:
+    """What each feature adds to the mean of the quantiles, (n, p), and that mean at the roots of the trees.
 
     A feature is given how far the mean of the training runs moves where a tree splits by it, on the way of a run to its
-    leaf: exactly additive, and one product of sparse matrices, where SHAP values take 0.04 s of CPU a run (60 trees of
-    1,023 leaves). Source: Palczewska et al. 2014; Saabas 2014. columns: (n, p) in the order of training."""
-    where: list[tuple[int, int]] = []
-    steps: list[float] = []
-    first, roots = [0], []
-    for tree in forest.booster.dump_model()["tree_info"]:
-        open_nodes: list[tuple[dict[str, Any], tuple[tuple[int, float], ...]]] = [(tree["tree_structure"], ())]
-        roots.append(_mean_of(tree["tree_structure"]))
-        while open_nodes:
-            node, path = open_nodes.pop()
-            if "leaf_value" in node:
-                where += [(first[-1] + node.get("leaf_index", 0), feature) for feature, _ in path]
-                steps += [step for _, step in path]
-            else:
-                mean, feature = _mean_of(node), node["split_feature"]
-                sides = (node["left_child"], node["right_child"])
-                open_nodes += [(side, (*path, (feature, _mean_of(side) - mean))) for side in sides]
-        first.append(first[-1] + tree["num_leaves"])
-    places = np.array(where, dtype=np.int64).reshape(-1, 2).T
-    by_leaf = sparse.csr_matrix((steps, (places[0], places[1])), (first[-1], columns.shape[1]))  # sums up repeats
-    leaves = forest.leaves_of(columns) + np.array(first[:-1])
-    ends = np.arange(len(leaves) + 1) * len(roots)
-    in_leaf = sparse.csr_matrix((np.full(leaves.size, 1 / len(roots)), leaves.ravel(), ends), (len(leaves), first[-1]))
-    return np.asarray((in_leaf @ by_leaf).toarray()), float(np.mean(roots))
+    leaf: exactly additive, and one product of sparse matrices, which SHAP values are not. Source: Palczewska et al.
+    2014; Saabas 2014. columns: (n, p) in the order of training."""
+    added, root = np.zeros(columns.shape), 0.0
+    for booster, weight in zip(boosted.boosters, boosted.interpolation.mean(axis=1), strict=True):
+        where: list[tuple[int, int]] = []
+        steps: list[float] = []
+        first = [0]
+        for tree in booster.dump_model()["tree_info"]:
+            root += weight * _walk(tree["tree_structure"], first[-1], where, steps)
+            first.append(first[-1] + tree["num_leaves"])
+        places = np.array(where, dtype=np.int64).reshape(-1, 2).T
+        by_leaf = sparse.csr_matrix((steps, (places[0], places[1])), (first[-1], columns.shape[1]))  # sums up repeats
+        if not len(columns):
+            continue
+        leaves = np.asarray(booster.predict(matrix(columns), pred_leaf=True, num_threads=1), dtype=np.int64)
+        leaves = leaves.reshape(len(columns), -1) + np.array(first[:-1])
+        ends = np.arange(len(leaves) + 1) * leaves.shape[1]
+        in_leaf = sparse.csr_matrix((np.full(leaves.size, weight), leaves.ravel(), ends), (len(leaves), first[-1]))
+        added += (in_leaf @ by_leaf).toarray()
+    return added, root
 
 
-def _mean_of(node: dict[str, Any]) -> float:
-    return float(node["internal_value"] if "internal_value" in node else node["leaf_value"])
+def _walk(root: dict[str, Any], first: int, where: list[tuple[int, int]], steps: list[float]) -> float:
+    """The mean of the training runs at the root of a tree; adds (leaf, feature) and step of each split to the lists.
+
+    first: the number of the first leaf. Means are of the leaves below: LightGBM's own are of its gradients."""
+    means: dict[int, tuple[float, int]] = {}
+
+    def mean_of(node: dict[str, Any]) -> tuple[float, int]:
+        if "leaf_value" in node:
+            return float(node["leaf_value"]), int(node.get("leaf_count", 1))
+        (left, n_left), (right, n_right) = (mean_of(node[side]) for side in ("left_child", "right_child"))
+        means[node["split_index"]] = (left * n_left + right * n_right) / (n_left + n_right), n_left + n_right
+        return means[node["split_index"]]
+
+    def known(node: dict[str, Any]) -> float:
+        return float(node["leaf_value"]) if "leaf_value" in node else means[node["split_index"]][0]
+
+    mean = mean_of(root)[0]
+    open_nodes: list[tuple[dict[str, Any], tuple[tuple[int, float], ...]]] = [(root, ())]
+    while open_nodes:
+        node, path = open_nodes.pop()
+        if "leaf_value" in node:
+            where += [(first + node.get("leaf_index", 0), feature) for feature, _ in path]
+            steps += [step for _, step in path]
+        else:
+            at = known(node)
+            sides = (node["left_child"], node["right_child"])
+            open_nodes += [(side, (*path, (node["split_feature"], known(side) - at))) for side in sides]
+    return mean
 
 
 def _shares(model: Predictor, known: Histories, n: int, start: float) -> tuple[Floats, dict[str, Floats]]:
-    """The forest's weight for each run, with those of peers without runs: (n,); and what each other part adds."""
-    share, added = np.full(n, model.weights.get(FOREST, 0.0)), dict[str, Floats]()
+    """The trees' weight for each run, with those of peers without runs: (n,); and what each other part adds, by name
+    of the feature that says it."""
+    support = support_of(known, n)
+    share, added = np.array(model.weights.get(BOOSTED, np.zeros(N_CLASSES)))[support], dict[str, Floats]()
     for part, (peers, most) in POOLED.items():
-        weight = model.weights.get(part, 0.0)
-        if weight > 0:
+        weight = np.array(model.weights.get(part, np.zeros(N_CLASSES)))[support]
+        if weight.any():
             latest = known.log_s[peers][:, :most] if peers in known.log_s else np.full((n, 1), np.nan)
             mean = order_quantiles(latest).mean(axis=1)
             share += np.where(np.isnan(mean), weight, 0.0)
-            name = f"{peers}_median" + (str(most) if most < MOST_RUNS else "")
-            added[name] = np.where(np.isnan(mean), 0.0, weight * (mean - start))
+            name = f"{peers}_median" + (str(SOME_RUNS) if most < MOST_RUNS else "")
+            added[name] = added.get(name, 0.0) + np.where(np.isnan(mean), 0.0, weight * (mean - start))
     return share, added
 
 

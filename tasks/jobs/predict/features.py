@@ -1,4 +1,4 @@
-"""What is known of a run when it is submitted, as one row of numbers: the input of the forest and the classifiers.
+"""What is known of a run when it is submitted, as one row of numbers: the input of the predictor and the classifiers.
 
 Each feature is what the log says of the submission (its input, plan and request, the state of the machines), or a
 statistic of runs that had ended strictly before it: how long those of the job took and waited, what they used, what

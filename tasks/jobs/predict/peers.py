@@ -1,6 +1,6 @@
 """What a submission may be compared with: runs that had ended before it, of its job, its user, its request, its log.
 
-Each kind of peers shares some columns with the submission; their last runtimes are features of the forest, and the
+Each kind of peers shares some columns with the submission; their last runtimes are features of the trees, and the
 distributions of some of them stand in the pool of the predictor by themselves."""
 
 from collections.abc import Mapping, Sequence

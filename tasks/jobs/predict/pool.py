@@ -4,7 +4,7 @@ A prediction is here a row of quantiles at LEVELS, in logs of seconds. Mixed are
 1961), with the weights that have the least CRPS on runs that none of them had learnt from; the CRPS of a mixture is a
 quadratic function of the weights, so these are found exactly."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from tasks.jobs.distribution import Floats
-from tasks.jobs.predict.forest import in_blocks, weighted_places
 
 N_LEVELS = 100
 LEVELS = (np.arange(N_LEVELS) + 0.5) / N_LEVELS
@@ -21,7 +20,11 @@ THINNED = slice(2, None, 5)  # levels that the weights are chosen with: 20 of th
 CALIBRATION_RUNS = 1_000  # the last so many runs that a model did not learn from say how it is to be recalibrated
 UNMOVED_RUNS = 50  # as many runs stand for predictions that are right as they are
 RECALIBRATED_TOGETHER = 100  # runs, in order of time
-EVEN_RUNS = 100  # as many runs stand for parts that count the same
+EVEN_RUNS = 100  # as many runs stand for parts that count the same, and for a class that is like all others
+SUPPORT = (1, 5, 20)  # runs that a job has had, from which on other weights count
+N_CLASSES = len(SUPPORT) + 1
+BLOCK = 1_000  # submissions worked on together: their quantiles, 3 MB, stay in the cache of a core
+ROUNDING = 1e-12  # of sums of weights
 LOG_RANGE = (-12.0, 25.0)  # of seconds: from 6 microseconds to 2,000 years
 LEAST_LIMITED_RUNS = 50
 ENFORCED_SHARE = 0.99  # of the runs with a limit that ended within the grace, for it to count as enforced
@@ -47,7 +50,16 @@ def order_quantiles(latest: Floats) -> Floats:
             quantiles[sizes == size] = below + (place - low) * (above - below)
         return quantiles
 
-    return in_blocks(len(latest), N_LEVELS, of_block)
+    return _in_blocks(len(latest), of_block)
+
+
+def mixture_by_support(parts: Sequence[Floats], weights: Floats, support: NDArray[np.intp]) -> Floats:
+    """Quantiles of the mixtures: parts of (n, n_levels) each, weights (N_CLASSES, n_parts), support (n,) the class."""
+    quantiles = np.empty_like(parts[0])
+    for each in np.unique(support):
+        is_in = support == each
+        quantiles[is_in] = mixture([part[is_in] for part in parts], weights[each])
+    return quantiles
 
 
 def mixture(parts: Sequence[Floats], weights: Floats) -> Floats:
@@ -63,15 +75,48 @@ def mixture(parts: Sequence[Floats], weights: Floats) -> Floats:
         places = np.take_along_axis(order, weighted_places(masses[order], N_LEVELS), axis=1)
         return np.take_along_axis(values, places, axis=1)
 
-    return in_blocks(len(parts[0]), N_LEVELS, of_block)
+    return _in_blocks(len(parts[0]), of_block)
 
 
-def best_weights(parts: Sequence[Floats], runtime_s: Floats) -> Floats:
+def weighted_places(weights: Floats, n_levels: int) -> NDArray[np.int64]:
+    """The first place of each row up to which its weights sum to (k + 1/2) / n_levels, k = 0 …: (n, n_levels).
+
+    weights: (n, m), rows sum to 1."""
+    n, m = weights.shape
+    upto = np.cumsum(weights, axis=1)
+    levels_upto = (upto * n_levels + (0.5 + ROUNDING * n_levels)).astype(np.int64)  # levels that are reached there
+    np.minimum(levels_upto, n_levels, out=levels_upto)
+    levels_upto[:, -1] = n_levels  # whatever rounding says
+    n_levels_at = np.diff(levels_upto, axis=1, prepend=0)
+    return np.repeat(np.tile(np.arange(m), n), n_levels_at.ravel()).reshape(n, n_levels)
+
+
+def _in_blocks(n: int, answer: Callable[[slice], Floats]) -> Floats:
+    """answer(rows), (n_rows, n_levels), of n rows, BLOCK of them at a time: (n, n_levels)."""
+    quantiles = np.empty((n, N_LEVELS))
+    for first in range(0, n, BLOCK):
+        quantiles[first : first + BLOCK] = answer(slice(first, first + BLOCK))
+    return quantiles
+
+
+def best_weights_by_support(parts: Sequence[Floats], runtime_s: Floats, support: NDArray[np.intp]) -> Floats:
+    """The best weights of the runs of each class of support, drawn towards those of all: (N_CLASSES, n_parts).
+
+    parts: (n, n_levels) each, runtime_s: (n,), support: (n,) the class of each run, by SUPPORT."""
+    of_all = best_weights(parts, runtime_s)
+    weights = np.tile(of_all, (N_CLASSES, 1))
+    for each in np.unique(support):
+        is_in = support == each
+        weights[each] = best_weights([part[is_in] for part in parts], runtime_s[is_in], towards=of_all)
+    return weights
+
+
+def best_weights(parts: Sequence[Floats], runtime_s: Floats, *, towards: Floats | None = None) -> Floats:
     """Weights of the mixture with the least mean CRPS in seconds on these runs: (n_parts,), they sum to 1.
 
     The CRPS of sum_i w_i F_i is sum_i w_i E|X_i - y| - 1/2 sum_ij w_i w_j E|X_i - X_j| (Gneiting & Raftery 2007,
-    eq. 21). Few runs draw the weights towards even ones: each adds EVEN_RUNS / n of its squared distance, in units of
-    the best part's error. parts: (n, n_levels) each, runtime_s: (n,)."""
+    eq. 21). Few runs leave the weights near `towards`, by default even ones: each adds EVEN_RUNS / n of its squared
+    distance, in units of the best part's error. parts: (n, n_levels) each, runtime_s: (n,)."""
     n_parts = len(parts)
     atoms = [np.exp(np.clip(part[:, THINNED], *LOG_RANGE)) for part in parts]
     error = np.array([np.abs(one - runtime_s[:, None]).mean() for one in atoms])
@@ -80,11 +125,11 @@ def best_weights(parts: Sequence[Floats], runtime_s: Floats) -> Floats:
         for j in range(i, n_parts):
             between[i, j] = between[j, i] = _mean_distance(atoms[i], atoms[j])
     unit = max(float(error.min()), np.finfo(float).tiny)
-    even, ridge = np.full(n_parts, 1 / n_parts), EVEN_RUNS / len(runtime_s)
+    start, ridge = np.full(n_parts, 1 / n_parts) if towards is None else towards, EVEN_RUNS / len(runtime_s)
     found = minimize(
-        lambda w: (w @ error - w @ between @ w / 2) / unit + ridge * np.sum((w - even) ** 2),
-        even,
-        jac=lambda w: (error - between @ w) / unit + 2 * ridge * (w - even),
+        lambda w: (w @ error - w @ between @ w / 2) / unit + ridge * np.sum((w - start) ** 2),
+        start,
+        jac=lambda w: (error - between @ w) / unit + 2 * ridge * (w - start),
         bounds=[(0.0, 1.0)] * n_parts,
         constraints={"type": "eq", "fun": lambda w: w.sum() - 1, "jac": lambda _: np.ones(n_parts)},
         method="SLSQP",

@@ -1,69 +1,146 @@
 """How long a run will take, as a distribution, from what is known when it is submitted.
 
-P(runtime) = w_0 forest(features) + w_1 boosted quantiles(features) + w_2 job's last 10 runs + w_3 its last 50
-+ w_4 its user's runs with the same request + w_5 runs with the same request in the same queue, recalibrated by the last
-runs that the model had not learnt from, and cut off at the time limit where the log shows that limits are kept. The
-weights are those with the least CRPS on the latest part of the training runs, by trees of the earlier part
-(`pool.best_weights`), so history counts as much as it deserves: all in a log where nothing else tells more, nothing
-where the features say it better."""
+P(runtime) = w_0 boosted quantiles(features) + w_1 job's last 3 runs + w_2 its last 10 + w_3 its last 50
++ w_4 its user's last 3 with the same request + w_5 the last 10 + w_6 the last 50 with the same request in the same
+queue, recalibrated by the last runs that the model had not learnt from, and cut off at the time limit where the log
+shows that limits are kept. The weights are those with the least CRPS on the latest part of the training runs, by trees
+of the earlier part (`pool.best_weights_by_support`), and others for jobs with few and with many runs: history counts as
+much as it deserves, all in a log where nothing else tells more, nothing where the features say it better."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from tasks.boosters import booster_from, matrix, train_booster
 from tasks.jobs.distribution import (
     Empirical,
     Floats,
     History,
 )
-from tasks.jobs.predict.boosted import Boosted, fit_boosted
-from tasks.jobs.predict.forest import Forest, fit_forest
 from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, REQUEST, USER_REQUEST, Histories
 from tasks.jobs.predict.pool import (
+    LEVELS,
     LOG_RANGE,
+    N_CLASSES,
     N_LEVELS,
+    SUPPORT,
     Recalibration,
-    best_weights,
+    best_weights_by_support,
     learn_grace,
     limited,
-    mixture,
+    mixture_by_support,
     order_quantiles,
     recalibration,
 )
 
-FOREST, BOOSTED = "forest", "boosted"
+BOOSTED = "boosted"
 POOLED: dict[str, tuple[str, int]] = {  # name of a part: its peers, and how many of their last runs
+    "job, last 3": (JOB, 3),
     "job, last 10": (JOB, 10),
     "job": (JOB, 50),
+    "user and request, last 3": (USER_REQUEST, 3),
     "user and request": (USER_REQUEST, 10),
     "request": (REQUEST, 50),
 }
 RELATIVE = ("input_usual", "job_median10", "user_request_median10", "user_median10", "log_median")
-RELATIVE_GAIN = 0.015  # of CRPS, for the forest to be relative: as much as seeds move it, and it can go beyond all runs
+RELATIVE_GAIN = 0.015  # of CRPS, for trees to be relative: as much as seeds move it, and they can go beyond all runs
 LEAST_SHARE = 1e-3  # of the median runtime: shorter runs count as this long
 EARLY_SHARE = 0.6  # of the training runs: what the weights are chosen with learns from these, and is tried on the rest
-LEAST_BOOSTED = 2_000  # runs to choose weights with: of fewer, levels one by one learn chance
 BOOSTED_LEVELS = np.array([0.05, 0.15, 0.25, 0.4, 0.5, 0.6, 0.75, 0.85, 0.95])
+SETTINGS = {
+    "num_leaves": 15,
+    "learning_rate": 0.1,
+    "min_data_in_leaf": 20,
+    "feature_fraction": 0.5,
+    "bagging_fraction": 0.7,
+    "bagging_freq": 1,
+    "lambda_l2": 1.0,
+}
 DIGITS = 11  # of a predicted time behind the first
 LEAST_TRIED = 20  # runs; with fewer all parts count the same
-MAIN = "predictor.json"
+MAIN, TREES = "predictor.json", "boosted.json"
+
+
+@dataclass(frozen=True)
+class Boosted:
+    """Gradient-boosted quantiles, one LightGBM model for each of some levels: levels: (n_models,) ascending, at least
+    two; boosters: lightgbm.Booster of each."""
+
+    levels: Floats
+    boosters: tuple[Any, ...]
+
+    def quantiles(self, features: pd.DataFrame) -> Floats:
+        """Quantiles at LEVELS: (n, n_levels). features: (n, p), in the order of training.
+
+        Those of the models are sorted (Chernozhukov et al. 2010) and interpolated; the ends go on as the last two."""
+        if features.empty:
+            return np.zeros((0, N_LEVELS))
+        rows = matrix(features)
+        told = np.sort(np.column_stack([one.predict(rows, num_threads=1) for one in self.boosters]), axis=1)
+        return np.sort(told @ self.interpolation, axis=1)
+
+    @property
+    def interpolation(self) -> Floats:
+        """How much each model's quantile counts at each of LEVELS: (n_models, n_levels), columns sum to 1."""
+        place = np.clip(np.searchsorted(self.levels, LEVELS), 1, len(self.levels) - 1)
+        share = (LEVELS - self.levels[place - 1]) / (self.levels[place] - self.levels[place - 1])
+        counts, columns = np.zeros((len(self.levels), N_LEVELS)), np.arange(N_LEVELS)
+        counts[place - 1, columns], counts[place, columns] = 1 - share, share
+        return counts
+
+    def leaves(self, features: pd.DataFrame) -> NDArray[np.int32]:
+        """The leaf of each tree of the middle model that each row falls into: (n, n_trees)."""
+        middle = self.boosters[len(self.boosters) // 2]
+        if features.empty:
+            return np.zeros((0, middle.num_trees()), dtype=np.int32)
+        leaves = middle.predict(matrix(features), pred_leaf=True, num_threads=1)
+        return np.asarray(leaves, dtype=np.int32).reshape(len(features), -1)
+
+    def save(self, folder: Path) -> None:
+        """Write everything into an existing folder."""
+        models = dict(zip(self.levels.tolist(), (one.model_to_string() for one in self.boosters), strict=True))
+        (folder / TREES).write_text(json.dumps(models), encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path, n_features: int) -> Self:
+        """What save wrote. Raises BadInput, OSError, ValueError or AttributeError for anything else."""
+        models = json.loads((folder / TREES).read_text(encoding="utf-8"))
+        levels = np.array([float(level) for level in models])
+        if len(levels) < 2 or not (np.diff(levels, prepend=0.0, append=1.0) > 0).all():
+            raise ValueError(f"{TREES}: levels {list(models)}; expected some that ascend between 0 and 1")
+        return cls(levels, tuple(booster_from(text, n_features) for text in models.values()))
+
+
+def fit_boosted(
+    features: pd.DataFrame,
+    values: Floats,
+    levels: NDArray[np.float64] = BOOSTED_LEVELS,
+    *,
+    n_trees: int,
+    seed: int,
+    settings: Mapping[str, Any] = SETTINGS,
+) -> Boosted:
+    """Boosted quantiles of values, (n,), such as logs of runtimes; features: (n, p). Raises BadInput without a row."""
+    asked = {**settings, "objective": "quantile"}
+    boosters = (train_booster(features, values, asked | {"alpha": level}, n_trees, seed) for level in levels)
+    return Boosted(np.asarray(levels), tuple(boosters))
 
 
 @dataclass(frozen=True)
 class Predictor:
-    """boosted: None in a log too short for it; weights: of the parts of the pool, they sum to 1; is_relative: the trees
-    are of the runtime over what peers usually take; usual_log_s: stands in for that without peers; recalibration: of
-    the pool; grace: of time limits, None where they are not kept; columns: features in their order; least_s: shorter
-    runs count as this long."""
+    """weights: of the parts of the pool, for each class of support, of which they sum to 1; is_relative: the trees are
+    of the runtime over what peers usually take; usual_log_s: stands in for that without peers; recalibration: of the
+    pool; grace: of time limits, None where they are not kept; columns: features in their order; least_s: shorter runs
+    count as this long."""
 
-    forest: Forest
-    boosted: Boosted | None
-    weights: Mapping[str, float]
+    boosted: Boosted
+    weights: Mapping[str, tuple[float, ...]]
     is_relative: bool
     usual_log_s: float
     recalibration: Recalibration
@@ -82,29 +159,33 @@ class Predictor:
 
     def quantiles(self, features: pd.DataFrame, known: Histories) -> Floats:
         """Quantiles of the pool at LEVELS in logs of seconds, before recalibration and limit: (n, n_levels)."""
-        parts = self._parts(features, known, [part for part, weight in self.weights.items() if weight > 0])
-        return mixture(list(parts.values()), np.array([self.weights[part] for part in parts]))
+        weights = {part: of_classes for part, of_classes in self.weights.items() if max(of_classes) > 0}
+        parts = self.parts(features, known, list(weights))
+        return mixture_by_support(parts, np.array(list(weights.values())).T, support_of(known, len(features)))
+
+    def parts(self, features: pd.DataFrame, known: Histories, asked: list[str]) -> list[Floats]:
+        """What these parts of the pool say, (n, n_levels) each; without such peers what the trees say stands in."""
+        of_trees = self.boosted.quantiles(features[list(self.columns)]) + self._base(features)[:, None]
+        found = []
+        for part in asked:
+            peers, most = POOLED.get(part, (BOOSTED, 0))
+            if peers in known.log_s:
+                quantiles = order_quantiles(known.log_s[peers][:, :most])
+                found.append(np.where(np.isnan(quantiles[:, :1]), of_trees, quantiles))
+            else:
+                found.append(of_trees)
+        return found
 
     def expected_log_s(self, features: pd.DataFrame) -> Floats:
         """The mean log of runtime in seconds that the trees expect: (n,)."""
-        return np.asarray(self.forest.mean(features[list(self.columns)]) + self._base(features))
-
-    def _parts(self, features: pd.DataFrame, known: Histories, asked: list[str]) -> dict[str, Floats]:
-        columns, base = features[list(self.columns)], self._base(features)[:, None]
-        of_forest = self.forest.quantiles(columns, N_LEVELS) + base
-        found = {part: _part(part, of_forest, known) for part in asked if part != BOOSTED}
-        if BOOSTED in asked and self.boosted is not None:
-            found[BOOSTED] = self.boosted.quantiles(columns) + base
-        return {part: found[part] for part in asked}
+        return np.asarray(self.boosted.quantiles(features[list(self.columns)]).mean(axis=1) + self._base(features))
 
     def _base(self, features: pd.DataFrame) -> Floats:
         return _usual(features, self.usual_log_s) if self.is_relative else np.zeros(len(features))
 
     def save(self, folder: Path) -> None:
         """Write everything into an existing folder."""
-        self.forest.save(folder)
-        if self.boosted is not None:
-            self.boosted.save(folder)
+        self.boosted.save(folder)
         main = {
             "weights": dict(self.weights),
             "is_relative": self.is_relative,
@@ -123,17 +204,17 @@ class Predictor:
         main = json.loads((folder / MAIN).read_text(encoding="utf-8"))
         columns = tuple(map(str, main["columns"]))
         grace = None if main["grace"] is None else float(main["grace"])
-        weights = {str(part): float(weight) for part, weight in main["weights"].items()}
-        if unknown := [part for part in weights if part not in (FOREST, BOOSTED, *POOLED)]:
+        weights = {str(part): tuple(map(float, of_classes)) for part, of_classes in main["weights"].items()}
+        if unknown := [part for part in weights if part not in (BOOSTED, *POOLED)]:
             raise ValueError(f"no part {unknown[0]!r}")
-        if not (min(weights.values(), default=0) >= 0 and np.isclose(sum(weights.values()), 1)):
-            raise ValueError(f"weights {list(weights.values())}; expected some of at least 0 that sum to 1")
+        table = np.array(list(weights.values()))  # (n_parts, n_classes)
+        if table.shape != (len(weights), N_CLASSES) or table.min() < 0 or not np.allclose(table.sum(axis=0), 1):
+            raise ValueError(f"weights {main['weights']}; expected {N_CLASSES} of each part, at least 0, that sum to 1")
         levels, moved = (np.array(main[name], dtype=float) for name in ("levels", "moved"))
         if not levels.shape == moved.shape == (N_LEVELS,) or (abs(levels - 0.5) > 0.5).any():
             raise ValueError(f"levels or moved; expected {N_LEVELS} numbers, levels from 0 to 1")
         return cls(
-            Forest.load(folder, len(columns)),
-            Boosted.load(folder, len(columns)) if BOOSTED in weights else None,
+            Boosted.load(folder, len(columns)),
             weights,
             bool(main["is_relative"]),
             float(main["usual_log_s"]),
@@ -142,6 +223,12 @@ class Predictor:
             columns,
             float(main["least_s"]),
         )
+
+
+def support_of(known: Histories, n: int) -> NDArray[np.intp]:
+    """The class of each of n submissions by how many runs of its job it knows: (n,), 0 for none."""
+    n_runs = np.isfinite(known.log_s[JOB]).sum(axis=1) if JOB in known.log_s else np.zeros(n, dtype=np.intp)
+    return np.asarray(np.digitize(n_runs, SUPPORT))
 
 
 @dataclass(frozen=True)
@@ -166,38 +253,32 @@ def fit_predictor(
     log_s = np.log(np.maximum(runtime_s, least_s))
     limits_s = runs["requested_runtime_s"].to_numpy(dtype=float) if "requested_runtime_s" in runs else None
     grace = None if limits_s is None else learn_grace(runtime_s, limits_s)
-    cut = int(EARLY_SHARE * len(runs))
-    by_features = [FOREST, BOOSTED] if cut >= LEAST_BOOSTED else [FOREST]
-    names = [*by_features, *(part for part, (peers, _) in POOLED.items() if peers in known.log_s)]
-    even = dict.fromkeys(names, 1 / len(names))
+    names = [BOOSTED, *(part for part, (peers, _) in POOLED.items() if peers in known.log_s)]
+    even = dict.fromkeys(names, (1 / len(names),) * N_CLASSES)
 
     def fitted(rows: slice, is_relative: bool) -> Predictor:
         usual = float(np.median(log_s[rows])) if len(log_s[rows]) else 0.0
         frame = features.iloc[rows]
         target = log_s[rows] - (_usual(frame, usual) if is_relative else 0.0)
-        trees = {"n_trees": n_trees, "seed": seed}
-        forest = fit_forest(frame, target, **trees)
-        boosted = fit_boosted(frame, target, BOOSTED_LEVELS, **trees) if BOOSTED in names else None
-        return Predictor(
-            forest, boosted, even, is_relative, usual, Recalibration(), grace, tuple(features.columns), least_s
-        )
+        boosted = fit_boosted(frame, target, n_trees=n_trees, seed=seed)
+        return Predictor(boosted, even, is_relative, usual, Recalibration(), grace, tuple(features.columns), least_s)
 
-    late = np.arange(cut, len(runs))
+    cut = int(EARLY_SHARE * len(runs))
+    late, later, later_known = np.arange(cut, len(runs)), features.iloc[cut:], known.rows(slice(cut, None))
     if cut < 1 or len(late) < LEAST_TRIED:
         return fitted(slice(None), False), Tried(late[:0], np.zeros((0, N_LEVELS)))
-    candidates = []
+    support, candidates = support_of(later_known, len(late)), []
     for is_relative in (False, True):
-        early = fitted(slice(0, cut), is_relative)
-        told = early._parts(features.iloc[cut:], known.rows(slice(cut, None)), names)
-        parts = [limited(part, features.iloc[cut:], grace) for part in told.values()]
-        weights = best_weights(parts, runtime_s[cut:])
-        pooled = mixture(parts, weights)
+        told = fitted(slice(0, cut), is_relative).parts(later, later_known, names)
+        parts = [limited(part, later, grace) for part in told]
+        weights = best_weights_by_support(parts, runtime_s[cut:], support)
+        pooled = mixture_by_support(parts, weights, support)
         crps = float(told_as(pooled).crps(runtime_s[cut:]).mean())
         candidates.append((crps, is_relative, weights, pooled))
     absolute, relative = candidates
     is_better = relative[0] < (1 - RELATIVE_GAIN) * absolute[0]
     _, is_relative, weights, pooled = relative if is_better else absolute
-    named = dict(zip(names, map(float, weights), strict=True))
+    named = {part: tuple(map(float, of_classes)) for part, of_classes in zip(names, weights.T, strict=True)}
     model = replace(fitted(slice(None), is_relative), weights=named, recalibration=recalibration(pooled, log_s[cut:]))
     return model, Tried(late, pooled)
 
@@ -210,19 +291,6 @@ def told_as(quantiles: Floats) -> Empirical:
     values = np.round(values / unit) * unit  # 20 s stays 20 s after its logarithm
     starts = np.arange(n + 1, dtype=np.int64) * N_LEVELS
     return Empirical(History(values.ravel(), np.full(values.size, 1 / N_LEVELS), starts), np.arange(n))
-
-
-def _part(part: str, of_forest: Floats, known: Histories) -> Floats:
-    """One part of the pool; without such runs what the forest says stands in."""
-    if part == FOREST:
-        return of_forest
-    peers, most = POOLED[part]
-    if peers not in known.log_s:
-        return of_forest
-    found = order_quantiles(known.log_s[peers][:, :most])
-    is_unknown = np.isnan(found[:, 0])
-    found[is_unknown] = of_forest[is_unknown]
-    return found
 
 
 def _usual(features: pd.DataFrame, usual_log_s: float) -> Floats:

@@ -24,7 +24,6 @@ from tasks.jobs.distribution import (
     without_zero_bin,
 )
 from tasks.jobs.normalisation import normalise
-from tasks.jobs.predict.boosted import fit_boosted
 from tasks.jobs.predict.earlier import (
     EarlierRuns,
     Ints,
@@ -33,7 +32,7 @@ from tasks.jobs.predict.earlier import (
 from tasks.jobs.predict.params import EvaluateParams
 from tasks.jobs.predict.peers import JOB, USER_REQUEST, Histories, histories
 from tasks.jobs.predict.pool import LEVELS, limited, median_of, order_quantiles, recalibrated_in_time, recalibration
-from tasks.jobs.predict.predictor import Predictor, Tried, fit_predictor, told_as
+from tasks.jobs.predict.predictor import Predictor, Tried, fit_boosted, fit_predictor, told_as
 from tasks.jobs.predict.preparation import Prepared
 from tasks.jobs.scores import (
     Calibration,
@@ -137,7 +136,16 @@ def predict_by_shapes(
 
 
 Places = NDArray[np.intp]
-EXPERTS_LEVELS = np.arange(1, 20) / 20  # of the boosted quantiles that are a baseline
+EXPERTS_LEVELS = np.arange(1, 20) / 20  # of the baseline that an expert writes in an hour
+EXPERTS = {
+    "num_leaves": 31,
+    "learning_rate": 0.06,
+    "min_data_in_leaf": 20,
+    "feature_fraction": 0.7,
+    "bagging_fraction": 0.7,
+    "bagging_freq": 1,
+    "lambda_l2": 1.0,
+}
 MOST_OWN_RUNS = 500  # of the job, the last ones, count in the paper's shapes
 FOREST_RUNS = 20_000  # that the random-forest regression learns from, the latest: minutes of CPU
 TENTHS, LEAST_FOR_TENTHS = 10, 200  # of the test runs
@@ -269,7 +277,12 @@ def _baselines(parts: _Parts, features: pd.DataFrame, params: EvaluateParams) ->
             told = history_prediction(known, peers, all_runs)
             found[name] = told_as(limited(told, features.iloc[rows], parts.model.grace))
     boosted = fit_boosted(
-        features.iloc[training], log_s[training], EXPERTS_LEVELS, n_trees=params.baseline_trees, seed=params.seed
+        features.iloc[training],
+        log_s[training],
+        EXPERTS_LEVELS,
+        n_trees=params.baseline_trees,
+        seed=params.seed,
+        settings=EXPERTS,
     ).quantiles(features.iloc[rows])
     nobody = rows[:0]
     found["lightgbm"] = parts.in_time(boosted, boosted[:0], nobody)

@@ -91,13 +91,13 @@ def test_without_a_model_one_line_says_how_to_make_one(
 
 
 def test_a_broken_model_is_one_line(whorl: Whorl, trained_log: Warehouse) -> None:
-    for file in trained_log.models.glob("jobs/*/forest.txt"):
+    for file in trained_log.models.glob("jobs/*/boosted.json"):
         file.write_text("")
     for asked in ((), ("--job", "job03")):
         ended = whorl("jobs", "predict", *asked)
         assert ended.code == 3
         assert ended.err.startswith(f"whorl: {trained_log.models}/jobs/")
-        assert "forest.txt: has changed since the model was registered" in ended.err
+        assert "boosted.json: has changed since the model was registered" in ended.err
         assert ended.err.endswith("or train again\n")
 
 

@@ -105,7 +105,7 @@ def test_residuals_are_of_models_that_had_not_learnt_from_the_run(drawn, params)
     assert np.isnan(found.residuals[early]).all()
     assert np.isfinite(found.residuals[len(early) :]).all()
     in_time = np.log(prepared.runs["runtime_s"].to_numpy()[found.rows] / found.predicted.quantile(0.5))
-    assert found.residuals[found.rows] == pytest.approx(in_time, abs=0.05)
+    assert found.residuals[found.rows] == pytest.approx(in_time, abs=0.15)  # that one is recalibrated
 
 
 def test_no_test_run_that_ends_later_changes_the_prediction_of_an_earlier_one(drawn, params):

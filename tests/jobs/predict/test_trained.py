@@ -4,12 +4,11 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from tasks.errors import BadInput, NotFound
 from tasks.jobs.predict.predicting import predict_next, predict_rows, shape_shares
-from tasks.jobs.predict.predictor import MAIN
+from tasks.jobs.predict.predictor import MAIN, TREES
 from tasks.jobs.predict.rows import read_runs
 from tasks.jobs.predict.trained import (
     champion_of,
@@ -70,9 +69,8 @@ def test_a_model_loaded_from_its_files_predicts_what_the_trained_one_did(trained
         (MAIN, None),
         (MAIN, "{"),
         (MAIN, "[]"),
-        ("forest.txt", "no trees"),
-        ("forest-atoms.parquet", None),
-        ("forest-leaves.parquet", "no parquet"),
+        (TREES, "no trees"),
+        (TREES, None),
         ("params.json", "{"),
         ("medians.parquet", ""),
         ("training_runs.parquet", None),
@@ -90,14 +88,6 @@ def test_a_broken_file_is_one_line_that_says_train_again(trained_log, file, text
         load_trained(model)
     assert "\n" not in str(raised.value)
     assert str(model) in str(raised.value)
-
-
-def test_leaves_of_another_model_are_noticed(trained_log):
-    (model,) = (folder for folder in (trained_log.models / "jobs").iterdir() if folder.is_dir())
-    leaves = pd.read_parquet(model / "forest-leaves.parquet")
-    leaves.iloc[:, 1:].to_parquet(model / "forest-leaves.parquet", index=False)
-    with pytest.raises(BadInput, match="no trained model"):
-        load_trained(model)
 
 
 def test_the_number_of_features_must_agree(trained_log):

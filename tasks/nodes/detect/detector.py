@@ -2,11 +2,12 @@
 is known, how much worse its headline metrics are than usual.
 
     score = (logit of a logistic regression + logit of extremely randomised trees) / 2      stress of the type is known
-    score = STEEPNESS · (deviation of the headline metrics on the worse side / scale - HALF)     none is
+    score = STEEPNESS · (√(w · recent² + (1 - w) · level²) - HALF)                               none is
 
-so that 0 is even odds either way. The second is a one-sided robust z-score; scale = (mean √deviation)² of what is worse
-or better over calm executions, so that a type with two levels of its own does not stand above all others, and what
-nobody knew to be stressed moves it little. Features are the deviations of each metric from the level of its node and
+so that 0 is even odds either way. recent and level are one-sided robust z-scores of the headline metrics, from the last
+executions that looked normal and from the level, each over its scale: (mean √deviation)² of what is worse or better
+over calm executions, so that a type with two levels of its own does not stand above all others, and what nobody knew to
+be stressed moves it little. Features are the deviations of each metric from the level of its node and
 from the node's last 20 and 50 executions (deviations.py). What it was chosen among: tasks/nodes/README.md."""
 
 import json
@@ -26,15 +27,16 @@ from tasks.nodes.detect.deviations import (
     Normal,
     Rows,
     Windows,
+    clean_deviations,
     headline_score,
     headline_signs,
     is_cold,
+    is_settled,
     learn_normal,
     level_deviations,
     positive_metrics,
     recent_deviations,
     squashed,
-    usual_deviations,
     windows_of,
     without_fleet_drift,
 )
@@ -46,6 +48,7 @@ TREES, LEAF, FEATURES = 100, 4, 0.3
 FEW_STRESSED = 8  # known stressed executions up to which a leaf may hold one
 STRETCHES = 5  # in which training executions are scored by what the others taught
 STEEPNESS, HALF = 1.5, 1.75  # of the score without labels: logits a scale, scales at even odds
+RECENT_WEIGHT = 2 / 3  # w: what a node did lately counts twice as much as its level
 SOFTENED = 0.01  # of a tree's share, so that its logit is finite
 TINY_SPREAD = 1e-9
 COLD = -3.0  # score, at most, of an execution that nothing is known to compare with
@@ -96,13 +99,14 @@ class Trees:
 class TypeDetector:
     """What was learned of one benchmark type. linear, trees: None without a known stressed execution of it.
 
-    signs: (m,) of the headline metrics. scale: of their deviation over calm executions."""
+    signs: (m,) of the headline metrics. scales: of their deviation from the level and from what looked normal lately,
+    over calm executions."""
 
     name: str
     metrics: tuple[str, ...]
     normal: Normal
     signs: Floats
-    scale: float
+    scales: tuple[float, float]
     linear: Linear | None = None
     trees: Trees | None = None
 
@@ -148,7 +152,8 @@ class FittedDetector:
             if known is None or known.metrics != table.metrics:
                 continue
             rows = rows_of(table, tables, at_h)
-            prepared = prepare(rows, known.normal, windows_of(table, known.normal.is_positive), self.is_plain)
+            windows = windows_of(table, known.normal.is_positive)
+            prepared = prepare(rows, known.normal, windows, known.signs, self.is_plain)
             score[table.executions] = _scores(known, prepared)
             cold[table.executions], by_labels[table.executions] = prepared.is_cold, known.knows_stress
         return Scores(score, cold, by_labels)
@@ -156,15 +161,18 @@ class FittedDetector:
 
 @dataclass(frozen=True)
 class Prepared:
-    """features: (n, f) squashed deviations, those from the level first. usual: (n, m), what headlines are read in."""
+    """features: (n, f) squashed deviations, those from the level first. level, clean: (n, m) deviations that headlines
+    are read in: from the level, and from the last executions that looked normal."""
 
     features: Floats
-    usual: Floats
+    level: Floats
+    clean: Floats
+    is_settled: Bools
     is_cold: Bools
 
     def where(self, is_kept: Bools) -> "Prepared":
         """The rows of the mask (n,)."""
-        return Prepared(self.features[is_kept], self.usual[is_kept], self.is_cold[is_kept])
+        return Prepared(*(values[is_kept] for values in vars(self).values()))
 
 
 def fit_detector(
@@ -201,13 +209,16 @@ def rows_of(table: TypeTable, tables: NodeTables, at_h: Floats) -> Rows:
     return Rows(table, tables.nodes, tables.machine_types, at_h[table.executions])
 
 
-def prepare(rows: Rows, normal: Normal, windows: Windows, is_plain: bool) -> Prepared:
-    """The deviations of all rows, by what normal executions are like."""
-    recent = without_fleet_drift(recent_deviations(rows, normal, windows, RECENT[-1]), rows)
+def prepare(rows: Rows, normal: Normal, windows: Windows, signs: Floats, is_plain: bool) -> Prepared:
+    """The deviations of all rows, by what normal executions are like. signs: (m,) of the headline metrics."""
     level = level_deviations(rows, normal, windows)
-    parts = [level] if is_plain else [level, recent_deviations(rows, normal, windows, RECENT[0]), recent]
+    parts = [level]
+    if not is_plain:
+        shorter, longer = (recent_deviations(rows, normal, windows, length) for length in RECENT)
+        parts += [shorter, without_fleet_drift(longer, rows)]
     features = np.hstack([squashed(one) for one in parts])
-    return Prepared(features, usual_deviations(rows, normal, level, recent), is_cold(rows, normal, windows))
+    clean = clean_deviations(rows, normal, windows, level, signs)
+    return Prepared(features, level, clean, is_settled(rows, normal), is_cold(rows, normal, windows))
 
 
 @dataclass(frozen=True)
@@ -225,20 +236,21 @@ class _Learner:
 
         The features of a learned row are its deviations from the level of the other stretches too: from a level that it
         is part of it would look more normal than what comes later."""
-        normal = learn_normal(self.rows, self.windows, is_calm)
-        prepared = prepare(self.rows, normal, self.windows, self.is_plain)
+        normal, signs = learn_normal(self.rows, self.windows, is_calm), headline_signs(self.rows.table, self.params)
+        prepared = prepare(self.rows, normal, self.windows, signs, self.is_plain)
         places = np.flatnonzero(is_learned)
         stretch = np.full(len(is_learned), -1)
         stretch[places] = np.arange(len(places)) * STRETCHES // max(len(places), 1)
-        features, usual = prepared.features.copy(), prepared.usual.copy()
+        features, level = prepared.features.copy(), prepared.level.copy()
         for number in range(STRETCHES):
             is_held, others = stretch == number, is_calm & (stretch != number)
             if others.sum() >= FEWEST:
-                level = level_deviations(self.rows, learn_normal(self.rows, self.windows, others), self.windows)
-                features[is_held, : level.shape[1]] = squashed(level)[is_held]
-                usual[is_held] = usual_deviations(self.rows, normal, level, usual)[is_held]
-        honest = replace(prepared, features=features, usual=usual)
-        plain = self._without_labels(normal, usual[is_calm])
+                apart = level_deviations(self.rows, learn_normal(self.rows, self.windows, others), self.windows)
+                level[is_held] = apart[is_held]
+                features[is_held, : level.shape[1]] = squashed(apart)[is_held]
+        honest = replace(prepared, features=features, level=level)
+        scales = _scale(level[is_calm], signs), _scale(prepared.clean[is_calm], signs)
+        plain = TypeDetector(self.rows.table.name, self.rows.table.metrics, normal, signs, scales)
         outside = np.full(len(is_learned), np.nan)
         for number in range(STRETCHES):
             is_held, others = stretch == number, is_learned & (stretch != number)
@@ -246,13 +258,6 @@ class _Learner:
             outside[is_held] = _scores(model, honest.where(is_held))
         fitted = self._with_labels(plain, honest.where(is_learned), is_stressed[is_learned])
         return fitted, outside[is_learned]
-
-    def _without_labels(self, normal: Normal, calm: Floats) -> TypeDetector:
-        """By the usual deviations of calm rows, (k, m)."""
-        signs = headline_signs(self.rows.table, self.params)
-        sizes = np.maximum(headline_score(calm, signs), headline_score(calm, -signs))
-        scale = float(np.sqrt(np.maximum(sizes, 0.0)).mean() ** 2) or 1.0
-        return TypeDetector(self.rows.table.name, self.rows.table.metrics, normal, signs, scale)
 
     def _with_labels(self, plain: TypeDetector, learned: Prepared, is_stressed: Bools) -> TypeDetector:
         """With what labels teach; as it is where there is none of both kinds."""
@@ -271,6 +276,12 @@ class _Learner:
             TREES, min_samples_leaf=leaf, max_features=FEATURES, class_weight="balanced", random_state=self.seed
         )
         return replace(plain, linear=linear, trees=_as_arrays(forest.fit(features, is_stressed)))
+
+
+def _scale(calm: Floats, signs: Floats) -> float:
+    """(mean √deviation)² of the headline metrics over calm rows (k, m), of what is worse or better."""
+    sizes = np.maximum(headline_score(calm, signs), headline_score(calm, -signs))
+    return float(np.sqrt(np.maximum(sizes, 0.0)).mean() ** 2) or 1.0
 
 
 def _as_arrays(forest: ExtraTreesClassifier) -> Trees:
@@ -298,8 +309,10 @@ def _scores(known: TypeDetector, prepared: Prepared) -> Floats:
         models: list[Linear | Trees] = [known.linear, *([known.trees] if known.trees is not None else [])]
         found = np.asarray(np.mean([one.logits(prepared.features) for one in models], axis=0))
     else:
-        worse = headline_score(prepared.usual, known.signs)
-        found = STEEPNESS * (worse / known.scale - HALF)
+        each = zip((prepared.level, prepared.clean), known.scales, strict=True)
+        level, recent = (headline_score(z, known.signs) / scale for z, scale in each)
+        squares = RECENT_WEIGHT * np.maximum(recent, 0.0) ** 2 + (1 - RECENT_WEIGHT) * np.maximum(level, 0.0) ** 2
+        found = STEEPNESS * (np.where(prepared.is_settled, np.sqrt(squares), recent) - HALF)
     return np.asarray(np.where(prepared.is_cold, np.minimum(found, COLD), found))
 
 
@@ -322,7 +335,7 @@ def save_detector(fitted: FittedDetector, folder: Path) -> None:
             if model is not None:
                 arrays |= {f"{at}.{name}.{key}": np.asarray(value) for key, value in vars(model).items()}
         described.append({
-            "name": known.name, "metrics": list(known.metrics), "scale": known.scale, "nodes": list(normal.nodes),
+            "name": known.name, "metrics": list(known.metrics), "scales": known.scales, "nodes": list(normal.nodes),
             "machines": list(normal.machines), "settled": list(normal.settled), "knows_stress": known.knows_stress,
         })  # fmt: skip
     with (folder / ARRAYS).open("wb") as file:
@@ -352,6 +365,6 @@ def load_detector(folder: Path) -> FittedDetector:
                 models["linear"] = Linear(mean, spread, weights, float(arrays[f"{at}.linear.intercept"]))
                 if told["has_trees"]:
                     models["trees"] = Trees(*(arrays[f"{at}.trees.{key}"] for key in Trees.__dataclass_fields__))
-            known = one["name"], tuple(one["metrics"]), normal, arrays[f"{at}.signs"], one["scale"]
+            known = one["name"], tuple(one["metrics"]), normal, arrays[f"{at}.signs"], (*one["scales"],)
             types[one["name"]] = TypeDetector(*known, **models)
     return FittedDetector(types, np.empty(0), is_plain=not told["has_trees"])

@@ -5,13 +5,17 @@
 x is a metric in base units; of one that is not always positive sign(x) ln(1 + |x|) takes the place of ln x. The level
 is the median of the node's calm training executions; recent is the median of its own last executions, whatever they
 were: no label and no verdict enters, so a level that lasts becomes the level. Floors come from all nodes of the type: a
-node that happened to vary little does not make noise look large. Source of robust z-scores: Iglewicz & Hoaglin 1993."""
+node that happened to vary little does not make noise look large. Source of robust z-scores: Iglewicz & Hoaglin 1993.
+
+The score without labels looks at headline metrics twice: from the level, and from the last executions that looked
+normal. Of a node that is degraded in half of its executions the median of all of them is no longer what is usual."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 
 from tasks.nodes.detect.params import DetectorParams
 from tasks.nodes.tools import headlines
@@ -23,6 +27,9 @@ LEVEL_FLOOR = 0.5  # of the median deviation of the type's nodes
 CLIPPED = 8.0  # deviations: beyond it nothing more is learned from the size
 TINY = 1e-6  # of the largest magnitude: what varies less is constant
 HEADLINE_CLIPPED = 20.0  # and of one headline metric in the score without labels
+LOOKS_NORMAL = 3.0  # deviations, over the headline metrics, up to which an execution is what later ones are seen from
+NEW_LEVEL = 20  # executions in a row that do not look normal: they are the level from then on
+WIDEST = 1.5  # times the deviation of what looked normal: all recent executions together widen it so far at most
 LEAST_SCALE = 1e-3
 CELLS = 4_000_000  # numbers of all windows that are held at a time
 FLEET_LEAST = 3  # other nodes of the type that must have run at about the same time
@@ -202,12 +209,65 @@ def squashed(z: Floats) -> Floats:
     return np.asarray(np.sign(cut) * np.log1p(np.abs(cut)))
 
 
-def usual_deviations(rows: Rows, normal: Normal, level: Floats, recent: Floats) -> Floats:
-    """What the score without labels is made of: (n, m) from the level of a settled node, else from the last window.
+def is_settled(rows: Rows, normal: Normal) -> Bools:
+    """Executions of nodes whose level rests on as many executions as the shorter window holds: (n,)."""
+    return np.isin(np.array(rows.names, dtype=object).astype(str), normal.settled)[rows.table.nodes]
 
-    level, recent: (n, m). The level sees what lasts; of a few executions it is less sure than the window."""
-    is_settled = np.isin(np.array(rows.names, dtype=object).astype(str), normal.settled)
-    return np.where(is_settled[rows.table.nodes][:, None], level, recent)
+
+def clean_deviations(rows: Rows, normal: Normal, windows: Windows, level: Floats, signs: Floats) -> Floats:
+    """Headline deviations from the node's last executions that looked normal: (n, m), 0 of other metrics.
+
+    level: (n, m) deviations, for the first FEWEST executions of a node. signs: (m,) of the headline metrics. The spread
+    is that of the executions that looked normal, at least the type's; that of all recent ones, noisy times among them,
+    widens it by WIDEST at most."""
+    used = signs != 0
+    x, least = (logarithms(rows.table.natural, normal.is_positive) * signs)[:, used], normal.pooled[used]
+    median, deviation = (np.full(x.shape, np.nan) for _ in range(2))
+    for _, own in _groups(rows.table.nodes, np.ones(len(x), dtype=bool)):
+        median[own], deviation[own] = _of_normal_looking(x[own], least)
+    spread = np.fmax(deviation, least)
+    recent = np.fmax(windows.centres[RECENT[-1]].deviation[:, used], least)
+    z = (x - median) / np.maximum(spread, np.minimum(recent, WIDEST * spread)) * signs[used]
+    found = np.zeros(level.shape)
+    found[:, used] = np.where(np.isnan(z), level[:, used], z)
+    return found
+
+
+@njit(cache=True)
+def _of_normal_looking(x: Floats, least: Floats) -> tuple[Floats, Floats]:
+    """Median and 1.4826 MAD of the last RECENT[-1] rows before each that looked normal: (n, h) each, NaN for fewer
+    than FEWEST of them. x: (n, h) of one node in time order, more is better; least: (h,) deviations. A row does not
+    look normal when all that is worse in it, or all that is better, is LOOKS_NORMAL away (root mean square). Each
+    verdict hangs on those before it: compiled."""
+    n, h = x.shape
+    median, deviation = np.full((n, h), np.nan), np.full((n, h), np.nan)
+    normal, odd = np.empty((RECENT[-1], h)), np.empty((NEW_LEVEL, h))  # a row stands at its number modulo the length
+    n_normal, n_odd = 0, 0
+    for row in range(n):
+        worse, better, n_told = 0.0, 0.0, 0
+        size = min(n_normal, RECENT[-1])
+        for metric in range(h if size >= FEWEST else 0):
+            known = normal[:size, metric]
+            median[row, metric] = np.nanmedian(known)
+            deviation[row, metric] = SD_OF_MAD * np.nanmedian(np.abs(known - median[row, metric]))
+            apart = x[row, metric] - median[row, metric]
+            if not np.isnan(apart):
+                n_told += 1
+                z = min(abs(apart) / max(deviation[row, metric], least[metric]), HEADLINE_CLIPPED)
+                if apart < 0:
+                    worse += z**2
+                else:
+                    better += z**2
+        if max(worse, better) > n_told * LOOKS_NORMAL**2:
+            odd[n_odd] = x[row]
+            n_odd += 1
+            if n_odd == NEW_LEVEL:
+                normal[:NEW_LEVEL] = odd
+                n_normal, n_odd = NEW_LEVEL, 0
+        else:
+            normal[n_normal % RECENT[-1]] = x[row]
+            n_normal, n_odd = n_normal + 1, 0
+    return median, deviation
 
 
 def headline_signs(table: TypeTable, params: DetectorParams) -> Floats:

@@ -5,16 +5,17 @@ import pytest
 
 from tasks.nodes.detect.detector import rows_of
 from tasks.nodes.detect.deviations import (
+    clean_deviations,
     headline_score,
     headline_signs,
     is_cold,
+    is_settled,
     learn_normal,
     level_deviations,
     logarithms,
     positive_metrics,
     recent_deviations,
     squashed,
-    usual_deviations,
     windows_of,
     without_fleet_drift,
 )
@@ -103,7 +104,8 @@ def test_later_executions_change_no_earlier_deviation(tables, seed):
         rows, windows, _ = prepared(tables, values, nodes)
         _, _, normal = prepared(tables, x, nodes, is_calm)
         recent = without_fleet_drift(recent_deviations(rows, normal, windows, 20), rows)
-        found.append(np.hstack([level_deviations(rows, normal, windows), recent])[:cut])
+        level = level_deviations(rows, normal, windows)
+        found.append(np.hstack([level, recent, clean_deviations(rows, normal, windows, level, np.ones(1))])[:cut])
     np.testing.assert_array_equal(*found)
 
 
@@ -143,12 +145,33 @@ def test_headline_metrics_are_those_of_the_tool_else_those_declared_else_all_wit
     assert signs_of(tables(np.ones((20, 3)), [0] * 20, is_directed=(True, True, False))) == [1.0, 1.0, 0.0]
 
 
-def test_headlines_are_seen_from_the_level_where_it_rests_on_enough_executions(tables):
-    """Node 0 has 20 calm executions and node 1 has 19."""
+def test_a_level_that_rests_on_twenty_calm_executions_is_settled(tables):
+    """Node 0 has 20 and node 1 has 19."""
     rows, _, normal = prepared(tables, np.arange(41) % 7, [0] * 21 + [1] * 20, [1] * 20 + [0] + [1] * 19 + [0])
-    assert normal.settled == ("node-0",)
-    level, recent = np.full((41, 1), 1.0), np.full((41, 1), 2.0)
-    assert usual_deviations(rows, normal, level, recent)[:, 0].tolist() == [1.0] * 21 + [2.0] * 20
+    assert is_settled(rows, normal).tolist() == [True] * 21 + [False] * 20
+
+
+def cleaned(tables, x, n_calm, sign=1.0):
+    """Deviations of one metric from what looked normal, 0 wherever there is nothing to compare with: (n,)."""
+    rows, windows, normal = prepared(tables, x, [0] * len(x), np.arange(len(x)) < n_calm)
+    return clean_deviations(rows, normal, windows, np.zeros((len(x), 1)), np.array([sign]))[:, 0]
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_node_that_is_bad_every_other_time_is_still_seen_from_its_good_times(tables, sign):
+    """Of -1, 0, 1 again and again the median is 0 and its deviation SD; those of both kinds widen it half as much
+    again at most."""
+    good = np.arange(60) % 3 - 1.0
+    x = np.concatenate([good, np.column_stack([good, good - sign * 40]).ravel()])
+    found = cleaned(tables, x, 60, sign)
+    np.testing.assert_allclose(found[100:180:2] * SD * 1.5, x[100:180:2], atol=1e-9)
+    assert (found[101:180:2] * sign < -15).all()
+
+
+def test_twenty_executions_in_a_row_at_another_level_are_the_level(tables):
+    noise = np.arange(100) % 3 - 1.0
+    found = cleaned(tables, noise + np.where(np.arange(100) < 50, 0.0, -40.0), 50)
+    assert (found[50:70] < -15).all() and (np.abs(found[70:]) < 1).all()
 
 
 def test_the_headline_score_is_the_root_mean_square_of_what_is_worse():

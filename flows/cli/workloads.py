@@ -614,20 +614,25 @@ def watch(
     invocation.note(f"looked at {counted(len(found['run_ids']), 'run')}: {new}")
 
 
-EACH = (
+CHANGE_COLUMNS = (
     Column("counter", "column", kind="name"),
     Column("row", "row", count, kind="number"),
+    Column("at", "at", kind="name"),
     Column("probability", "probability", share, kind="number"),
+    Column("mean_before", "before", number, kind="number"),
+    Column("mean_after", "after", number, kind="number"),
 )
 
 
 def changepoints(
     context: typer.Context,
     file: Annotated[str, typer.Argument(metavar="FILE", help="CSV with a header line, a column a counter")],
-    method: Annotated[
-        ChangePointMethod | None,
-        typer.Option(help="bayes: run-length posterior; pelt, kernel, binseg: offline, by ruptures"),
+    column: Annotated[
+        list[str] | None, typer.Option("--column", metavar="NAME", help="Only this one; may be repeated")
     ] = None,
+    method: Annotated[
+        ChangePointMethod, typer.Option(help="bayes: season and noise by evidence; pelt, kernel, binseg: by ruptures")
+    ] = "bayes",
     each: Annotated[
         bool, typer.Option("--each", help="Of each column on its own; otherwise those that all share")
     ] = False,
@@ -636,30 +641,41 @@ def changepoints(
     """Find where a series changes.
 
     A row is the zero-based number of the first sample after a change; its probability is that of a change near it. An
-    empty cell, and an empty line, is a missing sample and keeps its row."""
+    empty cell, and an empty line, is a missing sample and keeps its row. A column called date, time, timestamp or alike
+    holds the times of the rows."""
     from tasks.workloads.changepoints.finding import find_changepoints, find_changepoints_each
+    from tasks.workloads.changepoints.found import changes_of
+    from tasks.workloads.changepoints.params import ChangePointParams
     from tasks.workloads.readers.tables import read_series
 
     invocation = invocation_of(context)
-    chosen = {"method": method} if method else {}
-    flags = {"workloads": {"identify": {"fingerprint": {"changepoints": chosen}}}} if chosen else {}
-    workloads = invocation.resolved(flags).settings.workloads
-    params = workloads.identify.fingerprint.changepoints
-    series = read_series(file, workloads.read.limits)
-    if each:
+    params = ChangePointParams(method=method)
+    series = read_series(file, invocation.resolved({}).settings.workloads.read.limits, column or ())
+    is_alone = each or len(series.names) == 1
+    if is_alone:
         found = dict(zip(series.names, find_changepoints_each(series.values, params), strict=True))
     else:
         found = {"": find_changepoints(series.values, params)}
     if as_json:
         told = {name: _told(one) for name, one in found.items()}
-        return show_json({"counters": told} if each else told[""])
-    rows = [
-        {"counter": name, "row": row, "probability": probability}
-        for name, one in found.items()
-        for row, probability in zip(one.indices.tolist(), one.probabilities.tolist(), strict=True)
-    ]
+        return show_json({"counters": told} if each else next(iter(told.values())))
+    for name, one in found.items():
+        for seen in dict.fromkeys(words for model in one.models for words in model.said()):
+            invocation.note(f"{f'{name}: ' if each else ''}{seen}")
+    rows: list[dict[str, Any]] = []
+    for name, one in found.items():
+        at = series.names.index(name) if is_alone else 0
+        rows += [
+            asdict(change) | {"counter": name, "at": series.times[change.row] if series.times else ""}
+            for change in changes_of(series.values[:, at], one)
+        ]
     if rows:
-        show_table(rows, EACH if each else EACH[1:])
+        left_out = [
+            *([] if each else ["counter"]),
+            *([] if series.times else ["at"]),
+            *([] if is_alone else ["mean_before", "mean_after"]),
+        ]
+        show_table(rows, tuple(one for one in CHANGE_COLUMNS if one.key not in left_out))
     else:
         invocation.note(f"no change in {len(series.values):,} samples")
 

@@ -201,16 +201,16 @@ def probabilities_of(
 ) -> list[list[float | None]]:
     """Of each counter the probability of the change that begins each of its phases; none for the first."""
     from tasks.workloads.changepoints.finding import find_changepoints
-    from tasks.workloads.identify.phases import columns_of, logarithm_of_rates
+    from tasks.workloads.identify.phases import OF_PHASES, columns_of, logarithm_of_rates
 
     values = columns_of(run, [one.name for one in counters])
     values = logarithm_of_rates(values, [one.is_rate for one in counters])
-    shared = find_changepoints(values, params.changepoints) if params.mode == "shared" else None
+    shared = find_changepoints(values, OF_PHASES) if params.mode == "shared" else None
     found: list[list[float | None]] = []
     for own, column in zip(bounds, values.T, strict=True):
         places: dict[int, float] = {}
         if len(own) > 2:
-            changes = shared or find_changepoints(column[:, None], params.changepoints)
+            changes = shared or find_changepoints(column[:, None], OF_PHASES)
             places = dict(zip(changes.indices.tolist(), changes.probabilities.tolist(), strict=True))
         found.append([None if np.isnan(p := places.get(start, np.nan)) else p for start in own[:-1].tolist()])
     return found

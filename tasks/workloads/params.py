@@ -7,7 +7,6 @@ from pydantic import Field
 
 from tasks.params import Params
 from tasks.report.params import WorkloadsReportParams
-from tasks.workloads.changepoints.params import ChangePointParams
 from tasks.workloads.choices import HoldOut
 from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.record.params import RecordParams
@@ -77,7 +76,6 @@ class FingerprintParams(Params):
         "counter",
         description="Change points of each counter by itself (V-B), or one set over all counters (III-A)",
     )
-    changepoints: ChangePointParams = ChangePointParams()
 
 
 class IdentifyParams(Params):

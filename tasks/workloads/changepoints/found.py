@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.workloads.changepoints.evidence import SeriesModel
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -48,7 +50,8 @@ class ChangePoints:
     indices: (k,) rising, zero-based rows of the first sample after each change. probabilities: (k,) that there is a
     change so near (params.near) to it, NaN from a method that gives none. at_each: (n,) probability that a segment
     starts exactly at each row, given the whole series; empty without a posterior. log_evidence: of the whole series,
-    scaled; NaN without a posterior. run_lengths: None without one."""
+    scaled; NaN without a posterior. run_lengths: None without one. models: of each counter whose season and
+    noise were chosen."""
 
     n_samples: int
     indices: Ints
@@ -56,6 +59,7 @@ class ChangePoints:
     at_each: Floats
     log_evidence: float
     run_lengths: RunLengths | None
+    models: tuple[SeriesModel, ...] = ()
 
     def segments(self) -> list[tuple[int, int]]:
         """Start and end (exclusive) of each segment; none for an empty series."""
@@ -63,3 +67,28 @@ class ChangePoints:
             return []
         edges = [0, *(int(index) for index in self.indices), self.n_samples]
         return list(itertools.pairwise(edges))
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of one counter: mean and deviation of the segments before and after it, missing samples left out."""
+
+    row: int
+    probability: float
+    mean_before: float
+    mean_after: float
+    deviation_before: float
+    deviation_after: float
+
+
+def changes_of(values: Floats, found: ChangePoints) -> list[Change]:
+    """What each change is in units of the series. values: (n,)."""
+    told = []
+    for probability, (before, after) in zip(
+        found.probabilities.tolist(), itertools.pairwise(found.segments()), strict=True
+    ):
+        parts = [part[~np.isnan(part)] for part in (values[slice(*before)], values[slice(*after)])]
+        means = [float(part.mean()) if len(part) else float("nan") for part in parts]
+        deviations = [float(part.std()) if len(part) else float("nan") for part in parts]
+        told.append(Change(after[0], probability, *means, *deviations))
+    return told

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Tables = tuple[Floats, Floats, Floats, Floats]  # half, level, line, start of `predictive.Predictive`
+Tables = tuple[Floats, Floats, Floats, Floats, float]  # `predictive.Predictive.arrays`
 Filtered = tuple[Floats, Ints, Ints, Ints, Floats, int, int]
 
 LEVEL, LEVEL_B, LEVEL_LOG_B, LINE, SLOPE, LINE_B, LINE_LOG_B, ODDS, SOFT_ODDS = range(9)
@@ -21,6 +21,7 @@ SLACK = 4  # the cap is enforced when a quarter more than it are alive: sorting 
 HALVINGS = 30  # of the range in which the cap's log probability is sought: to 1e-6 nats
 FAR_NATS = 1000.0
 KEPT_FLOOR = 1e-7  # smallest filtered probability that is stored for smoothing
+LONG, LONG_FLOOR = 100_000, 1e-5  # of longer series: a million samples stay below a GiB
 
 
 @njit(cache=True)
@@ -32,7 +33,7 @@ def soft(x: float) -> float:
 @njit(cache=True)
 def observe(state: Floats, y: float, half: float, level: Floats, line: Floats) -> float:
     """The log predictive of y for one counter of one segment, whose statistics then follow y, in place."""
-    residual = y - state[LEVEL]
+    residual = y - level[3] * state[LEVEL]
     b = state[LEVEL_B] + level[1] * residual * residual
     log_b = np.log(b)
     log_level = level[0] + half * state[LEVEL_LOG_B] - (half + 0.5) * log_b
@@ -40,7 +41,7 @@ def observe(state: Floats, y: float, half: float, level: Floats, line: Floats) -
     state[LEVEL_B], state[LEVEL_LOG_B] = b, log_b
     if state[ODDS] == -np.inf:
         return float(log_level)
-    residual = y - state[LINE] - state[SLOPE] * line[4]
+    residual = y - line[4] * state[LINE] - line[5] * state[SLOPE]
     b = state[LINE_B] + line[1] * residual * residual
     log_b = np.log(b)
     log_line = line[0] + half * state[LINE_LOG_B] - (half + 0.5) * log_b
@@ -155,12 +156,23 @@ def prune(
 
 @njit(cache=True)
 def observe_row(
-    t: int, n: int, values: Floats, seen: Ints, starts: Ints, logs: Floats, best: Floats, states: Floats, tables: Tables
+    t: int,
+    n: int,
+    values: Floats,
+    latest: Floats,
+    seen: Ints,
+    starts: Ints,
+    logs: Floats,
+    best: Floats,
+    states: Floats,
+    tables: Tables,
 ) -> int:
     """Weigh the n segments alive by what they predicted of row t, in place; how many predictives that took.
 
-    seen: (n_samples + 1, d) the samples of each counter before each row; that of the next row is filled in."""
-    half, level, line, _ = tables
+    latest: (d,) the sample before of each counter. seen: (n_samples + 1, d) the samples of each counter before each
+    row; that of the next row is filled in."""
+    half, level, line, _, correlation = tables
+    of_first = np.sqrt(1 - correlation * correlation)
     n_predictives = 0
     for counter in range(values.shape[1]):
         y = values[t, counter]
@@ -170,15 +182,19 @@ def observe_row(
         seen[t + 1, counter] += 1
         for k in range(n):
             m = seen[t, counter] - seen[starts[k], counter]
-            gained = observe(states[k, counter], y, half[m], level[m], line[m])
+            innovation = of_first * y if m == 0 else y - correlation * latest[counter]
+            gained = observe(states[k, counter], innovation, half[m], level[m], line[m])
             logs[k] += gained
             best[k] += gained
+        latest[counter] = y
         n_predictives += n
     return n_predictives
 
 
 @njit(cache=True)
-def store(at: int, n: int, starts: Ints, shares: Floats, kept_starts: Ints, kept: Floats) -> tuple[int, Ints, Floats]:
+def store(
+    at: int, n: int, starts: Ints, shares: Floats, kept_starts: Ints, kept: Floats, floor: float
+) -> tuple[int, Ints, Floats]:
     """Append the filtered posterior of one row to the ragged arrays, which grow as they must."""
     if at + n > len(kept):
         more_starts, more = np.empty(2 * len(kept) + n, np.int64), np.empty(2 * len(kept) + n)
@@ -186,7 +202,7 @@ def store(at: int, n: int, starts: Ints, shares: Floats, kept_starts: Ints, kept
             more_starts[i], more[i] = kept_starts[i], kept[i]
         kept_starts, kept = more_starts, more
     for k in range(n):
-        if shares[k] >= KEPT_FLOOR:
+        if shares[k] >= floor:
             kept_starts[at], kept[at] = starts[k], shares[k]
             at += 1
     return at, kept_starts, kept
@@ -220,17 +236,19 @@ def filter_run_lengths(
     evidence, before = np.zeros(n_samples), np.full(n_samples, -1, np.int64)
     offsets = np.zeros(n_samples + 1, np.int64)
     kept_starts, kept = np.empty(16 * n_samples + room, np.int64), np.empty(16 * n_samples + room)
+    latest = np.zeros(d)
+    kept_floor = LONG_FLOOR if n_samples > LONG else KEPT_FLOOR
     n, total, n_predictives = 0, 0.0, 0
     for t in range(n_samples):
         before[t] = split(t, n, starts, logs, best, shares, hazard, min_segment)
         if before[t] >= 0:
             begin(states[n], tables[3])
             n += 1
-        n_predictives += observe_row(t, n, values, seen, starts, logs, best, states, tables)
+        n_predictives += observe_row(t, n, values, latest, seen, starts, logs, best, states, tables)
         total += normalise(n, logs, best, shares)
         evidence[t] = total
         n = prune(n, starts, logs, best, shares, states, nats, cap)
-        at, kept_starts, kept = store(offsets[t], n, starts, shares, kept_starts, kept)
+        at, kept_starts, kept = store(offsets[t], n, starts, shares, kept_starts, kept, kept_floor)
         offsets[t + 1] = at
     last = last_start(n_samples, n, starts, best, min_segment)
     return evidence, before, offsets, kept_starts[:at], kept[:at], last, n_predictives

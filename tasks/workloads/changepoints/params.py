@@ -40,10 +40,12 @@ class ChangePointParams(Params):
     method: ChangePointMethod = Field(
         "bayes", description="bayes: run-length posterior; pelt, kernel, binseg: the offline methods of ruptures"
     )
-    expected_run_length: float = Field(
-        1000.0, gt=1, le=1e9, description="Samples between changes before any is seen; the hazard is 1 over it"
+    expected_run_length: float | None = Field(
+        None, gt=1, le=1e12, description="Samples between changes before any is seen; None: ten times the series"
     )
-    prior: PriorParams = PriorParams()
+    prior: PriorParams | None = Field(
+        None, description="Of segments with noise that does not depend on itself; None: season and noise by evidence"
+    )
     scale: Scale = Field(
         "deviation", description="deviation: each counter by its mean and standard deviation; none: values as they are"
     )

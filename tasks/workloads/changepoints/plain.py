@@ -17,9 +17,11 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 # van den Burg and Williams 2020, default setting of BOCPD: lambda 100, a = b = kappa = 1, series scaled, MAP
+PLAIN_RUN_LENGTH = 100
+PLAIN_PRIOR = PriorParams(mean=0, kappa=1, alpha=1, noise=1, trend_share=0)
 PLAIN = ChangePointParams(
-    expected_run_length=100,
-    prior=PriorParams(mean=0, kappa=1, alpha=1, noise=1, trend_share=0),
+    expected_run_length=PLAIN_RUN_LENGTH,
+    prior=PLAIN_PRIOR,
     outlier_deviations=0,
     min_segment=1,
 )
@@ -30,8 +32,9 @@ def plain_run_lengths(values: ArrayLike, params: ChangePointParams = PLAIN) -> I
 
     Values are taken as they are: params.scale and params.outlier_deviations are not used."""
     table = checked(values)
-    hazard = np.log([1 / params.expected_run_length, 1 - 1 / params.expected_run_length])
-    tables = predictive_tables(params.prior, len(table)).arrays()
+    expected = params.expected_run_length or PLAIN_RUN_LENGTH
+    hazard = np.log([1 / expected, 1 - 1 / expected])
+    tables = predictive_tables(params.prior or PLAIN_PRIOR, len(table)).arrays()
     return _of_each(table, tables, hazard, params.min_segment, params.prune_nats, params.max_run_lengths)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.workloads.changepoints.finding import find_changepoints
+from tasks.workloads.changepoints.params import ChangePointParams, PriorParams
 from tasks.workloads.params import FingerprintParams
 from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 
@@ -28,6 +29,8 @@ VOTE_SAMPLES = 1  # by which changes of counters may lie apart
 LEAST_DEVIATION = 1e-6  # relative to the level: below it rounding would be called stationary
 LEAST_RESIDUAL = 1e-12  # of a regression, as a share of the squares that it explains: below it is a perfect fit
 LEAST_EIGENVALUE = 1e-12  # of the regressors' correlations, relative to the largest: below it they are collinear
+# the paper's own detection: independent noise around levels and lines, one belief for all counters of all runs
+OF_PHASES = ChangePointParams(expected_run_length=1000, prior=PriorParams())
 SCALED_LIMIT = 8.0  # of a value on the learned scale, in deviations
 
 Bounds = NDArray[np.int64]
@@ -132,7 +135,7 @@ def cut_run(run: Telemetry, counters: Sequence[Counter], params: FingerprintPara
     names = tuple(counter.name for counter in counters)
     values = logarithm_of_rates(columns_of(run, names), [counter.is_rate for counter in counters])
     if params.mode == "shared":
-        shared = bounds_of(find_changepoints(values, params.changepoints).indices, run.n_samples)
+        shared = bounds_of(find_changepoints(values, OF_PHASES).indices, run.n_samples)
         return Cut(names, (shared,) * len(names), shared)
     bounds = []
     for column in values.T:
@@ -141,7 +144,7 @@ def cut_run(run: Telemetry, counters: Sequence[Counter], params: FingerprintPara
         if is_constant:
             bounds.append(bounds_of([], run.n_samples))
         else:
-            changes = find_changepoints(column[:, None], params.changepoints).indices
+            changes = find_changepoints(column[:, None], OF_PHASES).indices
             bounds.append(bounds_of(changes, run.n_samples))
     return Cut(names, tuple(bounds), shared_bounds(bounds))
 

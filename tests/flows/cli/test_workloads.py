@@ -51,7 +51,7 @@ def test_each_column_can_be_asked_for_alone(whorl: Whorl, series: Path) -> None:
     found = json.loads(whorl("workloads", "changepoints", series, "--each", "--json").out)["counters"]
     assert (found["jumps"]["changepoints"], found["noise"]["changepoints"]) == ([40], [])
     lines = whorl("workloads", "changepoints", series, "--each").out.splitlines()
-    assert lines[0].split() == ["column", "row", "probability"]
+    assert lines[0].split() == ["column", "row", "probability", "before", "after"]
     assert [line.split()[:2] for line in lines[1:]] == [["jumps", "40"]]
 
 
@@ -65,6 +65,22 @@ def test_a_person_sees_a_table_or_a_line_that_says_there_is_nothing(whorl: Whorl
         "changepoints": [],
         "probabilities": [],
     }
+
+
+def test_times_and_seasons_are_said_and_columns_can_be_named(whorl: Whorl, tmp_path: Path) -> None:
+    noise = np.random.default_rng(4).normal(size=120)
+    swings = 10 + 4 * np.sin(np.arange(120) * np.pi / 6) + 6 * (np.arange(120) >= 60) + noise
+    months = [f"{2010 + at // 12}-{at % 12 + 1:02d}" for at in range(120)]
+    rows = [f"{month},x,{value},1" for month, value in zip(months, swings, strict=True)]
+    file = tmp_path / "sold.csv"
+    file.write_text("\n".join(["month_of,kind,sold,price", *rows]) + "\n")
+    assert "'2010-01' is no finite number" in whorl("workloads", "changepoints", file).err
+    assert whorl("workloads", "changepoints", file, "--column", "sold", "--column", "price").out.split()[2] == "60"
+    file.write_text(file.read_text().replace("month_of", "date"))
+    ended = whorl("workloads", "changepoints", file, "--column", "sold")
+    assert ended.err == "a period of 12 samples\n"
+    assert ended.out.splitlines()[1].split()[:2] == ["60", "2015-01"]
+    assert "no column 'cost'" in whorl("workloads", "changepoints", file, "--column", "cost").err
 
 
 @pytest.mark.parametrize(

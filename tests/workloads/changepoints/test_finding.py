@@ -5,7 +5,7 @@ import pytest
 
 from tasks.errors import BadInput
 from tasks.workloads.changepoints.finding import find_changepoints, find_changepoints_each
-from tasks.workloads.changepoints.params import ChangePointParams
+from tasks.workloads.changepoints.params import ChangePointParams, PriorParams
 
 METHODS = ["bayes", "pelt", "kernel", "binseg"]
 
@@ -41,8 +41,7 @@ def test_a_steady_rise_holds_no_change_and_a_bend_holds_one():
 
 def test_levels_alone_break_a_rise_into_pieces():
     time, noise = np.arange(120), np.random.default_rng(0).normal(size=120)
-    params = ChangePointParams()
-    levels = params.model_copy(update={"prior": params.prior.model_copy(update={"trend_share": 0.0})})
+    levels = ChangePointParams(prior=PriorParams(trend_share=0.0))
     assert len(find_changepoints(0.2 * time + noise, levels).indices) > 1
 
 

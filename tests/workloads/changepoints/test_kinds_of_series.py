@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 from tasks.workloads.changepoints.comparison import by_setting, score
+from tasks.workloads.changepoints.finding import find_changepoints
 from tasks.workloads.changepoints.params import ChangePointParams
 from tasks.workloads.changepoints.plain import PLAIN
 from tasks.workloads.changepoints.synthetic import KINDS, Kind, draw_all, draw_series
@@ -28,6 +30,35 @@ def test_changes_of_known_places_are_found(kind: Kind) -> None:
     rng = np.random.default_rng(20)
     series = [draw_series(kind, int(rng.integers(80, 300)), 2, rng) for _ in range(12)]
     assert score(by_setting(ChangePointParams()), series)[:, 0].mean() >= LEAST_F1[kind]
+
+
+UNCHANGED = {
+    "noise that depends on the sample before": lambda rng, time: lfilter([0.6], [1, -0.8], rng.normal(size=len(time))),
+    "noise that wanders": lambda rng, time: lfilter([1], [1, -0.9], rng.normal(size=len(time))),
+    "a season of 31 samples": lambda rng, time: 4 * np.sin(2 * np.pi * time / 31) + rng.normal(size=len(time)),
+    "a season that grows": lambda rng, time: np.exp(time / 200 + 0.3 * np.sin(time / 2) + rng.normal(size=300) / 20),
+    "a season beside a rise": lambda rng, time: time / 30 + 3 * np.cos(np.pi * time / 6) + rng.normal(size=len(time)),
+}
+
+
+@pytest.mark.parametrize("kind", UNCHANGED)
+def test_seasons_and_autocorrelation_are_no_changes(kind: str) -> None:
+    time = np.arange(300)
+    n_found = [
+        len(find_changepoints(UNCHANGED[kind](np.random.default_rng(seed), time)).indices) for seed in range(30, 36)
+    ]
+    assert np.mean(n_found) <= 0.5
+
+
+@pytest.mark.parametrize("period", [0, 12])
+def test_a_level_shift_is_found_in_autocorrelated_noise_with_and_without_a_season(period: int) -> None:
+    time = np.arange(240)
+    swings = 3 * np.sin(2 * np.pi * time / period) if period else 0.0
+    for seed in range(5):
+        noise = lfilter([0.8], [1, -0.6], np.random.default_rng(seed).normal(size=240))
+        found = find_changepoints(swings + noise + 8 * (time >= 100))
+        assert found.indices.tolist() == pytest.approx([100], abs=2)
+        assert [model.period for model in found.models] == [period]
 
 
 def test_ours_beats_plain_bocpd_over_all_kinds() -> None:

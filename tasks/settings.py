@@ -18,11 +18,7 @@ from tasks.jobs.params import JobsParams
 from tasks.nodes.params import NodesParams
 from tasks.params import Params
 from tasks.settings_errors import explain, explain_value
-from tasks.warehouse.place import (
-    SPILL,
-    PruneParams,
-    Warehouse,
-)
+from tasks.warehouse.place import SPILL, PruneParams, Warehouse
 from tasks.workloads.params import WorkloadsParams
 
 ROOT = Path(__file__).parents[1]

@@ -5,11 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tasks.jobs.distribution import (
-    Floats,
-    Predicted,
-    checked_times,
-)
+from tasks.jobs.distribution import Floats, Predicted, checked_times
 
 LOG_FLOOR = -20.0  # nats: a density of 2e-9 per unit of log runtime counts as much as none
 LEVEL = 0.9

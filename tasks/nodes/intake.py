@@ -29,11 +29,7 @@ from tasks.intake.pseudonyms import (
     replaced,
     without_reasons,
 )
-from tasks.intake.readers import (
-    Folder,
-    Landing,
-    reader_called,
-)
+from tasks.intake.readers import Folder, Landing, reader_called
 from tasks.intake.tally import Preview, preview_of
 from tasks.nodes.execution import SCHEMAS
 from tasks.nodes.params import ReadParams

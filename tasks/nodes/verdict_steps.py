@@ -114,10 +114,7 @@ def learn(
     What a node did while an alarm goes on does not count as calm, or a sickness that lasts would become what is usual.
     The same data, alarms, parameters and code make the same detector once, unless `again` says so. Raises NotFound
     without executions, BadInput where there is too little to learn from."""
-    from tasks.nodes.detect.verdicts import (
-        learn_verdicts,
-        save_verdict_model,
-    )
+    from tasks.nodes.detect.verdicts import learn_verdicts, save_verdict_model
 
     version = version_of(warehouse, source)
     parts = {"preprocess": preprocess, "detect": detect, "budget": budget, "alarm": alarm}
@@ -162,10 +159,7 @@ def judge(warehouse: Warehouse, source: str, score: ScoreParams) -> Judged:
     key = key_of(version, model_id, score.model_dump(mode="json"))
     row = read_row(warehouse, "judgings", source)
     if row is None or row["key"] != key:
-        from tasks.nodes.detect.verdicts import (
-            judge_history,
-            load_verdict_model,
-        )
+        from tasks.nodes.detect.verdicts import judge_history, load_verdict_model
 
         model = load_verdict_model(folder_of(warehouse.models, WORD, model_id))
         history, _ = benchmarks_of(warehouse, source, score)

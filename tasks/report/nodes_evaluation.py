@@ -27,20 +27,7 @@ from tasks.report.evaluation import (
     reasons,
 )
 from tasks.report.nodes import decisions_table, ranking_figure
-from tasks.report.result import (
-    NOTHING,
-    Cell,
-    Fact,
-    Figure,
-    Result,
-    Row,
-    Section,
-    Table,
-    cell_table,
-    count,
-    plot,
-    table,
-)
+from tasks.report.result import NOTHING, Cell, Fact, Figure, Result, Row, Section, Table, cell_table, count, plot, table
 
 if TYPE_CHECKING:
     from tasks.nodes.evaluate.protocol import Evaluation

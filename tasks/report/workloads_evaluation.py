@@ -13,18 +13,7 @@ import pandas as pd
 from tasks.quantities import MISSING, ratio, share
 from tasks.report import charts
 from tasks.report.charts import Axis
-from tasks.report.result import (
-    Column,
-    Fact,
-    Figure,
-    Result,
-    Section,
-    Table,
-    count,
-    figure,
-    numbers,
-    records,
-)
+from tasks.report.result import Column, Fact, Figure, Result, Section, Table, count, figure, numbers, records
 from tasks.report.workloads_measured import (
     METHOD,
     METHODS,
@@ -57,20 +46,12 @@ from tasks.report.workloads_runs import (
     short_number,
     unit_words,
 )
-from tasks.workloads.evaluate.distances import (
-    Spread,
-    spread_by_workload,
-    spread_of,
-)
+from tasks.workloads.evaluate.distances import Spread, spread_by_workload, spread_of
 from tasks.workloads.evaluate.items import cut, sampled
 from tasks.workloads.fingerprint_steps import probabilities_of
 from tasks.workloads.identify.counters import common_counters
 from tasks.workloads.identify.phases import Scale, columns_of, fingerprints_of, learn_scale, on_scale
-from tasks.workloads.params import (
-    EvaluateParams,
-    FingerprintParams,
-    IdentifyParams,
-)
+from tasks.workloads.params import EvaluateParams, FingerprintParams, IdentifyParams
 from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 
 if TYPE_CHECKING:

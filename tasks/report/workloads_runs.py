@@ -21,10 +21,7 @@ from tasks.report.result import Figure, figure
 from tasks.warehouse.connection import Connection, reading
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.versions import data_version
-from tasks.workloads.evaluate.distances import (
-    Measure,
-    match_phases,
-)
+from tasks.workloads.evaluate.distances import Measure, match_phases
 from tasks.workloads.identify.phases import STATISTICS, Bounds, Fingerprint
 from tasks.workloads.telemetry import OWN_PREFIX, FloatArray
 

@@ -13,16 +13,8 @@ from tasks.warehouse.place import Warehouse
 from tasks.warehouse.pruning import live_folder
 from tasks.warehouse.versions import data_version
 from tasks.workloads import intake
-from tasks.workloads.identifications import (
-    Which,
-    latest_runs,
-)
-from tasks.workloads.params import (
-    EvaluateParams,
-    IdentifyParams,
-    TrainParams,
-    WatchParams,
-)
+from tasks.workloads.identifications import Which, latest_runs
+from tasks.workloads.params import EvaluateParams, IdentifyParams, TrainParams, WatchParams
 from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.record.params import RecordParams
 
@@ -179,11 +171,7 @@ def require_model(warehouse: Warehouse, source: str) -> str:
     """The id of the model in use for a source. Raises NotFound: nothing is to be recorded that nobody can identify."""
     from tasks.errors import NotFound
     from tasks.warehouse.registry import champion
-    from tasks.workloads.models import (
-        KIND,
-        WORD,
-        no_model,
-    )
+    from tasks.workloads.models import KIND, WORD, no_model
 
     card = champion(warehouse.models, WORD, source, KIND)
     if card is None:
@@ -258,10 +246,7 @@ def record_live(warehouse: Warehouse, subject: str, seconds: float, record: Reco
 
     A file that is there already is not recorded again. Raises NotFound for a subject that is not there."""
     from tasks.workloads.record.live import record_live as sampled
-    from tasks.workloads.record.parts import (
-        table_of,
-        write_table,
-    )
+    from tasks.workloads.record.parts import table_of, write_table
 
     path = live_folder(warehouse) / f"live-{name}.parquet"
     if not path.exists():
@@ -287,10 +272,7 @@ def watch(warehouse: Warehouse, source: str, run_ids: list[str], watch: WatchPar
     """Raise an alarm for those of these runs that are not what should run; returns the ids of those nobody was told of.
 
     These are the new ones, and the ones of an earlier run that was killed before it could announce them."""
-    from tasks.workloads.watch import (
-        WORD,
-        watch_runs,
-    )
+    from tasks.workloads.watch import WORD, watch_runs
 
     watch_runs(warehouse, source, run_ids, watch)
     return unannounced(warehouse, WORD, source)

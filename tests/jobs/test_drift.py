@@ -7,14 +7,7 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
-from tasks.jobs.drift import (
-    COLUMNS,
-    anderson_darling,
-    drift_words,
-    find_drift,
-    log_bayes_factors,
-    permutation_test,
-)
+from tasks.jobs.drift import COLUMNS, anderson_darling, drift_words, find_drift, log_bayes_factors, permutation_test
 from tasks.jobs.normalisation import Bins
 from tasks.jobs.params import DriftParams
 from tasks.jobs.shapes import ShapeSet

@@ -24,10 +24,7 @@ from tasks.intake.limits import ReadLimits
 from tasks.intake.pseudonyms import KEY_BYTES, KEY_FILE, load_key, without_names
 from tasks.jobs import intake
 from tasks.jobs.columns import ALL_COLUMNS, SKYLINE, vet_runs
-from tasks.jobs.grouping import (
-    group_keys,
-    normalise_name,
-)
+from tasks.jobs.grouping import group_keys, normalise_name
 from tasks.jobs.intake import Intake, Spool, land_log, pseudonymise
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers import READERS

@@ -5,12 +5,7 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput, BadSetting, NotFound
-from tasks.jobs.distribution import (
-    Binned,
-    Empirical,
-    Tails,
-    gather_history,
-)
+from tasks.jobs.distribution import Binned, Empirical, Tails, gather_history
 from tasks.jobs.outlook import (
     LEVELS,
     bound,

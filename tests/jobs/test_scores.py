@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import lognorm
 
-from tasks.jobs.distribution import (
-    Binned,
-    Empirical,
-    Tails,
-    gather_history,
-)
+from tasks.jobs.distribution import Binned, Empirical, Tails, gather_history
 from tasks.jobs.scores import (
     bootstrap_difference,
     calibration_of,

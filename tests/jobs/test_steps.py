@@ -9,15 +9,9 @@ from tasks.errors import BadInput, NotFound
 from tasks.jobs import steps
 from tasks.jobs.characterise import read_characterised
 from tasks.jobs.predict import training
-from tasks.jobs.predict.predicting import (
-    are_fresh,
-    read_predictions,
-)
+from tasks.jobs.predict.predicting import are_fresh, read_predictions
 from tasks.jobs.predict.trained import champion_of
-from tasks.jobs.predict.training import (
-    read_figures,
-    write_figures,
-)
+from tasks.jobs.predict.training import read_figures, write_figures
 from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.copies import hash_tables
 from tasks.warehouse.registry import cards, decisions, read_card

@@ -6,12 +6,7 @@ import pytest
 
 from tasks.errors import BadInput, NotFound
 from tasks.jobs.params import SummaryParams
-from tasks.jobs.summary import (
-    find_group,
-    read_groups,
-    read_summary,
-    summarise,
-)
+from tasks.jobs.summary import find_group, read_groups, read_summary, summarise
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.copies import hash_tables
 from tests.jobs.synthetic import SimulatedJob, simulate_runs

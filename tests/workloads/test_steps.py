@@ -11,12 +11,7 @@ from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards, champion, decisions
 from tasks.workloads import steps
 from tasks.workloads.identifications import read_identifications
-from tasks.workloads.models import (
-    KIND,
-    champion_of,
-    read_confusion,
-    read_figures,
-)
+from tasks.workloads.models import KIND, champion_of, read_confusion, read_figures
 from tasks.workloads.params import TrainParams, WindowParams
 from tasks.workloads.reading_params import ReadParams
 

@@ -37,10 +37,7 @@ from tasks.jobs.offered_names import Named
 from tasks.jobs.predict.feature_words import feature_of
 from tasks.jobs.predict.features import BY_SKU
 from tasks.jobs.predict.peers import Histories
-from tasks.jobs.predict.predicting import (
-    end_of,
-    next_conditions,
-)
+from tasks.jobs.predict.predicting import end_of, next_conditions
 from tasks.jobs.predict.preparation import with_ends
 from tasks.jobs.predict.rows import read_runs
 from tasks.jobs.predict.trained import Trained, needed_champion

@@ -15,10 +15,7 @@ from numpy.typing import NDArray
 from tasks.jobs.control.params import MEASURES, WhatIfParams
 from tasks.jobs.control.scenarios import Scenario, apply, changed_columns
 from tasks.jobs.distribution import Predicted
-from tasks.jobs.normalisation import (
-    Counts,
-    Floats,
-)
+from tasks.jobs.normalisation import Counts, Floats
 from tasks.jobs.predict.predicting import pooled
 from tasks.jobs.scores import bootstrap_difference
 from tasks.jobs.shape_params import Kind

@@ -11,10 +11,7 @@ import pandas as pd
 from scipy.stats import binomtest, spearmanr
 
 from tasks.jobs.control.outcomes import N_ATOMS, OUTLIER_RATIO, moments
-from tasks.jobs.distribution import (
-    Floats,
-    Predicted,
-)
+from tasks.jobs.distribution import Floats, Predicted
 from tasks.jobs.scores import CONFIDENCE, Difference, bootstrap_difference
 
 BASELINE, REPLAY = "baseline", "replay"

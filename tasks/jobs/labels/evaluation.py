@@ -12,10 +12,7 @@ from tasks.errors import BadInput
 from tasks.jobs.labels import references
 from tasks.jobs.labels.classifier import Classifier, LabelledRows, LightGbm, fit_classifier, fit_powers, multiplied
 from tasks.jobs.labels.targets import count_runs, known_so_far, label_groups, label_instances, posterior_instances
-from tasks.jobs.normalisation import (
-    Counts,
-    Floats,
-)
+from tasks.jobs.normalisation import Counts, Floats
 from tasks.jobs.predict.params import EvaluateParams
 from tasks.jobs.predict.preparation import Prepared
 from tasks.jobs.shape_params import Kind

@@ -11,19 +11,9 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 
 from tasks.errors import BadInput
 from tasks.jobs.labels.targets import log_posteriors, posteriors_in
-from tasks.jobs.normalisation import (
-    Counts,
-    Floats,
-    pmfs_of,
-)
+from tasks.jobs.normalisation import Counts, Floats, pmfs_of
 from tasks.jobs.shape_params import PosteriorParams
-from tasks.jobs.shapes import (
-    NO_LABEL,
-    ShapeSet,
-    hard_labels,
-    log_shapes,
-    prior_weights,
-)
+from tasks.jobs.shapes import NO_LABEL, ShapeSet, hard_labels, log_shapes, prior_weights
 
 MAX_COUNTS_AT_ONCE = 4_000_000  # drawn histograms of a job, in numbers: 32 MB
 MOST_GROUPS = 2000  # of the oracle and of the halves; of more a sample

@@ -6,12 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput
-from tasks.jobs.normalisation import (
-    Counts,
-    Floats,
-    histogram,
-    normalise,
-)
+from tasks.jobs.normalisation import Counts, Floats, histogram, normalise
 from tasks.jobs.predict.earlier import Ints, earlier_runs
 from tasks.jobs.shape_params import PosteriorParams
 from tasks.jobs.shapes import (

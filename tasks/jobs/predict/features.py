@@ -11,18 +11,12 @@ import numpy as np
 import pandas as pd
 from scipy.special import softmax
 
-from tasks.jobs.normalisation import (
-    historic_medians,
-    normalise,
-)
+from tasks.jobs.normalisation import historic_medians, normalise
 from tasks.jobs.predict.earlier import EarlierRuns, Floats, earlier_runs
 from tasks.jobs.predict.feature_words import in_order, pattern_of
 from tasks.jobs.predict.peers import LEAST_RUNTIME_S, peer_features
 from tasks.jobs.predict.rows import OWN
-from tasks.jobs.shape_params import (
-    Kind,
-    NormalisationParams,
-)
+from tasks.jobs.shape_params import Kind, NormalisationParams
 from tasks.jobs.shapes import ShapeSet, log_shapes
 
 OPERATOR, BY_SKU = "op_", "vertices_"

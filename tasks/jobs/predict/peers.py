@@ -11,15 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tasks.jobs.distribution import (
-    Floats,
-    Rows,
-)
-from tasks.jobs.predict.earlier import (
-    EarlierRuns,
-    earlier_runs,
-    values_at,
-)
+from tasks.jobs.distribution import Floats, Rows
+from tasks.jobs.predict.earlier import EarlierRuns, earlier_runs, values_at
 
 JOB, USER, USER_REQUEST, REQUEST, LOG = "job", "user", "user_request", "request", "log"
 SHARED: dict[str, tuple[str, ...]] = {

@@ -7,12 +7,7 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput, NotFound
-from tasks.jobs.distribution import (
-    Empirical,
-    Floats,
-    Predicted,
-    gather_history,
-)
+from tasks.jobs.distribution import Empirical, Floats, Predicted, gather_history
 from tasks.jobs.normalisation import quantiles
 from tasks.jobs.offered_names import RISKS, Risk
 from tasks.jobs.outlook import (
@@ -29,11 +24,7 @@ from tasks.jobs.params import CostParams, OutlookParams
 from tasks.jobs.predict.outcomes import ENDED, outcome_features
 from tasks.jobs.predict.preparation import with_ends
 from tasks.jobs.predict.rows import fetch_runs, log_end, read_runs
-from tasks.jobs.predict.trained import (
-    WORD,
-    Trained,
-    needed_champion,
-)
+from tasks.jobs.predict.trained import WORD, Trained, needed_champion
 from tasks.jobs.shape_params import Kind
 from tasks.jobs.shapes import ShapeSet
 from tasks.jobs.summary import find_group, refuse_mixture

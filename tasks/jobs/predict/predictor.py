@@ -18,11 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tasks.boosters import booster_from, matrix, train_booster
-from tasks.jobs.distribution import (
-    Empirical,
-    Floats,
-    History,
-)
+from tasks.jobs.distribution import Empirical, Floats, History
 from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, REQUEST, USER_REQUEST, Histories
 from tasks.jobs.predict.pool import (
     LEVELS,

@@ -12,29 +12,12 @@ from numpy.typing import NDArray
 from pandas.api.types import is_numeric_dtype
 
 from tasks.errors import BadInput
-from tasks.jobs.normalisation import (
-    Bins,
-    bins_of,
-    histogram,
-    historic_medians,
-    normalise,
-    pmfs_of,
-    smooth,
-)
+from tasks.jobs.normalisation import Bins, bins_of, histogram, historic_medians, normalise, pmfs_of, smooth
 from tasks.jobs.predict.feature_words import is_of_peers
 from tasks.jobs.predict.features import History, make_features
 from tasks.jobs.predict.rows import OWN
-from tasks.jobs.shape_params import (
-    CharacteriseParams,
-    Kind,
-    ShapeParams,
-    SplitParams,
-)
-from tasks.jobs.shapes import (
-    ShapeSet,
-    fit_shapes,
-    rank_by_runs,
-)
+from tasks.jobs.shape_params import CharacteriseParams, Kind, ShapeParams, SplitParams
+from tasks.jobs.shapes import ShapeSet, fit_shapes, rank_by_runs
 
 Period = Literal["D1", "D2", "D3"]
 PERIODS: tuple[Period, ...] = ("D1", "D2", "D3")

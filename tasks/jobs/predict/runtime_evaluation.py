@@ -24,11 +24,7 @@ from tasks.jobs.distribution import (
     without_zero_bin,
 )
 from tasks.jobs.normalisation import normalise
-from tasks.jobs.predict.earlier import (
-    EarlierRuns,
-    Ints,
-    earlier_runs,
-)
+from tasks.jobs.predict.earlier import EarlierRuns, Ints, earlier_runs
 from tasks.jobs.predict.params import EvaluateParams
 from tasks.jobs.predict.peers import JOB, USER_REQUEST, Histories, histories
 from tasks.jobs.predict.pool import LEVELS, limited, median_of, order_quantiles, recalibrated_in_time, recalibration

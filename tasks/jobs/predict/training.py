@@ -15,11 +15,7 @@ from tasks.jobs.predict.outcomes import ENDED
 from tasks.jobs.predict.params import EvaluateParams
 from tasks.jobs.predict.predicting import predict_rows
 from tasks.jobs.predict.rows import fetch_runs, named_columns
-from tasks.jobs.predict.trained import (
-    KIND,
-    WORD,
-    Trained,
-)
+from tasks.jobs.predict.trained import KIND, WORD, Trained
 from tasks.jobs.predict.trained import champion_of as champion_of
 from tasks.jobs.scores import crps_of
 from tasks.jobs.summary import refuse_mixture

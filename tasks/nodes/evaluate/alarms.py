@@ -15,10 +15,7 @@ import pandas as pd
 from tasks.nodes.aspects import HOUR_S, hours_of, is_stressed, is_unstressed
 from tasks.nodes.detect.alarms import follow
 from tasks.nodes.detect.params import AlarmParams, BudgetParams
-from tasks.nodes.detect.verdicts import (
-    pace,
-    threshold_of_alarms,
-)
+from tasks.nodes.detect.verdicts import pace, threshold_of_alarms
 from tasks.nodes.evaluate.measures import Figures, put
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.type_tables import Bools, Floats

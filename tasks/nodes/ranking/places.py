@@ -18,14 +18,7 @@ import pandas as pd
 
 from tasks.nodes.ranking.components import component_scores, shared_components
 from tasks.nodes.ranking.params import ScoreParams
-from tasks.nodes.ranking.scores import (
-    Levels,
-    ReferenceFleet,
-    execution_scores,
-    levels_of,
-    score_nodes,
-    usual_aspects,
-)
+from tasks.nodes.ranking.scores import Levels, ReferenceFleet, execution_scores, levels_of, score_nodes, usual_aspects
 from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables, group_medians
 
 

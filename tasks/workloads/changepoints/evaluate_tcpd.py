@@ -9,13 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.workloads.changepoints.comparison import (
-    Finder,
-    by_setting,
-    paired_difference,
-    score,
-    table_of,
-)
+from tasks.workloads.changepoints.comparison import Finder, by_setting, paired_difference, score, table_of
 from tasks.workloads.changepoints.params import ChangePointParams
 from tasks.workloads.changepoints.plain import PLAIN
 from tasks.workloads.changepoints.published_defaults import binary_segmentation

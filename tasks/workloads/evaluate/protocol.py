@@ -13,16 +13,7 @@ from tasks.errors import BadInput
 from tasks.progress import report_progress
 from tasks.warehouse.versions import code_version
 from tasks.workloads.evaluate.conditions import shared_results, unknown_results
-from tasks.workloads.evaluate.items import (
-    SLICES,
-    Slice,
-    Split,
-    base_splits,
-    cut,
-    read_labelled,
-    sampled,
-    splits_of,
-)
+from tasks.workloads.evaluate.items import SLICES, Slice, Split, base_splits, cut, read_labelled, sampled, splits_of
 from tasks.workloads.evaluate.known import (
     Cohort,
     Told,
@@ -48,10 +39,7 @@ from tasks.workloads.evaluate.paper import (
     threshold_rows,
 )
 from tasks.workloads.evaluate.scores import Figures, confusion_of
-from tasks.workloads.identify.counters import (
-    PLAIN,
-    condition_of,
-)
+from tasks.workloads.identify.counters import PLAIN, condition_of
 from tasks.workloads.identify.identification import identify_all
 from tasks.workloads.identify.model import fit_model
 from tasks.workloads.identify.phases import fingerprints_of, learn_scale

@@ -24,12 +24,7 @@ from tasks.jobs.control.outcomes import (
 )
 from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.control.scenarios import parse_scenario
-from tasks.jobs.distribution import (
-    Binned,
-    Empirical,
-    Tails,
-    gather_history,
-)
+from tasks.jobs.distribution import Binned, Empirical, Tails, gather_history
 
 PARAMS = WhatIfParams()
 EDGES = np.linspace(0, 10, 101)

@@ -15,10 +15,7 @@ from tasks.jobs.control.pairs import (
     score_pairs,
     spread_of,
 )
-from tasks.jobs.distribution import (
-    Empirical,
-    gather_history,
-)
+from tasks.jobs.distribution import Empirical, gather_history
 from tests.jobs.control.synthetic import SimulatedChange, simulate_pairs
 
 

@@ -13,10 +13,7 @@ from tasks.jobs.labels.targets import (
     posterior_instances,
     posteriors_in,
 )
-from tasks.jobs.normalisation import (
-    Bins,
-    histogram,
-)
+from tasks.jobs.normalisation import Bins, histogram
 from tasks.jobs.shape_params import PosteriorParams
 from tasks.jobs.shapes import ShapeSet, log_posterior
 

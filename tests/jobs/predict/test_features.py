@@ -8,12 +8,7 @@ from hypothesis import strategies as st
 
 from tasks.errors import NotFound
 from tasks.jobs.columns import KNOWN_AFTER
-from tasks.jobs.normalisation import (
-    Bins,
-    histogram,
-    historic_medians,
-    normalise,
-)
+from tasks.jobs.normalisation import Bins, histogram, historic_medians, normalise
 from tasks.jobs.predict.feature_words import FEATURES, in_order, is_of_peers
 from tasks.jobs.predict.features import History, make_features
 from tasks.jobs.shape_params import NormalisationParams

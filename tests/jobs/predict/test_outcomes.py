@@ -5,10 +5,7 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
-from tasks.jobs.distribution import (
-    Empirical,
-    gather_history,
-)
+from tasks.jobs.distribution import Empirical, gather_history
 from tasks.jobs.predict.outcomes import (
     COMPLETES,
     MAIN,

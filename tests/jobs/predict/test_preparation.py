@@ -8,18 +8,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tasks.errors import BadInput
-from tasks.jobs.predict.preparation import (
-    assign_periods,
-    leaks,
-    prepare,
-    with_ends,
-)
-from tasks.jobs.shape_params import (
-    BinParams,
-    CharacteriseParams,
-    ShapeParams,
-    SplitParams,
-)
+from tasks.jobs.predict.preparation import assign_periods, leaks, prepare, with_ends
+from tasks.jobs.shape_params import BinParams, CharacteriseParams, ShapeParams, SplitParams
 
 START = pd.Timestamp("2026-01-01")
 

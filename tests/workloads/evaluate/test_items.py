@@ -7,10 +7,7 @@ import numpy as np
 import pytest
 
 from tasks.workloads.evaluate.items import SLICES, base_splits, cut, sampled, splits_of, trace_of
-from tasks.workloads.params import (
-    EvaluateParams,
-    WindowParams,
-)
+from tasks.workloads.params import EvaluateParams, WindowParams
 
 PARAMS = EvaluateParams(repeats=5)
 SHORT = TEN = WindowParams(width_s=10)

@@ -18,11 +18,7 @@ from tasks.workloads.evaluate.known import (
     told_of,
     try_split,
 )
-from tasks.workloads.params import (
-    EvaluateParams,
-    IdentifyParams,
-    WindowParams,
-)
+from tasks.workloads.params import EvaluateParams, IdentifyParams, WindowParams
 from tasks.workloads.telemetry import Counter
 
 PARAMS = IdentifyParams()

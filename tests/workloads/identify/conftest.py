@@ -8,12 +8,7 @@ import pytest
 from tasks.workloads.identify.model import Model, fit_model
 from tasks.workloads.params import IdentifyParams
 from tasks.workloads.telemetry import Telemetry
-from tests.workloads.identify.synthetic import (
-    DrawnWorkload,
-    draw_kin,
-    draw_runs,
-    draw_workload,
-)
+from tests.workloads.identify.synthetic import DrawnWorkload, draw_kin, draw_runs, draw_workload
 
 N_COUNTERS, N_RUNS, N_TRAIN = 15, 9, 6
 

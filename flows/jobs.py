@@ -25,12 +25,12 @@ from flows.parameters import (
     WatchFlowParams,
     WhatIfFlowParams,
 )
+from tasks.choices import reader_asked_for
 from tasks.jobs import intake, steps
 from tasks.jobs.explain.params import ExplainParams
-from tasks.jobs.offered_names import reader_asked_for
 from tasks.jobs.params import SummaryParams
 from tasks.jobs.summary import read_summary
-from tasks.markdown import plain
+from tasks.quantities import plain
 from tasks.warehouse.alarms import read_alarms
 from tasks.warehouse.connection import fetch, reading
 from tasks.warehouse.landing import find_batch

@@ -39,18 +39,17 @@ from flows.parameters import (
     NodeTuneParams,
     NodeWatchParams,
 )
-from tasks.markdown import plain
+from tasks.choices import reader_asked_for
 from tasks.nodes import answers, network_steps, steps, verdict_steps
 from tasks.nodes.detect.params import AlarmParams
 from tasks.nodes.evaluate.measures import THEIRS
 from tasks.nodes.network_steps import TrainedNodes
 from tasks.nodes.node_words import KIND, called_all
 from tasks.nodes.perona.params import ModelParams
-from tasks.nodes.reader_names import reader_asked_for
 from tasks.nodes.record.params import RecordParams, node_name
 from tasks.nodes.steps import Recording, benchmarks_of_aspect
 from tasks.nodes.verdict_steps import LearnedVerdicts
-from tasks.quantities import number
+from tasks.quantities import number, plain
 from tasks.settings import leaves
 from tasks.warehouse.alarms import read_alarms
 from tasks.warehouse.connection import fetch

@@ -8,9 +8,18 @@ from tasks.advice.params import AdviceParams, EstimateParams, ReplayParams, Tran
 from tasks.advice.params import GroupParams as AdviceGroupParams
 from tasks.advice.params import SearchParams as AdviceSearchParams
 from tasks.advice.record.plan import RecordParams as EmulationParams
+from tasks.choices import (
+    DEFAULT_SOURCE,
+    MAX_SOURCE_CHARS,
+    ONLY_SOURCE,
+    Named,
+    NodeReader,
+    ReaderName,
+    TelemetryReader,
+    checked_source,
+)
 from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.explain.params import ExplainParams
-from tasks.jobs.offered_names import Named, ReaderName
 from tasks.jobs.params import DriftParams, JobsParams, SummaryParams
 from tasks.jobs.params import GroupParams as JobsGroupParams
 from tasks.jobs.params import ReadParams as JobsReadParams
@@ -26,12 +35,9 @@ from tasks.nodes.perona.params import SearchParams as NodesSearchParams
 from tasks.nodes.perona.params import TrainParams as NodesTrainParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.ranking.params import ScoreParams
-from tasks.nodes.reader_names import NodeReader
 from tasks.nodes.record.params import RecordParams as NodesRecordParams
 from tasks.params import Params
-from tasks.source_names import DEFAULT_SOURCE, MAX_SOURCE_CHARS, ONLY_SOURCE, checked_source
 from tasks.warehouse.place import PruneParams, Warehouse
-from tasks.workloads.choices import TelemetryReader
 from tasks.workloads.params import EvaluateParams as WorkloadsEvaluateParams
 from tasks.workloads.params import FanOutParams, IdentifyParams, WorkloadsParams
 from tasks.workloads.params import TrainParams as WorkloadsTrainParams

@@ -34,19 +34,19 @@ from flows.engine.steps import SameCode, step
 from flows.parameters import PipelineParams
 from tasks.advice import steps as advice_steps
 from tasks.advice.params import GroupParams
+from tasks.choices import DEFAULT_SOURCE
 from tasks.errors import BadInput, NotFound
 from tasks.jobs import intake as jobs_intake
 from tasks.jobs import steps as jobs_steps
 from tasks.jobs.params import JobsParams
 from tasks.jobs.shape_params import CharacteriseParams
-from tasks.markdown import plain
 from tasks.nodes import answers as node_answers
 from tasks.nodes import network_steps, verdict_steps
 from tasks.nodes import steps as node_steps
 from tasks.nodes.params import NodesParams
 from tasks.nodes.perona.params import ModelParams
 from tasks.params import Params
-from tasks.source_names import DEFAULT_SOURCE
+from tasks.quantities import plain
 from tasks.warehouse.connection import fetch, reading
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import folder_of

@@ -25,13 +25,13 @@ from flows.parameters import (
     WorkloadTrainParams,
     WorkloadWatchParams,
 )
+from tasks.choices import reader_asked_for
 from tasks.errors import BadInput, MissingTool
-from tasks.markdown import plain
+from tasks.quantities import plain
 from tasks.warehouse.alarms import read_alarms
 from tasks.warehouse.landing import find_batch
 from tasks.warehouse.place import Warehouse
 from tasks.workloads import fingerprint_steps, steps
-from tasks.workloads.choices import reader_asked_for
 from tasks.workloads.identifications import read_identifications
 from tasks.workloads.models import read_confusion, read_figures
 from tasks.workloads.params import FanOutParams

@@ -14,8 +14,8 @@ from packaging.specifiers import SpecifierSet
 
 from tasks import machine
 from tasks.errors import NoWarehouse, WarehouseBusy, WhorlError
+from tasks.machine import TOOLS, Tool
 from tasks.settings import Settings
-from tasks.tools import TOOLS, Tool
 
 ROOT = Path(__file__).parents[1]
 LEAST_DISK_BYTES = 2 * 2**30

@@ -1,14 +1,28 @@
-"""Facts about this machine that recording and benchmarks depend on. Asking changes nothing on it."""
+"""This machine: facts that recording depends on, programs, control groups, the recorders' lock and scratch folders."""
 
+import ctypes
+import errno
+import hashlib
 import os
 import platform
+import pwd
 import shutil
+import signal
+import socket
+import stat
+import struct
 import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import psutil
+
+from tasks.errors import BadSetting
 
 CGROUP_ROOT = Path("/sys/fs/cgroup")
 V1_LIMIT, V2_LIMIT = "memory/memory.limit_in_bytes", "memory.max"
@@ -18,6 +32,20 @@ POSTGRES_FOLDERS = "/usr/lib/postgresql"
 NOT_COUNTED = ("<not supported>", "<not counted>")
 RATE = ("tbf", "rate", "100mbit", "burst", "32kbit", "latency", "10ms")
 DELAY = ("netem", "delay", "1ms")
+CONTROLLERS = ("cpu", "cpuacct", "memory", "blkio")
+NS, US = 1e-9, 1e-6
+MIB = 1_048_576
+V1_SHARES_PER_WEIGHT = 1024 / 100  # both are what a group has by default
+UNLIMITED = -1
+PREFIX = "whorl-record-"  # and the recorder's process id
+LOCK = "whorl-recorders"
+NAP_S = 0.5
+ASK_S = 1.0
+COMMAND_CHARS = 80
+CREDENTIALS = struct.Struct("3i")  # process, user and group, as the kernel knows them
+DIGEST_DIGITS = 10
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True)
@@ -114,3 +142,282 @@ def _text(file: Path) -> str:
         return file.read_text().strip()
     except OSError:
         return ""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One program. programs: its names, the first one that is found counts."""
+
+    programs: tuple[str, ...]
+    package: str
+    purpose: str
+
+
+BENCHMARK, WORKLOAD = "nodes: benchmarks", "workloads: something to record"
+PHP_FPM = ("php-fpm", *(f"php-fpm8.{minor}" for minor in range(9, -1, -1)))  # Debian's has its version in its name
+TOOLS = (
+    Tool(("stress-ng",), "stress-ng", "jobs record: background load; nodes: benchmarks"),
+    Tool(("fio",), "fio", BENCHMARK),
+    Tool(("sysbench",), "sysbench", BENCHMARK),
+    Tool(("ioping",), "ioping", BENCHMARK),
+    Tool(("qperf",), "qperf", BENCHMARK),
+    Tool(("iperf3",), "iperf3", BENCHMARK),
+    Tool(("perf",), "linux-perf", "workloads: counters and tracepoints"),
+    Tool(("setpriv",), "util-linux", "record: processes that are unprivileged and end with the recorder"),
+    Tool(("redis-server",), "redis-server", WORKLOAD),
+    Tool(("redis-benchmark",), "redis-tools", WORKLOAD),
+    Tool(("mariadbd", "mysqld"), "mariadb-server", WORKLOAD),
+    Tool(("mariadb", "mysql"), "mariadb-client", WORKLOAD),
+    Tool(("postgres",), "postgresql", WORKLOAD),
+    Tool(("pgbench",), "postgresql", WORKLOAD),
+    Tool(("nginx",), "nginx-light", WORKLOAD),
+    Tool(("wrk",), "wrk", WORKLOAD),
+    Tool(PHP_FPM, "php-fpm", WORKLOAD),
+    Tool(("memcached",), "memcached", WORKLOAD),
+    Tool(("gcc",), "gcc", WORKLOAD),
+    Tool(("zstd",), "zstd", WORKLOAD),
+    Tool(("xz",), "xz-utils", WORKLOAD),
+    Tool(("chromium", "chromium-browser", "google-chrome"), "chromium", "tests that look at the report"),
+)
+
+
+@dataclass(frozen=True)
+class Group:
+    """One group: its folder in each hierarchy (version 1) or its one folder (version 2)."""
+
+    version: Literal[1, 2]
+    folders: Mapping[str, Path]
+
+    def child(self, name: str, *, shares_disk: bool = False) -> "Group":
+        """Make a group inside this one. shares_disk: under this one's disk limit, which version 1 does not inherit."""
+        folders = {controller: folder / name for controller, folder in self.folders.items()}
+        if shares_disk and self.version == 1 and "blkio" in folders:
+            folders["blkio"] = self.folders["blkio"]
+        made = Group(self.version, folders)
+        try:
+            for folder in dict.fromkeys(made.folders.values()):
+                folder.mkdir(exist_ok=True)
+        except OSError:
+            made.remove()  # version 1: it may be there in some of the hierarchies
+            raise
+        return made
+
+    def share_controllers(self) -> None:
+        """Let children have limits of their own: version 2 wants that said, level by level."""
+        if self.version == 2:
+            for controller in ("cpu", "memory", "io"):
+                with suppress(OSError):
+                    (self.folders["cpu"] / "cgroup.subtree_control").write_text(f"+{controller}")
+
+    def add(self, pid: int) -> None:
+        """Move a process in, with what it will start."""
+        for folder in dict.fromkeys(self.folders.values()):
+            (folder / "cgroup.procs").write_text(str(pid))
+
+    def command_inside(self, command: list[str]) -> list[str]:
+        """The command, made to move itself into the group before it starts anything."""
+        files = [str(folder / "cgroup.procs") for folder in dict.fromkeys(self.folders.values())]
+        script = 'while [ "$1" != -- ]; do echo $$ > "$1"; shift; done; shift; exec "$@"'
+        return ["/bin/sh", "-c", script, "sh", *files, "--", *command]
+
+    def set_quota(self, quota_us: int, period_us: int) -> None:
+        """At most quota_us of CPU time in each period; UNLIMITED takes the limit away."""
+        cpu = self.folders["cpu"]
+        if self.version == 2:
+            (cpu / "cpu.max").write_text(f"{'max' if quota_us == UNLIMITED else quota_us} {period_us}")
+            return
+        settings = [("cpu.cfs_period_us", period_us), ("cpu.cfs_quota_us", quota_us)]
+        # the old quota in a shorter period could be more than the parent has, which the kernel refuses
+        for name, value in settings[::-1] if quota_us == UNLIMITED else settings:
+            (cpu / name).write_text(str(value))
+
+    def set_weight(self, weight: int) -> None:
+        """CPU time against other groups of the same parent where there is not enough; 100 is usual."""
+        name, value = ("cpu.weight", weight) if self.version == 2 else ("cpu.shares", weight * V1_SHARES_PER_WEIGHT)
+        (self.folders["cpu"] / name).write_text(str(round(value)))
+
+    def usage_s(self) -> float:
+        """CPU seconds that the group and its children have used."""
+        if self.version == 1:
+            return int((self.folders["cpuacct"] / "cpuacct.usage").read_text()) * NS
+        told = dict(line.split() for line in (self.folders["cpu"] / "cpu.stat").read_text().splitlines())
+        return int(told["usage_usec"]) * US
+
+    def limit_memory(self, mib: float) -> bool:
+        """Set the memory that the group may use; false where the system does not let us."""
+        name = "memory.max" if self.version == 2 else "memory.limit_in_bytes"
+        return self._try_to_write("memory", name, str(round(mib * MIB)))
+
+    def limit_reads(self, device: str, bytes_per_s: float) -> bool:
+        """Set how fast the group may read the disk MAJOR:MINOR; false where the system does not let us."""
+        rate = round(bytes_per_s)
+        if self.version == 2:
+            return self._try_to_write("blkio", "io.max", f"{device} rbps={rate}")
+        return self._try_to_write("blkio", "blkio.throttle.read_bps_device", f"{device} {rate}")
+
+    def _try_to_write(self, controller: str, name: str, text: str) -> bool:
+        folder = self.folders.get(controller)
+        if folder is None:
+            return False
+        try:
+            (folder / name).write_text(text)
+        except OSError:
+            return False
+        return True
+
+    def remove(self) -> None:
+        """Remove the group and those inside it; one that still holds a process stays."""
+        for folder in dict.fromkeys(self.folders.values()):
+            for inner in sorted(folder.rglob("*/"), key=lambda path: -len(path.parts)):
+                with suppress(OSError):
+                    inner.rmdir()
+            with suppress(OSError):
+                folder.rmdir()
+
+    def remove_abandoned(self, prefix: str = PREFIX) -> None:
+        """Remove the campaigns' groups in this one whose recorder was killed: it is gone, and they are empty."""
+        for name in {path.name for folder in self.folders.values() for path in folder.glob(f"{prefix}[0-9]*")}:
+            if not Path("/proc", name.removeprefix(prefix)).exists():
+                Group(self.version, {key: folder / name for key, folder in self.folders.items()}).remove()
+
+
+def root_group(root: Path = CGROUP_ROOT, controllers: Sequence[str] = CONTROLLERS) -> Group | None:
+    """The group that all others are in; None where there is no controller of the CPU."""
+    if (root / "cgroup.controllers").is_file():
+        has_cpu = "cpu" in (root / "cgroup.controllers").read_text().split()
+        return Group(2, dict.fromkeys(("cpu", "memory", "blkio"), root)) if has_cpu else None
+    found = {name: root / name for name in controllers if (root / name / "cgroup.procs").is_file()}
+    return Group(1, found) if {"cpu", "cpuacct"} <= found.keys() else None
+
+
+@contextmanager
+def campaign_group(
+    root: Path = CGROUP_ROOT, *, weight: int = 800, prefix: str = PREFIX, controllers: Sequence[str] = CONTROLLERS
+) -> Iterator[Group | None]:
+    """A group of this campaign's own, gone afterwards; None where this process may not make one.
+
+    prefix: its name is that and the process id; controllers: of version 1, those that are there are used."""
+    base = root_group(root, controllers)
+    if base is None:
+        yield None
+        return
+    made: Group | None = None
+    try:
+        base.remove_abandoned(prefix)
+        base.share_controllers()
+        made = base.child(f"{prefix}{os.getpid()}")
+        made.share_controllers()
+        made.set_weight(weight)
+        made.usage_s()
+    except (OSError, KeyError, ValueError):
+        if made is not None:
+            made.remove()
+        yield None
+        return
+    try:
+        yield made
+    finally:
+        made.remove()
+
+
+def disk_of(folder: Path) -> str | None:
+    """MAJOR:MINOR of the disk that holds the folder, whole disks only; None where it has none of its own."""
+    device = folder.stat().st_dev
+    number = f"{os.major(device)}:{os.minor(device)}"
+    place = Path("/sys/dev/block") / number
+    if (place / "partition").exists():
+        return (place.resolve().parent / "dev").read_text().strip()
+    return number if place.exists() else None
+
+
+@contextmanager
+def only_recorder(what: str, lock: str | None = None, *, wait_s: float = 0.0) -> Iterator[None]:
+    """Nobody else records on this machine meanwhile. what: of what; lock: another name than that of the machine.
+
+    wait_s: how long to wait for another recording's end. Raises BadSetting that names it when that is over.
+
+    The lock is the name of an abstract Unix socket: no file that another user could have put there, none to sign and
+    none to clean up; the kernel gives the name back when its holder ends, however that ends, and says who holds it. It
+    counts for all users in one network namespace."""
+    address, ends_s = f"\0{lock or LOCK}", time.monotonic() + wait_s
+    with socket.socket(socket.AF_UNIX) as held:
+        while not _is_bound(held, address):
+            left_s = ends_s - time.monotonic()
+            if left_s <= 0:
+                raise BadSetting(f"{what}: another recording is at work{_holder(address)}; wait for its end")
+            time.sleep(min(NAP_S, left_s))
+        held.listen()  # so that others can ask who we are
+        yield
+
+
+def _is_bound(held: socket.socket, address: str) -> bool:
+    try:
+        held.bind(address)
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        return False
+    return True
+
+
+def _holder(address: str) -> str:
+    """Who holds the lock, as the kernel says; empty if it has just ended or is in another container."""
+    with suppress(OSError, psutil.Error, KeyError), socket.socket(socket.AF_UNIX) as asking:
+        asking.settimeout(ASK_S)
+        asking.connect(address)
+        told = asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
+        pid, user, _ = CREDENTIALS.unpack(told)
+        command = " ".join(" ".join(psutil.Process(pid).cmdline()).split())[:COMMAND_CHARS]
+        other = "" if user == os.geteuid() else f" of user {pwd.getpwuid(user).pw_name}"
+        return f" (process {pid}{other}: {command})"
+    return ""
+
+
+def scratch_folder(word: str, campaign: str, *, place: str, shared: Path) -> Path:
+    """The folder of a campaign, made if need be, closed to others: the same one whenever it is continued.
+
+    campaign: what tells it from others; place: a folder to use, which is taken as it is if it is ours alone; shared:
+    where to make one, which is also done in a `place` that others write to. What is not ours there, link or folder, is
+    left alone whatever its name is."""
+    if place:
+        shared = Path(place).absolute()
+        shared.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if is_ours(shared):
+            return shared
+    name = f"whorl-{word}-{hashlib.sha256(campaign.encode()).hexdigest()[:DIGEST_DIGITS]}-"
+    ours = sorted(filter(is_ours, shared.glob(f"{name}*")))
+    return ours[0] if ours else Path(tempfile.mkdtemp(prefix=name, dir=shared))
+
+
+def remove_scratch(folder: Path, place: str) -> None:
+    """Remove a campaign's folder with all that is in it; a `place` that was given goes only if it is empty."""
+    if folder != Path(place).absolute():
+        shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):
+        folder.rmdir()
+
+
+def is_ours(folder: Path) -> bool:
+    """Whether it is a folder, no link to one, that belongs to this user and that nobody else can write to."""
+    try:
+        status = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & OTHERS_WRITE
+
+
+def die_with_parent(parent_pid: int, signal_number: signal.Signals = signal.SIGKILL) -> None:
+    """Have the kernel send this process `signal_number` when its parent ends; nothing outside Linux.
+
+    So no recorder, however it ends, leaves a process behind."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if hasattr(libc, "prctl"):
+        libc.prctl(PR_SET_PDEATHSIG, int(signal_number), 0, 0, 0)
+    if os.getppid() != parent_pid:  # it ended before the request
+        os._exit(1)
+
+
+def tied_to_parent(command: list[str]) -> list[str]:
+    """The command, made to end with its parent where util-linux's setpriv is there."""
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", "TERM", "--", *command] if setpriv else command

@@ -1,7 +1,8 @@
-"""Quantities as people read and write them: 0.04 s is 40 ms, 5,400 s is 1.5 h, 0.0478 is 4.8 %; 3 GB are 3e9 bytes."""
+"""Quantities, times and names as people read and write them: 0.04 s is 40 ms, 0.0478 is 4.8 %; 3 GB are 3e9 bytes."""
 
 import math
 import re
+from datetime import datetime
 from decimal import Decimal
 from typing import Literal
 
@@ -107,3 +108,17 @@ def share(value: float | None) -> str:
 def _unsigned_zero(value: float, decimals: int) -> float:
     """The value rounded, so that what rounds to nothing has no sign."""
     return round(value, decimals) or 0.0
+
+
+def utc_text(moment: datetime) -> str:
+    """2026-01-31T12:00:00Z; a time with a zone keeps its own."""
+    return moment.isoformat() + ("" if moment.tzinfo else "Z")
+
+
+SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~])")
+
+
+def plain(text: str) -> str:
+    """The text so that markdown and HTML show it as it is, on one line."""
+    escaped = SPECIAL.sub(r"\\\1", text)
+    return " ".join(escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").split())

@@ -4,20 +4,19 @@ An environment variable names word and key: WHORL_JOBS__SUMMARY__MIN_SUPPORT=5. 
 short for WHORL_WHORL__HOME and WHORL_WHORL__DATASETS."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from tasks.advice.params import AdviceParams
 from tasks.errors import BadSetting
 from tasks.jobs.params import JobsParams
 from tasks.nodes.params import NodesParams
-from tasks.params import Params
-from tasks.settings_errors import explain, explain_value
+from tasks.params import Params, allowed_values, explain, explain_value, item_model
 from tasks.warehouse.place import SPILL, PruneParams, Warehouse
 from tasks.workloads.params import WorkloadsParams
 
@@ -171,3 +170,41 @@ def _merged(below: dict[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
         elif not (isinstance(old, dict) and value is None):
             joined[key] = value
     return joined
+
+
+INDENT = "  "
+
+
+def commented_defaults(model: type[BaseModel]) -> str:
+    """The defaults of one word as YAML, each key below a comment with its meaning and what is allowed."""
+    title = (model.__doc__ or "").strip().splitlines()[0]
+    return "\n".join([f"# {title}", *_lines(model(), "")]) + "\n"
+
+
+def _lines(params: BaseModel, indent: str) -> Iterator[str]:
+    for name, field in type(params).model_fields.items():
+        value = getattr(params, name)
+        if isinstance(value, BaseModel):
+            yield f"{indent}# {(type(value).__doc__ or '').strip().splitlines()[0]}"
+            yield f"{indent}{name}:"
+            yield from _lines(value, indent + INDENT)
+            continue
+        yield f"{indent}# {field.description} [{allowed_values(field)}]"
+        if item := item_model(field.annotation):
+            yield from _items(name, value, item, indent)
+            continue
+        yield f"{indent}{name}: {_in_a_line(list(value) if isinstance(value, tuple) else value)}"
+
+
+def _items(name: str, values: Sequence[BaseModel], item: type[BaseModel], indent: str) -> Iterator[str]:
+    """A list of models: what their keys mean, then one line for each."""
+    for key, field in item.model_fields.items():
+        yield f"{indent}#   {key}: {field.description} [{allowed_values(field)}]"
+    yield f"{indent}{name}:{'' if values else ' []'}"
+    for value in values:
+        yield f"{indent}{INDENT}- {_in_a_line(value.model_dump(mode='json'))}"
+
+
+def _in_a_line(value: object) -> str:
+    written: str = yaml.safe_dump(value, default_flow_style=True, width=1000, sort_keys=False)
+    return written.removesuffix("...\n").strip()

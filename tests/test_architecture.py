@@ -86,8 +86,7 @@ def test_migrations_have_no_gaps() -> None:
 
 
 def test_every_knob_of_conf_is_documented_and_equal_to_the_class_default() -> None:
-    from tasks.conf_files import commented_defaults
-    from tasks.settings import Settings
+    from tasks.settings import Settings, commented_defaults
 
     for word, field in Settings.model_fields.items():
         file = ROOT / "conf" / f"{word}.yaml"

@@ -6,9 +6,8 @@ import pytest
 import yaml
 from pydantic import BaseModel, Field
 
-from tasks.conf_files import commented_defaults
 from tasks.params import Params
-from tasks.settings import ROOT, Settings, leaves
+from tasks.settings import ROOT, Settings, commented_defaults, leaves
 
 WORDS = {name: field.annotation for name, field in Settings.model_fields.items()}
 

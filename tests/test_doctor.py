@@ -10,8 +10,8 @@ import pytest
 from tasks import machine
 from tasks.doctor import check_models, check_packages, check_python, check_tool, check_warehouse, examine, requirements
 from tasks.errors import BadSetting
+from tasks.machine import TOOLS, Tool
 from tasks.settings import Settings, WhorlParams
-from tasks.tools import TOOLS, Tool
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard, register
 

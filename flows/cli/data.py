@@ -91,8 +91,7 @@ def config(
     from tasks.settings import leaves
 
     if defaults is not None:
-        from tasks.conf_files import commented_defaults
-        from tasks.settings import Settings
+        from tasks.settings import Settings, commented_defaults
 
         print(commented_defaults(type(getattr(Settings(), _known_word(defaults)))), end="")
         return

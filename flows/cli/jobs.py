@@ -60,9 +60,8 @@ from flows.cli.output import (
     show_report_table,
     show_table,
 )
-from tasks.jobs.offered_names import AUTO, ReaderName, reader_asked_for
+from tasks.choices import AUTO, DEFAULT_SOURCE, ReaderName, checked_source, reader_asked_for
 from tasks.quantities import duration, number, ratio, share
-from tasks.source_names import DEFAULT_SOURCE, checked_source
 
 if TYPE_CHECKING:
     from tasks.jobs.outlook import NextRun

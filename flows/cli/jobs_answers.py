@@ -21,7 +21,7 @@ from flows.cli.output import (
     show_report_table,
     show_table,
 )
-from tasks.jobs.offered_names import SORTED, Named, Risk
+from tasks.choices import SORTED, Named, Risk
 from tasks.quantities import duration, number, ratio, share
 
 if TYPE_CHECKING:

@@ -35,6 +35,7 @@ from flows.cli.output import (
     show_table,
     text,
 )
+from tasks.choices import AUTO, DEFAULT_SOURCE, NodeReader, checked_source, reader_asked_for
 from tasks.errors import NotFound
 from tasks.nodes.node_words import (
     agreement,
@@ -49,9 +50,7 @@ from tasks.nodes.node_words import (
     shared_words,
     standing_out,
 )
-from tasks.nodes.reader_names import AUTO, NodeReader, reader_asked_for
 from tasks.quantities import MISSING, duration, number, ratio, share
-from tasks.source_names import DEFAULT_SOURCE, checked_source
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,8 +10,8 @@ from flows.cli.invocation import Invocation, invocation_of, progress_bar, run_fl
 from flows.cli.nodes import LabelFrom, Manifest, one_learning_source, one_trained_source, read_flags
 from flows.cli.options import Json, Renamed, Seed, Source, TablesOut, TimeZone, absolute_paths, given
 from flows.cli.output import Column, as_command, count, counted, moment, records, show_facts, show_json, show_table
+from tasks.choices import AUTO, NodeReader, reader_asked_for
 from tasks.nodes.node_words import called, called_all, interval
-from tasks.nodes.reader_names import AUTO, NodeReader, reader_asked_for
 from tasks.quantities import MISSING, number, ratio, share
 from tasks.quantities import share as shown_share
 

@@ -18,7 +18,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal
 
 from tasks import quantities
-from tasks.utc import utc_text
+from tasks.quantities import utc_text
 
 if TYPE_CHECKING:
     import pandas as pd

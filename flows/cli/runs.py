@@ -7,8 +7,8 @@ import typer
 from flows.cli.invocation import invocation_of, run_flow
 from flows.cli.options import Json, offered_model_ids, offered_run_ids, offered_sources, offered_words
 from flows.cli.output import Column, counted, figure, moment, records, setting, show_facts, show_json, show_table, text
+from tasks.choices import checked_source
 from tasks.quantities import duration
-from tasks.source_names import checked_source
 
 if TYPE_CHECKING:
     from tasks.warehouse.place import Warehouse

@@ -41,9 +41,17 @@ from flows.cli.output import (
     show_table,
     text,
 )
+from tasks.choices import (
+    AUTO,
+    DEFAULT_SOURCE,
+    ChangePointMethod,
+    HoldOut,
+    TelemetryReader,
+    checked_source,
+    reader_asked_for,
+    said,
+)
 from tasks.quantities import number, share
-from tasks.source_names import DEFAULT_SOURCE, checked_source
-from tasks.workloads.choices import AUTO, ChangePointMethod, HoldOut, TelemetryReader, reader_asked_for, said
 
 if TYPE_CHECKING:
     from tasks.settings import Settings

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 from prefect.events import emit_event
 
-from tasks.utc import utc_text
+from tasks.quantities import utc_text
 from tasks.warehouse.alarms import mark_announced, read_alarms
 from tasks.warehouse.place import Warehouse
 

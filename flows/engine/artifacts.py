@@ -13,8 +13,7 @@ from flows.cli.output import counted
 from flows.engine.shared_server import is_shared
 from flows.engine.steps import step
 from tasks.errors import BadInput, NotFound
-from tasks.markdown import plain
-from tasks.quantities import number
+from tasks.quantities import number, plain
 from tasks.report.result import Column, Table, count, moment, numbers, records, table_markdown
 from tasks.settings import load_settings
 from tasks.warehouse.connection import reading

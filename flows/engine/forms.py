@@ -26,11 +26,10 @@ from pydantic_core import to_jsonable_python
 
 from flows.engine.kept_runs import kept, show_errors_in_one_line, show_steps
 from flows.engine.shared_server import is_shared
+from tasks.choices import ONLY_SOURCE
 from tasks.errors import BadSetting, WhorlError
-from tasks.params import Params
+from tasks.params import Params, explain
 from tasks.settings import Settings
-from tasks.settings_errors import explain
-from tasks.source_names import ONLY_SOURCE
 from tasks.warehouse.sources import source_of
 
 P = TypeVar("P", bound=Params)

@@ -8,9 +8,9 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
+from tasks.choices import checked_source
 from tasks.errors import BadInput
 from tasks.intake.files import Chunk, input_faults, open_plain
-from tasks.source_names import checked_source
 from tasks.storage import ADDRESS, storage_of
 from tasks.warehouse.landing import Batch, Origin, land, sha256_of
 from tasks.warehouse.place import Warehouse

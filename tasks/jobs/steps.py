@@ -19,7 +19,7 @@ from tasks.jobs.summary import kind_of_runs
 from tasks.jobs.summary import summarise as summarise_source
 from tasks.jobs.watch import watch_source
 from tasks.progress import report_progress
-from tasks.utc import utc_text
+from tasks.quantities import utc_text
 from tasks.warehouse import ingest
 from tasks.warehouse.alarms import unannounced
 from tasks.warehouse.place import Warehouse

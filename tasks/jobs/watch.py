@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from tasks.errors import BadInput, NotFound
 from tasks.jobs.params import MAX_DRIFT_RUNS, DriftParams, WatchParams
-from tasks.quantities import duration, number, times
-from tasks.utc import utc_text
+from tasks.quantities import duration, number, times, utc_text
 from tasks.warehouse.alarms import Alarm, raise_alarms
 from tasks.warehouse.connection import Connection, reading, writing
 from tasks.warehouse.place import Warehouse

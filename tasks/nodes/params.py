@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from tasks.choices import DEFAULT_SOURCE
 from tasks.intake.limits import ReadLimits
 from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
 from tasks.nodes.perona.params import SearchParams, TrainParams
@@ -11,7 +12,6 @@ from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.ranking.params import ScoreParams
 from tasks.nodes.record.params import RecordParams
 from tasks.params import Params
-from tasks.source_names import DEFAULT_SOURCE
 
 RESULT_BYTES = 8 * 2**30
 DAY_S = 86_400.0

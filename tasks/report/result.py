@@ -12,8 +12,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from tasks.markdown import plain
-from tasks.quantities import MISSING, digits, duration, number, ratio, share
+from tasks.quantities import MISSING, digits, duration, number, plain, ratio, share
 from tasks.report import charts
 
 State = Literal["good", "look", "unknown"]

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tasks.choices import said
 from tasks.quantities import number, ratio, share
 from tasks.report import charts
 from tasks.report.charts import Axis
 from tasks.report.result import Column, Figure, Table, count, figure, numbers, one_line, sentence
 from tasks.warehouse.connection import Connection
-from tasks.workloads.choices import said
 from tasks.workloads.telemetry import FloatArray
 
 METHOD = (

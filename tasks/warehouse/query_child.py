@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from tasks.errors import BadInput, WhorlError
-from tasks.lifeline import die_with_parent
+from tasks.machine import die_with_parent
 from tasks.warehouse.connection import Connection, reading
 from tasks.warehouse.faults import SAYS_NO_SPILL, is_damage
 from tasks.warehouse.place import Warehouse

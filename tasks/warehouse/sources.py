@@ -1,7 +1,7 @@
 """The sources that a word has rows of, and the one that is meant where none is named."""
 
+from tasks.choices import checked_source
 from tasks.errors import NotFound
-from tasks.source_names import checked_source
 from tasks.warehouse.connection import fetch, require
 from tasks.warehouse.place import Warehouse
 

@@ -5,9 +5,9 @@ from typing import Literal
 
 from pydantic import Field
 
+from tasks.choices import HoldOut
 from tasks.params import Params
 from tasks.report.params import WorkloadsReportParams
-from tasks.workloads.choices import HoldOut
 from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.record.params import RecordParams
 

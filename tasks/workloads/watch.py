@@ -11,8 +11,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from tasks.quantities import digits, share
-from tasks.utc import utc_text
+from tasks.quantities import digits, share, utc_text
 from tasks.warehouse.alarms import Alarm, raise_alarms
 from tasks.warehouse.connection import fetch, writing
 from tasks.warehouse.place import Warehouse

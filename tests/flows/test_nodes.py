@@ -170,7 +170,7 @@ def test_an_empty_inbox_is_no_error_and_what_lies_in_it_is_read(warehouse: Wareh
 def test_the_form_names_every_reader() -> None:
     from typing import get_args
 
-    from tasks.nodes.reader_names import NodeReader
+    from tasks.choices import NodeReader
     from tasks.nodes.readers import READERS
 
     assert set(get_args(NodeReader)) == {"auto", *READERS}

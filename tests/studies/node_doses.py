@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from tasks.errors import BadInput, WhorlError
-from tasks.machine_lock import only_recorder
+from tasks.machine import only_recorder
 from tasks.nodes.execution import PART_SCHEMA
 from tasks.nodes.intake import FLAGGED
 from tasks.nodes.preprocess.unification import conversion_of

@@ -19,9 +19,7 @@ from tasks.errors import BadSetting
 from tasks.jobs.record.datasets import DATA_SETS, PARTS
 from tasks.jobs.record.pool import Answer, WorkerPool, build_data
 from tasks.jobs.record.templates import Measured, Order
-from tasks.machine_groups import Group, campaign_group
-from tasks.machine_lock import only_recorder
-from tasks.machine_scratch import remove_scratch, scratch_folder
+from tasks.machine import Group, campaign_group, only_recorder, remove_scratch, scratch_folder
 from tasks.nodes.record.bench import Bench, Usages, disturbance_between
 from tasks.nodes.record.campaign import end_leftovers, machine_facts, sigterm_unwinds
 from tasks.nodes.record.groups import CONTROLLERS, PREFIX

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
+from tasks.choices import Named
 from tasks.errors import NotFound
 from tasks.jobs.control.claims import (
     Claims,
@@ -33,7 +34,6 @@ from tasks.jobs.control.scenarios import EDITS, OFFERED, Scenario, apply, change
 from tasks.jobs.distribution import Empirical, Floats
 from tasks.jobs.explain.whole_source import held_out_places, training_places
 from tasks.jobs.normalisation import historic_medians, quantiles
-from tasks.jobs.offered_names import Named
 from tasks.jobs.predict.feature_words import feature_of
 from tasks.jobs.predict.features import BY_SKU
 from tasks.jobs.predict.peers import Histories

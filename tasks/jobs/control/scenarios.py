@@ -12,8 +12,8 @@ from typing import get_args
 import numpy as np
 import pandas as pd
 
+from tasks.choices import Named
 from tasks.errors import BadInput
-from tasks.jobs.offered_names import Named
 from tasks.jobs.predict.peers import INPUT_USUAL
 
 NAMED: tuple[Named, ...] = get_args(Named)

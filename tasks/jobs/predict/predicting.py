@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from tasks.choices import RISKS, Risk
 from tasks.errors import BadInput, NotFound
 from tasks.jobs.distribution import Empirical, Floats, Predicted, gather_history
 from tasks.jobs.normalisation import quantiles
-from tasks.jobs.offered_names import RISKS, Risk
 from tasks.jobs.outlook import (
     Bound,
     PredictedChance,

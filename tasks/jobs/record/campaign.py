@@ -24,8 +24,7 @@ from tasks.jobs.record.pool import Answer, WorkerPool, build_data
 from tasks.jobs.record.rows import make_row
 from tasks.jobs.record.scheduler import RunningJob, Scheduler, SkuNow, Submission
 from tasks.jobs.record.templates import Order, Planned, composite
-from tasks.machine_lock import only_recorder
-from tasks.machine_scratch import remove_scratch, scratch_folder
+from tasks.machine import only_recorder, remove_scratch, scratch_folder
 
 logger = logging.getLogger(__name__)
 SAMPLE_S = 0.5

@@ -20,9 +20,16 @@ from pathlib import Path
 
 from tasks.errors import MissingTool
 from tasks.jobs.record.params import TOKEN_US, TOKENS_OF_A_CORE, Campaign, RecordParams, Sku
-from tasks.lifeline import tied_to_parent
-from tasks.machine import cpu_model, read_cgroups
-from tasks.machine_groups import ROOT, UNLIMITED, Group, campaign_group, disk_of
+from tasks.machine import (
+    CGROUP_ROOT,
+    UNLIMITED,
+    Group,
+    campaign_group,
+    cpu_model,
+    disk_of,
+    read_cgroups,
+    tied_to_parent,
+)
 
 logger = logging.getLogger(__name__)
 PLANNER = "planner"  # the slot that plans jobs, outside every SKU
@@ -238,7 +245,7 @@ def _state(sku: Sku, main: Group | None, source: str, scratch: Path) -> SkuState
 
 
 @contextlib.contextmanager
-def open_cluster(params: Campaign, source: str, scratch: Path, root: Path = ROOT) -> Iterator[Cluster]:
+def open_cluster(params: Campaign, source: str, scratch: Path, root: Path = CGROUP_ROOT) -> Iterator[Cluster]:
     """The cluster, gone afterwards with all its groups and load.
 
     Raises MissingTool where control groups are asked for by name and cannot be made."""

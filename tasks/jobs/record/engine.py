@@ -21,7 +21,7 @@ import duckdb
 
 from tasks.jobs.record.datasets import DATA_SETS, DATABASES, MACROS, PARTS, WEBLOG_COLUMNS, DataSet
 from tasks.jobs.record.templates import Measured, Order, Planned
-from tasks.lifeline import die_with_parent
+from tasks.machine import die_with_parent
 
 ERROR_CHARACTERS = 200
 BLOCK_BYTES = 512  # ru_inblock counts these

@@ -18,7 +18,7 @@ from tasks.errors import WhorlError
 from tasks.jobs.record.cluster import tree_cpu_s
 from tasks.jobs.record.params import PERIOD_US
 from tasks.jobs.record.templates import Order
-from tasks.machine_groups import UNLIMITED, Group
+from tasks.machine import UNLIMITED, Group
 
 STOP_S = 5.0
 LOG_TAIL = 300

@@ -15,7 +15,7 @@ from tasks.jobs.record.params import TOKENS_OF_A_CORE, Campaign
 from tasks.jobs.record.plan import PlannedRun
 from tasks.jobs.record.pool import Answer, WorkerPool
 from tasks.jobs.record.templates import Order, Planned, Template
-from tasks.machine_groups import Group
+from tasks.machine import Group
 
 PATIENCE_S = 10.0  # after that nobody may overtake the first in the queue
 MOST_VERTICES = 8

@@ -27,7 +27,7 @@ import pandas as pd
 from tasks.nodes.detect.params import AlarmParams
 from tasks.nodes.node_words import WORD, reason_of_row
 from tasks.nodes.type_tables import Bools, Floats, Ints
-from tasks.utc import utc_text
+from tasks.quantities import utc_text
 from tasks.warehouse.alarms import Alarm
 
 State = Literal["healthy", "suspected", "confirmed", "cleared"]

@@ -16,8 +16,7 @@ from typing import Any
 
 import psutil
 
-from tasks.machine import find_tool
-from tasks.machine_groups import ROOT, Group, root_group
+from tasks.machine import CGROUP_ROOT, Group, find_tool, root_group
 from tasks.nodes.execution import Execution, ParsedLog
 from tasks.nodes.record.groups import CONTROLLERS, Running, allow_share, processes_in, run, start, throttled_s
 from tasks.nodes.record.params import BenchmarkTemplate, Dose, RecordParams
@@ -71,7 +70,7 @@ class Usages:
     With control groups both are exact. Without, the machine's is counted in clock ticks, and the campaign's is that of
     the children of this process that have ended, and of those that live, without what these have started."""
 
-    def __init__(self, campaign: Group | None, root: Path = ROOT) -> None:
+    def __init__(self, campaign: Group | None, root: Path = CGROUP_ROOT) -> None:
         self.campaign = campaign
         self.everything = root_group(root, CONTROLLERS) if campaign else None
 

@@ -16,10 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.errors import BadSetting, WhorlError
-from tasks.machine import cpu_model, read_cgroups
-from tasks.machine_groups import ROOT, Group, campaign_group
-from tasks.machine_lock import only_recorder
-from tasks.machine_scratch import scratch_folder
+from tasks.machine import CGROUP_ROOT, Group, campaign_group, cpu_model, only_recorder, read_cgroups, scratch_folder
 from tasks.nodes.record.bench import Bench, Outcome, Usages
 from tasks.nodes.record.groups import CONTROLLERS, PREFIX, REGISTER, end_abandoned
 from tasks.nodes.record.ledger import Ledger, part_paths
@@ -150,7 +147,7 @@ def machine_facts() -> dict[str, str | int]:
 def end_leftovers(scratch: Path) -> None:
     """End what a recorder that was killed has left: its processes, groups and namespaces."""
     n = end_registered(scratch / REGISTER, scratch)
-    groups, namespaces = end_abandoned(ROOT), remove_abandoned()
+    groups, namespaces = end_abandoned(CGROUP_ROOT), remove_abandoned()
     if n or groups or namespaces:
         logger.warning("ended what a killed recorder had left: %s", ", ".join((*groups, *namespaces)) or "processes")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from tasks.machine_groups import UNLIMITED, Group, disk_of, root_group
+from tasks.machine import UNLIMITED, Group, disk_of, root_group
 from tasks.nodes.record.params import NodeParams
 from tasks.workloads.record.programs.session import end_session, started, wait_for_end, write_down
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tasks.errors import BadSetting, MissingTool, WhorlError
-from tasks.machine import find_tool
-from tasks.machine_groups import Group
+from tasks.machine import TOOLS, Group, find_tool
 from tasks.nodes.record.groups import (
     MB,
     REGISTER,
@@ -27,7 +26,6 @@ from tasks.nodes.record.groups import (
 )
 from tasks.nodes.record.link import Link, NoNamespace, make_link
 from tasks.nodes.record.params import BenchmarkTemplate, Dose, LoweredLimit, NodeParams, words_of
-from tasks.tools import TOOLS
 
 READY_S, NAP_S = 5.0, 0.01
 LISTENS = "0A"  # state of a socket in /proc/net/tcp

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from tasks.machine_groups import Group
+from tasks.machine import Group
 from tasks.nodes.execution import Sampled
 from tasks.nodes.record.link import enter
 from tasks.nodes.record.place import Place

@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from tasks.choices import ChangePointMethod
 from tasks.params import Params
-from tasks.workloads.choices import ChangePointMethod
 
 Scale = Literal["deviation", "none"]
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tasks.choices import Statement
 from tasks.errors import BadInput
-from tasks.workloads.choices import Statement
 from tasks.workloads.identify.counters import means_of, missing_counters, moments_of
 from tasks.workloads.identify.mixture import Sum, best_sum, sums_of
 from tasks.workloads.identify.model import VIEWS, Model, View, ViewName, presence_features

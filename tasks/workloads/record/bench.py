@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from tasks.errors import WhorlError
-from tasks.machine_groups import ROOT, Group
+from tasks.machine import CGROUP_ROOT, Group
 from tasks.workloads.record.counters import Source, Unavailable, opened
 from tasks.workloads.record.params import RecordParams
 from tasks.workloads.record.perf import PARTNER_PREFIX, PerfChild, PerfPlan, perf_group
@@ -115,7 +115,7 @@ class Bench:
     group: Group | None
     perf: PerfPlan
     machine: str
-    root: Path = ROOT
+    root: Path = CGROUP_ROOT
 
     def record(self, run: PlannedRun, part: Part, beside: Part | None = None) -> Outcome:
         """Rest, run, sample. The run's first second is the workload's first second, and that of what runs beside it."""

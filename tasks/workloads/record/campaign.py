@@ -14,9 +14,7 @@ from pathlib import Path
 from tempfile import gettempdir
 
 from tasks.errors import MissingTool, WhorlError
-from tasks.machine_groups import Group, campaign_group
-from tasks.machine_lock import only_recorder
-from tasks.machine_scratch import remove_scratch, scratch_folder
+from tasks.machine import Group, campaign_group, only_recorder, remove_scratch, scratch_folder
 from tasks.workloads.record.bench import Bench, Part, joined, own_group
 from tasks.workloads.record.params import RecordParams
 from tasks.workloads.record.parts import Ledger, machine_facts, machine_name, part_paths

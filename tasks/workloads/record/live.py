@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.errors import BadSetting, NotFound
-from tasks.machine_groups import ROOT, Group
+from tasks.machine import CGROUP_ROOT, Group
 from tasks.workloads.record.bench import disturbance_of, of_group, open_sources, shares_of
 from tasks.workloads.record.counters import Source, Unavailable, machine_sources
 from tasks.workloads.record.params import RecordParams
@@ -30,11 +30,11 @@ def record_live(subject: str = WHOLE, seconds: float = 30, params: RecordParams 
     n_samples = _n_samples(seconds, settings)
     asked = subject_of(subject)
     groups = {OWN_PREFIX: asked.group} if asked.group else {}
-    run, sampler_cores = _sampled(asked.sources(), groups, n_samples, settings, ROOT)
+    run, sampler_cores = _sampled(asked.sources(), groups, n_samples, settings, CGROUP_ROOT)
     return _with_shares(run, sampler_cores)
 
 
-def record_each(seconds: float = 30, params: RecordParams | None = None, root: Path = ROOT) -> list[Telemetry]:
+def record_each(seconds: float = 30, params: RecordParams | None = None, root: Path = CGROUP_ROOT) -> list[Telemetry]:
     """Sample each control group that holds processes, all at once; a run is called after the path of its group.
 
     Those that ended meanwhile are left out. Raises NotFound where there are no groups, BadSetting as `record_live`."""

@@ -12,9 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
-from tasks.lifeline import tied_to_parent
-from tasks.machine import counts_hardware_events, find_tool
-from tasks.machine_groups import Group
+from tasks.machine import Group, counts_hardware_events, find_tool, tied_to_parent
 from tasks.workloads.record.counters import Unavailable
 from tasks.workloads.telemetry import OWN_PREFIX, Counter, FloatArray, Kind, Scope
 

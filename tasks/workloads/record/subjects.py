@@ -13,8 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from tasks.errors import NotFound, quoted
-from tasks.machine import find_tool
-from tasks.machine_groups import ROOT, Group, root_group
+from tasks.machine import CGROUP_ROOT, Group, find_tool, root_group
 from tasks.workloads.record.counters import (
     BLOCK,
     NS,
@@ -249,7 +248,7 @@ class Subject:
         return found
 
 
-def subject_of(asked: str, *, root: Path = ROOT, proc: Path = PROC) -> Subject:
+def subject_of(asked: str, *, root: Path = CGROUP_ROOT, proc: Path = PROC) -> Subject:
     """`machine`, a process id, or a control group by its path, unit, container or pod.
 
     A process whose group holds nothing but it and its descendants is that group: its counters say more.
@@ -264,7 +263,7 @@ def subject_of(asked: str, *, root: Path = ROOT, proc: Path = PROC) -> Subject:
     return Subject(group=group) if group else Subject(pid=int(asked))
 
 
-def group_of_process(pid: int, root: Path = ROOT, proc: Path = PROC) -> Group | None:
+def group_of_process(pid: int, root: Path = CGROUP_ROOT, proc: Path = PROC) -> Group | None:
     """The control group of a process, if nothing else is in it or below it; None otherwise."""
     base = root_group(root, CONTROLLERS)
     if base is None:
@@ -283,7 +282,7 @@ def group_of_process(pid: int, root: Path = ROOT, proc: Path = PROC) -> Group | 
     return group if pid in inside and inside <= set(descendants(pid, proc)) else None
 
 
-def find_group(name: str, root: Path = ROOT) -> Group:
+def find_group(name: str, root: Path = CGROUP_ROOT) -> Group:
     """A control group by its path below the root, such as `system.slice/nginx.service`, by its systemd unit, by the id
     (12 digits are enough) or name of its container, or by the uid of its pod. Raises NotFound."""
     base = root_group(root, CONTROLLERS)
@@ -301,7 +300,7 @@ def find_group(name: str, root: Path = ROOT) -> Group:
     )
 
 
-def groups_at_work(root: Path = ROOT) -> dict[str, Group]:
+def groups_at_work(root: Path = CGROUP_ROOT) -> dict[str, Group]:
     """The control groups that hold processes, by path: units and containers as a whole, elsewhere the innermost group.
 
     None where there are no control groups."""

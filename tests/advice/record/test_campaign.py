@@ -19,9 +19,7 @@ from tasks.advice.record.parts import NODES, SPOOL, read_executions, read_record
 from tasks.advice.record.plan import MachineType, RecordParams, RecurringJob, make_plan
 from tasks.advice.story import choose_all, deadlines_of, history_of, scores_of
 from tasks.errors import BadSetting
-from tasks.machine import find_tool
-from tasks.machine_groups import ROOT, campaign_group
-from tasks.machine_lock import only_recorder
+from tasks.machine import CGROUP_ROOT, campaign_group, find_tool, only_recorder
 from tasks.nodes.record.groups import CONTROLLERS, PREFIX
 
 TOOLS = ("sysbench", "fio", "ioping")
@@ -80,7 +78,7 @@ def until_runs(process, out, n):
 
 
 def groups_of(pid):
-    return [path.name for folder in ROOT.glob("*") for path in folder.glob(f"{PREFIX}{pid}")]
+    return [path.name for folder in CGROUP_ROOT.glob("*") for path in folder.glob(f"{PREFIX}{pid}")]
 
 
 @pytest.mark.slow

@@ -8,8 +8,8 @@ from typing import Any, get_args
 import pytest
 
 from flows.cli import jobs
+from tasks.choices import RISKS, SORTED, Risk
 from tasks.jobs import steps
-from tasks.jobs.offered_names import RISKS, SORTED, Risk
 from tasks.jobs.predict.params import EvaluateParams
 from tasks.warehouse.connection import fetch, writing
 from tasks.warehouse.place import Warehouse

@@ -9,7 +9,7 @@ import pytest
 
 from flows.engine.artifacts import alarms_part, artifact_key, figures_part, ingest_part
 from tasks.errors import BadInput
-from tasks.markdown import plain
+from tasks.quantities import plain
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ class Stage:
 def _own_machine_lock() -> Iterator[None]:
     """Tests at the same time do not keep each other waiting, nor does a recording that is at work here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tasks.machine_lock.LOCK", f"whorl-test-{uuid.uuid4()}")
+        patch.setattr("tasks.machine.LOCK", f"whorl-test-{uuid.uuid4()}")
         yield
 
 

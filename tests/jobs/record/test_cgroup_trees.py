@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.machine_groups import PREFIX, UNLIMITED, Group, campaign_group
+from tasks.machine import PREFIX, UNLIMITED, Group, campaign_group
 
 V1 = ("cpu", "cpuacct", "memory", "blkio")
 FILES = {"cgroup.procs": "", "cpu.stat": "usage_usec 1500000\nuser_usec 1\n", "cpuacct.usage": "0"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.machine_groups import PREFIX, UNLIMITED, Group, campaign_group, disk_of
+from tasks.machine import PREFIX, UNLIMITED, Group, campaign_group, disk_of
 
 MIB = 1_048_576
 

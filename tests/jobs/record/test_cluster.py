@@ -23,7 +23,7 @@ from tasks.jobs.record.cluster import (
     stress_command,
 )
 from tasks.jobs.record.params import Campaign, Sku
-from tasks.machine_groups import Group
+from tasks.machine import Group
 
 PARAMS = Campaign(skus=(Sku(name="old", tokens=2, speed=0.8), Sku(name="new", tokens=3)), isolation="threads")
 WAITING = {"cpu": ["tail", "-f", "/dev/null"], "memory": ["tail", "-F", "/dev/null"], "none": []}

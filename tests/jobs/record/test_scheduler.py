@@ -25,7 +25,7 @@ from tasks.jobs.record.scheduler import (
     split,
 )
 from tasks.jobs.record.templates import Template
-from tasks.machine_groups import Group
+from tasks.machine import Group
 
 LONG_AGO_S = PATIENCE_S + 5
 NEW = Sku(name="new", tokens=4)

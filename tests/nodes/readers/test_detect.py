@@ -4,11 +4,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tasks.choices import AUTO, NodeReader, reader_asked_for
 from tasks.errors import BadInput
 from tasks.intake.limits import ReadLimits
 from tasks.nodes.execution import Execution, write_part
 from tasks.nodes.intake import find_files
-from tasks.nodes.reader_names import AUTO, NodeReader, reader_asked_for
 from tasks.nodes.readers import READERS, detect
 
 LIMITS = ReadLimits()

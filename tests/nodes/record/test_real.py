@@ -6,8 +6,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.machine import find_tool, makes_network_namespaces
-from tasks.machine_groups import ROOT, campaign_group
+from tasks.machine import CGROUP_ROOT, campaign_group, find_tool, makes_network_namespaces
 from tasks.nodes.preprocess.unification import conversion_of
 from tasks.nodes.record.campaign import record_nodes
 from tasks.nodes.record.groups import CONTROLLERS, PREFIX
@@ -47,7 +46,7 @@ def rows_of(folder):
 
 
 def left_behind():
-    groups = [path.name for folder in ROOT.glob("*") for path in folder.glob(f"{PREFIX}{os.getpid()}*")]
+    groups = [path.name for folder in CGROUP_ROOT.glob("*") for path in folder.glob(f"{PREFIX}{os.getpid()}*")]
     return groups + [path.name for path in FOLDER.glob(f"whorl-{os.getpid()}-*")]
 
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.errors import BadSetting, MissingTool
-from tasks.machine_groups import ROOT
+from tasks.machine import CGROUP_ROOT
 from tasks.workloads.record.campaign import PREFIX, planned, record_workloads
 from tasks.workloads.record.parts import part_paths
 from tasks.workloads.record.programs.place import ProgramFailed
@@ -61,7 +61,7 @@ def recorded_ids(folder):
 
 
 def left_groups():
-    return [path for folder in ROOT.glob("*") for path in folder.glob(f"{PREFIX}{os.getpid()}*")]
+    return [path for folder in CGROUP_ROOT.glob("*") for path in folder.glob(f"{PREFIX}{os.getpid()}*")]
 
 
 def test_a_campaign_records_every_run_with_its_labels_and_leaves_nothing_behind(record, busy, tmp_path, scratch):
@@ -87,7 +87,7 @@ def test_every_round_prepares_afresh_and_ends_with_a_full_stop(record, busy):
 
 
 def test_the_workload_s_own_counters_tell_that_it_kept_a_core_busy(record, busy, tmp_path):
-    if not os.access(ROOT, os.W_OK) or record(busy(), samples=8).isolation != "cgroups":
+    if not os.access(CGROUP_ROOT, os.W_OK) or record(busy(), samples=8).isolation != "cgroups":
         pytest.skip("no control groups here")
     table = pq.read_table(tmp_path / "out" / "runs-0001.parquet")
     own, whole = (table[f"{name}cpu.user_cores"].to_numpy() for name in ("own.", ""))

@@ -9,7 +9,7 @@ from typing import get_args
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.machine_groups import ROOT
+from tasks.machine import CGROUP_ROOT
 from tasks.workloads.readers import READERS
 from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.record.campaign import planned, record_workloads
@@ -64,7 +64,7 @@ def shared(busy, quick, tmp_path, lock):
     def record(*conditions):
         params = quick.model_copy(update={"conditions": conditions, "samples": 6, "foreign_limit_ratio": 0.001})
         found = record_workloads(params, tmp_path, programs=programs, lock=lock)
-        if found.isolation != "cgroups" or not os.access(ROOT, os.W_OK):
+        if found.isolation != "cgroups" or not os.access(CGROUP_ROOT, os.W_OK):
             pytest.skip("no control groups here")
         [path] = tmp_path.glob("*.parquet")
         return found, pq.read_table(path), READERS["wide"].read(str(path), ReadParams()).runs

@@ -100,7 +100,7 @@ def test_two_groups_are_counted_at_once_and_told_apart():
 
 
 def test_perf_knows_a_group_by_its_path_in_the_version_2_tree(tmp_path):
-    from tasks.machine_groups import Group
+    from tasks.machine import Group
 
     (tmp_path / "unified" / "x" / "y").mkdir(parents=True)
     group = Group(1, {"cpu": tmp_path / "cpu" / "x" / "y", "unified": tmp_path / "unified" / "x" / "y"})

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tasks.errors import MissingTool
-from tasks.tools import TOOLS
+from tasks.machine import TOOLS
 from tasks.workloads.record.programs import PROGRAMS, loads, missing_needs
 from tasks.workloads.record.programs.computing import Compress
 from tasks.workloads.record.programs.program import Need, lacks

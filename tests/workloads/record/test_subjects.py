@@ -5,7 +5,7 @@ import os
 import pytest
 
 from tasks.errors import NotFound
-from tasks.machine_groups import Group
+from tasks.machine import Group
 from tasks.workloads.record.counters import Readings, opened, values_of
 from tasks.workloads.record.subjects import ProcessSource, group_sources, groups_at_work, subject_of
 

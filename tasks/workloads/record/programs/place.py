@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import gettempdir
 
 from tasks.errors import BadSetting, WhorlError
-from tasks.machine_scratch import is_ours
+from tasks.machine import is_ours
 from tasks.workloads.record.programs.session import end_registered, write_down
 
 USER = "nobody"

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
 
-from tasks.tools import PHP_FPM
+from tasks.machine import PHP_FPM
 from tasks.workloads.record.programs.place import LOOPBACK, Place, ProgramFailed
 from tasks.workloads.record.programs.program import LONGEST_S, Input, Need, Program, inputs_of
 from tasks.workloads.record.programs.session import wait_for_end

@@ -1,0 +1,54 @@
+"""Names that forms and flags offer: sources, readers, orders, changes. Light, so that help stays quick."""
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+from tasks.errors import BadSetting
+
+DEFAULT_SOURCE = "main"
+ONLY_SOURCE = ""  # as the name of a source to ask: the only one there is
+MAX_SOURCE_CHARS = 100
+
+
+def checked_source(source: str) -> str:
+    """The name itself. Raises BadSetting if not everyone could type it."""
+    if not source or source != source.strip() or not source.isprintable() or len(source) > MAX_SOURCE_CHARS:
+        expected = f"1 to {MAX_SOURCE_CHARS} printable characters without blanks at the ends"
+        raise BadSetting(f"source {source!r}: not a name that everyone can type; expected {expected}; choose another")
+    return source
+
+
+ReaderName = Literal["auto", "swf", "slurm", "spark", "airflow", "prefect-api", "table"]
+NodeReader = Literal["auto", "recorded", "azure-vm-noise", "long", "perona-sqlite", "sparecores", "logs"]
+TelemetryReader = Literal["auto", "prometheus", "perf", "perfspect", "sadf", "wide"]
+AUTO: Final = "auto"
+
+
+def reader_asked_for(name: str) -> str:
+    """The reader's name for an intake: empty where the file decides."""
+    return "" if name == AUTO else name
+
+
+Risk = Literal["chance", "excess", "limit"]
+RISKS: dict[Risk, str] = {"chance": "exceeds_2x_share", "excess": "expected_excess_s", "limit": "p95_s"}
+SORTED: dict[Risk, str] = {
+    "chance": "most likely to take twice the usual first",
+    "excess": "most time beyond the usual first",
+    "limit": "longest first",
+}
+
+Named = Literal["no_spare", "newest_sku", "steady_load", "even_load"]  # changes that the paper tries, and one more
+ChangePointMethod = Literal["bayes", "pelt", "kernel", "binseg"]
+HoldOut = Literal["auto", "round", "time"]
+Statement = Literal["known", "known and something unknown", "unknown", "idle"]
+UNKNOWN = "unknown"
+
+
+def said(row: Mapping[Any, Any]) -> str:
+    """An identification in words: "redis", "redis + nginx, and something unknown", "unknown", "idle"."""
+    if not row["is_known"]:
+        return UNKNOWN
+    present = row.get("present")  # missing where an older whorl said it
+    names = [str(part["workload"]) for part in ([] if present is None else present)] or [str(row["workload"])]
+    rest = f", and something {UNKNOWN}" if row.get("statement") == "known and something unknown" else ""
+    return " + ".join(names) + rest

@@ -62,11 +62,7 @@ def connected(address: str, most_at_once: int | None = None, *, setting: str, ot
         if address == LOCAL:
             # an address, so that RAY_ADDRESS of the environment does not stand in for it
             ray.init(
-                address=LOCAL,
-                num_cpus=n_here,
-                object_store_memory=OBJECT_STORE_BYTES,
-                include_dashboard=False,
-                **QUIET,
+                address=LOCAL, num_cpus=n_here, object_store_memory=OBJECT_STORE_BYTES, include_dashboard=False, **QUIET
             )
         else:
             ray.init(address=address, **QUIET)

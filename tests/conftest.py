@@ -152,9 +152,7 @@ def quick_training() -> EvaluateParams:
     """The parameters of a training of a few small trees."""
     shapes = ShapeParams(k=2, min_support=10)
     predict = PredictParams(
-        characterise=CharacteriseParams(bins=BinParams(ranges="data"), shapes=shapes),
-        n_rounds=40,
-        n_trees=60,
+        characterise=CharacteriseParams(bins=BinParams(ranges="data"), shapes=shapes), n_rounds=40, n_trees=60
     )
     return EvaluateParams(predict=predict, baseline_trees=5)
 

@@ -149,10 +149,7 @@ def scaled_scores(scores: Floats) -> Floats:
 
 
 def weighted_acquisition(
-    acquisition: Floats,
-    utilisation_of: Mapping[str, float],
-    scores_of: Mapping[str, Floats],
-    n_profiled: int,
+    acquisition: Floats, utilisation_of: Mapping[str, float], scores_of: Mapping[str, Floats], n_profiled: int
 ) -> Floats:
     """An acquisition, weighted by the scores of each candidate's machine in what the job uses: (n,).
 

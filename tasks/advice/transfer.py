@@ -406,11 +406,7 @@ class StageMinima:
 
 
 def evaluate_stages(
-    basis: Basis,
-    truth: pd.DataFrame,
-    speed_ratio: float,
-    params: TransferParams,
-    minima: StageMinima = StageMinima(),
+    basis: Basis, truth: pd.DataFrame, speed_ratio: float, params: TransferParams, minima: StageMinima = StageMinima()
 ) -> pd.DataFrame:
     """Methods on the same stages, one row each: n, ks (Kolmogorov and Smirnov's statistic, mean over stages), coverage
     and width (ratio of the ends) of intervals, risk_error (mean |said - true| share of vertices that miss a deadline,

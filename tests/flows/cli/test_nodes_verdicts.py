@@ -22,10 +22,7 @@ from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import promote, register
 
 Whorl = Callable[..., Any]
-QUICK = {
-    "WHORL_NODES__SCORE__RESAMPLES": "100",
-    "WHORL_NODES__SEARCH__RUNNER": "here",
-}
+QUICK = {"WHORL_NODES__SCORE__RESAMPLES": "100", "WHORL_NODES__SEARCH__RUNNER": "here"}
 TRAINED = {
     "model_id": "fingerprint-v-1",
     "champion_id": "fingerprint-v-1",

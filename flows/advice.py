@@ -1,8 +1,10 @@
 """The flows of the word `advice`: where to run next, how well that is found."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from prefect import Task
 from prefect.runtime import flow_run
 
 from flows.engine.artifacts import artifact_key, publish
@@ -18,36 +20,45 @@ from flows.parameters import (
 )
 from tasks.advice import steps
 from tasks.errors import BadSetting
+from tasks.warehouse.place import Warehouse
 from tasks.warehouse.sources import source_of
 
 WORD = "advice"
 TAGS = [WORD]
 
 
-search = step(steps.search_page)
-groups = step(steps.groups_page)
+def answered(question: Callable[..., steps.Answered]) -> Task[[Warehouse | Path, dict[str, Any]], dict[str, Any]]:
+    """The step that asks a question of advice and writes the page of its answer, into a home's site or a folder."""
+
+    def asked(place: Warehouse | Path, arguments: dict[str, Any]) -> dict[str, Any]:
+        return question(**arguments).page(place)
+
+    asked.__module__, asked.__name__, asked.__qualname__ = question.__module__, question.__name__, question.__qualname__
+    return step(asked)
+
+
+search, groups, evaluate = answered(steps.search), answered(steps.groups), answered(steps.evaluate)
+estimate_traces, estimate_job = answered(steps.estimate_traces), answered(steps.estimate_job)
 record = step(steps.record)
-estimate_traces = step(steps.traces_page)
-estimate_job = step(steps.job_page)
-evaluate = step(steps.evaluate_page)
+SEARCHED = ("job", "answer", "certainty", "is_finished", "machine_type", "nodes", "n_candidates", "n_promising")
 
 
 @flow(name="advice-search", run_name=lambda: f"search for {flow_run.parameters['job'] or 'the only job'}", tags=TAGS)
 def advice_search(params: SearchFlowParams) -> dict[str, Any]:
     """Say on which configuration a job should run next, what that is expected to cost, and when to stop."""
     need = {"memory_gb": params.memory_gb, "recorded": params.peaks_of or None, "warehouse": params.warehouse}
-    found = search(
-        params.warehouse,
-        params.history or str(params.warehouse.home / HISTORY),
-        params.job or None,
-        params.machines or None,
-        params.search,
-        need,
-        params.max_runtime_s,
-        params.columns,
-    )
-    publish(artifact_key(WORD, found["job"], "search"), found.pop("markdown"), f"Where to run {found['job']} next")
-    return found
+    asked = {
+        "history": params.history or str(params.warehouse.home / HISTORY),
+        "job": params.job or None,
+        "machines": params.machines or None,
+        "params": params.search,
+        "need": need,
+        "max_runtime_s": params.max_runtime_s,
+        "renamed": params.columns,
+    }
+    found = search(params.warehouse, asked)
+    publish(artifact_key(WORD, found["job"], "search"), found["markdown"], f"Where to run {found['job']} next")
+    return {key: found[key] for key in (*SEARCHED, "report")}
 
 
 @flow(
@@ -58,15 +69,16 @@ def advice_search(params: SearchFlowParams) -> dict[str, Any]:
 def advice_groups(params: GroupsFlowParams) -> dict[str, Any]:
     """Say which machines are alike as far as their scores tell them apart, and which tasks belong on which."""
     source = None if params.scores else source_of(params.warehouse, "nodes", params.nodes_of or None)
-    found = groups(
-        params.warehouse,
-        params.scores or None,
-        source,
-        params.aspects,
-        params.traces or None,
-        params.groups,
-        params.columns,
-    )
+    asked = {
+        "scores": params.scores or None,
+        "source": source,
+        "warehouse": params.warehouse,
+        "aspects": params.aspects,
+        "traces": params.traces or None,
+        "params": params.groups,
+        "renamed": params.columns,
+    }
+    found = groups(params.warehouse, asked)
     name = source or Path(params.scores).name
     publish(artifact_key(WORD, name, "groups"), found.pop("markdown"), f"Which machines of {name} are alike")
     return found
@@ -81,16 +93,17 @@ def advice_evaluate(params: AdviceEvaluateParams) -> dict[str, Any]:
     """Replay every search method on a table of runs; a run that is continued does not search again what it has."""
     folder = params.warehouse.home / "reports" / f"advice-evaluation-{str(flow_run.id)[:8]}"
     runs = params.runs or str(params.warehouse.home / HISTORY)
-    found = evaluate(
-        runs,
-        params.machines or None,
-        params.needs or None,
-        params.scores or None,
-        params.search,
-        params.evaluate,
-        params.columns,
-        str(folder),
-    )
+    asked = {
+        "runs": runs,
+        "machines": params.machines or None,
+        "needs": params.needs or None,
+        "scores": params.scores or None,
+        "search": params.search,
+        "params": params.evaluate,
+        "renamed": params.columns,
+        "out": str(folder),
+    }
+    found = evaluate(folder, asked)
     publish(artifact_key(WORD, Path(runs).name, "evaluation"), found.pop("markdown"), f"Searches on {runs}")
     return found
 
@@ -108,30 +121,16 @@ def advice_estimate(params: EstimateFlowParams) -> dict[str, Any]:
         raise BadSetting("onto: no machine named; expected the one to estimate for")
     if bool(params.traces) == bool(params.job):
         raise BadSetting("traces and job: expected one of them")
+    onto, start = params.onto, params.start
     if params.job:
         source = params.jobs_source or source_of(params.warehouse, "jobs", None)
-        found = estimate_job(
-            params.warehouse,
-            source,
-            params.job,
-            params.onto,
-            params.transfer,
-            start=params.start,
-            deadline_s=params.deadline_s,
-        )
+        asked = {"warehouse": params.warehouse, "source": source, "job": params.job, "params": params.transfer}
+        found = estimate_job(params.warehouse, asked | {"onto": onto, "start": start, "deadline_s": params.deadline_s})
     else:
-        found = estimate_traces(
-            params.warehouse,
-            params.traces,
-            params.onto,
-            params.scores or None,
-            params.scores_of or None,
-            params.estimate,
-            start=params.start,
-            machine=params.machine,
-            size_ratio=params.size_ratio,
-            renamed=params.columns,
-        )
+        told = steps.scores_for(params.scores or None, params.warehouse, params.scores_of or None, params.columns)
+        asked = {"paths": params.traces, "scores": told, "params": params.estimate, "machine": params.machine}
+        asked |= {"size_ratio": params.size_ratio, "renamed": params.columns}
+        found = estimate_traces(params.warehouse, asked | {"onto": onto, "start": start})
     title = f"Runtimes on {params.onto}"
     publish(artifact_key(WORD, params.job or "traces", params.onto, "estimate"), found.pop("markdown"), title)
     return found

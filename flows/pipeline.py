@@ -301,7 +301,8 @@ def nodes_answer(inputs: Inputs[NodesParams]) -> Found:
 @node("SELECT 1 FROM nodes.scores WHERE source = $source LIMIT 1")
 def advice_cluster(inputs: Inputs[GroupParams]) -> Found:
     """Which machines are alike, as far as their scores tell them apart (Tarema)."""
-    found = advice_steps.groups_page(inputs.warehouse, None, inputs.source, [], None, inputs.settings, {})
+    answer = advice_steps.groups(None, inputs.source, inputs.warehouse, [], None, inputs.settings, {})
+    found = answer.page(inputs.warehouse)
     return {"path": found["report"], "said": str(found.get("answer", "machines are grouped"))}
 
 

@@ -10,6 +10,7 @@ from flows.cli.options import Json, Renamed, Seed, Source, absolute_paths, given
 from flows.cli.output import show_json, show_report_table
 
 if TYPE_CHECKING:
+    from tasks.advice.steps import Answered
     from tasks.report.result import Result
 
 EXAMPLE = "job=workload"
@@ -86,10 +87,7 @@ def search(
         None if max_runtime is None else seconds("--max-runtime", max_runtime),
         columns,
     )
-    from tasks.report.advice import next_run_result
-
-    result = next_run_result(found, f"whorl advice search --history {history} --job {found.job}")
-    tell(invocation, result, found, as_json=as_json, out=out, name=f"advice-search-{found.job}")
+    tell(invocation, found, as_json=as_json, out=out)
 
 
 def evaluate(
@@ -122,13 +120,10 @@ def evaluate(
     [path], columns = absolute_paths([runs]), renamed_columns(renamed, EXAMPLE)
     folder = None if out is None else str(out.absolute())
     with progress_bar(invocation):
-        figures = steps.evaluate(
+        found = steps.evaluate(
             path, machines, needs, scores, settings.advice.search, settings.advice.evaluate, columns, folder
         )
-    from tasks.report.advice import evaluation_result
-
-    result = evaluation_result(figures, Path(path).name, f"whorl advice evaluate {runs}")
-    tell(invocation, result, figures, as_json=as_json, out=out, name="advice-evaluation")
+    tell(invocation, found, as_json=as_json, out=out)
 
 
 def estimate(
@@ -162,20 +157,17 @@ def estimate(
 
     Tasks: from their runs on one machine, and scores of both. A job: from its stages, and what other jobs met there."""
     from tasks.advice import steps
-    from tasks.report import advice as answers
 
     if bool(traces) == (job is not None):
         raise typer.BadParameter("expected --traces PATH or --job JOB, one of them")
     invocation = invocation_of(context)
     settings = invocation.resolved().settings
-    again = f"whorl advice estimate --onto {onto}"
     if job is not None:
         deadline_s = None if deadline is None else seconds("--deadline", deadline)
-        params = settings.advice.transfer
-        named = one_source(settings.warehouse, source)
-        told = steps.estimate_job(settings.warehouse, named, job, onto, params, start=start or "")
-        figures = answers.transfer_figures(told, params.confidence, deadline_s)
-        result = answers.transfer_result(told, params.confidence, deadline_s, f"{again} --job {job}")
+        params, named = settings.advice.transfer, one_source(settings.warehouse, source)
+        found = steps.estimate_job(
+            settings.warehouse, named, job, onto, params, start=start or "", deadline_s=deadline_s
+        )
     else:
         columns = renamed_columns(renamed, "size=rchar")
         found = steps.estimate_traces(
@@ -188,9 +180,7 @@ def estimate(
             size_ratio=size_ratio,
             renamed=columns,
         )
-        figures = answers.estimate_figures(found)
-        result = answers.estimate_result(found, f"{again} --traces {' --traces '.join(traces or [])}")
-    tell(invocation, result, figures, as_json=as_json, out=out, name=f"advice-estimate-{onto}")
+    tell(invocation, found, as_json=as_json, out=out)
 
 
 def choose(
@@ -227,7 +217,7 @@ def choose(
 
     With scores of all types it says how sure that is, why, and which run would tell most."""
     from tasks.advice import steps
-    from tasks.report.advice import choice_result, story_result
+    from tasks.report.advice import story_result
 
     invocation = invocation_of(context)
     asked = {"choose": {"late_share": late_share}} if late_share is not None else {}
@@ -236,8 +226,8 @@ def choose(
         if history or machines or scores or deadline:
             raise typer.BadParameter("--recording has its own tables and deadlines; expected it alone, or with --job")
         told = steps.recorded_story(str(recording.absolute()), params, job)
-        figures, name = steps.as_figures(told), "advice-story"
         result = story_result(told, recording.name, f"whorl advice choose --recording {recording}", job)
+        found = steps.Answered("advice-story", steps.story_figures(told), result)
     else:
         if history is None or machines is None:
             raise typer.BadParameter("expected --history and --machines with --deadline, or --recording")
@@ -245,10 +235,7 @@ def choose(
         columns = renamed_columns(renamed, EXAMPLE)
         [table, kinds] = absolute_paths([str(history), machines])
         found = steps.choose(table, job, kinds, scores, limit_s, params, columns, source)
-        figures, name = steps.as_figures(found), f"advice-choose-{found.job}"
-        again = f"whorl advice choose --history {history} --machines {machines} --job {found.job} --deadline {deadline}"
-        result = choice_result(found, again)
-    tell(invocation, result, figures, as_json=as_json, out=out, name=name)
+    tell(invocation, found, as_json=as_json, out=out)
 
 
 def record(
@@ -306,7 +293,6 @@ def groups(
 ) -> None:
     """Say which machines are alike, which differ by more than their scores vary, and which tasks belong where."""
     from tasks.advice import steps
-    from tasks.advice.groups import kubectl_script
 
     invocation = invocation_of(context)
     flags = {"advice": {"groups": {"seed": seed}}} if seed is not None else {}
@@ -321,26 +307,21 @@ def groups(
         None if traces is None else str(traces.absolute()),
         settings.advice.groups,
         renamed_columns(renamed, "machine=host"),
+        kubectl,
     )
     if kubectl is not None:
-        kubectl.write_text(kubectl_script(found.grouping))
         invocation.note(f"script: {kubectl}")
-    name = f"advice-groups-{found.name}"
-    tell(invocation, found.result(), found.as_json(), as_json=as_json, out=out, name=name)
+    tell(invocation, found, as_json=as_json, out=out)
 
 
-def tell(
-    invocation: Invocation, result: "Result", figures: object, *, as_json: bool, out: Path | None, name: str
-) -> None:
-    """Print a result for people, or its figures as JSON; out: a folder for its page, of this name."""
+def tell(invocation: Invocation, found: "Answered", *, as_json: bool, out: Path | None) -> None:
+    """Print an answer for people, or its figures as JSON; out: a folder for its page."""
     if out is not None:
-        from tasks.report.page import write_result
-
-        invocation.note(f"page: {write_result(out.absolute(), name, result)}")
+        invocation.note(f"page: {found.page(out.absolute())['report']}")
     if as_json:
-        show_json(figures)
+        show_json(found.figures)
     else:
-        show_result(result)
+        show_result(found.result)
 
 
 def show_result(result: "Result") -> None:

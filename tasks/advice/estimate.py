@@ -257,7 +257,7 @@ def workflow_errors(errors: pd.DataFrame) -> pd.DataFrame:
 def lotaru_calibration(confidence: float) -> Calibration:
     """Calibration on the workflows of Lotaru: multiples at some confidences, by linear interpolation between them.
 
-    From 1,272 estimates of 53 tasks between n1, n2 and c2 of Google Cloud (`tasks.advice.lotaru`, a test works them
+    From 1,272 estimates of 53 tasks between n1, n2 and c2 of Google Cloud (`tests.studies.lotaru`, a test works them
     out again)."""
     at, of_task, of_workflow = zip(*LOTARU_MULTIPLES, strict=True)
     task, workflow = float(np.interp(confidence, at, of_task)), float(np.interp(confidence, at, of_workflow))

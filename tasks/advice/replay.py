@@ -17,8 +17,7 @@ import numpy as np
 import pandas as pd
 
 from tasks.advice.baselines import VCPU_ONLY, arrow, by_scores, cherrypick, cherrypick_with, portfolio, ruya, unweighted
-from tasks.advice.machines import Configurations, Floats, MachineType, configurations
-from tasks.advice.memory import MemoryNeed
+from tasks.advice.machines import Configurations, Floats, MachineType, MemoryNeed, configurations
 from tasks.advice.params import ReplayParams
 from tasks.advice.search import (
     Method,

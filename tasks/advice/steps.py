@@ -2,19 +2,17 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from tasks.advice.choice import Choice, choose_type
-from tasks.advice.demands import Assignment, assign_tasks, task_demands
-from tasks.advice.estimate import Estimate, estimate
-from tasks.advice.groups import Grouping, group_machines, scores_of_nodes
-from tasks.advice.memory import MemoryNeed, memory_need, need_of_peaks, stated_need
-from tasks.advice.next_run import NextRun, Status, add_run, job_of, next_run
+from tasks.advice.choice import choose_type
+from tasks.advice.estimate import estimate
+from tasks.advice.groups import group_machines, kubectl_script, scores_of_nodes
+from tasks.advice.machines import MemoryNeed, memory_need, need_of_peaks, stated_need
 from tasks.advice.params import ChoiceParams, EstimateParams, GroupParams, ReplayParams, SearchParams, TransferParams
 from tasks.advice.readers.tables import (
     SCORES,
@@ -30,9 +28,10 @@ from tasks.advice.readers.tables import (
 from tasks.advice.readers.traces import one_machine, read_traces
 from tasks.advice.record.plan import RecordParams
 from tasks.advice.replay import Job, figures_of, jobs_of, replay_all
+from tasks.advice.search import Status, add_run, job_of, next_run
 from tasks.advice.story import LateCheck, Story, choose_all, deadlines_of, history_of, scores_of, story
-from tasks.advice.tarema import published_groups
-from tasks.advice.transfer import TransferredRuns, basis_of, transfer_job
+from tasks.advice.tarema import assign_tasks, published_groups, task_demands
+from tasks.advice.transfer import basis_of, transfer_job
 from tasks.errors import BadInput, BadSetting, NotFound, quoted
 from tasks.jobs.summary import find_group, refuse_mixture
 from tasks.nodes.answers import read_scores as read_node_scores
@@ -65,6 +64,27 @@ NO_RUNS = pd.DataFrame(
     | {"runtime_s": pd.Series(dtype=float), "completed": pd.Series(dtype=bool)}
     | {"application": pd.Series(dtype="str"), "family": pd.Series(dtype="str")}
 )
+
+
+@dataclass(frozen=True)
+class Answered:
+    """An answer. name: of its page; figures: for JSON; result: for terminal, artifact and page."""
+
+    name: str
+    figures: dict[str, Any]
+    result: "Result"
+
+    def page(self, place: Warehouse | Path) -> dict[str, Any]:
+        """The figures with the path of a page, in the site of a home or in a folder, the answer, and its artifact."""
+        from tasks.report.page import write_result
+        from tasks.report.result import as_markdown
+        from tasks.report.site import write_advice
+
+        name, result = self.name, self.result
+        path = write_advice(place, name, result) if isinstance(place, Warehouse) else write_result(place, name, result)
+        told = {"report": str(path), "answer": result.answer}
+        drawn = [one.name for one in self.result.figures]
+        return self.figures | told | {"markdown": as_markdown(self.result, pictures=drawn)}
 
 
 def machines_path(machines: str | None, params: SearchParams) -> str:
@@ -146,24 +166,20 @@ def search(
     need: dict[str, Any],
     max_runtime_s: float | None,
     renamed: dict[str, str],
-) -> NextRun:
+) -> Answered:
     """What to run next. history: a table of runs, which need not be there yet; need: arguments of need_for.
 
     Raises BadInput, BadSetting, NotFound."""
+    from tasks.report.advice import next_run_result
+
     runs = read_runs(history, renamed) if Path(history).exists() or "://" in history else NO_RUNS
     named = job_of(runs, job)
     kinds = read_machines(machines_path(machines, params), {})
-    found = next_run(
-        runs,
-        named,
-        kinds.types,
-        params,
-        need=need_for(named, **need),
-        max_runtime_s=max_runtime_s,
-        priced_on=kinds.priced_on,
-    )
+    memory, dated = need_for(named, **need), kinds.priced_on
+    found = next_run(runs, named, kinds.types, params, need=memory, max_runtime_s=max_runtime_s, priced_on=dated)
     logger.info("%s after %d runs: %s", named, len(found.tried), found.answer)
-    return found
+    result = next_run_result(found, f"whorl advice search --history {history} --job {named}")
+    return Answered(f"advice-search-{named}", asdict(found), result)
 
 
 def evaluate(
@@ -175,10 +191,12 @@ def evaluate(
     params: ReplayParams,
     renamed: dict[str, str],
     out: str | None,
-) -> dict[str, Any]:
-    """Every method replayed on a table of runs; returns the figures of figures_of, with n, jobs, seed and data_sha256.
+) -> Answered:
+    """Every method replayed on a table of runs: the figures of figures_of, with n, jobs, seed and data_sha256.
 
     out: a folder for the searches, from which a call that was interrupted goes on. Raises BadInput."""
+    from tasks.report.advice import evaluation_result
+
     kinds = read_machines(machines_path(machines, search), {})
     jobs = jobs_of(read_runs(runs, renamed), kinds.types, read_needs(needs, {}) if needs else {})
     asked = params.model_dump_json(exclude={"ray_address"}) + code_version()
@@ -188,7 +206,7 @@ def evaluate(
     table = replay_all(jobs, params, parts, scores=scores_by_aspect(scores, jobs) if scores else None)
     if out is not None:
         table.to_parquet(Path(out) / "searches.parquet")
-    return {
+    figures = {
         "n": sum(len(job.candidates) for job in jobs),
         "jobs": len(jobs),
         "seed": params.seed,
@@ -197,6 +215,8 @@ def evaluate(
         "priced_on": kinds.priced_on,
         **figures_of(table, params),
     }
+    result = evaluation_result(figures, Path(runs).name, f"whorl advice evaluate {runs}{' --out DIR' if out else ''}")
+    return Answered("advice-evaluation", figures, result)
 
 
 def scores_by_aspect(path: str, jobs: Sequence[Job]) -> dict[str, dict[str, float]]:
@@ -214,28 +234,6 @@ def scores_by_aspect(path: str, jobs: Sequence[Job]) -> dict[str, dict[str, floa
     return found
 
 
-@dataclass(frozen=True)
-class MachineGroups:
-    """grouping: of alike machines. assigned: the group for each task of the traces. published: each machine's group by
-    Tarema's original, 1 the best. name: of the scores; again: the command that answers the same."""
-
-    grouping: Grouping
-    assigned: list[Assignment]
-    published: dict[str, int]
-    name: str
-    again: str
-
-    def as_json(self) -> dict[str, Any]:
-        """The answer as JSON takes it."""
-        return self.grouping.as_json() | {"assigned": [vars(one) for one in self.assigned], "tarema": self.published}
-
-    def result(self) -> "Result":
-        """The answer as it is told and drawn."""
-        from tasks.report.advice import groups_result
-
-        return groups_result(self.grouping, self.assigned, self.published, self.name, self.again)
-
-
 def groups(
     scores: str | None,
     source: str | None,
@@ -244,11 +242,14 @@ def groups(
     traces: str | None,
     params: GroupParams,
     renamed: dict[str, str],
-) -> MachineGroups:
+    kubectl: Path | None = None,
+) -> Answered:
     """Groups of alike machines, Tarema's original beside them, and the group for each task of the traces, if any.
 
     scores: a table; without it those of `nodes` for the source in the warehouse, with their intervals.
-    Raises BadInput, NotFound, NoWarehouse."""
+    kubectl: a file for the script that labels nodes. Raises BadInput, NotFound, NoWarehouse."""
+    from tasks.report.advice import groups_result
+
     if scores is not None:
         rows = read_machine_scores(scores, aspects, renamed)
     else:
@@ -260,63 +261,12 @@ def groups(
     grouping = group_machines(rows, params)
     assigned = assign_tasks(task_demands(read_resource_trace(traces)), grouping) if traces else []
     logger.info("%d machines in %d groups, %d tasks", len(grouping.group_of), len(grouping.groups), len(assigned))
-    name = Path(scores).stem if scores else str(source)
+    published, name = published_groups(rows, params), Path(scores).stem if scores else str(source)
     again = f"whorl advice groups --scores {scores}" if scores else f"whorl advice groups --source {source}"
-    return MachineGroups(grouping, assigned, published_groups(rows, params), name, again)
-
-
-def groups_page(
-    warehouse: Warehouse,
-    scores: str | None,
-    source: str | None,
-    aspects: list[str],
-    traces: str | None,
-    params: GroupParams,
-    renamed: dict[str, str],
-) -> dict[str, Any]:
-    """As groups, with a page in the reports of the home; returns the answer as JSON, the page's path, and markdown."""
-    found = groups(scores, source, warehouse, aspects, traces, params, renamed)
-    return found.as_json() | _page(warehouse, f"advice-groups-{found.name}", found.result())
-
-
-def search_page(
-    warehouse: Warehouse,
-    history: str,
-    job: str | None,
-    machines: str | None,
-    params: SearchParams,
-    need: dict[str, Any],
-    max_runtime_s: float | None,
-    renamed: dict[str, str],
-) -> dict[str, Any]:
-    """As search, with a page in the reports of the home; returns its path, the answer in figures, and markdown."""
-    from tasks.report.advice import next_run_result
-
-    found = search(history, job, machines, params, need, max_runtime_s, renamed)
-    result = next_run_result(found, f"whorl advice search --history {history} --job {found.job}")
-    keys = ("job", "certainty", "is_finished", "machine_type", "nodes", "n_candidates", "n_promising")
-    told = {key: getattr(found, key) for key in keys}
-    return told | _page(warehouse, f"advice-search-{found.job}", result)
-
-
-def evaluate_page(
-    runs: str,
-    machines: str | None,
-    needs: str | None,
-    scores: str | None,
-    search: SearchParams,
-    params: ReplayParams,
-    renamed: dict[str, str],
-    out: str,
-) -> dict[str, Any]:
-    """As evaluate, with a page in the folder `out`; returns the figures, its path, and markdown."""
-    from tasks.report.advice import evaluation_result
-
-    figures = evaluate(runs, machines, needs, scores, search, params, renamed, out)
-    result = evaluation_result(figures, Path(runs).name, f"whorl advice evaluate {runs} --out DIR")
-    from tasks.report.page import write_result
-
-    return figures | _told(write_result(Path(out), "advice-evaluation", result), result)
+    if kubectl is not None:
+        kubectl.write_text(kubectl_script(grouping))
+    figures = grouping.as_json() | {"assigned": [vars(one) for one in assigned], "tarema": published}
+    return Answered(f"advice-groups-{name}", figures, groups_result(grouping, assigned, published, name, again))
 
 
 def choose(
@@ -328,11 +278,13 @@ def choose(
     params: ChoiceParams,
     renamed: dict[str, str],
     source: str | None = None,
-) -> Choice:
+) -> Answered:
     """The machine type for a job that has run on one type only.
 
     history: a table as read_job_runs takes it; source: the type to go by where it has runs on several. Raises BadInput,
     BadSetting, NotFound."""
+    from tasks.report.advice import choice_result
+
     runs = read_job_runs(history, renamed)
     named = job_of(runs, job)
     if source is not None:
@@ -343,7 +295,12 @@ def choose(
     told = None if scores is None else read_scores(scores, {})
     found = choose_type(runs, kinds.rename(columns={"name": "machine_type"}), told, named, deadline_s, params)
     logger.info("%s: %s from %d runs on %s", found.job, found.machine_type, found.n_runs, found.source)
-    return found
+    figures = {key: value for key, value in vars(found).items() if key != "estimates"}
+    figures["types"] = [{key: of for key, of in vars(one).items() if key != "late_draws"} for one in found.estimates]
+    again = (
+        f"whorl advice choose --history {history} --machines {machines} --job {found.job} --deadline {deadline_s:g}s"
+    )
+    return Answered(f"advice-choose-{found.job}", figures, choice_result(found, again))
 
 
 def recorded_story(recording: str, params: ChoiceParams, job: str | None = None) -> Story:
@@ -361,13 +318,9 @@ def recorded_story(recording: str, params: ChoiceParams, job: str | None = None)
     return story(choices, told.machines, scores, history, read_recorded(folder, "held_back"), job)
 
 
-def as_figures(found: Choice | Story) -> dict[str, Any]:
-    """The figures of an answer, as plain JSON has them."""
-    if isinstance(found, Choice):
-        told = {key: value for key, value in vars(found).items() if key != "estimates"}
-        types = [{key: value for key, value in vars(one).items() if key != "late_draws"} for one in found.estimates]
-        return told | {"types": types}
-    return {key: _plain(value) for key, value in vars(found).items()}
+def story_figures(told: Story) -> dict[str, Any]:
+    """What a recording says, as plain JSON has it."""
+    return {key: _plain(value) for key, value in vars(told).items()}
 
 
 def _plain(value: Any) -> Any:
@@ -410,12 +363,22 @@ def read_vertices(warehouse: Warehouse, source: str) -> tuple[pd.DataFrame, pd.S
 
 
 def estimate_job(
-    warehouse: Warehouse, source: str, job: str, onto: str, params: TransferParams, *, start: str = ""
-) -> TransferredRuns:
+    warehouse: Warehouse,
+    source: str,
+    job: str,
+    onto: str,
+    params: TransferParams,
+    *,
+    start: str = "",
+    deadline_s: float | None = None,
+) -> Answered:
     """The runtimes of one job, named by its key or a unique part of it, on another machine type.
 
-    start: the machine type that its runs are taken from; else the one on which most of its vertices ran, but the
-    target. Raises NotFound and BadInput as transfer_job, and for a job that has run on the target alone."""
+    deadline_s: how often it would be late. start: the machine type that its runs are taken from; else the one on which
+    most of its vertices ran, but the target. Raises NotFound and BadInput as transfer_job, and for a job that has run
+    on the target alone."""
+    from tasks.report.advice import transfer_figures, transfer_result
+
     key = find_group(warehouse, source, job)
     vertices, runtimes_s = read_vertices(warehouse, source)
     if not start:
@@ -426,7 +389,10 @@ def estimate_job(
                 f"source {source}", problem, "runs elsewhere", "its own runs answer that: whorl jobs predict"
             )
         start = str(counts.value_counts().index[0])
-    return transfer_job(basis_of(vertices, start, onto, params), runtimes_s, key, params)
+    found = transfer_job(basis_of(vertices, start, onto, params), runtimes_s, key, params)
+    again = f"whorl advice estimate --onto {onto} --job {key}"
+    result = transfer_result(found, params.confidence, deadline_s, again)
+    return Answered(f"advice-estimate-{key}-{onto}", transfer_figures(found, params.confidence, deadline_s), result)
 
 
 def scores_for(table: str | None, warehouse: Warehouse, source: str | None, renamed: Mapping[str, str]) -> pd.DataFrame:
@@ -453,76 +419,20 @@ def estimate_traces(
     *,
     start: str = "",
     machine: str = "",
-    workflow: str = "",
     size_ratio: float = 1.0,
     renamed: Mapping[str, str] | None = None,
-) -> Estimate:
+) -> Answered:
     """Each task and the whole workflow of some traces on a machine.
 
-    start: the machine that runs are taken from, where the traces have several. machine, workflow: of traces that do not
-    say (read_traces). scores: machine_type, aspect, score. size_ratio: of the input to the largest that ran. Raises as
+    start: the machine that runs are taken from, where the traces have several. machine: of traces that do not say it
+    (read_traces). scores: machine_type, aspect, score. size_ratio: of the input to the largest that ran. Raises as
     read_traces and estimate."""
-    columns = {ours: theirs for ours, theirs in (renamed or {}).items() if ours not in SCORES}
-    traces = read_traces(paths, columns, machine=machine, workflow=workflow)
-    for reason, n in traces.n_left_out.items():
-        logger.warning("left out %d tasks of the traces: %s", n, reason)
-    return estimate(traces.runs, scores, one_machine(traces.runs, start), onto, params, size_ratio=size_ratio)
-
-
-def traces_page(
-    warehouse: Warehouse,
-    paths: Sequence[str],
-    onto: str,
-    scores: str | None,
-    scores_of: str | None,
-    params: EstimateParams,
-    *,
-    start: str = "",
-    machine: str = "",
-    size_ratio: float = 1.0,
-    renamed: Mapping[str, str] | None = None,
-) -> dict[str, Any]:
-    """As estimate_traces with scores_for, with a page in the reports of the home: figures, its path, markdown."""
     from tasks.report.advice import estimate_figures, estimate_result
 
-    columns = dict(renamed or {})
-    told = scores_for(scores, warehouse, scores_of, columns)
-    found = estimate_traces(
-        paths, onto, told, params, start=start, machine=machine, size_ratio=size_ratio, renamed=columns
-    )
+    columns = {ours: theirs for ours, theirs in (renamed or {}).items() if ours not in SCORES}
+    traces = read_traces(paths, columns, machine=machine)
+    for reason, n in traces.n_left_out.items():
+        logger.warning("left out %d tasks of the traces: %s", n, reason)
+    found = estimate(traces.runs, scores, one_machine(traces.runs, start), onto, params, size_ratio=size_ratio)
     again = f"whorl advice estimate --onto {onto} --traces {' --traces '.join(paths)}"
-    return estimate_figures(found) | _page(warehouse, f"advice-estimate-{onto}", estimate_result(found, again))
-
-
-def job_page(
-    warehouse: Warehouse,
-    source: str,
-    job: str,
-    onto: str,
-    params: TransferParams,
-    *,
-    start: str = "",
-    deadline_s: float | None = None,
-) -> dict[str, Any]:
-    """As estimate_job, with a page in the reports of the home; returns figures, its path, markdown."""
-    from tasks.report.advice import transfer_figures, transfer_result
-
-    found = estimate_job(warehouse, source, job, onto, params, start=start)
-    again = f"whorl advice estimate --onto {onto} --job {found.job}"
-    result = transfer_result(found, params.confidence, deadline_s, again)
-    name = f"advice-estimate-{found.job}-{onto}"
-    return transfer_figures(found, params.confidence, deadline_s) | _page(warehouse, name, result)
-
-
-def _page(warehouse: Warehouse, name: str, result: "Result") -> dict[str, str]:
-    """The answer, the path of its page in the site of the home, and its artifact."""
-    from tasks.report.site import write_advice
-
-    return _told(write_advice(warehouse, name, result), result)
-
-
-def _told(path: Path, result: "Result") -> dict[str, str]:
-    from tasks.report.result import as_markdown
-
-    drawn = [one.name for one in result.figures]
-    return {"report": str(path), "answer": result.answer, "markdown": as_markdown(result, pictures=drawn)}
+    return Answered(f"advice-estimate-{onto}", estimate_figures(found), estimate_result(found, again))

@@ -1,14 +1,133 @@
-"""Tarema's grouping as it was published, to stand beside ours: k-means++ with k = 3 on unscaled scores."""
+"""Tarema (Bader et al. 2021): which tasks belong on which group of machines, and its own grouping as published."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from tasks.advice.groups import quartile_levels, score_table
+from tasks.advice.groups import LEVEL_NAMES, Group, Grouping, quartile_levels, score_table
 from tasks.advice.machines import Floats, Ints
 from tasks.advice.params import GroupParams
-from tasks.errors import BadInput
+from tasks.errors import BadInput, quoted
+
+RESOURCES = ("cpu", "memory", "io")
+DEMAND_OF = {"cpu": "cores", "memory": "memory_bytes", "io": "io_bytes_per_s"}
+ASPECTS_OF = {"cpu": ("cpu",), "memory": ("memory", "ram"), "io": ("io", "disk", "network")}  # how their names begin
+TRACE_COLUMNS = {  # Nextflow's own names, and those of tables made of its traces
+    "task": ("task", "process", "name"),
+    "cpu_percent": ("%cpu", "pcpu"),
+    "memory_bytes": ("peak_rss", "rss"),
+    "read_bytes": ("rchar", "read_bytes"),
+    "written_bytes": ("wchar", "write_bytes"),
+    "runtime_ms": ("realtime",),
+}
+PERCENT, MS_PER_S = 100.0, 1000.0
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """The group for one task. levels: what the task demands, by resource. shortfall: levels that the group lacks."""
+
+    task: str
+    levels: dict[str, int]
+    group: str
+    shortfall: int
+
+    @property
+    def demand_class(self) -> str:
+        """The levels in words: cpu high, memory low, io medium."""
+        return ", ".join(f"{resource} {LEVEL_NAMES[level]}" for resource, level in self.levels.items())
+
+
+def task_demands(traces: pd.DataFrame) -> pd.DataFrame:
+    """What each task used: medians over its runs, one row a task, sorted by name.
+
+    traces: rows of Nextflow's trace with raw numbers (trace.raw = true): %cpu, peak_rss in bytes, rchar and wchar in
+    bytes, realtime in ms. Returns task, cores, memory_bytes, io_bytes_per_s, n_runs; rows without a runtime are left
+    out. Raises BadInput for a missing column, or values such as '1.2 GB'."""
+    by_name = {str(column).strip().lower(): column for column in traces}
+    rows = {}
+    for name, candidates in TRACE_COLUMNS.items():
+        column = next((by_name[candidate] for candidate in candidates if candidate in by_name), None)
+        if column is None:
+            raise BadInput("trace", f"no column for {name}", f"one of {', '.join(candidates)}", "name it with --map")
+        rows[name] = traces[column].astype(str) if name == "task" else _numbers(traces[column])
+    runs = pd.DataFrame(rows)
+    runs = runs[(runs["runtime_ms"] > 0) & runs.notna().all(axis=1)]
+    if runs.empty:
+        raise BadInput("trace", "no run with a runtime and resources", "at least one finished run", "check its columns")
+    used = pd.DataFrame(
+        {
+            "task": runs["task"],
+            "cores": runs["cpu_percent"] / PERCENT,
+            "memory_bytes": runs["memory_bytes"],
+            "io_bytes_per_s": (runs["read_bytes"] + runs["written_bytes"]) / (runs["runtime_ms"] / MS_PER_S),
+        }
+    )
+    groups = used.groupby("task")
+    return groups.median().assign(n_runs=groups.size()).reset_index()
+
+
+def _numbers(column: pd.Series) -> pd.Series:
+    try:
+        return pd.to_numeric(column.replace("-", np.nan)).astype(np.float64)
+    except (ValueError, TypeError) as error:
+        raise BadInput(
+            f"trace, column {quoted(str(column.name))}", "values with units", "plain numbers", "set trace.raw = true"
+        ) from error
+
+
+def demand_levels(demands: pd.DataFrame) -> pd.DataFrame:
+    """Level of each task in each resource, by quartiles over the tasks: task, cpu, memory, io."""
+    levels = {resource: quartile_levels(demands[column].to_numpy()) for resource, column in DEMAND_OF.items()}
+    return pd.DataFrame({"task": demands["task"], **levels})
+
+
+def assign_tasks(
+    demands: pd.DataFrame, grouping: Grouping, aspects_of: Mapping[str, Sequence[str]] | None = None
+) -> list[Assignment]:
+    """The group of machines for each task: the least that the task needs, so that the best stay free for others.
+
+    demands: of task_demands. aspects_of: the aspects that a resource needs, by default those whose name begins with it.
+    A group's level in a resource is the lowest of its aspects. The group that lacks the fewest levels, then the one
+    that has the fewest to spare, then the larger. Resources without an aspect do not count.
+    Raises BadInput if no resource has an aspect."""
+    known = tuple(grouping.groups[0].levels)
+    needs = {resource: _aspects(resource, known, aspects_of) for resource in RESOURCES}
+    if not any(needs.values()):
+        raise BadInput(
+            f"scores of {quoted(known)}", "no aspect is one of a task's resources",
+            "aspects whose names begin with cpu, memory or io", "name the aspects of each resource",
+        )  # fmt: skip
+    return [
+        _assignment(str(row["task"]), {resource: int(row[resource]) for resource in RESOURCES}, grouping.groups, needs)
+        for row in demand_levels(demands).to_dict("records")
+    ]
+
+
+def _aspects(resource: str, known: Sequence[str], told: Mapping[str, Sequence[str]] | None) -> tuple[str, ...]:
+    if told is not None:
+        missing = [aspect for aspect in told.get(resource, ()) if aspect not in known]
+        if missing:
+            raise BadInput(f"aspects of {resource}", f"no scores of {quoted(missing)}", f"some of {quoted(known)}")
+        return tuple(told.get(resource, ()))
+    return tuple(aspect for aspect in known if aspect.lower().startswith(ASPECTS_OF[resource]))
+
+
+def _assignment(
+    task: str, levels: dict[str, int], groups: Sequence[Group], needs: Mapping[str, Sequence[str]]
+) -> Assignment:
+    def gaps(group: Group) -> list[int]:
+        return [min(group.levels[at] for at in aspects) - levels[name] for name, aspects in needs.items() if aspects]
+
+    def cost(group: Group) -> tuple[int, int, int, str]:
+        gap = gaps(group)
+        return -sum(at for at in gap if at < 0), sum(at for at in gap if at > 0), -len(group.machines), group.name
+
+    best = min(groups, key=cost)
+    return Assignment(task, levels, best.name, cost(best)[0])
+
 
 TAREMA_GROUPS = 3  # the smallest k that the original tries, and the one that it always takes
 

@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 
 from tasks.advice.choice import Choice
-from tasks.advice.demands import Assignment
 from tasks.advice.estimate import Estimate
 from tasks.advice.groups import LEVEL_NAMES, Grouping
-from tasks.advice.next_run import NextRun
 from tasks.advice.replay import CHECKPOINTS, OURS, WORDS
+from tasks.advice.search import NextRun
 from tasks.advice.story import OURS as CHOICE
 from tasks.advice.story import STAY, LateCheck, Story, tell
+from tasks.advice.tarema import Assignment
 from tasks.advice.transfer import TransferredRuns
 from tasks.quantities import MISSING, duration, number, share
 from tasks.report import charts

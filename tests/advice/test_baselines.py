@@ -23,8 +23,7 @@ from tasks.advice.baselines import (
     unweighted,
     weighted_acquisition,
 )
-from tasks.advice.machines import Configurations
-from tasks.advice.memory import stated_need
+from tasks.advice.machines import Configurations, stated_need
 from tasks.advice.search import Outcome, Problem, portfolio_order, search
 from tasks.errors import BadInput
 

@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.advice.machines import MachineType
-from tasks.advice.memory import stated_need
+from tasks.advice.machines import MachineType, stated_need
 from tasks.advice.params import ReplayParams
 from tasks.advice.readers.tables import read_machines, read_runs
 from tasks.advice.replay import METHODS, Training, figures_of, jobs_of, parts_of, replay, replay_all

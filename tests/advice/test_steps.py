@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tasks.advice.params import CPU_ONE_THREAD, EstimateParams, TransferParams
-from tasks.advice.steps import estimate_job, estimate_traces, job_page, read_vertices, scores_for, traces_page
+from tasks.advice.steps import estimate_job, estimate_traces, read_vertices, scores_for
 from tasks.errors import BadInput, BadSetting, NotFound
 from tasks.jobs import steps
 from tasks.jobs.params import GroupParams, ReadParams
@@ -60,12 +60,12 @@ def test_vertices_are_read_by_source(warehouse: Warehouse) -> None:
 
 
 def test_a_job_that_ran_on_one_type_alone_is_answered_on_another(warehouse: Warehouse) -> None:
-    told = estimate_job(warehouse, "made", "job-a", "new", PARAMS)
-    assert (told.source, told.target) == ("old", "new")
-    assert np.median(told.draws) == pytest.approx(0.5 / 2 * 10 * 1.22, rel=0.15)  # the median of e^|N(0, 0.3)| is 1.22
-    chance, low, high = told.late_ratio(float(np.median(told.draws)))
-    assert low <= chance <= high
-    assert chance == pytest.approx(0.5, abs=0.01)
+    usual_s = 0.5 / 2 * 10 * 1.22  # the median of e^|N(0, 0.3)| is 1.22
+    told = estimate_job(warehouse, "made", "job-a", "new", PARAMS, deadline_s=usual_s).figures
+    assert (told["source"], told["target"]) == ("old", "new")
+    assert told["median_s"] == pytest.approx(usual_s, rel=0.15)
+    assert told["late_ratio_low"] <= told["late_ratio"] <= told["late_ratio_high"]
+    assert told["late_ratio"] == pytest.approx(0.5, abs=0.3)
 
 
 def test_a_job_that_ran_on_the_target_alone_is_sent_to_its_own_runs(warehouse: Warehouse) -> None:
@@ -89,8 +89,8 @@ def test_traces_are_answered_in_one_call(tmp_path: Path) -> None:
     path.write_text("\n".join(["task_id\tname\tstatus\trealtime\trchar", *rows, ""]))
     scores = pd.DataFrame({"machine_type": ["local", "n2-standard-4"], "aspect": CPU_ONE_THREAD, "score": [1.0, 2.0]})
     told = estimate_traces([str(path)], "n2-standard-4", scores, EstimateParams(), size_ratio=2)
-    row = told.tasks.iloc[0]
-    assert (told.source, row["task"], row["n_runs"]) == ("local", "ALIGN", 4)
+    [row] = told.figures["tasks"]
+    assert (told.figures["source"], row["task"], row["n_runs"]) == ("local", "ALIGN", 4)
     assert row["runtime_s"] == pytest.approx(80)
     assert row["low_s"] < 80 < row["high_s"]
 
@@ -104,7 +104,7 @@ def test_tasks_that_are_left_out_are_told(tmp_path: Path, caplog: pytest.LogCapt
 
 
 def test_a_page_of_a_job_says_how_often_it_is_late(warehouse: Warehouse) -> None:
-    told = job_page(warehouse, "made", "job-a", "new", PARAMS, deadline_s=1_000)
+    told = estimate_job(warehouse, "made", "job-a", "new", PARAMS, deadline_s=1_000).page(warehouse)
     assert told["late_ratio"] == told["late_ratio_high"] == 0
     assert "longer than 16.7 min in 0" in told["answer"]
     assert Path(told["report"]).read_text().count("job-a")
@@ -116,9 +116,9 @@ def test_a_page_of_traces_has_scores_from_a_table(warehouse: Warehouse, tmp_path
     trace, scores = tmp_path / "trace.csv", tmp_path / "scores.csv"
     trace.write_text("workflow,task,machine,size,runtime_s\nw,a,m,1,10\nw,a,m,2,20\n")
     scores.write_text("instance,stressng_1\nm,1\nn,4\n")
-    told = traces_page(
-        warehouse, [str(trace)], "n", str(scores), None, EstimateParams(), renamed={"score": "stressng_1"}
-    )
+    renamed = {"score": "stressng_1"}
+    speeds = scores_for(str(scores), warehouse, None, renamed)
+    told = estimate_traces([str(trace)], "n", speeds, EstimateParams(), renamed=renamed).page(warehouse)
     assert told["workflows"][0]["runtime_s"] == pytest.approx(5)
     assert Path(told["report"]).is_file()
 

@@ -17,15 +17,11 @@ from tasks.advice.transfer import (
     NO_HABIT,
     Habit,
     Pool,
-    StageMinima,
     Widening,
     basis_of,
-    evaluate_runs,
-    evaluate_stages,
     habit_without,
     run_draws,
     runs_on,
-    stage_figures,
     stage_interval,
     transfer_job,
     transfer_stage,
@@ -34,6 +30,7 @@ from tasks.advice.transfer import (
     with_slowdowns,
 )
 from tasks.errors import BadInput, NotFound
+from tests.studies.transfer import StageMinima, evaluate_runs, evaluate_stages, stage_figures
 
 PARAMS = TransferParams()
 RECORDED = Path(__file__).parents[2] / "data" / "recorded" / "jobs"

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tasks.advice.machines import Ints, MachineType
-from tasks.advice.memory import MemoryNeed, stated_need
+from tasks.advice.machines import Ints, MachineType, MemoryNeed, stated_need
 from tasks.advice.params import CPU_ONE_THREAD
 from tasks.errors import BadInput, quoted
 from tasks.intake.cells import flag_of

@@ -7,7 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.advice.lotaru import (
+from tasks.errors import BadInput
+from tasks.nodes.ranking.threads import thread_scores_of_files
+from tests.studies.lotaru import (
     CLOUD,
     DISK,
     LINPACK,
@@ -33,8 +35,6 @@ from tasks.advice.lotaru import (
     whole_workflows,
     with_intervals,
 )
-from tasks.errors import BadInput
-from tasks.nodes.ranking.threads import thread_scores_of_files
 
 TYPES = {name: f"{name}-standard-4" for name in CLOUD}
 

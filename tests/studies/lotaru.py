@@ -394,7 +394,7 @@ def multiples(errors: pd.DataFrame, confidences: Sequence[float]) -> list[Calibr
 
 
 def main(datasets: str) -> None:
-    """Print the table for every machine with traces: `python -m tasks.advice.lotaru FOLDER`.
+    """Print the table for every machine with traces: `python -m tests.studies.lotaru FOLDER`.
 
     FOLDER has lotaru/ and sparecores/. Scores: whorl's of one thread from SpareCores' raw results, SpareCores' own of
     stress-ng, Lotaru's of sysbench."""

@@ -325,10 +325,12 @@ def _reasons_of(warehouse: Warehouse, source: str, ids: list[str]) -> dict[str, 
 
 def _states_of(warehouse: Warehouse, source: str, node: str) -> list[str]:
     """A line for each aspect of a node that is not healthy, as the last watch left it."""
-    sql = "SELECT aspect, state, since FROM nodes.states WHERE source = $source AND node = $node ORDER BY aspect"
+    from tasks.nodes.detect.alarms import when
+
+    sql = "SELECT aspect, state, since, since_execution FROM nodes.states WHERE source = $source AND node = $node ORDER BY aspect"
     found = fetch(warehouse, sql, {"source": source, "node": node})
     shown = found[found["state"] != "healthy"].to_dict("records")
-    return [f"{row['aspect']}: {row['state']} since {row['since']:%Y-%m-%d %H:%M} UTC" for row in shown]
+    return [f"{row['aspect']}: {row['state']} since {when(row['since'], row['since_execution'])}" for row in shown]
 
 
 def open_messages(warehouse: Warehouse, source: str) -> dict[str, str]:

@@ -42,9 +42,6 @@ DETECTORS = {
     "logistic": "logistic regression a benchmark",
     "headline": "headline metrics, without labels",
     "zscore": "robust z-scores",
-    "forest": "isolation forest",
-    "lastk": "median of the last executions",
-    "changepoint": "change points",
 }
 PROTOCOLS = {
     "": "later executions",

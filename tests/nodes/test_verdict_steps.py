@@ -1,5 +1,6 @@
 """Learn, judge, watch, explain, over a warehouse."""
 
+import re
 import shutil
 import subprocess
 from contextlib import contextmanager
@@ -165,6 +166,23 @@ class Stopped(Exception):
 
 def stopping(*_, **__):
     raise Stopped
+
+
+def test_a_node_of_which_no_start_is_known_is_suspected_and_explained_by_the_names_of_its_executions(
+    tmp_path, migrated
+):
+    """As from raw logs: nobody says when they were written."""
+    warehouse = Warehouse(home=tmp_path, memory_mb=256, threads=1)
+    shutil.copy(migrated, warehouse.file)
+    rows, metrics = stressed_for_a_while(on=80, off=RUNS, stressed=0.0)
+    ids = [f"log-{at:04d}" for at in range(len(rows))]
+    without_times = rows.assign(started_at=None, execution_id=ids)
+    ingest(warehouse, "executions-0001.parquet", without_times, metrics, [True] * len(rows))
+    learn(warehouse)
+    verdict_steps.judge(warehouse, "log", QUICK)
+    assert SICK in verdict_steps.watch(warehouse, "log", AlarmParams(), "")["excluded"]
+    told = verdict_steps.explain(warehouse, "log", SICK, QUICK)
+    assert told["states"] and all(re.search(r": \w+ since the execution log-\d{4}$", line) for line in told["states"])
 
 
 def test_watching_twice_raises_nothing_new(trained_log):

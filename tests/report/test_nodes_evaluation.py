@@ -30,7 +30,8 @@ BASE = {"n": 1800, "n_nodes": 3, "n_types": 6, "n_stressed": 360, "seed": 0, "da
 F1 = "detect.f1_outlier"
 PLAIN = {
     f"{F1}.zscore": 0.61, f"{F1}.zscore.dose_1": 0.31, f"{F1}.zscore.dose_3": 0.9, f"{F1}.zscore.from_dose_2": 0.8,
-    f"{F1}.forest": 0.5, f"{F1}.forest.dose_1": 0.45, f"{F1}.forest.dose_3": 0.7, f"{F1}.forest.from_dose_2": 0.6,
+    f"{F1}.logistic": 0.5, f"{F1}.logistic.dose_1": 0.45, f"{F1}.logistic.dose_3": 0.7,
+    f"{F1}.logistic.from_dose_2": 0.6,
     f"{F1}.zscore.random": 0.7, f"{F1}.zscore.random.deviation": 0.02, f"{F1}.zscore.random.dose_1": 0.4,
     f"{F1}.zscore.left_node": None, f"{F1}.zscore.left_node.reason": "there is one node",
 }  # fmt: skip
@@ -71,7 +72,7 @@ def marked(table):
 
 def test_keys_are_read_by_protocol_dose_and_detector():
     keys = keys_of(FIGURES, "f1_outlier")
-    assert keys["", "dose_1", "forest"] == f"{F1}.forest.dose_1"
+    assert keys["", "dose_1", "logistic"] == f"{F1}.logistic.dose_1"
     assert keys["random", "dose_1", "zscore"] == f"{F1}.zscore.random.dose_1"
     assert (keys["paper", "any", "detector"], keys["", "any", "paper"]) == (f"{F1}.detector.paper", f"{F1}.paper")
     assert ("left_node", "any", "zscore") not in keys
@@ -89,7 +90,7 @@ def test_the_verdict_says_how_far_ahead_of_the_best_and_marks_where_it_is_behind
     assert marked(table) == {("later executions", "dose 1"), ("the paper's way", "all doses")}
     [later, *_] = table.rows
     assert later["0"].notes == ("0.80 against 0.61", "robust z-scores")
-    assert later["2"].notes == ("0.40 against 0.45", "isolation forest")
+    assert later["2"].notes == ("0.40 against 0.45", "logistic regression a benchmark")
     assert later["3"].notes[-1] == "within its spread"  # 0.89 to 0.97 holds 0.90
 
 
@@ -97,7 +98,7 @@ def test_the_summary_counts_places_and_the_lines_name_who_is_better():
     assert "ahead of every simpler one in 4 of 7 places" in summary_words(FIGURES)
     assert "level with the best of them in 1, behind in 2." in summary_words(FIGURES)
     assert falls_short(FIGURES) == [
-        "F1 of stressed, later executions, dose 1: 0.40; better: isolation forest 0.45",
+        "F1 of stressed, later executions, dose 1: 0.40; better: logistic regression a benchmark 0.45",
         "F1 of stressed, the paper's way, all doses: 0.70; better: robust z-scores 0.72",
     ]
 
@@ -113,11 +114,11 @@ def test_detectors_by_dose_stand_with_the_best_on_top_and_the_best_of_each_dose_
         "the detector",
         "robust z-scores",
         "paper's variant",
-        "isolation forest",
+        "logistic regression a benchmark",
     ]
     assert marked(later) == {
         ("the detector", "all doses"), ("the detector", "doses from 2 on"), ("robust z-scores", "doses from 2 on"),
-        ("isolation forest", "dose 1"), ("the detector", "dose 3"),
+        ("logistic regression a benchmark", "dose 1"), ("the detector", "dose 3"),
     }  # fmt: skip
     rows = {row["name"].text: row for row in later.rows}
     assert rows["the detector"]["0"].notes == ("0.75 to 0.85",)
@@ -128,7 +129,7 @@ def test_detectors_by_dose_stand_with_the_best_on_top_and_the_best_of_each_dose_
 def test_the_rows_of_all_measures_are_sorted_within_each_way_of_splitting():
     rows = [(row["split"], row["detector"], row["f1_outlier"]) for row in detection_figures(FIGURES)]
     assert [row[1] for row in rows if row[0] == "later executions"] == [
-        "the detector", "robust z-scores", "paper's variant", "isolation forest",
+        "the detector", "robust z-scores", "paper's variant", "logistic regression a benchmark",
     ]  # fmt: skip
     assert [row[0] for row in rows[-2:]] == ["the paper's way"] * 2
     assert [row[1] for row in rows[-2:]] == ["robust z-scores", "the detector"]
@@ -235,7 +236,7 @@ def test_the_result_begins_with_the_verdict_and_what_falls_short():
         "Later results made worse",
     ]
     assert [title for title in titles if title in order] == order
-    assert any("better: isolation forest 0.45" in line for line in result.sections[1].lines)
+    assert any("better: logistic regression a benchmark 0.45" in line for line in result.sections[1].lines)
     marked = [
         cell for table in result.sections[0].tables for row in table.rows for cell in row.values() if cell.is_marked
     ]

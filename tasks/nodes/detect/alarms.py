@@ -258,16 +258,16 @@ def subject_of(alarm: Mapping[str, Any]) -> str:
 def message_of(alarm: Mapping[str, Any], reasons: Sequence[str], params: AlarmParams) -> str:
     """One line for a person: since when, what it rests on, and what comes next. reasons: metrics in words."""
     where = f"node {alarm['node']}, {alarm['aspect']}"
-    since = f"since {_when(alarm['first_at'], alarm['first_execution'])}"
+    since = f"since {when(alarm['first_at'], alarm['first_execution'])}"
     flags = f"{alarm['n_flagged']} of {alarm['n_executions']} executions flagged"
     why = "; ".join(reasons) or "no metric alone says so"
     clear = f"{params.clear} executions in a row without a flag"
     if alarm["state"] == "suspected":
         return f"{where}: looks degraded {since}, {flags}; {why}; a fresh benchmark will tell, {clear} clear it"
     if alarm["state"] == "confirmed":
-        by = f"confirmed {_when(alarm['confirmed_at'], alarm['confirmed_by'])}"
+        by = f"confirmed {when(alarm['confirmed_at'], alarm['confirmed_by'])}"
         return f"{where}: is degraded {since}, {by}, {flags}; {why}; leave the node out until {clear} clear it"
-    by = f"cleared {_when(alarm['cleared_at'], alarm['cleared_by'])} by {clear}"
+    by = f"cleared {when(alarm['cleared_at'], alarm['cleared_by'])} by {clear}"
     return f"{where}: no longer degraded, {by}; it was so {since}, {flags}"
 
 
@@ -280,8 +280,8 @@ def evidence_of(alarm: Mapping[str, Any]) -> dict[str, Any]:
     return {**told, **names, **times, **counts, "probability": float(alarm["probability"])}
 
 
-def _when(at: Any, execution: str) -> str:
-    """When an execution started, if anybody knows, and its name."""
+def when(at: Any, execution: str) -> str:
+    """When an execution started, if anybody knows, and its name; `at` may be missing."""
     return f"the execution {execution}" if pd.isna(at) else f"{_moment(at):%Y-%m-%d %H:%M} UTC ({execution})"
 
 

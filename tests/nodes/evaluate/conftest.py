@@ -109,6 +109,5 @@ def case_by():
 def few_trees():
     """Forests of ten trees: no claim here is about forests."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tasks.nodes.detect.plain.TREES", 10)
         patch.setattr("tasks.nodes.detect.detector.TREES", 10)
         yield

@@ -207,15 +207,13 @@ def watch_figures(prepared: Prepared, found: RuntimeEvaluation) -> Figures:
     figures: Figures = {"watch.budget": budget, "watch.days": float(days), "watch.tripled_n": int(is_longer.sum())}
     quantiles = {"": median_and_high(found.quantiles), ".history": history_quantiles(runs, prepared.runs)[:2]}
     for name, (median, high) in quantiles.items():
-        is_known = np.isfinite(median)
         scores, longer = (excess_scores(median, high, log_s + more) for more in (0.0, np.log(LONGER)))
-        limits = score_thresholds(
-            scores[is_known], ended_at[is_known], submitted_at[is_test], budget, most_share=MOST_ALARMED
-        )
-        n_alarms = int((scores[is_test] > limits.score).sum())
+        known_at = np.where(np.isfinite(median), ended_at, np.datetime64("NaT"))
+        limits = score_thresholds(scores, submitted_at, known_at, budget, most_share=MOST_ALARMED)
+        n_alarms = int((scores > limits.score)[is_test].sum())
         figures |= {f"watch.n_alarms{name}": n_alarms, f"watch.alarms_per_day{name}": n_alarms / days}
         _set(figures, f"watch.budget_ratio{name}", n_alarms / (budget * days))
-        share = float((longer[is_test] > limits.score)[is_longer].mean()) if is_longer.any() else None
+        share = float((longer > limits.score)[is_test][is_longer].mean()) if is_longer.any() else None
         _set(figures, f"watch.tripled_found{name}", share, f"no test run of a job with {LEAST_RUNS} earlier ones")
     return figures
 

@@ -49,15 +49,12 @@ MOST_RANKED = 100_000  # runs that are predicted to rank others among them: the 
 LEAST_DAYS = 1e-9
 RANKED_RUNS = 500  # runs that a score is ranked among, at least, and so many that TOP_RUNS of them are alarmed on
 TOP_RUNS = 10
-BLOCK = 100  # runs after which scores are ranked anew
+BLOCK = 50  # runs after which scores are ranked anew, and that are known before the share is corrected
 MOST_BLOCKS = 200
 MOST_SHARE = 0.05  # of the runs: a run that one in twenty exceeds is no alarm, however few runs there are a day
 STOPPED_SHARE = 0.2  # of the budget
-FEEDBACK_ALARMS, PRIOR_ALARMS, MOST_FEEDBACK = (
-    20.0,
-    10.0,
-    3.0,
-)  # that correct the share; as meant; factor
+FEEDBACK, MOST_CORRECTION = 0.15, float(np.log(5))  # of the log of the share, by one alarm, and at most
+MOST_AT_ONCE = 3.0  # alarms that a gap between ends allows, however long it is
 LEAST_HISTORY, HISTORY_RUNS = 10, 50  # without a model: earlier runs that a job needs, and how many count
 MOST_SECONDS = 3e9  # a century: what a time can be moved by
 GAPS = 20  # of a job, the latest, which say its rhythm
@@ -123,35 +120,34 @@ class Thresholds:
 
 
 def score_thresholds(
-    scores: Floats, known_at: Times, asked_at: Times, per_day: float, *, most_share: float = MOST_SHARE
+    scores: Floats, submitted_at: Times, known_at: Times, per_day: float, *, most_share: float = MOST_SHARE
 ) -> Thresholds:
-    """The score from which on a run submitted at asked_at (n,) is an alarm, so that `per_day` are expected.
+    """The score of each of n runs from which on it is an alarm, so that `per_day` are expected.
 
-    scores, known_at: (m,) of runs that a prediction was made for before they were known, and when their ends were. With
-    a day's rate r of the last RATE_RUNS known, p = per_day / r of the runs may be alarmed on: the threshold is the
-    score at rank q (n + 1) of the latest n, between two of them the line. q is p over how many alarms there would have
-    been for each that was meant, lately: a log that turns wilder or calmer keeps its rate (Gibbs & Candès 2021). Those
-    known are counted in blocks, so a run is judged the same however often it is looked at."""
-    order = np.argsort(known_at, kind="stable")
-    scores, known_at = scores[order], known_at[order]
-    found = Thresholds(np.full(len(asked_at), np.inf), np.zeros(len(asked_at)))
-    n_known = np.searchsorted(known_at, asked_at)
-    block = BLOCK * max(1, -(-int(n_known.max(initial=0)) // (BLOCK * MOST_BLOCKS)))
-    n_used = np.where(n_known >= BLOCK, n_known - n_known % block, n_known)
-    told: list[tuple[float, int]] = []  # of each block: alarms that were meant, and those that there would have been
-    before, score, share = 0, np.inf, 0.0
-    for n in np.union1d(np.arange(block, len(scores) + 1, block), n_used[n_used > 1]):
-        if n % block == 0 and np.isfinite(score):
-            told.append((share * (n - before), int((scores[before:n] > score).sum())))
-        rate = _rate(known_at[:n])
-        if rate is None:
-            continue
-        share = min(per_day / rate, most_share)
-        asked_score = _score_at(scores[:n], min(share / _excess(told), most_share))
-        is_now = n_used == n
-        found.score[is_now], found.per_day[is_now] = asked_score, share * rate
-        if n % block == 0:
-            before, score = n, asked_score
+    scores, submitted_at, known_at: (n,); known_at: when a run had ended that others are ranked among, else NaT. With a
+    day's rate r of the last RATE_RUNS known, p = per_day / r of the runs may be alarmed on: the threshold is the score
+    at rank q (m + 1) of the latest m known at the submission, between two of them the line. q is p times a correction
+    that each alarm lowers and time without one raises (adaptive conformal inference, Gibbs & Candès 2021, in logs): a
+    log that turns wilder or calmer, faster or slower, keeps its rate. Those ranked among are counted in blocks."""
+    ends = np.argsort(known_at, kind="stable")[: int((~np.isnat(known_at)).sum())]
+    ended_at, ranked_scores = known_at[ends], scores[ends]
+    n_known = np.searchsorted(ended_at, submitted_at)
+    asked, place = np.argsort(n_known, kind="stable"), 0
+    block = BLOCK * max(1, -(-len(ends) // (BLOCK * MOST_BLOCKS)))
+    found = Thresholds(np.full(len(scores), np.inf), np.zeros(len(scores)))
+    ranked, share, rate, correction = np.zeros(0), 0.0, 0.0, 0.0
+    for n in range(len(ends) + 1):
+        if n > 1 and (n < RANKED_RUNS or n % block == 0) and (now := _rate(ended_at[:n])):
+            rate, share = now, min(per_day / now, most_share)
+            ranked = _ranked(ranked_scores[:n], share)
+        if n > BLOCK and np.isfinite(score := found.score[ends[n - 1]]):
+            in_time = min(per_day * float((ended_at[n - 1] - ended_at[n - 2]) / DAY), MOST_AT_ONCE)
+            excess = float(ranked_scores[n - 1] > score) - (share + in_time) / 2
+            correction = float(np.clip(correction - FEEDBACK * excess, -MOST_CORRECTION, MOST_CORRECTION))
+        while place < len(asked) and n_known[asked[place]] == n:
+            found.score[asked[place]] = _score_at(ranked, share, min(share * np.exp(correction), most_share))
+            found.per_day[asked[place]] = share * rate
+            place += 1
     return found
 
 
@@ -162,22 +158,17 @@ def _rate(known_at: Times) -> float | None:
     return (len(latest) - 1) / days if days > 0 else None
 
 
-def _excess(told: list[tuple[float, int]]) -> float:
-    """Alarms for each that was meant, over the latest blocks with FEEDBACK_ALARMS meant, and some more as meant."""
-    meant, were = 0.0, 0
-    for expected, alarms in reversed(told):
-        meant, were = meant + expected, were + alarms
-        if meant >= FEEDBACK_ALARMS:
-            break
-    return float(np.clip((were + PRIOR_ALARMS) / (meant + PRIOR_ALARMS), 1 / MOST_FEEDBACK, MOST_FEEDBACK))
+def _ranked(scores: Floats, share: float) -> Floats:
+    """The latest of these scores, so many that TOP_RUNS are alarmed on, the highest first."""
+    return np.sort(scores[-max(RANKED_RUNS, int(np.ceil(TOP_RUNS / share))) :])[::-1]
 
 
-def _score_at(scores: Floats, share: float) -> float:
-    """The score that this share of the latest exceeds; infinite where not even the highest is rare enough."""
-    ranked = np.sort(scores[-max(RANKED_RUNS, int(np.ceil(TOP_RUNS / share))) :])[::-1]
-    rank = share * (len(ranked) + 1)
-    if rank < 1:
+def _score_at(ranked: Floats, share: float, corrected: float) -> float:
+    """The score that the corrected share of ranked ones exceeds, at most the highest; infinite where that is not rare
+    enough for the share."""
+    if share * (len(ranked) + 1) < 1:
         return float(np.inf)
+    rank = max(1.0, corrected * (len(ranked) + 1))
     low, high = int(rank), min(int(rank) + 1, len(ranked))
     return float(ranked[low - 1] + (rank - low) * (ranked[high - 1] - ranked[low - 1]))
 
@@ -214,12 +205,9 @@ def slow_runs(
     scores = excess_scores(told.log_median, told.log_high, log_s)
     is_known = ~is_running[told.places] & is_watched[told.places] & told.is_new
     is_asked = np.isin(told.places, asked)
-    limits = score_thresholds(
-        scores[is_known],
-        rows["ended_at"].to_numpy()[is_known],
-        rows["submitted_at"].to_numpy(),
-        (1 - STOPPED_SHARE) * params.alarms_per_day,
-    )
+    known_at = rows["ended_at"].where(is_known).to_numpy()
+    budget = (1 - STOPPED_SHARE) * params.alarms_per_day
+    limits = score_thresholds(scores, rows["submitted_at"].to_numpy(), known_at, budget)
     if is_asked.any() and not np.isfinite(limits.score[is_asked]).any():
         logger.info("source %s has too few runs for %g alarms a day", source, params.alarms_per_day)
     reach = np.maximum(told.log_high - told.log_median, LEAST_REACH)
@@ -359,20 +347,17 @@ def stopped_jobs(source: str, params: WatchParams, runs: pd.DataFrame) -> list[A
     newest_at = runs["newest_at"].iloc[0].to_datetime64()
     gaps = regular_gaps(runs, newest_at)
     is_open = gaps["next_at"].isna().to_numpy()
-    closed, opened = gaps[~is_open], gaps[is_open]
-    if opened.empty:
+    if not is_open.any():
         return []
+    asked_at = gaps["last_at"].where(~is_open, newest_at).to_numpy()
     limits = score_thresholds(
-        closed["ratio"].to_numpy(),
-        closed["next_at"].to_numpy(),
-        np.full(len(opened), newest_at),
-        STOPPED_SHARE * params.alarms_per_day,
+        gaps["ratio"].to_numpy(), asked_at, gaps["next_at"].to_numpy(), STOPPED_SHARE * params.alarms_per_day
     )
-    limit = np.maximum(limits.score, OVERDUE)
+    opened = gaps[is_open].assign(limit=limits.score[is_open], expected_per_day=limits.per_day[is_open])
+    limit = np.maximum(opened.pop("limit"), OVERDUE)
     overdue_at = opened["last_at"] + pd.to_timedelta(np.minimum(limit * opened["longest_s"], MOST_SECONDS), unit="s")
     since_at = newest_at - np.timedelta64(int(params.look_back_days * 86_400), "s")
-    is_stopped = (opened["ratio"].to_numpy() > limit) & (overdue_at > since_at).to_numpy()
-    table = opened.assign(overdue_at=overdue_at, expected_per_day=limits.per_day)[is_stopped]
+    table = opened.assign(overdue_at=overdue_at)[(opened["ratio"] > limit) & (overdue_at > since_at)]
     return [_stopped_alarm(source, row) for row in table.sort_values("ratio", ascending=False).to_dict("records")]
 
 

@@ -37,30 +37,52 @@ def hourly(n):
     return np.datetime64("2026-01-01", "us") + np.arange(n) * np.timedelta64(3600, "s")
 
 
+NEVER = np.datetime64("NaT")
+
+
+def threshold_of_the_next(scores, per_day):
+    """Of a run that is submitted when all of these, one an hour, are known."""
+    ends = np.append(hourly(len(scores)), NEVER)
+    found = score_thresholds(np.append(scores, 0.0), hourly(len(scores) + 1), ends, per_day)
+    return found.score[-1], found.per_day[-1]
+
+
 def test_the_threshold_is_the_score_that_the_budget_allows_at_the_present_rate():
-    # 24 runs a day; of the 99 latest 1.2 a day are 5 %: rank 5 of 100 places, the fifth highest score
-    known = score_thresholds(np.arange(99.0), hourly(99), hourly(100)[-1:], 1.2)
-    assert known.score == pytest.approx([94])
-    assert known.per_day == pytest.approx([1.2])
-    assert score_thresholds(np.arange(99.0), hourly(99), hourly(100)[-1:], 0.12).score[0] == np.inf
-    capped = score_thresholds(np.arange(99.0), hourly(99), hourly(100)[-1:], 24.0)
-    assert (capped.score, capped.per_day) == (pytest.approx([94]), pytest.approx([1.2]))  # at most one run in twenty
+    # 24 runs a day; of the 39 latest 1.2 a day are 5 %: rank 2 of 40 places, the second highest score
+    assert threshold_of_the_next(np.arange(39.0), 1.2) == pytest.approx((37, 1.2))
+    assert threshold_of_the_next(np.arange(39.0), 0.12)[0] == np.inf
+    assert threshold_of_the_next(np.arange(39.0), 24.0) == pytest.approx((37, 1.2))  # at most one run in twenty
 
 
 def test_runs_that_ended_after_a_submission_say_nothing_of_its_threshold():
-    scores = np.arange(200.0)
-    early = score_thresholds(scores, hourly(200), hourly(200)[100:101], 1.0)
+    scores, times = np.arange(200.0), hourly(200)
+    before = score_thresholds(scores, times, times, 1.0).score
     scores[100:] = 1e6
-    assert score_thresholds(scores, hourly(200), hourly(200)[100:101], 1.0).score == early.score
+    np.testing.assert_array_equal(score_thresholds(scores, times, times, 1.0).score[:101], before[:101])
+    known = np.where(np.arange(200) < 100, times, NEVER)
+    np.testing.assert_array_equal(score_thresholds(scores, times, known, 1.0).score[:101], before[:101])
 
 
 @pytest.mark.parametrize("drawn", ["lognormal", "pareto", "exponential"])
-def test_the_rate_is_the_stated_one_whatever_the_scores_are(drawn):
+@pytest.mark.parametrize("change", [1.0, 3.0, 1 / 3])
+def test_the_rate_is_the_stated_one_whatever_the_scores_are_and_become(drawn, change):
     rng = np.random.default_rng(5)
     scores = rng.pareto(1, 4000) if drawn == "pareto" else getattr(rng, drawn)(size=4000)
-    found = score_thresholds(scores, hourly(4000), hourly(4000)[1000:], 0.6)
+    scores[1000:] *= change  # the log turns wilder, or calmer
+    times = hourly(4000)
+    found = score_thresholds(scores, times, times, 0.6)
     n_expected = 0.6 * 3000 / 24
-    assert 0.7 * n_expected < (scores[1000:] > found.score).sum() < 1.3 * n_expected
+    assert 0.7 * n_expected < (scores > found.score)[1000:].sum() < 1.3 * n_expected
+
+
+def test_the_rate_a_day_is_kept_where_runs_come_in_bursts():
+    rng = np.random.default_rng(6)
+    gaps_h = np.where(np.arange(6000) // 300 % 2 == 0, 0.02, 0.5)
+    times = np.datetime64("2026-01-01", "us") + (np.cumsum(gaps_h) * 3.6e9).astype("timedelta64[us]")
+    scores = rng.lognormal(size=6000)
+    is_alarm = scores > score_thresholds(scores, times, times, 0.5).score
+    n_expected = 0.5 * gaps_h[1000:].sum() / 24
+    assert 0.67 * n_expected < is_alarm[1000:].sum() < 1.5 * n_expected
 
 
 def test_history_is_the_jobs_own_runs_that_had_ended_and_nothing_below_ten():

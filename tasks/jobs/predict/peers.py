@@ -24,6 +24,7 @@ SHARED: dict[str, tuple[str, ...]] = {
 }
 NEEDED = {USER: ("user_name",), USER_REQUEST: ("user_name",), REQUEST: ("requested_cpus", "requested_runtime_s")}
 MOST_RUNS = 50  # of the peers of each submission, the last ones
+MOST_OF_JOB = 200  # of its job
 LEAST_RUNTIME_S = 0.001  # shorter runs count as this long in logarithms
 QUANTILES = {"q10": 0.1, "median": 0.5, "q90": 0.9}
 FEW_RUNS, SOME_RUNS = 5, 10
@@ -34,7 +35,7 @@ INPUT_USUAL = "input_usual"  # log of the seconds that the job usually takes for
 @dataclass(frozen=True)
 class Histories:
     """log_s: by kind of peers the logs of the last runtimes in seconds that each of n submissions knows, the newest
-    first, NaN beyond the first: (n, MOST_RUNS) each."""
+    first, NaN beyond the first: (n, MOST_RUNS) each, (n, MOST_OF_JOB) of its job."""
 
     log_s: Mapping[str, Floats]
 
@@ -63,7 +64,8 @@ def peers_of(runs: pd.DataFrame, past: pd.DataFrame) -> dict[str, EarlierRuns]:
 def histories(runs: pd.DataFrame, past: pd.DataFrame) -> Histories:
     """The last runtimes that each row of `runs` knows of the peers of JOB, USER_REQUEST and REQUEST."""
     asked = {peers: earlier for peers, earlier in peers_of(runs, past).items() if peers not in (USER, LOG)}
-    return Histories({peers: earlier.latest(_log_s(earlier), MOST_RUNS) for peers, earlier in asked.items()})
+    most = {JOB: MOST_OF_JOB}
+    return Histories({peers: one.latest(_log_s(one), most.get(peers, MOST_RUNS)) for peers, one in asked.items()})
 
 
 def peer_features(runs: pd.DataFrame, past: pd.DataFrame) -> dict[str, Floats]:

@@ -1,6 +1,6 @@
 """How long a run will take, as a distribution, from what is known when it is submitted.
 
-P(runtime) = w_0 boosted quantiles(features) + w_1 job's last 3 runs + w_2 its last 10 + w_3 its last 50
+P(runtime) = w_0 boosted quantiles(features) + w_1 job's last 4 runs + w_2 its last 30 + w_3 its last 200
 + w_4 its user's last 3 with the same request + w_5 the last 10 + w_6 the last 50 with the same request in the same
 queue, recalibrated by the last runs that the model had not learnt from, and cut off at the time limit where the log
 shows that limits are kept. The weights are those with the least CRPS on the latest part of the training runs, by trees
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tasks.boosters import booster_from, matrix, train_booster
 from tasks.jobs.distribution import Empirical, Floats, History
-from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, REQUEST, USER_REQUEST, Histories
+from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, MOST_OF_JOB, REQUEST, USER_REQUEST, Histories
 from tasks.jobs.predict.pool import (
     LEVELS,
     LOG_RANGE,
@@ -37,9 +37,9 @@ from tasks.jobs.predict.pool import (
 
 BOOSTED = "boosted"
 POOLED: dict[str, tuple[str, int]] = {  # name of a part: its peers, and how many of their last runs
-    "job, last 3": (JOB, 3),
-    "job, last 10": (JOB, 10),
-    "job": (JOB, 50),
+    "job, last 4": (JOB, 4),
+    "job, last 30": (JOB, 30),
+    "job": (JOB, MOST_OF_JOB),
     "user and request, last 3": (USER_REQUEST, 3),
     "user and request": (USER_REQUEST, 10),
     "request": (REQUEST, 50),

@@ -26,7 +26,7 @@ from tasks.jobs.distribution import (
 from tasks.jobs.normalisation import normalise
 from tasks.jobs.predict.earlier import EarlierRuns, Ints, earlier_runs
 from tasks.jobs.predict.params import EvaluateParams
-from tasks.jobs.predict.peers import JOB, USER_REQUEST, Histories, histories
+from tasks.jobs.predict.peers import JOB, MOST_RUNS, USER_REQUEST, Histories, histories
 from tasks.jobs.predict.pool import LEVELS, limited, median_of, order_quantiles, recalibrated_in_time, recalibration
 from tasks.jobs.predict.predictor import Predictor, Tried, fit_boosted, fit_predictor, told_as
 from tasks.jobs.predict.preparation import Prepared
@@ -55,11 +55,11 @@ LARGEST = 1e30  # that its trees are given; they count in 32 bits
 
 
 def history_prediction(known: Histories, peers: str, stand_in: Floats) -> Floats:
-    """For each row the (n + 1) rule over the last runs of its peers that had ended before it was submitted.
+    """For each row the (n + 1) rule over the last MOST_RUNS of its peers that had ended before it was submitted.
 
     So the baseline knows as much as the model does, up to the same moment. stand_in: (n, n_levels) quantiles in logs
     of seconds for rows without such runs; so is what is returned."""
-    found = order_quantiles(known.log_s[peers])
+    found = order_quantiles(known.log_s[peers][:, :MOST_RUNS])
     return np.where(np.isfinite(found), found, stand_in)
 
 
@@ -185,7 +185,7 @@ class RuntimeEvaluation:
 
 @dataclass(frozen=True)
 class _Parts:
-    """What all predictors of one evaluation share. known: of all runs; tried: of the training; rows: as above."""
+    """What all predictors of one evaluation share. known: of the test rows; tried: of the training; rows: as above."""
 
     prepared: Prepared
     training: Places
@@ -221,16 +221,12 @@ def evaluate_runtimes(
     runs, features = prepared.runs, model_features(prepared.features)
     training = np.flatnonzero(~prepared.is_part("D3"))[-params.max_training_runs :]
     rows = _sample(np.flatnonzero(prepared.is_part("D3")), params.max_test_runs)
-    known = histories(runs, runs)
+    old, known = (histories(runs.iloc[places], runs) for places in (training, rows))
     model, tried = fit_predictor(
-        features.iloc[training],
-        known.rows(training),
-        runs.iloc[training],
-        n_trees=params.predict.n_trees,
-        seed=params.seed,
+        features.iloc[training], old, runs.iloc[training], n_trees=params.predict.n_trees, seed=params.seed
     )
     parts = _Parts(prepared, training, rows, known, model, tried)
-    quantiles, places = model.quantiles(features.iloc[rows], known.rows(rows)), training[tried.rows]
+    quantiles, places = model.quantiles(features.iloc[rows], known), training[tried.rows]
     predictions: dict[str, Predicted] = {"model": parts.in_time(quantiles, tried.quantiles, places)}
     predictions |= _baselines(parts, features, params)
     earlier, medians_s = earlier_runs(runs.iloc[rows], runs), _medians(prepared, model, rows)
@@ -266,7 +262,7 @@ def _baselines(parts: _Parts, features: pd.DataFrame, params: EvaluateParams) ->
     """The peers' own runs, boosted quantiles, and the random-forest regression."""
     training, rows, log_s = parts.training, parts.rows, parts.log_s
     all_runs = np.tile(np.quantile(log_s[training], LEVELS), (len(rows), 1))
-    known = parts.known.rows(rows)
+    known = parts.known
     found: dict[str, Predicted] = {}
     for name, peers in (("history", JOB), ("user_request", USER_REQUEST)):
         if peers in known.log_s:

@@ -374,9 +374,9 @@ LIMIT_S = 300
 
 
 def run_whorl(home: Path, *arguments: object) -> "subprocess.CompletedProcess[str]":
-    """Run the program in a process of its own, away from the checkout, with small forests."""
+    """Run the program in a process of its own, away from the checkout, with few trees."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("WHORL_", "PREFECT_"))}
-    small = {"WHORL_JOBS__EVALUATE__WITH_RIVALS": "false", "WHORL_JOBS__EVALUATE__FOREST_TREES": "5"}
+    small = {"WHORL_JOBS__EVALUATE__PREDICT__N_TREES": "5", "WHORL_JOBS__EVALUATE__BASELINE_TREES": "5"}
     command = [sys.executable, "-c", "from flows.cli import main; main()", *map(str, arguments)]
     return subprocess.run(
         command,

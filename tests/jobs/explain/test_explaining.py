@@ -87,7 +87,7 @@ def test_what_features_add_is_the_mean_of_the_pool(explainer, is_relative):
     trained, runs = explainer.trained, explainer.runs
     rows = runs.iloc[[0, 3, 300, 700, 899]]
     features, known = trained.features(rows, runs), trained.histories(rows, runs)
-    weights = {"boosted": 0.5, "job, last 10": 0.3, "job": 0.2, "user and request": 0.0}
+    weights = {"boosted": 0.5, "job, last 30": 0.3, "job": 0.2, "user and request": 0.0}
     for some in (weights, {"boosted": 1.0}, {"boosted": 0.0, "job": 1.0}, {"boosted": 0.1, "request": 0.9}):
         some = {part: (weight,) * 4 for part, weight in some.items()}
         model = replace(trained.model, weights=some, is_relative=is_relative, usual_log_s=3.0)

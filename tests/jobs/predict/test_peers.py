@@ -10,7 +10,7 @@ from tasks.jobs.predict.peers import (
     JOB,
     LEAST_RUNTIME_S,
     LOG,
-    MOST_RUNS,
+    MOST_OF_JOB,
     REQUEST,
     USER,
     USER_REQUEST,
@@ -68,13 +68,13 @@ def test_the_share_of_the_limit_and_the_usual_time_for_an_input_are_medians_over
     assert features["input_usual"][2] == pytest.approx(np.mean(rates) + np.log(40))
 
 
-def test_histories_stand_with_the_newest_run_first_and_no_more_than_the_last_fifty():
-    runs = log(*[("a", 10 * i, 1 + i % 7) for i in range(MOST_RUNS + 12)])
+def test_histories_stand_with_the_newest_run_first_and_no_more_than_the_last_200():
+    runs = log(*[("a", 10 * i, 1 + i % 7) for i in range(MOST_OF_JOB + 12)])
     known = histories(runs, runs).log_s[JOB]
-    assert known.shape == (MOST_RUNS + 12, MOST_RUNS)
+    assert known.shape == (MOST_OF_JOB + 12, MOST_OF_JOB)
     np.testing.assert_allclose(known[3, :3], np.log([3, 2, 1]))
     assert np.isnan(known[3, 3:]).all()
-    np.testing.assert_allclose(known[-1], np.log(runs["runtime_s"].to_numpy()[-2 : -MOST_RUNS - 2 : -1]))
+    np.testing.assert_allclose(known[-1], np.log(runs["runtime_s"].to_numpy()[-2 : -MOST_OF_JOB - 2 : -1]))
 
 
 def test_some_rows_and_longer_runtimes_are_those_of_the_same_histories():

@@ -14,7 +14,7 @@ from tasks.jobs.predict.predictor import BOOSTED, MAIN, TREES, Boosted, Predicto
 START = pd.Timestamp("2026-01-01")
 PARAMS = {"n_trees": 12, "seed": 0}
 MINUTE = 60.0
-HISTORY = ("job", "job, last 10", "job, last 3")
+HISTORY = ("job", "job, last 30", "job, last 4")
 
 
 def log_of(runtime_s, jobs="job", **columns):

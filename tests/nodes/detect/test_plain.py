@@ -7,14 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import average_precision_score
 
-from tasks.nodes.detect.plain import (
-    Case,
-    learn_normal,
-    levelled,
-    power_mean,
-    z_scores,
-    zscore_scores,
-)
+from tasks.nodes.detect.plain import Case, learn_normal, levelled, power_mean, z_scores, zscore_scores
 from tasks.nodes.preprocess.fitting import learn_tables
 from tasks.nodes.preprocess.params import PreprocessParams
 

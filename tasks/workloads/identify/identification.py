@@ -122,12 +122,12 @@ def identify_all(
 def judge(run_id: str, moments: FloatArray, view: View, name: ViewName) -> Identification:
     """What the means and deviations of a run, (2 n_counters,), say by one view: without reasons and conditions."""
     sums = sums_of(moments[: len(view.counters)], view.library)
-    distances = view.neighbours.distances(moments)
-    nearest = tuple(Nearest(*one) for one in distances.items())
+    near = view.neighbours.near(moments)
+    nearest = tuple(Nearest(name, one.distance) for name, one in near.items())
     found = best_sum(sums, view.library)
     if found is None or not found.parts:
         return _unknown(run_id, 1.0, nearest, name)
-    rest, has_rest = view.rest(found, view.neighbours.strangeness(distances))
+    rest, has_rest = view.rest(found, view.neighbours.strangeness(near))
     probabilities = view.presence.probability(presence_features(found)).tolist()
     present = _present(found, probabilities, has_rest=has_rest)
     if not present:

@@ -43,10 +43,10 @@ LEAST_PROBABILITY, MOST_PROBABILITY = 1e-6, 1 - 1e-6  # whose odds are taken
 UNKNOWN_PASSED = 0.02  # share of unknown cases that may pass for known
 PENALTY = 0.02  # on the squared weights of a logistic model, beside the mean log loss
 MAIN, ARRAYS = "identify.json", "arrays.parquet"
-FORMAT, VERSION = "whorl.workloads.identify", 5
+FORMAT, VERSION = "whorl.workloads.identify", 6
 SCHEMA = pa.schema([("name", pa.string()), ("shape", pa.list_(pa.int64())), ("values", pa.list_(pa.float64()))])
 LIBRARY_ARRAYS = ("rows", "floor", "spread", "idle", "is_scaled")
-N_ALONE = {"own": 6, "machine": 2}  # features of what is not known, where a sum has one part
+N_ALONE = {"own": 7, "machine": 3}  # features of what is not known, where a sum has one part
 N_IN_COMPANY = 5  # and where it has more
 LOGISTICS = ("presence", "rest_alone", "rest_in_company")
 NEIGHBOUR_ARRAYS = ("logs", "floor", "whitening", "usual")
@@ -87,7 +87,7 @@ class View:
     rest_alone: Rest
     rest_in_company: Rest
 
-    def rest(self, found: Sum, strangeness: tuple[float, float]) -> tuple[float, bool]:
+    def rest(self, found: Sum, strangeness: tuple[float, float, float]) -> tuple[float, bool]:
         """Probability that something unknown runs besides the parts of a sum, and whether it is said."""
         judge = self.rest_alone if len(found.parts) == 1 else self.rest_in_company
         features = rest_features(found, strangeness, is_group=self.library.most_parts == 1)
@@ -144,12 +144,12 @@ def presence_features(found: Sum) -> FloatArray:
     ).reshape(len(found.parts), 6)
 
 
-def rest_features(found: Sum, strangeness: tuple[float, float], *, is_group: bool) -> FloatArray:
+def rest_features(found: Sum, strangeness: tuple[float, float, float], *, is_group: bool) -> FloatArray:
     """What speaks for something unknown besides the parts of a sum.
 
-    strangeness: of the run among its neighbours, (2,); all that counts where the machine shows one part, since a later
+    strangeness: of the run among its neighbours, (3,); all that counts where the machine shows one part, since a later
     session raises what the sum costs as well. A group may get less of the machine, which the sum allows for and the
-    neighbours do not: there its cost counts too, (6,). Where there are more parts it counts alone, (5,)."""
+    neighbours do not: there its cost counts too, (7,). Where there are more parts it counts alone, (5,)."""
     n_parts = len(found.parts)
     if n_parts == 1 and not is_group:
         return np.array(strangeness)
@@ -296,6 +296,8 @@ def _fit_view(runs: Sequence[Telemetry], counters: tuple[Counter, ...], name: Vi
     parts: list[FloatArray] = []
     is_there: list[bool] = []
     rests: dict[bool, list[tuple[FloatArray, bool]]] = {True: [], False: []}  # by whether there is one part
+    drifted: list[FloatArray] = []  # of known runs alone, as a later session may show them
+    has_sessions = all(run.round is not None for run in runs)
     names = np.asarray(workloads)
     for fold, of_fold in near.items():
         inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
@@ -305,31 +307,41 @@ def _fit_view(runs: Sequence[Telemetry], counters: tuple[Counter, ...], name: Vi
         for at in _thinned(inside, MOST_CASES * len(inside) // max(1, len(runs)) + 1):
             for seen, present, unknown in _cases(at, inside, moments, names, library, name, rng):
                 sums = sums_of(seen[: len(counters)], library)
-                distances = of_fold.distances(seen)
+                near_by = of_fold.near(seen)
                 for left_out in unknown:
                     found = best_sum(sums, library, left_out)
                     if found is None or not found.parts:
                         continue
                     known = {workload for workload in present if workload not in left_out}
-                    apart = {one: distance for one, distance in distances.items() if one not in left_out}
+                    apart = {name: one for name, one in near_by.items() if name not in left_out}
                     has_rest = any(present[workload] >= REST_WEIGHT for workload in left_out)
                     features = rest_features(found, of_fold.strangeness(apart), is_group=name == "own")
                     rests[len(found.parts) == 1].append((features, has_rest))
                     parts += list(presence_features(found))
                     is_there += [part.workload in known for part in found.parts]
+            if name == "machine" and not has_sessions:
+                later = (of_fold.drifted(moments[at], workloads[at]) for at in inside.tolist())
+                drifted += [np.array(of_fold.strangeness(of_fold.near(seen))) for seen in later]
     library = library_of(np.arange(len(runs)))
     presence = _fit_logistic(np.array(parts).reshape(-1, 6), np.array(is_there, dtype=bool))
-    alone = _fit_rest(rests[True], N_ALONE[name], params.known_recall)
+    alone = _fit_rest(rests[True], N_ALONE[name], params.known_recall, drifted)
     in_company = _fit_rest(rests[False], N_IN_COMPANY, params.known_recall)
     return View(counters, library, neighbours, presence, alone, in_company)
 
 
-def _fit_rest(cases: Sequence[tuple[FloatArray, bool]], n_features: int, known_recall: float) -> Rest:
+def _fit_rest(
+    cases: Sequence[tuple[FloatArray, bool]],
+    n_features: int,
+    known_recall: float,
+    drifted: Sequence[FloatArray] = (),
+) -> Rest:
+    """drifted: features of known cases that count for the limit alone."""
     has_rest = np.array([has for _, has in cases], dtype=bool)
     table = np.array([features for features, _ in cases]).reshape(len(cases), n_features)
     score = _fit_logistic(table, has_rest)
     probabilities = score.probability(table)
-    return Rest(score, _limit(probabilities[~has_rest], probabilities[has_rest], known_recall))
+    later = score.probability(np.array(drifted)) if len(drifted) else np.zeros(0)
+    return Rest(score, _limit(np.append(probabilities[~has_rest], later), probabilities[has_rest], known_recall))
 
 
 def _usual(
@@ -343,9 +355,9 @@ def _usual(
     apart: dict[str, list[float]] = {name: [] for name in names}
     for fold, neighbours in near.items():
         for at in np.flatnonzero(folds == fold).tolist():
-            distance = neighbours.distances(moments[at]).get(workloads[at])
-            if distance is not None:
-                apart[workloads[at]].append(distance)
+            near_by = neighbours.near(moments[at]).get(workloads[at])
+            if near_by is not None:
+                apart[workloads[at]].append(near_by.distance)
     of_all = [distance for each in apart.values() for distance in each]
     return np.array([np.median(apart[name] or of_all or [1.0]) for name in names])
 

@@ -6,6 +6,7 @@ counts little. Runs are kept one by one, as a workload may be in many states, wh
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,8 +16,18 @@ from tasks.workloads.telemetry import FloatArray
 N_NEAREST = 3  # runs of a workload that decide together how near it is
 MOST_RUNS = 120  # of a workload, an even sample
 LEAST_DISTANCE = 1e-3
+DRIFT = 2.0  # of a later session, in deviations of a held-out stretch from the rest of its trace
+HALF = 0.5  # a counter, added to each side of the odds
 SHRINKAGE = 0.3  # of the covariance within workloads, towards its diagonal
 LEAST_VARIANCE = 0.01  # of a logarithm, within workloads
+
+
+class Near(NamedTuple):
+    """A known workload beside a run. distance: mean absolute whitened difference to its nearest runs. gaps: (m,), of the
+    logarithm of each mean and deviation from theirs."""
+
+    distance: float
+    gaps: FloatArray
 
 
 @dataclass(frozen=True)
@@ -36,26 +47,41 @@ class Neighbours:
         """The known workloads, sorted."""
         return tuple(sorted(set(self.workloads)))
 
-    def distances(self, seen: FloatArray) -> dict[str, float]:
-        """Mean absolute whitened difference to the nearest runs of each workload, the nearest workload first.
-
-        seen: (m,), means and deviations; what is NaN counts as no difference."""
+    def near(self, seen: FloatArray) -> dict[str, Near]:
+        """How far each workload is, the nearest first. seen: (m,), means and deviations; what is NaN is no difference."""
         apart = np.nan_to_num(np.log(np.abs(seen) + self.floor) - self.logs)
         each = np.abs(apart @ self.whitening).mean(axis=1)
         names = np.asarray(self.workloads)
-        mean = {name: float(np.sort(each[names == name])[:N_NEAREST].mean()) for name in self.names}
-        return dict(sorted(mean.items(), key=lambda item: (item[1], item[0])))
+        found = {}
+        for name in self.names:
+            of_name = np.flatnonzero(names == name)
+            nearest = of_name[np.argsort(each[of_name], kind="stable")[:N_NEAREST]]
+            found[name] = Near(float(each[nearest].mean()), np.abs(apart[nearest].mean(axis=0)))
+        return dict(sorted(found.items(), key=lambda item: (item[1].distance, item[0])))
 
-    def strangeness(self, distances: Mapping[str, float]) -> tuple[float, float]:
-        """How far the nearest workload is, as logarithms of ratios: to what is usual for it, and to the next workload.
+    def drifted(self, seen: FloatArray, workload: str) -> FloatArray:
+        """What a later session may show of a run: farther from the known runs of its workload, by DRIFT times as much as it
+        is already, on every counter. seen: (m,), means and deviations."""
+        logs = np.log(np.abs(seen) + self.floor)
+        centre = self.logs[np.asarray(self.workloads) == workload].mean(axis=0)
+        return np.asarray(np.maximum(np.exp(logs + DRIFT * (logs - centre)) - self.floor, 0.0))
 
-        Both hold where a later session has moved every run away from every known one."""
-        if not distances:
-            return 0.0, 0.0
-        ordered = sorted((max(distance, LEAST_DISTANCE), name) for name, distance in distances.items())
-        first, name = ordered[0]
+    def strangeness(self, near: Mapping[str, Near]) -> tuple[float, float, float]:
+        """How far the nearest workload is, as logarithms of ratios: to what is usual for it, and to the next workload;
+        and the log odds that a counter, taken by itself, is nearer to it than to the next.
+
+        The last two hold where a later session has moved every run away from every known one. near: nearest first."""
+        if not near:
+            return 0.0, 0.0, 0.0
+        (name, first), *others = near.items()
+        distance = max(first.distance, LEAST_DISTANCE)
         usual = max(float(self.usual[self.names.index(name)]), LEAST_DISTANCE)
-        return float(np.log(first / usual)), float(np.log(first / ordered[1][0])) if len(ordered) > 1 else 0.0
+        if not others:
+            return float(np.log(distance / usual)), 0.0, 0.0
+        second = others[0][1]
+        wins, losses = (float(one.sum()) for one in (first.gaps < second.gaps, first.gaps > second.gaps))
+        ratio = float(np.log(distance / max(second.distance, LEAST_DISTANCE)))
+        return float(np.log(distance / usual)), ratio, float(np.log((wins + HALF) / (losses + HALF)))
 
 
 def learn_neighbours(moments: FloatArray, workloads: Sequence[str]) -> Neighbours:

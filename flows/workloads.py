@@ -246,10 +246,10 @@ def _identified(rows: pd.DataFrame, refused: Sequence[str]) -> tuple[str, str]:
 def _confusion(confusion: pd.DataFrame, model_id: str) -> str:
     """What the held-out runs were taken for. confusion: workload, identified_as, n_runs."""
     from tasks.report.result import figure_markdown
-    from tasks.report.workloads_measured import confusion_figure, confusion_of_rows
+    from tasks.report.workloads_evaluation import confusion_figure
 
     named = {"workload": "actual", "identified_as": "predicted", "n_runs": "n"}
-    return figure_markdown(confusion_figure(confusion_of_rows(confusion.rename(columns=named), f"model {model_id}")))
+    return figure_markdown(confusion_figure(confusion.rename(columns=named), f"model {model_id}"))
 
 
 def _timeline(rows: pd.DataFrame, odd: Sequence[str] = ()) -> str:

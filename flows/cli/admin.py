@@ -92,7 +92,7 @@ def _figures_of_runs(
     """Write figures of these runs; returns source, page and images."""
     from tasks.report.page import write_figures
     from tasks.report.result import Result
-    from tasks.report.workloads_measured import METHOD
+    from tasks.report.workloads_evaluation import METHOD
     from tasks.report.workloads_runs import run_figures
 
     warehouse = invocation.warehouse

@@ -751,16 +751,16 @@ def evaluate(
         found = evaluated.evaluation
         if out is not None:
             name = ", ".join(Path(path).name for path in absolute[:3]) or "telemetry"
-            page = write_evaluation(found, evaluated.runs, settings.evaluate, settings.identify, name, str(out))
+            page = write_evaluation(found, name, str(out))
     if out is not None:
         invocation.note(f"tables: {out}; page: {page}")
     if as_json:
         return show_json(found.figures)
-    from tasks.report.workloads_measured import known_rows, known_table
+    from tasks.report.workloads_evaluation import known_table
 
     show_facts(_evaluation_facts(found.figures))
     print()
-    show_report_table(known_rows(known_table(found.figures)))
+    show_report_table(known_table(found.figures))
     if len(found.tables["shared"]):
         print()
         rows: list[dict[str, Any]] = found.tables["shared"].to_dict("records")  # type: ignore[assignment]

@@ -599,6 +599,12 @@ def sampled(frame: pd.DataFrame, most: int) -> pd.DataFrame:
     return frame.iloc[np.unique(np.linspace(0, len(frame) - 1, most).round().astype(int))]
 
 
+def binned(values: Any, edges: Any) -> pd.DataFrame:
+    """The bins of a histogram: low, end and share of the values."""
+    n = np.histogram(values, edges)[0]
+    return pd.DataFrame({"low": edges[:-1], "end": edges[1:], "share": n / max(len(values), 1)})
+
+
 def row_shares(counts: Any) -> Any:
     """Shares of each row of counts, (n_rows, n_columns); a row without any is all NaN."""
     counts = np.asarray(counts)

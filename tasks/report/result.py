@@ -187,6 +187,7 @@ def plot(
     evidence: str,
     chart: Callable[..., charts.Chart],
     rows: pd.DataFrame | None,
+    /,
     *axes: Any,
     nothing: str = "",
     **options: Any,

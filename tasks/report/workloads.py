@@ -2,10 +2,9 @@
 
 import shlex
 from collections import Counter as Tally
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +13,7 @@ from tasks.errors import BadInput, NotFound
 from tasks.quantities import duration, number, ratio, share
 from tasks.report import charts
 from tasks.report.charts import Axis
+from tasks.report.evaluation import list_table
 from tasks.report.intake import Intake, fetch_intake, intake_sections
 from tasks.report.params import WorkloadsReportParams
 from tasks.report.result import (
@@ -22,48 +22,50 @@ from tasks.report.result import (
     Figure,
     Result,
     Section,
+    State,
     Table,
+    alone,
     count,
-    figure,
     moment,
-    numbers,
     one_line,
+    plot,
     records,
+    sentence,
+    table,
 )
-from tasks.report.workloads_measured import (
+from tasks.report.workloads_evaluation import (
     METHOD,
-    AdfShares,
     Measured,
-    adf_figure,
-    called,
     confusion_figure,
     fetch_measured,
-    figures_table,
-    known_rows,
     known_table,
     other_figures,
-    reasons_of,
 )
 from tasks.report.workloads_runs import (
-    Alignment,
-    PhasesOfRuns,
-    RunSeries,
-    align,
     alignment_figure,
     fetch_cut_runs,
-    fetch_series,
     partner_of,
     phases_figure,
-    phases_of_runs,
     series_figure,
     typical_runs,
 )
 from tasks.warehouse.connection import Connection
+from tasks.workloads.choices import said
 
 WORD = "workloads"
 UNKNOWN, OTHERS, NO_LABEL = "unknown", "others", "no label"
 MOST_RUNS, MOST_ROWS = 300, 14  # of the timeline: the latest runs, and rows of workloads
-MOST_OF_ITEM = 200
+MOST_OF_ITEM, MOST_REASONS, NAME_CHARS = 200, 4, 60
+IDENTIFIED_WORDS = (
+    "What each run was called, how sure the model is, and the counters and phases that speak for it or against it. A "
+    "run that is none of the known workloads is unknown; then the one that it is most like is named. Runs that the "
+    "model learned from may be among them: how good it is on others stands below."
+)
+TIMELINE_WORDS = (
+    "A mark is a run, in the row of what it was called, stronger in colour where the model is surer. Orange: it is "
+    "unknown, or is not what its label says or what should run."
+)
+MARKED = ("as it should be", "not so, or unknown")
 TYPICAL = "Of each workload the run is shown whose levels are nearest to the medians over its workload."
 KINDS = """
     SELECT count(*) FILTER (is_simulated), count(*) FILTER (NOT is_simulated)
@@ -83,9 +85,8 @@ FROM workloads.runs LEFT JOIN counted USING (run_id) LEFT JOIN cut USING (run_id
 WHERE source = $source GROUP BY workload, input
 ORDER BY workload NULLS LAST, input NULLS LAST
 """
-LENGTHS = """
-    SELECT end_sample - start_sample AS n_samples, adf IS NOT NULL AS is_determined, count(*) AS n
-    FROM workloads.phases WHERE source = $source GROUP BY ALL ORDER BY ALL
+PHASES = """
+    SELECT count(*) AS n, count(adf) / count(*) AS determined_share FROM workloads.phases WHERE source = $source
 """
 IDENTIFICATIONS = """
 SELECT identifications.*, runs.workload AS label, runs.input AS input, runs.machine, runs.started_at, runs.duration_s
@@ -102,18 +103,17 @@ FROM workloads.runs WHERE source = $source ORDER BY started_at DESC NULLS LAST, 
 
 @dataclass(frozen=True)
 class WorkloadsData:
-    """Tables and figures of one source; a figure is None where there are no phases yet.
+    """Tables of one source, and figures of how its runs look.
 
-    groups: runs by workload and input; identifications: the latest of each run, the newest first."""
+    groups: runs by workload and input; phases: how many, and the share with a Dickey-Fuller statistic;
+    identifications: the latest of each run, the newest first."""
 
     source: str
     is_simulated: bool
     groups: pd.DataFrame
     runs: pd.DataFrame
-    phases: PhasesOfRuns | None
-    series: RunSeries | None
-    alignment: Alignment | None
-    adf: AdfShares
+    phases: pd.DataFrame
+    figures: tuple[Figure, ...]
     identifications: pd.DataFrame
     measured: Measured
     intake: Intake
@@ -137,29 +137,14 @@ def fetch_workloads(connection: Connection, source: str, params: WorkloadsReport
     """Everything that the result needs.
 
     Raises NotFound if the source has no runs, BadInput if it mixes simulated with measured ones."""
-    asked = {"source": source}
     is_simulated = _kind(connection, source)
-    identifications = connection.execute(IDENTIFICATIONS, asked).df()
-    typical = fetch_cut_runs(connection, source, typical_runs(connection, source, params.n_workloads))
-    first = [run.run_id for run in typical.runs]
-    series, alignment = _one_run(connection, source, identifications, first, params)
-    lengths = connection.execute(LENGTHS, asked).df()
-    return WorkloadsData(
-        source=source,
-        is_simulated=is_simulated,
-        groups=connection.execute(GROUPS, asked).df(),
-        runs=connection.execute(RUNS, asked).df(),
-        phases=phases_of_runs(typical.runs) if typical.runs else None,
-        series=series,
-        alignment=alignment,
-        adf=AdfShares(
-            np.repeat(lengths["n_samples"].to_numpy(np.int64), lengths["n"]),
-            np.repeat(lengths["is_determined"].to_numpy(bool), lengths["n"]),
-        ),
-        identifications=identifications,
-        measured=fetch_measured(connection, source),
-        intake=fetch_intake(connection, WORD, source),
+    groups, runs, phases, identifications = (
+        connection.execute(sql, {"source": source}).df() for sql in (GROUPS, RUNS, PHASES, IDENTIFICATIONS)
     )
+    return WorkloadsData(
+        source, is_simulated, groups, runs, phases, _figures(connection, source, identifications, params),
+        identifications, fetch_measured(connection, source), fetch_intake(connection, WORD, source),
+    )  # fmt: skip
 
 
 def _kind(connection: Connection, source: str) -> bool:
@@ -177,24 +162,37 @@ def _kind(connection: Connection, source: str) -> bool:
     return bool(n_simulated)
 
 
-def _one_run(
-    connection: Connection,
-    source: str,
-    identifications: pd.DataFrame,
-    typical: list[str],
-    params: WorkloadsReportParams,
-) -> tuple[RunSeries | None, Alignment | None]:
-    """The run that was identified last, else a typical one: over time, and beside another of what it was called."""
-    wanted = [str(name) for name in identifications["run_id"].head(1)] + typical[:1]
-    named = [str(name) for name in identifications["nearest"].head(1)]
-    cut = fetch_cut_runs(connection, source, wanted)
-    if not cut.runs:
-        return None, None
-    shown = cut.runs[0]
-    series = fetch_series(connection, source, shown, cut.rows, params.n_counters)
-    other = partner_of(connection, source, shown.run_id, named[0] if named and shown.run_id == wanted[0] else None)
-    partner = fetch_cut_runs(connection, source, [other]).runs if other is not None else []
-    return series, align(shown, partner[0]) if partner else None
+def _figures(
+    connection: Connection, source: str, found: pd.DataFrame, params: WorkloadsReportParams
+) -> tuple[Figure, ...]:
+    """The run that was identified last, else a typical one: over time, and beside another of what it was called; and
+    between them typical runs; none before runs are cut into phases."""
+    typical = fetch_cut_runs(connection, source, typical_runs(connection, source, params.n_workloads))
+    latest = fetch_cut_runs(connection, source, [str(name) for name in found["run_id"].head(1)])
+    if not (typical or latest):
+        return ()
+    run = (latest + typical)[0]
+    other = partner_of(connection, source, run.run_id, str(found["nearest"].iloc[0]) if latest else None)
+    beside = fetch_cut_runs(connection, source, [other] if other else [])
+    return (
+        series_figure(connection, source, run, params.n_counters),
+        phases_figure(typical, TYPICAL),
+        alignment_figure(run, *(beside or [None])),
+    )
+
+
+def called(row: Mapping[Any, Any]) -> str:
+    """What a run was called: its workload, or unknown with what it is most like."""
+    if row["is_known"] and isinstance(row["workload"], str):
+        present = row.get("present")  # missing, or no list, where an older whorl said it
+        kept = present if isinstance(present, list | np.ndarray) else None
+        return one_line(said({**row, "present": kept}), NAME_CHARS)
+    return f"unknown, most like {one_line(str(row['nearest']), NAME_CHARS)}"
+
+
+def reasons_of(row: Mapping[Any, Any]) -> list[str]:
+    """The first reasons of an identification, each on one line."""
+    return [sentence(reason) for reason in list(row["reasons"])[:MOST_REASONS]]
 
 
 def workloads_result(data: WorkloadsData, item: str = "") -> Result:
@@ -216,7 +214,7 @@ def workloads_result(data: WorkloadsData, item: str = "") -> Result:
     )
 
 
-def _answer(data: WorkloadsData) -> tuple[str, str, Literal["good", "look", "unknown"]]:
+def _answer(data: WorkloadsData) -> tuple[str, str, State]:
     """What ran, and whether somebody has to look."""
     found = data.identifications
     if found.empty:
@@ -261,9 +259,9 @@ def _facts(data: WorkloadsData) -> Iterator[Fact]:
     words = f"runs of {n_workloads} workload{'' if n_workloads == 1 else 's'}"
     yield Fact("workloads.n_runs", data.n_runs, words + (f", {n_bare:,} without a label" if n_bare else ""), count)
     yield Fact("workloads.total_s", float(groups["total_s"].sum()), "of telemetry", duration)
-    if len(data.adf.lengths):
-        words = f"phases of counters, ADF in {share(data.adf.share)}"
-        yield Fact("workloads.n_phases", len(data.adf.lengths), words, count)
+    if n_phases := int(data.phases["n"].iloc[0]):
+        words = f"phases of counters, ADF in {share(float(data.phases['determined_share'].iloc[0]))}"
+        yield Fact("workloads.n_phases", n_phases, words, count)
     if len(found):
         n_unknown = int((~found["is_known"].astype(bool)).sum())
         yield Fact("workloads.n_identified", len(found), f"runs identified, {n_unknown:,} of them unknown", count)
@@ -274,44 +272,25 @@ def _facts(data: WorkloadsData) -> Iterator[Fact]:
 
 
 def _sections(data: WorkloadsData, item: str) -> Iterator[Section]:
-    version = f"data version {data.data_version}"
+    version, found, measured = f"data version {data.data_version}", data.identifications, data.measured
+    timeline = timeline_figure(found, data.intake.alarms["subject"].astype(str))
+    yield Section(timeline.title, figures=(timeline,), is_open=bool(len(found)))
     yield Section(
-        "What ran when",
-        figures=(timeline_figure(data.identifications, data.intake.alarms["subject"].astype(str)),),
-        is_open=bool(len(data.identifications)),
-    )
-    yield Section(
-        "Latest identifications",
-        "What each run was called, how sure the model is, and the counters and phases that speak for it or against "
-        "it. A run that is none of the known workloads is unknown; then the one that it is most like is named. Runs "
-        "that the model learned from may be among them: how good it is on others stands below.",
-        f"model {data.identifications['model_id'].iloc[0]}" if len(data.identifications) else "",
-        tables=(identified_table(data.identifications),),
+        "Latest identifications", IDENTIFIED_WORDS, f"model {found['model_id'].iloc[0]}" if len(found) else "",
+        tables=(identified_table(found),), is_open=True,
         nothing=f"No run of this source was identified yet: {data.command('identify')} says what a run was.",
-        is_open=True,
-    )
+    )  # fmt: skip
     yield _groups_section(data, item, version)
-    yield _alone(confusion_figure(data.measured.confusion), _measured_words(data))
-    if known := known_table(data.measured.evaluation):
-        yield Section(
-            "How well workloads are told apart",
-            "Of the last evaluation: means over the held-out runs of each kind of split.",
-            _measured_words(data),
-            tables=(known_rows(known),),
-        )
-    if others := other_figures({**data.measured.evaluation, **data.measured.figures}):
-        yield Section("What was measured", "", _measured_words(data), tables=(figures_table(others),))
+    yield alone(confusion_figure(measured.confusion, f"model {measured.model_id}"), _measured_words(data))
+    if (known := known_table(measured.evaluation)).rows:
+        words = "Of the last evaluation: means over the held-out runs of each kind of split."
+        yield Section("How well workloads are told apart", words, _measured_words(data), tables=(known,))
+    if others := other_figures({**measured.evaluation, **measured.figures}):
+        yield Section("What was measured", "", _measured_words(data), tables=(list_table(others),))
     fill = f" {data.command('fingerprint')} cuts them."
-    for one in (series_figure(data.series), phases_figure(data.phases, more=TYPICAL), alignment_figure(data.alignment)):
-        yield _alone(one, version, fill)
-    yield _alone(adf_figure(data.adf), version, fill)
+    for one in data.figures or (phases_figure([]),):
+        yield alone(one, version, fill)
     yield from intake_sections(data.intake, "Nothing that ran has raised an alarm", data.command("watch"))
-
-
-def _alone(one: Figure, evidence: str = "", fill: str = "") -> Section:
-    if one.chart is None:
-        return Section(one.title, nothing=one.words + fill)
-    return Section(one.title, evidence=evidence, figures=(one,))
 
 
 def _measured_words(data: WorkloadsData) -> str:
@@ -327,18 +306,12 @@ def _measured_words(data: WorkloadsData) -> str:
 
 def identified_table(found: pd.DataFrame) -> Table:
     """What each run was called, how sure, and why. found: rows of workloads.identifications with the label."""
-    columns = (
-        Column("run_id", "run"),
-        Column("called", "called"),
-        *numbers(("confidence", "sure", share), ("unknown_score", "unlike the known", ratio)),
-        Column("label", "label"),
-        Column("input", "input"),
-        Column("because", "because"),
-        Column("proxy", "proxy"),
-        Column("identified_at", "when (UTC)", moment),
-    )
     rows = [row | {"called": called(row), "because": "; ".join(reasons_of(row))} for row in records(found)]
-    return Table("", "", columns, rows, name="identifications")
+    return table(
+        rows, ("run_id", "run"), ("called", "called"), ("confidence", "sure", share),
+        ("unknown_score", "unlike the known", ratio), ("label", "label"), ("input", "input"), ("because", "because"),
+        ("proxy", "proxy"), ("identified_at", "when (UTC)", moment), name="identifications",
+    )  # fmt: skip
 
 
 def _groups_section(data: WorkloadsData, item: str, version: str) -> Section:
@@ -350,15 +323,6 @@ def _groups_section(data: WorkloadsData, item: str, version: str) -> Section:
         if n_cut < data.n_runs
         else ""
     )
-    columns = (
-        Column("workload", "workload", link=f"{item}#" if item else ""),
-        Column("input", "input"),
-        *numbers(("n_runs", "runs", count), ("n_rounds", "rounds", count), ("n_machines", "machines", count)),
-        *numbers(
-            ("duration_s", "length", duration), ("n_counters", "counters", number), ("n_phases", "phases", number)
-        ),
-        Column("missed", "samples missed", share, is_number=True),
-    )
     rows = [
         row
         | {"workload": row["workload"] if isinstance(row["workload"], str) else NO_LABEL}
@@ -367,8 +331,13 @@ def _groups_section(data: WorkloadsData, item: str, version: str) -> Section:
     ]
     words = f"Length, counters, and phases of the workload as a whole: medians over the runs.{cut}"
     evidence = f"n = {data.n_runs:,} runs · {version}"
-    table = Table("", "", columns, rows, name="list")
-    return Section("Runs by workload and input", words, evidence, tables=(table,), is_open=True)
+    shown = table(
+        rows, Column("workload", "workload", link=f"{item}#" if item else ""), ("input", "input"),
+        ("n_runs", "runs", count), ("n_rounds", "rounds", count), ("n_machines", "machines", count),
+        ("duration_s", "length", duration), ("n_counters", "counters", number), ("n_phases", "phases", number),
+        ("missed", "samples missed", share), name="list",
+    )  # fmt: skip
+    return Section("Runs by workload and input", words, evidence, tables=(shown,), is_open=True)
 
 
 def timeline_figure(found: pd.DataFrame, odd: Collection[str] = ()) -> Figure:
@@ -377,7 +346,7 @@ def timeline_figure(found: pd.DataFrame, odd: Collection[str] = ()) -> Figure:
     found: run_id, workload, is_known, confidence, label, started_at; odd: ids of runs that have raised an alarm."""
     title, nothing = "What ran when", "No run was identified yet."
     if found.empty:
-        return figure("timeline", title, "", "", None, nothing)
+        return Figure("timeline", title, nothing, "n = 0")
     ordered = found.sort_values(["started_at", "run_id"], na_position="first", kind="stable").tail(MOST_RUNS)
     names = ordered["workload"].where(ordered["is_known"].astype(bool), UNKNOWN).astype(str)
     tally = Tally(name for name in names if name != UNKNOWN)
@@ -398,21 +367,16 @@ def timeline_figure(found: pd.DataFrame, odd: Collection[str] = ()) -> Figure:
     rows[over.field] = at.to_numpy() if has_times else np.arange(1, len(rows) + 1)
     order = [*sorted(most), OTHERS, UNKNOWN]
     rows = rows.sort_values("called", key=lambda one: one.map(order.index), kind="stable")
-    words = (
-        "A mark is a run, in the row of what it was called, stronger in colour where the model is surer. Orange: it is "
-        "unknown, or is not what its label says or what should run."
-    )
     evidence = f"n = {len(rows):,} identified runs, {int(rows['odd'].sum()):,} not what they should be"
-    said = ("as it should be", "not so, or unknown")
-    draw = partial(charts.timeline, rows, over, "called", marked="odd", words=said, strength="confidence")
-    return Figure("timeline", title, words, evidence, draw)
+    return plot("timeline", title, TIMELINE_WORDS, evidence, charts.timeline, rows, over, "called", marked="odd",
+                words=MARKED, strength="confidence")  # fmt: skip
 
 
 def item_chart() -> charts.Chart:
     """The chart of the runs of a workload over time, with one row that stands for all."""
     row = {"started_at": pd.Timestamp(0), "called": "", "odd": False, "confidence": 0.5}
-    started, said = Axis("started_at", "started (UTC)", "time"), ("as it should be", "not so, or unknown")
-    return charts.timeline(pd.DataFrame([row]), started, "called", marked="odd", words=said, strength="confidence")
+    started, one = Axis("started_at", "started (UTC)", "time"), pd.DataFrame([row])
+    return charts.timeline(one, started, "called", marked="odd", words=MARKED, strength="confidence")
 
 
 def workload_items(connection: Connection, data: WorkloadsData) -> Iterator[tuple[str, Result]]:
@@ -441,28 +405,23 @@ def _item(name: str, runs: pd.DataFrame, found: pd.DataFrame) -> Result:
         | {"confidence": by_run[row["run_id"]]["confidence"] if row["run_id"] in by_run else None}
         for row in records(runs.head(MOST_OF_ITEM))
     ]
-    columns = (
-        Column("run_id", "run"),
-        Column("input", "input"),
-        Column("machine", "machine"),
-        Column("started_at", "started (UTC)", moment),
-        Column("duration_s", "length", duration, is_number=True),
-        Column("called", "called"),
-        Column("confidence", "sure", share, is_number=True),
-    )
     more = f"The latest {MOST_OF_ITEM} of {len(runs):,}." if len(runs) > MOST_OF_ITEM else ""
-    sections = [Section("Runs", tables=(Table("", "", columns, rows, "runs", more),), is_open=True)]
+    shown = table(
+        rows, ("run_id", "run"), ("input", "input"), ("machine", "machine"), ("started_at", "started (UTC)", moment),
+        ("duration_s", "length", duration), ("called", "called"), ("confidence", "sure", share), name="runs", more=more,
+    )  # fmt: skip
+    sections = [Section("Runs", tables=(shown,), is_open=True)]
     timed = found[found["started_at"].notna()] if len(found) else found
     if len(timed):
-        shown = pd.DataFrame(
+        drawn = pd.DataFrame(
             {
                 "started_at": pd.to_datetime(timed["started_at"]).to_numpy(),
                 "called": [called(row) for row in records(timed)],
-                "odd": ["not so, or unknown" if odd else "as it should be" for odd in _is_odd(timed)],
+                "odd": [MARKED[odd] for odd in _is_odd(timed)],
                 "confidence": timed["confidence"].to_numpy(dtype=float),
             }
         )
-        one = Figure("runs", "Runs over time", "", f"n = {len(shown):,} identified runs", use="runs", data=shown)
+        one = Figure("runs", "Runs over time", "", f"n = {len(drawn):,} identified runs", use="runs", data=drawn)
         sections.insert(0, Section("Runs over time", figures=(one,), is_open=True))
     wrong = (
         Tally(called(row) for row in records(found) if row["workload"] != name or not row["is_known"])
@@ -470,5 +429,5 @@ def _item(name: str, runs: pd.DataFrame, found: pd.DataFrame) -> Result:
         else Tally()
     )
     reasons = tuple(f"{n:,} called {words}" for words, n in wrong.most_common(5)) if wrong else ()
-    state: Literal["good", "look", "unknown"] = "look" if wrong else "good" if len(found) else "unknown"
+    state: State = "look" if wrong else "good" if len(found) else "unknown"
     return Result(one_line(name), answer, "", reasons, facts=facts, sections=tuple(sections), state=state)

@@ -1,7 +1,6 @@
 """The steps of `workloads`: keys in, keys and figures out. Flows wrap them, and commands that ask."""
 
 import logging
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -20,7 +19,6 @@ from tasks.workloads.record.params import RecordParams
 
 if TYPE_CHECKING:
     from tasks.workloads.evaluate.protocol import Evaluation
-    from tasks.workloads.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)
 
@@ -189,7 +187,7 @@ def evaluate_files(
 
     found = evaluate_read(paths, read, evaluate, identify, reader)
     name = ", ".join(Path(path).name for path in paths[:3]) or Path(read.manifest).name
-    report = write_evaluation(found.evaluation, found.runs, evaluate, identify, name, folder)
+    report = write_evaluation(found.evaluation, name, folder)
     return {**found.evaluation.figures, "report": report}
 
 
@@ -206,27 +204,20 @@ def evaluate_source(
     found = evaluate_runs(runs, evaluate, identify)
     found.figures.update(data_sha256=data_version, version=code_version())
     write_figures(warehouse, source, found.figures, data_version)
-    report = write_evaluation(found, runs, evaluate, identify, f"source {source}", folder)
+    report = write_evaluation(found, f"source {source}", folder)
     return {**found.figures, "report": report}
 
 
-def write_evaluation(
-    found: "Evaluation",
-    runs: "Sequence[Telemetry]",
-    evaluate: EvaluateParams,
-    identify: IdentifyParams,
-    name: str,
-    folder: str,
-) -> str:
+def write_evaluation(found: "Evaluation", name: str, folder: str) -> str:
     """Write the tables of an evaluation as Parquet, a page with its figures, and the same as markdown; returns the
-    path of the page. runs: those evaluated, of which two are shown."""
+    path of the page."""
     from tasks.report.page import write_result
     from tasks.report.result import as_markdown
-    from tasks.report.workloads_evaluation import evaluated_workloads, evaluation_result, examples_of
+    from tasks.report.workloads_evaluation import evaluation_result
     from tasks.workloads.evaluate.protocol import write_tables
 
     write_tables(found, Path(folder))
-    result = evaluation_result(evaluated_workloads(found, name, examples_of(runs, evaluate, identify)))
+    result = evaluation_result(found, name)
     drawn = [one.name for part in result.sections for one in part.figures]
     (Path(folder) / MARKDOWN).write_text(as_markdown(result, pictures=drawn), encoding="utf-8")
     return str(write_result(Path(folder), "workloads-evaluation", result))

@@ -5,7 +5,7 @@ import pytest
 
 from tasks.errors import BadInput, NotFound
 from tasks.report.params import WorkloadsReportParams
-from tasks.report.workloads import fetch_workloads, timeline_figure, workload_items, workloads_result
+from tasks.report.workloads import called, fetch_workloads, timeline_figure, workload_items, workloads_result
 from tasks.warehouse.connection import reading
 from tests.report import rows
 
@@ -36,7 +36,7 @@ def test_the_latest_run_is_the_answer_and_how_many_are_odd_stands_beside_it(empt
 def test_all_that_is_known_has_its_part(empty, fill_workloads, told):
     result = result_of(fill_workloads(empty))
     drawn = {figure.name for part in result.sections for figure in part.figures if figure.chart}
-    assert drawn == {"timeline", "confusion", "series", "phases", "alignment", "adf"}
+    assert drawn == {"timeline", "confusion", "series", "phases", "alignment"}
     words = told(result)
     assert "unknown, most like nginx" in words
     assert "No row is in quarantine." in words
@@ -75,6 +75,11 @@ def test_a_source_without_runs_is_told(empty):
 def test_a_run_is_odd_if_it_is_unknown_or_not_its_label_or_has_raised_an_alarm():
     runs = looked_at(("d", "b", None, 4), ("a", "a", "a", 1), ("c", None, None, 3), ("b", "a", "b", 2))
     assert timeline_figure(runs, ["d"]).evidence == "n = 4 identified runs, 3 not what they should be"
+
+
+def test_what_a_run_was_called_is_told_in_words():
+    assert called({"is_known": True, "workload": "redis", "nearest": "redis"}) == "redis"
+    assert called({"is_known": False, "workload": None, "nearest": "nginx"}) == "unknown, most like nginx"
 
 
 def test_without_a_run_the_timeline_says_so():

@@ -6,7 +6,14 @@ import pandas as pd
 import pytest
 
 from tasks.report.result import as_markdown
-from tasks.report.workloads_evaluation import evaluated_workloads, evaluation_result
+from tasks.report.workloads_evaluation import (
+    confusion_figure,
+    evaluation_result,
+    known_table,
+    missing_splits,
+    online_accuracy,
+    other_figures,
+)
 from tasks.workloads.evaluate.protocol import Evaluation
 
 FIGURES = {
@@ -17,6 +24,7 @@ FIGURES = {
     "known.base": "random",
     "known.accuracy": 0.98,
     "known.accuracy.random": 0.98,
+    "known.accuracy.random.model": 0.98,
     "known.accuracy.random.trees": 0.98,
     "known.macro_f1.random.trees": 0.975,
     "known.accuracy.random.dtw": 0.9,
@@ -27,7 +35,10 @@ FIGURES = {
     "unknown.false_known_at_95": 0.00004,
     "online.accuracy.5s": 0.7,
     "online.accuracy.5s.whole": 0.6,
+    "online.accuracy.30s": 1.0,
     "threshold.false_reject": 0.05,
+    "threshold.false_reject.radius.workload.dtw": 0.45,
+    "threshold.false_accept.radius.workload.dtw": 0.0,
 }
 
 
@@ -59,11 +70,6 @@ def tables():
              "accuracy": [0.7, 1.0, 0.6], "confidence": 0.9, "n": 12}
         ),
         "unknown_scores": pd.DataFrame(scores),
-        "phase_lengths": pd.DataFrame({"n_samples": [2, 25], "n": [6, 4], "n_determined": [0, 3]}),
-        "thresholds": pd.DataFrame(
-            {"split": ["1", "2"], "rule": "radius", "level": "workload", "measure": "dtw", "n_own": 10,
-             "n_rejected": [4, 5], "n_other": 30, "n_accepted": 0}
-        ),
     }  # fmt: skip
 
 
@@ -73,14 +79,13 @@ def found():
 
 
 def test_the_tables_of_the_paper_are_in_the_result(found, rows_of, told):
-    result = evaluation_result(evaluated_workloads(found, "recorded"))
+    result = evaluation_result(found, "recorded")
     words = told(result)
     assert "40 runs or windows of 4 workloads" in words
     assert "not measured: another machine: all runs are of one machine; at least two are needed" in words
-    known = {(row["split"], row["method"]): row for row in rows_of(result, "Known workloads")}
-    trees = known["random runs", "boosted trees on phases"]
-    assert (trees["accuracy"], trees["precision"], trees["macro_f1"]) == ("98.0 %", "–", "0.97")  # 0.975 as a double
-    assert known["random runs", "distance of phases (DTW)"]["confirmed"] == "85.0 %"
+    known = {row.pop("name"): list(row.values()) for row in rows_of(result, "Known workloads")}
+    assert known["boosted trees on phases (random runs)"] == ["98.0 %", "–", "–", "0.97", "–"]  # 0.975 as a double
+    assert known["distance of phases (DTW) (random runs)"][-1] == "85.0 %"
     [unknown] = rows_of(result, "What never-seen workloads are taken for")
     assert unknown == {"workload": "bayes", "n_runs": "10", "as cnn": "67.0 %", "as redis": "33.0 %", "said": "90.0 %"}
     spreads = {
@@ -88,26 +93,62 @@ def test_the_tables_of_the_paper_are_in_the_result(found, rows_of, told):
     }
     assert spreads["redis"] == ["212", "52.7", "400", "1", "28.1", "52.7", "400", "1"]
     assert set(spreads["once"]) == {"–"}
-    rules = rows_of(result, "Thresholds on the distance")
-    assert "its distance is at most the mean (VI-C)" in {row["rule"] for row in rules}
+    [rule] = rows_of(result, "Thresholds on the distance")
+    assert list(rule.values()) == ["its distance is at most the mean (VI-C) (whole runs, DTW)", "45.0 %", "0.0 %"]
     assert "called right after 5 s" in words
 
 
 def test_the_figures_stand_for_what_the_tables_hold(found):
-    shown = evaluated_workloads(found, "recorded")
-    assert shown.confusion.counts.tolist() == [[8, 1], [0, 9]]
-    assert shown.online.accuracy == {"first seconds": {5.0: 0.7, 30.0: 1.0}, "whole runs": {5.0: 0.6}}
-    assert shown.online.n_runs == 12
-    assert (len(shown.scores.known), len(shown.scores.unknown), shown.scores.n_held_out) == (6, 6, 2)
-    assert shown.scores.threshold == 0.3
-    assert shown.scores.false_known_share == pytest.approx(1 / 3)
-    assert shown.adf.rows == [("2 to 4", 6, 0), ("20 to 29", 4, 3)]
-    assert shown.distances.by["dtw"]["once"] == (None, None)
+    shown = {one.name: one for part in evaluation_result(found, "recorded").sections for one in part.figures}
+    assert shown["confusion"].evidence == "n = 18 runs called by the model, 94.4 % right; percent of what ran"
+    assert shown["online"].evidence == "n = 12 held-out runs of 4 workloads"
+    scores = shown["open-set"]
+    assert scores.evidence == "n = 6 scores of known runs, 6 of unknown ones, over 2 choices of held-out workloads"
+    assert scores.chart.keywords["rule"] == 0.3
+    assert "so are 33.3 % of the unknown ones" in scores.words
+    assert "45 pairs of the same workload" in shown["distances"].evidence
+
+
+def test_the_worst_error_is_that_with_the_largest_share_of_its_row_and_unknown_has_the_last_column():
+    rows = pd.DataFrame({"actual": ["b", "a", "b", "a"], "predicted": ["", "a", "b", "b"], "n": [2, 90, 1, 10]})
+    found = confusion_figure(rows, "model m")
+    assert "worst: 66.7 % of the runs of b called unknown" in found.words
+    assert found.evidence.startswith("n = 103 runs called by model m, 88.3 % right")
+    assert list(dict.fromkeys(found.chart.args[0]["called"])) == ["a", "b", "unknown"]
+    assert confusion_figure(rows.head(0), "model m").chart is None
+
+
+def test_table_2_has_a_row_a_split_and_method_and_says_which_splits_are_missing():
+    figures = {
+        "known.accuracy.random.trees": 0.93,
+        "known.accuracy.random": 0.93,
+        "known.accuracy": 0.1,
+        "known.accuracy.random.trees.deviation": 0.01,
+        "known.accuracy.random.model": 0.95,
+        "known.accuracy.by_time.forest": 0.5,
+        "known.accuracy.by_machine.reason": "all runs are of machine 'a'",
+    }
+    assert [row[:2] for row in known_table(figures).cells()] == [
+        ["the model: sums of known fingerprints (random runs)", "95.0 %"],
+        ["boosted trees on phases (random runs)", "93.0 %"],
+        ["random forest, no phases (later runs)", "50.0 %"],
+    ]
+    assert missing_splits(figures) == ["another machine: all runs are of machine 'a'"]
+
+
+def test_figures_have_words_and_those_that_cannot_be_had_their_reason():
+    figures = {"unknown.auroc": 0.91234, "online.accuracy.5s": 0.5, "online.accuracy.10s": None}
+    figures |= {"threshold.false_reject": None, "threshold.false_reject.reason": "one run only"}
+    assert online_accuracy(figures | {"online.accuracy.30s": 1.0}) == {5.0: 0.5, 30.0: 1.0}
+    told = {row["words"]: row["value"] for row in other_figures(figures)}
+    assert told["AUROC of unknown against known workloads"] == "0.91"
+    assert told["own runs that the distance threshold rejects"] == "one run only"
+    assert told["called right after 5 s"] == "50.0 %"
 
 
 def test_an_evaluation_without_tables_is_a_result_too(told):
     found = Evaluation({"n": 1, "classes": 1, "seed": 0, "known.base": "random"}, {})
-    words = told(evaluation_result(evaluated_workloads(found, "one run")))
+    words = told(evaluation_result(found, "one run"))
     assert "No split could be made." in words
     assert "Too few workloads to hold some out as unknown." in words
     assert "No run was called from its first seconds." in words
@@ -115,9 +156,9 @@ def test_an_evaluation_without_tables_is_a_result_too(told):
 
 
 def test_the_artifact_holds_tables_and_small_pictures(found):
-    result = evaluation_result(evaluated_workloads(found, "recorded | [x](y)"))
+    result = evaluation_result(found, "recorded | [x](y)")
     names = [one.name for part in result.sections for one in part.figures]
     artifact = as_markdown(result, pictures=names)
     pictures = re.findall(r"!\[[^\]]+\]\(data:image/png;base64,([A-Za-z0-9+/=]+)\)", artifact)
-    assert len(pictures) == 5
+    assert len(pictures) == 4
     assert "recorded \\| \\[x\\]\\(y\\)" in artifact

@@ -41,11 +41,10 @@ from flows.parameters import (
 )
 from tasks.choices import reader_asked_for
 from tasks.nodes import answers, network_steps, steps, verdict_steps
-from tasks.nodes.detect.params import AlarmParams
 from tasks.nodes.evaluate.measures import THEIRS
 from tasks.nodes.network_steps import TrainedNodes
 from tasks.nodes.node_words import KIND, called_all
-from tasks.nodes.perona.params import ModelParams
+from tasks.nodes.params import AlarmParams, ModelParams
 from tasks.nodes.record.params import RecordParams, node_name
 from tasks.nodes.steps import Recording, benchmarks_of_aspect
 from tasks.nodes.verdict_steps import LearnedVerdicts
@@ -269,7 +268,7 @@ def nodes_tune(params: NodeTuneParams) -> dict[str, Any]:
     """Search the parameters of the model, train with the best, and use that if it is better than the one before.
 
     Only executions that models learn from and choose by are looked at; a search that was stopped goes on."""
-    asked = (params.train, params.preprocess, params.score)
+    asked = (params.preprocess, params.score)
     found = tune(params.warehouse, params.source, params.model, *asked, params.search)
     trained = _trained(params, ModelParams.model_validate(found["best"]))
     resumed = f", {found['n_resumed']:,} of them from before" if found["n_resumed"] else ""
@@ -356,7 +355,7 @@ def _detector(params: NodeTrainParams) -> dict[str, Any]:
 
 
 def _trained(params: NodeTrainParams | NodeTuneParams, model: ModelParams, *, again: bool = False) -> TrainedNodes:
-    asked = (params.train, params.preprocess, params.score)
+    asked = (params.preprocess, params.score)
     return train(params.warehouse, params.source, model, *asked, str(flow_run.id), again=again)
 
 

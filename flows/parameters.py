@@ -26,15 +26,18 @@ from tasks.jobs.params import ReadParams as JobsReadParams
 from tasks.jobs.params import WatchParams as JobsWatchParams
 from tasks.jobs.predict.params import EvaluateParams as JobsEvaluateParams
 from tasks.jobs.record.params import RecordParams as JobsRecordParams
-from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
-from tasks.nodes.evaluate.params import EvaluateParams as NodesEvaluateParams
-from tasks.nodes.params import NodesParams
+from tasks.nodes.params import (
+    AlarmParams,
+    BudgetParams,
+    DetectorParams,
+    ModelParams,
+    NodesParams,
+    PreprocessParams,
+    ScoreParams,
+)
+from tasks.nodes.params import EvaluateParams as NodesEvaluateParams
 from tasks.nodes.params import ReadParams as NodesReadParams
-from tasks.nodes.perona.params import ModelParams
-from tasks.nodes.perona.params import SearchParams as NodesSearchParams
-from tasks.nodes.perona.params import TrainParams as NodesTrainParams
-from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.params import SearchParams as NodesSearchParams
 from tasks.nodes.record.params import RecordParams as NodesRecordParams
 from tasks.params import Params
 from tasks.warehouse.place import PruneParams, Warehouse
@@ -433,7 +436,6 @@ class NodeEvaluateParams(InHomeParams):
 
 MODEL = "Graph, network, losses and fitting of the model"
 Trained = Literal["detector", "ours", "paper"]
-TRAIN = "What is learned, chosen by, and held out to be measured on"
 DETECT = "What is known beforehand of benchmarks that no tool here describes"
 BUDGET = "How many false alarms may be raised; the threshold of verdicts follows from it"
 ALARM = "When verdicts become an alarm, and what confirms or clears it"
@@ -460,7 +462,6 @@ class NodeTrainParams(OfSourceParams):
         False, description="Train also where the same data, parameters and code have made a model before"
     )
     model: ModelParams = Field(ModelParams(), description=f"{MODEL}, where they are not taken from the one in use")
-    train: NodesTrainParams = Field(NodesTrainParams(), description=TRAIN)
     preprocess: PreprocessParams = Field(PreprocessParams(), description=PREPROCESS)
     score: ScoreParams = Field(ScoreParams(), description=SCORE)
 
@@ -473,7 +474,6 @@ class NodeTuneParams(OfSourceParams):
         NodesSearchParams(), description="How many configurations are tried, where and how"
     )
     model: ModelParams = Field(ModelParams(), description=f"{MODEL}: what is not searched")
-    train: NodesTrainParams = Field(NodesTrainParams(), description=TRAIN)
     preprocess: PreprocessParams = Field(PreprocessParams(), description=PREPROCESS)
     score: ScoreParams = Field(ScoreParams(), description=SCORE)
 

@@ -43,8 +43,7 @@ from tasks.jobs.shape_params import CharacteriseParams
 from tasks.nodes import answers as node_answers
 from tasks.nodes import network_steps, verdict_steps
 from tasks.nodes import steps as node_steps
-from tasks.nodes.params import NodesParams
-from tasks.nodes.perona.params import ModelParams
+from tasks.nodes.params import ModelParams, NodesParams
 from tasks.params import Params
 from tasks.quantities import plain
 from tasks.warehouse.connection import fetch, reading
@@ -248,7 +247,6 @@ def nodes_search(inputs: Inputs[NodesParams]) -> Found:
     """The best parameters of Perona's network, by Ray Tune with Optuna; a search that was stopped goes on."""
     given = (
         ModelParams(),
-        inputs.settings.train,
         inputs.settings.preprocess,
         inputs.settings.score,
         inputs.settings.search,
@@ -262,7 +260,7 @@ def nodes_train(inputs: Inputs[NodesParams]) -> Found:
     """Perona's network, with the parameters that the search found."""
     best = next((found["best"] for found in inputs.after if "best" in found), None)
     model = ModelParams.model_validate(best) if best else ModelParams()
-    given = (model, inputs.settings.train, inputs.settings.preprocess, inputs.settings.score)
+    given = (model, inputs.settings.preprocess, inputs.settings.score)
     found = network_steps.train(inputs.warehouse, inputs.source, *given, str(flow_run.id))
     return _model("nodes", inputs.warehouse, found) | {"said": "a network that makes fingerprints"}
 

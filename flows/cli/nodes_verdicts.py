@@ -97,7 +97,7 @@ def asked_model(settings: "Settings", source: str, flags: dict[str, Any]) -> dic
 
     They are what the variant begins with where no model of it is in use. Raises BadInput as network_steps.in_use."""
     from tasks.nodes.network_steps import in_use
-    from tasks.nodes.perona.params import ModelParams
+    from tasks.nodes.params import ModelParams
 
     known = in_use(settings.warehouse, source)
     if known is None or flags.get("variant", known["variant"]) != known["variant"]:
@@ -149,7 +149,7 @@ def tune(
 
     The latest executions, which models are measured on, have no part in it. A search of the same data that was stopped
     goes on; asked for more trials it adds to them."""
-    from tasks.nodes.perona.params import RAY_SETTING, WITHOUT_RAY
+    from tasks.nodes.params import RAY_SETTING, WITHOUT_RAY
     from tasks.ray_address import check_ray
 
     invocation = invocation_of(context)
@@ -169,7 +169,7 @@ def tune(
 
 def _search_facts(found: dict[str, Any]) -> dict[str, str]:
     """What a search came to, in words."""
-    from tasks.nodes.perona.params import ModelParams
+    from tasks.nodes.params import ModelParams
     from tasks.nodes.perona.search import space_of
 
     names = [name.split(".") for name in space_of(ModelParams.model_validate(found["best"]))]
@@ -436,8 +436,8 @@ def evaluate(
     settings = invocation.resolved({"nodes": {"read": read}}).settings.nodes
     if not paths and not settings.read.manifest:
         raise typer.BadParameter("name results, or a --manifest of them", param_hint="PATH")
-    from tasks.nodes.evaluate.params import EvaluateParams
     from tasks.nodes.intake import tell_left_out
+    from tasks.nodes.params import EvaluateParams
     from tasks.nodes.steps import evaluate_results
 
     absolute = absolute_paths(paths)

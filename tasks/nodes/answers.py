@@ -19,8 +19,7 @@ from tasks.errors import NotFound
 from tasks.nodes.aspects import is_unstressed
 from tasks.nodes.history import History, emulated_nodes, history_of, version_of
 from tasks.nodes.node_words import EMULATED, KIND, WORD, called, no_model
-from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.params import MIN_EXECUTIONS, SEED, PreprocessParams, ScoreParams
 from tasks.warehouse.connection import Connection, fetch, transaction, writing
 from tasks.warehouse.new_card import new_card
 from tasks.warehouse.place import Warehouse
@@ -82,7 +81,7 @@ def preprocess(
     asked = {"preprocess": preprocess.model_dump(mode="json"), "score": score.model_dump(mode="json")}
     n_disagree = int((~table["agrees"].fillna(True).astype(bool)).sum())
     card = new_card(
-        word=WORD, source=source, kind=KIND, run_id=run_id, data_version=version, seed=score.seed,
+        word=WORD, source=source, kind=KIND, run_id=run_id, data_version=version, seed=SEED,
         parameters=asked | {"reference": reference.stated},
         figures={"recorded": counts.recorded, "kept": counts.kept, "disagree": n_disagree},
         identity=f"{asked}{code_version()}",
@@ -177,7 +176,7 @@ def answer(history: History, preprocessor: "Preprocessor", reference: "Reference
     return Answers(
         ranking=rank_nodes(calm, reference, score),
         watched=_timed(suspicious_nodes(calm, reference, score), history),
-        repeated=repeatability_of(tables, is_calm, score.min_executions),
+        repeated=repeatability_of(tables, is_calm, MIN_EXECUTIONS),
         calm=calm,
     )
 

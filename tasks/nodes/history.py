@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from tasks.errors import BadInput, NotFound
 from tasks.intake.files import all_refusals, no_refusals
 from tasks.nodes.execution import EXECUTION_COLUMNS, EXECUTIONS_SCHEMA, METRICS_SCHEMA, TELEMETRY_SCHEMA, tabled
-from tasks.nodes.params import ReadParams
-from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.params import ReadParams, ScoreParams
 from tasks.progress import report_progress
 from tasks.warehouse.connection import Connection, fetch_arrow, reading
 from tasks.warehouse.place import Warehouse

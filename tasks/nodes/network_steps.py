@@ -11,9 +11,7 @@ from tasks.errors import BadInput, NotFound
 from tasks.nodes.answers import key_of, now, read_row, replace_rows
 from tasks.nodes.history import benchmarks_of, version_of
 from tasks.nodes.node_words import NETWORK, WORD, no_trained_model
-from tasks.nodes.perona.params import ModelParams, SearchParams, TrainParams
-from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.params import ModelParams, PreprocessParams, ScoreParams, SearchParams
 from tasks.nodes.verdict_steps import read_flagged
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
@@ -63,7 +61,6 @@ def train(
     warehouse: Warehouse,
     source: str,
     model: ModelParams,
-    train: TrainParams,
     preprocess: PreprocessParams,
     score: ScoreParams,
     run_id: str,
@@ -77,7 +74,7 @@ def train(
     from tasks.nodes.perona.fingerprints import METRIC, load_trained, train_source
 
     version = version_of(warehouse, source)
-    key = key_of(source, version, [one.model_dump(mode="json") for one in (model, train, preprocess, score)])
+    key = key_of(source, version, [one.model_dump(mode="json") for one in (model, preprocess, score)])
     present = champion(warehouse.models, WORD, source, NETWORK)
     if present is not None and present.parameters.get("key") == key and not again:
         with suppress(BadInput):  # a model that cannot be read is mended by a training
@@ -94,7 +91,7 @@ def train(
                 is_from_before=True,
             )
     history, version = benchmarks_of(warehouse, source, score, with_telemetry=True)
-    found = train_source(warehouse, source, history, version, model, train, preprocess, score, run_id=run_id, key=key)
+    found = train_source(warehouse, source, history, version, model, preprocess, score, run_id=run_id, key=key)
     return TrainedNodes(
         model_id=found.model_id,
         champion_id=found.champion_id,
@@ -111,7 +108,6 @@ def tune(
     warehouse: Warehouse,
     source: str,
     model: ModelParams,
-    train: TrainParams,
     preprocess: PreprocessParams,
     score: ScoreParams,
     search: SearchParams,
@@ -123,7 +119,7 @@ def tune(
 
     history, version = benchmarks_of(warehouse, source, score, with_telemetry=True)
     journal = warehouse.home / JOURNALS / f"nodes-{source}.journal"
-    found = searched(history, model, train, preprocess, score, search, journal)
+    found = searched(history, model, preprocess, score, search, journal)
     table = journal.with_name(f"nodes-{source}-{version}-trials.parquet")
     draft = table.with_suffix(".part")
     found.trials.to_parquet(draft, index=False)

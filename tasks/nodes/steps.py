@@ -12,10 +12,9 @@ import pandas as pd
 from tasks.errors import BadInput
 from tasks.nodes import intake
 from tasks.nodes.answers import now, replace_rows
-from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.history import History, emulated_nodes, history_of, read_results
 from tasks.nodes.node_words import WORD
-from tasks.nodes.params import ReadParams
+from tasks.nodes.params import EvaluateParams, ReadParams
 from tasks.nodes.record.params import SHORT, RecordParams
 from tasks.progress import report_progress
 from tasks.warehouse import ingest, landing

@@ -10,11 +10,9 @@ import pandas as pd
 
 from tasks.errors import NotFound
 from tasks.nodes.answers import key_of, now, read_row, replace_rows
-from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
 from tasks.nodes.history import benchmarks_of, version_of
 from tasks.nodes.node_words import CLEARED_KIND, DETECTOR, WORD, no_trained_model, reason_of_row
-from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.params import SEED, AlarmParams, BudgetParams, DetectorParams, PreprocessParams, ScoreParams
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.new_card import new_card
 from tasks.warehouse.place import Warehouse
@@ -127,7 +125,7 @@ def learn(
         return {**before, "model_id": present.model_id, "is_from_before": True}
 
     history, _ = benchmarks_of(warehouse, source, score)
-    found = learn_verdicts(history, preprocess, detect, budget, alarm, under_alarm=under_alarm, seed=score.seed)
+    found = learn_verdicts(history, preprocess, detect, budget, alarm, under_alarm=under_alarm, seed=SEED)
     chosen = found.model.budget
     told = LearnedVerdicts(
         model_id="",
@@ -141,7 +139,7 @@ def learn(
         is_from_before=False,
     )
     card = new_card(
-        word=WORD, source=source, kind=DETECTOR, run_id=run_id, data_version=version, seed=score.seed,
+        word=WORD, source=source, kind=DETECTOR, run_id=run_id, data_version=version, seed=SEED,
         parameters={**asked, "key": key, "learned": dict(told)}, figures=found.figures, identity=f"{run_id}{key}",
     )  # fmt: skip
     register(warehouse, card, lambda folder: save_verdict_model(found.model, folder))
@@ -327,7 +325,10 @@ def _states_of(warehouse: Warehouse, source: str, node: str) -> list[str]:
     """A line for each aspect of a node that is not healthy, as the last watch left it."""
     from tasks.nodes.detect.alarms import when
 
-    sql = "SELECT aspect, state, since, since_execution FROM nodes.states WHERE source = $source AND node = $node ORDER BY aspect"
+    sql = """
+    SELECT aspect, state, since, since_execution FROM nodes.states
+    WHERE source = $source AND node = $node ORDER BY aspect
+    """
     found = fetch(warehouse, sql, {"source": source, "node": node})
     shown = found[found["state"] != "healthy"].to_dict("records")
     return [f"{row['aspect']}: {row['state']} since {when(row['since'], row['since_execution'])}" for row in shown]

@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 
+from tasks.nodes.params import ModelParams, PreprocessParams, ScoreParams
 from tasks.nodes.perona.graph import GraphSet, graphs_of, predecessors_of
 from tasks.nodes.perona.inputs import inputs_of, learn_inputs
-from tasks.nodes.perona.params import ModelParams
-from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.ranking.params import ScoreParams
 from tests.nodes.synthetic import synthetic_history
 
 

@@ -6,8 +6,8 @@ import time
 import numpy as np
 import pytest
 
+from tasks.nodes.params import ModelParams, SearchParams
 from tasks.nodes.perona.graph import GraphSet
-from tasks.nodes.perona.params import ModelParams, SearchParams
 from tasks.nodes.perona.search import search
 
 pytestmark = pytest.mark.bench

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from tasks.nodes.history import History
+from tasks.nodes.params import PreprocessParams
 from tasks.nodes.preprocess.fitting import fit, transform
-from tasks.nodes.preprocess.params import PreprocessParams
 from tests.nodes.synthetic import synthetic_history
 
 pytestmark = pytest.mark.bench

@@ -11,8 +11,7 @@ from flows import demo
 from flows.demo import degrading
 from tasks import datasets
 from tasks.errors import BadInput
-from tasks.nodes.params import NodesParams
-from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.params import NodesParams, ScoreParams
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards
 from tasks.workloads.identifications import read_identifications

@@ -16,8 +16,7 @@ from flows.parameters import (
     NodeWatchParams,
 )
 from tasks.errors import BadSetting
-from tasks.nodes.params import NodesParams
-from tasks.nodes.perona.params import FitParams, ModelParams
+from tasks.nodes.params import FitParams, ModelParams, NodesParams
 from tasks.params import Params
 from tasks.settings import Settings
 from tasks.warehouse.place import Warehouse

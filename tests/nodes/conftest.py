@@ -51,8 +51,8 @@ def together():
 @pytest.fixture(scope="session")
 def campaign():
     """A function: a drawn history, and its tables learned from all executions."""
+    from tasks.nodes.params import PreprocessParams
     from tasks.nodes.preprocess.fitting import learn_tables
-    from tasks.nodes.preprocess.params import PreprocessParams
     from tests.nodes.synthetic import synthetic_history
 
     def drawn(**asked):
@@ -64,7 +64,7 @@ def campaign():
 
 def small(seed=0, epochs=2):
     """Parameters of a model that is fitted in a moment."""
-    from tasks.nodes.perona.params import FitParams, LossParams, ModelParams, NetworkParams
+    from tasks.nodes.params import FitParams, LossParams, ModelParams, NetworkParams
 
     return ModelParams(
         network=NetworkParams(hidden=8, intermediate=8, heads=1),
@@ -76,11 +76,9 @@ def small(seed=0, epochs=2):
 def trained(warehouse, run_id="run", **asked):
     """A training on the source `log`."""
     from tasks.nodes import network_steps
-    from tasks.nodes.perona.params import TrainParams
-    from tasks.nodes.preprocess.params import PreprocessParams
-    from tasks.nodes.ranking.params import ScoreParams
+    from tasks.nodes.params import PreprocessParams, ScoreParams
 
-    given = (TrainParams(), PreprocessParams(), ScoreParams(resamples=100))
+    given = (PreprocessParams(), ScoreParams(resamples=100))
     return network_steps.train(warehouse, "log", small(**asked), *given, run_id)
 
 
@@ -94,9 +92,7 @@ def train():
 def trained_home(tmp_path_factory, nodes_home):
     """The home of nodes_home after trainings of the source, verdicts and fingerprints."""
     from tasks.nodes import network_steps, verdict_steps
-    from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
-    from tasks.nodes.preprocess.params import PreprocessParams
-    from tasks.nodes.ranking.params import ScoreParams
+    from tasks.nodes.params import AlarmParams, BudgetParams, DetectorParams, PreprocessParams, ScoreParams
 
     home = tmp_path_factory.mktemp("trained") / "home"
     shutil.copytree(nodes_home, home)

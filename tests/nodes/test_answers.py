@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from tasks.nodes import answers, steps
-from tasks.nodes.params import ReadParams
-from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.params import PreprocessParams, ReadParams, ScoreParams
 from tasks.report.nodes import NodesData, fetch_nodes, nodes_result
 from tasks.report.result import as_markdown
 from tasks.warehouse.connection import fetch, reading

@@ -9,8 +9,8 @@ import pytest
 from tasks.errors import BadInput, NotFound
 from tasks.nodes import answers, network_steps
 from tasks.nodes.history import benchmarks_of
+from tasks.nodes.params import ScoreParams
 from tasks.nodes.perona.fingerprints import load_trained, trained_in_use
-from tasks.nodes.ranking.params import ScoreParams
 from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.registry import cards, champion
 

@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 
 from tasks.nodes.aspects import is_unstressed, type_names
+from tasks.nodes.params import PreprocessParams, ScoreParams
 from tasks.nodes.preprocess.fitting import fit, learn_tables, tables_of, transform
-from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.ranking.params import ScoreParams
 from tasks.nodes.ranking.scores import counting
 from tests.nodes.synthetic import synthetic_history
 

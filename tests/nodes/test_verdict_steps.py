@@ -11,11 +11,8 @@ import pytest
 
 from tasks.machine import find_tool
 from tasks.nodes import steps, verdict_steps
-from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
 from tasks.nodes.execution import FACTS, Execution, Measured, write_part
-from tasks.nodes.params import ReadParams
-from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.params import AlarmParams, BudgetParams, DetectorParams, PreprocessParams, ReadParams, ScoreParams
 from tasks.nodes.record.campaign import record_nodes
 from tasks.nodes.record.params import RecordParams
 from tasks.nodes.verdict_steps import JUDGED, REASONS, read_open
@@ -33,7 +30,7 @@ MOST_STRESSED = 0.5  # of it: what the stressor leaves at most
 MOST_COUNTED, MOST_RECORDED = 12, 60  # executions until a state must be reached: as meant, and whatever they were
 
 
-EAGER = AlarmParams(threshold=0.001, flagged=2, last=2, min_executions=2, confirm=500)  # what is judged at all alarms
+EAGER = AlarmParams(flagged=2, last=2, confirm=500)
 
 
 RATES = (
@@ -185,6 +182,12 @@ def test_a_node_of_which_no_start_is_known_is_suspected_and_explained_by_the_nam
     assert told["states"] and all(re.search(r": \w+ since the execution log-\d{4}$", line) for line in told["states"])
 
 
+@pytest.fixture
+def all_flagged(monkeypatch):
+    """What is judged at all is flagged."""
+    monkeypatch.setattr("tasks.nodes.detect.alarms.flagged", lambda judged: judged["probability"].notna().to_numpy())
+
+
 def test_watching_twice_raises_nothing_new(trained_log):
     first = verdict_steps.watch(trained_log, "log", AlarmParams(), "")
     states = fetch(trained_log, "SELECT * FROM nodes.states WHERE source = 'log'")
@@ -195,7 +198,7 @@ def test_watching_twice_raises_nothing_new(trained_log):
     assert fetch(trained_log, "SELECT count(*) AS n FROM ops.alarms")["n"].iloc[0] == before
 
 
-def test_an_alarm_is_open_until_it_is_cleared(trained_log):
+def test_an_alarm_is_open_until_it_is_cleared(trained_log, all_flagged):
     """By eager rules all nodes are suspected; by others none is, and what was told is withdrawn, once."""
     never = AlarmParams(flagged=1000, last=1000)
     first = verdict_steps.watch(trained_log, "log", EAGER, "")
@@ -211,7 +214,7 @@ def test_an_alarm_is_open_until_it_is_cleared(trained_log):
     assert fetch(trained_log, "SELECT count(*) AS n FROM ops.alarms")["n"].iloc[0] == before
 
 
-def test_a_watch_that_was_stopped_before_its_alarms_raises_them_the_next_time(trained_log, monkeypatch):
+def test_a_watch_that_was_stopped_before_its_alarms_raises_them_the_next_time(trained_log, all_flagged, monkeypatch):
     with monkeypatch.context() as patch, pytest.raises(Stopped):
         patch.setattr("tasks.warehouse.alarms.raise_alarms", stopping)
         verdict_steps.watch(trained_log, "log", EAGER, "")
@@ -247,7 +250,7 @@ def test_a_node_is_suspected_confirmed_left_out_and_taken_back_by_what_it_really
     def record(n, turn=None):
         """Run a benchmark n times and read it: the rates, in events a second."""
         asked = {"node": "here", "benchmarks": ("cpu-sysbench",), "isolation": "none", "foreign_limit_ratio": 1.0}
-        params = RecordParams(**asked, executions=n, margin_s=0, interval_s=0.5)
+        params = RecordParams(**asked, executions=n, interval_s=0.5)
         record_nodes(params, folder, turn=turn, lock=f"whorl-test-{tmp_path.name}")
         for batch in steps.land_recording(str(folder), warehouse.landing_folder, "log", n):
             steps.ingest_batch(warehouse, batch)

@@ -7,8 +7,7 @@ import pytest
 
 from tasks.errors import NotFound
 from tasks.nodes import answers
-from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.params import PreprocessParams, ScoreParams
 from tasks.report.nodes import cost_words, fetch_nodes, node_items, nodes_result, plane_figure
 from tasks.report.result import as_markdown
 from tasks.warehouse.connection import reading, writing

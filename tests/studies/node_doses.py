@@ -168,7 +168,7 @@ def measure_doses(params: RecordParams, *, n_calm: int = 8, n_stressed: int = 4)
     doses = [dose for some in tried.values() for dose in some]
     check_tools(templates, doses)
     seen = {one.benchmark: Seen() for one in templates}
-    with sigterm_unwinds(), only_recorder("nodes", None, wait_s=params.lock_wait_s):
+    with sigterm_unwinds(), only_recorder("nodes", None, wait_s=0):
         with staged(params, templates, doses, "doses") as stage:
             by_name = {one.benchmark: one for one in stage.templates}
             bench = Bench(params, "doses", by_name, stage.places, PARSERS, Usages(stage.group))

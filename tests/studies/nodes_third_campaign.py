@@ -22,9 +22,8 @@ from tasks.nodes.detect.alarms import follow
 from tasks.nodes.detect.plain import DETECTORS
 from tasks.nodes.evaluate.detection import Detection, detect, detection_results
 from tasks.nodes.evaluate.measures import Figures, put
-from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.history import read_results
-from tasks.nodes.params import ReadParams
+from tasks.nodes.params import EvaluateParams, ReadParams
 from tasks.nodes.type_tables import Bools
 
 STRETCH = 18  # executions of the plan: one of each benchmark on each node

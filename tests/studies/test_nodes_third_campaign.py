@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
-from tasks.nodes.detect.params import AlarmParams
-from tasks.nodes.evaluate.params import EvaluateParams, InjectionParams
+from tasks.nodes.params import AlarmParams, EvaluateParams, InjectionParams
 
 SPEC = importlib.util.spec_from_file_location(
     "nodes_third_campaign", Path(__file__).with_name("nodes_third_campaign.py")
@@ -52,7 +51,7 @@ def test_a_lowered_limit_is_judged_by_its_delay():
     executions.loc[3:, "dose"] = "lowered-cpu-80"
     flags = np.array([1, 1, 0, 0, 1, 1, 1, 1], dtype=bool)
     judged = pd.DataFrame({"protocol": "transfer", "detector": "detector", "execution": range(8), "is_flagged": flags})
-    alarm = AlarmParams(flagged=2, last=2, min_executions=2, clear=1)
+    alarm = AlarmParams(flagged=2, last=2, clear=1)
     figures = study.lowered_figures(executions, judged, EvaluateParams(injection=InjectionParams(alarm=alarm)))
     assert figures["lowered.alarm_delay_executions.detector.n.cpu"] == 3
     assert figures["lowered.alarm_delay_seconds.detector.n.cpu"] == 2 * 3600

@@ -24,8 +24,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from tasks.nodes.detect.params import AlarmParams
 from tasks.nodes.node_words import WORD, reason_of_row
+from tasks.nodes.params import AlarmParams
 from tasks.nodes.type_tables import Bools, Floats, Ints
 from tasks.quantities import utc_text
 from tasks.warehouse.alarms import Alarm
@@ -85,7 +85,7 @@ def follow(is_flagged: Bools, at_s: Floats, params: AlarmParams) -> Followed:
             window.append(at)
             limit_s = params.window_days * DAY_S
             behind = [one for one in window if is_flagged[one] and not at_s[at] - at_s[one] > limit_s]
-            if flagged and len(behind) >= params.flagged and at + 1 >= params.min_executions:
+            if flagged and len(behind) >= params.flagged and at + 1 >= params.last:
                 state, n_fresh, n_clean = "suspected", 0, 0
                 episodes.append(Episode(behind[0], at))
         states.append(state)
@@ -128,14 +128,13 @@ def watch_nodes(judged: pd.DataFrame, params: AlarmParams) -> Watched:
     """Follow each node and aspect through its executions.
 
     judged: one row a verdict with the columns NEEDED, in any order; of an execution that is there twice the last row
-    counts. probability: NaN where nothing could be said. is_flagged: the judge's own verdict, used if params.threshold
-    is 0. Raises ValueError for a missing column."""
+    counts. probability: NaN where nothing could be said. Raises ValueError for a missing column."""
     if missing := [name for name in NEEDED if name not in judged.columns]:
         raise ValueError(f"judged executions without {', '.join(missing)}; expected the columns {', '.join(NEEDED)}")
     rows = judged[list(NEEDED)].assign(aspect=judged["aspect"].fillna("unknown"))
     rows = rows.drop_duplicates(["node", "aspect", "execution_id"], keep="last")
     rows = rows.sort_values(["node", "aspect", "started_at", "execution_id"], na_position="last", ignore_index=True)
-    rows = rows.assign(is_flagged=flagged(rows, params), series=rows.groupby(["node", "aspect"]).ngroup())
+    rows = rows.assign(is_flagged=flagged(rows), series=rows.groupby(["node", "aspect"]).ngroup())
     has_start = rows["started_at"].notna()  # or none of its series has one
     is_placed = (has_start | ~has_start.groupby(rows["series"]).transform("any")).to_numpy(dtype=bool)
     counted = rows[counting(rows) & is_placed].reset_index(drop=True)
@@ -157,10 +156,8 @@ def counting(judged: pd.DataFrame) -> Bools:
     return np.asarray(~disturbed & judged["probability"].notna().to_numpy())
 
 
-def flagged(judged: pd.DataFrame, params: AlarmParams) -> Bools:
+def flagged(judged: pd.DataFrame) -> Bools:
     """Which executions count as flagged: (n,)."""
-    if params.threshold > 0:
-        return np.asarray(judged["probability"].to_numpy(dtype=np.float64) > params.threshold)
     return np.asarray(judged["is_flagged"].astype("boolean").fillna(False).to_numpy(dtype=bool))
 
 

@@ -40,7 +40,7 @@ from tasks.nodes.detect.deviations import (
     windows_of,
     without_fleet_drift,
 )
-from tasks.nodes.detect.params import DetectorParams
+from tasks.nodes.params import DetectorParams
 from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables, TypeTable
 
 PENALTY = 0.05  # C of the logistic regression

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from tasks.nodes.detect.params import DetectorParams
+from tasks.nodes.params import DetectorParams
 from tasks.nodes.tools import headlines
 from tasks.nodes.type_tables import SD_OF_MAD, Bools, Floats, Ints, TypeTable
 

@@ -13,8 +13,8 @@ import pandas as pd
 
 from tasks.nodes.aspects import hours_of, is_contaminated, is_stressed, is_unstressed
 from tasks.nodes.detect.detector import FittedDetector, fit_detector
-from tasks.nodes.detect.params import DetectorParams
 from tasks.nodes.history import History
+from tasks.nodes.params import DetectorParams
 from tasks.nodes.type_tables import (
     SD_OF_MAD,
     Bools,

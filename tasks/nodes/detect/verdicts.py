@@ -28,12 +28,11 @@ from tasks.nodes.aspects import hours_of, is_stressed, is_unstressed, type_names
 from tasks.nodes.detect.alarms import follow
 from tasks.nodes.detect.detector import FittedDetector, fit_detector, load_detector, rows_of, save_detector
 from tasks.nodes.detect.deviations import RECENT, usual_of, windows_of, without_fleet_drift
-from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
 from tasks.nodes.evaluate.measures import measures_of
 from tasks.nodes.history import History
 from tasks.nodes.node_words import FAR
+from tasks.nodes.params import AlarmParams, BudgetParams, DetectorParams, PreprocessParams
 from tasks.nodes.preprocess.fitting import Preprocessor, fit, load_preprocessor, save_preprocessor, tables_of
-from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.tools import resolution
 from tasks.nodes.type_tables import Bools, Floats, NodeTables
 

@@ -10,9 +10,8 @@ from scipy.stats import rankdata
 
 from tasks.nodes.aspects import APPLICATION
 from tasks.nodes.evaluate.measures import Figures, put
-from tasks.nodes.evaluate.params import EvaluateParams
+from tasks.nodes.params import EvaluateParams, ScoreParams
 from tasks.nodes.ranking.components import COMMON, LIMIT, fit_first_component, fit_shared_component
-from tasks.nodes.ranking.params import ScoreParams
 from tasks.nodes.ranking.scores import PER_SECOND, Levels, learn_reference, score_nodes
 from tasks.nodes.type_tables import Bools, Floats, NodeTables, group_medians, robust_deviation
 

@@ -19,8 +19,8 @@ from tasks.nodes.aspects import is_stressed, is_unstressed, type_names
 from tasks.nodes.detect.plain import BASELINE, DETECTORS, EVEN_ODDS, OUT_OF_FOLD, WITHOUT_LABELS, Case, Detector
 from tasks.nodes.evaluate import alarms
 from tasks.nodes.evaluate.measures import MEASURES, Figures, measures_of, put, put_mean, put_seeds
-from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.history import History
+from tasks.nodes.params import CONFIDENCE, EvaluateParams
 from tasks.nodes.preprocess.fitting import learn_tables
 from tasks.nodes.readers.labels import is_dose
 from tasks.nodes.readers.vetting import slug
@@ -389,7 +389,7 @@ def _intervals(judged: pd.DataFrame, suffix: str, kinds: Sequence[str], params: 
     Executions are resampled within each round and class, for all detectors alike; nothing else is: not what was learned
     from, and executions count as independent."""
     figures: Figures = {}
-    beyond = (1 - params.score.confidence) / 2
+    beyond = (1 - CONFIDENCE) / 2
 
     def put_interval(key: str, drawn: Floats) -> None:
         for end, share in (("low", beyond), ("high", 1 - beyond)):

@@ -12,13 +12,12 @@ import pandas as pd
 
 from tasks.nodes.aspects import APPLICATION, hours_of, is_unstressed, type_names
 from tasks.nodes.detect.alarms import watch_nodes
-from tasks.nodes.detect.params import AlarmParams
 from tasks.nodes.detect.plain import OUT_OF_FOLD, WITHOUT_LABELS, Case, Detector
 from tasks.nodes.evaluate import alarms
 from tasks.nodes.evaluate.detection import Split, case_of, choose_threshold, labels_reason, splits_of
 from tasks.nodes.evaluate.measures import Figures, put, put_seeds
-from tasks.nodes.evaluate.params import EvaluateParams, InjectionParams, Kind
 from tasks.nodes.history import History
+from tasks.nodes.params import AlarmParams, EvaluateParams, InjectionParams, Kind
 from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables, group_medians, robust_deviation
 from tasks.progress import report_progress
 

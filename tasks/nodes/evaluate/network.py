@@ -28,13 +28,12 @@ from tasks.nodes.evaluate.detection import (
     splits_of,
 )
 from tasks.nodes.evaluate.measures import Figures, put, put_seeds
-from tasks.nodes.evaluate.params import NAMES, EvaluateParams, LearnedProtocol
 from tasks.nodes.history import History
+from tasks.nodes.params import NAMES, EvaluateParams, LearnedProtocol, ModelParams
 from tasks.nodes.perona.graph import ABSENT, Batches, GraphSet, graphs_of, predecessors_of
 from tasks.nodes.perona.inputs import STRESSED, UNKNOWN, UNSTRESSED, Inputs, labels_of
 from tasks.nodes.perona.network import PeronaNetwork
-from tasks.nodes.perona.params import ModelParams
-from tasks.nodes.perona.training import Prepared, fit_prepared, measures_of, prepare
+from tasks.nodes.perona.training import MOST_GRAPHS, Prepared, fit_prepared, measures_of, prepare
 from tasks.nodes.type_tables import Bools, Floats
 from tasks.progress import report_progress
 
@@ -140,7 +139,7 @@ def _fit(
         train = part_graphs(prepared.train.inputs, split.is_train, model)
         validation = part_graphs(prepared.inputs, split.is_validation, model)
         prepared = replace(prepared, train=train, validation=validation)
-    fitted = fit_prepared(prepared, model, params.learned.most_graphs)
+    fitted = fit_prepared(prepared, model)
     network, is_tested = fitted.network, split.is_test
     rows = pd.DataFrame(columns=COLUMNS)
     if isinstance(network, PeronaNetwork):
@@ -151,7 +150,7 @@ def _fit(
         is_tested = np.zeros(len(logits), dtype=bool)
         is_tested[rows["execution"].to_numpy(dtype=np.int64)] = True
     measured: dict[str, Any] = measures_of(prepared.inputs, network, split.is_train, is_tested)
-    n_graphs = min(len(prepared.train), params.learned.most_graphs)
+    n_graphs = min(len(prepared.train), MOST_GRAPHS)
     measured |= {"best_epoch": float(fitted.best_epoch), "n_graphs": float(n_graphs)}
     measured |= {"validation_loss": fitted.validation_loss, "seconds": float(fitted.history["seconds"].iloc[-1])}
     return rows, measured

@@ -17,10 +17,9 @@ from tasks.nodes.evaluate.applications import compare_by_machine_type, node_matr
 from tasks.nodes.evaluate.detection import detect, detection_results, learning_curve
 from tasks.nodes.evaluate.injection import inject
 from tasks.nodes.evaluate.measures import THEIRS, Figures, put
-from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.history import History
+from tasks.nodes.params import MIN_EXECUTIONS, EvaluateParams, Rules
 from tasks.nodes.preprocess.fitting import count_metrics, decisions, fit, tables_of
-from tasks.nodes.preprocess.params import Variant
 from tasks.nodes.ranking.components import component_scores
 from tasks.nodes.ranking.places import ALL, lacking, rank_nodes
 from tasks.nodes.ranking.repeatability import Repeatability, repeatability_of
@@ -187,7 +186,7 @@ def evaluate_both(history: History, params: EvaluateParams, taught: Bools | None
     return Evaluation(ours.figures | beside, ours.tables | tables)
 
 
-def with_variant(params: EvaluateParams, variant: Variant) -> EvaluateParams:
+def with_variant(params: EvaluateParams, variant: Rules) -> EvaluateParams:
     """The same evaluation with another variant of preprocessing."""
     return params.model_copy(update={"preprocess": params.preprocess.model_copy(update={"variant": variant})})
 
@@ -248,6 +247,6 @@ def ranked_nodes(tables: NodeTables, is_calm: Bools, params: EvaluateParams) -> 
     placed = nodes.dropna(subset="pc1").sort_values("pc1", kind="stable", ascending=False)["node"].astype(str)
     name("nodes.best.pc1", next(iter(placed), ""), NO_COMPONENT)
     outstanding = suspicious.loc[suspicious["stands_out"].astype(bool), "node"].astype(str)
-    why = NONE if len(suspicious) else f"no node ran a benchmark {params.score.min_executions} times"
+    why = NONE if len(suspicious) else f"no node ran a benchmark {MIN_EXECUTIONS} times"
     name("nodes.most_suspicious", next(iter(outstanding), ""), why)
     return {"ranking": table, "suspicious": suspicious, "reference": reference.table}, figures

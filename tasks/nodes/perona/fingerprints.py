@@ -25,13 +25,11 @@ from tasks.errors import BadInput
 from tasks.nodes.aspects import is_unstressed, time_places
 from tasks.nodes.history import History
 from tasks.nodes.node_words import LEARNED, NETWORK, WORD
+from tasks.nodes.params import ModelParams, PreprocessParams, ScoreParams, SearchParams
 from tasks.nodes.perona.inputs import NO_TYPE, UNSTRESSED, Inputs, InputScales, inputs_of, load_inputs, save_inputs
 from tasks.nodes.perona.network import Encoder, Fingerprints, fingerprints_of, load_network, save_network
-from tasks.nodes.perona.params import ModelParams, SearchParams, TrainParams
 from tasks.nodes.perona.search import SearchResult, search
-from tasks.nodes.perona.training import Prepared, fit_prepared, measures_of, prepare
-from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.perona.training import MOST_GRAPHS, Prepared, fit_prepared, measures_of, prepare
 from tasks.nodes.ranking.places import rank_nodes
 from tasks.nodes.ranking.scores import COLUMNS, ReferenceFleet
 from tasks.nodes.type_tables import Bools, Floats, NodeTables, TypeTable
@@ -45,6 +43,7 @@ FINGERPRINT = "fingerprint.json"
 FORMAT, VERSION = "whorl.nodes.fingerprint", 4
 METRIC = "error_ratio"  # parts the better network from the worse: the smaller the better
 SCORE = "fingerprint_score"  # stands where other tables have the names of metrics
+TRAIN_SHARE, VALIDATION_SHARE = 0.6, 0.2  # of each node and type: learned from, and chosen by; the rest measures
 SMALLEST = 1e-12  # length of a fingerprint that has a direction
 
 
@@ -119,7 +118,6 @@ def train_source(
     history: History,
     version: str,
     model: ModelParams,
-    train: TrainParams,
     preprocess: PreprocessParams,
     score: ScoreParams,
     *,
@@ -130,13 +128,13 @@ def train_source(
 
     history: of the source; version: of its data. key: of data, parameters and code, kept in the card. Raises BadInput
     where there is too little to learn from."""
-    is_train, is_validation = parts_by_time(history, train)
+    is_train, is_validation = parts_by_time(history)
     with threadpool_limits(1):
         prepared = prepare(history, is_train, is_validation, model, preprocess, score)
-        trained = _trained(history, prepared, fit_prepared(prepared, model, train.most_graphs).network)
+        trained = _trained(history, prepared, fit_prepared(prepared, model).network)
     is_tested = ~(is_train | is_validation)
     figures = figures_of(trained, history, is_tested)
-    parts = {"model": model, "train": train, "preprocess": preprocess, "score": score}
+    parts = {"model": model, "preprocess": preprocess, "score": score}
     parameters = {name: part.model_dump(mode="json") for name, part in parts.items()}
     card = new_card(
         word=WORD,
@@ -155,13 +153,13 @@ def train_source(
     return Training(card.model_id, in_use, figures, len(trained.learned), int(is_tested.sum()))
 
 
-def parts_by_time(history: History, params: TrainParams) -> tuple[Bools, Bools]:
+def parts_by_time(history: History) -> tuple[Bools, Bools]:
     """Which executions train and which validate, (n,) each: the first share of each node and type, and the next.
 
     Raises BadInput if a part is empty, or nothing is left to measure on."""
     places = time_places(history.executions)
-    is_train = places < params.train_share
-    is_validation = ~is_train & (places < params.train_share + params.validation_share)
+    is_train = places < TRAIN_SHARE
+    is_validation = ~is_train & (places < TRAIN_SHARE + VALIDATION_SHARE)
     for is_part, name in ((is_train, "learn from"), (is_validation, "choose by"), (~is_train & ~is_validation, "test")):
         if not is_part.any():
             n = len(history.executions)
@@ -227,7 +225,6 @@ def promote_if_better(
 def tune(
     history: History,
     model: ModelParams,
-    train: TrainParams,
     preprocess: PreprocessParams,
     score: ScoreParams,
     asked: SearchParams,
@@ -236,9 +233,9 @@ def tune(
     """Search; the latest executions, which models are measured on, have no part in it.
 
     journal: Optuna's file, from which a search that was stopped goes on. Raises BadInput with too few executions."""
-    prepared = prepare(history, *parts_by_time(history, train), model, preprocess, score)
+    prepared = prepare(history, *parts_by_time(history), model, preprocess, score)
     rng = np.random.default_rng(model.fit.seed)
-    graphs = (prepared.train.drawn(train.most_graphs, rng), prepared.validation.drawn(train.most_graphs, rng))
+    graphs = (prepared.train.drawn(MOST_GRAPHS, rng), prepared.validation.drawn(MOST_GRAPHS, rng))
     return search(*graphs, model, asked, journal=journal)
 
 

@@ -17,8 +17,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from tasks.nodes.params import ModelParams
 from tasks.nodes.perona.inputs import NO_TYPE, UNKNOWN, Bools, Floats, Floats32, Inputs, Ints
-from tasks.nodes.perona.params import ModelParams
 
 ABSENT = -1  # in place of a predecessor that there is not
 BLOCK = 65_536  # graphs whose intervals are worked out at once

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from tasks.errors import BadInput
 from tasks.nodes.aspects import is_stressed, is_unstressed, type_names
 from tasks.nodes.history import History
-from tasks.nodes.perona.params import ModelParams
+from tasks.nodes.params import ModelParams, PreprocessParams, ScoreParams
 from tasks.nodes.preprocess.fitting import (
     Preprocessor,
     durations,
@@ -31,8 +31,6 @@ from tasks.nodes.preprocess.fitting import (
     tables_of,
     transform,
 )
-from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.ranking.params import ScoreParams
 from tasks.nodes.ranking.scores import ReferenceFleet, execution_scores, learn_reference, load_reference, save_reference
 from tasks.params import Params
 
@@ -53,7 +51,7 @@ SAMPLES = 2_000_000  # telemetry rows are read until they have so many samples: 
 INVERSE_FLOOR = 0.001
 TINY = 1e-9  # spans below this share of the largest magnitude are rounding
 ONE_HOT = "type="  # how the names of columns begin that tell the type, not a measurement
-FORMAT, VERSION = "whorl.nodes.inputs", 2
+FORMAT, VERSION = "whorl.nodes.inputs", 3
 PREPROCESSOR, REFERENCE, INPUTS = "preprocessor.json", "reference.json", "inputs.json"
 
 
@@ -117,12 +115,11 @@ class Inputs:
 
 @dataclass(frozen=True)
 class InputScales:
-    """What training executions taught. reference: medians of their calm ones. score: how executions are scored."""
+    """What training executions taught. reference: medians of their calm ones."""
 
     preprocessor: Preprocessor
     reference: ReferenceFleet
     node_metrics: NodeMetricScales
-    score: ScoreParams
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -142,7 +139,7 @@ def learn_inputs(
     if params.is_paper and params.graph.node_metrics:
         metrics = sampled_metrics(train.telemetry)
         scales = learn_scales(node_metrics_of(train.telemetry, durations(train.executions), metrics))
-    return InputScales(preprocessor, reference, scales, score)
+    return InputScales(preprocessor, reference, scales)
 
 
 def inputs_of(history: History, scales: InputScales, params: ModelParams) -> Inputs:
@@ -154,7 +151,7 @@ def inputs_of(history: History, scales: InputScales, params: ModelParams) -> Inp
     node_of, nodes = pd.factorize(executions["node"].astype(str), sort=True)
     names = pd.Index(type_names(executions), dtype=object)
     told = node_metrics_of(history.telemetry, durations(executions), scales.node_metrics.metrics)
-    performance = [execution_scores(table, scales.reference, scales.score) for table in tables.tables]
+    performance = [execution_scores(table, scales.reference) for table in tables.tables]
     return Inputs(
         columns=prepared.columns + tuple(f"{ONE_HOT}{name}" for name in prepared.types),
         x=np.hstack([x, one_hot]),
@@ -293,8 +290,7 @@ def save_inputs(scales: InputScales, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     save_preprocessor(scales.preprocessor, folder / PREPROCESSOR)
     save_reference(scales.reference, folder / REFERENCE)
-    told = {"node_metrics": scales.node_metrics.model_dump(), "score": scales.score.model_dump()}
-    main = {"format": FORMAT, "version": VERSION, **told}
+    main = {"format": FORMAT, "version": VERSION, "node_metrics": scales.node_metrics.model_dump()}
     (folder / INPUTS).write_text(json.dumps(main, indent=1), encoding="utf-8")
 
 
@@ -306,9 +302,8 @@ def load_inputs(folder: Path) -> InputScales:
         if not isinstance(main, dict) or (main.get("format"), main.get("version")) != (FORMAT, VERSION):
             raise ValueError(f"not version {VERSION} of the format {FORMAT}")
         node_metrics = NodeMetricScales.model_validate(main["node_metrics"])
-        score = ScoreParams.model_validate(main["score"])
     except (OSError, ValueError, KeyError, ValidationError) as error:
         problem = f"no inputs of a model of nodes ({type(error).__name__}: {' '.join(str(error).split())[:160]})"
         raise BadInput(file, problem, "what a training of nodes wrote", "train again") from error
     preprocessor, reference = load_preprocessor(folder / PREPROCESSOR), load_reference(folder / REFERENCE)
-    return InputScales(preprocessor, reference, node_metrics, score)
+    return InputScales(preprocessor, reference, node_metrics)

@@ -26,9 +26,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, logsigmoid, normalize
 
+from tasks.nodes.params import LossParams
 from tasks.nodes.perona.graph import GraphBatch
 from tasks.nodes.perona.network import GraphOutputs, Outputs, p_norms
-from tasks.nodes.perona.params import LossParams
 
 TERMS = (
     "reconstruction",

@@ -21,8 +21,8 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput
+from tasks.nodes.params import LARGE_BATCH, RAY_SETTING, SMALL_BATCH, WITHOUT_RAY, ModelParams, SearchParams
 from tasks.nodes.perona.graph import GraphSet
-from tasks.nodes.perona.params import LARGE_BATCH, RAY_SETTING, SMALL_BATCH, WITHOUT_RAY, ModelParams, SearchParams
 from tasks.ray_address import LOCAL, check_ray, connected
 
 if TYPE_CHECKING:
@@ -51,7 +51,9 @@ OURS: Space = {
 LOSS, EPOCH = "validation_loss", "epoch"  # what a trial reports
 WORST = 1e6  # stands for a loss that is not finite: samplers and schedulers take no NaN
 DIGEST_LENGTH = 16
-HOW_IT_RUNS = {"n_trials", "runner", "ray_address", "concurrency"}  # a search may go on with others of these
+GRACE_EPOCHS, REDUCTION = 50, 4  # epochs of every trial, and of so many trials one goes on after them (paper: 50, 4)
+WARM_UP_TRIALS = 10  # drawn at random before TPE proposes
+SEED = 42  # of what is proposed, as the paper's authors have it
 TUNE_SETTINGS = {
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # no files of its own for each trial
     "RAY_AIR_NEW_OUTPUT": "0",  # which prints a box whatever one asks for
@@ -88,14 +90,14 @@ def search(
     with _quiet(), tempfile.TemporaryDirectory(prefix="search-") as folder:
         kept = journal or Path(folder) / "journal.log"
         kept.parent.mkdir(parents=True, exist_ok=True)
-        name = study_name(train, validation, params, search)
-        study = _open_study(name, params, search, kept)
+        name = study_name(train, validation, params)
+        study = _open_study(name, params, kept)
         n_resumed = len(_finished(study))
         if n_resumed < search.n_trials and search.runner == "here":
             _run_here(study, train, validation, params, search)
         elif n_resumed < search.n_trials:
             _run_on_ray(name, kept, (train, validation), params, search, n_resumed)
-            study = _open_study(name, params, search, kept)
+            study = _open_study(name, params, kept)
         # the earliest of equal ones; one that was given up may be it
         best = min(_finished(study), key=lambda one: (math.inf if one.value is None else one.value, one.number))
         return SearchResult(with_values(params, best.params), float(best.value or 0.0), _table(study), n_resumed)
@@ -116,7 +118,7 @@ def with_values(params: ModelParams, values: Mapping[str, object]) -> ModelParam
     return ModelParams.model_validate(content)
 
 
-def study_name(train: GraphSet, validation: GraphSet, params: ModelParams, search: SearchParams) -> str:
+def study_name(train: GraphSet, validation: GraphSet, params: ModelParams) -> str:
     """One study for the same graphs, settings and values to try, however many trials and wherever they run."""
     digest = hashlib.sha256()
     for content in (train.inputs, train, validation.inputs, validation):
@@ -128,13 +130,13 @@ def study_name(train: GraphSet, validation: GraphSet, params: ModelParams, searc
             elif isinstance(value, tuple):
                 digest.update(repr(value).encode())
     digest.update(repr(space_of(params)).encode())
-    digest.update(params.model_dump_json().encode() + search.model_dump_json(exclude=HOW_IT_RUNS).encode())
+    digest.update(params.model_dump_json().encode())
     return f"{params.variant}-{digest.hexdigest()[:DIGEST_LENGTH]}"
 
 
-def grace_of(params: ModelParams, search: SearchParams) -> int:
-    """Epochs that every trial is given: grace_epochs, but at most half of all, or no trial would be given up."""
-    return min(search.grace_epochs, max(params.epochs // 2, 1))
+def grace_of(params: ModelParams) -> int:
+    """Epochs that every trial is given: GRACE_EPOCHS, but at most half of all, or no trial would be given up."""
+    return min(GRACE_EPOCHS, max(params.epochs // 2, 1))
 
 
 def trial_loss(
@@ -152,16 +154,14 @@ def trial_loss(
     return min(fitted.validation_loss, WORST)
 
 
-def _open_study(name: str, params: ModelParams, search: SearchParams, journal: Path) -> "optuna.Study":
+def _open_study(name: str, params: ModelParams, journal: Path) -> "optuna.Study":
     """A new study, or the one of that name in the journal; trials that a killed search left open are closed.
 
-    Its pruner is ASHA: after the grace, and then at each power of `reduction` times that, the best of `reduction`
+    Its pruner is ASHA: after the grace, and then at each power of REDUCTION times that, the best of REDUCTION
     trials goes on."""
     import optuna
 
-    pruner = optuna.pruners.SuccessiveHalvingPruner(
-        min_resource=grace_of(params, search), reduction_factor=search.reduction
-    )
+    pruner = optuna.pruners.SuccessiveHalvingPruner(min_resource=grace_of(params), reduction_factor=REDUCTION)
     study = optuna.create_study(
         storage=_storage(journal), study_name=name, pruner=pruner, direction="minimize", load_if_exists=True
     )
@@ -209,7 +209,7 @@ def _run_here(
         return trial_loss(train, validation, with_values(params, values), report)
 
     while (n_done := len(_finished(study))) < search.n_trials:
-        study.sampler = optuna.samplers.TPESampler(seed=search.seed + n_done, n_startup_trials=search.warm_up_trials)
+        study.sampler = optuna.samplers.TPESampler(seed=SEED + n_done, n_startup_trials=WARM_UP_TRIALS)
         study.optimize(objective, n_trials=1)
 
 
@@ -234,8 +234,8 @@ def _run_on_ray(
 
         scheduler = ASHAScheduler(
             max_t=params.epochs,
-            grace_period=grace_of(params, search),
-            reduction_factor=search.reduction,
+            grace_period=grace_of(params),
+            reduction_factor=REDUCTION,
         )
         trainable = tune.with_parameters(_fit_trial, train=graphs[0], validation=graphs[1], params=params)
         results = tune.Tuner(
@@ -243,7 +243,7 @@ def _run_on_ray(
             tune_config=tune.TuneConfig(
                 metric=LOSS,
                 mode="min",
-                search_alg=_proposals(name, journal, params, search, n_done),
+                search_alg=_proposals(name, journal, params, n_done),
                 scheduler=scheduler,
                 num_samples=search.n_trials - n_done,
                 max_concurrent_trials=n_at_once,
@@ -260,7 +260,7 @@ def _run_on_ray(
         raise BadInput("search", f"no trial ended ({last_line})", "a network that can be fitted", "set runner: here")
 
 
-def _proposals(name: str, journal: Path, params: ModelParams, search: SearchParams, n_done: int) -> Any:
+def _proposals(name: str, journal: Path, params: ModelParams, n_done: int) -> Any:
     """Optuna's proposals for Ray Tune, with the number of epochs of each trial kept beside its loss."""
     import optuna
     from ray.tune.search.optuna import OptunaSearch
@@ -277,9 +277,7 @@ def _proposals(name: str, journal: Path, params: ModelParams, search: SearchPara
         {one: optuna.distributions.CategoricalDistribution(choices) for one, choices in space_of(params).items()},
         metric=LOSS,
         mode="min",
-        sampler=optuna.samplers.TPESampler(
-            seed=search.seed + n_done, n_startup_trials=search.warm_up_trials, constant_liar=True
-        ),
+        sampler=optuna.samplers.TPESampler(seed=SEED + n_done, n_startup_trials=WARM_UP_TRIALS, constant_liar=True),
         study_name=name,
         storage=_storage(journal),
     )

@@ -25,6 +25,7 @@ from torch import Tensor
 from tasks.errors import BadInput
 from tasks.nodes.aspects import is_contaminated
 from tasks.nodes.history import History
+from tasks.nodes.params import ALL, FitParams, ModelParams, PreprocessParams, ScoreParams, Term
 from tasks.nodes.perona.graph import Batches, GraphBatch, GraphSet, graphs_of, predecessors_of
 from tasks.nodes.perona.inputs import (
     NO_TYPE,
@@ -39,15 +40,13 @@ from tasks.nodes.perona.inputs import (
 )
 from tasks.nodes.perona.losses import ClassCounts, loss_terms, lowest_input_norms, summed
 from tasks.nodes.perona.network import Encoder, PeronaNetwork, codes_of, fingerprints_of, judging, network_of
-from tasks.nodes.perona.params import ALL, FitParams, ModelParams, Term
-from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.ranking.params import ScoreParams
 from tasks.nodes.type_tables import SD_OF_MAD, Bools, Floats, Ints
 
 Report = Callable[[int, float], None]
 COLUMNS = ("epoch", "train_loss", "validation_loss", "seconds")
 GRAPHS_AT_ONCE = 64  # of a validation batch
 CHATTY = ("pytorch_lightning", "lightning_fabric")
+MOST_GRAPHS = 5000  # executions that a fit learns from; of more, so many are drawn
 LEAST_GRAPHS = 10  # to fit to
 DRAWS = 7  # stream of the seed: which training executions are drawn
 LEAST_PAIRS = 4  # of norm and performance, from which a correlation is told
@@ -112,8 +111,8 @@ def known_graphs(inputs: Inputs, is_target: Bools, may_precede: Bools, model: Mo
     return graphs_of(inputs, np.flatnonzero(is_target & inputs.is_measured), beside)
 
 
-def fit_prepared(prepared: Prepared, model: ModelParams, most_graphs: int) -> FittedNetwork:
-    """A network fitted to the training graphs, of more than so many to a draw, and selected on validation graphs.
+def fit_prepared(prepared: Prepared, model: ModelParams) -> FittedNetwork:
+    """A network fitted to the training graphs, of more than MOST_GRAPHS to a draw, and selected on validation graphs.
 
     Where no training execution is known to be stressed the paper's has no loss of detection, and gives no verdicts.
     Raises BadInput where there is too little to learn from or to choose by, Diverged as fit_network."""
@@ -121,10 +120,10 @@ def fit_prepared(prepared: Prepared, model: ModelParams, most_graphs: int) -> Fi
     if len(train) < LEAST_GRAPHS:
         raise BadInput("training", f"{len(train)} executions to learn from", f"at least {LEAST_GRAPHS}", "record more")
     rng = np.random.default_rng([DRAWS, model.fit.seed])
-    train = train.drawn(most_graphs, rng)
+    train = train.drawn(MOST_GRAPHS, rng)
     if not (train.inputs.labels[train.targets] == STRESSED).any():
         model = model.with_terms(*WITHOUT_STRESS)
-    return fit_network(train, validation.drawn(most_graphs, rng), model)
+    return fit_network(train, validation.drawn(MOST_GRAPHS, rng), model)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from tasks.errors import BadInput
 from tasks.nodes.aspects import is_stressed, type_names
 from tasks.nodes.history import History
-from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.params import PreprocessParams
 from tasks.nodes.preprocess.selection import (
     NORMAL_WIDTH,
     TAILS,

@@ -19,11 +19,12 @@ from typing import Literal
 
 import numpy as np
 
-from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.params import PreprocessParams
 from tasks.nodes.tools.parsing import MetricFacts
 from tasks.nodes.type_tables import Floats
 from tasks.params import Params
 
+MIN_DISPERSION = 0.001  # metrics that vary less, as a share of their median, are dropped (ours)
 TROUBLE = frozenset({
     "error", "errors", "failed", "failures", "retr", "retrans", "retransmits", "retries", "lost", "drop", "drops",
     "dropped", "overhead", "std", "stdev", "stddev", "mdev", "jitter", "variance", "deviation",
@@ -123,8 +124,8 @@ def why_dropped(
         return "a setting or a version, not a result"
     if spread.n_distinct < MIN_DISTINCT:
         return f"distinct values: {spread.n_distinct}, at least {MIN_DISTINCT} needed"
-    if spread.dispersion < params.min_dispersion:
-        return f"varies by {spread.dispersion:.2g} of its median, at least {params.min_dispersion:g} needed"
+    if spread.dispersion < MIN_DISPERSION:
+        return f"varies by {spread.dispersion:.2g} of its median, at least {MIN_DISPERSION:g} needed"
     return ""
 
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from tasks.nodes.params import CONFIDENCE, MIN_EXECUTIONS, SEED, ScoreParams
 from tasks.nodes.ranking.components import component_scores, shared_components
-from tasks.nodes.ranking.params import ScoreParams
 from tasks.nodes.ranking.scores import Levels, ReferenceFleet, execution_scores, levels_of, score_nodes, usual_aspects
 from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables, group_medians
 
@@ -70,17 +70,17 @@ class DrawnScores:
     is_unknown: Bools
 
 
-def spreads_of(tables: NodeTables, reference: ReferenceFleet, params: ScoreParams) -> list[SpreadOfType]:
+def spreads_of(tables: NodeTables, reference: ReferenceFleet) -> list[SpreadOfType]:
     """The scores of each type's executions by node."""
     found = []
     for table in tables.tables:
-        scores = execution_scores(table, reference, params)
+        scores = execution_scores(table, reference)
         is_there = ~np.isnan(scores)
         scores, nodes = scores[is_there], table.nodes[is_there]
         sizes = np.bincount(nodes, minlength=len(tables.nodes))
         order = np.argsort(nodes, kind="stable")
         medians = group_medians(scores[:, None], nodes, len(tables.nodes))[:, 0]
-        residuals = (scores - medians[nodes])[sizes[nodes] >= params.min_executions]
+        residuals = (scores - medians[nodes])[sizes[nodes] >= MIN_EXECUTIONS]
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         found.append(SpreadOfType(table.name, table.aspect, scores[order], starts, residuals))
     return found
@@ -101,9 +101,9 @@ def draw_scores(
         if not len(own):
             continue
         seen[at] = np.median(own)
-        source = own if len(own) >= params.min_executions else seen[at] + one.residuals
+        source = own if len(own) >= MIN_EXECUTIONS else seen[at] + one.residuals
         is_unknown[at] = not len(source)
-        rng = np.random.default_rng([params.seed, _number(node), _number(one.name)])
+        rng = np.random.default_rng([SEED, _number(node), _number(one.name)])
         drawn[:, at] = seen[at] if is_unknown[at] else resampled_medians(source, len(own), params.resamples, rng)
     if np.isnan(seen).all():
         return None
@@ -140,8 +140,8 @@ def rank_nodes(tables: NodeTables, reference: ReferenceFleet, params: ScoreParam
     aspects, and may be high for that alone."""
     counted = tables.of_aspects(params.left_out_aspects)
     levels = levels_of(counted, params)
-    spreads = spreads_of(counted, reference, params)
-    edges = [(1 - params.confidence) / 2, (1 + params.confidence) / 2]
+    spreads = spreads_of(counted, reference)
+    edges = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
     scores = score_nodes(tables, reference, params)
     components, usual = component_scores(scores), usual_aspects(reference.table)
     fitted = shared_components(scores, tables.machine_types)
@@ -177,8 +177,8 @@ def rank_nodes(tables: NodeTables, reference: ReferenceFleet, params: ScoreParam
     for aspect in (ALL, *levels.aspects):
         of_aspect = frame[frame["aspect"] == aspect]
         drawn = {str(node): draws[aspect, node] for node in of_aspect["node"]}
-        parts.append(placed(of_aspect, "score", drawn, params.confidence).assign(shared_place=np.nan))
-    parts[0] = _placed_by_shared(parts[0], shared_draws, params.confidence)
+        parts.append(placed(of_aspect, "score", drawn, CONFIDENCE).assign(shared_place=np.nan))
+    parts[0] = _placed_by_shared(parts[0], shared_draws, CONFIDENCE)
     return pd.concat([part[COLUMNS] for part in parts if len(part)], ignore_index=True)
 
 

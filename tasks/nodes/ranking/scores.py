@@ -14,12 +14,13 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput
-from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.params import ScoreParams
 from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables, TypeTable, group_medians, weighted_mean
 
 NOT_AVERAGES = frozenset({"min", "max", "std", "stdev", "stddev", "mdev", "variance"})  # words of names: how runs vary
 PER_SECOND = "/s"  # how base units of rates end
 TIMES = ("s", "s/B")  # base units of what takes long
+LARGEST_RATIO = 1000.0  # ratios to the reference are cut here; a throughput of 0 counts as 1 over it
 USUAL = 0.5  # share of the nodes, from which an aspect is expected of all
 COLUMNS = ["type", "aspect", "metric", "unit", "orientation", "median", "weight", "n_nodes", "n_executions"]
 FORMAT, VERSION = "whorl.nodes.reference", 1
@@ -111,13 +112,13 @@ def usual_aspects(reference: pd.DataFrame) -> frozenset[str]:
     return frozenset(str(aspect) for aspect in n_nodes.index[n_nodes >= USUAL * n_nodes.max()])
 
 
-def log_ratios(table: TypeTable, reference: ReferenceFleet, params: ScoreParams) -> Floats:
+def log_ratios(table: TypeTable, reference: ReferenceFleet) -> Floats:
     """Natural logarithm of each value's oriented ratio to the reference: (n, m), NaN where there is none.
 
     A value of 0 or less has no logarithm: where more is better it counts as the smallest ratio, else it is left out
     (tools print a latency below their last digit as 0)."""
     own = reference.of(table)
-    limit = np.log(params.largest_ratio)
+    limit = np.log(LARGEST_RATIO)
     usable = np.where(own.median > 0, own.median, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
         found = table.orientation * (np.log(np.where(table.natural > 0, table.natural, np.nan)) - np.log(usable))
@@ -125,9 +126,9 @@ def log_ratios(table: TypeTable, reference: ReferenceFleet, params: ScoreParams)
     return np.asarray(np.clip(np.where(is_nothing, -limit, found), -limit, limit))
 
 
-def execution_scores(table: TypeTable, reference: ReferenceFleet, params: ScoreParams) -> Floats:
+def execution_scores(table: TypeTable, reference: ReferenceFleet) -> Floats:
     """Natural logarithm of the score of each execution of a type: (n,), NaN without a metric that counts."""
-    return weighted_mean(log_ratios(table, reference, params), reference.of(table).weight)
+    return weighted_mean(log_ratios(table, reference), reference.of(table).weight)
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,7 @@ def score_nodes(tables: NodeTables, reference: ReferenceFleet, params: ScorePara
     counted = tables.of_aspects(params.left_out_aspects)
     found = np.full((len(tables.nodes), len(counted.tables)), np.nan)
     for at, table in enumerate(counted.tables):
-        own = execution_scores(table, reference, params)
+        own = execution_scores(table, reference)
         found[:, at] = group_medians(own[:, None], table.nodes, len(tables.nodes))[:, 0]
     return NodeScores(tables.nodes, levels_of(counted, params), found)
 

@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import gammaln  # type: ignore[import-untyped, unused-ignore]
 
-from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.params import MIN_EXECUTIONS, ScoreParams
 from tasks.nodes.ranking.scores import ReferenceFleet, execution_scores
 from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables
 
@@ -74,9 +74,9 @@ def suspicious_nodes(tables: NodeTables, reference: ReferenceFleet, params: Scor
     are not judged by it, and left out if there is no other."""
     types = []
     for table in tables.of_aspects(params.left_out_aspects).tables:
-        scores = execution_scores(table, reference, params)
+        scores = execution_scores(table, reference)
         n_own = np.bincount(table.nodes[~np.isnan(scores)], minlength=len(tables.nodes))
-        kept = ~np.isnan(scores) & (n_own >= max(params.min_executions, RUN))[table.nodes]
+        kept = ~np.isnan(scores) & (n_own >= max(MIN_EXECUTIONS, RUN))[table.nodes]
         if kept.any():
             nodes = table.nodes[kept]
             told = slow_executions(scores[kept], nodes, tables.machine_types)

@@ -13,10 +13,8 @@ import pandas as pd
 from tasks.nodes.answers import learn
 from tasks.nodes.aspects import is_unstressed, type_names
 from tasks.nodes.history import History, load_history, read_results
-from tasks.nodes.params import ReadParams
+from tasks.nodes.params import PreprocessParams, ReadParams, ScoreParams
 from tasks.nodes.preprocess.fitting import tables_of
-from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.ranking.params import ScoreParams
 from tasks.nodes.ranking.scores import ReferenceFleet, log_ratios
 from tasks.nodes.type_tables import NodeTables, group_medians, weighted_mean
 from tasks.warehouse.place import Warehouse
@@ -48,9 +46,7 @@ def threads_of(benchmark: str, metric: str, template: str = "") -> Threads:
     return "unsaid"
 
 
-def thread_scores(
-    tables: NodeTables, reference: ReferenceFleet, templates: Mapping[str, str], params: ScoreParams
-) -> pd.DataFrame:
+def thread_scores(tables: NodeTables, reference: ReferenceFleet, templates: Mapping[str, str]) -> pd.DataFrame:
     """Scores of each node for one thread and for all: node, machine_type, aspect, score, n_metrics.
 
     A score of 1 is that of the reference. As in `scores`: geometric means over metrics, the median over executions, the
@@ -66,7 +62,7 @@ def thread_scores(
             weight = reference.of(table).weight * is_its
             if not weight.any():
                 continue
-            ratios = log_ratios(table, reference, params)
+            ratios = log_ratios(table, reference)
             of_node = group_medians(weighted_mean(ratios, weight)[:, None], table.nodes, len(tables.nodes))
             each.append(of_node)
             n_metrics += np.where(np.isnan(of_node[:, 0]), 0, int((weight > 0).sum()))
@@ -82,12 +78,11 @@ def thread_scores(
 
 def thread_scores_of(history: History) -> pd.DataFrame:
     """The same from executions that completed, neither stressed nor disturbed; all nodes are the reference."""
-    params = ScoreParams()
-    preprocessor, reference = learn(history, PreprocessParams(), params)
+    preprocessor, reference = learn(history, PreprocessParams(), ScoreParams())
     calm = is_unstressed(history.executions).to_numpy(dtype=bool)
     templates = history.executions["template"].fillna("").astype(str)
     by_type = dict(zip(type_names(history.executions), templates, strict=True))
-    return thread_scores(tables_of(history, preprocessor).of_executions(calm), reference, by_type, params)
+    return thread_scores(tables_of(history, preprocessor).of_executions(calm), reference, by_type)
 
 
 def thread_scores_of_files(paths: Sequence[str]) -> pd.DataFrame:

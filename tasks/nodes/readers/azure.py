@@ -23,7 +23,7 @@ from tasks.intake.cells import numbers as to_numbers
 from tasks.intake.files import Chunk, all_refusals, no_refusals, refusals
 from tasks.intake.tables import WholeTable, choose_columns, column_names, whole_table
 from tasks.nodes.execution import EXECUTIONS_SCHEMA, METRICS_SCHEMA, framed
-from tasks.nodes.params import ReadParams
+from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
 from tasks.nodes.readers.vetting import (
     MICROSECONDS,
     Check,
@@ -111,10 +111,10 @@ def read(path: str, params: ReadParams) -> Iterator[Chunk]:
         places=table.places,
         is_simulated=table.is_simulated,
     )
-    yield from _chunks(table, values, _reasons(values, runtime.is_bad.astype(bool), params))
+    yield from _chunks(table, values, _reasons(values, runtime.is_bad.astype(bool)))
 
 
-def _reasons(values: Values, has_odd_runtime: NDArray[np.bool_], params: ReadParams) -> Reasons:
+def _reasons(values: Values, has_odd_runtime: NDArray[np.bool_]) -> Reasons:
     """Why each row cannot be used; empty where it can."""
     now, started, named = datetime.now(UTC).replace(tzinfo=None), values.started_at, values.named
     ended = np.full(len(started), np.datetime64("NaT", "us"))
@@ -123,7 +123,7 @@ def _reasons(values: Values, has_odd_runtime: NDArray[np.bool_], params: ReadPar
         (named.test < 0, "no benchmark; expected test_suite and test_name"),
         (np.isnat(started), "started_at is no time; expected ISO 8601 or Unix time, in UTC"),
         (np.isnan(values.value), "value is no finite number; expected one"),
-        *time_checks("started_at", started, now, params.future_slack_s),
+        *time_checks("started_at", started, now, FUTURE_SLACK_S),
         (has_odd_runtime, "runtime_s is no finite number; expected seconds"),
     ]
     spans = span_checks(started, ended, values.runtime_s)

@@ -21,7 +21,7 @@ from tasks.intake.labels import absolute
 from tasks.intake.readers import Folder
 from tasks.intake.tables import refused_rows
 from tasks.nodes.execution import Execution, ParsedLog, as_chunk
-from tasks.nodes.params import ReadParams
+from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
 from tasks.nodes.readers.labels import HOW_TO_NAME, node_of, read_manifest, stem_of
 from tasks.nodes.readers.vetting import NoExecution, hash_of, slug, vetted_facts
 from tasks.nodes.tools import PARSERS, detect
@@ -108,7 +108,7 @@ def _execution(file: str, told: dict[str, Any], place: int, params: ReadParams, 
         "node": node,
         "benchmark": slug(benchmark),
     }
-    return Execution(vetted_facts(facts, params.future_slack_s), log.measured, log.missing, (), log.tool, text, place)
+    return Execution(vetted_facts(facts, FUTURE_SLACK_S), log.measured, log.missing, (), log.tool, text, place)
 
 
 def _template(log: ParsedLog, told: dict[str, Any]) -> dict[str, str]:

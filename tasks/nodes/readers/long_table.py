@@ -24,7 +24,7 @@ from tasks.intake.cells import numbers as to_numbers
 from tasks.intake.files import Chunk, all_refusals, refusals
 from tasks.intake.tables import WholeTable, choose_columns, column_names, known_otherwise, whole_table
 from tasks.nodes.execution import COUNTED, EXECUTION_COLUMNS, EXECUTIONS_SCHEMA, METRICS_SCHEMA, framed
-from tasks.nodes.params import ReadParams
+from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
 from tasks.nodes.readers import vetting
 from tasks.nodes.readers.labels import IDENTITY, is_dose, label_column, node_of, read_manifest
 from tasks.nodes.readers.vetting import (
@@ -170,7 +170,7 @@ def _rows(
         is_never = np.isnat(rows["started_at"]) & ~is_called
         checks.append((is_never, "no started_at; expected the time at which the execution began"))
     reasons = first_reasons(n_rows, checks)
-    return rows, np.where(reasons == "", vet(rows, now, params.future_slack_s), reasons)
+    return rows, np.where(reasons == "", vet(rows, now, FUTURE_SLACK_S), reasons)
 
 
 def _with_entries(rows: Rows, entries: Entries) -> Rows:

@@ -26,7 +26,7 @@ from tasks.intake.files import Chunk, all_refusals, no_refusals, open_plain, ref
 from tasks.intake.limits import ReadLimits
 from tasks.intake.tables import refused_rows
 from tasks.nodes.execution import Execution, Measured, Sampled, as_chunk
-from tasks.nodes.params import ReadParams
+from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
 from tasks.nodes.readers.labels import read_manifest
 from tasks.nodes.readers.vetting import (
     Check,
@@ -117,7 +117,7 @@ def _vetted(benchmarks: pd.DataFrame, params: ReadParams) -> tuple[dict[str, Any
     ]
     reasons = first_reasons(len(benchmarks), checks)
     now = datetime.now(UTC).replace(tzinfo=None)
-    return rows, np.where(reasons == "", vet(rows, now, params.future_slack_s), reasons)
+    return rows, np.where(reasons == "", vet(rows, now, FUTURE_SLACK_S), reasons)
 
 
 def _execution(rows: dict[str, Any], at: int, metrics: Metrics, samples: Samples, machine_type: str) -> Execution:

@@ -18,7 +18,7 @@ from tasks.errors import BadInput
 from tasks.intake.files import PARQUET_FAULTS, Chunk, damaged_parquet, open_plain, refusals
 from tasks.intake.tables import MAGIC, check_size, column_names
 from tasks.nodes.execution import EXECUTIONS_SCHEMA, NESTED, PART_SCHEMA, SCHEMAS, framed, record_of
-from tasks.nodes.params import ReadParams
+from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
 from tasks.nodes.readers.vetting import Reasons, completed_times, first_reasons, vet
 
 CHECKED = ("execution_id", "node", "benchmark", "status", "aspect")
@@ -50,7 +50,7 @@ def read(path: str, params: ReadParams) -> Iterator[Chunk]:
                 table = pa.Table.from_batches([batch])
                 table.validate(full=True)
                 part = _in_our_types(path, table, says_simulated)
-                yield _chunk_of(part, np.arange(first, first + len(part)), now, params.future_slack_s)
+                yield _chunk_of(part, np.arange(first, first + len(part)), now, FUTURE_SLACK_S)
                 first += len(part)
         except PARQUET_FAULTS as error:
             raise damaged_parquet(path, error) from error

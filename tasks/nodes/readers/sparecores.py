@@ -18,7 +18,7 @@ from tasks.intake.tables import refused_rows
 from tasks.intake.tally import NO_BENCHMARK
 from tasks.nodes.aspects import Aspect
 from tasks.nodes.execution import Execution, Fault, Measured, as_chunk
-from tasks.nodes.params import ReadParams
+from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
 from tasks.nodes.readers.labels import IDENTITY, Manifest, read_manifest
 from tasks.nodes.readers.vetting import NoExecution, metric_name, slug, vetted_facts
 from tasks.nodes.tools.parsing import unreadable
@@ -418,7 +418,7 @@ def _execution(
     facts = _facts(about, benchmark, node, output, params.time_zone) | labels
     if facts["started_at"] is None:
         raise NoExecution("start is no time; expected ISO 8601")
-    facts = vetted_facts(facts, params.future_slack_s)
+    facts = vetted_facts(facts, FUTURE_SLACK_S)
     text = _text(folder, meta, output)
     if text.strip():
         output.parse(text, printed)

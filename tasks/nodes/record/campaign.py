@@ -40,6 +40,7 @@ from tasks.workloads.record.programs.session import end_registered
 
 STATUS = 128 + signal.SIGTERM
 ON_DISK = Path("/var/tmp")
+MARGIN_S = 1.0  # metrics of a node are kept from this long before an execution until this long after it
 KEPT_S = 60.0  # samples are kept this much longer than the two longest executions
 Tell = Callable[[int, int], None]
 Turn = Callable[[BenchmarkTemplate], AbstractContextManager[object]]
@@ -118,7 +119,7 @@ def staged(
         told = {name: faults for name, faults in unavailable.items() if faults}
         for place in places.values():
             place.prepare(possible, doses)
-        keeps_s = 2 * max((one.limit_s for one in templates), default=0.0) + 2 * params.margin_s + KEPT_S
+        keeps_s = 2 * max((one.limit_s for one in templates), default=0.0) + 2 * MARGIN_S + KEPT_S
         readers = {name: NodeReader(place) for name, place in places.items()}
         sampler = NodeSampler(readers, scratch, interval_s=params.interval_s, keeps_s=keeps_s)
         stack.callback(sampler.stop)
@@ -197,7 +198,7 @@ class Schedule:
         """Run executions until none is left or the time (on the monotonic clock) is over; keep each of them.
 
         Those that have ended are kept even if this is interrupted."""
-        margin_s = self.bench.params.margin_s
+        margin_s = MARGIN_S
         self._wait_for(time.monotonic() + margin_s)  # there is a time before the first one
         began_s = time.monotonic()
         try:
@@ -246,7 +247,7 @@ class Schedule:
         dose = next((one for one in doses if one.name == planned.dose), None)
         self._lower(planned)
         if self.turn and self.waiting:  # a turn may take longer than samples are kept
-            margin_s = self.bench.params.margin_s
+            margin_s = MARGIN_S
             self.sampler.put_aside(self.waiting[0].began_s - margin_s, self.waiting[-1].ended_s + margin_s)
         try:
             with self.turn(template) if self.turn else contextlib.nullcontext():
@@ -274,7 +275,7 @@ class Schedule:
     def _settle(self) -> None:
         """Keep all that has ended: what comes next depends on it."""
         if self.waiting:
-            self._wait_for(self.waiting[-1].ended_s + self.bench.params.margin_s)
+            self._wait_for(self.waiting[-1].ended_s + MARGIN_S)
             self._keep_complete(all_of_them=True)
 
     def _wait_for(self, at_s: float) -> None:
@@ -283,7 +284,7 @@ class Schedule:
 
     def _keep_complete(self, *, all_of_them: bool = False) -> None:
         """Keep the executions after which enough was sampled."""
-        margin_s = self.bench.params.margin_s
+        margin_s = MARGIN_S
         while self.waiting and (all_of_them or self.sampler.covers(self.waiting[0].ended_s + margin_s)):
             outcome = self.waiting[0]
             begin_s, end_s = outcome.began_s - margin_s, outcome.ended_s + margin_s
@@ -396,7 +397,7 @@ def record_nodes(
     began_s = time.monotonic()
     templates, doses = runnable(params, parsers)
     out_dir.mkdir(parents=True, exist_ok=True)
-    with sigterm_unwinds(), only_recorder("nodes", lock, wait_s=params.lock_wait_s):
+    with sigterm_unwinds(), only_recorder("nodes", lock, wait_s=0):
         with staged(params, templates, doses, str(out_dir.resolve())) as bare:
             plan = planned(params, bare.templates, has_groups=bare.group is not None)
             stage = _with_lacking_stress(bare, params, plan)

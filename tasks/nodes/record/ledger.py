@@ -30,7 +30,7 @@ MOST_BYTES = 2_000_000
 MOST_SPOOLED = 600  # executions; they are read again when a part is written
 PART_S = 1200.0  # longest time between two parts
 KEYS = ["execution_id", "node", "benchmark", "template_hash", "started_at"]
-UNIMPORTANT = ("minutes", "executions", "scratch", "repeats", "lock_wait_s", "campaign")
+UNIMPORTANT = ("minutes", "executions", "scratch", "repeats")
 BEGUN = "campaign.json"  # beside the single executions, until these are in a part
 
 
@@ -144,7 +144,7 @@ def begin(folder: Path, params: RecordParams, digest: str, facts: Record, *, now
     told = [one for one in parts if one[1].get("plan") != STEADY] + ([(path, left)] if left else [])
     for where, record in told:
         _check(where, record, params, digest)
-    new = "-".join(filter(None, (params.campaign, f"{now or datetime.now(UTC):%Y%m%dt%H%M%S}")))
+    new = f"{now or datetime.now(UTC):%Y%m%dt%H%M%S}"
     name = str(told[0][1]["campaign"]) if told else new
     temporary = path.with_suffix(".tmp")
     temporary.write_text(json.dumps({**facts, "plan": digest, "params": recorded_params(params), "campaign": name}))

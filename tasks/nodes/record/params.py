@@ -227,12 +227,6 @@ class RecordParams(Params):
         120, gt=0, le=2880, description="How long this call starts executions, in minutes; the next call goes on"
     )
     seed: int = Field(7, ge=0, le=2**31, description="Decides the order of a campaign, and what is stressed")
-    campaign: str = Field(
-        "",
-        max_length=40,
-        pattern=r"^([a-z0-9]+(-[a-z0-9]+)*)?$",
-        description="What its name begins with; the time of its begin follows",
-    )
     place: Literal["local", "emulated"] = Field(
         "local", description="local: this machine as it is; emulated: the nodes below, one after another on it"
     )
@@ -250,9 +244,6 @@ class RecordParams(Params):
     executions: int = Field(6, ge=1, le=10_000, description="Executions of this call where there is no campaign")
     stressed_ratio: float = Field(0.2, ge=0, le=0.5, description="Share of a campaign's executions under stress")
     interval_s: float = Field(1, ge=0.05, le=60, description="Time between two samples of a node's metrics, in seconds")
-    margin_s: float = Field(
-        1, ge=0, le=600, description="Metrics are kept from this long before an execution until this long after it"
-    )
     foreign_limit_ratio: float = Field(
         0.1, gt=0, le=1, description="An execution is repeated if others used more than this ratio of the cores"
     )
@@ -260,13 +251,9 @@ class RecordParams(Params):
     isolation: Literal["auto", "none"] = Field(
         "auto", description="auto: control groups and network namespaces where the system lets us; none: neither"
     )
-    lock_wait_s: float = Field(
-        0, ge=0, le=86_400, description="How long to wait for another recording on this machine, in seconds"
-    )
     scratch: str = Field("", description="Folder on the disk that is measured; empty: one in /var/tmp")
     emulated: tuple[NodeParams, ...] = Field(EMULATED, description="Emulated nodes")
     short: tuple[BenchmarkTemplate, ...] = Field(SHORT, description="Benchmarks of the short profile")
-    paper: tuple[BenchmarkTemplate, ...] = Field(PAPER, description="Benchmarks of the paper's profile")
     doses: tuple[Dose, ...] = Field(
         SHIPPED, description="Stress, three levels a benchmark; several doses of a level are dealt in turn"
     )

@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import takewhile
 
 from tasks.errors import BadSetting
-from tasks.nodes.record.params import LEVELS, BenchmarkTemplate, Dose, RecordParams, doses_of
+from tasks.nodes.record.params import LEVELS, PAPER, BenchmarkTemplate, Dose, RecordParams, doses_of
 
 DIGEST_DIGITS = 16
 AGAIN = ".again"
@@ -152,7 +152,7 @@ def _mixed(nodes: Sequence[str], dice: random.Random, last: str) -> list[int]:
 
 def chosen_templates(params: RecordParams) -> tuple[BenchmarkTemplate, ...]:
     """The templates of the profile that are asked for. Raises BadSetting for an unknown name, or a doubled one."""
-    templates = params.short if params.profile == "short" else params.paper
+    templates = params.short if params.profile == "short" else PAPER
     names = [one.benchmark for one in templates]
     unknown = [name for name in params.benchmarks if name not in names]
     if unknown:

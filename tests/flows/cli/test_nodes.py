@@ -9,8 +9,7 @@ import pytest
 
 from flows.cli import nodes_verdicts
 from tasks.nodes import answers
-from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.params import PreprocessParams, ScoreParams
 from tasks.warehouse.place import Warehouse
 
 FEW: dict[str, Any] = {

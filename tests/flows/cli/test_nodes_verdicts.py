@@ -15,7 +15,7 @@ import pytest
 
 from flows.cli.invocation import Invocation
 from tasks.nodes.answers import insert_rows
-from tasks.nodes.perona.params import FitParams, ModelParams, NetworkParams
+from tasks.nodes.params import FitParams, ModelParams, NetworkParams
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.new_card import new_card
 from tasks.warehouse.place import Warehouse

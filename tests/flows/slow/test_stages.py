@@ -20,7 +20,7 @@ from flows.parameters import (
     WorkloadTrainParams,
     WorkloadWatchParams,
 )
-from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.params import ScoreParams
 from tasks.warehouse.alarms import read_alarms, unannounced
 from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.place import Warehouse

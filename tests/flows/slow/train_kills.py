@@ -31,11 +31,16 @@ from tasks.jobs.params import ReadParams as JobReadParams
 from tasks.jobs.predict.params import EvaluateParams
 from tasks.nodes import answers, network_steps, verdict_steps
 from tasks.nodes import steps as node_steps
-from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
+from tasks.nodes.params import (
+    AlarmParams,
+    BudgetParams,
+    DetectorParams,
+    FitParams,
+    ModelParams,
+    PreprocessParams,
+    ScoreParams,
+)
 from tasks.nodes.params import ReadParams as NodeReadParams
-from tasks.nodes.perona.params import FitParams, ModelParams, TrainParams
-from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.ranking.params import ScoreParams
 from tasks.warehouse import registry
 from tasks.warehouse.place import PruneParams, Warehouse
 from tasks.warehouse.pruning import prune
@@ -82,7 +87,7 @@ def train_nodes(warehouse: Warehouse) -> None:
 
 def train_network(warehouse: Warehouse) -> None:
     few = ModelParams(fit=FitParams(epochs=5))
-    network_steps.train(warehouse, SOURCE, few, TrainParams(), PreprocessParams(), SCORE, "run")
+    network_steps.train(warehouse, SOURCE, few, PreprocessParams(), SCORE, "run")
 
 
 def judge_nodes(warehouse: Warehouse) -> None:

@@ -16,9 +16,9 @@ from tasks.nodes.detect.alarms import (
     subject_of,
     watch_nodes,
 )
-from tasks.nodes.detect.params import AlarmParams
+from tasks.nodes.params import AlarmParams
 
-FEW = AlarmParams(flagged=2, last=3, min_executions=2, confirm=2, clear=2)
+FEW = AlarmParams(flagged=2, last=3, confirm=2, clear=2)
 FIRST = pd.Timestamp("2026-01-01")
 LETTERS = {"healthy": "h", "suspected": "S", "confirmed": "C", "cleared": "k"}
 
@@ -330,7 +330,7 @@ def test_an_alarm_whose_times_nobody_knows_is_told_without_them():
     assert "since the execution run-0, 2 of 2" in message_of(alarm, [], FEW) and evidence_of(alarm)["first_at"] is None
 
 
-RULES = AlarmParams(flagged=3, last=4, min_executions=4, confirm=2, clear=3)
+RULES = AlarmParams(flagged=3, last=4, confirm=2, clear=3)
 
 
 def reasons(rows, metric="events_per_second"):

@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from tasks.nodes.detect.detector import COLD, Linear, Trees, fit_detector, load_detector, save_detector
-from tasks.nodes.detect.params import DetectorParams
+from tasks.nodes.params import DetectorParams
 
 HEADLINE = DetectorParams(headlines={"spin": ("rate",)})
 

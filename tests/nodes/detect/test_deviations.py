@@ -19,7 +19,7 @@ from tasks.nodes.detect.deviations import (
     windows_of,
     without_fleet_drift,
 )
-from tasks.nodes.detect.params import DetectorParams
+from tasks.nodes.params import DetectorParams
 
 SD = 1.4826  # of a median absolute deviation
 ONE = np.array([True])

@@ -8,8 +8,8 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 from tasks.nodes.detect.plain import Case, learn_normal, levelled, power_mean, z_scores, zscore_scores
+from tasks.nodes.params import PreprocessParams
 from tasks.nodes.preprocess.fitting import learn_tables
-from tasks.nodes.preprocess.params import PreprocessParams
 
 
 def z_of(found, n_train, nodes=2):

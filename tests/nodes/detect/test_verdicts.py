@@ -9,7 +9,6 @@ import pytest
 from tasks.errors import BadInput
 from tasks.nodes.detect.alarms import follow
 from tasks.nodes.detect.detector import fit_detector
-from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
 from tasks.nodes.detect.verdicts import (
     LARGEST_SHARE,
     MOST,
@@ -23,7 +22,7 @@ from tasks.nodes.detect.verdicts import (
     threshold_of_share,
 )
 from tasks.nodes.node_words import Reason, apart, reason_of_row
-from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.params import AlarmParams, BudgetParams, DetectorParams, PreprocessParams
 from tests.nodes.synthetic import synthetic_history
 
 
@@ -143,7 +142,7 @@ def alarms_per_day(fleet, threshold):
     for at, flagged in enumerate(flags):
         n_clean = np.where(flagged, 0, n_clean + 1)
         window[at % RULES.last] = flagged
-        raised = ~goes_on & flagged & (window.sum(axis=0) >= RULES.flagged) & (at + 1 >= RULES.min_executions)
+        raised = ~goes_on & flagged & (window.sum(axis=0) >= RULES.flagged) & (at + 1 >= RULES.last)
         cleared = goes_on & (n_clean >= RULES.clear)
         window[:, cleared] = False
         goes_on = (goes_on | raised) & ~cleared

@@ -6,10 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.nodes.evaluate.params import EvaluateParams, InjectionParams, LearnedParams
-from tasks.nodes.perona.params import FitParams, GraphParams, LossParams, ModelParams, NetworkParams
+from tasks.nodes.params import (
+    EvaluateParams,
+    FitParams,
+    GraphParams,
+    InjectionParams,
+    LearnedParams,
+    LossParams,
+    ModelParams,
+    NetworkParams,
+    ScoreParams,
+)
 from tasks.nodes.preprocess.fitting import learn_tables
-from tasks.nodes.ranking.params import ScoreParams
 from tests.nodes.synthetic import synthetic_history
 
 SMALL = ModelParams(

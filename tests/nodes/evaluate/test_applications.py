@@ -15,10 +15,8 @@ from tasks.nodes.evaluate.applications import (
     spearman,
     typical,
 )
-from tasks.nodes.evaluate.params import EvaluateParams
+from tasks.nodes.params import EvaluateParams, PreprocessParams, ScoreParams
 from tasks.nodes.preprocess.fitting import learn_tables
-from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.ranking.params import ScoreParams
 from tasks.nodes.ranking.scores import Levels
 from tests.nodes.synthetic import synthetic_history
 

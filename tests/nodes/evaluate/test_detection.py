@@ -22,7 +22,7 @@ from tasks.nodes.evaluate.detection import (
     splits_of,
     weighted_measures,
 )
-from tasks.nodes.evaluate.params import EvaluateParams
+from tasks.nodes.params import EvaluateParams
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ from tasks.nodes.evaluate.network import (
     part_graphs,
 )
 from tasks.nodes.evaluate.protocol import evaluate_history
+from tasks.nodes.params import ModelParams
 from tasks.nodes.perona.inputs import STRESSED, UNKNOWN, inputs_of, labels_of, learn_inputs
-from tasks.nodes.perona.params import ModelParams
 
 ZSCORE = {"zscore": DETECTORS["zscore"]}
 

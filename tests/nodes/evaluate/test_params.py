@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from tasks.nodes.evaluate.params import NAMES, EvaluateParams, InjectionParams, LearnedParams
-from tasks.nodes.perona.params import FitParams, ModelParams
+from tasks.nodes.params import NAMES, EvaluateParams, FitParams, InjectionParams, LearnedParams, ModelParams
 
 ROOT = Path(__file__).parents[3]
 
@@ -34,7 +33,7 @@ def test_factors_and_shares_that_cannot_be_are_told():
 def test_an_evaluation_that_asks_for_no_variant_needs_no_torch():
     code = (
         "import sys\n"
-        "from tasks.nodes.evaluate.params import EvaluateParams\n"
+        "from tasks.nodes.params import EvaluateParams\n"
         "from tasks.nodes.evaluate.protocol import evaluate_history\n"
         "from tests.nodes.synthetic import synthetic_history\n"
         "evaluate_history(synthetic_history(nodes=2, runs=6, types=1), EvaluateParams(resamples=100))\n"

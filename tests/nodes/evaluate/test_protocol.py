@@ -10,9 +10,8 @@ import pytest
 from tasks.errors import BadInput
 from tasks.nodes.detect.plain import DETECTORS
 from tasks.nodes.evaluate.measures import MEASURES, THEIRS, their_figures
-from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.protocol import evaluate_both, evaluate_history, sha256_of_history, with_variant, write_tables
-from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.params import EvaluateParams, ScoreParams
 from tasks.report.nodes_evaluation import figure_rows
 from tests.nodes.synthetic import synthetic_history
 

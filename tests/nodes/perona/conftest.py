@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 import torch
 
+from tasks.nodes.params import FitParams, GraphParams, LossParams, ModelParams, NetworkParams
 from tasks.nodes.perona.graph import graphs_of, predecessors_of
 from tasks.nodes.perona.inputs import UNKNOWN, Inputs
-from tasks.nodes.perona.params import FitParams, GraphParams, LossParams, ModelParams, NetworkParams
 from tests.nodes.synthetic import synthetic_history
 
 N_INPUTS, N_TYPES, EDGE_SIZE, HIDDEN = 5, 3, 7, 4
@@ -285,12 +285,10 @@ def case():
     """A drawn history of 2 nodes, 2 types, 15 runs each, its inputs, and an untrained network of a fixed seed."""
     import torch
 
+    from tasks.nodes.params import ModelParams, PreprocessParams, ScoreParams
     from tasks.nodes.perona.graph import edge_size
     from tasks.nodes.perona.inputs import inputs_of, learn_inputs
     from tasks.nodes.perona.network import network_of
-    from tasks.nodes.perona.params import ModelParams
-    from tasks.nodes.preprocess.params import PreprocessParams
-    from tasks.nodes.ranking.params import ScoreParams
     from tests.nodes.synthetic import synthetic_history
 
     history = synthetic_history(nodes=2, types=2, runs=15)

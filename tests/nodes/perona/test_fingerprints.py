@@ -10,6 +10,7 @@ import torch
 from tasks.errors import BadInput
 from tasks.nodes import network_steps
 from tasks.nodes.history import benchmarks_of
+from tasks.nodes.params import FitParams, ModelParams, NetworkParams, PreprocessParams, ScoreParams, SearchParams
 from tasks.nodes.perona import fingerprints
 from tasks.nodes.perona import search as search_here
 from tasks.nodes.perona.fingerprints import (
@@ -25,9 +26,6 @@ from tasks.nodes.perona.fingerprints import (
     trained_in_use,
 )
 from tasks.nodes.perona.network import Fingerprints, fingerprints_of
-from tasks.nodes.perona.params import FitParams, ModelParams, NetworkParams, SearchParams, TrainParams
-from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.ranking.params import ScoreParams
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.registry import champion
 
@@ -282,7 +280,7 @@ def test_models_are_compared_on_what_the_present_one_has_not_seen(trained_log, m
     assert promote_if_better(trained_log, another, old, history, everything) == card.model_id
 
 
-ASKED = {"train": TrainParams(), "preprocess": PreprocessParams(), "score": QUICK}
+ASKED = {"preprocess": PreprocessParams(), "score": QUICK}
 
 
 def trained_again(warehouse, quick_model, run_id="other", *, again=False, **changed):
@@ -302,13 +300,12 @@ def test_the_same_training_in_another_run_gives_what_the_first_came_to(nodes_log
 @pytest.mark.parametrize(
     "changed",
     [
-        {"train": TrainParams(most_graphs=100)},
         {"preprocess": PreprocessParams(variant="paper")},
         "model",
         "data",
         "code",
     ],
-    ids=["executions", "preprocessing", "model", "data", "code"],
+    ids=["preprocessing", "model", "data", "code"],
 )
 def test_what_is_not_the_same_is_learned_anew(trained_log, quick_model, monkeypatch, changed):
     given = changed if isinstance(changed, dict) else {}
@@ -336,8 +333,8 @@ MODEL = ModelParams(
 
 
 def tuned(warehouse, n_trials=5):
-    search = SearchParams(runner="here", n_trials=n_trials, warm_up_trials=2, grace_epochs=1)
-    given = (TrainParams(), PreprocessParams(), QUICK)
+    search = SearchParams(runner="here", n_trials=n_trials)
+    given = (PreprocessParams(), QUICK)
     return network_steps.tune(warehouse, "log", MODEL, *given, search)
 
 

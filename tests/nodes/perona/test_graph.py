@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from tasks.nodes.params import GraphParams, ModelParams
 from tasks.nodes.perona.graph import Batches, edge_size, encode_intervals, graphs_of, predecessors_of, slot_pairs
-from tasks.nodes.perona.params import GraphParams, ModelParams
 
 
 def one_by_one(inputs, is_normal, count):

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
+from tasks.nodes.params import GraphParams, ModelParams, PreprocessParams, ScoreParams
 from tasks.nodes.perona import inputs as node_metrics
 from tasks.nodes.perona.inputs import (
     NodeMetrics,
@@ -23,10 +24,7 @@ from tasks.nodes.perona.inputs import (
     scale_node_metrics,
     start_seconds,
 )
-from tasks.nodes.perona.params import GraphParams, ModelParams
 from tasks.nodes.preprocess.fitting import transform
-from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.ranking.params import ScoreParams
 from tests.nodes.synthetic import no_telemetry
 
 PAPER = ModelParams(variant="paper")
@@ -296,10 +294,9 @@ def test_what_does_not_vary_or_was_never_sampled_is_dropped():
 def test_what_was_saved_gives_the_same_numbers(small, variant, tmp_path):
     params = ModelParams(variant=variant)
     is_train = np.arange(len(small.executions)) < 30
-    scales = learn_inputs(small, is_train, params, PreprocessParams(), ScoreParams(largest_ratio=50.0))
+    scales = learn_inputs(small, is_train, params, PreprocessParams(), ScoreParams(basis="all"))
     save_inputs(scales, tmp_path / "model")
     loaded = load_inputs(tmp_path / "model")
-    assert loaded.score == scales.score
     assert loaded.node_metrics == scales.node_metrics
     assert loaded.types == scales.types
     one, two = inputs_of(small, scales, params), inputs_of(small, loaded, params)
@@ -311,7 +308,6 @@ def test_what_was_saved_gives_the_same_numbers(small, variant, tmp_path):
     "damage",
     [
         lambda main: main.update(version=99),
-        lambda main: main.pop("score"),
         lambda main: main["node_metrics"].update(colour="red"),
     ],
 )

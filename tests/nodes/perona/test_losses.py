@@ -9,6 +9,7 @@ from pytorch_metric_learning.distances import CosineSimilarity
 from pytorch_metric_learning.losses import TripletMarginLoss
 from pytorch_metric_learning.miners import TripletMarginMiner
 
+from tasks.nodes.params import ALL, LossParams
 from tasks.nodes.perona import losses as triplet
 from tasks.nodes.perona.losses import (
     TERMS,
@@ -30,7 +31,6 @@ from tasks.nodes.perona.losses import (
     weighted_cross_entropy,
 )
 from tasks.nodes.perona.network import Outputs
-from tasks.nodes.perona.params import ALL, LossParams
 
 PAPER = LossParams(mined_per_type=ALL)
 COUNTS = (20, 80)

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from tasks.errors import BadInput
+from tasks.nodes.params import ModelParams, NetworkParams
 from tasks.nodes.perona.network import (
     DESCRIPTION,
     WEIGHTS,
@@ -18,7 +19,6 @@ from tasks.nodes.perona.network import (
     p_norms,
     save_network,
 )
-from tasks.nodes.perona.params import ModelParams, NetworkParams
 
 OF_VERTICES = ("x", "is_own", "type_of", "label", "performance")
 OURS, PAPER = ModelParams(), ModelParams(variant="paper")

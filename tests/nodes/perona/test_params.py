@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.nodes.perona.params import ALL, FitParams, LossParams, ModelParams
+from tasks.nodes.params import ALL, FitParams, LossParams, ModelParams
 
 OURS, PAPER = ModelParams(), ModelParams(variant="paper")
 

@@ -13,11 +13,18 @@ import pandas as pd
 import pytest
 
 from tasks.errors import WhorlError
+from tasks.nodes.params import FitParams, ModelParams, SearchParams
 from tasks.nodes.perona import search as search_module
-from tasks.nodes.perona.params import FitParams, ModelParams, SearchParams
 from tasks.nodes.perona.search import WORST, search, space_of, trial_loss, with_values
 
-SMALL = SearchParams(runner="here", n_trials=6, warm_up_trials=2, grace_epochs=2)
+SMALL = SearchParams(runner="here", n_trials=6)
+
+
+@pytest.fixture(autouse=True)
+def short_grace(monkeypatch):
+    monkeypatch.setattr(search_module, "WARM_UP_TRIALS", 2)
+    monkeypatch.setattr(search_module, "GRACE_EPOCHS", 2)
+
 
 KILLED = """
 import os, signal, sys
@@ -26,7 +33,7 @@ sys.path.insert(0, {tests!r})
 from conftest import draw_inputs, small_params, split
 from tasks.nodes.perona import search as search_module
 from tasks.nodes.perona.search import search
-from tasks.nodes.perona.params import SearchParams
+from tasks.nodes.params import SearchParams
 
 own, n_fits = search_module.trial_loss, 0
 
@@ -203,8 +210,7 @@ def test_ours_tries_the_batches_and_rates_that_it_learns_with_unsearched_beside_
 def test_what_is_fixed_in_the_table_is_the_default_of_the_papers_variant():
     params = ModelParams(variant="paper").settled(1080)
     assert (params.fit.epochs, params.network.hidden, params.fit.batch_size) == (64, 32, 16)
-    search = SearchParams()
-    assert (search.n_trials, search.concurrency, search.grace_epochs, search.reduction) == (100, 4, 50, 4)
+    assert (SearchParams().n_trials, SearchParams().concurrency) == (100, 4)
 
 
 def test_values_replace_parameters_and_leave_the_rest():
@@ -218,7 +224,7 @@ def test_values_replace_parameters_and_leave_the_rest():
         with_values(params, {"network.arms": 5})
 
 
-FEW = SearchParams(n_trials=4, warm_up_trials=2, grace_epochs=2, concurrency=2)
+FEW = SearchParams(n_trials=4, concurrency=2)
 
 
 KILLED_ON_RAY = """
@@ -228,7 +234,7 @@ sys.path.insert(0, {tests!r})
 from conftest import draw_inputs, small_params, split
 from ray.tune.search.optuna import OptunaSearch
 from tasks.nodes.perona.search import search
-from tasks.nodes.perona.params import SearchParams
+from tasks.nodes.params import SearchParams
 
 own, n_done = OptunaSearch.on_trial_complete, 0
 

@@ -13,10 +13,10 @@ from torch import nn
 
 from tasks.errors import BadInput
 from tasks.nodes.aspects import time_places
+from tasks.nodes.params import FitParams, ModelParams, NetworkParams, PreprocessParams, ScoreParams
 from tasks.nodes.perona.graph import Batches
 from tasks.nodes.perona.inputs import UNKNOWN, UNSTRESSED, Inputs
 from tasks.nodes.perona.network import fingerprints_of
-from tasks.nodes.perona.params import FitParams, ModelParams, NetworkParams
 from tasks.nodes.perona.training import (
     Diverged,
     InParts,
@@ -32,8 +32,6 @@ from tasks.nodes.perona.training import (
     scores_follow,
     with_noise,
 )
-from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.ranking.params import ScoreParams
 from tests.nodes.synthetic import synthetic_history
 
 ROWS = ("x", "is_own", "type_of", "node_of", "started_s", "node_metrics", "performance", "labels")

@@ -10,6 +10,7 @@ import pytest
 
 from tasks.errors import BadInput
 from tasks.nodes.history import History
+from tasks.nodes.params import PreprocessParams
 from tasks.nodes.preprocess.fitting import (
     CLIP_AT,
     count_metrics,
@@ -24,7 +25,6 @@ from tasks.nodes.preprocess.fitting import (
     tables_of,
     transform,
 )  # fmt: skip
-from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.preprocess.selection import spread_of
 from tasks.nodes.tools.parsing import MetricFacts
 from tests.nodes.synthetic import synthetic_history

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.params import PreprocessParams
 from tasks.nodes.preprocess.selection import orient, rule_of, spread_of, why_dropped
 from tasks.nodes.tools.parsing import MetricFacts
 

@@ -5,10 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.protocol import ranked_nodes
 from tasks.nodes.node_words import best_words
-from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.params import EvaluateParams, ScoreParams
 from tasks.nodes.ranking.places import is_tie, rank_nodes, resampled_medians
 from tasks.nodes.ranking.scores import learn_reference
 

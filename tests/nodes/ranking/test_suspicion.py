@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tasks.nodes.node_words import slow_time, standing_out
-from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.params import ScoreParams
 from tasks.nodes.ranking.scores import learn_reference
 from tasks.nodes.ranking.suspicion import (
     ALPHA,

@@ -134,6 +134,12 @@ def scratch() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.fixture(autouse=True)
+def short_margin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Metrics of a node are kept from 0.05 s before an execution until 0.05 s after it."""
+    monkeypatch.setattr("tasks.nodes.record.campaign.MARGIN_S", 0.05)
+
+
 @pytest.fixture
 def quick(stand_ins: StandIns, scratch: Path) -> RecordParams:
     """Two nodes of this machine without limits, no rest; nobody is foreign on a machine that runs tests."""
@@ -142,7 +148,6 @@ def quick(stand_ins: StandIns, scratch: Path) -> RecordParams:
         runs=2,
         stressed_ratio=0,
         interval_s=0.05,
-        margin_s=0.05,
         foreign_limit_ratio=1,
         repeats=0,
         isolation="none",

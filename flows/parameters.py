@@ -55,6 +55,14 @@ Source = Annotated[str, Field(min_length=1, max_length=MAX_SOURCE_CHARS), AfterV
 OfSource = Annotated[
     str, Field(max_length=MAX_SOURCE_CHARS), AfterValidator(lambda name: checked_source(name) if name else ONLY_SOURCE)
 ]
+Folder = Annotated[
+    str,
+    Field(
+        min_length=1,
+        description="Folder for the recording; {run} in it stands for the id of the run, so that each run gets its own",
+    ),
+]
+LABELLED = "read.label_from read.manifest read.columns"
 
 
 class InHomeParams(Params):
@@ -72,13 +80,7 @@ class OfSourceParams(InHomeParams):
 class IngestParams(InHomeParams):
     """Job logs into the warehouse."""
 
-    FIRST: ClassVar = {
-        "time_zone": "read.time_zone",
-        "columns": "read.columns",
-        "statuses": "read.statuses",
-        "units": "read.units",
-        "pseudonymise": "read.pseudonymise",
-    }
+    FIRST: ClassVar = "read.time_zone read.columns read.statuses read.units read.pseudonymise"
     paths: list[str] = Field(
         [],
         description="Job logs to read: files, folders of them, or the address of a Prefect API; "
@@ -89,113 +91,74 @@ class IngestParams(InHomeParams):
     with_summary: bool = Field(
         True, description="Summarise the recurring jobs of the source afterwards, and write its report"
     )
-    read: JobsReadParams = Field(JobsReadParams(), description="How the logs are read")
-    summary: SummaryParams = Field(SummaryParams(), description="What counts as a finished run and as an outlier")
-    group: JobsGroupParams = Field(JobsGroupParams(), description="How runs are recognised as runs of the same job")
+    read: JobsReadParams = JobsReadParams()
+    summary: SummaryParams = SummaryParams()
+    group: JobsGroupParams = JobsGroupParams()
 
 
 class SummaryFlowParams(OfSourceParams):
     """The summary of a source, its artifact and its report."""
 
-    FIRST: ClassVar = {"min_support": "summary.min_support"}
-    summary: SummaryParams = Field(SummaryParams(), description="What counts as a finished run and as an outlier")
+    FIRST: ClassVar = "summary.min_support"
+    summary: SummaryParams = SummaryParams()
 
 
 class WatchFlowParams(OfSourceParams):
     """The check for runs that take longer than was predicted, and for jobs that have stopped or drift."""
 
-    FIRST: ClassVar = {
-        "alarms_per_day": "watch.alarms_per_day",
-        "look_back_days": "watch.look_back_days",
-        "watches_drift": "drift.is_watched",
-    }
-    watch: JobsWatchParams = Field(JobsWatchParams(), description="Which runs and jobs raise an alarm, and how many")
-    drift: DriftParams = Field(DriftParams(), description="When a job has drifted away from its earlier runs")
+    FIRST: ClassVar = "watch.alarms_per_day watch.look_back_days watches_drift=drift.is_watched"
+    watch: JobsWatchParams = JobsWatchParams()
+    drift: DriftParams = DriftParams()
 
 
 class RecordFlowParams(Params):
     """A recording of real recurring jobs on the machine of the worker."""
 
-    FIRST: ClassVar = {
-        "minutes": "record.minutes",
-        "jobs": "record.jobs",
-        "seed": "record.seed",
-        "isolation": "record.isolation",
-    }
-    folder: str = Field(
-        min_length=1,
-        description="Folder for the recording; {run} in it stands for the id of the run, so that each run gets its own",
-    )
-    record: JobsRecordParams = Field(
-        JobsRecordParams(), description="Which jobs run, for how long, on which miniature cluster and under which load"
-    )
-
-
-PROTOCOL = "How the log is split, shapes are found, models are trained and measured"
+    FIRST: ClassVar = "record.minutes record.jobs record.seed record.isolation"
+    folder: Folder
+    record: JobsRecordParams = JobsRecordParams()
 
 
 class TrainFlowParams(OfSourceParams):
     """The training of a model on a source."""
 
-    FIRST: ClassVar = {
-        "known_before": "evaluate.predict.known_before",
-        "max_training_runs": "evaluate.max_training_runs",
-        "seed": "evaluate.seed",
-    }
-    evaluate: JobsEvaluateParams = Field(JobsEvaluateParams(), description=PROTOCOL)
+    FIRST: ClassVar = "evaluate.predict.known_before evaluate.max_training_runs evaluate.seed"
+    evaluate: JobsEvaluateParams = JobsEvaluateParams()
 
 
 class PredictFlowParams(OfSourceParams):
     """The next run of every job of a source."""
 
-    FIRST: ClassVar = {"min_support": "summary.min_support"}
-    summary: SummaryParams = Field(
-        SummaryParams(), description="Its min_support says how many finished runs a job needs to be listed"
-    )
+    FIRST: ClassVar = "summary.min_support"
+    summary: SummaryParams = SummaryParams()
 
 
 class EvaluateFlowParams(InHomeParams):
     """An experiment: how well runtimes of a source, or of job logs, are predicted with these parameters."""
 
-    FIRST: ClassVar = {
-        "time_zone": "read.time_zone",
-        "columns": "read.columns",
-        "group_by": "group.by",
-        "known_before": "evaluate.predict.known_before",
-        "seed": "evaluate.seed",
-    }
+    FIRST: ClassVar = "read.time_zone read.columns group_by=group.by evaluate.predict.known_before evaluate.seed"
     source: OfSource = Field(ONLY_SOURCE, description=f"{OF_SOURCE}; not looked at where logs are named")
     logs: list[str] = Field(
         [], description="Job logs to evaluate instead of the source: files or folders; they are not kept"
     )
     reader: ReaderName = Field("auto", description="Format of these logs; auto looks into each file")
-    read: JobsReadParams = Field(JobsReadParams(), description="How these logs are read")
-    group: JobsGroupParams = Field(
-        JobsGroupParams(), description="How their runs are recognised as runs of the same job"
-    )
-    evaluate: JobsEvaluateParams = Field(JobsEvaluateParams(), description=PROTOCOL)
+    read: JobsReadParams = JobsReadParams()
+    group: JobsGroupParams = JobsGroupParams()
+    evaluate: JobsEvaluateParams = JobsEvaluateParams()
 
 
 class CharacteriseFlowParams(OfSourceParams):
     """The typical runtime distributions of a source."""
 
-    FIRST: ClassVar = {"min_support": "evaluate.predict.characterise.shapes.min_support"}
-    evaluate: JobsEvaluateParams = Field(
-        JobsEvaluateParams(),
-        description="Its part predict.characterise says how shapes are found, here as in a training",
-    )
+    FIRST: ClassVar = "evaluate.predict.characterise.shapes.min_support"
+    evaluate: JobsEvaluateParams = JobsEvaluateParams()
 
 
 class ExplainFlowParams(OfSourceParams):
     """The reasons of the runs of a source, and how far they can be trusted."""
 
-    FIRST: ClassVar = {
-        "look_back_days": "explain.look_back_days",
-        "n_longest": "explain.n_longest",
-        "n_riskiest": "explain.n_riskiest",
-        "most_reasons": "explain.most_reasons",
-    }
-    explain: ExplainParams = Field(ExplainParams(), description="Which runs are explained, against what")
+    FIRST: ClassVar = "explain.look_back_days explain.n_longest explain.n_riskiest explain.most_reasons"
+    explain: ExplainParams = ExplainParams()
 
 
 class WhatIfFlowParams(OfSourceParams):
@@ -209,7 +172,7 @@ class WhatIfFlowParams(OfSourceParams):
     )
     shifts: list[str] = Field([], description="Kinds of machine (SKUs) whose vertices move, FROM:TO")
     stds: list[str] = Field([], description="Standard deviations that get a value, such as cpu_load=0")
-    whatif: WhatIfParams = Field(WhatIfParams(), description="What a change is measured by, and when it counts")
+    whatif: WhatIfParams = WhatIfParams()
 
 
 WORKLOADS_INBOX = "inbox-workloads"  # in the home folder; job logs have one of their own
@@ -218,34 +181,17 @@ WORKLOADS_INBOX = "inbox-workloads"  # in the home folder; job logs have one of 
 class WorkloadRecordParams(Params):
     """A recording of real workloads on the machine of the worker."""
 
-    FIRST: ClassVar = {
-        "minutes": "record.minutes",
-        "workloads": "record.workloads",
-        "rounds": "record.rounds",
-        "runs": "record.runs",
-        "conditions": "record.conditions",
-        "perf": "record.perf",
-        "seed": "record.seed",
-    }
-    folder: str = Field(
-        min_length=1,
-        description="Folder for the recording; {run} in it stands for the id of the run, so that each run gets its own",
+    FIRST: ClassVar = (
+        "record.minutes record.workloads record.rounds record.runs record.conditions record.perf record.seed"
     )
-    record: WorkloadsRecordParams = Field(
-        WorkloadsRecordParams(), description="Which workloads run how often, and how they are sampled"
-    )
+    folder: Folder
+    record: WorkloadsRecordParams = WorkloadsRecordParams()
 
 
 class WorkloadIngestParams(InHomeParams):
     """Telemetry into the warehouse."""
 
-    FIRST: ClassVar = {
-        "label_from": "read.label_from",
-        "manifest": "read.manifest",
-        "columns": "read.columns",
-        "time_zone": "read.time_zone",
-        "pseudonymise": "read.pseudonymise",
-    }
+    FIRST: ClassVar = f"{LABELLED} read.time_zone read.pseudonymise"
     telemetry: list[str] = Field(
         [],
         description="Telemetry to read: files, folders of them, or the address of a Prometheus server; empty: the "
@@ -253,19 +199,15 @@ class WorkloadIngestParams(InHomeParams):
     )
     source: Source = Field(DEFAULT_SOURCE, description=SOURCE)
     reader: TelemetryReader = Field("auto", description="Format of the files; auto looks into each")
-    read: WorkloadsReadParams = Field(
-        WorkloadsReadParams(), description="How telemetry is read, and where labels come from"
-    )
+    read: WorkloadsReadParams = WorkloadsReadParams()
 
 
 class FingerprintFlowParams(OfSourceParams):
     """The phases of the runs of a source."""
 
-    FIRST: ClassVar = {"ray_address": "fan_out.ray_address"}
-    identify: IdentifyParams = Field(
-        IdentifyParams(), description="Its part fingerprint says how runs are cut into phases"
-    )
-    fan_out: FanOutParams = Field(FanOutParams(), description="How the runs are shared out")
+    FIRST: ClassVar = "fan_out.ray_address"
+    identify: IdentifyParams = IdentifyParams()
+    fan_out: FanOutParams = FanOutParams()
 
 
 Which = Literal["new", "unlabelled", "all"]
@@ -274,9 +216,9 @@ Which = Literal["new", "unlabelled", "all"]
 class WorkloadTrainParams(OfSourceParams):
     """The training of a model of the workloads of a source."""
 
-    FIRST: ClassVar = {"hold_out": "train.hold_out", "known_recall": "identify.known_recall", "seed": "identify.seed"}
-    identify: IdentifyParams = Field(IdentifyParams(), description="How workloads are learned and identified")
-    train: WorkloadsTrainParams = Field(WorkloadsTrainParams(), description="Which runs are held out to be measured on")
+    FIRST: ClassVar = "train.hold_out identify.known_recall identify.seed"
+    identify: IdentifyParams = IdentifyParams()
+    train: WorkloadsTrainParams = WorkloadsTrainParams()
     left_out: list[str] = Field([], description="Ids of runs that are neither learned nor measured")
 
 
@@ -292,44 +234,24 @@ class WorkloadIdentifyParams(OfSourceParams):
 class WorkloadWatchParams(InHomeParams):
     """The check of what runs against what should run."""
 
-    FIRST: ClassVar = {
-        "look_at": "watch.look_at",
-        "expected": "watch.expected",
-        "seconds": "watch.seconds",
-        "subject": "watch.subject",
-        "newest": "watch.newest",
-    }
+    FIRST: ClassVar = "watch.look_at watch.expected watch.seconds watch.subject watch.newest"
     source: OfSource = Field(ONLY_SOURCE, description=f"{OF_SOURCE}; its model in use says what runs")
-    watch: WorkloadsWatchParams = Field(
-        WorkloadsWatchParams(), description="What is looked at, what should run, when there is an alarm"
-    )
-    record: WorkloadsRecordParams = Field(
-        WorkloadsRecordParams(), description="Its interval_s, perf and machine say how what runs now is sampled"
-    )
+    watch: WorkloadsWatchParams = WorkloadsWatchParams()
+    record: WorkloadsRecordParams = WorkloadsRecordParams()
 
 
 class WorkloadEvaluateParams(InHomeParams):
     """An experiment: how well workloads of a source, or of telemetry in files, are told apart."""
 
-    FIRST: ClassVar = {
-        "label_from": "read.label_from",
-        "manifest": "read.manifest",
-        "columns": "read.columns",
-        "window_s": "evaluate.windows.width_s",
-        "seed": "evaluate.seed",
-    }
+    FIRST: ClassVar = f"{LABELLED} window_s=evaluate.windows.width_s evaluate.seed"
     source: OfSource = Field(ONLY_SOURCE, description=f"{OF_SOURCE}; not looked at where telemetry is named")
     telemetry: list[str] = Field(
         [], description="Labelled telemetry to evaluate instead of the source: files or folders; it is not kept"
     )
     reader: TelemetryReader = Field("auto", description="Format of these files; auto looks into each")
-    read: WorkloadsReadParams = Field(
-        WorkloadsReadParams(), description="How these files are read, and where labels come from"
-    )
-    evaluate: WorkloadsEvaluateParams = Field(
-        WorkloadsEvaluateParams(), description="How runs are split, and what is measured"
-    )
-    identify: IdentifyParams = Field(IdentifyParams(), description="How workloads are learned and identified")
+    read: WorkloadsReadParams = WorkloadsReadParams()
+    evaluate: WorkloadsEvaluateParams = WorkloadsEvaluateParams()
+    identify: IdentifyParams = IdentifyParams()
 
 
 NODES_INBOX = "inbox-nodes"  # in the home folder; job logs and telemetry have their own
@@ -338,23 +260,15 @@ NODES_INBOX = "inbox-nodes"  # in the home folder; job logs and telemetry have t
 class NodeRecordParams(Params):
     """A recording of benchmarks on the machine of the worker."""
 
-    FIRST: ClassVar = {
-        "node": "record.node",
-        "benchmarks": "record.benchmarks",
-        "runs": "record.runs",
-        "executions": "record.executions",
-        "minutes": "record.minutes",
-        "place": "record.place",
-        "profile": "record.profile",
-    }
+    FIRST: ClassVar = (
+        "record.node record.benchmarks record.runs record.executions record.minutes record.place record.profile"
+    )
     folder: str = Field(
         min_length=1,
         description="Folder for the recording; the next run with the same folder goes on. {run} stands for the id of "
         "the run, {home} for the home folder of the worker",
     )
-    record: NodesRecordParams = Field(
-        NodesRecordParams(), description="Which benchmarks run on which nodes, how often, and under which stress"
-    )
+    record: NodesRecordParams = NodesRecordParams()
     landing: str = Field(
         "",
         description="Landing folder where the executions are put for nodes-ingest: a path or an fsspec address; empty: "
@@ -366,13 +280,7 @@ class NodeRecordParams(Params):
 class NodeIngestParams(InHomeParams):
     """Executions of benchmarks into the warehouse."""
 
-    FIRST: ClassVar = {
-        "label_from": "read.label_from",
-        "manifest": "read.manifest",
-        "columns": "read.columns",
-        "time_zone": "read.time_zone",
-        "pseudonymise": "read.pseudonymise",
-    }
+    FIRST: ClassVar = f"{LABELLED} read.time_zone read.pseudonymise"
     results: list[str] = Field(
         [],
         description="Results to read: files, folders or addresses; empty: the files of read.manifest, or without one "
@@ -380,53 +288,35 @@ class NodeIngestParams(InHomeParams):
     )
     source: Source = Field(DEFAULT_SOURCE, description=SOURCE)
     reader: NodeReader = Field("auto", description="Format of the files; auto looks into each")
-    read: NodesReadParams = Field(
-        NodesReadParams(), description="How results are read, and who says on which node they ran"
-    )
-
-
-PREPROCESS = "How metrics are selected, oriented, imputed and scaled"
-SCORE = "How nodes are scored and ranked"
+    read: NodesReadParams = NodesReadParams()
 
 
 class NodePreprocessParams(OfSourceParams):
     """The preprocessing of the metrics of a source."""
 
-    preprocess: PreprocessParams = Field(PreprocessParams(), description=PREPROCESS)
-    score: ScoreParams = Field(ScoreParams(), description=f"{SCORE}; its basis says what the reference is made of")
+    preprocess: PreprocessParams = PreprocessParams()
+    score: ScoreParams = ScoreParams()
 
 
 class NodeRankParams(OfSourceParams):
     """The ranking of the nodes of a source, and which of them stand out."""
 
-    FIRST: ClassVar = {"left_out_aspects": "score.left_out_aspects", "aspect_weights": "score.aspect_weights"}
-    preprocess: PreprocessParams = Field(
-        PreprocessParams(), description=f"{PREPROCESS}, where the source was not preprocessed before"
-    )
-    score: ScoreParams = Field(ScoreParams(), description=SCORE)
+    FIRST: ClassVar = "score.left_out_aspects score.aspect_weights"
+    preprocess: PreprocessParams = PreprocessParams()
+    score: ScoreParams = ScoreParams()
 
 
 class NodeEvaluateParams(InHomeParams):
     """An experiment: how well plain answers find stressed executions and rank nodes, on a source or on files."""
 
-    FIRST: ClassVar = {
-        "label_from": "read.label_from",
-        "manifest": "read.manifest",
-        "columns": "read.columns",
-        "without_labels": "evaluate.without_labels",
-        "seed": "evaluate.seed",
-    }
+    FIRST: ClassVar = f"{LABELLED} evaluate.without_labels evaluate.seed"
     source: OfSource = Field(ONLY_SOURCE, description=f"{OF_SOURCE}; not looked at where results are named")
     results: list[str] = Field(
         [], description="Results to evaluate instead of the source: files or folders; they are not kept"
     )
     reader: NodeReader = Field("auto", description="Format of these files; auto looks into each")
-    read: NodesReadParams = Field(
-        NodesReadParams(), description="How these files are read, and who says on which node they ran"
-    )
-    evaluate: NodesEvaluateParams = Field(
-        NodesEvaluateParams(), description="What is learned from, what is tested, and how it is measured"
-    )
+    read: NodesReadParams = NodesReadParams()
+    evaluate: NodesEvaluateParams = NodesEvaluateParams()
     both_variants: bool = Field(
         False,
         description="Evaluate our preprocessing and the paper's on the same executions, whichever variant is chosen; "
@@ -434,71 +324,61 @@ class NodeEvaluateParams(InHomeParams):
     )
 
 
-MODEL = "Graph, network, losses and fitting of the model"
 Trained = Literal["detector", "ours", "paper"]
-DETECT = "What is known beforehand of benchmarks that no tool here describes"
-BUDGET = "How many false alarms may be raised; the threshold of verdicts follows from it"
-ALARM = "When verdicts become an alarm, and what confirms or clears it"
 
 
 class NodeTrainParams(OfSourceParams):
     """The training of a detector of degraded executions, or of the network that makes fingerprints."""
 
-    FIRST: ClassVar = {
-        "alarms_per_day": "budget.alarms_per_day",
-        "epochs": "model.fit.epochs",
-        "seed": "model.fit.seed",
-    }
+    FIRST: ClassVar = "budget.alarms_per_day model.fit.epochs model.fit.seed"
     variant: Trained = Field(
         "detector", description="detector: what tells verdicts; ours, paper: Perona's network, which makes fingerprints"
     )
-    detect: DetectorParams = Field(DetectorParams(), description=DETECT)
-    budget: BudgetParams = Field(BudgetParams(), description=BUDGET)
-    alarm: AlarmParams = Field(AlarmParams(), description=f"{ALARM}: false alarms are counted by these rules")
+    detect: DetectorParams = DetectorParams()
+    budget: BudgetParams = BudgetParams()
+    alarm: AlarmParams = AlarmParams()
     as_in_use: bool = Field(
         True, description="Take graph, network, losses and fitting of the model in use, where there is one"
     )
     trains_again: bool = Field(
         False, description="Train also where the same data, parameters and code have made a model before"
     )
-    model: ModelParams = Field(ModelParams(), description=f"{MODEL}, where they are not taken from the one in use")
-    preprocess: PreprocessParams = Field(PreprocessParams(), description=PREPROCESS)
-    score: ScoreParams = Field(ScoreParams(), description=SCORE)
+    model: ModelParams = ModelParams()
+    preprocess: PreprocessParams = PreprocessParams()
+    score: ScoreParams = ScoreParams()
 
 
 class NodeTuneParams(OfSourceParams):
     """The search of the parameters of a source's model, and a training with the best of them."""
 
-    FIRST: ClassVar = {"n_trials": "search.n_trials", "ray_address": "search.ray_address", "runner": "search.runner"}
-    search: NodesSearchParams = Field(
-        NodesSearchParams(), description="How many configurations are tried, where and how"
-    )
-    model: ModelParams = Field(ModelParams(), description=f"{MODEL}: what is not searched")
-    preprocess: PreprocessParams = Field(PreprocessParams(), description=PREPROCESS)
-    score: ScoreParams = Field(ScoreParams(), description=SCORE)
+    FIRST: ClassVar = "search.n_trials search.ray_address search.runner"
+    search: NodesSearchParams = NodesSearchParams()
+    model: ModelParams = ModelParams()
+    preprocess: PreprocessParams = PreprocessParams()
+    score: ScoreParams = ScoreParams()
 
 
 class NodeFingerprintParams(OfSourceParams):
     """Fingerprints and verdicts of the executions of a source, and its nodes ranked by them."""
 
-    score: ScoreParams = Field(ScoreParams(), description=SCORE)
+    score: ScoreParams = ScoreParams()
 
 
 class NodeWatchParams(OfSourceParams):
     """The check whether nodes of a source are degrading."""
 
-    FIRST: ClassVar = {"flagged": "alarm.flagged", "last": "alarm.last"}
-    alarm: AlarmParams = Field(AlarmParams(), description=ALARM)
+    FIRST: ClassVar = "alarm.flagged alarm.last"
+    alarm: AlarmParams = AlarmParams()
     asks_for_benchmarks: bool = Field(
         True, description="A suspected node runs a fresh benchmark, by its deployment nodes-record/<node> on the server"
     )
-    score: ScoreParams = Field(ScoreParams(), description=SCORE)
+    score: ScoreParams = ScoreParams()
 
 
 class UpkeepParams(InHomeParams):
     """What is backed up, and what is kept."""
 
-    FIRST: ClassVar = {"runs_kept_days": "prune.runs_kept_days", "models_kept": "prune.models_kept"}
+    FIRST: ClassVar = "prune.runs_kept_days prune.models_kept"
     with_backup: bool = Field(True, description="Back the warehouse up before anything is removed")
     backup_folder: str = Field(
         "", description="Folder for backups, best on another disk; empty: backups/ in the home folder"
@@ -510,7 +390,7 @@ class UpkeepParams(InHomeParams):
         le=36_500,
         description="Age at which flow runs are removed from Prefect, with the keys they kept, in days",
     )
-    prune: PruneParams = Field(PruneParams(), description="What the warehouse keeps")
+    prune: PruneParams = PruneParams()
 
 
 HISTORY = "advice-runs.csv"  # in the home folder
@@ -521,7 +401,7 @@ COLUMNS = "Columns of the table that have other names (ours: theirs)"
 class SearchFlowParams(InHomeParams):
     """A search for the cheapest configuration of one job."""
 
-    FIRST: ClassVar = {"nodes": "search.nodes", "max_vcpu": "search.max_vcpu"}
+    FIRST: ClassVar = "search.nodes search.max_vcpu"
     history: str = Field(
         "",
         description="Table of runs so far: job, machine_type, nodes, runtime_s, status; "
@@ -539,13 +419,13 @@ class SearchFlowParams(InHomeParams):
         None, gt=0, le=1e9, description="Longest runtime that will do, in seconds; empty: any"
     )
     columns: dict[str, str] = Field({}, description=COLUMNS)
-    search: AdviceSearchParams = Field(AdviceSearchParams(), description="Which configurations are considered")
+    search: AdviceSearchParams = AdviceSearchParams()
 
 
 class AdviceEvaluateParams(InHomeParams):
     """A replay of all search methods on a table of runs."""
 
-    FIRST: ClassVar = {"searches": "evaluate.searches", "seed": "evaluate.seed"}
+    FIRST: ClassVar = "evaluate.searches evaluate.seed"
     runs: str = Field(
         "",
         description="Table of runs: jobs with a run on each of many configurations; "
@@ -555,33 +435,28 @@ class AdviceEvaluateParams(InHomeParams):
     needs: str = Field("", description="Table of memory needs by job (job, need_gb); empty: not known")
     scores: str = Field("", description="Table of scores (machine_type, aspect, score); empty: methods without scores")
     columns: dict[str, str] = Field({}, description=COLUMNS)
-    search: AdviceSearchParams = Field(AdviceSearchParams(), description="Where machine types stand")
-    evaluate: ReplayParams = Field(ReplayParams(), description="How searches are replayed")
+    search: AdviceSearchParams = AdviceSearchParams()
+    evaluate: ReplayParams = ReplayParams()
 
 
 class AdviceRecordParams(Params):
     """A recording of recurring jobs on machine types that the worker's machine emulates."""
 
-    FIRST: ClassVar = {
-        "minutes": "record.minutes",
-        "blocks": "record.blocks",
-        "repeats": "record.repeats",
-        "seed": "record.seed",
-    }
+    FIRST: ClassVar = "record.minutes record.blocks record.repeats record.seed"
     folder: str = Field(min_length=1, description="Folder for the recording; the next run with the same folder goes on")
-    record: EmulationParams = Field(EmulationParams(), description="Which jobs run how often on which machine types")
+    record: EmulationParams = EmulationParams()
 
 
 class GroupsFlowParams(InHomeParams):
     """Groups of alike machines."""
 
-    FIRST: ClassVar = {"confidence": "groups.confidence", "seed": "groups.seed"}
+    FIRST: ClassVar = "groups.confidence groups.seed"
     scores: str = Field("", description="Table of scores (machine, aspect, score, low, high); empty: those of nodes")
     nodes_of: str = Field("", description="Source of nodes whose ranking says the scores; empty: the only one")
     aspects: list[str] = Field([], description="Aspects that count; empty: all")
     traces: str = Field("", description="Resource trace of a workflow, whose tasks are assigned; empty: none")
     columns: dict[str, str] = Field({}, description=COLUMNS)
-    groups: AdviceGroupParams = Field(AdviceGroupParams(), description="When machines count as different")
+    groups: AdviceGroupParams = AdviceGroupParams()
 
 
 class EstimateFlowParams(InHomeParams):
@@ -601,17 +476,17 @@ class EstimateFlowParams(InHomeParams):
         None, gt=0, le=1e9, description="With a job: how often it would be late; empty: not asked"
     )
     columns: dict[str, str] = Field({}, description=COLUMNS)
-    estimate: EstimateParams = Field(EstimateParams(), description="How tasks are estimated")
-    transfer: TransferParams = Field(TransferParams(), description="How jobs are estimated")
+    estimate: EstimateParams = EstimateParams()
+    transfer: TransferParams = TransferParams()
 
 
 class DemoParams(InHomeParams):
     """Where the demo works, and with which settings."""
 
-    jobs: JobsParams = Field(JobsParams(), description="Settings of the word jobs")
-    workloads: WorkloadsParams = Field(WorkloadsParams(), description="Settings of the word workloads")
-    nodes: NodesParams = Field(NodesParams(), description="Settings of the word nodes")
-    advice: AdviceParams = Field(AdviceParams(), description="Settings of the word advice")
+    jobs: JobsParams = JobsParams()
+    workloads: WorkloadsParams = WorkloadsParams()
+    nodes: NodesParams = NodesParams()
+    advice: AdviceParams = AdviceParams()
 
 
 Word = Literal["jobs", "workloads", "nodes", "advice"]

@@ -2,8 +2,9 @@
 
 A flow with a single argument `params` would do, but overriding any part of it (a schedule's own paths, an automation,
 `prefect deployment run -p`) would then replace the whole model and silently drop the settings of the rest. So each
-plain field of the model becomes an argument of the flow, and so does what its FIRST names of its groups. All else
-stands in `expert`: dotted names and values, whose schema lets the server refuse a wrong one when the run is made."""
+plain field of the model becomes an argument of the flow, and so does what its FIRST names of its groups, by the last
+part of the dotted name or as name=path. All else stands in `expert`: dotted names and values, whose schema lets the
+server refuse a wrong one when the run is made."""
 
 import functools
 import inspect
@@ -124,7 +125,8 @@ def arguments_of(model: type[Params]) -> dict[str, str]:
     Raises TypeError where FIRST names no parameter."""
     known = _leaves(model)
     found = {name: name for name in model.model_fields if name in known and name not in getattr(model, "LATER", ())}
-    found |= getattr(model, "FIRST", {})
+    firsts = [first.rpartition("=") for first in getattr(model, "FIRST", "").split()]
+    found |= {name or path.rpartition(".")[2]: path for name, _, path in firsts}
     found |= {"home": HOME} if HOME in known else {}
     if missing := [path for path in found.values() if path not in known]:
         raise TypeError(f"{model.__name__}.FIRST: {missing[0]} is no parameter of it")

@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from prefect.runtime import flow_run
 
-from flows.engine.alarms import announce
-from flows.engine.artifacts import alarms_part, ingest_part, joined, publish_summary, show, write_report
-from flows.engine.file_intake import files_or_inbox, load_each, not_all_read
-from flows.engine.forms import flow
-from flows.engine.kept_runs import files_or_source, of_evaluation, of_ingest, of_source
-from flows.engine.steps import step
+from flows.engine.artifacts import alarms_part, announce, ingest_part, joined, publish_summary, show, write_report
+from flows.engine.forms import files_or_source, flow, of_evaluation, of_ingest, of_source
+from flows.engine.steps import files_or_inbox, load_each, not_all_read, step
 from flows.parameters import (
     CharacteriseFlowParams,
     EvaluateFlowParams,

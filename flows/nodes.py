@@ -11,9 +11,9 @@ from prefect.client.schemas.responses import DeploymentResponse
 from prefect.runtime import flow_run
 
 from flows.cli.output import counted
-from flows.engine.alarms import announce
 from flows.engine.artifacts import (
     alarms_part,
+    announce,
     facts_part,
     figures_part,
     ingest_part,
@@ -22,11 +22,8 @@ from flows.engine.artifacts import (
     write_report,
 )
 from flows.engine.deploying import DEPLOYED
-from flows.engine.file_intake import files_or_inbox, load_each, not_all_read
-from flows.engine.forms import flow
-from flows.engine.kept_runs import files_or_source, of_evaluation, of_ingest, of_source
-from flows.engine.steps import step
-from flows.engine.turns import make_limit, network_turn, take_back_turns
+from flows.engine.forms import files_or_source, flow, of_evaluation, of_ingest, of_source
+from flows.engine.steps import files_or_inbox, load_each, make_limit, network_turn, not_all_read, step, take_back_turns
 from flows.parameters import (
     NODES_INBOX,
     NodeEvaluateParams,

@@ -26,11 +26,9 @@ from prefect.runtime import flow_run
 from prefect.task_runners import ThreadPoolTaskRunner
 from prefect.types import DateTime
 
-from flows.engine.alarms import announce
-from flows.engine.artifacts import artifact_key, publish, site_params
-from flows.engine.file_intake import load_each
+from flows.engine.artifacts import announce, artifact_key, publish, site_params
 from flows.engine.forms import flow
-from flows.engine.steps import SameCode, step
+from flows.engine.steps import SameCode, load_each, step
 from flows.parameters import PipelineParams
 from tasks.advice import steps as advice_steps
 from tasks.advice.params import GroupParams

@@ -9,12 +9,9 @@ from prefect import Task
 from prefect.runtime import flow_run
 
 from flows.cli.output import counted, runs_or_windows
-from flows.engine.alarms import announce
-from flows.engine.artifacts import alarms_part, figures_part, ingest_part, publish_summary, show, write_report
-from flows.engine.file_intake import files_or_inbox, load_each, not_all_read
-from flows.engine.forms import flow
-from flows.engine.kept_runs import files_or_source, of_evaluation, of_ingest, of_source
-from flows.engine.steps import step
+from flows.engine.artifacts import alarms_part, announce, figures_part, ingest_part, publish_summary, show, write_report
+from flows.engine.forms import files_or_source, flow, of_evaluation, of_ingest, of_source
+from flows.engine.steps import files_or_inbox, load_each, not_all_read, step
 from flows.parameters import (
     WORKLOADS_INBOX,
     FingerprintFlowParams,

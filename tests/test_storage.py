@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.engine.file_intake import load_each
+from flows.engine.steps import load_each
 from tasks.errors import BadInput, WhorlError
 from tasks.intake.files import read_head
 from tasks.intake.labels import manifest

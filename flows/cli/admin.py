@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from flows.cli.invocation import invocation_of, progress_bar
-from flows.cli.options import Json, Source, one_source
+from flows.cli.invocation import Json, Source, invocation_of, one_source, progress_bar
 from flows.cli.output import Column, as_command, plain, show_json, show_table
 
 if TYPE_CHECKING:

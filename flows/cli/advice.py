@@ -5,8 +5,19 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from flows.cli.invocation import Invocation, invocation_of, progress_bar
-from flows.cli.options import Json, Renamed, Seed, Source, absolute_paths, given, one_source, renamed_columns
+from flows.cli.invocation import (
+    Invocation,
+    Json,
+    Renamed,
+    Seed,
+    Source,
+    absolute_paths,
+    given,
+    invocation_of,
+    one_source,
+    progress_bar,
+    renamed_columns,
+)
 from flows.cli.output import show_json, show_report_table
 
 if TYPE_CHECKING:

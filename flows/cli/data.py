@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.invocation import Invocation, invocation_of, progress_bar
-from flows.cli.options import Json, given, offered_data_sets, offered_words
+from flows.cli.invocation import Invocation, Json, given, invocation_of, offered_data_sets, offered_words, progress_bar
 from flows.cli.output import (
     PIPED,
     Column,

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
-from flows.cli.invocation import invocation_of, run_flow
-from flows.cli.options import Json
+from flows.cli.invocation import Json, invocation_of, run_flow
 from flows.cli.output import as_command, clean, counted, show_facts, show_json
 from tasks.quantities import duration, ratio, share
 

@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from flows.cli.invocation import Invocation, progress_bar
-from flows.cli.options import tell_understood
+from flows.cli.invocation import Invocation, progress_bar, tell_understood
 from flows.cli.output import Column, clean, count, plain, records, show_facts, show_json, show_table, text
 from tasks.quantities import share
 
 if TYPE_CHECKING:
-    from flows.engine.file_intake import NotAllRead
+    from flows.engine.steps import NotAllRead
     from tasks.intake.tally import Preview
     from tasks.warehouse.place import Warehouse
 
@@ -48,7 +47,7 @@ REASON_COLUMNS = (
 
 def partly(ingested: Callable[[], Found]) -> tuple[Found, "NotAllRead | None"]:
     """What a flow that reads files found, also if it could not read all of them: then with the error that says so."""
-    from flows.engine.file_intake import NotAllRead
+    from flows.engine.steps import NotAllRead
 
     try:
         return ingested(), None

@@ -1,13 +1,13 @@
-"""One call of the command line: which home, how talkative, its progress, and flows run from it."""
+"""One call of the command line: home, progress, options that verbs share, the source that is meant, flows it runs."""
 
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
@@ -18,6 +18,271 @@ if TYPE_CHECKING:
     from tasks.report.result import Figure, Section
     from tasks.settings import Resolved, Settings
     from tasks.warehouse.place import Warehouse
+
+LONGEST_WAIT_S = 0.3  # for the lock: a person waits with a half-written line
+MOST = 500
+
+
+def offered_sources(context: typer.Context) -> list[str]:
+    """Names of sources."""
+    return _column(context, "SELECT DISTINCT source FROM ops.files ORDER BY source")
+
+
+def offered_run_ids(context: typer.Context) -> list[str]:
+    """Ids of runs, the latest first."""
+    return _column(context, "SELECT run_id FROM ops.runs ORDER BY started_at DESC")
+
+
+def offered_job_keys(context: typer.Context) -> list[str]:
+    """Keys of the jobs of the source named so far, or of all sources."""
+    source = context.params.get("source")
+    return _column(
+        context,
+        "SELECT group_key FROM jobs.groups WHERE coalesce(source = $source, TRUE) ORDER BY n_finished DESC, group_key",
+        {"source": source},
+    )
+
+
+def offered_model_ids(context: typer.Context) -> list[str]:
+    """Ids of models, from the names of their folders."""
+    home = _warehouse(context)
+    return sorted({folder.name for folder in home.models.glob("*/[!.]*")}) if home else []
+
+
+def offered_words() -> list[str]:
+    """Words that have settings."""
+    from tasks.settings import Settings
+
+    return list(Settings.model_fields)
+
+
+def offered_data_sets() -> list[str]:
+    """Names of reference data sets."""
+    from tasks.datasets import DATA_SETS
+
+    return [one.name for one in DATA_SETS]
+
+
+def _column(context: typer.Context, sql: str, values: dict[str, str | None] | None = None) -> list[str]:
+    from tasks.errors import WhorlError
+    from tasks.warehouse.connection import reading
+
+    warehouse = _warehouse(context)
+    if warehouse is None:
+        return []
+    try:
+        with reading(warehouse) as connection:
+            return [str(row[0]) for row in connection.execute(f"{sql} LIMIT {MOST}", values or {}).fetchall()]
+    except WhorlError:
+        return []
+
+
+def _warehouse(context: typer.Context) -> "Warehouse | None":
+    from tasks.errors import WhorlError
+    from tasks.settings import load_settings
+
+    home = context.find_root().params.get("home")
+    try:
+        settings = load_settings({"whorl": {"home": str(Path.cwd() / home)}} if home else {}).settings
+    except WhorlError:
+        return None
+    return settings.warehouse.model_copy(update={"lock_wait_s": LONGEST_WAIT_S})
+
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON value on stdout and nothing else")]
+Seed = Annotated[int | None, typer.Option(min=0, max=2**31 - 1, help="Seed of everything random")]
+TablesOut = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Write tables as Parquet, and a page with figures, there")
+]
+Source = Annotated[
+    str | None,
+    typer.Option(
+        "--source", "-s", help="Source of the rows; not needed while there is only one", autocompletion=offered_sources
+    ),
+]
+
+
+def one_source(warehouse: "Warehouse", source: str | None, word: str = "jobs") -> str:
+    """The named source, or the only one with rows of a word. Raises as source_of."""
+    from tasks.warehouse.sources import source_of
+
+    return source_of(warehouse, word, source)
+
+
+def one_source_with_runs(warehouse: "Warehouse", source: str | None) -> str:
+    """As one_source; it must have runs of one kind, so that this is told before Prefect is started.
+
+    Raises as refuse_mixture too."""
+    from tasks.jobs.summary import refuse_mixture
+    from tasks.warehouse.connection import reading
+
+    chosen = one_source(warehouse, source)
+    with reading(warehouse) as connection:
+        refuse_mixture(connection, chosen)
+    return chosen
+
+
+STATUS_VALUE = "status:"
+KeptUnder = Annotated[
+    str, typer.Option("--source", "-s", help="Name to keep the rows under; different sources never mix")
+]
+Renamed = Annotated[
+    list[str] | None,
+    typer.Option("--map", metavar="OURS=THEIRS", help="Column of a table that has another name; repeatable"),
+]
+TimeZone = Annotated[str | None, typer.Option(help="Time zone of times that name none, such as Europe/Berlin")]
+
+Pseudonymise = Annotated[
+    bool,
+    typer.Option("--pseudonymise", help="Replace names and hosts by keyed hashes before anything is kept or logged"),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be read, kept and refused; keep nothing")]
+MaxRefusedShare = Annotated[
+    float | None, typer.Option(min=0, max=1, help="Load a file of which at most this share of the rows is refused")
+]
+MappedValues = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--map-value",
+        metavar="status:THEIRS=OURS",
+        help="What a status of the log means, such as status:passed=completed; repeatable",
+    ),
+]
+Units = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--unit", metavar="OURS=UNIT", help="Unit of a column, such as input_bytes=GB, runtime_s=min; repeatable"
+    ),
+]
+
+Features = Annotated[
+    str | None, typer.Option(metavar="A,B|all", help="Further columns of a table to keep for predictions")
+]
+KnownBefore = Annotated[
+    str | None, typer.Option(metavar="A,B", help="Which of them are known before a run begins, of all")
+]
+GroupBy = Annotated[
+    str | None,
+    typer.Option(
+        metavar="user,cpus,limit",
+        help="What runs of one job share: name, plan, user, cpus, limit, queue, account, partition, qos",
+    ),
+]
+
+
+def listed(key: str, names: str | None) -> dict[str, list[str]]:
+    """Names with commas between them as a setting; nothing where none are given."""
+    return {} if names is None else {key: [name.strip() for name in names.split(",") if name.strip()]}
+
+
+def absolute_paths(paths: list[str] | None) -> list[str]:
+    """The paths as they are named from anywhere; addresses stay as they are."""
+    return [path if "://" in path else str(Path(path).absolute()) for path in paths or []]
+
+
+def renamed_columns(renamed: list[str] | None, example: str) -> dict[str, str]:
+    """Names of columns in the file by ours. example: an OURS=THEIRS. Raises BadParameter for a --map that is none."""
+    return _pairs(renamed, "--map", "OURS=THEIRS", example)
+
+
+def table_flags(statuses: list[str] | None, units: list[str] | None) -> dict[str, Any]:
+    """--map-value and --unit as settings of jobs.read. Raises BadParameter for one that is none."""
+    if wrong := [one for one in statuses or [] if not one.startswith(STATUS_VALUE)]:
+        raise typer.BadParameter(
+            f"{wrong[0]!r}: statuses alone can be mapped: status:THEIRS=OURS", param_hint="--map-value"
+        )
+    values = [one.removeprefix(STATUS_VALUE) for one in statuses or []]
+    told = {
+        "statuses": _pairs(values, "--map-value", "status:THEIRS=OURS", "status:passed=completed"),
+        "units": _pairs(units, "--unit", "OURS=UNIT", "input_bytes=GB"),
+    }
+    return {key: value for key, value in told.items() if value}
+
+
+def intake_flags(max_refused_share: float | None, *, pseudonymise: bool) -> dict[str, Any]:
+    """--max-refused-share and --pseudonymise as settings of <word>.read."""
+    share = {} if max_refused_share is None else {"limits": {"max_refused_share": max_refused_share}}
+    return {**share, **({"pseudonymise": True} if pseudonymise else {})}
+
+
+def _pairs(given: list[str] | None, flag: str, shape: str, example: str) -> dict[str, str]:
+    """Left to right of the sign; theirs may hold one."""
+    is_theirs_left = shape.index("THEIRS") < shape.index("=") if "THEIRS" in shape else False
+    pairs = [pair.rpartition("=") if is_theirs_left else pair.partition("=") for pair in given or []]
+    if wrong := [f"{left}{sign}{right}" for left, sign, right in pairs if not (left and right)]:
+        raise typer.BadParameter(f"{wrong[0]!r} is not {shape}, such as {example}", param_hint=flag)
+    return {left: right for left, _, right in pairs}
+
+
+def labelled_read_flags(
+    label_from: str | None, manifest: Path | None, renamed: list[str] | None, time_zone: str | None, *, example: str
+) -> dict[str, Any]:
+    """Flags of the command line as settings of <word>.read. Raises BadParameter for a --map that is none."""
+    told = {
+        "label_from": label_from,
+        "manifest": str(manifest.absolute()) if manifest else None,
+        "columns": renamed_columns(renamed, example) or None,
+        "time_zone": time_zone,
+    }
+    return {key: value for key, value in told.items() if value is not None}
+
+
+SAY_OTHERWISE = "say otherwise with --map OURS=THEIRS (and, of jobs, --unit, --map-value)"
+
+
+def tell_understood(note: Callable[[str], None], path: str, lines: Sequence[str]) -> None:
+    """Say what the columns of a file were taken for, where its names and words are not ours."""
+    if lines:
+        note("\n".join([f"{clean(Path(path).name)}:", *(f"  {clean(line)}" for line in lines), f"  {SAY_OTHERWISE}"]))
+
+
+def refuse_unreadable(files: Sequence[str], begin: Callable[[str], Sequence[str]], note: Callable[[str], None]) -> None:
+    """Refuse files of which none can be read, before Prefect is started: a line for each but the last, which is raised.
+
+    begin: reads the beginning of a file, and raises BadInput for one that is wrong as a whole; what it understood is
+    told by `note`. Addresses of servers are not asked: that is left to the flow, which has their keys."""
+    from tasks.errors import BadInput
+
+    refused: list[BadInput] = []
+    for file in files:
+        if file.startswith(("http://", "https://")):
+            return
+        try:
+            tell_understood(note, file, begin(file))
+        except BadInput as error:
+            refused.append(error)
+        else:
+            return
+    for problem in refused[:-1]:
+        print(f"whorl: {clean(str(problem))}", file=sys.stderr)
+    if refused:
+        raise refused[-1]
+
+
+Normalisation = Annotated[
+    Literal["ratio", "delta"],
+    typer.Option(help="Shapes of ratios to the median of the job, or of differences in seconds"),
+]
+Out = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Write a page with figures, and each figure as PNG, there")
+]
+
+
+def shape_numbers(text: str | None, *, least: int = 1, most: int = 2) -> tuple[int, ...]:
+    """The numbers of `0,3`; none for no text. Raises BadParameter for another number of them, or what is none."""
+    if text is None:
+        return ()
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() for part in parts) or not least <= len(parts) <= most:
+        how_many = "two numbers" if least == most else "one or two numbers"
+        raise typer.BadParameter(f"{text!r}; expected {how_many} of shapes, such as 0,3", param_hint="--shapes")
+    return tuple(map(int, parts))
+
+
+def given(**flags: Any) -> dict[str, Any]:
+    """The flags that the user has given, as keys of settings."""
+    return {name: value for name, value in flags.items() if value is not None}
+
 
 MINUTE_S = 60.0
 

@@ -16,11 +16,11 @@ from flows.cli.files import (
     show_files,
     show_read,
 )
-from flows.cli.invocation import Invocation, invocation_of, progress_bar, run_flow, write_drawing
-from flows.cli.options import (
+from flows.cli.invocation import (
     DryRun,
     Features,
     GroupBy,
+    Invocation,
     Json,
     KeptUnder,
     KnownBefore,
@@ -37,14 +37,18 @@ from flows.cli.options import (
     absolute_paths,
     given,
     intake_flags,
+    invocation_of,
     listed,
     offered_job_keys,
     one_source,
     one_source_with_runs,
+    progress_bar,
     refuse_unreadable,
     renamed_columns,
+    run_flow,
     shape_numbers,
     table_flags,
+    write_drawing,
 )
 from flows.cli.output import (
     Column,

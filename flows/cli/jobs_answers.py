@@ -7,8 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.invocation import Invocation, invocation_of, progress_bar, write_drawing
-from flows.cli.options import Json, Normalisation, Out, Source, offered_job_keys, one_source, shape_numbers
+from flows.cli.invocation import (
+    Invocation,
+    Json,
+    Normalisation,
+    Out,
+    Source,
+    invocation_of,
+    offered_job_keys,
+    one_source,
+    progress_bar,
+    shape_numbers,
+    write_drawing,
+)
 from flows.cli.output import (
     Column,
     count,

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from flows.cli.files import not_loaded, partly, read_results, show_read
-from flows.cli.invocation import Invocation, invocation_of, progress_bar, run_flow
-from flows.cli.options import (
+from flows.cli.invocation import (
     DryRun,
+    Invocation,
     Json,
     KeptUnder,
     MaxRefusedShare,
@@ -19,9 +19,12 @@ from flows.cli.options import (
     absolute_paths,
     given,
     intake_flags,
+    invocation_of,
     labelled_read_flags,
     one_source,
+    progress_bar,
     refuse_unreadable,
+    run_flow,
 )
 from flows.cli.output import (
     Column,

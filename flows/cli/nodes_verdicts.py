@@ -6,9 +6,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
-from flows.cli.invocation import Invocation, invocation_of, progress_bar, run_flow
+from flows.cli.invocation import (
+    Invocation,
+    Json,
+    Renamed,
+    Seed,
+    Source,
+    TablesOut,
+    TimeZone,
+    absolute_paths,
+    given,
+    invocation_of,
+    progress_bar,
+    run_flow,
+)
 from flows.cli.nodes import LabelFrom, Manifest, one_learning_source, one_trained_source, read_flags
-from flows.cli.options import Json, Renamed, Seed, Source, TablesOut, TimeZone, absolute_paths, given
 from flows.cli.output import Column, as_command, count, counted, moment, records, show_facts, show_json, show_table
 from tasks.choices import AUTO, NodeReader, reader_asked_for
 from tasks.nodes.node_words import called, called_all, interval

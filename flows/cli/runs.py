@@ -4,8 +4,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.invocation import invocation_of, run_flow
-from flows.cli.options import Json, offered_model_ids, offered_run_ids, offered_sources, offered_words
+from flows.cli.invocation import (
+    Json,
+    invocation_of,
+    offered_model_ids,
+    offered_run_ids,
+    offered_sources,
+    offered_words,
+    run_flow,
+)
 from flows.cli.output import Column, counted, figure, moment, records, setting, show_facts, show_json, show_table, text
 from tasks.choices import checked_source
 from tasks.quantities import duration

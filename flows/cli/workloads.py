@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from flows.cli.files import alarm_rows, not_loaded, partly, read_results, show_read
-from flows.cli.invocation import Invocation, invocation_of, progress_bar, run_flow
-from flows.cli.options import (
+from flows.cli.invocation import (
     DryRun,
+    Invocation,
     Json,
     KeptUnder,
     MaxRefusedShare,
@@ -24,9 +24,12 @@ from flows.cli.options import (
     absolute_paths,
     given,
     intake_flags,
+    invocation_of,
     labelled_read_flags,
     one_source,
+    progress_bar,
     refuse_unreadable,
+    run_flow,
 )
 from flows.cli.output import (
     Column,

@@ -1,21 +1,25 @@
-"""What a flow shows: the pages of the site, and sections of them as markdown artifacts, each under one stable key."""
+"""What a flow shows: pages of the site, their sections as artifacts under stable keys, and alarms as events."""
 
 import hashlib
+import json
 import logging
 import re
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from prefect.artifacts import create_markdown_artifact
+from prefect.events import emit_event
 
 from flows.cli.output import counted
 from flows.engine.shared_server import is_shared
 from flows.engine.steps import step
 from tasks.errors import BadInput, NotFound
-from tasks.quantities import number, plain
+from tasks.quantities import number, plain, utc_text
 from tasks.report.result import Column, Table, count, moment, numbers, records, table_markdown
 from tasks.settings import load_settings
+from tasks.warehouse.alarms import mark_announced, read_alarms
 from tasks.warehouse.connection import reading
 from tasks.warehouse.landing import Batch
 from tasks.warehouse.place import Warehouse
@@ -198,3 +202,58 @@ def figure(value: Any, reason: str | None = None) -> str:
     """A figure as it is written; the reason where there is none."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return (reason or "") if value is None else number(value) if is_number else str(value)
+
+
+MAX_EVENTS = 20  # a person reads twenty mails of one run, not five hundred
+
+
+def announce(warehouse: Warehouse, ids: list[str]) -> int:
+    """Emit one event for each alarm, the latest first; returns how many were emitted.
+
+    After MAX_EVENTS of one run a last event says how many more there are: all of them stand in ops.alarms."""
+    if not ids:
+        return 0
+    found = read_alarms(warehouse, ids=ids, limit=len(ids))
+    for alarm in found.head(MAX_EVENTS).to_dict("records"):
+        _emit({str(key): value for key, value in alarm.items()})
+    more = len(found) - MAX_EVENTS
+    if more > 0:
+        _emit(_rest(found, more))
+    mark_announced(warehouse, ids)  # killed before this line, the next run emits the same events again
+    return min(len(found), MAX_EVENTS + 1)
+
+
+def _emit(alarm: dict[str, Any]) -> None:
+    emit_event(
+        event=f"whorl.{alarm['word']}.alarm",
+        resource={
+            "prefect.resource.id": f"whorl.alarm.{alarm['alarm_id']}",
+            "prefect.resource.name": str(alarm["subject"]),
+            "whorl.source": str(alarm["source"]),
+            "whorl.kind": str(alarm["kind"]),
+        },
+        payload={
+            "message": alarm["message"],
+            "evidence": json.loads(alarm["evidence"]),
+            "source": alarm["source"],
+            "kind": alarm["kind"],
+            "subject": alarm["subject"],
+            "raised_at": utc_text(pd.Timestamp(alarm["raised_at"])),
+        },
+        id=uuid.uuid5(uuid.NAMESPACE_URL, f"whorl:alarm:{alarm['alarm_id']}"),  # emitted again, it is the same event
+    )
+
+
+def _rest(found: pd.DataFrame, more: int) -> dict[str, Any]:
+    first = found.iloc[0]
+    ids = ",".join(sorted(found["alarm_id"]))
+    return {
+        "alarm_id": f"more-{uuid.uuid5(uuid.NAMESPACE_URL, ids).hex[:16]}",
+        "word": first["word"],
+        "source": first["source"],
+        "kind": "more",
+        "subject": f"{more} more alarms",
+        "message": f"{more} more alarms of source {first['source']}: see the table of the run, or ops.alarms",
+        "evidence": json.dumps({"n_alarms": len(found)}),
+        "raised_at": first["raised_at"],
+    }

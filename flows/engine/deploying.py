@@ -26,7 +26,7 @@ from pydantic import Field
 
 from flows.engine.forms import TAG, first_parameters, form_fields, form_of, resolved_parameters
 from flows.engine.servers import FLOW_VARIABLES, NoServer, is_healthy, key_for
-from flows.engine.turns import LIMIT, make_limit
+from flows.engine.steps import LIMIT, make_limit
 from flows.parameters import NodeRecordParams
 from tasks.errors import BadSetting
 from tasks.nodes.record.params import node_name

@@ -20,13 +20,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from flows.engine.processes import Child, end_runs, start_child, stop_child
 from flows.engine.servers import (
     LOOPBACK,
+    Child,
     NoServer,
     ServerFile,
     api_url,
     child_environment,
+    end_runs,
     free_port,
     key_file,
     load_key,
@@ -34,6 +35,8 @@ from flows.engine.servers import (
     read_server_file,
     remove_server_file,
     server_environment,
+    start_child,
+    stop_child,
     wait_until_healthy,
     write_server_file,
 )

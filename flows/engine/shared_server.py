@@ -18,9 +18,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import IO
 
-from flows.engine.processes import Child, start_child, stop_child
 from flows.engine.servers import (
     LOOPBACK,
+    Child,
     NoServer,
     ServerFile,
     api_url,
@@ -31,6 +31,8 @@ from flows.engine.servers import (
     read_server_file,
     remove_server_file,
     server_environment,
+    start_child,
+    stop_child,
     wait_until_healthy,
     write_server_file,
 )

@@ -1,21 +1,33 @@
-"""How every step runs as a Prefect task: when it is tried again, what a continued run skips, how results are kept."""
+"""How every step runs as a Prefect task: when it is tried again, what a continued run skips, how results are kept.
+
+Beside it what steps share: the files that a flow reads, and turns that nodes take on the network."""
 
 import functools
-from collections.abc import Callable
+import logging
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from prefect import Task, task
 from prefect.cache_policies import INPUTS, RUN_ID, CachePolicy
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate, GlobalConcurrencyLimitUpdate
 from prefect.client.schemas.objects import State, TaskRun
+from prefect.concurrency.sync import concurrency
 from prefect.context import TaskRunContext
+from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 from prefect.runtime import deployment
 from prefect.tasks import exponential_backoff
 
 import tasks
-from tasks.errors import WarehouseBusy
+from flows.engine.shared_server import is_shared
+from tasks.errors import BadInput, WarehouseBusy, WhorlError
+from tasks.nodes.record.params import BenchmarkTemplate
 from tasks.progress import report_progress
+from tasks.warehouse.place import Warehouse
 from tasks.warehouse.versions import CODE_SUFFIXES, contents_hash
 
 P = ParamSpec("P")
@@ -78,3 +90,122 @@ def step(function: Callable[P, R]) -> Task[P, R]:
         result_serializer="json",
     )
     return made(shown)
+
+
+logger = logging.getLogger(__name__)
+
+
+def files_or_inbox(
+    warehouse: Warehouse, inbox_name: str, paths: list[str], *, is_named: bool, find: Callable[[list[str]], list[str]]
+) -> list[str]:
+    """The files behind the paths, else in the inbox; one that nobody has put anything into is no error on a schedule.
+
+    is_named: whether paths, or a manifest, say what to read; find: the files behind paths."""
+    if is_named:
+        return find(paths)
+    inbox = warehouse.home / inbox_name
+    if not inbox.exists() or not any(inbox.iterdir()):
+        logger.info("nothing to read: %s is empty", inbox)
+        return []
+    return find([str(inbox)])
+
+
+def load_each(files: list[str], load: Callable[[str], str]) -> tuple[list[str], list[BadInput]]:
+    """What load makes of each file, such as the id of its batch, and why others could not be read."""
+    loaded: list[str] = []
+    refused: list[BadInput] = []
+    for path in files:
+        try:
+            loaded.append(load(path))
+        except BadInput as error:
+            refused.append(error)
+    return loaded, refused
+
+
+class NotAllRead(BadInput):
+    """Some files could not be read. result: of the flow, about those that are loaded; refused: a line a file."""
+
+    result: Mapping[str, Any]
+    refused: list[str]
+
+
+def not_all_read(refused: list[BadInput], n_files: int, expected: str, result: Mapping[str, Any]) -> NotAllRead:
+    """What a flow raises at its end, whose result is not lost. expected: what the files should have been."""
+    line = _all_in_one(refused, n_files, expected)
+    error = NotAllRead(line.where, line.problem, line.expected, line.fix)
+    error.result, error.refused = result, [str(one) for one in refused]
+    return error
+
+
+def _all_in_one(refused: list[BadInput], n_files: int, expected: str) -> BadInput:
+    """One line about all files that could not be read."""
+    n_loaded = n_files - len(refused)
+    rest = f"the other {n_loaded} of {n_files} files are loaded" if n_loaded else ""
+    first = refused[0]
+    if len(refused) == 1:
+        return BadInput(first.where, first.problem, first.expected, "; ".join(filter(None, (first.fix, rest))))
+    where = f"{len(refused)} of {n_files} files"
+    return BadInput(where, f"could not be read, the first: {first}", expected, rest)
+
+
+LIMIT = "whorl-network-benchmark"
+LEASE_S = 60  # the shortest that the server takes; it is renewed while the benchmark runs
+
+
+def make_limit() -> bool:
+    """Make the limit on the server if it lacks it; returns whether it was made. One that is there stays as it is."""
+    with get_client(sync_client=True) as client:
+        try:
+            client.read_global_concurrency_limit_by_name(LIMIT)
+        except ObjectNotFound:
+            with suppress(ObjectAlreadyExists):  # another node was faster
+                client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=LIMIT, limit=1))
+                return True
+    return False
+
+
+def take_back_turns() -> int:
+    """Give back the turns that killed recorders hold on a server of this process's own; returns how many.
+
+    A shared server does so by itself when a lease ends, and there a turn may be another node's: nothing is touched."""
+    if not is_shared():
+        return 0
+    with get_client(sync_client=True) as client:
+        taken = client.read_global_concurrency_limit_by_name(LIMIT).active_slots
+        if taken:
+            client.update_global_concurrency_limit(LIMIT, GlobalConcurrencyLimitUpdate(active_slots=0))
+            logger.info("a killed recorder had the turn for the network: taken back")
+    return int(taken)
+
+
+class NoTurn(WhorlError):
+    """The Prefect server gives no turn; the message says why."""
+
+
+@contextmanager
+def network_turn(template: BenchmarkTemplate) -> Iterator[None]:
+    """A block that has the network to itself if the benchmark needs it, and waits until it has.
+
+    Raises NoTurn before the block; a turn that cannot be given back after it ends with its lease."""
+    if not template.is_network:
+        yield
+        return
+    turn = concurrency(LIMIT, occupy=1, lease_duration=LEASE_S, strict=True, raise_on_lease_renewal_failure=False)
+    try:
+        turn.__enter__()
+    except Exception as error:  # Prefect's client raises whatever it meets
+        problem = f"the Prefect server gives no turn for the network ({_told(error)})"
+        raise NoTurn(f"{template.benchmark}: {problem}; see that it answers and record again, which goes on") from error
+    try:
+        yield
+    finally:
+        try:
+            turn.__exit__(*sys.exc_info())
+        except Exception as error:
+            logger.warning("the turn for the network ends in %d s: cannot be given back (%s)", LEASE_S, _told(error))
+
+
+def _told(error: Exception) -> str:
+    """The first line of what has gone wrong: of the cause, where Prefect has only wrapped it."""
+    cause = error.__cause__ or error
+    return (str(cause).strip() or type(cause).__name__).splitlines()[0]

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.engine.processes import stop_child
-from flows.engine.servers import LOOPBACK, api_url, free_port, load_key, wait_until_healthy
+from flows.engine.servers import LOOPBACK, api_url, free_port, load_key, stop_child, wait_until_healthy
 from flows.engine.shared_server import start_server
 from tasks.warehouse.place import Warehouse
 

@@ -480,7 +480,7 @@ Fill = Callable[..., Warehouse]
 def alarm_events(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """The events that flows emit about alarms while the test runs, as they are given to Prefect."""
     found: list[dict[str, Any]] = []
-    monkeypatch.setattr("flows.engine.alarms.emit_event", lambda **event: found.append(event))
+    monkeypatch.setattr("flows.engine.artifacts.emit_event", lambda **event: found.append(event))
     return found
 
 

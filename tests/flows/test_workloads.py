@@ -264,7 +264,7 @@ def test_files_are_evaluated_without_being_kept(
 def events(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """The events that flows emit about alarms while the test runs, as they are given to Prefect."""
     found: list[dict[str, Any]] = []
-    monkeypatch.setattr("flows.engine.alarms.emit_event", lambda **event: found.append(event))
+    monkeypatch.setattr("flows.engine.artifacts.emit_event", lambda **event: found.append(event))
     return found
 
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flows.cli.invocation import Invocation
-from flows.cli.options import one_source
+from flows.cli.invocation import Invocation, one_source
 from tasks.errors import BadInput
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse

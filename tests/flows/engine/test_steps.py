@@ -1,17 +1,36 @@
-"""When a step is tried again, what a continued run skips, and how results are kept."""
+"""Steps as Prefect tasks: retries, keys, files, and turns on the network."""
 
+import contextvars
 import json
+import logging
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prefect import flow
+from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
 from prefect.settings import PREFECT_LOCAL_STORAGE_PATH
 from prefect.states import Failed
 
-from flows.engine import steps
-from flows.engine.steps import is_io_error, step
-from tasks.errors import BadInput, NotFound, WarehouseBusy
+from flows.engine import forms, steps
+from flows.engine.forms import in_short, of_evaluation, of_ingest
+from flows.engine.steps import (
+    LIMIT,
+    NoTurn,
+    is_io_error,
+    load_each,
+    make_limit,
+    network_turn,
+    not_all_read,
+    step,
+    take_back_turns,
+)
+from tasks.errors import BadInput, NotFound, WarehouseBusy, WhorlError
+from tasks.nodes.record.params import SHORT
 
 calls: list[str] = []
 
@@ -138,3 +157,170 @@ def test_what_a_step_keeps_is_its_key_as_json(prefect_server: None) -> None:
     files = [file for file in Path(PREFECT_LOCAL_STORAGE_PATH.value()).glob("*") if file.is_file()]
     kept = [json.loads(file.read_text()) for file in files]  # a pickle would not load
     assert '"key of kept.csv"' in [one.get("result") for one in kept], kept
+
+
+def load(path: str) -> str:
+    """The name of a file in capital letters; one that is called bad cannot be read."""
+    if "bad" in path:
+        raise BadInput(path, "no results", "results", "name another")
+    return path.upper()
+
+
+def test_a_file_that_cannot_be_read_does_not_hold_up_the_others() -> None:
+    loaded, refused = load_each(["a", "bad-1", "b"], load)
+    assert loaded == ["A", "B"]
+    assert str(not_all_read(refused, 3, "results", {})) == (
+        "bad-1: no results; expected results; name another; the other 2 of 3 files are loaded"
+    )
+
+
+def test_several_that_cannot_be_read_are_one_line_with_the_first() -> None:
+    _, refused = load_each(["bad-1", "bad-2"], load)
+    assert str(not_all_read(refused, 2, "results", {})) == (
+        "2 of 2 files: could not be read, the first: bad-1: no results; expected results; name another; "
+        "expected results"
+    )
+
+
+@pytest.mark.parametrize(
+    ("paths", "told"),
+    [(["/a/b.csv"], "b.csv"), (["s3://bucket"], "bucket"), (["/"], "/"), (["a", "b", "c"], "3 paths")],
+)
+def test_a_run_is_named_after_its_only_file_or_their_number(paths: list[str], told: str) -> None:
+    assert in_short(paths) == told
+
+
+@pytest.mark.parametrize(
+    ("asked", "ingest", "evaluation"),
+    [
+        ({"logs": ["/x/y.log"], "source": "s"}, "ingest y.log into s", "evaluate y.log"),
+        ({"logs": [], "source": "s"}, "ingest the inbox into s", "evaluate s"),
+        ({"logs": ["a", "b"], "source": "s"}, "ingest 2 paths into s", "evaluate 2 logs"),
+    ],
+)
+def test_a_run_says_what_it_reads_and_into_which_source(
+    monkeypatch: pytest.MonkeyPatch, asked: dict[str, Any], ingest: str, evaluation: str
+) -> None:
+    monkeypatch.setattr(forms, "flow_run", type("Run", (), {"parameters": asked}))
+    assert of_ingest("logs", "the inbox") == ingest
+    assert of_evaluation("logs", "logs") == evaluation
+
+
+pytestmark = pytest.mark.usefixtures("prefect_server")
+CPU = next(one for one in SHORT if not one.is_network)
+NETWORK = next(one for one in SHORT if one.is_network)
+
+
+def limit() -> Any:
+    from prefect.client.orchestration import get_client
+
+    with get_client(sync_client=True) as client:
+        return client.read_global_concurrency_limit_by_name(LIMIT)
+
+
+def test_the_limit_is_made_once_and_an_operators_number_stays() -> None:
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.actions import GlobalConcurrencyLimitUpdate
+
+    make_limit()
+    assert make_limit() is False
+    assert limit().limit == 1
+    with get_client(sync_client=True) as client:
+        client.update_global_concurrency_limit(LIMIT, GlobalConcurrencyLimitUpdate(limit=2))
+        make_limit()
+        assert limit().limit == 2
+        client.update_global_concurrency_limit(LIMIT, GlobalConcurrencyLimitUpdate(limit=1))
+
+
+def test_a_network_benchmark_waits_for_that_of_another_node_and_others_do_not() -> None:
+    make_limit()
+    entered, may_leave, order = threading.Event(), threading.Event(), []
+
+    def other_node() -> None:
+        with network_turn(NETWORK):
+            entered.set()
+            may_leave.wait(60)
+            order.append("other")
+
+    settings = contextvars.copy_context()  # which server: a thread would not know
+    thread = threading.Thread(target=settings.run, args=(other_node,))
+    thread.start()
+    assert entered.wait(60)
+    with network_turn(CPU):
+        order.append("cpu")
+    threading.Timer(0.5, may_leave.set).start()
+    began = time.monotonic()
+    with network_turn(NETWORK):
+        order.append("network")
+    thread.join(60)
+    assert order == ["cpu", "other", "network"]
+    assert time.monotonic() - began < 60
+    assert limit().active_slots == 0
+
+
+def take_for_ever() -> None:
+    """A turn of a recorder that was killed, on a server that has forgotten its lease."""
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.actions import GlobalConcurrencyLimitUpdate
+
+    with get_client(sync_client=True) as client:
+        client.update_global_concurrency_limit(LIMIT, GlobalConcurrencyLimitUpdate(active_slots=1))
+
+
+def test_what_a_killed_recorder_held_is_taken_back_on_a_server_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_limit()
+    take_for_ever()
+    monkeypatch.setattr(steps, "is_shared", lambda: True)
+    assert take_back_turns() == 1
+    with network_turn(NETWORK):
+        assert limit().active_slots == 1
+    assert take_back_turns() == 0
+
+
+def test_on_a_shared_server_the_turn_of_another_node_stays() -> None:
+    make_limit()
+    with network_turn(NETWORK):
+        assert take_back_turns() == 0
+        assert limit().active_slots == 1
+
+
+@contextmanager
+def refused(*_: Any, **__: Any) -> Iterator[None]:
+    """A limit whose server does not answer."""
+    raise ConcurrencySlotAcquisitionError("Unable to acquire") from ConnectionError("connection refused\nat once")
+    yield
+
+
+@contextmanager
+def never_given_back(*_: Any, **__: Any) -> Iterator[None]:
+    """A limit whose server is gone at the end of the turn."""
+    try:
+        yield
+    finally:
+        raise ConnectionError("connection reset")
+
+
+def test_a_turn_that_is_not_given_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "concurrency", refused)
+    with pytest.raises(NoTurn) as raised, network_turn(NETWORK):
+        raise AssertionError("nobody has a turn")
+    assert isinstance(raised.value, WhorlError)
+    assert str(raised.value) == (
+        "network-qperf: the Prefect server gives no turn for the network (connection refused); see that it answers "
+        "and record again, which goes on"
+    )
+
+
+def test_what_was_measured_is_not_lost_when_a_turn_cannot_be_given_back(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(steps, "concurrency", never_given_back)
+    with caplog.at_level(logging.WARNING), network_turn(NETWORK):
+        pass
+    assert any("cannot be given back (connection reset)" in message for message in caplog.messages)
+
+
+def test_a_fault_of_the_benchmark_itself_stays_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "concurrency", never_given_back)
+    with pytest.raises(ValueError, match="of its own"), network_turn(NETWORK):
+        raise ValueError("of its own")

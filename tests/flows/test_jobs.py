@@ -138,14 +138,6 @@ def test_a_bad_file_is_one_line_and_does_not_hold_up_a_good_one(
     assert list_runs(warehouse)["status"].to_list() == ["failed"]
 
 
-def test_several_bad_files_are_one_line_with_their_number(warehouse: Warehouse, tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        (tmp_path / f"{name}.csv").write_text("no job log\n")
-    paths = [str(tmp_path / "a.csv"), str(tmp_path / "b.csv")]
-    with pytest.raises(BadInput, match=r"^2 of 2 files: could not be read, the first: .*a\.csv"):
-        call(jobs_ingest, IngestParams(paths=paths, reader="table", warehouse=warehouse))
-
-
 def test_a_mistyped_path_leaves_no_empty_warehouse(warehouse: Warehouse) -> None:
     with pytest.raises(BadInput, match=r"nowhere\.csv: no such file"):
         call(jobs_ingest, IngestParams(paths=["/nowhere.csv"], warehouse=warehouse))
@@ -257,12 +249,6 @@ def test_predictions_are_written_and_the_riskiest_listed_first(trained_log: Ware
     assert page.count("data:image/png;base64,") == 1
     assert found["report"] in page
     assert found["model_id"] in Path(found["report"]).read_text()
-
-
-def test_a_prediction_without_a_model_says_how_to_make_one(job_log: Callable[..., Warehouse]) -> None:
-    warehouse = job_log([{"runtime_s": 1.0}])
-    with pytest.raises(NotFound, match="no trained model yet; make one with whorl jobs train --source log"):
-        call(jobs_predict, PredictFlowParams(source="log", warehouse=warehouse))
 
 
 @pytest.mark.slow
@@ -441,12 +427,6 @@ def test_scenarios_are_answered_written_and_told_and_what_the_log_has_not_is_a_l
 def test_a_log_that_no_scenario_fits_is_one_line(trained_log: Warehouse) -> None:
     with pytest.raises(BadInput, match=r"^what-if spare_multiplier=0: the log says nothing of spare tokens"):
         call(jobs_whatif, WhatIfFlowParams(source="log", whatif=PARAMS, warehouse=trained_log))
-
-
-@pytest.mark.usefixtures("prefect_server")
-def test_a_source_without_a_model_is_told_how_to_get_one(spare_log: Warehouse) -> None:
-    with pytest.raises(NotFound, match="source 'other' has no trained model yet"):
-        call(jobs_whatif, WhatIfFlowParams(source="other", whatif=PARAMS, warehouse=spare_log))
 
 
 def test_figures_get_their_unit_and_sign_and_what_is_unknown_is_left_out() -> None:

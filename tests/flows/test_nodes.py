@@ -5,7 +5,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from flows import nodes
@@ -34,7 +33,7 @@ from flows.parameters import (
     NodeTrainParams,
     NodeWatchParams,
 )
-from tasks.errors import BadInput, NotFound
+from tasks.errors import NotFound
 from tasks.nodes.params import (
     AlarmParams,
     EvaluateParams,
@@ -49,7 +48,7 @@ from tasks.settings import Settings
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards, champion
-from tasks.warehouse.runs import compare_runs, list_runs, read_run
+from tasks.warehouse.runs import list_runs, read_run
 from tests.flows.artifacts import artifact
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
@@ -142,26 +141,6 @@ def test_emulated_nodes_are_called_so_where_they_are_read(warehouse: Warehouse, 
     assert "Emulated:" in page and "3 nodes of the source are made of limits on a larger machine" in page
 
 
-@pytest.mark.slow
-def test_the_same_file_twice_adds_nothing(warehouse: Warehouse, drawn_executions: Draw) -> None:
-    params = NodeIngestParams(results=[str(drawn_executions(runs=1))], warehouse=warehouse)
-    assert call(nodes_ingest, params) == call(nodes_ingest, params)
-    assert fetch(warehouse, "SELECT count(*) AS n FROM nodes.executions")["n"].to_list() == [18]
-
-
-@pytest.mark.slow
-def test_a_bad_file_is_one_line_and_does_not_hold_up_a_good_one(
-    warehouse: Warehouse, drawn_executions: Draw, tmp_path: Path
-) -> None:
-    bad = tmp_path / "bad.csv"
-    bad.write_text("no,results\n")
-    paths = [str(drawn_executions(runs=1)), str(bad)]
-    with pytest.raises(BadInput, match=r"bad\.csv: .*the other 1 of 2 files are loaded$") as raised:
-        call(nodes_ingest, NodeIngestParams(results=paths, warehouse=warehouse))
-    assert "\n" not in str(raised.value)
-    assert fetch(warehouse, "SELECT count(*) AS n FROM nodes.executions")["n"].to_list() == [18]
-
-
 def test_an_empty_inbox_is_no_error_and_what_lies_in_it_is_read(warehouse: Warehouse, drawn_executions: Draw) -> None:
     params = NodeIngestParams(warehouse=warehouse)
     assert call(nodes_ingest, params)["batches"] == []
@@ -170,15 +149,6 @@ def test_an_empty_inbox_is_no_error_and_what_lies_in_it_is_read(warehouse: Wareh
     (inbox / "executions-0001.parquet").write_bytes(drawn_executions(runs=1).read_bytes())
     found = call(nodes_ingest, params)
     assert (found["n_executions"], found["n_landed"]) == (18, 0)
-
-
-def test_the_form_names_every_reader() -> None:
-    from typing import get_args
-
-    from tasks.choices import NodeReader
-    from tasks.nodes.readers import READERS
-
-    assert set(get_args(NodeReader)) == {"auto", *READERS}
 
 
 QUICK = ScoreParams(resamples=100)
@@ -237,21 +207,6 @@ def test_a_source_without_executions_says_how_to_get_some(nodes_log: Warehouse) 
 def quick_evaluation() -> EvaluateParams:
     """The parameters of an evaluation of few splits."""
     return EvaluateParams(score=QUICK, repeats=1, max_left_nodes=1, resamples=100)
-
-
-@pytest.mark.slow
-def test_two_experiments_on_a_source_can_be_compared(nodes_log: Warehouse, quick_evaluation: EvaluateParams) -> None:
-    for seed in (0, 1):
-        asked = quick_evaluation.model_copy(update={"seed": seed})
-        figures = call(nodes_evaluate, NodeEvaluateParams(source="log", evaluate=asked, warehouse=nodes_log))
-        assert (figures["n"], figures["n_nodes"]) == (360, 3)
-    second, first = list_runs(nodes_log)["run_id"]
-    rows = compare_runs(nodes_log, first, second).set_index("key")
-    assert rows.loc["parameters.evaluate.seed", ["first", "second"]].tolist() == [0, 1]
-    assert "Plain answers about the nodes of source log" in artifact("nodes-log-evaluation")
-    kept = fetch(nodes_log, "SELECT value FROM nodes.evaluation_figures WHERE key = 'detect.f1_outlier.zscore'")
-    assert kept["value"].to_list() == pytest.approx([figures["detect.f1_outlier.zscore"]])
-    assert cards(nodes_log.models) == []
 
 
 @pytest.mark.slow
@@ -441,7 +396,6 @@ def test_nobody_suspected_asks_no_server(nodes_log: Warehouse, monkeypatch: pyte
     assert ask_for_benchmarks(nodes_log, "log", []) == ([], [])
 
 
-NOW = pd.Timestamp("2026-01-06 12:00")
 MEASURED = {
     "n": 1800,
     "detect.f1_outlier.detector": 0.8,

@@ -1,7 +1,8 @@
 """How settings fill in what the flows about nodes are asked."""
 
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -15,6 +16,7 @@ from flows.parameters import (
     NodeTuneParams,
     NodeWatchParams,
 )
+from tasks.choices import NodeReader, TelemetryReader
 from tasks.errors import BadSetting
 from tasks.nodes.params import FitParams, ModelParams, NodesParams
 from tasks.params import Params
@@ -64,3 +66,8 @@ def test_what_a_flow_is_given_wins_over_the_settings(tmp_path: Path) -> None:
 def test_a_source_that_cannot_be_one_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match=r"source ' main': not a name that everyone can type"):
         filled_in(NodeTrainParams, dict(NodesParams()), source=" main", warehouse=Warehouse(home=tmp_path))
+
+
+@pytest.mark.parametrize(("names", "room"), [(NodeReader, "nodes"), (TelemetryReader, "workloads")])
+def test_forms_name_every_reader(names: Any, room: str) -> None:
+    assert set(get_args(names)) == {"auto", *import_module(f"tasks.{room}.readers").READERS}

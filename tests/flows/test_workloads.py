@@ -33,7 +33,7 @@ from tasks.warehouse.alarms import read_alarms, unannounced
 from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards
-from tasks.warehouse.runs import compare_runs, list_runs, read_run
+from tasks.warehouse.runs import list_runs, read_run
 from tasks.workloads import steps
 from tasks.workloads.landed import fetch_runs
 from tasks.workloads.params import EvaluateParams, FanOutParams, IdentifyParams, TrainParams, WatchParams
@@ -68,35 +68,6 @@ def test_an_ingest_returns_keys_and_figures_and_publishes_what_it_read(
     assert (kept["flow"], kept["word"], kept["figures"]["n_runs"]) == ("workloads-ingest", "workloads", 8)
 
 
-@pytest.mark.slow
-def test_the_same_file_twice_adds_nothing(warehouse: Warehouse, drawn_telemetry: Draw) -> None:
-    params = WorkloadIngestParams(telemetry=[str(drawn_telemetry("twice", n_runs=1))], warehouse=warehouse)
-    assert call(workloads_ingest, params) == call(workloads_ingest, params)
-    assert fetch(warehouse, "SELECT count(*) AS n FROM workloads.runs")["n"].to_list() == [4]
-
-
-@pytest.mark.slow
-def test_a_bad_file_is_one_line_and_does_not_hold_up_a_good_one(
-    warehouse: Warehouse, drawn_telemetry: Draw, tmp_path: Path
-) -> None:
-    bad = tmp_path / "bad.csv"
-    bad.write_text("no,telemetry\n")
-    paths = [str(drawn_telemetry("good", n_runs=1)), str(bad)]
-    with pytest.raises(BadInput, match=r"bad\.csv: .*; the other 1 of 2 files are loaded$") as raised:
-        call(workloads_ingest, WorkloadIngestParams(telemetry=paths, warehouse=warehouse))
-    assert "\n" not in str(raised.value)
-    assert fetch(warehouse, "SELECT count(*) AS n FROM workloads.runs")["n"].to_list() == [4]
-
-
-def test_an_empty_inbox_is_no_error_and_what_lies_in_it_is_read(warehouse: Warehouse, drawn_telemetry: Draw) -> None:
-    params = WorkloadIngestParams(warehouse=warehouse)
-    assert call(workloads_ingest, params)["batches"] == []
-    inbox = warehouse.home / "inbox-workloads"
-    inbox.mkdir(parents=True)
-    (inbox / "runs.parquet").write_bytes(drawn_telemetry("inbox", n_runs=1).read_bytes())
-    assert call(workloads_ingest, params)["n_runs"] == 4
-
-
 def test_a_manifest_names_the_files_and_their_labels(warehouse: Warehouse, tmp_path: Path) -> None:
     (tmp_path / "one.csv").write_text("at_s,a,b\n" + "".join(f"{at},{at % 2},1\n" for at in range(9)))
     (tmp_path / "all.csv").write_text("path,workload,round\none.csv,redis,2\n")
@@ -104,15 +75,6 @@ def test_a_manifest_names_the_files_and_their_labels(warehouse: Warehouse, tmp_p
     assert call(workloads_ingest, WorkloadIngestParams(read=read, warehouse=warehouse))["n_runs"] == 1
     found = fetch(warehouse, "SELECT workload, round FROM workloads.runs").to_dict("records")
     assert found == [{"workload": "redis", "round": "2"}]
-
-
-def test_the_form_names_every_reader() -> None:
-    from typing import get_args
-
-    from flows.parameters import TelemetryReader
-    from tasks.workloads.readers import READERS
-
-    assert get_args(TelemetryReader) == ("auto", *READERS)
 
 
 ALONE = TrainParams()
@@ -225,28 +187,6 @@ def quick_evaluation(quick_identify: IdentifyParams) -> EvaluateParams:
     params = EvaluateParams(identify=quick_identify, online_s=[10])
     few = {"repeats": 1, "max_slices": 1, "unknown_pairs": 1, "online_repeats": 1, "max_run_pairs": 20}
     return params.model_copy(update={"sample": params.sample.model_copy(update=few)})
-
-
-@pytest.mark.slow
-def test_two_experiments_on_a_source_can_be_compared(
-    workloads_log: Warehouse, quick_evaluation: EvaluateParams
-) -> None:
-    for seed in (0, 1):
-        asked = quick_evaluation.model_copy(update={"seed": seed})
-        figures = call(
-            workloads_evaluate, WorkloadEvaluateParams(source="log", evaluate=asked, warehouse=workloads_log)
-        )
-        assert (figures["n"], figures["classes"]) == (24, 4)
-    second, first = list_runs(workloads_log)["run_id"]
-    rows = compare_runs(workloads_log, first, second).set_index("key")
-    assert rows.loc["parameters.evaluate.seed", ["first", "second"]].tolist() == [0, 1]
-    page = artifact("workloads-log-evaluation")
-    assert "How well workloads are told apart: source log" in page
-    assert "| known.accuracy |" in page
-    assert pictures_in(page) >= 6  # confusion, distances, over time twice, phases, determined phases and more
-    kept = fetch(workloads_log, "SELECT value FROM workloads.evaluation_figures WHERE key = 'known.accuracy'")
-    assert kept["value"].to_list() == pytest.approx([figures["known.accuracy"]])
-    assert cards(workloads_log.models) == []
 
 
 @pytest.mark.slow

@@ -27,7 +27,9 @@ def python(code: str, *, cwd: Path = ROOT, **environment: str) -> "subprocess.Co
     )
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["jobs", "ingest", "--help"], ["warehouse"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["jobs", "ingest", "--help"], ["nodes", "train", "--help"], ["warehouse"]]
+)
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     code = f"import sys; from flows.cli import run; run({arguments!r}); print(sorted(sys.modules), file=sys.stderr)"
     ended = python(code)

@@ -202,24 +202,6 @@ def test_a_dry_run_says_why_rows_are_refused(whorl: Whorl, tmp_path: Path) -> No
     assert ended.err == "nothing was kept: this was a dry run\n"
 
 
-def test_a_renaming_that_is_none_is_wrong_usage(whorl: Whorl, tmp_path: Path) -> None:
-    ended = whorl("jobs", "ingest", tmp_path, "--map", "name")
-    assert ended.code == 2
-    assert "'name' is not OURS=THEIRS, such as run_id=job" in ended.err
-
-
-def test_a_mistyped_path_is_told_before_prefect_starts(
-    whorl: Whorl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def must_not_start(*_: Any, **__: Any) -> None:
-        raise AssertionError("Prefect was set up")
-
-    monkeypatch.setattr("flows.engine.servers.prepare", must_not_start)
-    ended = whorl("jobs", "ingest", tmp_path / "lgo.csv")
-    assert ended.code == 3
-    assert ended.err.startswith(f"whorl: {tmp_path}/lgo.csv: no such file or folder")
-
-
 def test_a_report_is_written_and_its_path_printed(whorl: Whorl, varied_log: Any, home: Path) -> None:
     ended = whorl("report", "jobs")
     assert ended.out == f"{home}/reports/jobs-log.html\n"
@@ -438,13 +420,6 @@ def test_a_list_of_models_shows_the_first_of_their_figures(whorl: Whorl, trained
     shown = whorl("models", "list").out.splitlines()[1]
     assert "predict.crps.model" in shown
     assert len(shown) < 400
-
-
-def test_a_source_that_is_none_is_told_before_prefect_starts(whorl: Whorl, trained_log: Warehouse) -> None:
-    for verb in ("train", "characterise"):
-        ended = whorl("jobs", verb, "--source", " x")
-        assert ended.code == 2
-        assert "not a name that everyone can type" in ended.err
 
 
 @pytest.mark.slow

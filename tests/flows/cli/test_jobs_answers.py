@@ -224,14 +224,6 @@ def test_an_unknown_run_is_one_line(whorl: Whorl, trained_log: Warehouse) -> Non
     assert len(ended.err.splitlines()) == 1
 
 
-def test_a_source_without_a_model_says_how_to_make_one(whorl: Whorl, job_log: Callable[..., Any]) -> None:
-    job_log([{"runtime_s": 1.0}])
-    for arguments in ((), ("batch-000-000000",), ("--job", "job")):
-        ended = whorl("jobs", "explain", *arguments)
-        assert ended.code == 4
-        assert ended.err.splitlines()[-1].endswith("make one with whorl jobs train --source log")
-
-
 @pytest.mark.usefixtures("trained_log")
 def test_a_change_is_told_with_what_it_can_and_cannot_claim(whorl: Whorl) -> None:
     ended = whorl("jobs", "whatif", "--set", "input=x2")

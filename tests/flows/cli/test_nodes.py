@@ -175,19 +175,6 @@ def test_evaluate_without_a_path_is_wrong_usage(whorl: Whorl) -> None:
     assert "name results, or a --manifest of them" in ended.err
 
 
-@pytest.mark.parametrize("verb", ["evaluate", "ingest"])
-def test_a_path_that_is_not_there_is_one_line(whorl: Whorl, tmp_path: Path, verb: str) -> None:
-    ended = whorl("nodes", verb, tmp_path / "nowhere.csv")
-    assert (ended.code, ended.out) == (3, "")
-    assert ended.err.endswith("nowhere.csv: no such file or folder; expected results of benchmarks; check the path\n")
-
-
-def test_a_map_that_is_none_is_wrong_usage(whorl: Whorl) -> None:
-    ended = whorl("nodes", "evaluate", "x", "--map", "node")
-    assert ended.code == 2
-    assert "'node' is not OURS=THEIRS, such as node=hostname" in ended.err
-
-
 @pytest.mark.parametrize(("n_clean", "n_new", "is_said"), [(5, 0, True), (5, 1, False), (6, 0, False)])
 def test_a_recording_that_may_repeat_nothing_more_says_what_to_raise(
     whorl: Whorl, home: Path, monkeypatch: pytest.MonkeyPatch, n_clean: int, n_new: int, is_said: bool

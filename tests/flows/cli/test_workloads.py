@@ -185,12 +185,6 @@ def test_an_ingest_of_nothing_is_wrong_usage(whorl: Whorl) -> None:
     assert "--manifest" in ended.err
 
 
-def test_a_mistyped_path_is_told_before_prefect_is_started(whorl: Whorl, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flows.cli.workloads.run_flow", lambda *_, **__: pytest.fail("started"))
-    ended = whorl("workloads", "ingest", "/nowhere.csv")
-    assert (ended.code, "/nowhere.csv: no such file or folder" in ended.err) == (3, True)
-
-
 def test_flags_of_a_watch_reach_the_flow(
     whorl: Whorl, identifying_log: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:

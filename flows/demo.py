@@ -32,10 +32,9 @@ from tasks.advice.steps import recorded_story
 from tasks.errors import BadInput
 from tasks.jobs.control.answering import ask_source
 from tasks.jobs.control.scenarios import named_scenario
-from tasks.jobs.explain.explaining import explain_next_of
+from tasks.jobs.explain.reasons import explain_next_of
 from tasks.jobs.outlook import next_run
-from tasks.jobs.params import JobsParams
-from tasks.jobs.predict.params import quick
+from tasks.jobs.params import JobsParams, quick
 from tasks.jobs.predict.predicting import read_predictions
 from tasks.jobs.summary import read_summary
 from tasks.nodes.answers import read_scores

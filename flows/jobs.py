@@ -24,8 +24,7 @@ from flows.parameters import (
 )
 from tasks.choices import reader_asked_for
 from tasks.jobs import intake, steps
-from tasks.jobs.explain.params import ExplainParams
-from tasks.jobs.params import SummaryParams
+from tasks.jobs.params import ExplainParams, SummaryParams
 from tasks.jobs.summary import read_summary
 from tasks.quantities import plain
 from tasks.warehouse.alarms import read_alarms
@@ -307,7 +306,7 @@ def _load(warehouse: Warehouse, model_id: str) -> "Trained":
 
 def _part(warehouse: Warehouse, source: str, trained: "Trained", job: str, next_run: pd.DataFrame | None) -> str:
     from tasks.jobs.predict.predicting import predict_rows
-    from tasks.jobs.predict.rows import fetch_runs
+    from tasks.jobs.predict.preparation import fetch_runs
     from tasks.report.jobs_evaluation import COLUMNS, fan_figure, fan_of
     from tasks.report.result import figure_markdown, one_line
 

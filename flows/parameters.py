@@ -18,14 +18,12 @@ from tasks.choices import (
     TelemetryReader,
     checked_source,
 )
-from tasks.jobs.control.params import WhatIfParams
-from tasks.jobs.explain.params import ExplainParams
-from tasks.jobs.params import DriftParams, JobsParams, SummaryParams
+from tasks.jobs.params import DriftParams, ExplainParams, JobsParams, SummaryParams, WhatIfParams
+from tasks.jobs.params import EvaluateParams as JobsEvaluateParams
 from tasks.jobs.params import GroupParams as JobsGroupParams
 from tasks.jobs.params import ReadParams as JobsReadParams
+from tasks.jobs.params import RecordParams as JobsRecordParams
 from tasks.jobs.params import WatchParams as JobsWatchParams
-from tasks.jobs.predict.params import EvaluateParams as JobsEvaluateParams
-from tasks.jobs.record.params import RecordParams as JobsRecordParams
 from tasks.nodes.params import (
     AlarmParams,
     BudgetParams,

@@ -36,8 +36,7 @@ from tasks.choices import DEFAULT_SOURCE
 from tasks.errors import BadInput, NotFound
 from tasks.jobs import intake as jobs_intake
 from tasks.jobs import steps as jobs_steps
-from tasks.jobs.params import JobsParams
-from tasks.jobs.shape_params import CharacteriseParams
+from tasks.jobs.params import CharacteriseParams, JobsParams
 from tasks.nodes import answers as node_answers
 from tasks.nodes import network_steps, verdict_steps
 from tasks.nodes import steps as node_steps

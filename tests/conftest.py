@@ -13,8 +13,7 @@ import pandas as pd
 import pytest
 
 from tasks import settings
-from tasks.jobs.predict.params import EvaluateParams, PredictParams
-from tasks.jobs.shape_params import BinParams, CharacteriseParams, ShapeParams
+from tasks.jobs.params import BinParams, CharacteriseParams, EvaluateParams, PredictParams, ShapeParams
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.params import IdentifyParams

@@ -69,8 +69,7 @@ from tasks.quantities import duration, number, ratio, share
 
 if TYPE_CHECKING:
     from tasks.jobs.outlook import NextRun
-    from tasks.jobs.params import SummaryParams
-    from tasks.jobs.shape_params import Kind
+    from tasks.jobs.params import Kind, SummaryParams
     from tasks.report.jobs_shapes import JobAgainstShapes
     from tasks.settings import Settings
     from tasks.warehouse.place import Warehouse

@@ -37,13 +37,11 @@ from tasks.quantities import duration, number, ratio, share
 
 if TYPE_CHECKING:
     from tasks.jobs.control.answering import Answer, Ground
-    from tasks.jobs.explain.explaining import RunReasons
-    from tasks.jobs.explain.params import ExplainParams
-    from tasks.jobs.explain.reasons import Explanation
-    from tasks.jobs.explain.tables import Explained
+    from tasks.jobs.explain.reasons import Explanation, RunReasons
+    from tasks.jobs.explain.whole_source import Explained
     from tasks.jobs.outlook import PredictedChance
+    from tasks.jobs.params import ExplainParams, Kind
     from tasks.jobs.predict.predicting import JobOutlook, ShapeChance
-    from tasks.jobs.shape_params import Kind
     from tasks.settings import Settings
 
 MOST_SHAPES = 3
@@ -298,7 +296,7 @@ def draw_source(invocation: Invocation, source: str, kind: "Kind", numbers: tupl
     """Draw what speaks for each of these shapes, and between two; by default the steadiest and the most variable.
 
     Raises BadSetting for a shape that the model in use does not know."""
-    from tasks.jobs.explain.explaining import load_explainer
+    from tasks.jobs.explain.reasons import load_explainer
     from tasks.report.jobs_reasons import find_shape_reasons, shape_reason_figures
 
     with progress_bar(invocation, first="drawing reasons"):
@@ -401,7 +399,7 @@ def explain(
 def _of_one(
     invocation: Invocation, source: str, run_id: str | None, job: str | None, params: "ExplainParams"
 ) -> "RunReasons":
-    from tasks.jobs.explain.explaining import explain_next_of, explain_run_of
+    from tasks.jobs.explain.reasons import explain_next_of, explain_run_of
     from tasks.jobs.summary import find_group
 
     warehouse = invocation.settings.warehouse
@@ -464,7 +462,7 @@ def _fresh(invocation: Invocation, source: str, params: "ExplainParams") -> "Exp
     """The tables of a source as its files and its model have them now; made where they are not."""
     from tasks.errors import NotFound
     from tasks.jobs import steps
-    from tasks.jobs.explain.tables import read_source
+    from tasks.jobs.explain.whole_source import read_source
     from tasks.jobs.predict.trained import KIND, WORD
     from tasks.warehouse.registry import champion
 
@@ -481,7 +479,7 @@ def _fresh(invocation: Invocation, source: str, params: "ExplainParams") -> "Exp
 
 
 def _show_source(invocation: Invocation, found: "Explained") -> None:
-    from tasks.jobs.explain.explaining import KIND
+    from tasks.jobs.explain.reasons import KIND
 
     of_runtime = found.families[found.families["question"] == "runtime"]
     facts = {
@@ -586,7 +584,7 @@ def whatif(
             flags += [word for flag, values in named for value in values or [] for word in (flag, value)]
             _draw(invocation, asked, found, flags, out)
     if as_json:
-        from tasks.jobs.control.answer_rows import answer_figures, most_helped
+        from tasks.jobs.control.answering import answer_figures, most_helped
 
         told = {"source": chosen, "model_id": asked.model_id, "job": asked.job, **answer_figures(found, params)}
         return show_json(told | {"jobs": most_helped(found.outcome)})

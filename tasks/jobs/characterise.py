@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from tasks.errors import BadInput, NotFound, WarehouseBusy
 from tasks.jobs.normalisation import Bins, Counts, Floats, bins_of, derived_bins
-from tasks.jobs.predict.preparation import PERIODS
-from tasks.jobs.predict.rows import FINISHED
-from tasks.jobs.shape_params import CharacteriseParams, Kind, ShapeParams, SplitParams
+from tasks.jobs.params import CharacteriseParams, Kind, ShapeParams, SplitParams
+from tasks.jobs.predict.preparation import FINISHED, PERIODS
 from tasks.jobs.shapes import (
     COMPARED_N_BINS,
     NO_LABEL,

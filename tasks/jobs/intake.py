@@ -24,7 +24,7 @@ from tasks.jobs.columns import RUNS_SCHEMA, as_list_column
 from tasks.jobs.grouping import group_keys, normalise_names
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers import READERS, Reader, detect
-from tasks.jobs.readers.spark_files import is_rolled, parts_of, without_parts
+from tasks.jobs.readers.spark import is_rolled, parts_of, without_parts
 from tasks.progress import report_progress
 from tasks.warehouse import landing
 from tasks.warehouse.place import Warehouse

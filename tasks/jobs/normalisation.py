@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from scipy.ndimage import gaussian_filter1d
 
 from tasks.errors import BadInput, BadSetting
-from tasks.jobs.shape_params import BinParams, Kind, NormalisationParams
+from tasks.jobs.params import BinParams, Kind, NormalisationParams
 from tasks.params import Params
 
 Ints = NDArray[np.int64]

@@ -1,16 +1,284 @@
-"""The parameters of the word `jobs`, as conf/jobs.yaml, flow forms and flags show them; light."""
+"""The parameters of the word `jobs`, as conf/jobs.yaml, flow forms and flags show them, and names that these offer.
+
+Nothing heavy is imported here, so help stays quick."""
 
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from tasks.intake.limits import ReadLimits
-from tasks.jobs.control.params import WhatIfParams
-from tasks.jobs.explain.params import ExplainParams
-from tasks.jobs.predict.params import EvaluateParams
-from tasks.jobs.record.params import RecordParams
 from tasks.params import Params
 from tasks.quantities import SPELLINGS, Dimension, factor_of
+
+
+class SplitParams(Params):
+    """Shares of the runs, by submission, that are history (D1), training (D2); the rest is test (D3)."""
+
+    history_share: float = Field(0.5, gt=0, lt=1, description="Share of the runs, by submission, that are history, D1")
+    training_share: float = Field(0.3, gt=0, lt=1, description="Share of the runs that are training data, D2")
+    use_periods: bool = Field(
+        True, description="Take the periods of a recording instead, where the log has at least three"
+    )
+
+    @model_validator(mode="after")
+    def _leaves_a_test(self) -> "SplitParams":
+        if self.history_share + self.training_share >= 1:
+            raise ValueError("history_share and training_share together below 1, so that some runs are left to test")
+        return self
+
+
+Kind = Literal["ratio", "delta"]
+
+
+class NormalisationParams(Params):
+    """Which median a run is compared with."""
+
+    min_before: int = Field(
+        1,
+        ge=1,
+        le=1_000_000,
+        description="Runs that must have ended before a submission for their median, where period D1 has none",
+    )
+
+
+class BinParams(Params):
+    """How normalised runtimes are cut into bins."""
+
+    n_bins: int = Field(200, ge=3, le=10_000, description="Bins of a distribution, the two for outliers among them")
+    ranges: Literal["paper", "data"] = Field(
+        "paper", description="Ends of the bins: as set here, or from the runs by the rule of footnote 3"
+    )
+    ratio_high: float = Field(10, gt=1, le=1e6, description="Ratios from here on are outliers (ranges: paper)")
+    delta_high_s: float = Field(
+        900, gt=0, le=1e9, description="Deltas beyond this are outliers, on both sides, in seconds (ranges: paper)"
+    )
+    tail_share: float = Field(
+        0.01, gt=0, lt=0.5, description="Share of the runs that lie above the upper end before it is rounded down"
+    )
+
+
+class ShapeParams(Params):
+    """How typical distributions are found among those of the jobs."""
+
+    k: int = Field(8, ge=1, le=100, description="Number of shapes")
+    min_support: int = Field(20, ge=1, le=1_000_000, description="Runs that a job needs to take part")
+    smoothing_bins: float = Field(
+        1, ge=0, le=100, description="Standard deviation of the Gaussian that smooths a distribution, in bins of 200"
+    )
+
+
+class PosteriorParams(Params):
+    """How jobs are matched with shapes."""
+
+    empty_bin_prior: float = Field(
+        0.001, ge=0, lt=1, description="Probability of each shape that is spread evenly over all bins"
+    )
+    prior: Literal["uniform", "size"] = Field(
+        "uniform", description="Prior of the shapes: all alike as in the paper, or by the number of jobs of each"
+    )
+
+
+class CharacteriseParams(Params):
+    """Periods, medians, bins, shapes and posterior of one characterisation."""
+
+    split: SplitParams = SplitParams()
+    normalisation: NormalisationParams = NormalisationParams()
+    bins: BinParams = BinParams()
+    shapes: ShapeParams = ShapeParams()
+    posterior: PosteriorParams = PosteriorParams()
+    label_support: int = Field(
+        3, ge=1, le=1_000_000, description="Runs that a job needs in a period to be labelled with a shape there"
+    )
+
+
+class PredictParams(Params):
+    """How the next runs of a log are predicted: shapes, the classifier of their labels, and boosted quantiles."""
+
+    characterise: CharacteriseParams = CharacteriseParams(bins=BinParams(ranges="data"))
+    known_before: list[str] = Field(
+        [],
+        max_length=1000,
+        description="Further columns of a table that are known before a run begins, so that predictions may use them",
+    )
+    n_trees: int = Field(100, ge=1, le=1000, description="Trees of each of the boosted quantiles")
+    n_rounds: int = Field(
+        80, ge=1, le=10_000, description="Rounds of the classifier of shapes; a tree for each shape a round"
+    )
+
+
+class EvaluateParams(Params):
+    """The protocol of an evaluation: train on what came earlier, score what came later."""
+
+    predict: PredictParams = PredictParams()
+    baseline_trees: int = Field(
+        150, ge=1, le=10_000, description="Trees of each boosted quantile, and of the random forest, to compare with"
+    )
+    max_test_runs: int = Field(
+        50_000, ge=100, le=10_000_000, description="Test runs that are scored; of more, an even sample over time"
+    )
+    max_training_runs: int = Field(
+        100_000, ge=100, le=100_000_000, description="Training runs that models learn from; of more, the latest"
+    )
+    seed: int = Field(0, ge=0, le=2**31 - 1, description="Seed of everything random")
+
+
+def quick(params: EvaluateParams) -> EvaluateParams:
+    """A training that takes seconds and predicts a little less well, for a first look; the split stays."""
+    predict = params.predict.model_copy(update={"n_trees": 40, "n_rounds": 20})
+    changed = {"predict": predict, "baseline_trees": 20, "max_test_runs": 1500, "max_training_runs": 10_000}
+    return params.model_copy(update=changed)
+
+
+class ExplainParams(Params):
+    """Which runs are explained, and with how many reasons."""
+
+    most_reasons: int = Field(5, ge=1, le=100, description="Reasons of a run, the largest first")
+    look_back_days: float = Field(
+        7, gt=0, le=36_500, description="Runs that ended in the last days of the log are explained, in days"
+    )
+    n_longest: int = Field(
+        20, ge=0, le=10_000, description="How many of them: those that took the most times their job's usual time"
+    )
+    n_riskiest: int = Field(
+        10, ge=0, le=10_000, description="Jobs whose next run is explained: those most likely to take long"
+    )
+
+
+MEASURES: dict[str, str] = {  # name -> words, in the order of every table
+    "outlier_share": "probability of an outlier, over the ratio to the historic median",
+    "outlier_share_delta": "probability of an outlier, by seconds from the historic median",
+    "gap_s": "25th-75th gap, in seconds",
+    "gap_ratio": "25th-75th gap, over the historic median",
+    "p95_s": "95th percentile, in seconds",
+    "p95_ratio": "95th percentile, over the historic median",
+    "sd_s": "standard deviation, in seconds",
+    "sd_ratio": "standard deviation, over the historic median",
+    "median_s": "median runtime, in seconds",
+    "mean_s": "mean runtime, in seconds",
+    "token_s": "token-seconds, tokens times the mean runtime",
+    "money": "price of a run, at the price of a token-hour",
+}
+
+
+class WhatIfParams(Params):
+    """What money is measured by: tokens in use, at a price of a day."""
+
+    price_per_token_hour: float = Field(
+        0.05, ge=0, le=1e6, description="Price of one token for one hour, in the currency; money scales with it"
+    )
+    currency: str = Field("EUR", min_length=1, max_length=20, description="What that price and money are in")
+    price_date: str = Field(
+        "2026-11-01", pattern=r"\d{4}-\d\d-\d\d", description="The day that the price was in force: YYYY-MM-DD"
+    )
+
+
+PERIOD_US = 10_000
+TOKEN_US = 1_000  # a tenth of a core: one of ten milliseconds, and the least that the kernel allows
+TOKENS_OF_A_CORE = 10  # a vertex has one thread
+LoadLevel = Literal["none", "cpu-20", "cpu-35", "cpu-40", "cpu-60", "cpu-80", "cpu-95", "memory-50", "disk-30"]
+PAIRS, STEADY = "W", "S"  # periods of the matched pairs: under changing load, under steady load
+
+
+class Period(Params):
+    """A stretch of the jobs' schedule that is recorded as one data set."""
+
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=20, description="Name, such as D1: letters, digits, - and _"
+    )
+    days: int = Field(ge=1, le=10_000, description="Days of the jobs' schedule")
+
+
+class RecordParams(Params):
+    """How many recurring jobs run for how long, on which data and under which load."""
+
+    minutes: float = Field(
+        5,
+        gt=0,
+        le=1440,
+        description="How long this call submits runs, in minutes; the next call with the same settings goes on",
+    )
+    seed: int = Field(7, ge=0, le=2**31, description="Decides data, jobs, sizes, parameters and submit times")
+    jobs: int = Field(210, ge=1, le=700, description="Number of recurring jobs; the templates take turns")
+    periods: tuple[Period, ...] = Field(
+        (Period(name="D1", days=28), Period(name="D2", days=13), Period(name="D3", days=9)),
+        min_length=1,
+        description="Data sets to record, one after the other; a job runs about twice in a day of its schedule",
+    )
+    pairs: int = Field(
+        1050, ge=0, le=100_000, description="Runs of the last period that are repeated with each change (what-if)"
+    )
+    isolation: Literal["auto", "cgroups", "threads"] = Field(
+        "auto",
+        description="What holds a vertex to its tokens: control groups (need root), threads only, or what there is",
+    )
+    data_scale: float = Field(
+        1.6, gt=0, le=100, description="Size of the data sets; 1 is about 0.9 GB on disk, ratio to that"
+    )
+    load: Literal["auto", "stress-ng", "jobs"] = Field(
+        "auto", description="Where load comes from: stress-ng, concurrent jobs only, or stress-ng where it is installed"
+    )
+    scratch: str = Field("", description="Folder for the jobs' data sets; empty: one in the system's temporary folder")
+
+    @field_validator("periods")
+    @classmethod
+    def _names_differ(cls, periods: tuple[Period, ...]) -> tuple[Period, ...]:
+        names = [period.name for period in periods] + [PAIRS, STEADY]
+        if len(set(names)) < len(names):
+            raise ValueError(f"names that differ, and none of {PAIRS}, {STEADY}")
+        return periods
+
+
+class Sku(Params):
+    """A kind of machine that vertices run on.
+
+    tokens: that can be promised, each a tenth of a core. speed: CPU time of a token, over that of the newest kind.
+    memory_ratio: memory that a vertex gets, over what its job asks. read_mb_per_s: how fast its disk may be read."""
+
+    name: str
+    tokens: int
+    speed: float = 1.0
+    memory_ratio: float = 1.0
+    read_mb_per_s: float = 100.0
+
+    @property
+    def period_us(self) -> int:
+        """Period of the quota of a vertex: longer where a token is worth less."""
+        return round(PERIOD_US / self.speed)
+
+    @property
+    def cores(self) -> float:
+        """What all its tokens are worth together, in cores."""
+        return self.tokens * self.speed / TOKENS_OF_A_CORE
+
+    def token_s(self, tokens: float, duration_s: float) -> float:
+        """CPU seconds that so many tokens promise in so many seconds."""
+        return tokens * self.speed * duration_s / TOKENS_OF_A_CORE
+
+
+class Campaign(RecordParams):
+    """All that decides a campaign: what is set, and the cluster, its load and its pace.
+
+    day_s: seconds that stand for a day of the jobs' schedules. most_waiting: the schedule stands still while more runs
+    wait for tokens. skus: the newest last; together they leave a quarter of four cores free. spare_multiple: spare
+    tokens that a job may hold, over those that it requested. part_minutes: between part files, of which a kill loses
+    at most the last. time_limit_s: a job that runs longer is killed and recorded as timeout. load_ladder: levels that
+    each SKU's load is drawn from. load_phase_s: mean length of a phase of one level."""
+
+    day_s: float = 90
+    most_waiting: int = 8
+    skus: tuple[Sku, ...] = (
+        Sku(name="gen3", tokens=6, speed=0.6, memory_ratio=0.75, read_mb_per_s=4),
+        Sku(name="gen4", tokens=6, speed=0.8, memory_ratio=0.9, read_mb_per_s=8),
+        Sku(name="gen5", tokens=6, speed=1.0, memory_ratio=1.0, read_mb_per_s=16),
+    )
+    spare_multiple: float = 2
+    part_minutes: float = 5
+    time_limit_s: float = 60
+    load_ladder: tuple[LoadLevel, ...] = (
+        *4 * ("none",), "cpu-40", "cpu-60", "cpu-80", "cpu-95", "memory-50", "disk-30",
+    )  # fmt: skip
+    load_phase_s: float = 40
+
 
 Level = Annotated[float, Field(gt=0, lt=1)]
 

@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 
 from tasks.errors import BadInput, BadSetting
 from tasks.jobs.normalisation import Bins, Counts, Floats, pmfs_of, quantiles, smooth
-from tasks.jobs.shape_params import PosteriorParams, ShapeParams
+from tasks.jobs.params import PosteriorParams, ShapeParams
 
 
 def log_shapes(shapes: ArrayLike, *, empty_bin_prior: float) -> Floats:

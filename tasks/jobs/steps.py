@@ -9,12 +9,18 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from tasks.errors import BadInput
 from tasks.jobs import intake
-from tasks.jobs.control.params import WhatIfParams
-from tasks.jobs.explain.params import ExplainParams
-from tasks.jobs.params import DriftParams, GroupParams, ReadParams, SummaryParams, WatchParams
-from tasks.jobs.predict.params import EvaluateParams
-from tasks.jobs.record.params import RecordParams
-from tasks.jobs.shape_params import CharacteriseParams
+from tasks.jobs.params import (
+    CharacteriseParams,
+    DriftParams,
+    EvaluateParams,
+    ExplainParams,
+    GroupParams,
+    ReadParams,
+    RecordParams,
+    SummaryParams,
+    WatchParams,
+    WhatIfParams,
+)
 from tasks.jobs.summary import kind_of_runs
 from tasks.jobs.summary import summarise as summarise_source
 from tasks.jobs.watch import watch_source
@@ -216,9 +222,9 @@ def explain_source(warehouse: Warehouse, source: str, explain: ExplainParams) ->
     """Write jobs.cause_families, jobs.cause_checks and jobs.insights of a source anew; returns the id of the model.
 
     Raises NotFound for a source without runs or model, BadInput where the model has seen all runs."""
-    from tasks.jobs.explain.explaining import load_explainer
-    from tasks.jobs.explain.tables import write_source
+    from tasks.jobs.explain.reasons import load_explainer
     from tasks.jobs.explain.whole_source import explain_source as explained
+    from tasks.jobs.explain.whole_source import write_source
 
     found = explained(load_explainer(warehouse, source))
     write_source(warehouse, source, found, explain)
@@ -232,8 +238,8 @@ def explain_runs(warehouse: Warehouse, source: str, explain: ExplainParams, afte
 
     Returns the number of rows. after: key of what this rests on (the model): a continued run with another key does
     the step again. Raises NotFound for a source without runs or model."""
-    from tasks.jobs.explain.explaining import explain_chosen, load_explainer
-    from tasks.jobs.explain.tables import write_reasons
+    from tasks.jobs.explain.reasons import explain_chosen, load_explainer
+    from tasks.jobs.explain.whole_source import write_reasons
 
     logger.debug("reasons of %s after %s", source, after)
     found = explain_chosen(load_explainer(warehouse, source), explain)
@@ -255,8 +261,7 @@ def ask_what_ifs(
 
     A scenario that the log does not have the features for is refused with a line, and does not hold up the others.
     Raises BadInput if none is left, and as ask_source does."""
-    from tasks.jobs.control.answer_rows import write_answer
-    from tasks.jobs.control.answering import ask_source
+    from tasks.jobs.control.answering import ask_source, write_answer
     from tasks.jobs.control.scenarios import parse_scenario
 
     asked = [parse_scenario(scenario=name) for name in scenarios]

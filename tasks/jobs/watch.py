@@ -271,10 +271,9 @@ def _by_model(
     is_watched: NDArray[np.bool_],
 ) -> _Told | None:
     """What the model predicts of these runs and of those that they are ranked among; None, warned, if it cannot."""
-    from tasks.jobs.predict.earlier import earlier_runs
+    from tasks.jobs.predict.peers import earlier_runs
     from tasks.jobs.predict.predicting import predict_rows
-    from tasks.jobs.predict.preparation import with_ends
-    from tasks.jobs.predict.rows import fetch_runs
+    from tasks.jobs.predict.preparation import fetch_runs, with_ends
 
     model_id, trained = model
     is_new = ~runs["run_id"].isin(trained.seen["run_id"]).to_numpy()
@@ -308,8 +307,7 @@ def history_quantiles(rows: pd.DataFrame, past: pd.DataFrame) -> tuple[Floats, F
     (n + 1) rule, NaN below LEAST_HISTORY of them; and how many had ended: (n,) each.
 
     rows: group_key, submitted_at; past: finished runs with ended_at and runtime_s."""
-    from tasks.jobs.predict.earlier import earlier_runs
-    from tasks.jobs.predict.peers import LEAST_RUNTIME_S
+    from tasks.jobs.predict.peers import LEAST_RUNTIME_S, earlier_runs
     from tasks.jobs.predict.pool import order_quantiles
 
     earlier = earlier_runs(rows, past)

@@ -10,10 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from tasks.jobs.control.params import MEASURES
 from tasks.jobs.normalisation import Counts
-from tasks.jobs.params import ReportParams, SummaryParams
-from tasks.jobs.shape_params import Kind
+from tasks.jobs.params import MEASURES, Kind, ReportParams, SummaryParams
 from tasks.jobs.summary import fetch_summary, refuse_mixture
 from tasks.quantities import MISSING, duration, number, ratio, share
 from tasks.report import charts

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from tasks.jobs.distribution import Predicted
 from tasks.jobs.normalisation import Counts, Floats
+from tasks.jobs.params import Kind
 from tasks.jobs.scores import GroupDistance, Pooled
-from tasks.jobs.shape_params import Kind
 from tasks.quantities import duration, number, share
 from tasks.report import charts
 from tasks.report.charts import Axis
@@ -22,7 +22,7 @@ from tasks.report.result import Column, Fact, Figure, Result, Section, Table, co
 
 if TYPE_CHECKING:
     from tasks.jobs.evaluate import Evaluation
-    from tasks.jobs.labels.evaluation import LabelEvaluation
+    from tasks.jobs.predict.labels import LabelEvaluation
 
 PREDICTORS = {
     "model": "the model",
@@ -222,7 +222,7 @@ def _sections(found: "Evaluation") -> Iterator[Section]:
 
 
 def _label_figures(kind: Kind, labels: "LabelEvaluation") -> Iterator[Figure]:
-    from tasks.jobs.predict.feature_words import feature_of
+    from tasks.jobs.predict.features import feature_of
 
     yield accuracy_figure(labels.occurrences, kind)
     yield confusion_figure(labels.report.confusion, kind)

@@ -14,13 +14,12 @@ from tasks.errors import BadSetting, NotFound
 from tasks.jobs.control.answering import Answer, Measured
 from tasks.jobs.distribution import Floats
 from tasks.jobs.explain.contributions import Contributions, push, shape_parts, towards
-from tasks.jobs.explain.explaining import Explainer
-from tasks.jobs.explain.explaining import RunReasons as Explained
-from tasks.jobs.explain.reasons import words_of
+from tasks.jobs.explain.reasons import Explainer, words_of
+from tasks.jobs.explain.reasons import RunReasons as Explained
 from tasks.jobs.explain.whole_source import describe_held_out
-from tasks.jobs.labels.classifier import LEAST
 from tasks.jobs.normalisation import Counts
-from tasks.jobs.shape_params import Kind
+from tasks.jobs.params import Kind
+from tasks.jobs.predict.classifier import LEAST
 from tasks.quantities import ratio, share
 from tasks.report import charts
 from tasks.report.charts import Axis

@@ -14,8 +14,8 @@ from tasks.errors import BadSetting, NotFound
 from tasks.jobs import characterise
 from tasks.jobs.characterise import Characterisation, read_characterised, shape_words
 from tasks.jobs.normalisation import Bins, Counts, Floats, historic_medians, normalise
-from tasks.jobs.predict.rows import fetch_runs
-from tasks.jobs.shape_params import CharacteriseParams, Kind
+from tasks.jobs.params import CharacteriseParams, Kind
+from tasks.jobs.predict.preparation import fetch_runs
 from tasks.jobs.shapes import InertiaCurve, ShapeSet, log_likelihood, log_posterior, prior_weights
 from tasks.quantities import duration, number, ratio, share
 from tasks.report import charts

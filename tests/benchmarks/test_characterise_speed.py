@@ -68,7 +68,7 @@ def tell(started, digest, labels):
 WHORL = f"""{BOTH}
 from scipy.sparse import csr_array
 from tasks.jobs.characterise import KINDS, count_groups
-from tasks.jobs.shape_params import CharacteriseParams
+from tasks.jobs.params import CharacteriseParams
 started, digest, labels = cpu_s(), hashlib.sha256(), []
 with reading(warehouse) as connection:
     counts = count_groups(connection, "bench", CharacteriseParams())

@@ -15,13 +15,12 @@ from threadpoolctl import threadpool_limits
 
 from tasks.jobs.distribution import Floats
 from tasks.jobs.normalisation import bins_of
+from tasks.jobs.params import BinParams, PredictParams
 from tasks.jobs.predict.features import History, make_features
-from tasks.jobs.predict.params import PredictParams
 from tasks.jobs.predict.peers import histories
 from tasks.jobs.predict.predictor import fit_predictor
 from tasks.jobs.predict.runtime_evaluation import model_features
 from tasks.jobs.predict.trained import Trained
-from tasks.jobs.shape_params import BinParams
 from tasks.jobs.shapes import ShapeSet
 
 pytestmark = pytest.mark.bench

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tasks.jobs.params import Campaign
 from tasks.jobs.record.campaign import record_jobs
-from tasks.jobs.record.params import Campaign
 
 pytestmark = pytest.mark.bench
 

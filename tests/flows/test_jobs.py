@@ -37,10 +37,7 @@ from flows.parameters import (
     WhatIfFlowParams,
 )
 from tasks.errors import BadInput, NotFound
-from tasks.jobs.control.params import WhatIfParams
-from tasks.jobs.explain.params import ExplainParams
-from tasks.jobs.params import DriftParams, WatchParams
-from tasks.jobs.predict.params import EvaluateParams
+from tasks.jobs.params import DriftParams, EvaluateParams, ExplainParams, WatchParams, WhatIfParams
 from tasks.jobs.watch import watch_source
 from tasks.report.jobs import change_rows
 from tasks.warehouse.alarms import read_alarms, unannounced

@@ -12,8 +12,7 @@ from flows.engine.forms import call
 from flows.parameters import PipelineParams
 from flows.pipeline import whorl_pipeline
 from tasks.datasets import RECORDED
-from tasks.jobs.params import JobsParams
-from tasks.jobs.predict.params import quick
+from tasks.jobs.params import JobsParams, quick
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
 from tests.conftest import JobLog

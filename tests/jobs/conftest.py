@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from tasks.jobs.normalisation import bins_of, histogram, historic_medians, normalise
-from tasks.jobs.shape_params import BinParams, NormalisationParams
+from tasks.jobs.params import BinParams, NormalisationParams
 from tests.jobs.synthetic import SimulatedJob, simulate_runs
 
 RATIO = bins_of("ratio", BinParams(n_bins=100))

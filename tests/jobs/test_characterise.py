@@ -20,9 +20,8 @@ from tasks.jobs.characterise import (
     split_runs,
 )
 from tasks.jobs.normalisation import Bins, derived_bins, histogram, historic_medians, normalise
-from tasks.jobs.predict.preparation import assign_periods
-from tasks.jobs.predict.rows import read_runs
-from tasks.jobs.shape_params import BinParams, CharacteriseParams, NormalisationParams, ShapeParams, SplitParams
+from tasks.jobs.params import BinParams, CharacteriseParams, NormalisationParams, ShapeParams, SplitParams
+from tasks.jobs.predict.preparation import assign_periods, read_runs
 from tasks.jobs.shapes import fit_shapes, log_posterior, rank_by_runs
 from tasks.warehouse.connection import fetch, reading
 from tasks.warehouse.copies import hash_tables

@@ -19,7 +19,7 @@ from tasks.jobs.normalisation import (
     quantiles,
     smooth,
 )
-from tasks.jobs.shape_params import BinParams, NormalisationParams
+from tasks.jobs.params import BinParams, NormalisationParams
 
 PARAMS = NormalisationParams()
 START = pd.Timestamp("2026-01-01")

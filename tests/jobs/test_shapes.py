@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from tasks.errors import BadInput, BadSetting
 from tasks.jobs.normalisation import Bins, bins_of, histogram
-from tasks.jobs.shape_params import BinParams, PosteriorParams, ShapeParams
+from tasks.jobs.params import BinParams, PosteriorParams, ShapeParams
 from tasks.jobs.shapes import (
     ShapeSet,
     compare_halves,

@@ -8,10 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.jobs.params import DriftParams, WatchParams
-from tasks.jobs.predict.params import EvaluateParams, PredictParams
+from tasks.jobs.params import (
+    BinParams,
+    CharacteriseParams,
+    DriftParams,
+    EvaluateParams,
+    PredictParams,
+    ShapeParams,
+    WatchParams,
+)
 from tasks.jobs.predict.training import train_source
-from tasks.jobs.shape_params import BinParams, CharacteriseParams, ShapeParams
 from tasks.jobs.watch import excess_scores, history_quantiles, regular_gaps, score_thresholds, watch_source
 from tasks.warehouse.alarms import read_alarms
 from tasks.warehouse.connection import transaction, writing

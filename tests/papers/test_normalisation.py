@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tasks.jobs.normalisation import bins_of, derived_bins, normalise
-from tasks.jobs.shape_params import BinParams
+from tasks.jobs.params import BinParams
 
 
 def test_ratio_is_runtime_over_median_and_delta_runtime_minus_median():

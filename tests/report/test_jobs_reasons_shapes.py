@@ -6,7 +6,7 @@ import pytest
 
 from tasks.errors import BadSetting
 from tasks.jobs.explain.contributions import Contributions, log_odds
-from tasks.jobs.labels.classifier import LEAST
+from tasks.jobs.predict.classifier import LEAST
 from tasks.report.jobs_reasons import ShapeReasons, shape_reason_figures
 
 EVIDENCE = (

@@ -16,9 +16,8 @@ from typing import Any
 from tasks.advice.record.parts import NODES, Ledger, begin, deciding
 from tasks.advice.record.plan import MachineType, PlannedRun, RecordParams, benchmarks_of, job_templates, make_plan
 from tasks.errors import BadSetting
-from tasks.jobs.record.datasets import DATA_SETS, PARTS
 from tasks.jobs.record.pool import Answer, WorkerPool, build_data
-from tasks.jobs.record.templates import Measured, Order
+from tasks.jobs.record.templates import DATA_SETS, PARTS, Measured, Order
 from tasks.machine import Group, campaign_group, only_recorder, remove_scratch, scratch_folder
 from tasks.nodes.record.bench import Bench, Usages, disturbance_between
 from tasks.nodes.record.campaign import end_leftovers, machine_facts, sigterm_unwinds

@@ -14,8 +14,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from tasks.jobs.record.datasets import PARTS
-from tasks.jobs.record.templates import Template, composite, draw, templates
+from tasks.jobs.record.templates import PARTS, Template, composite, draw, templates
 from tasks.nodes.record.params import PAPER, SHORT, SLUG, BenchmarkTemplate, NodeParams
 from tasks.nodes.record.plan import PlannedExecution
 from tasks.params import Params

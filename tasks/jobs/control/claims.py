@@ -9,7 +9,7 @@ import pandas as pd
 from tasks.jobs.control.outcomes import COMPANION_SDS, MAX_UNLIKE_SHARE, Support
 from tasks.jobs.control.pairs import DEAD_BAND, Noise, PairScore
 from tasks.jobs.control.scenarios import changed_columns
-from tasks.jobs.predict.feature_words import feature_of
+from tasks.jobs.predict.features import feature_of
 from tasks.jobs.scores import CONFIDENCE, Difference
 from tasks.quantities import digits
 

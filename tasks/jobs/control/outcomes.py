@@ -12,13 +12,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tasks.jobs.control.params import MEASURES, WhatIfParams
 from tasks.jobs.control.scenarios import Scenario, apply, changed_columns
 from tasks.jobs.distribution import Predicted
 from tasks.jobs.normalisation import Counts, Floats
+from tasks.jobs.params import MEASURES, Kind, WhatIfParams
 from tasks.jobs.predict.predicting import pooled
 from tasks.jobs.scores import bootstrap_difference
-from tasks.jobs.shape_params import Kind
 from tasks.quantities import digits
 
 LEVELS = (0.25, 0.5, 0.75, 0.95)

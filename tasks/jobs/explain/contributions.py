@@ -19,7 +19,7 @@ from scipy.special import logsumexp, softmax
 
 from tasks.boosters import matrix
 from tasks.jobs.distribution import Floats, Rows
-from tasks.jobs.labels.classifier import LEAST, LightGbm, evidence_of
+from tasks.jobs.predict.classifier import LEAST, LightGbm, evidence_of
 from tasks.jobs.predict.peers import MOST_RUNS, SOME_RUNS, Histories
 from tasks.jobs.predict.pool import N_CLASSES, order_quantiles
 from tasks.jobs.predict.predictor import BOOSTED, POOLED, RELATIVE, Boosted, Predictor, support_of

@@ -21,10 +21,8 @@ from scipy.optimize import nnls
 from tasks.boosters import booster_from, matrix, train_booster
 from tasks.errors import BadInput
 from tasks.jobs.distribution import Floats, Predicted
-from tasks.jobs.predict.earlier import EarlierRuns
-from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, USER_REQUEST, peers_of
-from tasks.jobs.predict.preparation import with_ends
-from tasks.jobs.predict.rows import FINISHED
+from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, USER_REQUEST, EarlierRuns, peers_of
+from tasks.jobs.predict.preparation import FINISHED, with_ends
 from tasks.jobs.scores import bootstrap_difference
 
 ENDED = (*FINISHED, "failed", "timeout", "cancelled")  # statuses of the runs that are learnt from

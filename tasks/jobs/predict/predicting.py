@@ -20,12 +20,10 @@ from tasks.jobs.outlook import (
     mean_above,
     running_outlook,
 )
-from tasks.jobs.params import CostParams, OutlookParams
+from tasks.jobs.params import CostParams, Kind, OutlookParams
 from tasks.jobs.predict.outcomes import ENDED, outcome_features
-from tasks.jobs.predict.preparation import with_ends
-from tasks.jobs.predict.rows import fetch_runs, log_end, read_runs
+from tasks.jobs.predict.preparation import fetch_runs, log_end, read_runs, with_ends
 from tasks.jobs.predict.trained import WORD, Trained, needed_champion
-from tasks.jobs.shape_params import Kind
 from tasks.jobs.shapes import ShapeSet
 from tasks.jobs.summary import find_group, refuse_mixture
 from tasks.warehouse.connection import Connection, fetch, reading, transaction, writing

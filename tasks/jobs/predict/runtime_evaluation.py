@@ -24,9 +24,8 @@ from tasks.jobs.distribution import (
     without_zero_bin,
 )
 from tasks.jobs.normalisation import normalise
-from tasks.jobs.predict.earlier import EarlierRuns, Ints, earlier_runs
-from tasks.jobs.predict.params import EvaluateParams
-from tasks.jobs.predict.peers import JOB, MOST_RUNS, USER_REQUEST, Histories, histories
+from tasks.jobs.params import EvaluateParams, Kind
+from tasks.jobs.predict.peers import JOB, MOST_RUNS, USER_REQUEST, EarlierRuns, Histories, Ints, earlier_runs, histories
 from tasks.jobs.predict.pool import LEVELS, limited, median_of, order_quantiles, recalibrated_in_time, recalibration
 from tasks.jobs.predict.predictor import Predictor, Tried, fit_boosted, fit_predictor, told_as
 from tasks.jobs.predict.preparation import Prepared
@@ -46,7 +45,6 @@ from tasks.jobs.scores import (
     log_score_of,
     pit_values,
 )
-from tasks.jobs.shape_params import Kind
 from tasks.jobs.shapes import ShapeSet
 
 STAND_INS = 200  # quantiles that stand for the shape of all runs

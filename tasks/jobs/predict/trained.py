@@ -13,16 +13,14 @@ from pathlib import Path
 import pandas as pd
 
 from tasks.errors import BadInput, NotFound
-from tasks.jobs.labels.classifier import LightGbm
-from tasks.jobs.predict.feature_words import in_order
-from tasks.jobs.predict.features import make_features
+from tasks.jobs.params import Kind, PredictParams
+from tasks.jobs.predict.classifier import LightGbm
+from tasks.jobs.predict.features import in_order, make_features
 from tasks.jobs.predict.outcomes import MAIN as OUTCOMES
 from tasks.jobs.predict.outcomes import Outcomes
-from tasks.jobs.predict.params import PredictParams
 from tasks.jobs.predict.peers import Histories, histories
 from tasks.jobs.predict.predictor import Predictor
 from tasks.jobs.predict.preparation import KINDS, history_of
-from tasks.jobs.shape_params import Kind
 from tasks.jobs.shapes import ShapeSet
 from tasks.warehouse.connection import require
 from tasks.warehouse.place import Warehouse

@@ -8,13 +8,12 @@ import pyarrow as pa
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
 from tasks.errors import BadInput
-from tasks.jobs.evaluate import Evaluation, Figures, evaluate_runs, key_figures
-from tasks.jobs.labels.classifier import LightGbm
-from tasks.jobs.predict.job_keys import choose_key
+from tasks.jobs.evaluate import Evaluation, Figures, choose_key, evaluate_runs, key_figures
+from tasks.jobs.params import EvaluateParams
+from tasks.jobs.predict.classifier import LightGbm
 from tasks.jobs.predict.outcomes import ENDED
-from tasks.jobs.predict.params import EvaluateParams
 from tasks.jobs.predict.predicting import predict_rows
-from tasks.jobs.predict.rows import fetch_runs, named_columns
+from tasks.jobs.predict.preparation import fetch_runs, named_columns
 from tasks.jobs.predict.trained import KIND, WORD, Trained
 from tasks.jobs.predict.trained import champion_of as champion_of
 from tasks.jobs.scores import crps_of

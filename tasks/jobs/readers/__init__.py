@@ -9,8 +9,7 @@ from tasks.jobs.params import ReadParams
 from tasks.jobs.readers.airflow import AirflowReader
 from tasks.jobs.readers.prefect_api import PrefectApiReader
 from tasks.jobs.readers.slurm import SlurmReader
-from tasks.jobs.readers.spark import SparkReader
-from tasks.jobs.readers.spark_files import unpacked_head
+from tasks.jobs.readers.spark import SparkReader, unpacked_head
 from tasks.jobs.readers.swf import SwfReader
 from tasks.jobs.readers.table import TableReader
 

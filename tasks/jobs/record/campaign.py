@@ -15,15 +15,13 @@ from pathlib import Path
 from tempfile import gettempdir
 
 from tasks.errors import BadSetting
+from tasks.jobs.params import Campaign, LoadLevel, RecordParams
 from tasks.jobs.record.cluster import PLANNER, Cluster, Monitor, load_source, machine_facts, offered_load, open_cluster
-from tasks.jobs.record.datasets import DATA_SETS, PARTS
-from tasks.jobs.record.params import Campaign, LoadLevel, RecordParams
-from tasks.jobs.record.parts import PartWriter, finished_ids, part_paths, recorded_params
 from tasks.jobs.record.plan import LoadPlan, PlannedRun, make_plan
 from tasks.jobs.record.pool import Answer, WorkerPool, build_data
-from tasks.jobs.record.rows import make_row
+from tasks.jobs.record.rows import PartWriter, finished_ids, make_row, part_paths, recorded_params
 from tasks.jobs.record.scheduler import RunningJob, Scheduler, SkuNow, Submission
-from tasks.jobs.record.templates import Order, Planned, composite
+from tasks.jobs.record.templates import DATA_SETS, PARTS, Order, Planned, composite
 from tasks.machine import only_recorder, remove_scratch, scratch_folder
 
 logger = logging.getLogger(__name__)

@@ -19,8 +19,17 @@ from typing import Any, BinaryIO
 
 import duckdb
 
-from tasks.jobs.record.datasets import DATA_SETS, DATABASES, MACROS, PARTS, WEBLOG_COLUMNS, DataSet
-from tasks.jobs.record.templates import Measured, Order, Planned
+from tasks.jobs.record.templates import (
+    DATA_SETS,
+    DATABASES,
+    MACROS,
+    PARTS,
+    WEBLOG_COLUMNS,
+    DataSet,
+    Measured,
+    Order,
+    Planned,
+)
 from tasks.machine import die_with_parent
 
 ERROR_CHARACTERS = 200

@@ -17,9 +17,8 @@ from uuid import UUID
 
 import numpy as np
 
-from tasks.jobs.record.datasets import DATA_SETS, PARTS
-from tasks.jobs.record.params import PAIRS, STEADY, Campaign, LoadLevel
-from tasks.jobs.record.templates import Template, draw, templates
+from tasks.jobs.params import PAIRS, STEADY, Campaign, LoadLevel
+from tasks.jobs.record.templates import DATA_SETS, PARTS, Template, draw, templates
 
 T = TypeVar("T")
 Schedule = Literal["daily", "twice_daily", "six_hourly", "bursty", "ad_hoc"]

@@ -15,8 +15,8 @@ from typing import IO, Any
 
 import tasks
 from tasks.errors import WhorlError
+from tasks.jobs.params import PERIOD_US
 from tasks.jobs.record.cluster import tree_cpu_s
-from tasks.jobs.record.params import PERIOD_US
 from tasks.jobs.record.templates import Order
 from tasks.machine import UNLIMITED, Group
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from tasks.jobs.params import TOKENS_OF_A_CORE, Campaign
 from tasks.jobs.record.cluster import Cluster, set_tokens
-from tasks.jobs.record.params import TOKENS_OF_A_CORE, Campaign
 from tasks.jobs.record.plan import PlannedRun
 from tasks.jobs.record.pool import Answer, WorkerPool
 from tasks.jobs.record.templates import Order, Planned, Template

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from tasks.advice.record.plan import MachineType, RecordParams, RecurringJob, benchmarks_of, job_templates, make_plan
-from tasks.jobs.record.datasets import PARTS
+from tasks.jobs.record.templates import PARTS
 from tasks.nodes.tools import PARSERS
 
 SMALL = RecordParams(blocks=4, seed=1)

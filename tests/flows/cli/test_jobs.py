@@ -16,7 +16,7 @@ import pytest
 from flows.cli import jobs
 from flows.cli.invocation import Invocation
 from tasks.jobs import steps
-from tasks.jobs.predict.params import EvaluateParams
+from tasks.jobs.params import EvaluateParams
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards
 

@@ -10,7 +10,7 @@ import pytest
 from flows.cli import jobs
 from tasks.choices import RISKS, SORTED, Risk
 from tasks.jobs import steps
-from tasks.jobs.predict.params import EvaluateParams
+from tasks.jobs.params import EvaluateParams
 from tasks.warehouse.connection import fetch, writing
 from tasks.warehouse.place import Warehouse
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tasks.jobs.predict.params import EvaluateParams
+from tasks.jobs.params import EvaluateParams
 
 pytestmark = pytest.mark.slow
 PROGRAM = Path(__file__).with_name("train_kills.py")

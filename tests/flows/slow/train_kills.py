@@ -26,9 +26,8 @@ from kill_scenarios import Scenario, place
 
 from tasks.jobs import steps as job_models
 from tasks.jobs import steps as job_steps
-from tasks.jobs.params import GroupParams
+from tasks.jobs.params import EvaluateParams, GroupParams
 from tasks.jobs.params import ReadParams as JobReadParams
-from tasks.jobs.predict.params import EvaluateParams
 from tasks.nodes import answers, network_steps, verdict_steps
 from tasks.nodes import steps as node_steps
 from tasks.nodes.params import (

@@ -5,12 +5,20 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput, NotFound
-from tasks.jobs.control.answer_rows import answer_figures, most_helped, write_answer
-from tasks.jobs.control.answering import describe_placement, fit_placement, likely_shares, make_ground, recorded_as
+from tasks.jobs.control.answering import (
+    answer_figures,
+    describe_placement,
+    fit_placement,
+    likely_shares,
+    make_ground,
+    most_helped,
+    recorded_as,
+    write_answer,
+)
 from tasks.jobs.control.outcomes import MAX_ROWS
-from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.control.scenarios import apply, parse_scenario
 from tasks.jobs.evaluate import evaluate_runs
+from tasks.jobs.params import WhatIfParams
 from tasks.jobs.predict.predicting import predict_rows
 from tasks.jobs.predict.training import trained_of
 from tasks.report.jobs import fetch_what_ifs

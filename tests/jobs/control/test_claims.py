@@ -16,7 +16,7 @@ from tasks.jobs.control.claims import (
 )
 from tasks.jobs.control.outcomes import COMPANION_COLUMNS, Support, changes
 from tasks.jobs.control.pairs import match_pairs, score_pairs
-from tasks.jobs.control.params import MEASURES
+from tasks.jobs.params import MEASURES
 from tests.jobs.control.synthetic import SimulatedChange, simulate_pairs
 
 WITHIN = Support(40, 0.0, 0.0, 0.0, {})

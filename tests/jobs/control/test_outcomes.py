@@ -22,9 +22,9 @@ from tasks.jobs.control.outcomes import (
     support_of,
     tokens_of,
 )
-from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.control.scenarios import parse_scenario
 from tasks.jobs.distribution import Binned, Empirical, Tails, gather_history
+from tasks.jobs.params import WhatIfParams
 
 PARAMS = WhatIfParams()
 EDGES = np.linspace(0, 10, 101)

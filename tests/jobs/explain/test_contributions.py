@@ -16,7 +16,7 @@ from tasks.jobs.explain.contributions import (
     push,
     towards,
 )
-from tasks.jobs.predict.feature_words import FEATURES
+from tasks.jobs.predict.features import FEATURES
 
 SMALL = {"num_leaves": 8, "learning_rate": 0.2, "min_data_in_leaf": 5, "verbose": -1, "num_threads": 1, "seed": 1}
 ROUNDS = 20

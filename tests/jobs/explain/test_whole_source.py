@@ -10,17 +10,17 @@ import pytest
 from tasks.errors import BadInput
 from tasks.jobs import steps
 from tasks.jobs.explain.contributions import FAMILIES, Contributions
-from tasks.jobs.explain.explaining import load_explainer, longest_runs, riskiest_jobs
-from tasks.jobs.explain.params import ExplainParams
-from tasks.jobs.explain.tables import read_source
+from tasks.jobs.explain.reasons import load_explainer, longest_runs, riskiest_jobs
 from tasks.jobs.explain.whole_source import (
     RECORDED,
     check_causes,
     describe_held_out,
     explain_source,
     family_table,
+    read_source,
     reciprocal_ranks,
 )
+from tasks.jobs.params import ExplainParams
 from tasks.jobs.record.rows import Cause
 from tasks.warehouse.connection import fetch
 

@@ -6,9 +6,8 @@ import pytest
 
 from tasks.jobs.distribution import Tails
 from tasks.jobs.normalisation import Bins
-from tasks.jobs.predict.earlier import earlier_runs
-from tasks.jobs.predict.params import EvaluateParams, PredictParams
-from tasks.jobs.predict.peers import histories
+from tasks.jobs.params import BinParams, CharacteriseParams, EvaluateParams, PredictParams, ShapeParams
+from tasks.jobs.predict.peers import earlier_runs, histories
 from tasks.jobs.predict.pool import N_LEVELS
 from tasks.jobs.predict.predictor import told_as
 from tasks.jobs.predict.preparation import prepare
@@ -21,7 +20,6 @@ from tasks.jobs.predict.runtime_evaluation import (
     predict_by_shapes,
     table_of,
 )
-from tasks.jobs.shape_params import BinParams, CharacteriseParams, ShapeParams
 from tasks.jobs.shapes import ShapeSet
 
 BY_SHAPES = {f"{variant}_{kind}" for variant in ("hard", "soft", "leaning") for kind in ("ratio", "delta")}

@@ -9,7 +9,7 @@ import pytest
 from tasks.errors import BadInput, NotFound
 from tasks.jobs.predict.predicting import predict_next, predict_rows, shape_shares
 from tasks.jobs.predict.predictor import MAIN, TREES
-from tasks.jobs.predict.rows import read_runs
+from tasks.jobs.predict.preparation import read_runs
 from tasks.jobs.predict.trained import champion_of, load_trained, needed_champion
 
 LEVELS = (0.05, 0.5, 0.95)

@@ -14,7 +14,6 @@ from tasks.errors import BadInput, BadSetting, WhorlError
 from tasks.intake.limits import ReadLimits
 from tasks.jobs.params import ReadParams
 from tasks.jobs.readers import slurm
-from tasks.jobs.readers import slurm as fields
 from tasks.jobs.readers.slurm import SlurmReader
 
 NEW_YORK = ReadParams(time_zone="America/New_York")
@@ -27,7 +26,7 @@ CENSORED = {  # state and elapsed time, limit an hour: status and runtime
 }
 Mutation = Callable[[bytes], bytes]
 FIELDS = ReadParams().sacct_fields.replace(",", "|").encode()
-JOB_MEMORY, NODE_MEMORY, CPU_MEMORY = (partial(fields.requested_memory_bytes, per=per) for per in ("", "n", "c"))
+JOB_MEMORY, NODE_MEMORY, CPU_MEMORY = (partial(slurm.requested_memory_bytes, per=per) for per in ("", "n", "c"))
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 
 
@@ -375,19 +374,19 @@ def test_a_missing_file_is_one_clear_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("parse", "text", "value"),
     [
-        (fields.duration_s, "00:00:16", 16),
-        (fields.duration_s, "10-13:27:06", 10 * 86_400 + 13 * 3600 + 27 * 60 + 6),
-        (fields.duration_s, "01:02.345", 62.345),  # TotalCPU of a short job
-        (fields.duration_s, "2-00:01:02.5", 172_862.5),
-        (fields.duration_s, "UNLIMITED", nan),
-        (fields.duration_s, "Partition_Limit", nan),
-        (fields.duration_s, "INVALID", nan),
-        (fields.count, "64", 64),
-        (fields.count, "", nan),
-        (fields.nodes, "1.50K", 1536),
-        (fields.memory_bytes, "123456K", 123_456 * KIB),
-        (fields.memory_bytes, "1.50G", 1.5 * GIB),
-        (fields.memory_bytes, "0", 0),
+        (slurm.duration_s, "00:00:16", 16),
+        (slurm.duration_s, "10-13:27:06", 10 * 86_400 + 13 * 3600 + 27 * 60 + 6),
+        (slurm.duration_s, "01:02.345", 62.345),  # TotalCPU of a short job
+        (slurm.duration_s, "2-00:01:02.5", 172_862.5),
+        (slurm.duration_s, "UNLIMITED", nan),
+        (slurm.duration_s, "Partition_Limit", nan),
+        (slurm.duration_s, "INVALID", nan),
+        (slurm.count, "64", 64),
+        (slurm.count, "", nan),
+        (slurm.nodes, "1.50K", 1536),
+        (slurm.memory_bytes, "123456K", 123_456 * KIB),
+        (slurm.memory_bytes, "1.50G", 1.5 * GIB),
+        (slurm.memory_bytes, "0", 0),
         (JOB_MEMORY, "64G", 64 * GIB),
         (JOB_MEMORY, "4000", 4000 * MIB),
         (JOB_MEMORY, "4000Mc", nan),
@@ -398,10 +397,10 @@ def test_a_missing_file_is_one_clear_line(tmp_path: Path) -> None:
         (NODE_MEMORY, "2147486648Mn", nan),
         (NODE_MEMORY, "4294967294Mn", nan),  # 0xfffffffe: not set
         (NODE_MEMORY, "2.00Pn", nan),  # the flag bit, rounded: the amount is lost
-        (fields.tres_cpus, "billing=12,cpu=12,gres/gpu=2,mem=31000M,node=1", 12),
-        (fields.tres_memory_bytes, "cpu=64,mem=62.50G,node=8", 64_000 * MIB),
-        (fields.tres_memory_bytes, "cpu=8,node=1", nan),
-        (fields.tres_cpus, "", nan),
+        (slurm.tres_cpus, "billing=12,cpu=12,gres/gpu=2,mem=31000M,node=1", 12),
+        (slurm.tres_memory_bytes, "cpu=64,mem=62.50G,node=8", 64_000 * MIB),
+        (slurm.tres_memory_bytes, "cpu=8,node=1", nan),
+        (slurm.tres_cpus, "", nan),
     ],
 )
 def test_a_field_says(parse: Callable[[str], float], text: str, value: float) -> None:
@@ -430,23 +429,23 @@ def test_a_field_says(parse: Callable[[str], float], text: str, value: float) ->
     ],
 )
 def test_a_state_has_a_status(text: str, status: str) -> None:
-    assert fields.status(text, {}) == status
+    assert slurm.status(text, {}) == status
 
 
 @pytest.mark.parametrize(
     ("parse", "text", "objection"),
     [
-        (fields.duration_s, "25 min", "is not a duration"),
-        (fields.duration_s, "-00:01:00", "is not a duration"),
-        (fields.count, "-8", "is not a whole number"),
-        (fields.count, "٣", "is not a whole number"),
-        (fields.nodes, "many", "is not a number of nodes"),
-        (fields.memory_bytes, "4000X", "is not an amount of memory"),
+        (slurm.duration_s, "25 min", "is not a duration"),
+        (slurm.duration_s, "-00:01:00", "is not a duration"),
+        (slurm.count, "-8", "is not a whole number"),
+        (slurm.count, "٣", "is not a whole number"),
+        (slurm.nodes, "many", "is not a number of nodes"),
+        (slurm.memory_bytes, "4000X", "is not an amount of memory"),
         (NODE_MEMORY, "1e9Mn", "is not an amount of memory"),
-        (fields.tres_cpus, "cpu", "is not a list of resources"),
-        (fields.tres_cpus, "cpu=all", "has no number for cpu="),
-        (fields.tres_memory_bytes, "mem=all", "has no amount for mem="),
-        (partial(fields.status, mapped={}), "0:0", "is not a job state"),
+        (slurm.tres_cpus, "cpu", "is not a list of resources"),
+        (slurm.tres_cpus, "cpu=all", "has no number for cpu="),
+        (slurm.tres_memory_bytes, "mem=all", "has no amount for mem="),
+        (partial(slurm.status, mapped={}), "0:0", "is not a job state"),
     ],
 )
 def test_nonsense_is_refused_with_what_was_expected(parse: Callable[[str], object], text: str, objection: str) -> None:

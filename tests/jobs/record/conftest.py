@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from tasks.jobs.params import Campaign, Sku
 from tasks.jobs.record import engine
 from tasks.jobs.record.cluster import BackgroundLoad, Cluster, SkuState
-from tasks.jobs.record.params import Campaign, Sku
 from tasks.jobs.record.plan import Job, Plan, PlannedRun, make_plan
 from tasks.jobs.record.pool import Answer
 from tasks.jobs.record.scheduler import Scheduler, Submission

@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from tasks.errors import MissingTool
+from tasks.jobs.params import Campaign, Sku
 from tasks.jobs.record import cluster as load
 from tasks.jobs.record.cluster import (
     BackgroundLoad,
@@ -22,7 +23,6 @@ from tasks.jobs.record.cluster import (
     set_tokens,
     stress_command,
 )
-from tasks.jobs.record.params import Campaign, Sku
 from tasks.machine import Group
 
 PARAMS = Campaign(skus=(Sku(name="old", tokens=2, speed=0.8), Sku(name="new", tokens=3)), isolation="threads")

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from tasks.jobs.record.params import RecordParams, Sku
+from tasks.jobs.params import RecordParams, Sku
 
 
 def test_a_slower_kind_has_a_longer_period_for_the_same_quota():

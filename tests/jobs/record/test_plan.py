@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tasks.jobs.grouping import normalise_name
-from tasks.jobs.record.params import Campaign, Period
+from tasks.jobs.params import Campaign, Period
 from tasks.jobs.record.plan import (
     SCHEDULES,
     STEADY_LEVEL,

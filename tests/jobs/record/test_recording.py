@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import tasks
-from tasks.jobs.record.parts import part_paths
+from tasks.jobs.record.rows import part_paths
 
 STUDY = runpy.run_path(str(Path(__file__).parents[2] / "studies/recorded_jobs.py"))
 pairs, periods, read_recording = (STUDY[name] for name in ("pairs", "periods", "read_recording"))

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.jobs.params import Sku
 from tasks.jobs.record import scheduler as module
-from tasks.jobs.record.params import Sku
 from tasks.jobs.record.rows import make_row
 from tasks.jobs.record.scheduler import (
     MOST_VERTICES,

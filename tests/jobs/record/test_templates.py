@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from tasks.jobs.record import engine
-from tasks.jobs.record.datasets import DATABASES
 from tasks.jobs.record.engine import read_plan
-from tasks.jobs.record.templates import Order, composite, draw, templates
+from tasks.jobs.record.templates import DATABASES, Order, composite, draw, templates
 
 PARTS = 6
 CUTS = (((0, 2), (2, 2), (4, 2)), ((0, 1), (1, 5)))

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
-from tasks.jobs.labels.classifier import Frequencies, LabelledRows, LightGbm, fit_classifier, soften
+from tasks.jobs.predict.classifier import Frequencies, LabelledRows, LightGbm, fit_classifier, soften
 
 
 def case(n: int = 600, *, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:

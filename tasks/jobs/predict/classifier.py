@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from tasks.boosters import booster_from, matrix, train_booster
 from tasks.errors import BadInput
 from tasks.jobs.normalisation import Floats
-from tasks.jobs.shape_params import Kind
+from tasks.jobs.params import Kind
 from tasks.jobs.shapes import Labels
 
 SETTINGS = {

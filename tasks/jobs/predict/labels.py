@@ -1,0 +1,400 @@
+"""Shapes as labels of jobs: the most probable one in a period, how well it is foretold, and what that is held against:
+an oracle, two halves of the runs, and the job's history. Source: Zhu et al. 2023, section 5.2."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
+
+from tasks.errors import BadInput
+from tasks.jobs.normalisation import Counts, Floats, histogram, normalise, pmfs_of
+from tasks.jobs.params import EvaluateParams, Kind, PosteriorParams
+from tasks.jobs.predict.classifier import Classifier, LabelledRows, LightGbm, fit_classifier, fit_powers, multiplied
+from tasks.jobs.predict.peers import Ints, earlier_runs
+from tasks.jobs.predict.preparation import Prepared
+from tasks.jobs.shapes import (
+    NO_LABEL,
+    Labels,
+    ShapeSet,
+    hard_labels,
+    log_posterior,
+    log_shapes,
+    posterior_of,
+    prior_weights,
+)
+
+POSTERIOR = "posterior_"
+
+
+def count_runs(runs: pd.DataFrame, shapes: ShapeSet, keys: pd.Index | None = None) -> tuple[pd.Index, Counts]:
+    """The runs of each job in each bin of the shapes: keys (n_groups,) and counts (n_groups, n_bins).
+
+    runs: group_key, runtime_s, median_s (seconds); the shapes say if ratios or deltas are counted. Runs without a
+    median are left out, but their job has a row. keys: the jobs of the rows, default all of `runs` in sorted order;
+    runs of others are left out. Raises BadInput if a column is missing."""
+    missing = [name for name in ("group_key", "runtime_s", "median_s") if name not in runs]
+    if missing:
+        raise BadInput("runs", f"no column {', '.join(missing)}", "a frame with group_key, runtime_s and median_s")
+    index = pd.Index(sorted(runs["group_key"].unique()), dtype=object) if keys is None else keys
+    values = normalise(runs["runtime_s"], runs["median_s"], shapes.bins.kind)
+    return index, histogram(values, index.get_indexer(pd.Index(runs["group_key"])), len(index), shapes.bins)
+
+
+def label_groups(runs: pd.DataFrame, shapes: ShapeSet, min_support: int, posterior: PosteriorParams) -> pd.DataFrame:
+    """The shape of each job from its runs of one period, by group_key in sorted order.
+
+    runs: as count_runs takes them, of the period. Columns: n_runs (that were counted), label (-1 below min_support
+    runs) and posterior_0 … posterior_<k-1>, which sum to 1. Source: Zhu et al. 2023, section 5.2, equations 7 and 8."""
+    keys, counts = count_runs(runs, shapes)
+    log_p, n_runs = log_posteriors(counts, shapes, posterior), counts.sum(axis=1)
+    labels = np.where(n_runs >= min_support, hard_labels(log_p), NO_LABEL)
+    table = pd.DataFrame({"n_runs": n_runs, "label": labels}, index=keys.rename("group_key"))
+    names = [f"{POSTERIOR}{shape}" for shape in range(log_p.shape[1])]
+    return pd.concat([table, pd.DataFrame(np.exp(log_p), index=table.index, columns=names)], axis=1)
+
+
+def log_posteriors(counts: Counts, shapes: ShapeSet, params: PosteriorParams) -> Floats:
+    """log_posterior with the prior that the parameters ask for: counts (n_groups, n_bins) to (n_groups, k)."""
+    prior = prior_weights(params.prior, shapes.n_groups)
+    return log_posterior(counts, shapes.centres, empty_bin_prior=params.empty_bin_prior, prior=prior)
+
+
+def label_instances(keys: pd.Series, by_group: pd.DataFrame) -> Labels:
+    """The label of the job of each run, (n,); -1 where it has none. keys: group keys; by_group: of label_groups."""
+    labels = by_group["label"].reindex(keys.to_numpy()).fillna(NO_LABEL)
+    return labels.to_numpy().astype(np.intp)
+
+
+def posteriors_in(by_group: pd.DataFrame) -> Floats:
+    """The posterior columns of label_groups as they stand: (n_groups, k)."""
+    return by_group.filter(regex=f"^{POSTERIOR}\\d+$").to_numpy(dtype=float)
+
+
+def posterior_instances(keys: pd.Series, by_group: pd.DataFrame) -> Floats:
+    """The posterior of the job of each run, (n, k); missing for a job that by_group does not know."""
+    found = posteriors_in(by_group)
+    rows = by_group.index.get_indexer(pd.Index(keys))
+    return np.where(rows[:, None] >= 0, found[rows] if len(found) else np.nan, np.nan)
+
+
+@dataclass(frozen=True)
+class SoFar:
+    """Of each run: n_known, (n,), runs of its job in its period that had ended strictly before its submission, and
+    probabilities, (n, k), of the shapes given those; the prior where there are none."""
+
+    n_known: Ints
+    probabilities: Floats
+
+
+def known_so_far(runs: pd.DataFrame, shapes: ShapeSet, params: PosteriorParams) -> SoFar:
+    """What is known of a period while it goes on: the label of a run is of all runs of its job in its period, and some
+    of them have ended when the run is submitted. They are no forecast, so each figure says whether it knows them.
+
+    runs: group_key, submitted_at, ended_at, runtime_s, median_s (seconds) and part. Counted as label_groups counts
+    them, so that after the last run of a period hardly anything of its label is open. Source: equations 7 and 8."""
+    earlier = earlier_runs(runs, runs)
+    bins = shapes.bins.index(normalise(earlier.values("runtime_s"), earlier.values("median_s"), shapes.bins.kind))
+    log_theta = log_shapes(shapes.centres, empty_bin_prior=params.empty_bin_prior)
+    says = np.where((bins >= 0)[:, None], np.column_stack([log_theta.T[bins], np.ones(len(bins))]), 0.0)
+    part = pd.Categorical(runs["part"]).codes
+    sums = np.zeros((len(runs), says.shape[1]))
+    for one in np.unique(part):
+        in_part = part == one
+        sums[in_part] = earlier.sums(says * in_part[earlier.order][:, None])[in_part]
+    with np.errstate(divide="ignore"):  # a shape without groups, where they set the prior
+        log_p = posterior_of(sums[:, :-1], prior_weights(params.prior, shapes.n_groups))
+    return SoFar(np.rint(sums[:, -1]).astype(np.int64), np.exp(log_p))
+
+
+MAX_COUNTS_AT_ONCE = 4_000_000  # drawn histograms of a job, in numbers: 32 MB
+MOST_GROUPS = 2000  # of the oracle and of the halves; of more a sample
+ORACLE_DRAWS = 500  # times that the runs of a job are drawn anew
+HALF_DRAWS = 20  # ways that the runs of a job are dealt into two halves
+ORACLE_SHAPE_RUNS = 1.0  # that the most likely shape counts as in a job's own distribution
+
+
+@dataclass(frozen=True)
+class Reference:
+    """by_run, by_group: mean hit with each run, and each job, counting the same; None, with a reason, without any.
+
+    n_groups, n_runs: that it is taken over."""
+
+    by_run: float | None
+    by_group: float | None
+    n_groups: int
+    n_runs: int
+    reason: str | None = None
+
+
+def summarise(table: pd.DataFrame, keys: pd.Index | None = None) -> Reference:
+    """Means over the jobs of a table that have a hit, or over those among `keys` (jobs that it lacks are skipped)."""
+    known = table[table["hit"].notna() & (True if keys is None else table.index.isin(keys))]
+    if known.empty:
+        return Reference(None, None, 0, 0, "no job with enough runs")
+    hits, n_runs = known["hit"].to_numpy(dtype=float), known["n_runs"].to_numpy()
+    return Reference(float((hits * n_runs).sum() / n_runs.sum()), float(hits.mean()), len(known), int(n_runs.sum()))
+
+
+def ceiling(
+    by_group: pd.DataFrame,
+    counts: Counts,
+    shapes: ShapeSet,
+    posterior: PosteriorParams,
+    *,
+    n_draws: int = ORACLE_DRAWS,
+    shape_runs: float = ORACLE_SHAPE_RUNS,
+    most_groups: int = MOST_GROUPS,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Expected accuracy of an oracle that knows each job's distribution: n_runs, hit, oracle_label by group_key.
+
+    by_group: of label_groups for the test period; counts: (n_groups, n_bins) in its order, the runs of ALL periods.
+    A job's distribution is its runs and shape_runs runs of its most likely shape. As many runs as the test period has
+    are drawn from it n_draws times and labelled; `hit` is the share of the most frequent label, which the oracle
+    always says. Only labelled jobs, of more than most_groups a sample; hit is missing for the others. It errs high: a
+    job's own runs vary less than what it could have done, and the best of finitely many draws is picked. Raises
+    BadInput if counts and by_group differ in length."""
+    rng, rows = _begin(by_group, counts, most_groups, seed)
+    best = shapes.centres[hard_labels(log_posteriors(counts, shapes, posterior))]
+    distributions = pmfs_of(counts + shape_runs * best)
+    scorer = _Scorer(shapes, posterior)
+    hits, labels = np.full(len(counts), np.nan), np.full(len(counts), NO_LABEL)
+    portion = max(1, MAX_COUNTS_AT_ONCE // counts.shape[1])  # of the draws, which fits into memory
+    with threadpool_limits(1):  # products this small gain nothing from more
+        for row in rows:
+            n_runs, tally = int(by_group["n_runs"].iloc[row]), np.zeros(len(shapes.centres), dtype=np.int64)
+            order = np.argsort(-distributions[row], kind="stable")  # drawing ends when all runs have a bin
+            for start in range(0, n_draws, portion):
+                size = min(portion, n_draws - start)
+                drawn = rng.multinomial(n_runs, distributions[row, order], size=size)  # (size, n_bins)
+                tally += np.bincount(scorer.labels(drawn, order), minlength=len(tally))
+            hits[row], labels[row] = tally.max() / n_draws, tally.argmax()
+    return pd.DataFrame({"n_runs": by_group["n_runs"], "hit": hits, "oracle_label": labels}, index=by_group.index)
+
+
+def split_half(
+    by_group: pd.DataFrame,
+    counts: Counts,
+    shapes: ShapeSet,
+    min_support: int,
+    posterior: PosteriorParams,
+    *,
+    n_draws: int = HALF_DRAWS,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """How often two random halves of a job's runs have the same label: n_runs, hit by group_key.
+
+    counts: (n_groups, n_bins) of the same period, in the order of by_group. Each half needs min_support runs; hit,
+    over n_draws ways to deal them, is missing for jobs with fewer. A diagnostic: halves have fewer runs than the
+    label, so an oracle can be right more often than they agree. Raises as ceiling does."""
+    rng, rows = _begin(by_group, counts, MOST_GROUPS, seed)
+    scorer, hits = _Scorer(shapes, posterior), np.full(len(counts), np.nan)
+    with threadpool_limits(1):
+        for row in rows:
+            half = int(counts[row].sum()) // 2
+            if half < min_support:
+                continue
+            used = np.flatnonzero(counts[row])  # the fewer bins, the faster
+            first = np.zeros((n_draws, counts.shape[1]), dtype=np.int64)
+            first[:, used] = rng.multivariate_hypergeometric(counts[row, used], half, n_draws)
+            hits[row] = np.mean(scorer.labels(first) == scorer.labels(counts[row] - first))
+    return pd.DataFrame({"n_runs": by_group["n_runs"], "hit": hits}, index=by_group.index)
+
+
+def history_baseline(by_group: pd.DataFrame, history: pd.DataFrame) -> pd.DataFrame:
+    """Is a job's label the one of its history? n_runs, hit (0 or 1), history_label, n_before by group_key.
+
+    by_group: of the test period; history: label_groups of everything before it. Any run counts as history; a labelled
+    job without one has history_label -1 and is wrong. hit is missing for jobs without a label in the test period. The
+    baseline that a model must beat."""
+    n_before = history["n_runs"].reindex(by_group.index).fillna(0).astype(np.int64)
+    most_probable = hard_labels(posteriors_in(history)) if len(history) else np.zeros(0)
+    labels = pd.Series(most_probable, index=history.index, dtype=float).reindex(by_group.index)
+    labels = labels.where(n_before > 0).fillna(NO_LABEL)
+    hits = (labels == by_group["label"]).astype(float).where(by_group["label"] != NO_LABEL)
+    known = {"n_runs": by_group["n_runs"], "hit": hits, "history_label": labels.astype(np.intp), "n_before": n_before}
+    return pd.DataFrame(known, index=by_group.index)
+
+
+class _Scorer:
+    """The labels that label_groups would give."""
+
+    def __init__(self, shapes: ShapeSet, params: PosteriorParams) -> None:
+        self._log_theta = log_shapes(shapes.centres, empty_bin_prior=params.empty_bin_prior).T  # (n_bins, k)
+        with np.errstate(divide="ignore"):  # a shape without groups
+            self._log_prior: Floats = np.log(prior_weights(params.prior, shapes.n_groups))
+
+    def labels(self, counts: Counts, order: NDArray[np.intp] | None = None) -> NDArray[np.intp]:
+        """counts: (n, n_bins), its columns in `order`."""
+        log_theta = self._log_theta if order is None else self._log_theta[order]
+        return hard_labels(counts.astype(float) @ log_theta + self._log_prior)
+
+
+def _begin(
+    by_group: pd.DataFrame, counts: Counts, most_groups: int, seed: int
+) -> tuple[np.random.Generator, NDArray[np.intp]]:
+    """The generator, and the rows of labelled jobs, at most so many, in order."""
+    if len(by_group) != len(counts):
+        raise BadInput("counts", f"{len(counts)} rows", f"one for each of the {len(by_group)} jobs, in their order")
+    rng = np.random.default_rng(seed)
+    rows = np.flatnonzero((by_group["label"] != NO_LABEL).to_numpy())
+    return rng, np.sort(rng.permutation(rows)[:most_groups])
+
+
+OCCURRENCES = ("0", "1-5", "6-10", "11-15", "16-50", "> 50")  # Figure 7(b), and none
+UPPER = (0, 5, 10, 15, 50)
+LEAST_PROBABILITY = 1e-6  # what a shape counts as that was called impossible, in log losses
+
+
+@dataclass(frozen=True)
+class ClassifierReport:
+    """Of the runs with a label. accuracy: share of runs that are right; accuracy_group: its mean over jobs; log_loss:
+    nats a run; confusion: (k, k) runs by actual (row) and predicted shape; by_group: n_runs, hit by group_key.
+
+    The figures are None without such a run."""
+
+    n: int
+    n_groups: int
+    accuracy: float | None
+    accuracy_group: float | None
+    log_loss: float | None
+    confusion: Counts
+    by_group: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class AtStart:
+    """Over the n test runs with a label before which no run of their job in the period had ended: nothing of what is
+    asked for is known there. accuracy: share that is right; ceiling: the oracle's; None without such a run."""
+
+    n: int
+    accuracy: float | None
+    ceiling: float | None
+
+
+@dataclass(frozen=True)
+class LabelEvaluation:
+    """Of one normalisation, on the test runs. report: of the classifier; start: of it, where no run of the period is
+    known yet; so_far: with the runs of the period as far as they are known; occurrences: accuracy beside its references
+    by earlier runs; importances: feature, importance; probabilities: (n, k) of all runs, by the classifier."""
+
+    report: ClassifierReport
+    start: AtStart
+    so_far: ClassifierReport
+    references: dict[str, Reference]
+    occurrences: pd.DataFrame
+    importances: pd.DataFrame
+    fitted: Classifier
+    probabilities: Floats
+
+
+def evaluate_labels(prepared: Prepared, kind: Kind, params: EvaluateParams) -> LabelEvaluation:
+    """Learn the labels of D2 from what was known at each submission, and score them on D3.
+
+    Raises BadInput where no run of D2 has a label. The label of a run is the most probable shape of all runs of its job
+    in its own period. Source: Zhu et al., 5.2."""
+    asked = params.predict.characterise
+    runs, shapes, features = prepared.runs, prepared.shapes[kind], prepared.job_features
+    training, test, keys = prepared.is_part("D2"), prepared.is_part("D3"), prepared.runs["group_key"]
+    parts = {"D2": training, "D3": test, "before": ~test}
+    by_group = {
+        name: label_groups(runs[rows], shapes, asked.label_support, asked.posterior) for name, rows in parts.items()
+    }
+    labels = label_instances(keys[training], by_group["D2"])
+    used = np.flatnonzero(training)[np.flatnonzero(labels >= 0)[-params.max_training_runs :]]
+    if not len(used) or features.empty:
+        problem = f"{len(used)} rows with a label, {features.shape[1]} features"
+        raise BadInput("training rows", problem, "at least one of each", "give more runs, or lower label_support")
+    frame, jobs = features.iloc[used], keys.iloc[used]
+    data = LabelledRows(frame, jobs.to_numpy(), posterior_instances(jobs, by_group["D2"]))
+    varying = [str(name) for name in frame if len(np.unique(frame[name])) > 1]
+    fitted, unseen = fit_classifier(data, varying, kind, n_rounds=params.predict.n_rounds, seed=params.seed)
+    probabilities = told = fitted.predict_proba(features)
+    known = known_so_far(runs, shapes, asked.posterior)
+    if unseen is not None:
+        powers = fit_powers([unseen, known.probabilities[used]], data.likely, data.weights)
+        told = multiplied([probabilities, known.probabilities], powers)
+    actual = label_instances(keys[test], by_group["D3"])
+    report, so_far = (report_classifier(p[test], actual, keys[test].to_numpy()) for p in (probabilities, told))
+    tables = {"model": report.by_group, "so_far": so_far.by_group, **_references(prepared, kind, by_group, params)}
+    is_labelled = actual >= 0
+    is_right = (probabilities[test].argmax(axis=1) == actual)[is_labelled]
+    return LabelEvaluation(
+        report=report,
+        start=at_start(is_right, known.n_known[test][is_labelled] == 0, keys[test][is_labelled], tables["ceiling"]),
+        so_far=so_far,
+        references={name: summarise(table) for name, table in tables.items()},
+        occurrences=by_occurrences(tables, by_group["before"]["n_runs"]),
+        importances=fitted.importances() if isinstance(fitted, LightGbm) else pd.DataFrame(),
+        fitted=fitted,
+        probabilities=probabilities,
+    )
+
+
+def report_classifier(probabilities: ArrayLike, labels: ArrayLike, groups: ArrayLike) -> ClassifierReport:
+    """How right the most probable shapes are.
+
+    probabilities: (n, k); labels: (n,), -1 for a run that is not scored; groups: (n,) the job of each run."""
+    p, actual = np.asarray(probabilities, dtype=float), np.asarray(labels, dtype=np.intp)
+    is_scored = actual >= 0
+    p, actual, jobs = p[is_scored], actual[is_scored], np.asarray(groups)[is_scored]
+    k, told = p.shape[1], p.argmax(axis=1)
+    confusion = np.bincount(actual * k + told, minlength=k * k).reshape(k, k)
+    hits = pd.Series((told == actual).astype(float)).groupby(jobs)
+    by_group = pd.DataFrame({"n_runs": hits.size(), "hit": hits.mean()}).rename_axis("group_key")
+    if not len(actual):
+        return ClassifierReport(0, 0, None, None, None, confusion, by_group)
+    log_loss = float(-np.log(np.maximum(p[np.arange(len(actual)), actual], LEAST_PROBABILITY)).mean())
+    accuracy, by_job = float((told == actual).mean()), float(by_group["hit"].mean())
+    return ClassifierReport(len(actual), len(by_group), accuracy, by_job, log_loss, confusion, by_group)
+
+
+def at_start(
+    is_right: NDArray[np.bool_], is_start: NDArray[np.bool_], keys: pd.Series, ceiling: pd.DataFrame
+) -> AtStart:
+    """is_right, is_start: (n,) of test runs with a label; keys: (n,) their jobs; ceiling: hit by group_key."""
+    n = int(is_start.sum())
+    hits = ceiling["hit"].reindex(keys.to_numpy()[is_start])
+    if not n:
+        return AtStart(0, None, None)
+    return AtStart(n, float(is_right[is_start].mean()), float(hits.mean()) if hits.notna().any() else None)
+
+
+def by_occurrences(tables: Mapping[str, pd.DataFrame], n_before: pd.Series) -> pd.DataFrame:
+    """Accuracy by the number of earlier runs of a job: one row for each of OCCURRENCES that has jobs.
+
+    tables: name to n_runs and hit by group_key: the by_group of a report, and the references beside it; n_before: by
+    group_key. Columns: slice, n_groups, n_runs, and for each name `<name>` and `<name>_group`, weighed by runs and by
+    jobs; missing where nothing is known. All are taken over the jobs of the first table. Source: Figure 7(b)."""
+    first = next(iter(tables.values()))
+    places = np.searchsorted(UPPER, n_before.reindex(first.index).fillna(0).to_numpy(), side="left")
+    rows = []
+    for place, name in enumerate(OCCURRENCES):
+        keys = first.index[places == place]
+        if not len(keys):
+            continue
+        found = {table: summarise(values, keys) for table, values in tables.items()}
+        main = next(iter(found.values()))
+        row: dict[str, Any] = {"slice": name, "n_groups": main.n_groups, "n_runs": main.n_runs}
+        for table, reference in found.items():
+            row |= {table: reference.by_run, f"{table}_group": reference.by_group}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _references(
+    prepared: Prepared, kind: Kind, by_group: dict[str, pd.DataFrame], params: EvaluateParams
+) -> dict[str, pd.DataFrame]:
+    asked, shapes, tested = params.predict.characterise, prepared.shapes[kind], by_group["D3"]
+    keys, is_test = pd.Index(tested.index), prepared.is_part("D3")
+    (_, all_counts), (_, counts) = (count_runs(runs, shapes, keys) for runs in (prepared.runs, prepared.runs[is_test]))
+    halves = split_half(tested, counts, shapes, asked.label_support, asked.posterior, seed=params.seed)
+    return {
+        "ceiling": ceiling(tested, all_counts, shapes, asked.posterior, seed=params.seed),
+        "split_half": halves,
+        "history_baseline": history_baseline(tested, by_group["before"]),
+    }

@@ -1,0 +1,511 @@
+"""Shapes predicted as labels: by hand, and on jobs with planted shapes that the features tell, or do not tell."""
+
+from math import comb
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasks.errors import BadInput
+from tasks.jobs.normalisation import Bins, histogram
+from tasks.jobs.params import (
+    BinParams,
+    CharacteriseParams,
+    EvaluateParams,
+    PosteriorParams,
+    PredictParams,
+    ShapeParams,
+    SplitParams,
+)
+from tasks.jobs.predict.classifier import LabelledRows, fit_classifier
+from tasks.jobs.predict.labels import (
+    AtStart,
+    at_start,
+    by_occurrences,
+    ceiling,
+    count_runs,
+    evaluate_labels,
+    history_baseline,
+    known_so_far,
+    label_groups,
+    label_instances,
+    posterior_instances,
+    posteriors_in,
+    report_classifier,
+    split_half,
+    summarise,
+)
+from tasks.jobs.predict.preparation import prepare
+from tasks.jobs.shapes import ShapeSet, log_posterior
+
+BINS = Bins(kind="ratio", low=0, high=2, n_bins=4)  # none, below the median, above it, twice as long or more
+FAST, SLOW = [0, 0.75, 0.25, 0], [0, 0.25, 0.75, 0]
+SHAPES = ShapeSet(BINS, np.array([FAST, SLOW]), np.array([0.5, 0.5]), np.array([3, 1]), 0.0)
+POSTERIOR, LABELS = PosteriorParams(empty_bin_prior=1e-6), 3
+
+
+def runs_of(**ratios: list[float]) -> pd.DataFrame:
+    """Runs of jobs with a median of 10 s, by their ratios."""
+    rows = [(key, 10 * ratio, 10.0, "history") for key, values in ratios.items() for ratio in values]
+    return pd.DataFrame(rows, columns=["group_key", "runtime_s", "median_s", "median_source"])
+
+
+def test_two_fast_runs_and_a_slow_one_make_a_job_three_to_one_fast():
+    table = label_groups(runs_of(a=[0.5, 0.5, 1.5]), SHAPES, LABELS, POSTERIOR)
+    # 0.75 * 0.75 * 0.25 against 0.25 * 0.25 * 0.75
+    assert table.loc["a", "label"] == 0
+    assert table.loc["a", ["posterior_0", "posterior_1"]].to_numpy(dtype=float) == pytest.approx([0.75, 0.25], abs=1e-5)
+    assert table.loc["a", "n_runs"] == 3
+
+
+def test_a_prior_by_size_decides_where_the_runs_do_not():
+    runs = runs_of(a=[0.5, 0.5, 1.5, 1.5])
+    by_size = PosteriorParams(empty_bin_prior=1e-6, prior="size")
+    table = label_groups(runs, SHAPES, LABELS, by_size)
+    assert table.loc["a", ["posterior_0", "posterior_1"]].to_numpy(dtype=float) == pytest.approx([0.75, 0.25], abs=1e-5)
+
+
+def test_a_job_with_two_runs_has_a_posterior_but_no_label():
+    table = label_groups(runs_of(a=[0.5, 0.5], b=[1.5] * 3), SHAPES, LABELS, POSTERIOR)
+    assert table["label"].tolist() == [-1, 1]
+    assert posteriors_in(table).sum(axis=1) == pytest.approx([1, 1])
+    assert posteriors_in(table)[0] == pytest.approx([0.9, 0.1], abs=1e-5)
+
+
+def test_a_run_without_a_median_counts_nowhere_and_still_has_the_label_of_its_job():
+    runs = runs_of(a=[0.5] * 3)
+    unknown = runs.iloc[[0]].assign(median_s=np.nan, median_source="none")
+    both = pd.concat([runs, unknown, unknown.assign(group_key="new")], ignore_index=True)
+    table = label_groups(both, SHAPES, LABELS, POSTERIOR)
+    assert table["n_runs"].to_dict() == {"a": 3, "new": 0}
+    assert label_instances(both["group_key"], table).tolist() == [0, 0, 0, 0, -1]
+
+
+def test_runs_of_a_job_that_has_no_row_have_no_label_and_no_posterior():
+    table = label_groups(runs_of(a=[0.5] * 3), SHAPES, LABELS, POSTERIOR)
+    keys = pd.Series(["b", "a"])
+    assert label_instances(keys, table).tolist() == [-1, 0]
+    found = posterior_instances(keys, table)
+    assert np.isnan(found[0]).all()
+    assert found[1].sum() == pytest.approx(1)
+
+
+def test_the_order_of_the_runs_changes_no_label():
+    rng = np.random.default_rng(1)
+    runs = runs_of(a=list(rng.uniform(0, 3, 20)), b=list(rng.uniform(0, 2, 9)), c=[1.0])
+    shuffled = runs.sample(frac=1, random_state=2)
+    one, other = (label_groups(r, SHAPES, LABELS, POSTERIOR) for r in (runs, shuffled))
+    pd.testing.assert_frame_equal(one, other)
+
+
+def test_deltas_are_counted_where_the_shapes_are_of_deltas():
+    bins = Bins(kind="delta", low=-5, high=5, n_bins=4)
+    shapes = ShapeSet(bins, SHAPES.centres, SHAPES.prior, SHAPES.n_groups, 0.0)
+    _, counts = count_runs(runs_of(a=[0.0, 0.8, 1.2, 2.0]), shapes)  # -10, -2, 2, 10 s
+    assert counts.tolist() == [[1, 1, 1, 1]]
+
+
+def test_counts_are_given_for_the_jobs_asked_for_in_their_order():
+    keys, counts = count_runs(runs_of(a=[0.5] * 2, b=[1.5], c=[0.5]), SHAPES, pd.Index(["b", "new", "a"]))
+    assert list(keys) == ["b", "new", "a"]
+    assert counts.sum(axis=1).tolist() == [1, 0, 2]
+
+
+def test_no_runs_give_an_empty_table():
+    table = label_groups(runs_of(), SHAPES, LABELS, POSTERIOR)
+    assert len(table) == 0
+    assert {"n_runs", "label", "posterior_1"} <= set(table)
+
+
+def test_runs_without_a_median_column_are_refused_in_one_line():
+    with pytest.raises(BadInput, match=r"runs: no column median_s; expected a frame with group_key"):
+        label_groups(runs_of(a=[1.0]).drop(columns="median_s"), SHAPES, LABELS, POSTERIOR)
+
+
+WIDE = Bins(kind="ratio", low=0, high=3, n_bins=5)
+FIVE = np.array([[0.1, 0.4, 0.3, 0.1, 0.1], [0.1, 0.1, 0.1, 0.1, 0.6]])
+OF_FIVE = ShapeSet(WIDE, FIVE, np.array([0.75, 0.25]), np.array([3, 1]), 0.0)
+SURE = PosteriorParams(empty_bin_prior=0.01)
+
+
+@pytest.fixture
+def log(log_of):
+    """Nine runs of one job, three in each part, against a median of 10 s."""
+    runs = log_of([5.0, 12, 31, 45, 9, 35, 50, 8, 33])
+    return runs.assign(median_s=10.0, part=np.repeat(["D1", "D2", "D3"], 3))
+
+
+def posterior_by_hand(runtimes_s, prior=None):
+    counts = histogram(np.array(runtimes_s) / 10, np.zeros(len(runtimes_s), int), 1, WIDE)
+    return np.exp(log_posterior(counts, FIVE, empty_bin_prior=0.01, prior=prior))[0]
+
+
+def test_it_is_the_posterior_of_the_earlier_runs_of_the_same_period(log):
+    found = known_so_far(log, OF_FIVE, SURE)
+    assert found.n_known.tolist() == [0, 1, 2] * 3
+    for first in (0, 3, 6):
+        for n in range(3):
+            runtimes = log["runtime_s"].iloc[first : first + n]
+            assert found.probabilities[first + n] == pytest.approx(posterior_by_hand(runtimes))
+
+
+def test_a_run_that_goes_on_at_the_submission_is_not_known(log):
+    late = log.assign(ended_at=log["ended_at"].where(log.index != 3, log["submitted_at"].iloc[5]))
+    assert known_so_far(late, OF_FIVE, SURE).n_known.tolist() == [0, 1, 2, 0, 0, 1, 0, 1, 2]
+
+
+def test_a_run_changes_nothing_for_those_before_it_and_in_other_periods(log):
+    other = log.assign(runtime_s=log["runtime_s"].where(log.index != 4, 39.0))
+    one, changed = known_so_far(log, OF_FIVE, SURE), known_so_far(other, OF_FIVE, SURE)
+    is_same = (one.probabilities == changed.probabilities).all(axis=1)
+    assert is_same.tolist() == [True] * 5 + [False] + [True] * 3
+
+
+def test_jobs_do_not_mix_and_a_run_without_a_median_says_nothing(log):
+    runs = log.assign(
+        group_key=np.where(log.index == 7, "other", "job"), median_s=np.where(log.index == 3, np.nan, 10.0)
+    )
+    assert known_so_far(runs, OF_FIVE, SURE).n_known.tolist() == [0, 1, 2, 0, 0, 1, 0, 0, 1]
+
+
+def test_the_prior_is_that_of_the_labels(log):
+    found = known_so_far(log, OF_FIVE, SURE.model_copy(update={"prior": "size"}))
+    assert found.probabilities[3] == pytest.approx([0.75, 0.25])
+    assert found.probabilities[4] == pytest.approx(posterior_by_hand([45.0], prior=[3, 1]))
+
+
+TWO_SHAPES = ShapeSet(
+    BINS, np.array([[0, 0.75, 0.25, 0], [0, 0.25, 0.75, 0]]), np.array([0.5, 0.5]), np.array([1, 1]), 0.0
+)
+FLAT = PosteriorParams(empty_bin_prior=1e-6)
+
+
+def table_of(counts: dict[str, tuple[int, int]]) -> pd.DataFrame:
+    """Labels of jobs by their numbers of fast and slow runs."""
+    rows = [(key, ratio) for key, (fast, slow) in counts.items() for ratio in [0.5] * fast + [1.5] * slow]
+    frame = pd.DataFrame(rows, columns=["group_key", "runtime_s"]).assign(median_s=1.0)
+    return label_groups(frame, TWO_SHAPES, 3, FLAT)
+
+
+def counts_of(*pairs: tuple[int, int]) -> np.ndarray:
+    return np.array([[0, fast, slow, 0] for fast, slow in pairs])
+
+
+def share_of_majority(p: float, n: int) -> float:
+    """P(more than half of n runs are fast), n odd."""
+    return sum(comb(n, fast) * p**fast * (1 - p) ** (n - fast) for fast in range(n // 2 + 1, n + 1))
+
+
+@pytest.mark.parametrize(("fast", "slow", "n"), [(7, 3, 3), (6, 4, 5), (2, 8, 9), (55, 45, 101)])
+def test_the_ceiling_of_two_shapes_is_a_binomial_sum(fast, slow, n):
+    test_runs = table_of({"a": (n, 0)})  # only their number matters to the oracle
+    found = ceiling(
+        test_runs,
+        counts_of((fast, slow)),
+        TWO_SHAPES,
+        FLAT,
+        n_draws=40_000,
+        shape_runs=0,
+    )
+    share = share_of_majority(fast / (fast + slow), n)
+    assert found.loc["a", "hit"] == pytest.approx(max(share, 1 - share), abs=0.01)  # 4 standard errors
+    assert found.loc["a", "oracle_label"] == (0 if fast > slow else 1)
+
+
+def test_a_job_s_distribution_leans_on_its_most_likely_shape_by_the_stated_weight():
+    # three fast runs are always fast by themselves; 3 runs of the shape beside them: (3 + 2.25) / 6 are fast
+    table = table_of({"a": (3, 0)})
+    alone = ceiling(table, counts_of((3, 0)), TWO_SHAPES, FLAT, shape_runs=0)
+    leaning = ceiling(table, counts_of((3, 0)), TWO_SHAPES, FLAT, n_draws=40_000, shape_runs=3)
+    assert alone.loc["a", "hit"] == 1
+    assert leaning.loc["a", "hit"] == pytest.approx(share_of_majority(5.25 / 6, 3), abs=0.01)
+
+
+def test_the_ceiling_is_near_one_for_many_runs_and_falls_for_few():
+    hits = []
+    for n_runs in (3, 21, 201):
+        table = table_of({"a": (n_runs, 0)})
+        hits.append(ceiling(table, counts_of((70, 30)), TWO_SHAPES, FLAT).loc["a", "hit"])
+    assert hits[0] < 0.85 < hits[1] < hits[2]
+    assert hits[2] > 0.99
+
+
+def test_an_oracle_s_accuracy_on_fresh_labels_is_the_ceiling():
+    rng = np.random.default_rng(5)
+    truth = rng.uniform(0.3, 0.7, 400)
+    n_test = rng.integers(3, 30, 400)
+    fast = rng.binomial(n_test, truth)
+    table = table_of({f"{job:03}": (int(f), int(n - f)) for job, (f, n) in enumerate(zip(fast, n_test, strict=True))})
+    many = np.round(np.stack([0 * truth, truth, 1 - truth, 0 * truth], axis=1) * 10_000).astype(int)
+    found = summarise(ceiling(table, many, TWO_SHAPES, FLAT, n_draws=400))
+    accuracy = np.mean((truth < 0.5) == table["label"].to_numpy())
+    assert found.by_group == pytest.approx(accuracy, abs=0.08)  # 3 standard errors of the accuracy
+
+
+def test_halves_of_a_job_that_never_varies_always_agree_and_those_of_a_coin_half_the_time():
+    table = table_of({"coin": (400, 400), "steady": (8, 0)})
+    found = split_half(table, counts_of((400, 400), (8, 0)), TWO_SHAPES, 3, FLAT, n_draws=2000)
+    assert found.loc["steady", "hit"] == 1
+    assert found.loc["coin", "hit"] < 0.1  # what one half has more of, the other has less of
+
+
+def test_halves_of_four_runs_agree_by_hand():
+    # three fast and one slow: the half without the slow run is fast; one of each is a tie, which goes to shape 0
+    # two fast and two slow: {ff, ss} in 2 of 6 deals disagree, all others are ties, both 0
+    counts = counts_of((2, 2), (3, 1))
+    found = split_half(
+        table_of({"a": (2, 2), "b": (3, 1)}),
+        counts,
+        TWO_SHAPES,
+        2,
+        FLAT,
+        n_draws=10_000,
+    )
+    assert found["hit"].to_dict() == pytest.approx({"a": 4 / 6, "b": 1.0}, abs=0.015)
+
+
+def test_jobs_whose_halves_are_too_small_are_left_out():
+    table = table_of({"a": (5, 0), "b": (6, 0), "c": (1, 0)})
+    found = summarise(split_half(table, counts_of((5, 0), (6, 0), (1, 0)), TWO_SHAPES, 3, FLAT))
+    assert (found.by_run, found.n_groups) == (1.0, 1)
+
+
+def test_a_job_without_history_is_wrong_and_counted():
+    now = table_of({"changed": (0, 6), "new": (9, 0), "same": (3, 0), "small": (1, 0)})
+    before = table_of({"changed": (5, 0), "gone": (5, 0), "same": (1, 0)})
+    found = history_baseline(now, before)
+    assert found["hit"].fillna(-1).to_dict() == {"changed": 0, "new": 0, "same": 1, "small": -1}
+    assert found["history_label"].to_dict() == {"changed": 0, "new": -1, "same": 0, "small": -1}
+    assert found["n_before"].to_dict() == {"changed": 5, "new": 0, "same": 1, "small": 0}
+    total = summarise(found)
+    assert total.by_run == pytest.approx(3 / 18)
+    assert total.by_group == pytest.approx(1 / 3)
+    assert (total.n_groups, total.n_runs) == (3, 18)
+
+
+def test_without_any_history_every_label_of_the_baseline_is_wrong():
+    found = history_baseline(table_of({"a": (3, 0)}), table_of({}))
+    assert found["hit"].tolist() == [0]
+
+
+def test_a_reference_over_some_jobs_is_of_those_only():
+    found = history_baseline(table_of({"a": (3, 0), "b": (0, 9)}), table_of({"a": (3, 0), "b": (3, 0)}))
+    assert summarise(found, pd.Index(["a", "elsewhere"])).by_run == 1
+    nothing = summarise(found, pd.Index([]))
+    assert (nothing.by_run, nothing.reason) == (None, "no job with enough runs")
+
+
+def test_the_same_seed_gives_the_same_references_and_a_sample_bounds_their_cost():
+    table, counts = table_of({f"{job}": (4, 3) for job in range(9)}), counts_of(*[(4, 3)] * 9)
+    one, other = (ceiling(table, counts, TWO_SHAPES, FLAT, most_groups=4, seed=3) for _ in range(2))
+    pd.testing.assert_frame_equal(one, other)
+    assert one["hit"].notna().sum() == 4
+
+
+def test_counts_of_other_jobs_are_refused():
+    with pytest.raises(BadInput, match="counts: 1 rows; expected one for each of the 2 jobs"):
+        ceiling(table_of({"a": (3, 0), "b": (3, 0)}), counts_of((3, 0)), TWO_SHAPES, FLAT)
+
+
+P = np.array([[0.8, 0.2], [0.6, 0.4], [0.3, 0.7], [0.1, 0.9], [0.5, 0.5]])
+
+
+def test_a_report_by_hand():
+    found = report_classifier(P, [0, 1, 1, 1, -1], ["a", "b", "b", "b", "a"])
+    assert (found.n, found.n_groups, found.accuracy) == (4, 2, 0.75)
+    assert found.accuracy_group == pytest.approx((1 + 2 / 3) / 2)
+    assert found.confusion.tolist() == [[1, 0], [1, 2]]
+    assert found.log_loss == pytest.approx(-np.log([0.8, 0.4, 0.7, 0.9]).mean())
+
+
+def test_a_shape_called_impossible_costs_a_stated_loss_and_no_infinity():
+    assert report_classifier([[1.0, 0.0]], [1], ["a"]).log_loss == pytest.approx(-np.log(1e-6))
+
+
+def test_without_a_labelled_run_there_are_no_figures():
+    found = report_classifier(P, [-1] * 5, list("aabbc"))
+    assert (found.n, found.accuracy, found.log_loss) == (0, None, None)
+
+
+def test_accuracy_by_occurrences_cuts_where_the_figure_does():
+    before = pd.Series([0, 1, 5, 6, 10, 11, 15, 16, 50, 51, 900], index=list("abcdefghijk"))
+    table = pd.DataFrame({"n_runs": 2, "hit": np.arange(11) / 10}, index=before.index)
+    found = by_occurrences({"accuracy": table}, before).set_index("slice")
+    sizes = {"0": 1, "1-5": 2, "6-10": 2, "11-15": 2, "16-50": 2, "> 50": 2}
+    assert found["n_groups"].to_dict() == sizes
+    assert found.loc["16-50", "accuracy"] == pytest.approx(0.75)
+    assert list(by_occurrences({"accuracy": table.iloc[[0]]}, before)["slice"]) == ["0"]
+
+
+def test_references_stand_beside_the_accuracy_for_the_same_jobs():
+    table = pd.DataFrame({"n_runs": [3, 9], "hit": [1.0, 0.0]}, index=["a", "b"])
+    other = pd.DataFrame({"n_runs": [3, 9, 5], "hit": [0.5, 0.9, 0.1]}, index=["a", "b", "c"])
+    found = by_occurrences({"accuracy": table, "ceiling": other}, pd.Series({"a": 3, "b": 4})).iloc[0]
+    assert found["n_runs"] == 12
+    assert found["accuracy"] == pytest.approx(3 / 12)
+    assert found["ceiling"] == pytest.approx((0.5 * 3 + 0.9 * 9) / 12)
+    assert found["ceiling_group"] == pytest.approx(0.7)
+
+
+LABEL_SHAPES = ShapeSet(
+    Bins(kind="ratio", low=0, high=2, n_bins=4),
+    np.array([[0, 0.75, 0.25, 0], [0, 0.25, 0.75, 0]]),
+    np.array([0.5, 0.5]),
+    np.array([1, 1]),
+    0.0,
+)
+
+
+def jobs_that_change(n_runs: int, rng: np.random.Generator) -> tuple[pd.DataFrame, np.ndarray]:
+    """200 jobs that are fast or slow by a switch that is thrown anew between the periods, and their switches."""
+    switches = rng.integers(0, 2, (3, 200))
+    rows = [
+        pd.DataFrame(
+            {
+                "part": f"D{period + 1}",
+                "group_key": np.repeat(np.arange(200), n_runs),
+                "runtime_s": np.where(rng.random(200 * n_runs) < np.repeat(slow_share, n_runs), 1.5, 0.5),
+                "switch": np.repeat(switches[period], n_runs),
+            }
+        )
+        for period, slow_share in enumerate(np.where(switches, 0.75, 0.25))
+    ]
+    return pd.concat(rows, ignore_index=True).assign(median_s=1.0), switches
+
+
+def accuracies(n_runs: int, *, with_switch: bool) -> dict[str, float]:
+    rng = np.random.default_rng(7)
+    runs, _ = jobs_that_change(n_runs, rng)
+    posterior = PosteriorParams()
+    parts = {part: runs[runs["part"] == part] for part in ("D1", "D2", "D3")}
+    by_part = {part: label_groups(rows, LABEL_SHAPES, 3, posterior) for part, rows in parts.items()}
+    told = {
+        part: rows.assign(switch=rows["switch"] if with_switch else rng.random(len(rows)))[["switch"]]
+        for part, rows in parts.items()
+    }
+    jobs = parts["D2"]["group_key"]
+    data = LabelledRows(told["D2"], jobs.to_numpy(dtype=object), posterior_instances(jobs, by_part["D2"]))
+    fitted, _ = fit_classifier(data, ["switch"], "ratio", n_rounds=20, seed=0)
+    truth = label_instances(parts["D3"]["group_key"], by_part["D3"])
+    report = report_classifier(fitted.predict_proba(told["D3"]), truth, parts["D3"]["group_key"])
+    before = label_groups(runs[runs["part"] != "D3"], LABEL_SHAPES, 3, posterior)
+    _, counts = count_runs(parts["D3"], LABEL_SHAPES, by_part["D3"].index)
+    return {
+        "model": report.accuracy or 0.0,
+        "history": summarise(history_baseline(by_part["D3"], before)).by_run or 0.0,
+        "ceiling": summarise(ceiling(by_part["D3"], counts * 1000, LABEL_SHAPES, posterior)).by_run or 0.0,
+    }
+
+
+def test_a_classifier_beats_the_history_where_its_features_tell_and_only_there():
+    told, untold = accuracies(15, with_switch=True), accuracies(15, with_switch=False)
+    assert told["model"] > 0.9 > 0.65 > told["history"]
+    assert untold["model"] < 0.65
+
+
+def test_the_fewer_runs_a_label_rests_on_the_less_even_a_told_model_can_reach():
+    few, many = accuracies(3, with_switch=True), accuracies(31, with_switch=True)
+    assert few["model"] < 0.9 < many["model"]
+    assert few["ceiling"] < many["ceiling"]
+    assert many["ceiling"] > 0.95
+
+
+def test_the_start_is_scored_beside_the_oracle_of_the_same_jobs():
+    keys, ceiling = pd.Series(["a", "a", "b", "c"]), pd.DataFrame({"hit": [0.9, 0.5]}, index=["a", "b"])
+    is_right, is_start = np.array([True, False, False, True]), np.array([True, False, True, False])
+    assert at_start(is_right, is_start, keys, ceiling) == AtStart(2, 0.5, pytest.approx(0.7))
+    assert at_start(is_right, is_start & False, keys, ceiling) == AtStart(0, None, None)
+    assert at_start(is_right[3:], ~is_start[3:], keys[3:], ceiling) == AtStart(1, 1.0, None)
+
+
+def params_of(*, split=None, **changes):
+    characterise = CharacteriseParams(
+        split=split or SplitParams(), bins=BinParams(ranges="data", n_bins=40), shapes=ShapeParams(k=2)
+    )
+    return EvaluateParams(predict=PredictParams(characterise=characterise, n_rounds=60), **changes)
+
+
+@pytest.fixture
+def planted_log(log_of):
+    """A function: jobs that vary by 5 % and, every other one, by 50 %; the wide ones ask for more tokens."""
+
+    def draw(n_runs=1200, n_jobs=12, *, seed=2):
+        rng = np.random.default_rng(seed)
+        job = np.arange(n_runs) % n_jobs
+        is_wide = job % 2 == 1
+        runtimes = 10 * np.exp(rng.normal(0, np.where(is_wide, 0.5, 0.05)))
+        return log_of(runtimes, [f"j{i:02}" for i in job], requested_cpus=np.where(is_wide, 9.0, 1.0))
+
+    return draw
+
+
+def evaluated(runs, params, kind="ratio"):
+    prepared = prepare(runs, params.predict.characterise)
+    return prepared, evaluate_labels(prepared, kind, params)
+
+
+@pytest.mark.parametrize("kind", ["ratio", "delta"])
+def test_shapes_that_the_features_tell_are_found_in_the_test(planted_log, kind):
+    _, found = evaluated(planted_log(), params_of(), kind)
+    assert found.report.accuracy > 0.95
+    assert found.report.n == 240
+    assert found.report.confusion.sum(axis=1).tolist() == [120, 120]
+    assert found.probabilities.shape == (1200, 2)
+    assert found.probabilities.sum(axis=1) == pytest.approx(np.ones(1200))
+    assert list(found.references) == ["model", "so_far", "ceiling", "split_half", "history_baseline"]
+    assert found.references["model"].by_run == pytest.approx(found.report.accuracy)
+    assert found.references["ceiling"].by_run >= 0.95
+    assert found.references["history_baseline"].by_run == 1
+    assert found.occurrences["n_groups"].sum() == 12
+
+
+def test_a_job_that_changes_its_shape_is_scored_by_what_it_became(planted_log):
+    runs = planted_log()
+    calm = (runs["group_key"] == "j00") & (runs.index >= 960)
+    wild = 10 * np.exp(np.random.default_rng(0).normal(0, 0.5, int(calm.sum())))
+    runs.loc[calm, "runtime_s"] = wild
+    runs["ended_at"] = runs["started_at"] + pd.to_timedelta(runs["runtime_s"], unit="s")
+    _, found = evaluated(runs, params_of())
+    assert found.references["history_baseline"].by_run == pytest.approx(11 / 12)
+    assert found.report.by_group["hit"].drop("j00").min() > 0.9
+    assert found.report.by_group.loc["j00", "hit"] < 1
+
+
+def test_a_period_that_is_under_way_tells_more_than_the_classifier_and_its_start_less(planted_log):
+    runs = planted_log()
+    is_swapped = (runs["group_key"] < "j06") & (runs.index >= 960)  # in the test, half of the jobs change sides
+    is_wide = runs["requested_cpus"].eq(1) & is_swapped
+    noise = np.random.default_rng(0).normal(0, 1, len(runs)) * np.where(is_wide, 0.5, 0.05)
+    runs["runtime_s"] = runs["runtime_s"].where(~is_swapped, 10 * np.exp(noise))
+    runs["ended_at"] = runs["started_at"] + pd.to_timedelta(runs["runtime_s"], unit="s")
+    _, found = evaluated(runs, params_of())
+    assert found.report.n == found.so_far.n == 240
+    assert found.so_far.accuracy > found.report.accuracy + 0.05
+    assert found.so_far.log_loss < found.report.log_loss
+    assert found.start.n == 12
+    assert found.start.accuracy <= 0.6 < found.so_far.accuracy
+    assert found.occurrences["so_far"].iloc[0] == pytest.approx(found.so_far.accuracy)
+
+
+def test_labels_of_the_training_know_nothing_of_the_test(planted_log):
+    params = params_of(split=SplitParams(history_share=0.3, training_share=0.15))  # most runs are the test
+    runs = planted_log()
+    changed = runs.copy()
+    changed.loc[540:, "runtime_s"] = np.tile([4.0, 20.0, 30.0], 220)  # no job is calm any more
+    one, other = (evaluated(log, params)[1] for log in (runs, changed))
+    assert other.references["history_baseline"].by_run < 0.6
+    assert one.probabilities[:540].tobytes() == other.probabilities[:540].tobytes()
+
+
+def test_a_log_without_a_job_that_can_be_labelled_says_so(log_of):
+    rng = np.random.default_rng(0)
+    runs = log_of(np.exp(rng.normal(size=90)), ["a"] * 45 + [f"new{i}" for i in range(45)])
+    with pytest.raises(BadInput, match="0 rows with a label"):
+        evaluated(runs, params_of())
+
+
+def test_one_shape_for_all_is_always_right(log_of):
+    prepared, found = evaluated(log_of(np.full(120, 5.0), np.tile(["a", "b"], 60)), params_of())
+    assert len(prepared.shapes["ratio"].centres) == 1
+    assert found.report.accuracy == 1
+    assert (found.probabilities == 1).all()

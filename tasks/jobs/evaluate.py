@@ -304,7 +304,6 @@ def predictions_of(found: Evaluation) -> pd.DataFrame:
 def _measures(one: Scored) -> dict[str, tuple[float | None, str | None]]:
     return {
         "crps": (one.crps.value, one.crps.reason),
-        "log_score": (one.log_score.value, one.log_score.reason),
         "coverage90": (one.coverage.share, one.coverage.reason),
         "width90_s": (one.coverage.width_s, one.coverage.reason),
         "ks_group": (one.ks_group.value, one.ks_group.reason),

@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput, BadSetting, NotFound
-from tasks.jobs.distribution import Floats, Predicted, checked_levels
+from tasks.jobs.distribution import Empirical, Floats, checked_levels
 from tasks.jobs.params import CostParams, OutlookParams, SummaryParams
 from tasks.jobs.summary import find_group
 from tasks.quantities import duration, share
@@ -153,7 +153,7 @@ class PredictedChance:
     agrees: bool | None
 
 
-def chances_to_exceed(predicted: Predicted, time_s: Any) -> Floats:
+def chances_to_exceed(predicted: Empirical, time_s: Any) -> Floats:
     """P(runtime > time_s), never rising with the time; time_s in seconds: one for all, (n,) or (n, m).
 
     Of a time that equals a predicted single value, that value does not count: it does not exceed it. The answer has
@@ -162,7 +162,7 @@ def chances_to_exceed(predicted: Predicted, time_s: Any) -> Floats:
 
 
 def chances_beside_history(
-    predicted: Predicted, time_s: float, histories: Sequence[Any | None]
+    predicted: Empirical, time_s: float, histories: Sequence[Any | None]
 ) -> list[PredictedChance]:
     """For each instance the predicted chance to exceed time_s and, from its past runtimes, the share that did.
 
@@ -191,7 +191,7 @@ def _one_each(name: str, time_s: Any, n: int) -> Floats:
 class _Survival:
     """P(runtime > t) of n instances, at least that of the power law beyond begins_s, (n,)."""
 
-    def __init__(self, predicted: Predicted) -> None:
+    def __init__(self, predicted: Empirical) -> None:
         self.predicted = predicted
         self.begins_s = np.maximum(predicted.quantile(BEYOND_LEVEL), SHORTEST_S)
 
@@ -218,7 +218,7 @@ class _Survival:
         return np.asarray(REST * (begins_s / np.maximum(t, begins_s)) ** TAIL_INDEX)
 
 
-def chances_in_time(predicted: Predicted, elapsed_s: Any, deadline_s: Any) -> Floats:
+def chances_in_time(predicted: Empirical, elapsed_s: Any, deadline_s: Any) -> Floats:
     """P(runtime <= deadline_s | runtime > elapsed_s): (n,) or (n, m), in the shape of deadline_s, (n,) for one.
 
     elapsed_s: how long each run goes already, one for all or (n,); deadline_s: since its start as well, one for all,
@@ -236,7 +236,7 @@ def chances_in_time(predicted: Predicted, elapsed_s: Any, deadline_s: Any) -> Fl
     return np.where((deadline <= elapsed) & (elapsed > 0), 0.0, chance)
 
 
-def remaining_s(predicted: Predicted, elapsed_s: Any, q: Any) -> Floats:
+def remaining_s(predicted: Empirical, elapsed_s: Any, q: Any) -> Floats:
     """Seconds from now that a run still takes at most, with probability q, given that it runs elapsed_s already.
 
     elapsed_s: one for all or (n,); q: one level, (n,) or (n, m); the answer has the shape of q. 0 or more, rising
@@ -251,7 +251,7 @@ def remaining_s(predicted: Predicted, elapsed_s: Any, q: Any) -> Floats:
 
 def running_outlook(
     running: pd.DataFrame,
-    predicted: Predicted,
+    predicted: Empirical,
     now: pd.Timestamp,
     params: OutlookParams,
     *,
@@ -294,7 +294,7 @@ def costliest_jobs(
     runs: pd.DataFrame,
     params: CostParams,
     *,
-    predicted: Predicted | None = None,
+    predicted: Empirical | None = None,
     keys: Sequence[str] | None = None,
     days: float | None = None,
 ) -> pd.DataFrame:
@@ -320,7 +320,7 @@ def costliest_jobs(
     return top[list(COSTS)]
 
 
-def mean_above(predicted: Predicted, time_s: Any) -> Floats:
+def mean_above(predicted: Empirical, time_s: Any) -> Floats:
     """E[(T - x)+] in seconds, the integral of P(T > t) over t > x = time_s: one for all, (n,) or (n, m).
 
     From the slope of the CRPS: d crps(x) / dx = 2 P(T <= x) - 1, so between x and a time y that is never reached the
@@ -376,7 +376,7 @@ def _cost_interval(times: Floats, per_day: float, params: CostParams, place: int
     return float(low) * per_day, float(high) * per_day
 
 
-def _expected_costs(predicted: Predicted | None, keys: Sequence[str] | None) -> pd.DataFrame:
+def _expected_costs(predicted: Empirical | None, keys: Sequence[str] | None) -> pd.DataFrame:
     """Predicted median and time above it of each job: the mean over its instances."""
     columns = ["group_key", "predicted_median_s", "predicted_above_median_s"]
     if predicted is None or keys is None or not predicted.n:

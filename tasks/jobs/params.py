@@ -110,9 +110,7 @@ class EvaluateParams(Params):
     """The protocol of an evaluation: train on what came earlier, score what came later."""
 
     predict: PredictParams = PredictParams()
-    baseline_trees: int = Field(
-        150, ge=1, le=10_000, description="Trees of each boosted quantile, and of the random forest, to compare with"
-    )
+    baseline_trees: int = Field(150, ge=1, le=10_000, description="Trees of each boosted quantile to compare with")
     max_test_runs: int = Field(
         50_000, ge=100, le=10_000_000, description="Test runs that are scored; of more, an even sample over time"
     )

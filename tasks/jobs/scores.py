@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from tasks.jobs.distribution import Floats, Predicted, checked_times
+from tasks.jobs.distribution import Empirical, Floats, checked_times
 
-LOG_FLOOR = -20.0  # nats: a density of 2e-9 per unit of log runtime counts as much as none
 LEVEL = 0.9
 CALIBRATION_LEVELS = tuple((np.arange(1, 20) / 20).tolist())  # 0.05, 0.10 ... 0.95
 
@@ -51,7 +50,7 @@ class Calibration:
     reason: str | None = None
 
 
-def crps_of(predicted: Predicted, runtime_s: Any) -> Score:
+def crps_of(predicted: Empirical, runtime_s: Any) -> Score:
     """Mean CRPS in seconds, smaller is better; runtime_s: (n,). A sure prediction scores its absolute error.
 
     Source: Gneiting & Raftery 2007, 4.2. Raises ValueError for NaN."""
@@ -60,29 +59,7 @@ def crps_of(predicted: Predicted, runtime_s: Any) -> Score:
     return Score(float(predicted.crps(_runs(predicted, runtime_s)).mean()), predicted.n)
 
 
-def log_scores(predicted: Predicted, runtime_s: Any, *, floor: float = LOG_FLOOR) -> Floats:
-    """Log density of log runtime of each run, at least `floor`, larger is better; NaN for runs of 0 s.
-
-    (n,). Being a density of log runtime it has no unit. Source: Good 1952; Gneiting & Raftery 2007, 4.1."""
-    times = _runs(predicted, runtime_s)
-    scores = np.maximum(predicted.log_density(times), floor)
-    return np.where(times > 0, scores, np.nan)
-
-
-def log_score_of(predicted: Predicted, runtime_s: Any, *, floor: float = LOG_FLOOR) -> Score:
-    """Mean log-score in nats, larger is better; runs of 0 s are left out, since 0 has no logarithm.
-
-    runtime_s: (n,). The floor keeps one run where nothing was thought possible from deciding the mean."""
-    if predicted.n == 0:
-        return Score(None, 0, reason="no runs to score")
-    scores = log_scores(predicted, runtime_s, floor=floor)
-    is_there = ~np.isnan(scores)
-    n, n_left_out = int(is_there.sum()), int((~is_there).sum())
-    reason = f"{n_left_out} runs of 0 s have no log runtime" if n_left_out else None
-    return Score(float(scores[is_there].mean()) if n else None, n, n_left_out, reason)
-
-
-def coverage_of(predicted: Predicted, runtime_s: Any, *, level: float = LEVEL) -> Coverage:
+def coverage_of(predicted: Empirical, runtime_s: Any, *, level: float = LEVEL) -> Coverage:
     """Share of runs inside their central interval, ends included; runtime_s: (n,).
 
     Raises ValueError for a level outside (0, 1)."""
@@ -99,7 +76,7 @@ def coverage_of(predicted: Predicted, runtime_s: Any, *, level: float = LEVEL) -
     )
 
 
-def pit_values(predicted: Predicted, runtime_s: Any, rng: np.random.Generator) -> Floats:
+def pit_values(predicted: Empirical, runtime_s: Any, rng: np.random.Generator) -> Floats:
     """Probability that was predicted to lie below each run: uniform if the predictions are calibrated; (n,).
 
     Where single values have a probability, a number drawn from [P(< x), P(<= x)]; rng is used only there.
@@ -129,7 +106,7 @@ def calibration_of(pit: Any, *, levels: tuple[float, ...] = CALIBRATION_LEVELS) 
     return Calibration(error, largest, levels, tuple(shares.tolist()), n)
 
 
-def _runs(predicted: Predicted, runtime_s: Any) -> Floats:
+def _runs(predicted: Empirical, runtime_s: Any) -> Floats:
     times = checked_times("runtime_s", runtime_s, predicted.n)
     if times.ndim != 1:
         raise ValueError(f"runtime_s: shape {times.shape}; expected ({predicted.n},), one run for each instance")
@@ -175,7 +152,7 @@ class Pooled:
 
 
 def ks_by_group(
-    predicted: Predicted, runtime_s: Any, groups: Any, *, min_runs: int = MIN_RUNS, most_points: int = MOST_POINTS
+    predicted: Empirical, runtime_s: Any, groups: Any, *, min_runs: int = MIN_RUNS, most_points: int = MOST_POINTS
 ) -> GroupDistance:
     """Distance within each group of at least min_runs runs, averaged over groups.
 
@@ -197,7 +174,7 @@ def ks_by_group(
     return GroupDistance(float(distances.mean()), len(large), n_runs, n_small, names[large], distances)
 
 
-def _ks(predicted: Predicted, times: Floats, rows: Any, most_points: int) -> float:
+def _ks(predicted: Empirical, times: Floats, rows: Any, most_points: int) -> float:
     """Compared at and just below each runtime: between them only the predicted cdf moves, and upwards."""
     actual = np.sort(times[rows])
     points = np.unique(actual)
@@ -211,7 +188,7 @@ def _ks(predicted: Predicted, times: Floats, rows: Any, most_points: int) -> flo
     return float(max(np.abs(at - actual_at).max(), np.abs(below - actual_below).max()))
 
 
-def pooled_quantiles(predicted: Predicted, *, n_draws: int = DRAWS) -> Floats:
+def pooled_quantiles(predicted: Empirical, *, n_draws: int = DRAWS) -> Floats:
     """About n_draws seconds, ascending, spread like all predictions together: the same number from each instance.
 
     Instance i gives its quantiles at (k + frac(i × golden ratio)) / m: no draw, and even over instances."""
@@ -221,7 +198,7 @@ def pooled_quantiles(predicted: Predicted, *, n_draws: int = DRAWS) -> Floats:
     return np.sort(predicted.quantile(levels).ravel())
 
 
-def compare_pooled(predicted: Predicted, runtime_s: Any, *, n_draws: int = DRAWS) -> Pooled:
+def compare_pooled(predicted: Empirical, runtime_s: Any, *, n_draws: int = DRAWS) -> Pooled:
     """Pooled distance, quantile–quantile table and its mean absolute error; runtime_s: (n,). Source: Zhu et al., 5.2.
 
     It rewards ignoring the job: predicting the same distribution of all runs for each of them scores 0. The predicted

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tasks.jobs.distribution import Predicted
+from tasks.jobs.distribution import Empirical
 from tasks.jobs.normalisation import Counts, Floats
 from tasks.jobs.params import Kind
 from tasks.jobs.scores import GroupDistance, Pooled
@@ -29,22 +29,19 @@ PREDICTORS = {
     "history": "the job's own earlier runs",
     "user_request": "its user's runs with the same request",
     "lightgbm": "boosted quantiles",
-    "forest": "random-forest regression",
     "global": "one shape for all jobs",
-    "hard_ratio": "the paper's: most probable shape × median",
-    "hard_delta": "the paper's: most probable shape + median",
-    "soft_ratio": "shapes mixed by probability, × median",
-    "leaning_ratio": "shapes mixed, leaning on own runs",
+    "paper_ratio": "the paper's: most probable shape × median",
+    "paper_delta": "the paper's: most probable shape + median",
 }
-SHOWN = ("model", "history", "forest", "global")
-MEASURES = ("crps", "log_score", "coverage90", "width90_s", "ks_group", "ks_pooled")
+SHOWN = ("model", "history", "lightgbm", "global")
+MEASURES = ("crps", "coverage90", "width90_s", "ks_group", "ks_pooled")
 NO_TEST = "No run of the test period has a prediction to compare it with."
 Z = 1.645  # of a 90 % band around what chance alone would give
 COVERED = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
 N_BINS, N_SHOWN, MOST_DOTS, MOST_PAST, ENOUGH_RUNS = 20, 15, 250, 150, 20
 SIDE_BY_SIDE = (
     "CRPS: mean distance of the predicted distribution from the runtime that came; of a sure prediction it is the "
-    "absolute error. Log-score: how probable the runtimes were called, higher is better. KS: distance of "
+    "absolute error.  KS: distance of "
     "distributions, by job over jobs with enough such runs. 90 % intervals should hold 90 % of the runs."
 )
 
@@ -87,7 +84,7 @@ class Fan:
         return f"n = {self.n_ended:,} predicted runs of one job{before}{held}"
 
 
-def fan_of(group_key: str, runs: pd.DataFrame, predicted: Predicted, past: pd.DataFrame) -> Fan:
+def fan_of(group_key: str, runs: pd.DataFrame, predicted: Empirical, past: pd.DataFrame) -> Fan:
     """The fan of one job from what was predicted for its runs.
 
     runs: submitted_at, runtime_s (missing for a run that is yet to end), row i that of instance i of `predicted`;
@@ -157,7 +154,6 @@ def predictors_table(rows: list[dict[str, Any]]) -> Table:
         Column("name", "predicted by"),
         *numbers(
             ("crps", "CRPS", duration),
-            ("log_score", "log-score", number),
             ("coverage90", "in the 90 % interval", share),
         ),
         *numbers(("width90_s", "its mean width", duration), ("ks_group", "KS by job", number)),

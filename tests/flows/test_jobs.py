@@ -258,7 +258,7 @@ def test_two_experiments_can_be_compared(trained_log: Warehouse, quick_training:
     second, first = list_runs(trained_log)["run_id"]
     rows = compare_runs(trained_log, [first, second]).set_index("key")
     assert rows.loc["parameters.evaluate.baseline_trees", [first, second]].tolist() == [5, 10]
-    assert "figures.predict.crps.forest" in rows.index
+    assert "figures.predict.crps.lightgbm" in rows.index
     assert "figures.predict.crps.model" not in rows.index
     assert "How well the runtimes of source log are predicted" in artifact("jobs-log-evaluation")
     assert len(cards(trained_log.models)) == 1

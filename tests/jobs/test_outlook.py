@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput, BadSetting, NotFound
-from tasks.jobs.distribution import Binned, Empirical, Tails, gather_history
+from tasks.jobs.distribution import Empirical, even_steps, gather_history
 from tasks.jobs.outlook import (
     LEVELS,
     bound,
@@ -110,10 +110,12 @@ def past(*histories):
     return Empirical(gather_history(np.concatenate(histories), groups), np.arange(len(histories)))
 
 
+STEPS = (np.arange(1000) + 0.5) / 1000
+
+
 def even(low_s, high_s, *medians_s):
     """Evenly spread from low to high times the median."""
-    n = len(medians_s)
-    return Binned([low_s, high_s], np.ones((n, 1)), np.array(medians_s), "ratio")
+    return even_steps(np.array(medians_s)[:, None] * (low_s + (high_s - low_s) * STEPS))
 
 
 def test_a_run_spread_evenly_from_5_to_15_s_exceeds_12_s_with_0_3():
@@ -167,13 +169,11 @@ NOW = pd.Timestamp("2026-02-01 12:00")
 
 def even_runs(n=1):
     """Evenly spread from 0 to 100 s."""
-    return Binned([0.0, 1.0], np.ones((n, 1)), np.full(n, 100.0), "ratio")
+    return even(0.0, 1.0, *[100.0] * n)
 
 
-def binned(n=5, seed=2):
-    rng = np.random.default_rng(seed)
-    edges, shapes = np.linspace(0, 4, 13), rng.dirichlet(np.ones(12), n)
-    return Binned(edges, shapes, rng.lognormal(3, 1, n), "ratio", Tails(1.5))
+def drawn(n=5, seed=2):
+    return even_steps(np.random.default_rng(seed).lognormal(3, 1, (n, 1000)))
 
 
 def test_half_way_through_100_even_seconds_the_chance_for_75_is_one_half():
@@ -193,7 +193,7 @@ def test_a_deadline_that_has_passed_has_no_chance(deadline_s):
 
 
 def test_at_elapsed_0_the_chance_is_the_predicted_one_up_to_the_beyond_level():
-    predicted = binned()
+    predicted = drawn()
     asked = np.broadcast_to(np.linspace(0, 500, 300), (5, 300))
     found, cdf = chances_in_time(predicted, 0, asked), predicted.cdf(asked)
     below = asked < predicted.quantile(0.99)[:, None]
@@ -208,7 +208,7 @@ def test_a_job_of_no_length_is_done_at_once_if_it_has_not_begun():
 def test_the_chance_rises_with_the_deadline_and_stays_a_probability():
     for elapsed_s in (0.0, 10.0, 40.0, 500.0, 1e7):
         asked = np.broadcast_to(np.geomspace(1, 1e9, 300), (5, 300))
-        found = chances_in_time(binned(), elapsed_s, asked)
+        found = chances_in_time(drawn(), elapsed_s, asked)
         assert (np.diff(found, axis=1) >= -1e-12).all()
         assert (found >= 0).all() and (found <= 1).all()
         assert found[:, -1] == pytest.approx(np.ones(5), abs=0.01)
@@ -232,26 +232,19 @@ def test_a_job_predicted_to_take_no_time_has_an_answer_while_it_runs():
     assert np.isfinite(chances_in_time(runs, 1e-6, 1e-5)).all()
 
 
-def test_a_run_at_the_edge_of_the_prediction_is_treated_like_one_just_before():
-    predicted = Binned([0.0, 1.0, 2.0], [[0.9, 0.1]], np.array([100.0]), "ratio")
-    edge = predicted.quantile(0.99)[0]
-    before, after = (chances_in_time(predicted, edge + step, 2 * edge)[0] for step in (-1e-6, 1e-6))
-    assert before == pytest.approx(after, abs=1e-5)
-
-
 def test_what_is_left_after_50_even_seconds_is_spread_over_the_other_50():
     left = remaining_s(even_runs(), 50, np.array([[0.5, 0.9]]))
     assert left == pytest.approx(np.array([[25.0, 45.0]]))
 
 
 def test_what_is_left_at_elapsed_0_is_the_predicted_quantile():
-    predicted = binned()
+    predicted = drawn()
     for q in (0.1, 0.5, 0.9, 0.98):
         assert remaining_s(predicted, 0, q) == pytest.approx(predicted.quantile(q), rel=1e-6)
 
 
 def test_by_the_quantile_of_what_is_left_the_chance_to_be_done_is_its_level():
-    predicted = binned()
+    predicted = drawn()
     for elapsed_s in (1.0, 20.0, 300.0, 1e5):
         for q in (0.3, 0.9, 0.999):
             left = remaining_s(predicted, elapsed_s, q)
@@ -264,7 +257,7 @@ def test_by_the_quantile_of_what_is_left_the_chance_to_be_done_is_its_level():
 
 def test_of_simulated_runs_that_last_long_the_stated_share_is_done_in_time():
     rng = np.random.default_rng(8)
-    predicted = binned(n=1)
+    predicted = drawn(n=1)
     runs = predicted.quantile(rng.uniform(size=(1, 200_000)))[0]
     elapsed_s = float(np.quantile(runs, 0.6))
     left = runs[runs > elapsed_s]
@@ -355,19 +348,13 @@ def test_three_runs_of_1_2_and_6_s_wait_4_thirds_of_a_second_above_their_median(
 
 def test_an_even_spread_from_0_to_2_s_waits_a_quarter_second_above_1_s():
     # the integral of (2 - t) / 2 from 1 to 2
-    predicted = Binned([0.0, 2.0], [[1.0]], np.array([1.0]), "ratio")
-    assert mean_above(predicted, np.array([[0.0, 1.0, 2.0, 5.0]])) == pytest.approx(np.array([[1, 0.25, 0, 0]]))
-
-
-def test_an_exponential_tail_waits_its_mean_above_any_time_in_it():
-    predicted = Binned([0.0, 1.0, 2.0], [[0.5, 0.5]], np.array([10.0]), "ratio", Tails(3.0))
-    # half of the runs are beyond 10 s, by 30 s in the mean
-    assert mean_above(predicted, 10) == pytest.approx([15.0], rel=1e-6)
+    found = mean_above(even(0, 2, 1.0), np.array([[0.0, 1.0, 2.0, 5.0]]))
+    assert found == pytest.approx(np.array([[1, 0.25, 0, 0]]), abs=1e-3)
 
 
 def test_time_above_equals_that_of_many_draws():
     rng = np.random.default_rng(6)
-    predicted = Binned(np.linspace(0, 3, 7), rng.dirichlet(np.ones(6), 1), np.array([20.0]), "ratio", Tails(0.5))
+    predicted = drawn(1)
     draws = predicted.quantile(rng.uniform(size=(1, 400_000)))[0]
     for time_s in (5.0, 20.0, 45.0):
         assert mean_above(predicted, time_s)[0] == pytest.approx(np.maximum(draws - time_s, 0).mean(), rel=0.02)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import lognorm
 
-from tasks.jobs.distribution import Binned, Empirical, Tails, gather_history
+from tasks.jobs.distribution import Empirical, even_steps, gather_history
 from tasks.jobs.scores import (
     bootstrap_difference,
     calibration_of,
@@ -14,20 +14,16 @@ from tasks.jobs.scores import (
     coverage_of,
     crps_of,
     ks_by_group,
-    log_score_of,
-    log_scores,
     pit_values,
     pooled_quantiles,
 )
 
-EDGES = np.linspace(0, 6, 121)
+LEVELS = (np.arange(400) + 0.5) / 400
 
 
-def lognormal_bins(deviation, medians_s):
-    """Bins of a ratio that is log-normal with median 1."""
-    cdf = lognorm(deviation).cdf(EDGES)
-    mass = np.diff(cdf)
-    return Binned(EDGES, [mass / mass.sum()], medians_s, "ratio", Tails(0.5), np.ones((len(medians_s), 1)))
+def lognormal(deviation, medians_s):
+    """A ratio that is log-normal with median 1, as quantiles."""
+    return even_steps(medians_s[:, None] * lognorm(deviation).ppf(LEVELS))
 
 
 def logs(n=4000, deviation=0.4, seed=8):
@@ -41,31 +37,22 @@ def nothing():
     return Empirical(gather_history([1.0], [0]), np.zeros(0, dtype=np.int64))
 
 
-def test_the_true_spread_has_the_best_crps_and_log_score():
+def test_the_true_spread_has_the_best_crps():
     medians_s, runtime_s, _ = logs()
-    crps = {d: crps_of(lognormal_bins(d, medians_s), runtime_s).value for d in (0.2, 0.4, 0.8)}
-    score = {d: log_score_of(lognormal_bins(d, medians_s), runtime_s).value for d in (0.2, 0.4, 0.8)}
-    assert min(crps, key=crps.get) == 0.4 and max(score, key=score.get) == 0.4
+    crps = {d: crps_of(lognormal(d, medians_s), runtime_s).value for d in (0.2, 0.4, 0.8)}
+    assert min(crps, key=crps.get) == 0.4
 
 
 def test_crps_of_the_truth_is_that_of_the_log_normal_distribution():
     """In closed form the expected CRPS of the truth is m exp(s²/2) (2 Φ(s / √2) - 1) for a log-normal of median m."""
     medians_s, runtime_s, _ = logs(40_000)
     expected = medians_s.mean() * math.exp(0.08) * math.erf(0.4 / 2)
-    assert crps_of(lognormal_bins(0.4, medians_s), runtime_s).value == pytest.approx(expected, rel=0.03)
-
-
-def test_log_scores_of_bins_and_of_a_long_history_of_the_same_law_agree():
-    rng = np.random.default_rng(5)
-    runtime_s = 100 * rng.lognormal(0, 0.4, 2000)
-    past = Empirical(gather_history(100 * rng.lognormal(0, 0.4, 4000), np.zeros(4000, int)), np.zeros(2000, int))
-    truth = log_score_of(lognormal_bins(0.4, np.full(2000, 100.0)), runtime_s).value
-    assert log_score_of(past, runtime_s).value == pytest.approx(truth, abs=0.05)
+    assert crps_of(lognormal(0.4, medians_s), runtime_s).value == pytest.approx(expected, rel=0.03)
 
 
 def test_calibrated_predictions_have_uniform_pit_and_cover_as_they_say():
     medians_s, runtime_s, rng = logs()
-    truth, narrow = lognormal_bins(0.4, medians_s), lognormal_bins(0.2, medians_s)
+    truth, narrow = lognormal(0.4, medians_s), lognormal(0.2, medians_s)
     found = calibration_of(pit_values(truth, runtime_s, rng))
     assert found.largest < 1.63 / math.sqrt(4000) and found.error < 0.01  # the 1 % bound of Kolmogorov
     assert calibration_of(pit_values(narrow, runtime_s, rng)).error > 0.05
@@ -87,7 +74,7 @@ def test_predicting_the_group_beats_predicting_all_groups_within_groups():
     groups = np.repeat(np.arange(8), 40)
     medians_s = (10.0 * 2 ** np.arange(8))[groups]
     runtime_s = medians_s * rng.lognormal(0, 0.4, len(groups))
-    own = lognormal_bins(0.4, medians_s)
+    own = lognormal(0.4, medians_s)
     everything = Empirical(gather_history(runtime_s, np.zeros(len(groups), int)), np.zeros(len(groups), int))
     assert ks_by_group(own, runtime_s, groups).value < 0.2 < ks_by_group(everything, runtime_s, groups).value
     assert compare_pooled(everything, runtime_s).ks < compare_pooled(own, runtime_s).ks
@@ -95,14 +82,14 @@ def test_predicting_the_group_beats_predicting_all_groups_within_groups():
 
 def test_thinned_points_miss_little_of_the_distance():
     medians_s, runtime_s, _ = logs(500)
-    wrong, group = lognormal_bins(0.8, medians_s), np.zeros(500)
+    wrong, group = lognormal(0.8, medians_s), np.zeros(500)
     exact = ks_by_group(wrong, runtime_s, group, most_points=500).value
     assert exact - 1 / 50 <= ks_by_group(wrong, runtime_s, group, most_points=50).value <= exact
 
 
 def test_pooled_quantiles_follow_the_mean_cdf():
     medians_s, _, _ = logs(300)
-    predicted = lognormal_bins(0.4, medians_s)
+    predicted = lognormal(0.4, medians_s)
     pooled = pooled_quantiles(predicted, n_draws=30_000)
     points = np.quantile(pooled, [0.01, 0.3, 0.9, 0.99])
     mean = predicted.cdf(np.broadcast_to(points, (300, 4))).mean(axis=0)
@@ -111,22 +98,15 @@ def test_pooled_quantiles_follow_the_mean_cdf():
 
 def test_groups_below_20_runs_are_left_out_and_counted():
     medians_s, runtime_s, _ = logs(50)
-    found = ks_by_group(lognormal_bins(0.4, medians_s), runtime_s, ["a"] * 20 + ["b"] * 19 + ["c"] * 11)
+    found = ks_by_group(lognormal(0.4, medians_s), runtime_s, ["a"] * 20 + ["b"] * 19 + ["c"] * 11)
     assert (found.n_groups, found.n_runs, found.n_small, list(found.groups)) == (1, 20, 2, ["a"])
-    none = ks_by_group(lognormal_bins(0.4, medians_s), runtime_s, np.arange(50))
+    none = ks_by_group(lognormal(0.4, medians_s), runtime_s, np.arange(50))
     assert none.value is None and none.reason == "none of 50 groups has 20 runs"
-
-
-def test_runs_of_no_length_have_no_log_score_and_are_counted():
-    found = log_score_of(lognormal_bins(0.4, np.array([5.0, 5.0])), [0.0, 5.0])
-    assert (found.n, found.n_left_out) == (1, 1) and "0 s" in found.reason
-    assert np.isnan(log_scores(lognormal_bins(0.4, np.array([5.0])), [0.0])).all()
-    assert log_score_of(lognormal_bins(0.4, np.array([5.0])), [0.0]).value is None
 
 
 def test_no_runs_have_no_score_but_a_reason():
     rng = np.random.default_rng(0)
-    for found in (crps_of(nothing(), []), log_score_of(nothing(), []), compare_pooled(nothing(), [])):
+    for found in (crps_of(nothing(), []), compare_pooled(nothing(), [])):
         assert found.n == 0 and found.reason == "no runs to score"
     assert coverage_of(nothing(), []).share is None
     assert calibration_of(pit_values(nothing(), [], rng)).error is None
@@ -160,7 +140,7 @@ def test_a_bootstrap_without_pairs_or_with_one_group_says_so():
     ("score", "message"),
     [
         (lambda p: crps_of(p, [1.0, math.nan]), "runtime_s: 1 of 2 .* row 1"),
-        (lambda p: log_score_of(p, [1.0]), r"runtime_s: shape \(1,\)"),
+        (lambda p: crps_of(p, [1.0]), r"runtime_s: shape \(1,\)"),
         (lambda p: crps_of(p, [[1.0], [2.0]]), "one run for each instance"),
         (lambda p: coverage_of(p, [1.0, 2.0], level=1.0), "level 1: expected a share"),
         (lambda p: calibration_of([0.5, math.nan]), "from 0 to 1"),
@@ -171,4 +151,4 @@ def test_a_bootstrap_without_pairs_or_with_one_group_says_so():
 )
 def test_what_cannot_be_scored_is_one_clear_line(score, message):
     with pytest.raises(ValueError, match=message):
-        score(lognormal_bins(0.4, np.array([5.0, 6.0])))
+        score(lognormal(0.4, np.array([5.0, 6.0])))

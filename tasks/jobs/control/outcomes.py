@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tasks.jobs.control.scenarios import Scenario, apply, changed_columns
-from tasks.jobs.distribution import Predicted
+from tasks.jobs.distribution import Empirical
 from tasks.jobs.normalisation import Counts, Floats
 from tasks.jobs.params import MEASURES, Kind, WhatIfParams
 from tasks.jobs.predict.predicting import pooled
@@ -110,7 +110,7 @@ class Outcome:
 def assess(
     scenario: Scenario,
     frame: pd.DataFrame,
-    predict: Callable[[pd.DataFrame], Predicted],
+    predict: Callable[[pd.DataFrame], Empirical],
     groups: Any,
     medians_s: Floats,
     params: WhatIfParams,
@@ -143,7 +143,7 @@ def assess(
     return Outcome(changed_columns(frame, edited), before, after, compared, jobs, moves, support, companions)
 
 
-def measure(predicted: Predicted, medians_s: Floats, tokens: Floats, params: WhatIfParams) -> pd.DataFrame:
+def measure(predicted: Empirical, medians_s: Floats, tokens: Floats, params: WhatIfParams) -> pd.DataFrame:
     """One row an instance, the columns of MEASURES. medians_s: (n,) historic medians in seconds, the same before and
     after a change; tokens: (n,), such as tokens_of(frame).
 

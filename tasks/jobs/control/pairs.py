@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.stats import binomtest, spearmanr
 
 from tasks.jobs.control.outcomes import N_ATOMS, OUTLIER_RATIO, moments
-from tasks.jobs.distribution import Floats, Predicted
+from tasks.jobs.distribution import Empirical, Floats
 from tasks.jobs.scores import CONFIDENCE, Difference, bootstrap_difference
 
 BASELINE, REPLAY = "baseline", "replay"
@@ -66,7 +66,7 @@ def match_pairs(runs: pd.DataFrame) -> Pairs:
     return Pairs(found, "no run of this log repeats another with something changed (what_if, matched_run_id)")
 
 
-def predicted_change(before: Predicted, after: Predicted) -> Floats:
+def predicted_change(before: Empirical, after: Empirical) -> Floats:
     """Log of the predicted median runtime after over before, (n,), of the same instances; NaN for a median of 0 s."""
     with np.errstate(divide="ignore", invalid="ignore"):
         log_ratio = np.log(after.quantile(0.5) / before.quantile(0.5))
@@ -195,7 +195,7 @@ class Comparison:
 
 
 def compare(
-    pairs: pd.DataFrame, before: Predicted, after: Predicted, medians_s: Floats, what_if: str, rng: np.random.Generator
+    pairs: pd.DataFrame, before: Empirical, after: Empirical, medians_s: Floats, what_if: str, rng: np.random.Generator
 ) -> Comparison:
     """pairs: of Pairs.of(what_if), (n,); before, after: predicted for the features of each baseline as they are, and
     with the change made in them; medians_s: (n,) historic medians of their jobs, NaN where unknown."""

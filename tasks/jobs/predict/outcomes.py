@@ -20,7 +20,7 @@ from scipy.optimize import nnls
 
 from tasks.boosters import booster_from, matrix, train_booster
 from tasks.errors import BadInput
-from tasks.jobs.distribution import Floats, Predicted
+from tasks.jobs.distribution import Empirical, Floats
 from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, USER_REQUEST, EarlierRuns, peers_of
 from tasks.jobs.predict.preparation import FINISHED, with_ends
 from tasks.jobs.scores import bootstrap_difference
@@ -111,7 +111,7 @@ class Outcomes:
         """The chance of each run to complete, sooner or later: (n,)."""
         return self.chances[COMPLETES].predict(features)
 
-    def endings(self, features: pd.DataFrame, predicted: Predicted) -> Endings:
+    def endings(self, features: pd.DataFrame, predicted: Empirical) -> Endings:
         """How each of the n runs ends, sooner or later; NaN for runs without a limit.
 
         predicted: their runtimes if they complete. How many of the stopped runs are stopped at the limit is such that
@@ -122,7 +122,7 @@ class Outcomes:
         at_limit = np.clip(reaches - survivors, 0.0, 1 - completes)  # NaN without a limit
         return Endings(np.where(is_limited, completes, np.nan), at_limit, 1 - completes - at_limit)
 
-    def at(self, features: pd.DataFrame, predicted: Predicted, time_s: Any) -> States:
+    def at(self, features: pd.DataFrame, predicted: Empirical, time_s: Any) -> States:
         """What each run is at times after its start: (n,) or (n, m) as time_s, finite; NaN for runs without a limit.
 
         predicted: as endings takes it."""

@@ -8,7 +8,7 @@ import pandas as pd
 
 from tasks.choices import RISKS, Risk
 from tasks.errors import BadInput, NotFound
-from tasks.jobs.distribution import Empirical, Floats, Predicted, gather_history
+from tasks.jobs.distribution import Empirical, Floats, gather_history
 from tasks.jobs.normalisation import quantiles
 from tasks.jobs.outlook import (
     Bound,
@@ -110,7 +110,7 @@ def shape_shares(trained: Trained, found: NextRuns) -> dict[Kind, Floats]:
     return shares
 
 
-def pooled(told: Predicted, job: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Empirical:
+def pooled(told: Empirical, job: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Empirical:
     """One distribution a job: the mean of those of its conditions. job: (n,), 0 … n_jobs - 1."""
     values, weights = told.atoms(int(np.clip(MOST_VALUES // max(told.n, 1), LEAST_ATOMS, ATOMS)))
     history = gather_history(values.ravel(), np.repeat(job, values.shape[1]), weights.ravel())

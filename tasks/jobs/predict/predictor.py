@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tasks.boosters import booster_from, matrix, train_booster
-from tasks.jobs.distribution import Empirical, Floats, History
+from tasks.jobs.distribution import Empirical, Floats, even_steps
 from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, MOST_OF_JOB, REQUEST, USER_REQUEST, Histories
 from tasks.jobs.predict.pool import (
     LEVELS,
@@ -281,12 +281,9 @@ def fit_predictor(
 
 def told_as(quantiles: Floats) -> Empirical:
     """Quantiles at LEVELS in logs of seconds, (n, n_levels), as distributions in seconds."""
-    n = len(quantiles)
     values = np.exp(np.clip(quantiles, *LOG_RANGE))
     unit = 10.0 ** (np.floor(np.log10(values)) - DIGITS)
-    values = np.round(values / unit) * unit  # 20 s stays 20 s after its logarithm
-    starts = np.arange(n + 1, dtype=np.int64) * N_LEVELS
-    return Empirical(History(values.ravel(), np.full(values.size, 1 / N_LEVELS), starts), np.arange(n))
+    return even_steps(np.round(values / unit) * unit)  # 20 s stays 20 s after its logarithm
 
 
 def _usual(features: pd.DataFrame, usual_log_s: float) -> Floats:

@@ -23,14 +23,12 @@ from tasks.jobs.control.outcomes import (
     tokens_of,
 )
 from tasks.jobs.control.scenarios import parse_scenario
-from tasks.jobs.distribution import Binned, Empirical, Tails, gather_history
+from tasks.jobs.distribution import Empirical, even_steps, gather_history
 from tasks.jobs.params import WhatIfParams
 
 PARAMS = WhatIfParams()
-EDGES = np.linspace(0, 10, 101)
-NARROW = np.where((EDGES[:-1] >= 0.9) & (EDGES[:-1] < 1.1), 1.0, 0.0)
-WIDE = np.where(EDGES[:-1] < 2, 1.0, 0.0)
-SHAPES = np.stack([NARROW / NARROW.sum(), WIDE / WIDE.sum()])
+LEVELS = (np.arange(1000) + 0.5) / 1000
+SHAPES = np.stack([0.9 + 0.2 * LEVELS, 2 * LEVELS])  # quantiles of a narrow and a wide ratio to the median
 TABLE = pd.DataFrame({"p25_p75": [0.1, 1.0], "outlier_percent": [0.0, 0.0], "p95": [1.09, 1.9], "std": [0.06, 0.58]})
 N = 40
 MEDIANS = np.full(N, 10.0)
@@ -55,7 +53,7 @@ def classify(features):
 
 
 def predict(features):
-    return Binned(EDGES, SHAPES, MEDIANS, "ratio", Tails(0.5), classify(features))
+    return even_steps(MEDIANS[:, None] * SHAPES[classify(features).argmax(axis=1)])
 
 
 def assessed(scenario="no_spare", **more):
@@ -83,9 +81,6 @@ def test_an_answer_says_which_rows_the_training_data_do_not_reach():
     assert found.support.share == 1  # spare tokens were never 0 there, nor were 2 in use on average
 
 
-FINE_EDGES = np.linspace(0, 10, 201)
-
-
 def past(*groups):
     """Each group's past runtimes as its prediction."""
     values = np.concatenate(groups)
@@ -98,8 +93,7 @@ def measured(predicted, medians_s, tokens, params=PARAMS):
 
 
 def lognormal(deviation, medians_s):
-    mass = np.diff(lognorm(deviation).cdf(FINE_EDGES))
-    return Binned(FINE_EDGES, [mass / mass.sum()], medians_s, "ratio", Tails(0.5), np.ones((len(medians_s), 1)))
+    return even_steps(np.array(medians_s)[:, None] * lognorm(deviation).ppf(LEVELS))
 
 
 def test_the_measures_of_four_past_runs_worked_out_by_hand():

@@ -4,25 +4,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.jobs.distribution import Tails
 from tasks.jobs.normalisation import Bins
 from tasks.jobs.params import BinParams, CharacteriseParams, EvaluateParams, PredictParams, ShapeParams
-from tasks.jobs.predict.peers import earlier_runs, histories
+from tasks.jobs.predict.peers import histories
 from tasks.jobs.predict.pool import N_LEVELS
 from tasks.jobs.predict.predictor import told_as
 from tasks.jobs.predict.preparation import prepare
 from tasks.jobs.predict.runtime_evaluation import (
     evaluate_runtimes,
-    forest_prediction,
     global_prediction,
     history_prediction,
-    own_counts,
     predict_by_shapes,
     table_of,
 )
 from tasks.jobs.shapes import ShapeSet
 
-BY_SHAPES = {f"{variant}_{kind}" for variant in ("hard", "soft", "leaning") for kind in ("ratio", "delta")}
+BY_SHAPES = {"paper_ratio", "paper_delta"}
 
 
 @pytest.fixture
@@ -41,7 +38,7 @@ def evaluated(runs, params):
 
 def test_where_the_input_decides_the_model_is_better_than_all_others_by_more_than_luck(drawn, params):
     prepared, found = evaluated(drawn(900), params)
-    assert set(found.scored) == {"model", "history", "lightgbm", "forest", "global"} | BY_SHAPES
+    assert set(found.scored) == {"model", "history", "lightgbm", "global"} | BY_SHAPES
     assert found.rows.tolist() == list(range(720, 900))
     assert (prepared.runs["part"].iloc[found.rows] == "D3").all()
     crps = {name: one.crps.value for name, one in found.scored.items()}
@@ -58,7 +55,6 @@ def test_the_table_has_a_row_for_each_predictor(drawn, params):
     assert set(table.index) == set(found.scored)
     assert table.loc["history", "crps"] == found.scored["history"].crps.value
     assert table["coverage90"].between(0, 1).all()
-    assert table.loc["forest", "width90_s"] == 0
     assert table["unseen_crps"].isna().all()
 
 
@@ -121,7 +117,7 @@ def test_the_same_log_gives_the_same_figures(drawn, params):
 def test_a_log_without_labels_is_scored_without_shapes(drawn, params):
     prepared = prepare(drawn(200), params.predict.characterise)
     found = evaluate_runtimes(prepared, {}, params)
-    assert set(found.scored) == {"model", "history", "lightgbm", "forest", "global"}
+    assert set(found.scored) == {"model", "history", "lightgbm", "global"}
 
 
 def test_a_log_of_one_job_has_no_interval_for_its_differences(log_of, params):
@@ -141,7 +137,6 @@ def test_jobs_of_0_s_among_others_are_scored_by_all(log_of, params):
     runtimes = np.where(np.arange(300) % 3 == 0, 0.0, np.exp(rng.normal(1, 0.3, 300)))
     _, found = evaluated(log_of(runtimes, [f"j{i % 3}" for i in range(300)]), params)
     assert all(np.isfinite(one.crps_by_run).all() for one in found.scored.values())
-    assert found.scored["model"].log_score.n_left_out == 20
     assert found.scored["model"].crps_by_run[::3].max() < 0.1
 
 
@@ -149,7 +144,6 @@ def test_coverage_is_told_by_tenths_of_the_test_in_order_of_time(drawn, params):
     _, found = evaluated(drawn(1100), params)
     one = found.scored["history"]
     assert len(one.tenths) == 10 and np.mean(one.tenths) == pytest.approx(one.coverage.share)
-    assert found.scored["hard_ratio"].tenths == []
     assert evaluated(drawn(300), params)[1].scored["model"].tenths == []
 
 
@@ -176,44 +170,11 @@ def test_quantiles_of_all_runs_stand_in_for_a_job_never_seen(log_of):
     assert told.quantile(0.5) == pytest.approx([50, 50])
 
 
-def test_one_shape_is_stretched_to_the_median_of_each_job(log_of):
-    runs = log_of([1.0, 2.0])
+def test_one_shape_is_stretched_to_the_median_of_each_job():
     ratios = np.linspace(0.5, 1.5, 2001)
-    told = global_prediction(earlier_runs(runs, runs), ratios, np.array([10.0, 40.0]))
+    told = global_prediction(ratios, np.array([10.0, 40.0]))
     assert told.quantile(0.5) == pytest.approx([10, 40], rel=0.01)
     assert told.quantile(0.25) == pytest.approx([7.5, 30], rel=0.01)
-
-
-def forest(features, runtime_s, asked):
-    return forest_prediction(features, runtime_s, asked, n_trees=20, seed=0)
-
-
-def test_the_forest_learns_a_step_and_gives_one_sure_value():
-    x = np.linspace(-1, 1, 200)
-    features = pd.DataFrame({"x": x, "unknown": np.nan})
-    told = forest(features, np.where(x > 0, 9.0, 3.0), pd.DataFrame({"x": [-0.5, 0.5], "unknown": 0.0}))
-    assert told.quantile(0.05) == pytest.approx([3, 9], abs=0.01)
-    assert (told.quantile(0.05) == told.quantile(0.95)).all()
-    assert told.crps(np.array([4.0, 9.0])) == pytest.approx([1, 0], abs=0.01)
-
-
-def test_the_forest_takes_rows_with_unknown_values():
-    features = pd.DataFrame({"x": [0.0, np.nan, 1.0, np.nan] * 20})
-    told = forest(features, np.array([1.0, 5.0, 3.0, 5.0] * 20), features[:4])
-    assert told.quantile(0.5) == pytest.approx([1, 5, 3, 5], abs=0.01)
-
-
-def test_the_forest_without_a_feature_that_varies_gives_the_mean():
-    features = pd.DataFrame({"x": np.ones(400)})
-    told = forest(features, np.tile([1.0, 2.0, 3.0, 6.0], 100), features[:2])
-    assert told.quantile(0.5) == pytest.approx([3, 3], rel=0.03)
-
-
-def test_the_same_seed_gives_the_same_forest():
-    rng = np.random.default_rng(0)
-    features, runtime_s = pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc")), rng.random(60)
-    one, other = (forest(features, runtime_s, features).quantile(0.5) for _ in range(2))
-    assert one.tobytes() == other.tobytes()
 
 
 RATIO = Bins(kind="ratio", low=0, high=2, n_bins=4)  # 0 s; below the median; up to twice; beyond
@@ -223,65 +184,27 @@ P = np.array([[0.6, 0.4], [0.1, 0.9]])
 MEDIANS = np.array([10.0, 100.0])
 
 
-def predict(variant, bins=RATIO, *, own=None, prior=0.0, centres=CENTRES):
+def predict(bins=RATIO, *, excess=0.0, prior=0.0, centres=CENTRES):
     shapes = ShapeSet(bins, centres, np.array([0.5, 0.5]), np.array([3, 1]), 0.0)
-    return predict_by_shapes(variant, shapes, P, MEDIANS, Tails(), own=own, empty_bin_prior=prior)
+    return predict_by_shapes(shapes, P, MEDIANS, excess, empty_bin_prior=prior)
 
 
-def test_the_hard_label_is_the_most_probable_shape_alone():
-    told = predict("hard")
-    assert told.cdf(np.array([10.0, 100.0])) == pytest.approx([0.75, 0.25])
-    assert told.cdf(np.array([20.0, 200.0])) == pytest.approx([1, 1])
+def test_the_most_probable_shape_is_stretched_by_the_median():
+    assert predict().cdf(np.array([10.0, 100.0])) == pytest.approx([0.75, 0.25])
+    assert predict().cdf(np.array([20.0, 200.0])) == pytest.approx([1, 1])
 
 
-def test_the_mixture_weighs_shapes_by_their_probability():
-    # 0.6 · 0.75 + 0.4 · 0.25 and 0.1 · 0.75 + 0.9 · 0.25
-    assert predict("soft").cdf(np.array([10.0, 100.0])) == pytest.approx([0.55, 0.3])
-
-
-def test_leaning_counts_own_runs_against_twenty_of_the_mixture():
-    own = np.array([[0.0, 0, 30, 0], [0, 0, 0, 0]])
-    # (0 + 20 · 0.55) / 50; the second job has no run of its own
-    assert predict("leaning", own=own).cdf(np.array([10.0, 100.0])) == pytest.approx([0.22, 0.3])
-
-
-def test_as_own_runs_gather_the_prediction_becomes_theirs():
-    own = np.array([[0.0, 1e6, 0, 0], [0, 1e6, 1e6, 0]])
-    assert predict("leaning", own=own).cdf(np.array([10.0, 100.0])) == pytest.approx([1, 0.5], abs=1e-4)
-
-
-def test_without_own_runs_leaning_is_the_mixture():
-    at = np.array([7.0, 130.0])
-    assert predict("leaning").cdf(at) == pytest.approx(predict("soft").cdf(at))
-    assert predict("leaning", own=np.zeros((2, 4))).cdf(at) == pytest.approx(predict("soft").cdf(at))
-
-
-@pytest.mark.parametrize("variant", ["hard", "soft", "leaning"])
-def test_deltas_are_added_to_the_median(variant):
-    told = predict(variant, DELTA, own=np.zeros((2, 4)))
-    below = {"hard": [0.75, 0.25]}.get(variant, [0.55, 0.3])
-    assert told.cdf(MEDIANS) == pytest.approx(below)
-    assert told.cdf(MEDIANS - 4) == pytest.approx([0, 0])
+def test_deltas_are_added_to_the_median_and_nothing_takes_less_than_0_s():
+    told = predict(DELTA)
+    assert told.cdf(MEDIANS) == pytest.approx([0.75, 0.25])
+    assert told.cdf_below(MEDIANS - 4) == pytest.approx([0, 0])
     assert told.cdf(MEDIANS + 4) == pytest.approx([1, 1])
+    assert predict(Bins(kind="delta", low=-400, high=400, n_bins=4)).quantile(0.01).tolist() == [0, 0]
 
 
-@pytest.mark.parametrize("variant", ["hard", "soft", "leaning"])
-def test_runs_of_no_length_count_with_the_shortest_bin_of_a_ratio(variant):
-    centres = np.array([[0.5, 0.25, 0.25, 0]] * 2)
-    told = predict(variant, centres=centres, own=np.zeros((2, 4)))
-    assert told.cdf(MEDIANS) == pytest.approx([0.75, 0.75])
-    assert told.cdf(np.zeros(2)) == pytest.approx([0, 0])
-
-
-def test_a_share_spread_over_all_bins_makes_nothing_impossible():
-    told = predict("hard", prior=0.4)
+def test_a_share_spread_over_all_bins_reaches_outliers_by_their_mean_excess():
+    told = predict(prior=0.4, excess=3.0)
     # 0.6 · 0.75 + 0.4 · 2/4: the bin of 0 s and that below the median
     assert told.cdf(np.array([10.0, 100.0])) == pytest.approx([0.65, 0.35])
-    assert told.cdf(np.array([20.0, 200.0])) == pytest.approx([0.9, 0.9])
-    assert np.isfinite(told.log_density(np.array([25.0, 250.0]))).all()
-
-
-def test_the_last_runs_that_had_ended_are_counted_by_bin(log_of):
-    runs = log_of([1.0] * 5, ["a", "a", "b", "a", "a"])
-    found = own_counts(earlier_runs(runs, runs), np.array([0, 1, 2, -1, 0]), 3, most=2)
-    assert found.tolist() == [[0, 0, 0], [1, 0, 0], [0, 0, 0], [1, 1, 0], [0, 1, 0]]
+    # a tenth beyond twice the median, exponentially by three medians in the mean
+    assert told.quantile(0.95) == pytest.approx(MEDIANS * (2 + 3 * np.log(0.1 / 0.05)), rel=0.02)

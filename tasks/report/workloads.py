@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tasks.choices import said
 from tasks.errors import BadInput, NotFound
 from tasks.quantities import duration, number, ratio, share
 from tasks.report import charts
@@ -50,7 +51,6 @@ from tasks.report.workloads_runs import (
     typical_runs,
 )
 from tasks.warehouse.connection import Connection
-from tasks.workloads.choices import said
 
 WORD = "workloads"
 UNKNOWN, OTHERS, NO_LABEL = "unknown", "others", "no label"

@@ -4,14 +4,7 @@ import numpy as np
 import pytest
 
 from tasks.jobs.distribution import Empirical, even_steps, gather_history
-from tasks.jobs.scores import (
-    calibration_of,
-    compare_pooled,
-    coverage_of,
-    crps_of,
-    ks_by_group,
-    pit_values,
-)
+from tasks.jobs.scores import calibration_of, compare_pooled, coverage_of, crps_of, ks_by_group, pit_values
 
 
 def uniform(high_s, n):

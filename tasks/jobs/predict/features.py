@@ -15,9 +15,10 @@ import pandas as pd
 from scipy.special import softmax
 
 from tasks.errors import NotFound
+from tasks.jobs.distribution import Floats
 from tasks.jobs.normalisation import historic_medians, normalise
 from tasks.jobs.params import Kind, NormalisationParams
-from tasks.jobs.predict.peers import LEAST_RUNTIME_S, EarlierRuns, Floats, earlier_runs, peer_features
+from tasks.jobs.predict.peers import LEAST_RUNTIME_S, EarlierRuns, earlier_runs, peer_features
 from tasks.jobs.shapes import ShapeSet, log_shapes
 
 FeatureKind = Literal["intrinsic", "resource", "environment", "vertices", "tokens", "history"]

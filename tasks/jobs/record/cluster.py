@@ -20,7 +20,16 @@ from pathlib import Path
 
 from tasks.errors import MissingTool
 from tasks.jobs.params import TOKEN_US, TOKENS_OF_A_CORE, Campaign, RecordParams, Sku
-from tasks.machine import CGROUP_ROOT, UNLIMITED, Group, campaign_group, cpu_model, disk_of, read_cgroups, tied_to_parent
+from tasks.machine import (
+    CGROUP_ROOT,
+    UNLIMITED,
+    Group,
+    campaign_group,
+    cpu_model,
+    disk_of,
+    read_cgroups,
+    tied_to_parent,
+)
 
 logger = logging.getLogger(__name__)
 PLANNER = "planner"  # the slot that plans jobs, outside every SKU

@@ -23,8 +23,8 @@ LEAST_VARIANCE = 0.01  # of a logarithm, within workloads
 
 
 class Near(NamedTuple):
-    """A known workload beside a run. distance: mean absolute whitened difference to its nearest runs. gaps: (m,), of the
-    logarithm of each mean and deviation from theirs."""
+    """A known workload beside a run. distance: mean absolute whitened difference to its nearest runs. gaps: (m,), of
+    the logarithm of each mean and deviation from theirs."""
 
     distance: float
     gaps: FloatArray
@@ -48,7 +48,7 @@ class Neighbours:
         return tuple(sorted(set(self.workloads)))
 
     def near(self, seen: FloatArray) -> dict[str, Near]:
-        """How far each workload is, the nearest first. seen: (m,), means and deviations; what is NaN is no difference."""
+        """How far each workload is, the nearest first. seen: (m,), means and deviations; NaN is no difference."""
         apart = np.nan_to_num(np.log(np.abs(seen) + self.floor) - self.logs)
         each = np.abs(apart @ self.whitening).mean(axis=1)
         names = np.asarray(self.workloads)
@@ -60,8 +60,8 @@ class Neighbours:
         return dict(sorted(found.items(), key=lambda item: (item[1].distance, item[0])))
 
     def drifted(self, seen: FloatArray, workload: str) -> FloatArray:
-        """What a later session may show of a run: farther from the known runs of its workload, by DRIFT times as much as it
-        is already, on every counter. seen: (m,), means and deviations."""
+        """What a later session may show of a run: farther from the known runs of its workload, by DRIFT times as much
+        as it is already, on every counter. seen: (m,), means and deviations."""
         logs = np.log(np.abs(seen) + self.floor)
         centre = self.logs[np.asarray(self.workloads) == workload].mean(axis=0)
         return np.asarray(np.maximum(np.exp(logs + DRIFT * (logs - centre)) - self.floor, 0.0))

@@ -8,9 +8,9 @@ import numpy as np
 
 from tasks.choices import Statement
 from tasks.errors import BadInput
-from tasks.workloads.identify.counters import means_of, missing_counters, moments_of
+from tasks.workloads.identify.counters import means_of, missing_counters
 from tasks.workloads.identify.mixture import Sum, best_sum, sums_of
-from tasks.workloads.identify.model import VIEWS, Model, View, ViewName, presence_features
+from tasks.workloads.identify.model import VIEWS, Model, View, ViewName, presence_features, seen_moments
 from tasks.workloads.identify.reasons import why
 from tasks.workloads.telemetry import FloatArray, Telemetry
 
@@ -108,7 +108,7 @@ def identify_all(
     for run in runs:
         name, missing = view_of(run, model) if view is None else (view, ())
         chosen = model.views[name]
-        [moments] = moments_of([run], chosen.counters)
+        [moments] = seen_moments([run], chosen.counters)
         answer = replace(judge(run.run_id, moments, chosen, name), missing=missing)
         answer = _with_conditions(answer, run)
         if with_reasons and answer.statement != IDLE:

@@ -3,9 +3,10 @@
 There is a view on the counters of a workload's own control group, and one on those of the machine. In each, runs are
 explained by known fingerprints (`mixture`); what is alone is named by the known runs near it (`neighbours`); two small
 logistic models turn what is left into probabilities: is this part there, and is there something else that nobody has
-learned? They learn from training runs that are superposed on each other, or slowed down, with their own workload or
-their partner's left out of what is known, rounds held out in turn: so from conditions like those of a shared machine,
-and from workloads that were not known.
+learned? They learn from training runs that are superposed on each other, with their own workload or their partner's
+left out of what is known, rounds held out in turn: so from conditions like those of a shared machine, and from
+workloads that were not known. A group is known by whole runs and by their later halves, and by inputs held out in turn: who asks
+what runs in it comes in the middle, and the program is at work on something else than when it was learned.
 
 identify.json     parameters, counters, labels, and what the logistic models weigh
 arrays.parquet    one row an array: name, shape, values"""
@@ -31,7 +32,9 @@ from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 ViewName = Literal["own", "machine"]
 VIEWS: tuple[ViewName, ...] = ("own", "machine")  # the first that a run has the counters for answers
 COMPANY = (0.1, 0.3, 1.0, 1.0)  # weights of a second workload on the machine, in training
-SPEEDS = (1.0, 0.5, 0.2)  # of a workload that gets less of the machine, in training
+# Parts of a run that are learned like whole ones: who asks what a group runs seldom comes when it starts.
+WINDOWS = ((0.5, 1.0),)
+LEAST_WINDOW = 10  # samples of such a part
 REST_WEIGHT = 0.25  # of an unknown partner from which on there is something unknown besides
 MOST_CASES = 120  # training runs that are superposed
 N_FOLDS = 5
@@ -43,10 +46,10 @@ LEAST_PROBABILITY, MOST_PROBABILITY = 1e-6, 1 - 1e-6  # whose odds are taken
 UNKNOWN_PASSED = 0.02  # share of unknown cases that may pass for known
 PENALTY = 0.02  # on the squared weights of a logistic model, beside the mean log loss
 MAIN, ARRAYS = "identify.json", "arrays.parquet"
-FORMAT, VERSION = "whorl.workloads.identify", 6
+FORMAT, VERSION = "whorl.workloads.identify", 7
 SCHEMA = pa.schema([("name", pa.string()), ("shape", pa.list_(pa.int64())), ("values", pa.list_(pa.float64()))])
 LIBRARY_ARRAYS = ("rows", "floor", "spread", "idle", "is_scaled")
-N_ALONE = {"own": 7, "machine": 3}  # features of what is not known, where a sum has one part
+N_ALONE = {"own": 1, "machine": 3}  # features of what is not known, where a sum has one part
 N_IN_COMPANY = 5  # and where it has more
 LOGISTICS = ("presence", "rest_alone", "rest_in_company")
 NEIGHBOUR_ARRAYS = ("logs", "floor", "whitening", "usual")
@@ -127,6 +130,15 @@ def fit_model(runs: Sequence[Telemetry], params: IdentifyParams, views: Sequence
     return Model(params, learned, tuple(run.run_id for run in ordered))
 
 
+def seen_moments(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> FloatArray:
+    """Means and deviations as views compare them: (n_runs, 2 n_counters). NaN: not measured, or no part of a likeness,
+    which is how much a level of a group's memory varies: that says how long ago its programs started."""
+    moments = moments_of(runs, counters)
+    is_group_level = [counter.scope == "workload" and not counter.is_rate for counter in counters]
+    moments[:, len(counters) :][:, is_group_level] = np.nan
+    return moments
+
+
 def presence_features(found: Sum) -> FloatArray:
     """What speaks for each part of a sum: (n_parts, 6)."""
     return np.array(
@@ -147,16 +159,15 @@ def presence_features(found: Sum) -> FloatArray:
 def rest_features(found: Sum, strangeness: tuple[float, float, float], *, is_group: bool) -> FloatArray:
     """What speaks for something unknown besides the parts of a sum.
 
-    strangeness: of the run among its neighbours, (3,); all that counts where the machine shows one part, since a later
-    session raises what the sum costs as well. A group may get less of the machine, which the sum allows for and the
-    neighbours do not: there its cost counts too, (7,). Where there are more parts it counts alone, (5,)."""
+    Where there is one part, how strange the run is among its neighbours, of a group (1,), of the machine (3,): it tells
+    the unknown better than what the sum costs, which another input or a crowd raises as well. Where there are more, the
+    costs, (5,)."""
     n_parts = len(found.parts)
-    if n_parts == 1 and not is_group:
-        return np.array(strangeness)
+    if n_parts == 1:
+        return np.array([strangeness[0] + strangeness[1]] if is_group else strangeness)
     shares = [part.share + LEAST_SHARE for part in found.parts]
     purity = float(np.average([part.purity for part in found.parts], weights=shares))
-    costs = np.log1p([found.cost, found.excess, found.lack, purity])
-    return np.array([*strangeness, *costs] if n_parts == 1 else [*costs, float(n_parts)])
+    return np.array([*np.log1p([found.cost, found.excess, found.lack, purity]), float(n_parts)])
 
 
 def folds_of(runs: Sequence[Telemetry], n_folds: int = N_FOLDS) -> NDArray[np.int64]:
@@ -269,11 +280,13 @@ def _logistics(view: View) -> dict[str, Logistic]:
 
 
 def _fit_view(runs: Sequence[Telemetry], counters: tuple[Counter, ...], name: ViewName, params: IdentifyParams) -> View:
-    moments = moments_of(runs, counters)
+    folds = folds_of(runs)
+    if name == "own":
+        runs, folds = _with_windows(runs, folds)
+    moments = seen_moments(runs, counters)
     means = moments[:, : len(counters)]
     workloads, clusters = [str(run.workload) for run in runs], clusters_of(runs)
     is_rate = np.array([counter.is_rate for counter in counters])
-    folds = folds_of(runs)
     rng = np.random.default_rng(params.seed)
 
     def library_of(places: NDArray[np.int64]) -> Library:
@@ -286,21 +299,25 @@ def _fit_view(runs: Sequence[Telemetry], counters: tuple[Counter, ...], name: Vi
             most_parts=3 if name == "machine" else 1,
         )
 
-    near = {
-        fold: learn_neighbours(moments[folds != fold], [workloads[at] for at in np.flatnonzero(folds != fold)])
-        for fold in sorted(set(folds.tolist()))
-        if (folds != fold).any()
-    }
+    held_out = [folds == fold for fold in sorted(set(folds.tolist())) if (folds != fold).any()]
+    other_inputs = _inputs_held_out(workloads, clusters) if name == "own" else []
+    near = [
+        learn_neighbours(moments[~held], [workloads[at] for at in np.flatnonzero(~held)])
+        for held in (*held_out, *other_inputs)
+    ]
+    n_usual = len(held_out) if other_inputs else 0  # an input that nobody has learned is farther than another round
+    held_out += other_inputs
     neighbours = learn_neighbours(moments, workloads)
-    neighbours = replace(neighbours, usual=_usual(neighbours.names, workloads, moments, folds, near))
+    usual = _usual(neighbours.names, workloads, moments, held_out[n_usual:], near[n_usual:])
+    neighbours = replace(neighbours, usual=usual)
     parts: list[FloatArray] = []
     is_there: list[bool] = []
     rests: dict[bool, list[tuple[FloatArray, bool]]] = {True: [], False: []}  # by whether there is one part
     drifted: list[FloatArray] = []  # of known runs alone, as a later session may show them
     has_sessions = all(run.round is not None for run in runs)
     names = np.asarray(workloads)
-    for fold, of_fold in near.items():
-        inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+    for held, of_fold in zip(held_out, near, strict=True):
+        inside, outside = np.flatnonzero(held), np.flatnonzero(~held)
         of_fold = replace(of_fold, usual=neighbours.usual[np.isin(neighbours.names, of_fold.names)])
         library = library_of(outside)
         inside = inside[np.isin(names[inside], library.names)]
@@ -325,8 +342,32 @@ def _fit_view(runs: Sequence[Telemetry], counters: tuple[Counter, ...], name: Vi
     library = library_of(np.arange(len(runs)))
     presence = _fit_logistic(np.array(parts).reshape(-1, 6), np.array(is_there, dtype=bool))
     alone = _fit_rest(rests[True], N_ALONE[name], params.known_recall, drifted)
+    if other_inputs:  # two inputs that were meant to differ are farther apart than most: even odds, not a share of them
+        alone = replace(alone, limit=EVEN)
     in_company = _fit_rest(rests[False], N_IN_COMPANY, params.known_recall)
     return View(counters, library, neighbours, presence, alone, in_company)
+
+
+def _with_windows(runs: Sequence[Telemetry], folds: NDArray[np.int64]) -> tuple[list[Telemetry], NDArray[np.int64]]:
+    """The runs and parts of each, with the block of the run that they are of."""
+    kept, places = list(runs), list(folds)
+    for first, last in WINDOWS:
+        for run, fold in zip(runs, folds, strict=True):
+            part = slice(round(first * run.n_samples), round(last * run.n_samples))
+            if part.stop - part.start >= LEAST_WINDOW:
+                kept.append(replace(run, at_s=run.at_s[part], values=run.values[part]))
+                places.append(fold)
+    return kept, np.array(places, dtype=np.int64)
+
+
+def _inputs_held_out(workloads: Sequence[str], inputs: Sequence[str]) -> list[NDArray[np.bool_]]:
+    """Which runs are held out when each workload is asked about by one of its inputs that nobody has learned, the
+    first input of each, then the second …; workloads with one input stay. inputs: as clusters_of gives them."""
+    of_workload = {name: sorted({one for one, of in zip(inputs, workloads, strict=True) if of == name}) for name in
+                   set(workloads)}  # fmt: skip
+    turns = max(map(len, of_workload.values()))
+    asked = [{each[turn] for each in of_workload.values() if turn < len(each) > 1} for turn in range(turns)]
+    return [np.array([one in out for one in inputs], dtype=bool) for out in asked if out]
 
 
 def _fit_rest(
@@ -348,13 +389,13 @@ def _usual(
     names: Sequence[str],
     workloads: Sequence[str],
     moments: FloatArray,
-    folds: NDArray[np.int64],
-    near: Mapping[int, Neighbours],
+    held_out: Sequence[NDArray[np.bool_]],
+    near: Sequence[Neighbours],
 ) -> FloatArray:
-    """Median distance of the runs of each workload to the others of it, those of their own fold left out."""
+    """Median distance of the runs of each workload to the others of it, those that are held out with them left out."""
     apart: dict[str, list[float]] = {name: [] for name in names}
-    for fold, neighbours in near.items():
-        for at in np.flatnonzero(folds == fold).tolist():
+    for held, neighbours in zip(held_out, near, strict=True):
+        for at in _thinned(np.flatnonzero(held), MOST_CASES):
             near_by = neighbours.near(moments[at]).get(workloads[at])
             if near_by is not None:
                 apart[workloads[at]].append(near_by.distance)
@@ -377,9 +418,6 @@ def _cases(
     mean, deviation = np.split(moments[at], 2)
     cases = [(moments[at], {workload: 1.0}, [(), (workload,)])]
     if view == "own":
-        for speed in SPEEDS[1:]:
-            slow = np.where(library.is_scaled, speed, 1.0)
-            cases.append((np.append(slow * mean, slow * deviation), {workload: 1.0}, [(), (workload,)]))
         return cases
     others = inside[names[inside] != workload]
     if len(others):

@@ -16,6 +16,7 @@ from tasks.workloads.identify.model import (
     folds_of,
     load_model,
     save_model,
+    seen_moments,
 )
 from tasks.workloads.params import IdentifyParams
 from tasks.workloads.telemetry import Conditions, Counter, Telemetry
@@ -86,7 +87,30 @@ def test_the_machine_is_learned_from_runs_that_had_it_to_themselves(case):
     shared = replace(shared, conditions=Conditions("r1", "pair", partner="nginx"))
     model, quiet = fit_model([*case.train, shared], IdentifyParams()), case.model
     np.testing.assert_array_equal(model.views["machine"].library.rows, quiet.views["machine"].library.rows)
-    assert len(model.views["own"].library.rows) == len(quiet.views["own"].library.rows) + 1
+    assert len(model.views["own"].library.rows) > len(quiet.views["own"].library.rows)
+
+
+def test_how_much_the_memory_of_a_group_varies_is_no_part_of_a_likeness(case):
+    """It says how long ago its programs started."""
+    level = Counter("own.memory.used_bytes", "B", "kernel", is_rate=False, scope="workload")
+    run = replace(case.train[0], counters=(level, *case.train[0].counters[1:]))
+    mean, deviation = np.split(seen_moments([run], [level])[0], 2)
+    assert mean == pytest.approx(np.mean(run.values[:, 0]))
+    assert np.isnan(deviation)
+    assert np.isfinite(seen_moments([run], run.counters[1:2])).all()
+
+
+def test_a_group_that_is_asked_about_in_the_middle_of_its_course_is_known(case):
+    """Every run begins with ten samples of another kind than what follows."""
+
+    def begun(run):
+        values = np.concatenate([run.values[:10] * 0.01, np.tile(run.values, (2, 1))])[:30]
+        return replace(run, values=values, at_s=np.arange(30.0))
+
+    model = fit_model([begun(run) for run in case.train], IdentifyParams())
+    asked = [replace(one, values=one.values[-12:], at_s=one.at_s[-12:]) for one in map(begun, case.train)]
+    answers = identify_all(asked, model, view="own", with_reasons=False)
+    assert [answer.workload for answer in answers] == [run.workload for run in asked]
 
 
 def test_one_known_workload_is_enough(case):

@@ -41,10 +41,10 @@ from tasks.params import Params
 from tasks.warehouse.place import PruneParams, Warehouse
 from tasks.workloads.params import EvaluateParams as WorkloadsEvaluateParams
 from tasks.workloads.params import FanOutParams, IdentifyParams, WorkloadsParams
+from tasks.workloads.params import ReadParams as WorkloadsReadParams
+from tasks.workloads.params import RecordParams as WorkloadsRecordParams
 from tasks.workloads.params import TrainParams as WorkloadsTrainParams
 from tasks.workloads.params import WatchParams as WorkloadsWatchParams
-from tasks.workloads.reading_params import ReadParams as WorkloadsReadParams
-from tasks.workloads.record.params import RecordParams as WorkloadsRecordParams
 
 SOURCE = "Name under which the rows are kept; rows of different sources never mix"
 OF_SOURCE = "Name under which the rows were kept when they were read; empty: the only source there is"

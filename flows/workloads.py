@@ -31,8 +31,7 @@ from tasks.warehouse.place import Warehouse
 from tasks.workloads import fingerprint_steps, steps
 from tasks.workloads.identifications import read_identifications
 from tasks.workloads.models import read_confusion, read_figures
-from tasks.workloads.params import FanOutParams
-from tasks.workloads.reading_params import ReadParams
+from tasks.workloads.params import FanOutParams, ReadParams
 from tasks.workloads.steps import IdentifiedRuns
 
 WORD = "workloads"

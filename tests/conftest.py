@@ -258,7 +258,7 @@ def workloads_home(
 ) -> Path:
     """The home of a source `log` with 24 labelled runs of a, b, c, d in three rounds, made once: tests copy it."""
     from tasks.workloads import steps
-    from tasks.workloads.reading_params import ReadParams
+    from tasks.workloads.params import ReadParams
 
     warehouse = Warehouse(home=tmp_path_factory.mktemp("workloads") / "home", memory_mb=256, threads=1)
     warehouse.home.mkdir()

@@ -480,7 +480,7 @@ def with_manifest(sample: Sample, folder: Path) -> dict[str, Any]:
 def read_telemetry(sample: Sample, folder: Path, content: bytes) -> int:
     from tasks.warehouse.place import Warehouse
     from tasks.workloads.intake import Intake, land_telemetry
-    from tasks.workloads.reading_params import ReadParams
+    from tasks.workloads.params import ReadParams
 
     intake = Intake("log", "", ReadParams(**with_manifest(sample, folder)))
     return land_telemetry(Warehouse(home=folder / "home"), str(folder / sample.path), intake).tables["runs"].n_rows
@@ -526,10 +526,11 @@ def read_prefect(sample: Sample, folder: Path, content: bytes) -> int:
 def read_prometheus(sample: Sample, folder: Path, content: bytes) -> int:
     import httpx
 
+    from tasks.http_server import Patience
     from tasks.intake.files import input_faults
+    from tasks.workloads.params import PrometheusParams, ReadParams, RegularParams
     from tasks.workloads.prepared import file_labels, prepare
     from tasks.workloads.readers.prometheus import PrometheusReader
-    from tasks.workloads.reading_params import PrometheusParams, ReadParams, RegularParams
 
     try:
         kept = json.loads(content)
@@ -542,15 +543,18 @@ def read_prometheus(sample: Sample, folder: Path, content: bytes) -> int:
         there = kept.get(request.url.path.removeprefix("/api/v1/"))
         return httpx.Response(200, content=json.dumps({"status": "success", "data": there}))
 
+    patience = Patience(timeout_s=30, tries=1, backoff_s=0)
     span = {"start": "1700000000", "end": "1700000009", "match": ["{}"]}
     asked = ReadParams(
-        prometheus=PrometheusParams(backoff_s=0, tries=1, **span),  # type: ignore[arg-type]
+        prometheus=PrometheusParams(**span),  # type: ignore[arg-type]
         regular=RegularParams(min_samples=1),
     )
     url = "http://127.0.0.1:9090"
     with input_faults(url):
         found = prepare(
-            PrometheusReader(httpx.MockTransport(answer)).read(url, asked), file_labels(url, asked), asked.regular
+            PrometheusReader(httpx.MockTransport(answer), patience=patience).read(url, asked),
+            file_labels(url, asked),
+            asked.regular,
         )
     return len(found[0])
 

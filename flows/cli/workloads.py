@@ -59,10 +59,10 @@ from tasks.quantities import number, share
 if TYPE_CHECKING:
     from tasks.settings import Settings
     from tasks.warehouse.place import Warehouse
-    from tasks.workloads.changepoints.found import ChangePoints
+    from tasks.workloads.changepoints.finding import ChangePoints
     from tasks.workloads.clusters import Cluster
     from tasks.workloads.identifications import Identified
-    from tasks.workloads.record.params import RecordParams
+    from tasks.workloads.params import RecordParams
     from tasks.workloads.telemetry import Telemetry
 
 LabelFrom = Annotated[
@@ -467,14 +467,14 @@ def identify(
 
 
 def _live_groups(invocation: Invocation, settings: "Settings", seconds: float) -> "list[Telemetry]":
-    from tasks.workloads.record.live import record_each
+    from tasks.workloads.record.bench import record_each
 
     invocation.note(f"recording each control group for {seconds:g} s")
     return record_each(seconds, settings.workloads.record)
 
 
 def _live(invocation: Invocation, settings: "Settings", subject: str, seconds: float) -> "Telemetry":
-    from tasks.workloads.record.live import record_live
+    from tasks.workloads.record.bench import record_live
 
     invocation.note(f"recording {subject} for {seconds:g} s")
     return record_live(subject, seconds, settings.workloads.record)
@@ -654,9 +654,8 @@ def changepoints(
     A row is the zero-based number of the first sample after a change; its probability is that of a change near it. An
     empty cell, and an empty line, is a missing sample and keeps its row. A column called date, time, timestamp or alike
     holds the times of the rows."""
-    from tasks.workloads.changepoints.finding import find_changepoints, find_changepoints_each
-    from tasks.workloads.changepoints.found import changes_of
-    from tasks.workloads.changepoints.params import ChangePointParams
+    from tasks.workloads.changepoints.finding import changes_of, find_changepoints, find_changepoints_each
+    from tasks.workloads.changepoints.series import ChangePointParams
     from tasks.workloads.readers.tables import read_series
 
     invocation = invocation_of(context)
@@ -819,8 +818,8 @@ def record(
 
     Prints the folder of the recording; what the sampler itself took is said beside it. Needs root for control groups
     and perf, and an otherwise idle machine."""
+    from tasks.workloads.params import Condition
     from tasks.workloads.record.campaign import runnable
-    from tasks.workloads.record.params import Condition
 
     invocation = invocation_of(context)
     asked = given(minutes=minutes, workloads=workload, rounds=rounds, runs=runs, seed=seed, perf=perf)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from tasks.errors import BadInput
 from tasks.workloads.evaluate.items import Item, cut, part_of
 from tasks.workloads.identify.counters import common_counters, floors_of, moments_of
+from tasks.workloads.identify.identification import name_in_words, value_in_words
 from tasks.workloads.identify.model import VIEWS
-from tasks.workloads.identify.reasons import name_in_words, value_in_words
 from tasks.workloads.params import WindowParams
 from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 

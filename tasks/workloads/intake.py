@@ -27,12 +27,20 @@ from tasks.progress import report_progress
 from tasks.storage import storage_of
 from tasks.warehouse import landing
 from tasks.warehouse.place import Warehouse
-from tasks.workloads.columns import COUNTERS_SCHEMA, RUNS_SCHEMA
 from tasks.workloads.landed import as_chunk
-from tasks.workloads.prepared import EXPECTED, FileLabels, Prepared, Reading, file_labels, prepare
+from tasks.workloads.params import ReadParams
+from tasks.workloads.prepared import (
+    COUNTERS_SCHEMA,
+    EXPECTED,
+    RUNS_SCHEMA,
+    FileLabels,
+    Prepared,
+    Reading,
+    file_labels,
+    prepare,
+)
 from tasks.workloads.readers import READERS, Reader, detect
 from tasks.workloads.readers.sadf import run_path, section_files
-from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from tasks.intake.files import Chunk
 from tasks.warehouse.connection import fetch_arrow
 from tasks.warehouse.place import Warehouse
-from tasks.workloads.columns import COUNTERS_SCHEMA, RUNS_SCHEMA
-from tasks.workloads.prepared import Prepared
+from tasks.workloads.prepared import COUNTERS_SCHEMA, RUNS_SCHEMA, Prepared
 from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 
 DESCRIBED = ("counter", "unit", "kind", "is_rate", "scope")

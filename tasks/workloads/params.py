@@ -1,15 +1,105 @@
 """The parameters of the word `workloads`, as conf/workloads.yaml, flow forms and flags show them; nothing heavy is
-imported here. Reading, recording and change points have theirs beside them."""
+imported here. Change points have theirs beside them."""
 
 from typing import Literal
 
 from pydantic import Field
 
 from tasks.choices import HoldOut
+from tasks.intake.limits import ReadLimits
 from tasks.params import Params
 from tasks.report.params import WorkloadsReportParams
-from tasks.workloads.reading_params import ReadParams
-from tasks.workloads.record.params import RecordParams
+
+TELEMETRY_BYTES = 2 * 2**30
+
+
+class RegularParams(Params):
+    """What becomes of irregular samples, gaps and short runs."""
+
+    interval_s: float = Field(
+        0, ge=0, le=86_400, description="Bring every run to this many seconds between samples; 0: each to its own"
+    )
+    max_gap_intervals: int = Field(
+        10, ge=1, le=1_000_000, description="Longer gaps cut a run in two; shorter ones become missing samples"
+    )
+    min_samples: int = Field(5, ge=1, le=1_000_000, description="Runs with fewer samples are refused")
+
+
+class PrometheusParams(Params):
+    """How a Prometheus server is asked."""
+
+    match: list[str] = Field(
+        [],
+        max_length=100,
+        description='Series to read, as PromQL selectors, such as {job="node"}; empty: those of the address',
+    )
+    run_by: str = Field(
+        "instance", min_length=1, max_length=200, description="Label whose values are runs of their own"
+    )
+    start: str = Field("", max_length=40, description="Begin, ISO time or Unix seconds; empty: last_s before the end")
+    end: str = Field("", max_length=40, description="End, ISO time or Unix seconds; empty: now")
+    last_s: float = Field(3600, gt=0, le=1e9, description="How far back to read where no begin is given, in seconds")
+    step_s: float = Field(0, ge=0, le=86_400, description="Seconds between samples; 0: the server's scrape interval")
+    max_series: int = Field(5_000, ge=1, le=1_000_000, description="More series than this are refused")
+
+
+class ReadParams(Params):
+    """How telemetry is read, and where the labels of its runs come from."""
+
+    label_from: str = Field(
+        "",
+        max_length=200,
+        description="Workload of a file: stem (its name), parent (its folder), column:NAME; empty: its own columns",
+    )
+    manifest: str = Field(
+        "", max_length=4096, description="CSV or JSONL with path, workload, input, round, machine of each file"
+    )
+    columns: dict[str, str] = Field(
+        {}, description="Renames columns of tables: our name to the name in the file (ours: theirs)"
+    )
+    time_zone: str = Field("UTC", min_length=1, max_length=100, description="Time zone of times that name none")
+    pseudonymise: bool = Field(
+        False, description="Replace machines and names of runs by keyed hashes, before anything is kept"
+    )
+    interval_s: float = Field(
+        0, ge=0, le=86_400, description="Seconds between the rows of tables without a time; 0: such a table is refused"
+    )
+    regular: RegularParams = RegularParams()
+    prometheus: PrometheusParams = PrometheusParams()
+    limits: ReadLimits = ReadLimits(max_bytes=TELEMETRY_BYTES)
+
+
+Condition = Literal["pair", "pair_unlearned", "load", "limit", "unlearned", "input", "idle", "alone"]
+
+
+class RecordParams(Params):
+    """Which workloads run how often, and how they are sampled."""
+
+    minutes: float = Field(
+        150, gt=0, le=2880, description="How long this call starts runs, in minutes; the next call goes on"
+    )
+    seed: int = Field(7, ge=0, le=2**31, description="Decides the order of the runs and all that is random in them")
+    workloads: tuple[str, ...] = Field((), description="Workloads to record, by name; empty: all there are")
+    rounds: int = Field(5, ge=1, le=100, description="Rounds, with a full stop and fresh data in between; 3 or more")
+    runs: int = Field(10, ge=1, le=10_000, description="Runs of each workload with each input, over all rounds")
+    conditions: tuple[Condition, ...] = Field(
+        (), description="Record under these conditions, in shares of their own, instead of each workload alone"
+    )
+    samples: int = Field(30, ge=2, le=86_400, description="Samples of a run")
+    interval_s: float = Field(1, ge=0.1, le=3600, description="Time between two samples, in seconds")
+    pause_s: float = Field(
+        3, ge=0, le=600, description="Rest between two runs, after the disks are in step, in seconds"
+    )
+    perf: Literal["none", "light", "syscalls"] = Field(
+        "light", description="Events that perf counts; syscalls: system calls as well, which slows each of them down"
+    )
+    foreign_limit_ratio: float = Field(
+        0.1, gt=0, le=1, description="A run is repeated if others used more than this ratio of the machine's cores"
+    )
+    repeats: int = Field(2, ge=0, le=100, description="How often runs that were disturbed or failed are repeated")
+    machine: str = Field("", max_length=100, description="Name of this machine in the recording; empty: its processor")
+    scratch: str = Field("", description="Folder for the workloads' data; empty: one in the system's temporary folder")
+
 
 LookAt = Literal["live", "newest"]
 

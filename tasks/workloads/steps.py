@@ -13,9 +13,7 @@ from tasks.warehouse.pruning import live_folder
 from tasks.warehouse.versions import data_version
 from tasks.workloads import intake
 from tasks.workloads.identifications import Which, latest_runs
-from tasks.workloads.params import EvaluateParams, IdentifyParams, TrainParams, WatchParams
-from tasks.workloads.reading_params import ReadParams
-from tasks.workloads.record.params import RecordParams
+from tasks.workloads.params import EvaluateParams, IdentifyParams, ReadParams, RecordParams, TrainParams, WatchParams
 
 if TYPE_CHECKING:
     from tasks.workloads.evaluate.protocol import Evaluation
@@ -236,7 +234,7 @@ def record_live(warehouse: Warehouse, subject: str, seconds: float, record: Reco
     """Record what runs now into a file of the home folder; returns its path. name: tells it from other recordings.
 
     A file that is there already is not recorded again. Raises NotFound for a subject that is not there."""
-    from tasks.workloads.record.live import record_live as sampled
+    from tasks.workloads.record.bench import record_live as sampled
     from tasks.workloads.record.parts import table_of, write_table
 
     path = live_folder(warehouse) / f"live-{name}.parquet"
@@ -263,7 +261,7 @@ def watch(warehouse: Warehouse, source: str, run_ids: list[str], watch: WatchPar
     """Raise an alarm for those of these runs that are not what should run; returns the ids of those nobody was told of.
 
     These are the new ones, and the ones of an earlier run that was killed before it could announce them."""
-    from tasks.workloads.watch import WORD, watch_runs
+    from tasks.workloads.identifications import WORD, watch_runs
 
     watch_runs(warehouse, source, run_ids, watch)
     return unannounced(warehouse, WORD, source)

@@ -16,7 +16,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from tasks.workloads.changepoints.finding import find_changepoints, find_changepoints_each
-from tasks.workloads.changepoints.plain import PLAIN, plain_run_lengths
+from tests.studies.change_points import PLAIN, plain_run_lengths
 
 pytestmark = pytest.mark.bench
 

@@ -14,8 +14,7 @@ import pytest
 from tasks.warehouse.place import Warehouse
 from tasks.workloads import steps
 from tasks.workloads.landed import fetch_runs
-from tasks.workloads.params import IdentifyParams, TrainParams
-from tasks.workloads.reading_params import ReadParams
+from tasks.workloads.params import IdentifyParams, ReadParams, TrainParams
 from tasks.workloads.training import train_source
 
 pytestmark = pytest.mark.bench

@@ -3,8 +3,7 @@
 import pytest
 
 from tasks.workloads.record.bench import open_sources
-from tasks.workloads.record.perf import PerfChild, PerfPlan
-from tasks.workloads.record.sampler import sample
+from tasks.workloads.record.sampler import PerfChild, PerfPlan, sample
 from tasks.workloads.record.subjects import Subject
 
 pytestmark = pytest.mark.bench

@@ -36,8 +36,7 @@ from tasks.warehouse.registry import cards
 from tasks.warehouse.runs import list_runs, read_run
 from tasks.workloads import steps
 from tasks.workloads.landed import fetch_runs
-from tasks.workloads.params import EvaluateParams, FanOutParams, IdentifyParams, TrainParams, WatchParams
-from tasks.workloads.reading_params import ReadParams
+from tasks.workloads.params import EvaluateParams, FanOutParams, IdentifyParams, ReadParams, TrainParams, WatchParams
 from tests.flows.artifacts import artifact
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
@@ -223,7 +222,7 @@ def runs_now(monkeypatch: pytest.MonkeyPatch, identifying_log: Warehouse) -> Cal
 
     def now(run_id: str) -> None:
         run = replace(known[run_id], run_id=f"live-{run_id}", workload=None, round=None)
-        monkeypatch.setattr("tasks.workloads.record.live.record_live", lambda *_: run)
+        monkeypatch.setattr("tasks.workloads.record.bench.record_live", lambda *_: run)
 
     return now
 
@@ -268,7 +267,7 @@ def test_the_newest_runs_of_a_source_are_looked_at_without_recording(
     def refuse(*_: Any) -> None:
         raise AssertionError("recorded")
 
-    monkeypatch.setattr("tasks.workloads.record.live.record_live", refuse)
+    monkeypatch.setattr("tasks.workloads.record.bench.record_live", refuse)
     watch = WatchParams(look_at="newest", newest=3, expected=["nothing"])
     found = call(workloads_watch, WorkloadWatchParams(source="log", watch=watch, warehouse=identifying_log))
     assert len(found["run_ids"]) == 3
@@ -292,7 +291,7 @@ def test_what_a_killed_watch_has_raised_is_announced_by_the_next(
 def test_nothing_is_recorded_that_nobody_can_identify(
     workloads_log: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tasks.workloads.record.live.record_live", lambda *_: pytest.fail("recorded"))
+    monkeypatch.setattr("tasks.workloads.record.bench.record_live", lambda *_: pytest.fail("recorded"))
     with pytest.raises(NotFound, match="has no model of workloads yet"):
         call(workloads_watch, WorkloadWatchParams(source="log", warehouse=workloads_log))
 
@@ -303,7 +302,7 @@ def test_a_recording_that_is_there_is_not_made_again(
     runs_now("b-00")
     record = WorkloadWatchParams(source="log", warehouse=identifying_log).record
     path = steps.record_live(identifying_log, "machine", 30, record, "one")
-    monkeypatch.setattr("tasks.workloads.record.live.record_live", lambda *_: pytest.fail("recorded again"))
+    monkeypatch.setattr("tasks.workloads.record.bench.record_live", lambda *_: pytest.fail("recorded again"))
     assert steps.record_live(identifying_log, "machine", 30, record, "one") == path
     batch = steps.land_telemetry(identifying_log, path, "log", "wide", ReadParams())
     steps.ingest_batch(identifying_log, batch)
@@ -318,6 +317,6 @@ def test_a_machine_that_the_model_cannot_see_fails_the_watch_and_does_not_pass_f
     [run] = fetch_runs(workloads_log, "log", ["a-00"])
     counters = tuple(replace(one, name=f"other.{one.name}") for one in run.counters)
     bare = replace(run, run_id="live", workload=None, counters=counters)
-    monkeypatch.setattr("tasks.workloads.record.live.record_live", lambda *_: bare)
+    monkeypatch.setattr("tasks.workloads.record.bench.record_live", lambda *_: bare)
     with pytest.raises(BadInput, match="the model in use cannot see what runs: run live: lacks 6 of 6 counters"):
         call(workloads_watch, WorkloadWatchParams(source="log", warehouse=workloads_log))

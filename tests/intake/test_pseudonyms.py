@@ -23,7 +23,7 @@ from tasks.warehouse.connection import fetch
 from tasks.warehouse.ingest import ingest
 from tasks.warehouse.place import Warehouse
 from tasks.workloads import intake as workloads
-from tasks.workloads.reading_params import ReadParams as WorkloadsRead
+from tasks.workloads.params import ReadParams as WorkloadsRead
 
 SECRET = "zqsecretname"
 JOBS, WORKLOADS, NODES = "jobs", "workloads", "nodes"

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tasks.workloads.changepoints.finding import find_changepoints
-from tasks.workloads.changepoints.params import ChangePointParams, PriorParams
+from tasks.workloads.changepoints.series import ChangePointParams, PriorParams
 
 BY_HAND = ChangePointParams(
     expected_run_length=2,

@@ -24,8 +24,8 @@ from tasks.warehouse.ingest import ingest
 from tasks.warehouse.landing import Origin
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.rebuild import rebuild
-from tasks.workloads.columns import COUNTERS_SCHEMA
-from tasks.workloads.columns import RUNS_SCHEMA as TELEMETRY_SCHEMA
+from tasks.workloads.prepared import COUNTERS_SCHEMA
+from tasks.workloads.prepared import RUNS_SCHEMA as TELEMETRY_SCHEMA
 
 ROWS = [{"run_id": "1", "runtime_s": 10.0}, {"run_id": "2", "runtime_s": 20.0}]
 BOTH = [("log", "1", "completed", 10.0), ("log", "2", "completed", 20.0)]

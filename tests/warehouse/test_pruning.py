@@ -26,7 +26,7 @@ from tasks.warehouse.rebuild import rebuild
 from tasks.warehouse.runs import RunRecord, record_run
 from tasks.workloads import steps
 from tasks.workloads.landed import fetch_runs
-from tasks.workloads.reading_params import ReadParams
+from tasks.workloads.params import ReadParams
 from tasks.workloads.record.parts import table_of, write_table
 
 ROWS = [{"run_id": "1", "runtime_s": 10.0}, {"run_id": "2", "runtime_s": 20.0}]

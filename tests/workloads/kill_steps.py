@@ -27,8 +27,7 @@ from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
 from tasks.workloads import fingerprint_steps, steps
 from tasks.workloads.identify.phases import fingerprints_of
-from tasks.workloads.params import FanOutParams, FingerprintParams, IdentifyParams, TrainParams, WatchParams
-from tasks.workloads.reading_params import ReadParams
+from tasks.workloads.params import FanOutParams, FingerprintParams, IdentifyParams, ReadParams, TrainParams, WatchParams
 from tasks.workloads.record.parts import table_of, write_table
 from tests.workloads.identify.synthetic import draw_runs, draw_workload
 

@@ -14,7 +14,7 @@ from tasks.warehouse.rebuild import rebuild
 from tasks.workloads import steps
 from tasks.workloads.intake import find_files, read_telemetry
 from tasks.workloads.landed import fetch_runs
-from tasks.workloads.reading_params import ReadParams, RegularParams
+from tasks.workloads.params import ReadParams, RegularParams
 
 FIXTURES = Path(__file__).parent / "readers" / "fixtures"
 LENIENT = ReadLimits(max_refused_share=1)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from tasks.workloads.params import RegularParams
 from tasks.workloads.prepared import are_totals, as_rates, cut_at_gaps, nominal_interval, rate_of, to_grid
-from tasks.workloads.reading_params import RegularParams
 from tasks.workloads.telemetry import Counter
 
 RULES = RegularParams()

@@ -12,8 +12,7 @@ from tasks.warehouse.registry import cards, champion, decisions
 from tasks.workloads import steps
 from tasks.workloads.identifications import read_identifications
 from tasks.workloads.models import KIND, champion_of, read_confusion, read_figures
-from tasks.workloads.params import TrainParams, WindowParams
-from tasks.workloads.reading_params import ReadParams
+from tasks.workloads.params import ReadParams, TrainParams, WindowParams
 
 ALONE = TrainParams()
 

@@ -11,8 +11,7 @@ from tasks.warehouse.copies import hash_tables
 from tasks.workloads import fingerprint_steps, steps
 from tasks.workloads.identify.phases import STATISTICS, cut_run, fingerprints_of
 from tasks.workloads.landed import fetch_runs
-from tasks.workloads.params import FanOutParams, FingerprintParams
-from tasks.workloads.reading_params import ReadParams
+from tasks.workloads.params import FanOutParams, FingerprintParams, ReadParams
 
 ALONE = FingerprintParams()
 SMALL = FanOutParams(runs_per_part=7)

@@ -10,8 +10,8 @@ import pytest
 from tasks.warehouse.alarms import read_alarms
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
+from tasks.workloads.identifications import Look, verdicts_of, watch_runs
 from tasks.workloads.params import WatchParams
-from tasks.workloads.watch import Look, verdicts_of, watch_runs
 
 
 def told(ran, expected=(), labels=None):

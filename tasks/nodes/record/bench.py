@@ -23,7 +23,7 @@ from tasks.nodes.record.params import BenchmarkTemplate, Dose, RecordParams
 from tasks.nodes.record.place import STRESS, STRESS_SERVER, Place
 from tasks.nodes.record.plan import CLEAN, PlannedExecution
 from tasks.nodes.tools.parsing import Parser
-from tasks.workloads.record.programs.session import members
+from tasks.workloads.record.programs.place import members
 
 ASKED = {"ioping": "-v", "qperf": "--version"}  # their logs do not tell which version wrote them
 ASK_S = 10.0

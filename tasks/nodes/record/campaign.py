@@ -36,7 +36,7 @@ from tasks.nodes.record.plan import (
 from tasks.nodes.record.sampler import NodeReader, NodeSampler
 from tasks.nodes.tools import PARSERS
 from tasks.nodes.tools.parsing import Parser
-from tasks.workloads.record.programs.session import end_registered
+from tasks.workloads.record.programs.place import end_registered
 
 STATUS = 128 + signal.SIGTERM
 ON_DISK = Path("/var/tmp")

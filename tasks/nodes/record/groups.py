@@ -14,7 +14,7 @@ import psutil
 
 from tasks.machine import UNLIMITED, Group, disk_of, root_group
 from tasks.nodes.record.params import NodeParams
-from tasks.workloads.record.programs.session import end_session, started, wait_for_end, write_down
+from tasks.workloads.record.programs.place import end_session, started, wait_for_end, write_down
 
 CONTROLLERS = ("cpu", "cpuacct", "memory", "blkio", "unified")
 PREFIX = "whorl-nodes-"  # and the recorder's process id

@@ -20,9 +20,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tasks.workloads.changepoints.online import filter_run_lengths
-from tasks.workloads.changepoints.params import PriorParams
-from tasks.workloads.changepoints.predictive import predictive_tables
+from tasks.workloads.changepoints.online import filter_run_lengths, predictive_tables
+from tasks.workloads.changepoints.series import PriorParams
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -1,6 +1,11 @@
-"""Change points of a series, by the method that the parameters name."""
+"""Where a series changes: the way in, and what is returned; by run lengths, or by the offline methods of ruptures
+(PELT, kernel, binary segmentation)."""
 
 from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,14 +20,99 @@ from tasks.workloads.changepoints.evidence import (
     expected_length,
     prior_of,
 )
-from tasks.workloads.changepoints.found import ChangePoints, RunLengths
-from tasks.workloads.changepoints.online import filter_run_lengths
-from tasks.workloads.changepoints.params import ChangePointParams, PriorParams
-from tasks.workloads.changepoints.predictive import predictive_tables
-from tasks.workloads.changepoints.segmentation import best_changes, change_probabilities, probability_near
-from tasks.workloads.changepoints.standardise import checked, standardised
+from tasks.workloads.changepoints.online import (
+    best_changes,
+    change_probabilities,
+    filter_run_lengths,
+    predictive_tables,
+    probability_near,
+)
+from tasks.workloads.changepoints.series import ChangePointParams, PriorParams, checked, standardised
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RunLengths:
+    """The filtered run-length posterior: after each row, how long ago the segment began.
+
+    rows: (m,) the rows with a sample; the others say nothing new. offsets: (m + 1,) where the entries of each of them
+    begin in starts (rows) and probabilities, which hold what the filter kept and is at least 1e-7 probable."""
+
+    rows: Ints
+    offsets: Ints
+    starts: Ints
+    probabilities: Floats
+
+    def after(self, row: int) -> tuple[Ints, Floats]:
+        """Run lengths, in rows from the start of a segment up to and with `row`, and their probabilities."""
+        at = int(np.searchsorted(self.rows, row, side="right")) - 1
+        if at < 0:
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        part = slice(self.offsets[at], self.offsets[at + 1])
+        return row - self.starts[part] + 1, self.probabilities[part]
+
+    def most_probable(self) -> Ints:
+        """(m,) the most probable run length after each row with a sample."""
+        longest = np.empty(len(self.rows), dtype=np.int64)
+        for at, row in enumerate(self.rows):
+            part = slice(self.offsets[at], self.offsets[at + 1])
+            longest[at] = row - self.starts[part][self.probabilities[part].argmax()] + 1
+        return longest
+
+
+@dataclass(frozen=True)
+class ChangePoints:
+    """The change points of a series, or of all counters together.
+
+    indices: (k,) rising, zero-based rows of the first sample after each change. probabilities: (k,) that there is a
+    change so near (params.near) to it, NaN from a method that gives none. at_each: (n,) probability that a segment
+    starts exactly at each row, given the whole series; empty without a posterior. log_evidence: of the whole series,
+    scaled; NaN without a posterior. run_lengths: None without one. models: of each counter whose season and
+    noise were chosen."""
+
+    n_samples: int
+    indices: Ints
+    probabilities: Floats
+    at_each: Floats
+    log_evidence: float
+    run_lengths: RunLengths | None
+    models: tuple[SeriesModel, ...] = ()
+
+    def segments(self) -> list[tuple[int, int]]:
+        """Start and end (exclusive) of each segment; none for an empty series."""
+        if not self.n_samples:
+            return []
+        edges = [0, *(int(index) for index in self.indices), self.n_samples]
+        return list(itertools.pairwise(edges))
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of one counter: mean and deviation of the segments before and after it, missing samples left out."""
+
+    row: int
+    probability: float
+    mean_before: float
+    mean_after: float
+    deviation_before: float
+    deviation_after: float
+
+
+def changes_of(values: Floats, found: ChangePoints) -> list[Change]:
+    """What each change is in units of the series. values: (n,)."""
+    told = []
+    for probability, (before, after) in zip(
+        found.probabilities.tolist(), itertools.pairwise(found.segments()), strict=True
+    ):
+        parts = [part[~np.isnan(part)] for part in (values[slice(*before)], values[slice(*after)])]
+        means = [float(part.mean()) if len(part) else float("nan") for part in parts]
+        deviations = [float(part.std()) if len(part) else float("nan") for part in parts]
+        told.append(Change(after[0], probability, *means, *deviations))
+    return told
+
+
 DEFAULT = ChangePointParams()
 FEWEST_SAMPLES = 3  # of a series that can tell how it varies
 
@@ -46,10 +136,8 @@ def find_changepoints_each(values: ArrayLike, params: ChangePointParams = DEFAUL
 def _find(table: Floats, params: ChangePointParams) -> ChangePoints:
     if params.method == "bayes":
         return _by_run_lengths(table, params)
-    from tasks.workloads.changepoints.offline import find_offline  # imports ruptures
-
     ready = standardised(table, params)
-    return find_offline(np.ascontiguousarray(ready[:, _informative(ready)]), params)
+    return _offline(np.ascontiguousarray(ready[:, _informative(ready)]), params)
 
 
 def _informative(ready: Floats) -> NDArray[np.int64]:
@@ -122,3 +210,30 @@ def _nothing(n: int) -> ChangePoints:
     return ChangePoints(
         n, none, np.zeros(0), np.zeros(n), 0.0, RunLengths(none, np.zeros(1, np.int64), none, np.zeros(0))
     )
+
+
+def _offline(ready: Floats, params: ChangePointParams) -> ChangePoints:
+    """The change points of a scaled series: means (PELT, binary segmentation) or distributions (kernel) differ.
+
+    ready: (n, d), NaN where missing; a row counts if all its counters are there. They are found with a penalty of
+    params.penalty log n for each change and counter; none has a probability."""
+    rows = np.flatnonzero(~np.isnan(ready).any(axis=1))
+    changes: list[int] = []
+    if len(rows) >= 2 * params.min_segment and len(rows) > 1:
+        samples = ready[rows]
+        penalty = params.penalty * np.log(len(rows))
+        if params.method != "kernel":  # the kernel sums over counters within one bounded similarity
+            penalty *= ready.shape[1]
+        changes = _detector(params).fit(samples).predict(pen=penalty)[:-1]
+    indices = rows[np.array(changes, dtype=np.int64)]
+    return ChangePoints(len(ready), indices, np.full(len(indices), np.nan), np.zeros(0), float("nan"), None)
+
+
+def _detector(params: ChangePointParams) -> Any:
+    import ruptures  # heavy, and asked for seldom
+
+    if params.method == "pelt":
+        return ruptures.Pelt(model="l2", min_size=params.min_segment, jump=1)
+    if params.method == "kernel":
+        return ruptures.KernelCPD(kernel="rbf", min_size=params.min_segment)
+    return ruptures.Binseg(model="l2", min_size=params.min_segment, jump=1)

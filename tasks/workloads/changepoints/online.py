@@ -1,16 +1,90 @@
-"""The run-length posterior while samples arrive, in log space, with truncated run lengths: cost linear in length.
+"""Bayesian online change points: the Student-t predictive, the posterior of run lengths, and what is read from it.
 
-Equations 2 to 4 of CWD (Adams and MacKay 2007) with one shared run length over all counters: given the run length the
-counters are independent, so their log predictives add up. A run length is kept as the sample that its segment starts
-with; a segment that began at s has run length t - s + 1 after sample t."""
+The filter keeps run lengths while samples arrive, of one series or shared by all counters; changes and their
+probabilities are read from it afterwards (Adams and MacKay 2007; Hossain et al. 2022, equations 1 to 4)."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import lgamma
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from tasks.workloads.changepoints.series import PriorParams
+
 Floats = NDArray[np.float64]
+N_CACHED = 128  # tables kept: those that one series is tried with
+
+
+@dataclass(frozen=True)
+class Predictive:
+    """Tables over m = 0 … n_samples - 1; each row belongs to one m.
+
+    half: (n,) a = alpha + m/2. level: (n, 4) c, 1/(2q), gain, weight. line: (n, 6) c, 1/(2q), gains of level and slope,
+    weights of level and slope. start: mean, b, log prior odds of a line (minus infinity: levels only)."""
+
+    half: Floats
+    level: Floats
+    line: Floats
+    start: Floats
+    correlation: float
+
+    def arrays(self) -> tuple[Floats, Floats, Floats, Floats, float]:
+        """The tables as the compiled filter takes them."""
+        return self.half, self.level, self.line, self.start, self.correlation
+
+
+@lru_cache(maxsize=N_CACHED)
+def predictive_tables(prior: PriorParams, n_samples: int, correlation: float = 0.0) -> Predictive:
+    """The tables of a prior for a series of `n_samples` samples; time runs from 0 to 1 over the whole series.
+
+    The prior speaks of the noise's stationary variance, whatever its correlation, 0 to less than 1."""
+    half = prior.alpha + np.arange(n_samples) / 2
+    student = _student(half)
+    times = np.arange(n_samples) / max(n_samples, 1)
+    of_level, of_time = np.full(n_samples, 1 - correlation), times.copy()
+    of_time[1:] -= correlation * times[:-1]
+    stationary = 1 / (1 - correlation**2)  # variance of the noise over that of its innovations
+    of_level[:1] = stationary**-0.5
+    student[:1] -= 0.5 * np.log(stationary)
+    never = np.zeros(n_samples)
+    gains, spread = line_gains(of_level, never, stationary / prior.kappa, 0.0)
+    level = np.column_stack([student - 0.5 * np.log(spread), 0.5 / spread, gains[:, 0], of_level])
+    gains, spread = line_gains(of_level, of_time, stationary / prior.kappa, stationary * prior.trend_span**2)
+    line = np.column_stack([student - 0.5 * np.log(spread), 0.5 / spread, gains, of_level, of_time])
+    odds = np.log(prior.trend_share) - np.log1p(-prior.trend_share) if prior.trend_share else -np.inf
+    start = np.array([prior.mean, prior.alpha * prior.noise / stationary, odds])
+    return Predictive(half, level, line, start, correlation)
+
+
+@njit(cache=True)
+def _student(half: Floats) -> Floats:
+    """The log normalisation of Student's t with 2a degrees of freedom and unit scale, for each a."""
+    logs = np.empty(len(half))
+    for m in range(len(half)):
+        logs[m] = lgamma(half[m] + 0.5) - lgamma(half[m]) - 0.5 * np.log(2 * np.pi)
+    return logs
+
+
+@njit(cache=True)
+def line_gains(weights: Floats, times: Floats, of_level: float, of_slope: float) -> tuple[Floats, Floats]:
+    """Gains (n, 2) and q (n,) of recursive least squares for level and slope, from their variances over the noise's."""
+    gains, spread = np.empty((len(times), 2)), np.empty(len(times))
+    shared = 0.0  # covariance of level and slope
+    for m in range(len(times)):
+        level = of_level * weights[m] + shared * times[m]
+        slope = shared * weights[m] + of_slope * times[m]
+        spread[m] = 1 + weights[m] * level + times[m] * slope
+        gains[m, 0], gains[m, 1] = level / spread[m], slope / spread[m]
+        of_level -= level * gains[m, 0]
+        shared -= level * gains[m, 1]
+        of_slope -= slope * gains[m, 1]
+    return gains, spread
+
+
 Ints = NDArray[np.int64]
 Tables = tuple[Floats, Floats, Floats, Floats, float]  # `predictive.Predictive.arrays`
 Filtered = tuple[Floats, Ints, Ints, Ints, Floats, int, int]
@@ -252,3 +326,57 @@ def filter_run_lengths(
         offsets[t + 1] = at
     last = last_start(n_samples, n, starts, best, min_segment)
     return evidence, before, offsets, kept_starts[:at], kept[:at], last, n_predictives
+
+
+NEGLIGIBLE = 1e-10  # a change less probable than this is not spread over what came before it
+
+
+@njit(cache=True)
+def best_changes(before: Ints, last: int) -> Ints:
+    """The samples, rising, at which segments of the most probable segmentation start, the first segment left out."""
+    n_changes, at = 0, last
+    while at > 0:
+        n_changes += 1
+        at = before[at]
+    changes = np.empty(n_changes, np.int64)
+    at = last
+    for i in range(n_changes - 1, -1, -1):
+        changes[i] = at
+        at = before[at]
+    return changes
+
+
+@njit(cache=True)
+def change_probabilities(offsets: Ints, starts: Ints, filtered: Floats, min_segment: int) -> Floats:
+    """The probability, given all samples, that a segment starts at each sample: (n,); 0 for the first.
+
+    Backwards: a segment that starts at t follows one whose start is distributed as the filter had it after t - 1,
+    because the hazard does not depend on the run length (once a segment may end)."""
+    n = len(offsets) - 1
+    mass = np.zeros(n)
+    low, high = offsets[n - 1], offsets[n]
+    total = filtered[low:high].sum()
+    for i in range(low, high):
+        mass[starts[i]] += filtered[i] / total
+    for t in range(n - 1, 0, -1):
+        if mass[t] < NEGLIGIBLE:
+            continue
+        total = 0.0
+        for i in range(offsets[t - 1], offsets[t]):
+            if t - starts[i] >= min_segment:
+                total += filtered[i]
+        if total == 0:
+            continue
+        for i in range(offsets[t - 1], offsets[t]):
+            if t - starts[i] >= min_segment:
+                mass[starts[i]] += mass[t] * filtered[i] / total
+    mass[0] = 0.0
+    return mass
+
+
+def probability_near(changes: Ints, probabilities: Floats, near: int) -> Floats:
+    """For each change, how probable a change within `near` samples of it is, at most 1."""
+    sums = np.concatenate([[0.0], np.cumsum(probabilities)])
+    low, high = np.maximum(changes - near, 0), np.minimum(changes + near + 1, len(probabilities))
+    near_mass: Floats = np.clip(sums[high] - sums[low], 0.0, 1.0)
+    return near_mass

@@ -18,8 +18,8 @@ from tasks.workloads.evaluate.items import Split
 from tasks.workloads.evaluate.known import BASELINES, Cohort, nnls_shares
 from tasks.workloads.evaluate.scores import Figures, auroc, false_known, put, put_summary, summary_of
 from tasks.workloads.identify.counters import common_counters, condition_of, means_of
+from tasks.workloads.identify.fingerprints import best_sum, sums_of
 from tasks.workloads.identify.identification import Identification, identify_all
-from tasks.workloads.identify.mixture import best_sum, sums_of
 from tasks.workloads.identify.model import VIEWS, Model, ViewName, fit_model
 from tasks.workloads.params import IdentifyParams
 from tasks.workloads.telemetry import FloatArray, Telemetry

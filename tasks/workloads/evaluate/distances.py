@@ -1,4 +1,4 @@
-"""Distances between runs by their phases, and the thresholds on them that say what is known (CWD, V-D and VI-C)."""
+"""Distances between runs by their phases, and the threshold on them that says what is known (CWD, V-D and VI-C)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -172,12 +172,6 @@ def _matched_between(
     return found
 
 
-Threshold = Literal["within", "radius", "one_sided"]
-RULES: tuple[Threshold, ...] = get_args(Threshold)
-RADIUS: Threshold = "radius"  # rejects none of a workload's runs in the recorded ones, and accepts fewest others
-DEVIATIONS = 2.0  # above the mean that one_sided allows
-
-
 @dataclass(frozen=True)
 class Spread:
     """Distances between runs of one workload (Table IV). n: how many; deviation: of the sample, 0 for one distance."""
@@ -219,40 +213,9 @@ def spread_by_workload(distances: FloatArray, workloads: Sequence[str]) -> dict[
     return spreads
 
 
-def phase_spreads(runs: Sequence[FloatArray], workloads: Sequence[str], measure: Measure) -> dict[str, Spread]:
-    """The same for single phases: of each pair of runs of a workload, the phases that meet at its best offset."""
-    spreads = {}
-    for workload in dict.fromkeys(workloads):
-        same = [run for run, label in zip(runs, workloads, strict=True) if label == workload]
-        pairs = [match_phases(same[a], same[b], measure).phases for a in range(len(same)) for b in range(a)]
-        if pairs and (spread := spread_of(np.concatenate(pairs))) is not None:
-            spreads[workload] = spread
-    return spreads
-
-
-def is_within(distance: FloatArray | float, spread: Spread, rule: Threshold = RADIUS) -> NDArray[np.bool_]:
-    """Whether a distance is one that runs of the same workload have.
-
-    within: |d − mean| ≤ deviation (V-D); radius: d ≤ mean (VI-C); one_sided: d ≤ mean + DEVIATIONS · deviation."""
-    distance = np.asarray(distance)
-    if rule == "within":
-        return np.asarray(np.abs(distance - spread.mean) <= spread.deviation)
-    reach = spread.mean if rule == "radius" else spread.mean + DEVIATIONS * spread.deviation
-    return np.asarray(distance <= reach)
-
-
-def similar_offset(
-    one: FloatArray, other: FloatArray, spread: Spread, measure: Measure, rule: Threshold = RADIUS
-) -> int | None:
-    """The first offset at which every phase of the shorter run is like the one it meets; None without one.
-
-    (t_1 … t_m) ~ (t'_1 … t'_n) if ∃ j: ∀ i: t_i ≈ t'_(i+j) (V-D), with the phase-level threshold for ≈."""
-    longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
-    for offset in range(len(longer) - len(shorter) + 1):
-        gaps = phase_distances(longer[offset : offset + len(shorter)], shorter, measure)
-        if is_within(gaps, spread, rule).all():
-            return offset
-    return None
+def is_within(distance: FloatArray | float, spread: Spread) -> NDArray[np.bool_]:
+    """Whether a distance is one that runs of the same workload have: d ≤ mean (the radius of VI-C)."""
+    return np.asarray(np.asarray(distance) <= spread.mean)
 
 
 def nearest_workloads(
@@ -261,7 +224,6 @@ def nearest_workloads(
     known_phases: Sequence[int],
     known_workloads: Sequence[str],
     spreads: Mapping[str, Spread],
-    rule: Threshold = RADIUS,
 ) -> Verdicts:
     """Classify runs by their distances (n_runs, n_known) to known ones (V-D): candidates are the known runs with as
     many phases, or the nearest number of them; the nearest candidate names, and its workload's threshold confirms.
@@ -277,7 +239,7 @@ def nearest_workloads(
     workloads = tuple(known_workloads[position] for position in positions)
     once = Spread(0.0, 0.0, 0)
     is_known = [
-        bool(is_within(distance, spreads.get(workload, once), rule))
+        bool(is_within(distance, spreads.get(workload, once)))
         for distance, workload in zip(nearest, workloads, strict=True)
     ]
     return Verdicts(workloads, nearest, positions, np.array(is_known, dtype=bool))

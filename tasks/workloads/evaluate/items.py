@@ -21,8 +21,7 @@ from tasks.intake.readers import REMOTE
 from tasks.progress import report_progress
 from tasks.warehouse.landing import sha256_of
 from tasks.workloads.intake import find_files, read_file
-from tasks.workloads.params import EvaluateParams, WindowParams
-from tasks.workloads.reading_params import ReadParams
+from tasks.workloads.params import EvaluateParams, ReadParams, WindowParams
 from tasks.workloads.telemetry import Telemetry
 
 Slice = Literal["random", "by_time", "by_round", "by_input", "by_machine"]

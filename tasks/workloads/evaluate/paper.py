@@ -1,6 +1,6 @@
 """The paper's own method, so that it can be reproduced: boosted trees on padded fingerprints, distances between phases.
 
-Tables III and IV, the thresholds of V-D and VI-C, and RQ1 read as a binary question. What `whorl workloads identify`
+Tables III and IV, the threshold of VI-C, and RQ1 read as a binary question. What `whorl workloads identify`
 answers with is another method, which stands beside it in every table (`known`)."""
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,16 +13,12 @@ from numpy.typing import NDArray
 
 from tasks.boosters import ONE_THREAD, booster_from, lightgbm_alone
 from tasks.workloads.evaluate.distances import (
-    RADIUS,
-    RULES,
     Measure,
     Spread,
     distances_between,
     distances_of_pairs,
     is_within,
     nearest_workloads,
-    phase_spreads,
-    similar_offset,
     spread_by_workload,
     spread_of,
 )
@@ -41,9 +37,7 @@ from tasks.workloads.params import FingerprintParams
 from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 
 DISTANCES: tuple[Measure, ...] = ("ed", "dtw")
-LEVELS = ("workload", "phase")
 COUNTS = ("n_own", "n_rejected", "n_other", "n_accepted")
-MOST_FOR_PHASES = 30  # known runs of a workload from whose pairs the spread of phases is learned
 MOST_RUNS = 600  # in Table IV; of more, an even sample
 MOST_PAIRS = 2_000  # pairs of runs to learn same or different from, half of them the same
 SAME, DIFFERENT = "same", "different"
@@ -262,69 +256,38 @@ def _described(spread: Spread | None, prefix: str) -> dict[str, float | int | No
 
 
 def threshold_rows(model: PaperModel, described: Sequence[Fingerprint]) -> Iterator[dict[str, Any]]:
-    """One row a measure, level and rule: n_own, n_rejected (tested runs that their own workload rejects), n_other,
-    n_accepted (a tested run and another workload that takes it for its own).
+    """One row a measure, for whole runs (level) and by the radius (rule): n_own, n_rejected (tested runs that their own workload rejects), n_other, n_accepted (a tested
+    run and another workload that takes it for its own).
 
-    Whole runs: a run is of a workload if its distance to the nearest known run of it is one that runs of the workload
-    have. Phases: if at some offset every phase is like the one that it meets in that run."""
+    A run is of a workload if its distance to the nearest known run of it is one that runs of the workload have."""
     labels = np.array([str(one.workload) for one in model.known])
+    is_own = np.array([[run.workload == name for name in model.trees.classes] for run in described])
     for measure in DISTANCES:
-        phase_level = _spreads_of_phases(model.known, measure)
-        counts = {(level, rule): [0, 0, 0, 0] for level in LEVELS for rule in RULES}
         to_known = distances_between(phases_of(described), phases_of(model.known), measure)
-        for run, distances in zip(described, to_known, strict=True):
-            for workload in model.trees.classes:
-                places = np.flatnonzero(labels == workload)
-                at = int(places[distances[places].argmin()])
-                whole, phases = model.spreads[measure].get(workload), phase_level.get(workload)
-                first = 0 if workload == run.workload else 2
-                for (level, rule), count in counts.items():
-                    if level == "workload":
-                        is_taken = whole is not None and bool(is_within(distances[at], whole, rule))
-                    else:
-                        known = model.known[at].workload_phases
-                        is_taken = (
-                            phases is not None
-                            and similar_offset(run.workload_phases, known, phases, measure, rule) is not None
-                        )
-                    count[first] += 1
-                    count[first + 1] += is_taken if first else not is_taken
-        for (level, rule), n in counts.items():
-            yield {"measure": measure, "level": level, "rule": rule, **dict(zip(COUNTS, n, strict=True))}
-
-
-def _spreads_of_phases(known: Sequence[Fingerprint], measure: Measure) -> dict[str, Spread]:
-    """Spreads of single phases, from an even sample of the known runs of each workload."""
-    runs: list[FloatArray] = []
-    labels: list[str] = []
-    for workload in dict.fromkeys(str(one.workload) for one in known):
-        same = [one.workload_phases for one in known if one.workload == workload]
-        kept = np.unique(np.linspace(0, len(same) - 1, min(len(same), MOST_FOR_PHASES)).astype(int))
-        runs += [same[at] for at in kept]
-        labels += [workload] * len(kept)
-    return phase_spreads(runs, labels, measure)
+        nearest = np.stack([to_known[:, labels == name].min(axis=1) for name in model.trees.classes], axis=1)
+        spreads = [model.spreads[measure].get(name) for name in model.trees.classes]
+        is_taken = np.stack(
+            [
+                is_within(nearest[:, at], one) if one else np.zeros(len(described), bool)
+                for at, one in enumerate(spreads)
+            ],
+            axis=1,
+        )
+        counts = (is_own.sum(), (is_own & ~is_taken).sum(), (~is_own).sum(), (~is_own & is_taken).sum())
+        about = {"measure": measure, "level": "workload", "rule": "radius"}
+        yield about | {name: int(n) for name, n in zip(COUNTS, counts, strict=True)}
 
 
 def threshold_figures(table: pd.DataFrame, reason: str = "") -> Figures:
-    """`threshold.false_reject` and `.false_accept` with `.<rule>.<level>.<measure>`, over all splits together; without
-    these: of the radius and DTW, for whole runs."""
+    """`threshold.false_reject` and `.false_accept` with `.<measure>`, over all splits together; without it: of DTW."""
     figures: Figures = {}
-    for rule in RULES:
-        for level in LEVELS:
-            for measure in DISTANCES:
-                counts = dict.fromkeys(COUNTS, 0)
-                if not table.empty:
-                    rows = table[(table["rule"] == rule) & (table["level"] == level) & (table["measure"] == measure)]
-                    counts = {name: int(rows[name].sum()) for name in COUNTS}
-                for name, n, n_wrong in (
-                    ("false_reject", "n_own", "n_rejected"),
-                    ("false_accept", "n_other", "n_accepted"),
-                ):
-                    share = counts[n_wrong] / counts[n] if counts[n] else None
-                    why = reason or "no run to ask"
-                    put(figures, f"threshold.{name}.{rule}.{level}.{measure}", share, why)
-                    if (rule, level, measure) == (RADIUS, "workload", "dtw"):
-                        put(figures, f"threshold.{name}", share, why)
+    for measure in DISTANCES:
+        rows = table[table["measure"] == measure] if len(table) else table
+        for name, n, n_wrong in (("false_reject", "n_own", "n_rejected"), ("false_accept", "n_other", "n_accepted")):
+            share = float(rows[n_wrong].sum() / rows[n].sum()) if len(rows) and rows[n].sum() else None
+            put(figures, f"threshold.{name}.{measure}", share, reason or "no run to ask")
+            if measure == "dtw":
+                put(figures, f"threshold.{name}", share, reason or "no run to ask")
     return figures
 
 

@@ -43,8 +43,7 @@ from tasks.workloads.identify.counters import PLAIN, condition_of
 from tasks.workloads.identify.identification import identify_all
 from tasks.workloads.identify.model import fit_model
 from tasks.workloads.identify.phases import fingerprints_of, learn_scale
-from tasks.workloads.params import EvaluateParams, IdentifyParams
-from tasks.workloads.reading_params import ReadParams
+from tasks.workloads.params import EvaluateParams, IdentifyParams, ReadParams
 from tasks.workloads.telemetry import Telemetry
 
 ONE_WORKLOAD = "there is one workload; at least two are needed"

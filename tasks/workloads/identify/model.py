@@ -5,8 +5,8 @@ explained by known fingerprints (`mixture`); what is alone is named by the known
 logistic models turn what is left into probabilities: is this part there, and is there something else that nobody has
 learned? They learn from training runs that are superposed on each other, with their own workload or their partner's
 left out of what is known, rounds held out in turn: so from conditions like those of a shared machine, and from
-workloads that were not known. A group is known by whole runs and by their later halves, and by inputs held out in turn: who asks
-what runs in it comes in the middle, and the program is at work on something else than when it was learned.
+workloads that were not known. A group is known by whole runs and by their later halves, and by inputs held out in turn: who
+asks what runs in it comes in the middle, and the program is at work on something else than when it was learned.
 
 identify.json     parameters, counters, labels, and what the logistic models weigh
 arrays.parquet    one row an array: name, shape, values"""
@@ -24,8 +24,16 @@ from numpy.typing import NDArray
 
 from tasks.errors import BadInput
 from tasks.workloads.identify.counters import QUIET, common_counters, condition_of, moments_of
-from tasks.workloads.identify.mixture import Library, Sum, best_sum, learn_library, sums_of, superpose
-from tasks.workloads.identify.neighbours import Neighbours, learn_neighbours
+from tasks.workloads.identify.fingerprints import (
+    Library,
+    Neighbours,
+    Sum,
+    best_sum,
+    learn_library,
+    learn_neighbours,
+    sums_of,
+    superpose,
+)
 from tasks.workloads.params import IdentifyParams
 from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 
@@ -341,7 +349,9 @@ def _fit_view(runs: Sequence[Telemetry], counters: tuple[Counter, ...], name: Vi
                 drifted += [np.array(of_fold.strangeness(of_fold.near(seen))) for seen in later]
     library = library_of(np.arange(len(runs)))
     presence = _fit_logistic(np.array(parts).reshape(-1, 6), np.array(is_there, dtype=bool))
-    alone = _fit_rest(rests[True], N_ALONE[name], params.known_recall, drifted)
+    alone = _fit_rest(
+        rests[True], N_ALONE[name], params.known_recall, drifted, is_safe=name == "machine" and has_sessions
+    )
     if other_inputs:  # two inputs that were meant to differ are farther apart than most: even odds, not a share of them
         alone = replace(alone, limit=EVEN)
     in_company = _fit_rest(rests[False], N_IN_COMPANY, params.known_recall)
@@ -375,14 +385,17 @@ def _fit_rest(
     n_features: int,
     known_recall: float,
     drifted: Sequence[FloatArray] = (),
+    *,
+    is_safe: bool = False,
 ) -> Rest:
-    """drifted: features of known cases that count for the limit alone."""
+    """drifted: features of known cases that count for the limit alone. is_safe: see _limit."""
     has_rest = np.array([has for _, has in cases], dtype=bool)
     table = np.array([features for features, _ in cases]).reshape(len(cases), n_features)
     score = _fit_logistic(table, has_rest)
     probabilities = score.probability(table)
     later = score.probability(np.array(drifted)) if len(drifted) else np.zeros(0)
-    return Rest(score, _limit(np.append(probabilities[~has_rest], later), probabilities[has_rest], known_recall))
+    known = np.append(probabilities[~has_rest], later)
+    return Rest(score, _limit(known, probabilities[has_rest], known_recall, is_safe=is_safe))
 
 
 def _usual(
@@ -430,16 +443,17 @@ def _cases(
     return cases
 
 
-def _limit(known: FloatArray, unknown: FloatArray, known_recall: float) -> float:
-    """The probability of a rest from which on there is said to be one: that which the stated share of the known cases
-    stays at or below, or half way (in log odds) to where the unknown ones begin if that is farther. Conditions that
-    nobody has seen lie between the two."""
+def _limit(known: FloatArray, unknown: FloatArray, known_recall: float, *, is_safe: bool = False) -> float:
+    """The probability of a rest from which on there is said to be one: half way (in log odds) between what the stated
+    share of the known cases stays at or below and where the unknown ones begin, since conditions that nobody has seen
+    lie between. Where the unknown ones begin earlier, the known ones decide; is_safe: half way there as well, as whole
+    rounds that were held out have shown how far another session moves known runs."""
     if not len(known):
         return EVEN
     least = float(np.quantile(known, known_recall, method="higher"))
     first = float(np.quantile(unknown, UNKNOWN_PASSED)) if len(unknown) else least
-    odds = [np.log(one / (1 - one)) for one in np.clip([least, max(least, first)], LEAST_PROBABILITY, MOST_PROBABILITY)]
-    return float(1 / (1 + np.exp(-np.mean(odds))))
+    ends = np.clip([least, first if is_safe else max(least, first)], LEAST_PROBABILITY, MOST_PROBABILITY)
+    return float(1 / (1 + np.exp(-np.mean(np.log(ends / (1 - ends))))))
 
 
 def _fit_logistic(features: FloatArray, is_true: NDArray[np.bool_]) -> Logistic:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.workloads.changepoints.finding import find_changepoints
-from tasks.workloads.changepoints.params import ChangePointParams, PriorParams
+from tasks.workloads.changepoints.series import ChangePointParams, PriorParams
 from tasks.workloads.params import FingerprintParams
 from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 

@@ -3,13 +3,12 @@
 from tasks.intake import readers
 from tasks.intake.files import read_head
 from tasks.intake.limits import ReadLimits
+from tasks.workloads.params import ReadParams
 from tasks.workloads.prepared import Reading
-from tasks.workloads.readers.perf_stat import PerfStatReader
-from tasks.workloads.readers.perfspect import PerfSpectReader
+from tasks.workloads.readers.perf import PerfSpectReader, PerfStatReader
 from tasks.workloads.readers.prometheus import PrometheusReader
 from tasks.workloads.readers.sadf import SadfReader
 from tasks.workloads.readers.wide import WideReader
-from tasks.workloads.reading_params import ReadParams
 
 # A file is held in memory as a whole, up to read.limits.max_bytes: a run is one thing and is not cut
 Reader = readers.Reader[ReadParams, Reading]

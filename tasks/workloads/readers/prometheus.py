@@ -19,9 +19,9 @@ from tasks.errors import BadInput, quoted, reason_of
 from tasks.http_server import HttpServer, Patience, Words
 from tasks.intake.files import json_of, no_refusals
 from tasks.times import time_of
+from tasks.workloads.params import PrometheusParams, ReadParams
 from tasks.workloads.prepared import Reading, Sampled, one_row_a_sample
 from tasks.workloads.readers.tables import start_and_offsets
-from tasks.workloads.reading_params import PrometheusParams, ReadParams
 from tasks.workloads.telemetry import Counter, spelled
 
 if TYPE_CHECKING:
@@ -29,16 +29,15 @@ if TYPE_CHECKING:
 
 EXPECTED = "the HTTP API of a Prometheus server"
 FIX = "is the address right? A local server's is http://127.0.0.1:9090"
-WORDS = Words("http://host:9090", EXPECTED, FIX, FIX, "a shorter one", "lower read.prometheus.max_points")
+WORDS = Words("http://host:9090", EXPECTED, FIX, FIX, "a shorter one", "raise read.prometheus.step_s, or ask for less")
 POSTED = ("query_range", "series")  # their questions may be longer than an address
 
 
 class PrometheusApi(HttpServer):
     """One server's API, for as long as it is open. matches: the selectors in its address."""
 
-    def __init__(self, url: str, params: PrometheusParams, transport: "httpx.BaseTransport | None" = None) -> None:
+    def __init__(self, url: str, patience: Patience, transport: "httpx.BaseTransport | None" = None) -> None:
         """Raises BadInput for an address that is none."""
-        patience = Patience(params.timeout_s, params.tries, params.backoff_s)
         super().__init__(url, WORDS, patience, transport=transport)
         self.matches = self.asked_for.get("match[]", [])
 
@@ -63,6 +62,8 @@ class PrometheusApi(HttpServer):
         return answer["data"]
 
 
+PATIENCE = Patience(timeout_s=30, tries=3, backoff_s=1)
+MOST_POINTS = 500_000  # values asked for at a time
 MAX_STEPS = 10_000  # the server gives at most 11,000 points a series at a time
 DEFAULT_STEP_S = 15.0
 NAME = "__name__"
@@ -84,10 +85,12 @@ class Range:
 
 @dataclass(frozen=True)
 class PrometheusReader:
-    """Reads from a server; transport and clock are for tests."""
+    """Reads from a server; transport, clock, patience and the values asked for at a time are for tests."""
 
     transport: "httpx.BaseTransport | None" = None
     clock: Callable[[], float] = time.time
+    patience: Patience = PATIENCE
+    most_points: int = MOST_POINTS
     name: str = "prometheus"
     version: int = 1
     title: str = "a Prometheus server (http://host:9090)"
@@ -100,7 +103,7 @@ class PrometheusReader:
     def read(self, path: str, params: ReadParams) -> Reading:
         """See Reader.read. Raises BadInput for a server that does not answer and for a selector without series."""
         asked = params.prometheus
-        with PrometheusApi(path, asked, self.transport) as api:
+        with PrometheusApi(path, self.patience, self.transport) as api:
             matches = asked.match or api.matches
             if not matches:
                 raise BadInput(api.shown, "no selector", 'match[], such as {job="node"}', "--match '{job=\"node\"}'")
@@ -113,7 +116,7 @@ class PrometheusReader:
                 n_series = _count_series(api, span, asked)
                 found = _Found(span)
                 types = {name: str(one[0].get("type", "")) for name, one in api.data("metadata", {}).items() if one}
-                for question in _questions(span, max(2, asked.max_points // n_series)):
+                for question in _questions(span, max(2, self.most_points // n_series)):
                     answer = api.data("query_range", question)
                     for series in answer.get("result", []):
                         found.add(series)

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from tasks.errors import BadInput
 from tasks.intake.files import all_refusals, read_lines, refusals
+from tasks.workloads.params import ReadParams
 from tasks.workloads.prepared import Reading, Sampled
 from tasks.workloads.readers.tables import side_by_side, start_and_offsets, unix_seconds
-from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.telemetry import Counter, FloatArray, spelled
 
 HEADER = ["hostname", "interval", "timestamp"]

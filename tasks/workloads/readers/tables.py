@@ -20,8 +20,7 @@ from tasks.intake.files import read_lines
 from tasks.intake.limits import ReadLimits
 from tasks.intake.tables import split_header
 from tasks.times import FIRST_S, LAST_S
-from tasks.workloads.columns import KEY_COLUMNS
-from tasks.workloads.prepared import Sampled
+from tasks.workloads.prepared import KEY_COLUMNS, Sampled
 from tasks.workloads.telemetry import Counter, FloatArray
 
 ALIASES = {  # of key columns; those of labels count where they hold text

@@ -22,8 +22,8 @@ from tasks.intake.cells import Cells
 from tasks.intake.cells import numbers as to_numbers
 from tasks.intake.files import UTF8_MARK, all_refusals, refusals
 from tasks.intake.tables import MAGIC, PANDAS_INDEX, RECORD_KEY, row_text, split_header, whole_table
-from tasks.workloads.columns import KEY_COLUMNS, LABELS
-from tasks.workloads.prepared import Reading, are_totals, label_column, one_row_a_sample
+from tasks.workloads.params import ReadParams
+from tasks.workloads.prepared import KEY_COLUMNS, LABELS, Reading, are_totals, label_column, one_row_a_sample
 from tasks.workloads.readers.tables import (
     ALIASES,
     METRICS,
@@ -34,7 +34,6 @@ from tasks.workloads.readers.tables import (
     texts,
     unix_seconds,
 )
-from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.telemetry import Conditions, Counter, FloatArray, described, described_own, scope_of, spelled
 
 OWN_NAMES = 2  # key columns of ours, at_s among them, that tell whorl's own CSV from others

@@ -15,14 +15,14 @@ from tempfile import gettempdir
 
 from tasks.errors import MissingTool, WhorlError
 from tasks.machine import Group, campaign_group, only_recorder, remove_scratch, scratch_folder
+from tasks.workloads.params import RecordParams
 from tasks.workloads.record.bench import Bench, Part, joined, own_group
-from tasks.workloads.record.params import RecordParams
 from tasks.workloads.record.parts import Ledger, machine_facts, machine_name, part_paths
-from tasks.workloads.record.perf import PerfPlan
 from tasks.workloads.record.plan import BETWEEN_RUNS_S, CLEAN, Outcome, Plan, PlannedRun, chosen, make_plan
 from tasks.workloads.record.programs import COMPANIONS, PROGRAMS, missing_needs
 from tasks.workloads.record.programs.place import Place, make_place
 from tasks.workloads.record.programs.program import Program
+from tasks.workloads.record.sampler import PerfPlan
 from tasks.workloads.record.subjects import CONTROLLERS
 
 MAY_BE_ENTERED = 0o011  # the workloads' folders belong to another user

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 
 from tasks.errors import BadInput, BadSetting
 from tasks.machine import counts_hardware_events, cpu_model, read_cgroups
+from tasks.workloads.params import RecordParams
 from tasks.workloads.record.counters import GIVEAWAYS
-from tasks.workloads.record.params import RecordParams
 from tasks.workloads.record.plan import AGAIN, CLEAN, Outcome, Plan, PlannedRun
 from tasks.workloads.telemetry import Conditions, Counter, Telemetry
 

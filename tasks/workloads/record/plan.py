@@ -25,8 +25,8 @@ from itertools import combinations, cycle, product
 from typing import Any
 
 from tasks.errors import BadSetting
+from tasks.workloads.params import Condition, RecordParams
 from tasks.workloads.record.counters import Unavailable
-from tasks.workloads.record.params import Condition, RecordParams
 from tasks.workloads.record.programs.program import Program
 from tasks.workloads.telemetry import Telemetry
 

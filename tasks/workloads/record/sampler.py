@@ -1,17 +1,299 @@
-"""One sample a second on a fixed grid of the monotonic clock: open files are read, and understood only afterwards."""
+"""One sample a second on a fixed grid of the monotonic clock, `perf stat` beside it: open files and lines are read, and
+understood only afterwards."""
 
 import contextlib
 import os
+import select
+import signal
+import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
 
-from tasks.workloads.record.counters import Readings, Source, values_of
-from tasks.workloads.record.perf import PerfChild
-from tasks.workloads.telemetry import Counter, FloatArray
+from tasks.machine import Group, counts_hardware_events, find_tool, tied_to_parent
+from tasks.workloads.record.counters import Readings, Source, Unavailable, values_of
+from tasks.workloads.telemetry import OWN_PREFIX, Counter, FloatArray, Kind, Scope
+
+Profile = Literal["none", "light", "syscalls"]
+PARTNER_PREFIX = "partner."  # of a second group, until its counters become those of a run of its own
+TRACEPOINTS = (Path("/sys/kernel/tracing/events"), Path("/sys/kernel/debug/tracing/events"))
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event: perf's name of it, what one count is, one line of what it is, and where it is counted."""
+
+    event: str
+    unit: str
+    what: str
+    kind: Kind = "software"
+    scopes: tuple[Scope, ...] = ("machine", "workload")
+
+    @property
+    def name(self) -> str:
+        """The counter's name: `sched:sched_wakeup` gives perf.sched_wakeup."""
+        return "perf." + self.event.rpartition(":")[2].lower().replace("-", "_")
+
+    def counter(self, scope: Scope, prefix: str = OWN_PREFIX) -> Counter:
+        """The counter of this event in a scope."""
+        own = prefix if scope == "workload" else ""
+        return Counter(own + self.name, self.unit, self.kind, is_rate=True, scope=scope)
+
+
+LIGHT = (
+    Event("context-switches", "switches", "changes from one task to another", scopes=("workload",)),
+    Event("cpu-migrations", "migrations", "tasks moved to another processor"),
+    Event("sched:sched_wakeup", "wake-ups", "sleeping tasks made ready to run"),
+    Event("sched:sched_process_exec", "programs", "programs started"),
+    Event("signal:signal_deliver", "signals", "signals delivered"),
+    Event("timer:hrtimer_start", "timers", "high-resolution timers set"),
+    Event("workqueue:workqueue_execute_start", "items", "deferred work items of the kernel", scopes=("machine",)),
+    Event("sock:inet_sock_set_state", "changes", "connections that changed their state"),
+    Event("sock:sock_send_length", "calls", "sends on a socket"),
+    Event("sock:sock_recv_length", "calls", "receives on a socket"),
+    Event("net:net_dev_queue", "packets", "packets handed to a device"),
+    Event("filemap:mm_filemap_add_to_page_cache", "pages", "pages of files brought into memory"),
+    Event("ext4:ext4_sync_file_enter", "calls", "fsync and the like on ext4"),
+    Event("block:block_rq_issue", "requests", "requests handed to a disk", scopes=("workload",)),
+)
+SYSCALLS = (Event("raw_syscalls:sys_enter", "calls", "system calls"),)
+HARDWARE = tuple(
+    Event(event, unit, what, "hardware")
+    for event, unit, what in (
+        ("cycles", "cycles", "processor cycles"),
+        ("instructions", "instructions", "instructions completed"),
+        ("branches", "branches", "branches"),
+        ("branch-misses", "branches", "branches predicted wrongly"),
+        ("cache-references", "accesses", "accesses to the last-level cache"),
+        ("cache-misses", "accesses", "those that it could not answer"),
+        ("L1-dcache-loads", "loads", "loads from the first-level data cache"),
+        ("L1-dcache-load-misses", "loads", "those that it could not answer"),
+        ("LLC-loads", "loads", "loads from the last-level cache"),
+        ("LLC-load-misses", "loads", "those that it could not answer"),
+        ("iTLB-load-misses", "loads", "instruction addresses not found in their table"),
+        ("dTLB-load-misses", "loads", "data addresses not found in their table"),
+    )
+)
+
+
+def events_of(
+    profile: Profile, *, has_pmu: bool, roots: tuple[Path, ...] = TRACEPOINTS
+) -> tuple[tuple[Event, ...], list[Unavailable]]:
+    """The events of a profile that this machine has, and those that it has not."""
+    if profile == "none":
+        return (), []
+    asked = (*LIGHT, *(SYSCALLS if profile == "syscalls" else ()))
+    there = tuple(event for event in asked if ":" not in event.event or _is_traced(event.event, roots))
+    missing = [Unavailable(e.counter(e.scopes[0]).name, f"no tracepoint {e.event}") for e in asked if e not in there]
+    if has_pmu:
+        return (*there, *HARDWARE), missing
+    reason = "no performance monitoring unit that perf can read"
+    return there, [*missing, *(Unavailable(event.name, reason) for event in HARDWARE)]
+
+
+def _is_traced(event: str, roots: tuple[Path, ...]) -> bool:
+    group, _, name = event.partition(":")
+    return any((root / group / name / "id").exists() for root in roots)
+
+
+NAN = float("nan")
+SEPARATOR = ";"
+NO_VALUE = ("<not counted>", "<not supported>")
+WITH_GROUP, PLAIN = 9, 8  # fields of a line
+
+
+@dataclass
+class Interval:
+    """One interval: seconds since perf began at its end, and the counts in the order in which events were asked."""
+
+    ended_s: float
+    counts: list[float] = field(default_factory=list)
+
+
+def parse_perf(lines: Iterable[str]) -> list[Interval]:
+    """Intervals in their order. What perf could not count is NaN; lines that are no counts are passed over."""
+    intervals: list[Interval] = []
+    for line in lines:
+        fields = line.split(SEPARATOR)
+        if line.startswith("#") or len(fields) < 4:
+            continue
+        try:
+            ended_s = float(fields[0])
+            count = NAN if fields[1].strip() in NO_VALUE else float(fields[1])
+        except ValueError:
+            continue
+        if not intervals or ended_s != intervals[-1].ended_s:
+            intervals.append(Interval(ended_s))
+        intervals[-1].counts.append(count)
+    return intervals
+
+
+def whole_intervals(intervals: Sequence[Interval], n_events: int, interval_s: float) -> list[Interval]:
+    """Those that say something of every event and lasted as long as asked: the last one is cut off when perf ends."""
+    whole, before_s = [], 0.0
+    for interval in intervals:
+        lasted_s, before_s = interval.ended_s - before_s, interval.ended_s
+        if len(interval.counts) == n_events and lasted_s > interval_s * 0.9:
+            whole.append(interval)
+    return whole
+
+
+def rates_at(
+    intervals: Sequence[Interval], at_s: Sequence[float], n_events: int, interval_s: float, first_s: float
+) -> list[list[float]]:
+    """Counts per second of the interval that ended nearest to each sample, within half an interval; else NaN.
+
+    first_s: perf's time at which the samples' clock began. Shape (samples, events)."""
+    ends = {interval.ended_s: n for n, interval in enumerate(intervals)}
+    rows = []
+    for at in at_s:
+        nearest = min(ends, key=lambda end: abs(end - first_s - at), default=None)
+        n = ends[nearest] if nearest is not None and abs(nearest - first_s - at) <= interval_s / 2 else 0
+        if n == 0:  # none, or the first whole one, whose beginning is before the samples'
+            rows.append([NAN] * n_events)
+            continue
+        lasted_s = intervals[n].ended_s - intervals[n - 1].ended_s
+        is_next = lasted_s < interval_s * 1.9
+        rows.append([count / lasted_s if is_next else NAN for count in intervals[n].counts])
+    return rows
+
+
+CHUNK = 1 << 16
+FIRST_LATE_S = 4.0
+STOP_S = 5.0
+TIMES = slice(11, 13)  # utime and stime behind the name in /proc/PID/stat
+PROBE_S = "0.05"
+Groups = Mapping[str, str | None]  # by the prefix of their counters the names that perf knows groups by
+
+
+def _folder_of(group: Group) -> Path | None:
+    return group.folders.get("unified" if group.version == 1 else "cpu")
+
+
+def perf_group(group: Group | None, root: Path) -> str | None:
+    """The name that `perf -G` knows a control group by, below the version 2 tree; None without one."""
+    folder = _folder_of(group) if group else None
+    if folder is None:
+        return None
+    top = root / "unified" if (root / "unified").is_dir() else root
+    return str(folder.relative_to(top)) if folder.is_relative_to(top) else None
+
+
+class PerfPlan:
+    """What perf is asked to count on this machine, found out once: events that it knows, and what is missing."""
+
+    def __init__(self, profile: Profile) -> None:
+        self.perf = find_tool("perf") if profile != "none" else None
+        self.events, self.missing = events_of(profile, has_pmu=bool(self.perf and counts_hardware_events()))
+        reason = "perf is not installed (Debian: apt-get install linux-perf)" if self.perf is None else self._refusal()
+        if profile != "none" and reason:
+            self.missing += [Unavailable(event.counter(event.scopes[0]).name, reason) for event in self.events]
+            self.events = ()
+
+    def _refusal(self) -> str:
+        """Why perf cannot count these events at all; empty if it can."""
+        command = [*self.command(), "--", "sleep", PROBE_S]
+        told = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        lines = [line for line in told.stderr.splitlines() if line.strip()]
+        return "" if told.returncode == 0 else f"perf: {lines[0] if lines else f'status {told.returncode}'}"
+
+    def asked(self, groups: Groups) -> list[tuple[Event, str, str]]:
+        """Event, prefix of its counter ("" for the machine) and group, in the order of perf's lines."""
+        places = [("", ""), *((prefix, name) for prefix, name in groups.items() if name)]
+        return [
+            (event, prefix, name)
+            for prefix, name in places
+            for event in self.events
+            if ("workload" if prefix else "machine") in event.scopes
+        ]
+
+    def counters(self, groups: Groups) -> tuple[Counter, ...]:
+        """The counters of a run."""
+        asked = self.asked(groups)
+        return tuple(event.counter("workload" if prefix else "machine", prefix) for event, prefix, _ in asked)
+
+    def command(self, groups: Groups = MappingProxyType({}), interval_ms: int = 1000) -> list[str]:
+        """perf's command line for the whole machine and for control groups."""
+        asked = self.asked(groups)
+        given = ["-G", ",".join(name for _, _, name in asked)] if any(groups.values()) else []
+        names = ",".join(event.event for event, _, _ in asked)
+        return [str(self.perf), "stat", "-I", str(interval_ms), f"-x{SEPARATOR}", "-a", "-e", names, *given]
+
+
+class PerfChild:
+    """A running perf. `wait_for_first` ends with its first interval: the samples' clock begins there."""
+
+    def __init__(self, plan: PerfPlan, groups: Groups, interval_s: float) -> None:
+        self.interval_s, self.n_events = interval_s, len(plan.asked(groups))
+        self.counters = plan.counters(groups)
+        self._said = bytearray()
+        self._process = subprocess.Popen(
+            tied_to_parent(plan.command(groups, round(interval_s * 1000))),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        assert self._process.stderr is not None
+        self._pipe = self._process.stderr.fileno()
+        os.set_blocking(self._pipe, False)
+        self._ended_cpu_s = 0.0
+
+    @property
+    def pid(self) -> int:
+        """Process id of perf."""
+        return self._process.pid
+
+    def wait_for_first(self) -> bool:
+        """Wait for the end of the first interval; false if there is none in time."""
+        late = time.monotonic() + self.interval_s + FIRST_LATE_S
+        while time.monotonic() < late and self._process.poll() is None:
+            select.select([self._pipe], [], [], 0.5)
+            self.drain()
+            if b"\n" in self._said and parse_perf(self._said.decode(errors="replace").splitlines()):
+                return True
+        return False
+
+    def drain(self) -> None:
+        """Take what perf has written, so that it never waits for us."""
+        with contextlib.suppress(BlockingIOError):
+            while piece := os.read(self._pipe, CHUNK):
+                self._said += piece
+
+    def cpu_s(self) -> float:
+        """CPU seconds that perf has used."""
+        with contextlib.suppress(OSError):
+            fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+            return sum(int(text) for text in fields[TIMES]) / os.sysconf("SC_CLK_TCK")
+        return self._ended_cpu_s
+
+    def stop(self) -> None:
+        """End perf; may be called twice."""
+        if self._process.returncode is None and self._process.poll() is None:
+            self._ended_cpu_s = self.cpu_s()
+            self._process.send_signal(signal.SIGINT)
+            try:
+                self._process.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        if self._process.stderr is not None and not self._process.stderr.closed:
+            self.drain()
+            self._process.stderr.close()
+
+    def rates(self, at_s: Sequence[float] | FloatArray) -> list[list[float]]:
+        """Shape (samples, events): counts per second; at_s counts from the end of perf's first interval."""
+        told = parse_perf(self._said.decode(errors="replace").splitlines())
+        whole = whole_intervals(told, self.n_events, self.interval_s)
+        first_s = told[0].ended_s if told else 0.0
+        return rates_at(whole, list(at_s), self.n_events, self.interval_s, first_s)
+
 
 NAP_S = 0.25
 

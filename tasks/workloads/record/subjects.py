@@ -30,7 +30,7 @@ from tasks.workloads.record.counters import (
     pressure_sources,
     rate,
 )
-from tasks.workloads.record.perf import PARTNER_PREFIX
+from tasks.workloads.record.sampler import PARTNER_PREFIX
 from tasks.workloads.telemetry import OWN_PREFIX
 
 WHOLE = "machine"

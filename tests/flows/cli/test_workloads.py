@@ -264,7 +264,7 @@ def test_what_runs_now_is_recorded_and_identified(
         asked.append((subject, seconds))
         return replace(run, run_id="live-now", workload=None)
 
-    monkeypatch.setattr("tasks.workloads.record.live.record_live", record)
+    monkeypatch.setattr("tasks.workloads.record.bench.record_live", record)
     ended = whorl("workloads", "identify", "--live", "--seconds", 12, "--subject", "system.slice/x.service", "--json")
     assert asked == [("system.slice/x.service", 12.0)]
     assert ended.err == "recording system.slice/x.service for 12 s\n"
@@ -282,7 +282,7 @@ def test_each_group_is_a_row_with_its_share(
         )
         for run, own in zip(runs, (0.1, 0.4), strict=True)
     ]
-    monkeypatch.setattr("tasks.workloads.record.live.record_each", lambda seconds, params: groups)
+    monkeypatch.setattr("tasks.workloads.record.bench.record_each", lambda seconds, params: groups)
     lines = [line.split() for line in whorl("workloads", "identify", "--live", "--each").out.splitlines()]
     assert [line[0] for line in lines[1:]] == ["b.service", "a.service"]
     found = json.loads(whorl("workloads", "identify", "--live", "--each", "--json").out)["runs"]

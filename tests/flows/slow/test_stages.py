@@ -183,7 +183,7 @@ def test_a_watch(after: Die, stage: str, identifying_log: Warehouse, monkeypatch
         connection.execute("UPDATE workloads.runs SET is_simulated = false")  # as what runs now is
     [run] = fetch_runs(identifying_log, "log", ["a-00"])
     live = replace(run, run_id="live", workload=None)
-    monkeypatch.setattr("tasks.workloads.record.live.record_live", lambda *_: live)
+    monkeypatch.setattr("tasks.workloads.record.bench.record_live", lambda *_: live)
     watch = WatchParams(expected=["b"], min_confidence=0)
     params = WorkloadWatchParams(source="log", watch=watch, warehouse=identifying_log)
     ended(after(workloads, stage), lambda: call(workloads.workloads_watch, params))

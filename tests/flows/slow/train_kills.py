@@ -44,7 +44,7 @@ from tasks.warehouse import registry
 from tasks.warehouse.place import PruneParams, Warehouse
 from tasks.warehouse.pruning import prune
 from tasks.workloads import steps as workload_steps
-from tasks.workloads.reading_params import ReadParams
+from tasks.workloads.params import ReadParams
 
 RECORDED = Path(__file__).parents[3] / "data" / "recorded"
 SOURCE = "log"

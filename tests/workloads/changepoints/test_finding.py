@@ -5,7 +5,7 @@ import pytest
 
 from tasks.errors import BadInput
 from tasks.workloads.changepoints.finding import find_changepoints, find_changepoints_each
-from tasks.workloads.changepoints.params import ChangePointParams, PriorParams
+from tasks.workloads.changepoints.series import ChangePointParams, PriorParams
 
 METHODS = ["bayes", "pelt", "kernel", "binseg"]
 

@@ -9,10 +9,9 @@ from scipy.special import gammaln, logsumexp
 from scipy.stats import multivariate_t
 
 from tasks.workloads.changepoints.finding import find_changepoints
-from tasks.workloads.changepoints.online import filter_run_lengths
-from tasks.workloads.changepoints.params import ChangePointParams, PriorParams
-from tasks.workloads.changepoints.plain import PLAIN, plain_run_lengths
-from tasks.workloads.changepoints.predictive import predictive_tables
+from tasks.workloads.changepoints.online import filter_run_lengths, predictive_tables
+from tasks.workloads.changepoints.series import ChangePointParams, PriorParams
+from tests.studies.change_points import PLAIN, plain_run_lengths
 
 AS_IT_IS = ChangePointParams(prior=PriorParams(), scale="none", outlier_deviations=0, expected_run_length=4, near=0)
 STEP = np.repeat([0.0, 5.0, -3.0], 100)

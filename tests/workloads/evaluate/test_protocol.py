@@ -11,8 +11,7 @@ import pytest
 from tasks.errors import BadInput
 from tasks.workloads.evaluate.known import METHODS
 from tasks.workloads.evaluate.protocol import evaluate_read, evaluate_runs, write_tables
-from tasks.workloads.params import EvaluateParams, IdentifyParams, WindowParams
-from tasks.workloads.reading_params import ReadParams
+from tasks.workloads.params import EvaluateParams, IdentifyParams, ReadParams, WindowParams
 
 QUICK, PARAMS = EvaluateParams(repeats=2), IdentifyParams()
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tasks.workloads.identify.mixture import LEAST_SPREAD, MOST_COST, best_sum, learn_library, sums_of, superpose
+from tasks.workloads.identify.fingerprints import LEAST_SPREAD, MOST_COST, best_sum, learn_library, sums_of, superpose
 
 NAMES = ("redis", "mariadb", "nginx", "cnn")
 N_COUNTERS = 24

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tasks.workloads.identify.neighbours import Near, Neighbours, learn_neighbours
+from tasks.workloads.identify.fingerprints import Near, Neighbours, learn_neighbours
 
 
 def distances(known, seen):

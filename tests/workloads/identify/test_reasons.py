@@ -2,8 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from tasks.workloads.identify.identification import identify
-from tasks.workloads.identify.reasons import name_in_words, number_in_words, value_in_words
+from tasks.workloads.identify.identification import identify, name_in_words, number_in_words, value_in_words
 from tasks.workloads.telemetry import Counter
 
 FLUSHES = Counter("disk.flushes", "requests", is_rate=True)

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from tasks.workloads.intake import read_file
+from tasks.workloads.params import ReadParams, RegularParams
 from tasks.workloads.prepared import Prepared
-from tasks.workloads.reading_params import ReadParams, RegularParams
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

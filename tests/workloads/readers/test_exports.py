@@ -3,8 +3,8 @@
 import pytest
 
 from tasks.workloads.intake import Intake, begin_telemetry
+from tasks.workloads.params import ReadParams
 from tasks.workloads.readers import detect
-from tasks.workloads.reading_params import ReadParams
 
 # sysstat, man sadf(1), -d: a header a section; with -U Unix times, and as a German machine prints it
 CPU = "# hostname;interval;timestamp;CPU;%user;%idle\n"

@@ -5,7 +5,6 @@ from datetime import datetime
 import pytest
 
 from tasks.errors import BadInput
-from tasks.workloads.reading_params import PerfParams
 
 REAL = {  # lines with a count, of which refused
     "perf.csv": (35, 7),
@@ -50,11 +49,9 @@ def test_counts_become_rates_of_their_own_interval(found_in):
     assert found.column("perf.cycles") == pytest.approx([100, 200, 50])
 
 
-def test_two_processors_are_added_up_or_kept_apart(found_in):
+def test_two_processors_are_added_up(found_in):
     lines = [count(at, value, cpu=cpu) for at in (1, 2) for cpu, value in (("CPU0,", "10"), ("CPU1,", "30"))]
     assert found_in(text(*lines)).column("perf.cycles") == [40, 40]
-    apart = found_in(text(*lines), perf=PerfParams(per_cpu="each"))
-    assert (apart.column("perf.cycles.cpu0"), apart.column("perf.cycles.cpu1")) == ([10, 10], [30, 30])
 
 
 def test_a_sum_without_one_of_its_processors_is_missing(found_in):

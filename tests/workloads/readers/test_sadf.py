@@ -7,7 +7,7 @@ import pytest
 
 from tasks.errors import BadInput
 from tasks.workloads.intake import find_files, read_telemetry, sha256_of
-from tasks.workloads.reading_params import ReadParams
+from tasks.workloads.params import ReadParams
 
 CPU = "# hostname;interval;timestamp;CPU;%user;%idle\n"
 SWITCHES = "# hostname;interval;timestamp;proc/s;cswch/s\n"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tasks.workloads.record.params import RecordParams
+from tasks.workloads.params import RecordParams
 from tasks.workloads.record.programs.program import Input, Need, Place
 
 STAT = """cpu  {user} 0 {system} {idle} 40 0 10 5 0 0
@@ -54,7 +54,7 @@ class Busy:
 
 
 def place_wait(process, seconds: float) -> None:
-    from tasks.workloads.record.programs.session import wait_for_end
+    from tasks.workloads.record.programs.place import wait_for_end
 
     wait_for_end(process.pid, seconds)
 

@@ -26,7 +26,7 @@ from pathlib import Path
 sys.path[:0] = {path!r}
 from {module} import Busy
 from tasks.workloads.record.campaign import record_workloads
-from tasks.workloads.record.params import RecordParams
+from tasks.workloads.params import RecordParams
 record_workloads(
     RecordParams.model_validate_json({params!r}), Path({out!r}), lambda done, _: print(done, flush=True),
     programs={{"busy": Busy()}}, lock={lock!r},

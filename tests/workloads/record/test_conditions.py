@@ -10,10 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.machine import CGROUP_ROOT
+from tasks.workloads.params import Condition, ReadParams, RecordParams
 from tasks.workloads.readers import READERS
-from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.record.campaign import planned, record_workloads
-from tasks.workloads.record.params import Condition, RecordParams
 
 RECORDED = Path(__file__).parents[3] / "data" / "recorded" / "workloads"
 ALL = get_args(Condition)

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tasks.errors import BadSetting, NotFound
-from tasks.workloads.record.live import record_each, record_live
+from tasks.workloads.record.bench import record_each, record_live
 from tasks.workloads.record.subjects import find_group
 
 

@@ -4,7 +4,7 @@ from math import isnan
 
 import pytest
 
-from tasks.workloads.record.perf import PerfPlan, events_of, parse_perf, perf_group, rates_at, whole_intervals
+from tasks.workloads.record.sampler import PerfPlan, events_of, parse_perf, perf_group, rates_at, whole_intervals
 
 LINES = """# started on Sat Nov 21 11:10:00 2026
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from tasks.errors import BadSetting
-from tasks.workloads.record.params import RecordParams
+from tasks.workloads.params import RecordParams
 from tasks.workloads.record.plan import chosen, make_plan
 
 

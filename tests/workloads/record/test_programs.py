@@ -10,8 +10,8 @@ import pytest
 from tasks.errors import MissingTool
 from tasks.machine import TOOLS
 from tasks.workloads.record.programs import PROGRAMS, loads, missing_needs
-from tasks.workloads.record.programs.computing import Compress
 from tasks.workloads.record.programs.program import Need, lacks
+from tasks.workloads.record.programs.stores import Compress
 
 ABSENT = Need(("whorl-no-such-server", "whorl-nor-this"), "no-such-package")
 

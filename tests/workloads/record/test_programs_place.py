@@ -15,9 +15,18 @@ from pathlib import Path
 import pytest
 
 from tasks.errors import BadSetting
-from tasks.workloads.record.programs.place import USER, Place, ProgramFailed, Stopped, make_place
+from tasks.workloads.record.programs.place import (
+    USER,
+    Place,
+    ProgramFailed,
+    Stopped,
+    end_session,
+    make_place,
+    members,
+    started,
+    wait_for_end,
+)
 from tasks.workloads.record.programs.program import Input, Program
-from tasks.workloads.record.programs.session import end_session, members, started, wait_for_end
 
 ROOT = Path(__file__).parents[3]
 LIMIT_S = 20.0

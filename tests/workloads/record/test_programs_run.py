@@ -13,9 +13,8 @@ import psutil
 import pytest
 
 from tasks.workloads.record.programs import PROGRAMS
-from tasks.workloads.record.programs.place import LOOPBACK, Place, make_place
+from tasks.workloads.record.programs.place import LOOPBACK, Place, make_place, members
 from tasks.workloads.record.programs.program import Program, lacks
-from tasks.workloads.record.programs.session import members
 
 ROOT = Path(__file__).parents[3]
 RECORDER = """

@@ -3,9 +3,17 @@
 from collections.abc import Iterable
 
 from tasks.workloads.record.programs.companions import COMPANIONS_LISTED
-from tasks.workloads.record.programs.computing import Bayes, Cnn, Compilation, Compress
 from tasks.workloads.record.programs.program import Program, lacks
-from tasks.workloads.record.programs.stores import MariaDb, Memcached, PostgreSql, Redis
+from tasks.workloads.record.programs.stores import (
+    Bayes,
+    Cnn,
+    Compilation,
+    Compress,
+    MariaDb,
+    Memcached,
+    PostgreSql,
+    Redis,
+)
 from tasks.workloads.record.programs.web import Nginx, WordPress
 
 _ALL: tuple[Program, ...] = (

@@ -16,8 +16,7 @@ from typing import Literal
 
 from tasks import machine
 from tasks.errors import MissingTool
-from tasks.workloads.record.programs.place import LOOPBACK, Place, ProgramFailed, Stopped
-from tasks.workloads.record.programs.session import NAP_S, wait_for_end
+from tasks.workloads.record.programs.place import LOOPBACK, NAP_S, Place, ProgramFailed, Stopped, wait_for_end
 
 Option = str | int | float
 Role = Literal["workload", "unlearned", "load", "idle"]

@@ -1,23 +1,32 @@
-"""`perf stat -I`: CSV with any separator, or one JSON object a line; each line is one count of one interval."""
+"""What perf counted over time: `perf stat -I` (CSV with any separator, or one JSON object a line, each line one count
+of one interval), and metrics of Intel PerfSpect (`*_metrics.csv` of version 3, `metric_out.sys.csv` of version 1).
+
+Version 3 begins with TS (Unix seconds), SKT, CPU and CID: socket, processor and control group are empty for the whole
+machine. A file by socket or processor gives a counter for each of them, one by control group a run for each. Version 1
+begins with `time` (seconds since the start), and its names with `metric_`. Empty fields are missing values."""
 
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from tasks.errors import BadInput
+from tasks.errors import BadInput, quoted
+from tasks.intake.cells import Cells
 from tasks.intake.files import all_refusals, json_of, read_lines, refusals
+from tasks.intake.tables import WholeTable, column_names, whole_table
 from tasks.intake.tally import CUT_OFF, UNSUPPORTED_EVENT
-from tasks.workloads.prepared import Reading, Sampled
-from tasks.workloads.readers.tables import side_by_side
-from tasks.workloads.reading_params import PerfParams, ReadParams
-from tasks.workloads.telemetry import OWN_PREFIX, Counter, Kind, spelled
+from tasks.workloads.params import ReadParams
+from tasks.workloads.prepared import Reading, Sampled, label_column
+from tasks.workloads.readers.tables import side_by_side, start_and_offsets, unix_seconds
+from tasks.workloads.readers.wide import WideTable, check_counters, counters_of, read_table
+from tasks.workloads.telemetry import OWN_PREFIX, Counter, FloatArray, Kind, described, spelled
 
 NOT_COUNTED = ("<not counted>", "<not supported>")
 TIME = re.compile(r"^\s*(\d+[.,]\d{9})([^0-9A-Za-z])")
@@ -35,6 +44,7 @@ MACHINE = ("", "/")
 STARTED = "# started on "
 STARTED_FORMAT = "%a %b %d %H:%M:%S %Y"
 JSON_LINE = re.compile(rb'^\{"interval" ?:', re.MULTILINE)
+LEAST_RUNNING_PCT = 5.0  # of an interval that perf counted (multiplexing): less, and the count is missing
 WHOLE_SHARE = 0.9  # of the usual interval: a shorter last one is cut off
 
 
@@ -87,7 +97,7 @@ class PerfStatReader:
             )
         runs: list[Sampled] = []
         for number, one in enumerate([one for one in recordings if one.counts], 1):
-            run, bad = _run(one, params.perf, f"{number}" if len(recordings) > 1 else "")
+            run, bad = _run(one, f"{number}" if len(recordings) > 1 else "")
             runs += [run] if run else []
             refused.append(bad)
         return Reading(runs, all_refusals(refused))
@@ -125,7 +135,7 @@ def _started(line: str, zone: str) -> datetime | None:
     return local.replace(tzinfo=ZoneInfo(zone)).astimezone(UTC).replace(tzinfo=None)
 
 
-def _run(recording: Recording, params: PerfParams, part: str) -> tuple[Sampled | None, pd.DataFrame]:
+def _run(recording: Recording, part: str) -> tuple[Sampled | None, pd.DataFrame]:
     lines = pd.DataFrame(recording.counts, columns=Count._fields).assign(place=recording.places)
     lines["value"] = lines["value"].astype(float)
     reasons = _faults(lines)
@@ -136,7 +146,7 @@ def _run(recording: Recording, params: PerfParams, part: str) -> tuple[Sampled |
     if lines.empty:
         return None, refused
     unsupported = sorted(set(bad.loc[~bad["is_supported"], "event"]) - set(lines["event"]))
-    return _sampled(recording, lines, params, part, [f"{event}: {UNSUPPORTED_EVENT}" for event in unsupported]), refused
+    return _sampled(recording, lines, part, [f"{event}: {UNSUPPORTED_EVENT}" for event in unsupported]), refused
 
 
 def _faults(lines: pd.DataFrame) -> pd.Series:
@@ -156,19 +166,14 @@ def _faults(lines: pd.DataFrame) -> pd.Series:
     return reasons
 
 
-def _sampled(recording: Recording, lines: pd.DataFrame, params: PerfParams, part: str, refused: list[str]) -> Sampled:
+def _sampled(recording: Recording, lines: pd.DataFrame, part: str, refused: list[str]) -> Sampled:
     times = np.unique(lines["time_s"])
     length_s = dict(zip(times.tolist(), np.diff(times, prepend=0.0).tolist(), strict=True))
-    is_each = params.per_cpu == "each"
-    keys = ["group", "event", "cpu"] if is_each else ["group", "event"]
-    codes, known = pd.MultiIndex.from_frame(lines[keys]).factorize()
+    codes, known = pd.MultiIndex.from_frame(lines[["group", "event"]]).factorize()
     groups = {str(group) for group in lines["group"]} - {"", "/"}
     units = lines.groupby(codes)["unit"].first()
-    counters = tuple(
-        counter_of(key[1], units[at], key[0], key[2] if is_each else "", has_several=len(groups) > 1)
-        for at, key in enumerate(known)
-    )
-    values = lines["value"].where(lines["running_pct"] >= params.min_running_pct)
+    counters = tuple(counter_of(key[1], units[at], key[0], has_several=len(groups) > 1) for at, key in enumerate(known))
+    values = lines["value"].where(lines["running_pct"] >= LEAST_RUNNING_PCT)
     rates = (values / lines["time_s"].map(length_s)).to_numpy(dtype=float)
     n_lines = lines.groupby([codes, lines["time_s"].to_numpy()]).size().groupby(level=0).max()
     running = lines["running_pct"].where(values.notna()).groupby(codes).mean().to_numpy(dtype=float)
@@ -273,18 +278,122 @@ def _number(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def counter_of(event: str, unit: str, group: str, cpu: str, *, has_several: bool) -> Counter:
+def counter_of(event: str, unit: str, group: str, *, has_several: bool) -> Counter:
     """The counter of an event. A tracepoint loses its subsystem (sched:sched_switch); what it counts stays.
 
-    group: control group, "" or "/" for the machine. cpu: its processors, if counters are kept apart by them.
-    has_several: whether there are more control groups than one, which then tell their counters apart."""
+    group: control group, "" or "/" for the machine. has_several: whether there are more control
+    groups than one, which then tell their counters apart."""
     head, colon, tail = event.partition(":")
     is_tracepoint = bool(colon) and not MODIFIERS.match(tail) and "/" not in event
     stem = spelled(tail if is_tracepoint else event.replace(":", "_")).replace(".", "_")
-    name = f"perf.{stem}" + (f".{spelled(cpu)}" if cpu else "")
+    name = f"perf.{stem}"
     own = group not in MACHINE
     if own:
         name = f"{OWN_PREFIX}{name}" + (f".{spelled(group)}" if has_several else "")
     is_software = is_tracepoint or spelled(head) in SOFTWARE
     kind: Kind = "software" if is_software else "hardware"
     return Counter(name, UNITS.get(unit, unit), kind, is_rate=True, scope="workload" if own else "machine")
+
+
+V3 = ["TS", "SKT", "CPU", "CID"]
+METRIC = "metric_"
+GROUP = "perfspect"
+
+
+@dataclass(frozen=True)
+class PerfSpectReader:
+    """Reads the CSV files of PerfSpect's metrics."""
+
+    name: str = "perfspect"
+    version: int = 1
+    title: str = "PerfSpect's metrics (*_metrics.csv, metric_out.sys.csv)"
+    endings: tuple[str, ...] = ("_metrics.csv", "metric_out.sys.csv")
+
+    def sniff(self, head: bytes, path: str) -> bool:
+        """By the header line; a summary is taken as well, to be refused in clear words."""
+        if not head:
+            return False
+        names = column_names(head, path)
+        is_summary = path.lower().endswith("_metrics_summary.csv")
+        return names[:4] == V3 or _is_first_version(names) or is_summary
+
+    def read(self, path: str, params: ReadParams) -> Reading:
+        """See Reader.read."""
+        rows = whole_table(path, params.limits, row="sample")
+        is_third = rows.names[:4] == V3
+        if not is_third and not _is_first_version(rows.names):
+            raise BadInput(
+                path,
+                f"no time series of PerfSpect (it begins with {quoted(rows.names[:4])})",
+                "*_metrics.csv with TS, SKT, CPU, CID, or metric_out.sys.csv with time",
+                "a *_metrics_summary.csv holds means only: read the *_metrics.csv beside it",
+            )
+        table = WideTable(path, rows.names, rows.columns, rows.places, rows.refused, rows.raw, _described)
+        if is_third and _n_units(rows) > 1:
+            return _by_unit(rows, table, params.time_zone)
+        table = replace(table, ignored=frozenset(V3[1:]))
+        renamed = {"timestamp": rows.names[0], **params.columns}
+        return read_table(
+            table, renamed, label_column=label_column(params), zone=params.time_zone, interval_s=params.interval_s
+        )
+
+
+def _is_first_version(names: list[str]) -> bool:
+    return names[:1] == ["time"] and any(name.startswith(METRIC) for name in names[1:])
+
+
+def _described(raw: str) -> Counter:
+    return described(raw.removeprefix(METRIC), GROUP)
+
+
+def _units(rows: WholeTable) -> pd.DataFrame:
+    return pd.DataFrame({name: rows.columns[at].to_pylist() for at, name in enumerate(V3)}).astype(str)
+
+
+def _n_units(rows: WholeTable) -> int:
+    return len(_units(rows)[V3[1:]].drop_duplicates())
+
+
+def _by_unit(rows: WholeTable, table: WideTable, zone: str) -> Reading:
+    """Sockets and processors as counters side by side, control groups as runs of their own."""
+    metrics = replace(table, names=rows.names[4:], columns=rows.columns[4:])
+    counters, numbers, refused_columns = counters_of(metrics, {}, {})
+    check_counters(metrics, counters, refused_columns)
+    units, seconds = _units(rows), unix_seconds(rows.columns[0], zone)
+    label = _told(units["SKT"], "socket") + _told(units["CPU"], "cpu")
+    is_bad = np.isnan(seconds) | units[V3].duplicated().to_numpy()
+    runs = []
+    for group, members in units.groupby("CID").groups.items():
+        chosen = np.asarray(members)[~is_bad[members]]
+        if len(chosen):
+            runs.append(_side_by_side(rows, counters, numbers, label, seconds, chosen, str(group), refused_columns))
+    bad = np.flatnonzero(is_bad)
+    reason = "no time, or a second row of one time and unit; expected each once"
+    refused = refusals(rows.places[bad], reason, [rows.raw(int(row)) for row in bad])
+    return Reading(runs, all_refusals([rows.refused, refused]))
+
+
+def _side_by_side(
+    rows: WholeTable,
+    counters: tuple[Counter, ...],
+    numbers: list[Cells],
+    label: pd.Series,
+    seconds: FloatArray,
+    chosen: NDArray[np.int64],
+    group: str,
+    refused: list[str],
+) -> Sampled:
+    codes, names = pd.factorize(label.iloc[chosen])
+    wide = tuple(replace(one, name=f"{one.name}{name}") for name in names for one in counters)
+    n_rows, n_counters = len(chosen), len(counters)
+    first, offsets = start_and_offsets(seconds[chosen])
+    cells = (
+        np.repeat(np.arange(n_rows), n_counters),
+        (codes[:, None] * n_counters + np.arange(n_counters)).ravel(),
+        np.column_stack([one.values[chosen] for one in numbers]).ravel(),  # noqa: PD011
+    )
+    return side_by_side(wide, offsets, rows.places[chosen], cells, part=group, started_at=first, refused=tuple(refused))
+
+
+def _told(values: pd.Series, word: str) -> pd.Series:
+    return values.where(values == "", "." + word + values)

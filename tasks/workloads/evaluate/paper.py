@@ -256,8 +256,8 @@ def _described(spread: Spread | None, prefix: str) -> dict[str, float | int | No
 
 
 def threshold_rows(model: PaperModel, described: Sequence[Fingerprint]) -> Iterator[dict[str, Any]]:
-    """One row a measure, for whole runs (level) and by the radius (rule): n_own, n_rejected (tested runs that their own
-    workload rejects), n_other, n_accepted (a tested run and another workload that takes it for its own).
+    """One row a measure: n_own, n_rejected (tested runs that their own workload rejects), n_other, n_accepted (a tested
+    run and another workload that takes it for its own).
 
     A run is of a workload if its distance to the nearest known run of it is one that runs of the workload have."""
     labels = np.array([str(one.workload) for one in model.known])
@@ -274,8 +274,7 @@ def threshold_rows(model: PaperModel, described: Sequence[Fingerprint]) -> Itera
             axis=1,
         )
         counts = (is_own.sum(), (is_own & ~is_taken).sum(), (~is_own).sum(), (~is_own & is_taken).sum())
-        about = {"measure": measure, "level": "workload", "rule": "radius"}
-        yield about | {name: int(n) for name, n in zip(COUNTS, counts, strict=True)}
+        yield {"measure": measure, **{name: int(n) for name, n in zip(COUNTS, counts, strict=True)}}
 
 
 def threshold_figures(table: pd.DataFrame, reason: str = "") -> Figures:

@@ -1,13 +1,124 @@
-"""The sampler: a fixed grid, a base that is no sample, and an end when it is told."""
+"""The sampler keeps its grid; perf beside it: its lines, its events, its child."""
 
 import os
 import time
+from math import isnan
 
 import numpy as np
 import pytest
 
 from tasks.workloads.record.counters import machine_sources, opened
-from tasks.workloads.record.sampler import first_in_line, sample
+from tasks.workloads.record.sampler import (
+    PerfPlan,
+    events_of,
+    first_in_line,
+    parse_perf,
+    perf_group,
+    rates_at,
+    sample,
+    whole_intervals,
+)
+
+LINES = """# started on Sat Nov 21 11:10:00 2026
+
+     1.001000000;11028;;context-switches;2006550512;100.00;5.497;K/sec
+     1.001000000;<not supported>;;cycles;0;100.00;;
+     1.001000000;100;;context-switches;zz;659340724;100.00;;
+     2.003000000;2004;;context-switches;2013125599;100.00;4.680;K/sec
+     2.003000000;<not supported>;;cycles;0;100.00;;
+     2.003000000;<not counted>;;context-switches;zz;0;100.00;;
+     3.003000000;500;;context-switches;2013125599;100.00;4.680;K/sec
+     3.003000000;7000;;cycles;0;100.00;;
+     3.003000000;50;;context-switches;zz;989158974;100.00;;
+     3.408000000;400;;context-switches;999902016;100.00;4.537;K/sec
+     3.408000000;<not supported>;;cycles;0;100.00;;
+     3.408000000;1;;context-switches;zz;203242039;100.00;;
+""".splitlines()
+
+
+def test_intervals_hold_the_counts_in_the_order_of_the_events():
+    first, second, *_ = parse_perf(LINES)
+    assert (first.ended_s, first.counts[0], first.counts[2]) == (1.001, 11028.0, 100.0)
+    assert isnan(first.counts[1])
+    assert [isnan(count) for count in second.counts] == [False, True, True]
+
+
+def test_the_last_interval_is_partial_and_dropped():
+    whole = whole_intervals(parse_perf(LINES), 3, 1.0)
+    assert [interval.ended_s for interval in whole] == [1.001, 2.003, 3.003]
+
+
+def test_an_interval_without_all_its_events_is_dropped():
+    assert [one.ended_s for one in whole_intervals(parse_perf(LINES[:-7]), 3, 1.0)] == [1.001]
+
+
+def test_counts_become_rates_of_the_interval_that_ended_nearest_to_the_sample():
+    whole = whole_intervals(parse_perf(LINES), 3, 1.0)
+    rates = rates_at(whole, [1.0, 2.0, 3.0], 3, 1.0, first_s=1.001)
+    assert rates[0][0] == pytest.approx(2004 / 1.002)
+    assert rates[1] == pytest.approx([500.0, 7000.0, 50.0])
+    assert all(isnan(rate) for rate in rates[2])  # perf was gone by then
+
+
+def test_a_missing_interval_is_not_spread_over_its_neighbours():
+    lines = [line for line in LINES if "2.003" not in line]
+    rates = rates_at(whole_intervals(parse_perf(lines), 3, 1.0), [1.0, 2.0], 3, 1.0, first_s=1.001)
+    assert all(isnan(rate) for row in rates for rate in row)
+
+
+def test_garbage_between_the_lines_is_passed_over():
+    assert parse_perf(["", "Warning: something", "a;b;c;d", "1.0;;x", *LINES[2:5]])[0].counts[0] == 11028.0
+
+
+def test_hardware_events_are_asked_for_only_where_there_is_a_unit_for_them(tmp_path):
+    (tmp_path / "sched" / "sched_wakeup").mkdir(parents=True)
+    (tmp_path / "sched" / "sched_wakeup" / "id").touch()
+    without, missing = events_of("light", has_pmu=False, roots=(tmp_path,))
+    assert "sched:sched_wakeup" in [event.event for event in without]
+    reasons = {one.counter: one.reason for one in missing}
+    assert reasons["perf.cycles"].startswith("no performance monitoring unit")
+    assert reasons["perf.signal_deliver"] == "no tracepoint signal:signal_deliver"
+    everything, _ = events_of("light", has_pmu=True, roots=(tmp_path,))
+    assert {event.name for event in everything if event.kind == "hardware"} >= {"perf.cycles", "perf.llc_load_misses"}
+
+
+def test_system_calls_are_counted_only_when_asked_for(tmp_path):
+    (tmp_path / "raw_syscalls" / "sys_enter").mkdir(parents=True)
+    (tmp_path / "raw_syscalls" / "sys_enter" / "id").touch()
+    light, every = (events_of(profile, has_pmu=False, roots=(tmp_path,))[0] for profile in ("light", "syscalls"))
+    assert {event.name for event in every} - {event.name for event in light} == {"perf.sys_enter"}
+
+
+def test_events_of_the_group_stand_behind_those_of_the_machine_each_with_its_group():
+    plan = PerfPlan("none")
+    plan.perf = "perf"
+    plan.events, _ = events_of("light", has_pmu=True, roots=())
+    command = plan.command({"own.": "a/b", "partner.": None})
+    groups, names = command[command.index("-G") + 1].split(","), command[command.index("-e") + 1].split(",")
+    assert len(groups) == len(names) == len(plan.counters({"own.": "a/b"}))
+    assert groups == ["a/b" if c.scope == "workload" else "" for c in plan.counters({"own.": "a/b"})]
+
+
+TWO = {"own.": "a", "partner.": "b"}
+
+
+def test_two_groups_are_counted_at_once_and_told_apart():
+    plan = PerfPlan("none")
+    plan.perf = "perf"
+    plan.events, _ = events_of("light", has_pmu=False, roots=())
+    command, counters = plan.command(TWO), plan.counters(TWO)
+    groups = command[command.index("-G") + 1].split(",")
+    named = {group: {c.name for c, g in zip(counters, groups, strict=True) if g == group} for group in ("a", "b")}
+    assert {name.removeprefix("own.") for name in named["a"]} == {name.removeprefix("partner.") for name in named["b"]}
+
+
+def test_perf_knows_a_group_by_its_path_in_the_version_2_tree(tmp_path):
+    from tasks.machine import Group
+
+    (tmp_path / "unified" / "x" / "y").mkdir(parents=True)
+    group = Group(1, {"cpu": tmp_path / "cpu" / "x" / "y", "unified": tmp_path / "unified" / "x" / "y"})
+    assert perf_group(group, tmp_path) == "x/y"
+    assert perf_group(Group(1, {"cpu": tmp_path / "cpu"}), tmp_path) is None
 
 
 @pytest.fixture

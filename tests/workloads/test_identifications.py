@@ -1,4 +1,4 @@
-"""What runs against what should: episodes, and the alarms of a watch."""
+"""The check of what runs: verdicts, episodes and alarms."""
 
 import json
 import shutil

@@ -278,13 +278,14 @@ def threshold_rows(model: PaperModel, described: Sequence[Fingerprint]) -> Itera
 
 
 def threshold_figures(table: pd.DataFrame, reason: str = "") -> Figures:
-    """`threshold.false_reject` and `.false_accept` with `.<measure>`, over all splits together; without it: of DTW."""
+    """`threshold.false_reject` and `.false_accept` with `.radius.workload.<measure>` (the radius, for whole runs), over all
+    splits together; without it: of DTW."""
     figures: Figures = {}
     for measure in DISTANCES:
         rows = table[table["measure"] == measure] if len(table) else table
         for name, n, n_wrong in (("false_reject", "n_own", "n_rejected"), ("false_accept", "n_other", "n_accepted")):
             share = float(rows[n_wrong].sum() / rows[n].sum()) if len(rows) and rows[n].sum() else None
-            put(figures, f"threshold.{name}.{measure}", share, reason or "no run to ask")
+            put(figures, f"threshold.{name}.radius.workload.{measure}", share, reason or "no run to ask")
             if measure == "dtw":
                 put(figures, f"threshold.{name}", share, reason or "no run to ask")
     return figures

@@ -66,8 +66,8 @@ def test_a_workload_seen_once_takes_no_run():
 def test_figures_add_up_over_splits_and_name_the_radius():
     table = rows(KNOWN, [one_phase("a", 2.4), one_phase("a", 6), one_phase("b", 12.5)], SPREADS)
     figures = threshold_figures(pd.concat([table, table]))
-    assert figures["threshold.false_reject.ed"] == pytest.approx(1 / 3)
-    assert figures["threshold.false_reject"] == figures["threshold.false_reject.dtw"]
+    assert figures["threshold.false_reject.radius.workload.ed"] == pytest.approx(1 / 3)
+    assert figures["threshold.false_reject"] == figures["threshold.false_reject.radius.workload.dtw"]
     missing = threshold_figures(pd.DataFrame(), "one workload")
     assert missing["threshold.false_reject"] is None and missing["threshold.false_reject.reason"] == "one workload"
 

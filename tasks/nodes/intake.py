@@ -55,7 +55,7 @@ VETTING_VERSION = 1  # raise it when the same rows give other executions whateve
 NAMED_BY_PATH = ("logs", "sparecores")  # readers that call executions after folders and files
 PARTS_THAT_NAME = 3
 NAMES = {"node": (HOST, PSEUDONYM_BYTES), "execution_id": ("execution_id", ID_BYTES)}  # that pseudonyms replace
-NO_OPTION = ("limits", "manifest", "future_slack_s")  # whether and how a file is read, not what its executions are
+NO_OPTION = ("limits", "manifest")  # whether and how a file is read, not what its executions are
 
 
 @dataclass(frozen=True)

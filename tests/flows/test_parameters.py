@@ -28,7 +28,6 @@ CHANGED = {
     "score": {"resamples": 123},
     "detect": {"headlines": {"spin": ["rate"]}},
     "budget": {"alarms_per_day": 0.1},
-    "train": {"train_share": 0.5},
     "search": {"n_trials": 7},
     "alarm": {"flagged": 4},
 }

@@ -198,8 +198,7 @@ class Schedule:
         """Run executions until none is left or the time (on the monotonic clock) is over; keep each of them.
 
         Those that have ended are kept even if this is interrupted."""
-        margin_s = MARGIN_S
-        self._wait_for(time.monotonic() + margin_s)  # there is a time before the first one
+        self._wait_for(time.monotonic() + MARGIN_S)  # there is a time before the first one
         began_s = time.monotonic()
         try:
             for planned in self._next():
@@ -212,7 +211,7 @@ class Schedule:
             self.spent_s += time.monotonic() - began_s
             with contextlib.suppress(KeyboardInterrupt, SystemExit):
                 if self.waiting:
-                    self._wait_for(self.waiting[-1].ended_s + margin_s)
+                    self._wait_for(self.waiting[-1].ended_s + MARGIN_S)
             self._keep_complete(all_of_them=True)
 
     def _next(self) -> Iterator[PlannedExecution]:
@@ -247,8 +246,7 @@ class Schedule:
         dose = next((one for one in doses if one.name == planned.dose), None)
         self._lower(planned)
         if self.turn and self.waiting:  # a turn may take longer than samples are kept
-            margin_s = MARGIN_S
-            self.sampler.put_aside(self.waiting[0].began_s - margin_s, self.waiting[-1].ended_s + margin_s)
+            self.sampler.put_aside(self.waiting[0].began_s - MARGIN_S, self.waiting[-1].ended_s + MARGIN_S)
         try:
             with self.turn(template) if self.turn else contextlib.nullcontext():
                 waited_s = time.monotonic() - began_s
@@ -284,10 +282,9 @@ class Schedule:
 
     def _keep_complete(self, *, all_of_them: bool = False) -> None:
         """Keep the executions after which enough was sampled."""
-        margin_s = MARGIN_S
-        while self.waiting and (all_of_them or self.sampler.covers(self.waiting[0].ended_s + margin_s)):
+        while self.waiting and (all_of_them or self.sampler.covers(self.waiting[0].ended_s + MARGIN_S)):
             outcome = self.waiting[0]
-            begin_s, end_s = outcome.began_s - margin_s, outcome.ended_s + margin_s
+            begin_s, end_s = outcome.began_s - MARGIN_S, outcome.ended_s + MARGIN_S
             telemetry = self.sampler.between(outcome.planned.node, begin_s, end_s, outcome.began_s)
             self.ledger.keep(outcome, telemetry)
             self.waiting.pop(0)

@@ -38,7 +38,6 @@ from flows.parameters import (
 )
 from tasks.choices import reader_asked_for
 from tasks.nodes import answers, network_steps, steps, verdict_steps
-from tasks.nodes.evaluate.measures import THEIRS
 from tasks.nodes.network_steps import TrainedNodes
 from tasks.nodes.node_words import KIND, called_all
 from tasks.nodes.params import AlarmParams, ModelParams
@@ -220,15 +219,15 @@ def nodes_evaluate(params: NodeEvaluateParams) -> dict[str, Any]:
     """Measure how well plain answers find stressed executions and rank nodes; figures, tables and a page are kept.
 
     The figures are the result of the run, so 'whorl runs compare A B' shows two experiments beside each other; the page
-    of a source shows the last ones. With both_variants those of the paper's preprocessing stand beside ours."""
+    of a source shows the last ones."""
     warehouse, source = params.warehouse, params.source
     folder = str(warehouse.home / "reports" / f"nodes-evaluation-{str(flow_run.id)[:8]}")
     if params.results or params.read.manifest:
         reader = reader_asked_for(params.reader)
-        figures = evaluate_files(params.results, reader, params.read, params.evaluate, folder, params.both_variants)
+        figures = evaluate_files(params.results, reader, params.read, params.evaluate, folder)
         what, about = files_or_source("results"), "files"
     else:
-        figures = evaluate_source(warehouse, source, params.evaluate, folder, params.both_variants)
+        figures = evaluate_source(warehouse, source, params.evaluate, folder)
         write_report(warehouse, WORD, source, str(flow_run.id))
         what, about = f"source {source}", source
     show(
@@ -399,7 +398,7 @@ def evaluation_parts(what: str, figures: Mapping[str, Any]) -> list[str]:
     shown = {
         key: called_all(str(value), emulated)
         for key, value in figures.items()
-        if key.removeprefix(THEIRS) in NODES_OF_FIGURES and value is not None
+        if key in NODES_OF_FIGURES and value is not None
     }
     told = {key: shown.get(key) or _figure(figures, key) or None for key in figures if not _is_beside(key, figures)}
     short = falls_short(figures)

@@ -315,11 +315,6 @@ class NodeEvaluateParams(InHomeParams):
     reader: NodeReader = Field("auto", description="Format of these files; auto looks into each")
     read: NodesReadParams = NodesReadParams()
     evaluate: NodesEvaluateParams = NodesEvaluateParams()
-    both_variants: bool = Field(
-        False,
-        description="Evaluate our preprocessing and the paper's on the same executions, whichever variant is chosen; "
-        "figures of the paper's begin with paper_preprocessing",
-    )
 
 
 Trained = Literal["detector", "ours", "paper"]

@@ -342,8 +342,8 @@ PROTOCOLS = {"chronological", "paper"}
 LEARNED = {"ours": ("ours",), "paper": ("paper",), BOTH: ("ours", "paper"), "none": ()}
 
 EvaluatedVariant = Annotated[
-    Literal["robust", "paper", "both"] | None,
-    typer.Option(help="Preprocessing: ours, the paper's, or ours with the figures of the paper's beside them"),
+    Literal["robust", "paper"] | None,
+    typer.Option(help="Preprocessing: ours, or the paper's"),
 ]
 Model = Annotated[
     Literal["ours", "paper", "both", "none"] | None,
@@ -394,13 +394,13 @@ def asked_settings(
     if repeats is not None:
         asked = {"injection": {"repeats": repeats}, "repeats": max(repeats, 1)}
     if seed is not None:
-        asked |= {"seed": seed, "score": {"seed": seed}}
+        asked |= {"seed": seed}
         learned["model"] = {"fit": {"seed": seed}}
     if without_labels:
         asked["without_labels"] = True
     if curve:
         asked["curve"] = True
-    if variant in ("robust", "paper"):
+    if variant:
         asked["preprocess"] = {"variant": variant}
     return asked | {"learned": {name: value for name, value in learned.items() if value is not None}}
 
@@ -413,7 +413,6 @@ DETECTION = (
     Column("auprc", "AUPRC", ratio, kind="number"),
     Column("false_alarms_per_1000", "false alarms in 1,000", number, kind="number"),
 )
-BESIDE = (Column("words", "figure"), Column("value", "our preprocessing"), Column("theirs", "the paper's"))
 LEFT_OUT = {"n_refused": "refused row", "n_values_refused": "refused value", "n_replaced": "replaced execution"}
 
 
@@ -459,7 +458,6 @@ def evaluate(
             reader_asked_for(reader),
             settings.read,
             EvaluateParams.model_validate(asked),
-            both=variant == BOTH,
             train=absolute_paths(train),
         )
     if line := tell_left_out(absolute):
@@ -479,16 +477,10 @@ def _write(invocation: Invocation, found: "Evaluation", name: str, out: Path, em
 
 
 def _show(figures: dict[str, Any], emulated: frozenset[str]) -> None:
-    from tasks.report.nodes_evaluation import figure_rows
-
     show_facts(_evaluation_facts(figures, emulated))
     if rows := _detection(figures):
         print()
         show_table(rows, DETECTION)
-    beside = [row for row in figure_rows(figures) if row["theirs"]]
-    if beside:
-        print()
-        show_table(beside, BESIDE)
 
 
 def _detection(figures: dict[str, Any]) -> list[dict[str, Any]]:

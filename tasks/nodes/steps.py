@@ -165,12 +165,12 @@ def benchmarks_of_aspect(warehouse: Warehouse, source: str, node: str, aspect: s
 
 
 def evaluate_files(
-    paths: list[str], reader: str, read: ReadParams, evaluate: EvaluateParams, folder: str, both: bool = False
+    paths: list[str], reader: str, read: ReadParams, evaluate: EvaluateParams, folder: str
 ) -> dict[str, Any]:
     """The figures of an evaluation of results in files; `report`: path of its page.
 
-    folder: where the page and the tables behind it are written. both: see evaluate_results."""
-    found, name, emulated = evaluate_results(paths, reader, read, evaluate, both=both)
+    folder: where the page and the tables behind it are written."""
+    found, name, emulated = evaluate_results(paths, reader, read, evaluate)
     return {**found.figures, "report": write_page(found, name, folder, emulated)}
 
 
@@ -180,16 +180,14 @@ def evaluate_results(
     read: ReadParams,
     evaluate: EvaluateParams,
     *,
-    both: bool = False,
     train: Sequence[str] = (),
 ) -> "tuple[Evaluation, str, frozenset[str]]":
     """An evaluation of results in files, what to call it, and which of its nodes are emulated.
 
     Its figures n_refused, n_values_refused and n_replaced count the rows of the files that no execution could be made
-    of, single values of others that could not be used, and executions that a later file or row gives again. both:
-    whichever variant of preprocessing is asked for, ours and beside it the paper's. train: files or folders of another
-    recording, which detectors learn from alone; those of `paths` are tested. Raises BadInput where a name or id of one
-    is called otherwise beside the other."""
+    of, single values of others that could not be used, and executions that a later file or row gives again.
+    train: files or folders of another recording, which detectors learn from alone; those of `paths` are tested. Raises
+    BadInput where a name or id of one is called otherwise beside the other."""
     read_now = read_results([*train, *paths], read, reader)
     taught = None
     if train:
@@ -198,7 +196,7 @@ def evaluate_results(
         if taught.sum() != len(own) or taught.all():
             problem = "executions of what is learned from are not told from those that are tested by their ids"
             raise BadInput(", ".join(train), problem, "recordings with ids of their own", "give other paths")
-    found, emulated = _evaluated(read_now.history, evaluate, both=both, taught=taught)
+    found, emulated = _evaluated(read_now.history, evaluate, taught)
     found.figures["n_refused"] = read_now.n_refused
     found.figures["n_values_refused"] = read_now.n_values_refused
     found.figures["n_replaced"] = read_now.n_replaced
@@ -206,12 +204,10 @@ def evaluate_results(
     return found, name or "results", emulated
 
 
-def evaluate_source(
-    warehouse: Warehouse, source: str, evaluate: EvaluateParams, folder: str, both: bool = False
-) -> dict[str, Any]:
+def evaluate_source(warehouse: Warehouse, source: str, evaluate: EvaluateParams, folder: str) -> dict[str, Any]:
     """The figures of an evaluation of the executions of a source, which are kept; the rest is as for files."""
     history, version = history_of(warehouse, source, with_telemetry=bool(evaluate.learned.variants))
-    found, emulated = _evaluated(history, evaluate, both=both)
+    found, emulated = _evaluated(history, evaluate)
     about = {"source": source, "data_version": version, "evaluated_at": now()}
     replace_rows(warehouse, about, {"evaluation_figures": _figure_rows(found.figures)})
     page = write_page(found, f"source {source}", folder, emulated)
@@ -227,12 +223,12 @@ def _figure_rows(figures: dict[str, Any]) -> pd.DataFrame:
 
 
 def _evaluated(
-    history: History, evaluate: EvaluateParams, *, both: bool, taught: "Bools | None" = None
+    history: History, evaluate: EvaluateParams, taught: "Bools | None" = None
 ) -> "tuple[Evaluation, frozenset[str]]":
     """An evaluation and the emulated nodes, which its figure nodes.emulated names where there are any."""
-    from tasks.nodes.evaluate.protocol import evaluate_both, evaluate_history
+    from tasks.nodes.evaluate.protocol import evaluate_history
 
-    found = evaluate_both(history, evaluate, taught) if both else evaluate_history(history, evaluate, taught=taught)
+    found = evaluate_history(history, evaluate, taught=taught)
     emulated = emulated_nodes(history)
     if emulated:
         found.figures["nodes.emulated"] = ", ".join(sorted(emulated))

@@ -69,25 +69,19 @@ def matrix(
     return cell_table(first, [head for head, _ in columns.values()], shown, title, words)
 
 
-def listed(figures: Figures, measures: Measures, beside: Figures | None = None) -> list[dict[str, str]]:
-    """A row a figure that was asked for: words, value, and theirs, the same of `beside`; or why there is none."""
+def listed(figures: Figures, measures: Measures) -> list[dict[str, str]]:
+    """A row a figure that was asked for: words, and value or why there is none."""
 
-    def told(of: Figures, key: str, show: Show) -> str:
-        return show(float(of[key])) if of[key] is not None else sentence(of.get(f"{key}{REASON}") or "not measured")
+    def told(key: str, show: Show) -> str:
+        value = figures[key]
+        return show(float(value)) if value is not None else sentence(figures.get(f"{key}{REASON}") or "not measured")
 
-    return [
-        {"words": words, "value": told(figures, key, show)}
-        | {"theirs": told(beside, key, show) if beside and key in beside else ""}
-        for key, (words, show) in measures.items()
-        if key in figures
-    ]
+    return [{"words": words, "value": told(key, show)} for key, (words, show) in measures.items() if key in figures]
 
 
-def list_table(rows: list[dict[str, str]], value: str = "value", theirs: str = "beside") -> Table:
-    """Rows of `listed`; the second column only where any row has it."""
-    columns = [Column("words", "figure"), Column("value", value)]
-    columns += [Column("theirs", theirs)] if any(row["theirs"] for row in rows) else []
-    return Table("", "", tuple(columns), rows)
+def list_table(rows: list[dict[str, str]]) -> Table:
+    """Rows of `listed`."""
+    return Table("", "", (Column("words", "figure"), Column("value", "value")), rows)
 
 
 def reasons(figures: Figures, *parts: str) -> list[str]:

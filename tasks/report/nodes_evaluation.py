@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from tasks.nodes.evaluate.measures import their_figures
 from tasks.quantities import number, ratio, share
 from tasks.report import charts
 from tasks.report.charts import Axis
@@ -290,16 +289,13 @@ def detection_figures(figures: Figures) -> list[dict[str, Any]]:
 
 
 def figure_rows(figures: Figures) -> list[dict[str, str]]:
-    """The main figures with words and value, or why there is none.
-
-    theirs: the same by the paper's preprocessing; empty where that was not asked for, or does not matter."""
-    return listed(figures, MAIN, their_figures(figures))
+    """The main figures with words and value, or why there is none."""
+    return listed(figures, MAIN)
 
 
 def main_table(figures: Figures) -> Table:
-    """The main figures, and beside them those of the paper's preprocessing where it was asked for."""
-    rows = figure_rows(figures)
-    return list_table(rows, "our preprocessing" if any(row["theirs"] for row in rows) else "value", "the paper's")
+    """The main figures."""
+    return list_table(figure_rows(figures))
 
 
 def keys_of(figures: Figures, measure: str) -> dict[tuple[str, str, str], str]:

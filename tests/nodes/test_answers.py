@@ -1,7 +1,6 @@
 """Answers about a source say what they rest on: data version, reference, and what the preprocessing does not know."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -80,13 +79,3 @@ def test_what_stress_does_to_a_node_says_nothing_against_it(campaign):
     found = answers.answer(history, preprocessor, reference, QUICK)
     assert found.watched["n_executions"].tolist() == [24, 24]  # of 30 each a fifth was stressed
     assert found.watched["n_low"].sum() <= 1
-
-
-def test_emulated_nodes_are_called_so_in_the_words_of_a_reference(campaign):
-    history, _ = campaign(nodes=2, runs=5, types=1, stressed=0.0)
-    is_first = history.executions["node"] == "node-1"
-    history = replace(history, executions=history.executions.assign(is_emulated=is_first))
-    assert answers.learn(history, PreprocessParams(), QUICK)[1].stated == "node-1 (emulated), node-2"
-    many, _ = campaign(nodes=4, runs=5, types=1, stressed=0.0)
-    many = replace(many, executions=many.executions.assign(is_emulated=True))
-    assert answers.learn(many, PreprocessParams(), QUICK)[1].stated == "4 nodes, 4 of them emulated"

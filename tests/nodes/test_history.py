@@ -117,13 +117,6 @@ def test_nodes_of_two_databases_of_perona_are_never_one_machine(tmp_path):
     assert sorted(found.executions["node"]) == ["gcp-ml/worker-2", "gcp-wf/worker-2", "worker-3", "worker-4"]
 
 
-def test_databases_of_one_file_name_are_told_apart_by_their_folders(tmp_path):
-    paths = [make_database(tmp_path / cloud / "run.db", (f"{cloud}-2", "worker-2")) for cloud in ("gcp", "aws")]
-    paths.append(make_database(tmp_path / "gcp" / "other.db", ("x-2", "worker-2")))
-    found = read_results(paths, READ).history.executions
-    assert sorted(found["node"]) == ["aws/run/worker-2", "gcp/run/worker-2", "other/worker-2"]
-
-
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_database_and_a_table_with_the_same_node_are_two_machines_in_either_order(tmp_path, is_first):
     (tmp_path / "a.csv").write_text(HEADER + "1,worker-2,x,2026-01-31,m,1\n")
@@ -139,13 +132,6 @@ def test_ids_of_databases_count_from_one_in_each_and_none_is_lost(tmp_path):
     found = read_results(paths, READ)
     assert sorted(found.history.executions["execution_id"]) == ["one/1", "one/2", "two/1", "two/2"]
     assert (found.n_replaced, len(found.history.metrics)) == (0, 4)
-
-
-def test_the_same_database_twice_counts_once(tmp_path):
-    path = make_database(tmp_path / "one.db", (1, "worker-2"))
-    (tmp_path / "copy.db").write_bytes((tmp_path / "one.db").read_bytes())
-    found = read_results([path, str(tmp_path / "copy.db")], READ)
-    assert (found.history.executions["node"].to_list(), found.n_replaced) == (["worker-2"], 1)
 
 
 def test_tables_that_count_from_one_tell_how_many_executions_were_given_again(tmp_path):
@@ -174,10 +160,3 @@ def test_single_values_and_rows_that_are_refused_are_counted_for_themselves(tmp_
     found = read_results([str(tmp_path)], ReadParams(label_from="stem"))
     assert (found.n_refused, found.n_values_refused) == (2, 1)  # n1: no end of the log
     assert len(found.refused) > 3
-
-
-def test_a_history_of_nothing_has_its_columns(tmp_path):
-    (tmp_path / "a.csv").write_text(HEADER + "a,n1,x,2026-01-31,m,inf\n")
-    found = read_results([str(tmp_path / "a.csv")], READ).history
-    assert (len(found.executions), len(found.metrics), len(found.telemetry)) == (0, 0, 0)
-    assert {"is_stressed", "template_hash", "started_at"} <= set(found.executions)

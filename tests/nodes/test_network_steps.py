@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.errors import BadInput, NotFound
+from tasks.errors import BadInput
 from tasks.nodes import answers, network_steps
 from tasks.nodes.history import benchmarks_of
 from tasks.nodes.params import ScoreParams
@@ -34,14 +34,6 @@ def test_a_model_learns_the_first_executions_of_each_node_and_is_measured_on_the
     assert set(rows["place"][chosen]) == {13, 14, 15, 16}
     assert not model.learned & model.chosen
     assert {"error_ratio", "mse_own", "type_accuracy", "score_spearman"} <= set(card.metrics)
-
-
-def test_every_execution_has_a_fingerprint(trained_log):
-    found = asked(trained_log)
-    rows = fetch(trained_log, "SELECT * FROM nodes.fingerprints WHERE source = 'log'")
-    assert (found["n_executions"], found["n_fingerprints"], len(rows)) == (360, 360, 360)
-    assert {len(one) for one in rows["encoding"]} == {8}
-    assert rows["score"].gt(0).all()
 
 
 def test_executions_that_the_detector_flags_are_in_no_score(trained_log):
@@ -107,11 +99,6 @@ def test_too_few_executions_are_one_line(trained_log, train):
         )
     with pytest.raises(BadInput, match="none is left to"):
         train(trained_log, run_id="few", seed=1)
-
-
-def test_a_source_without_a_model_says_how_to_get_one(nodes_log):
-    with pytest.raises(NotFound, match="no trained model of nodes yet; make one with whorl nodes train --source log"):
-        asked(nodes_log)
 
 
 class Stopped(Exception):

@@ -61,11 +61,6 @@ def test_what_is_known_against_an_execution():
     assert is_unstressed(executions).tolist() == [True, False, False, False, True]
 
 
-def test_templates_make_types_and_none_is_a_type_of_its_own():
-    executions = pd.DataFrame({"benchmark": ["disk-fio"] * 3, "template_hash": ["0123456789", "", None]})
-    assert type_names(executions).tolist() == ["disk-fio@01234567", "disk-fio", "disk-fio"]
-
-
 def test_metrics_that_are_declared_neither_better_nor_worse_are_told_apart():
     history = synthetic_history(nodes=2, runs=12, types=4)
     is_ioping = (history.executions["benchmark"] == "disk-ioping").to_numpy()[history.metrics["execution"]]

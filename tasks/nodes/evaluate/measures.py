@@ -2,7 +2,7 @@
 
 A figure that cannot be had is None, with its reason beside it as `<key>.reason`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from tasks.nodes.type_tables import Bools, Floats
 
 Figures = dict[str, Any]
 CONFIDENCE = 0.95  # of intervals of the mean over fits
-THEIRS = "paper_preprocessing."  # before the keys of figures by the paper's preprocessing, beside ours
 MEASURES = (
     "f1_outlier",
     "f1_normal",
@@ -96,8 +95,3 @@ def put_seeds(figures: Figures, key: str, values: Sequence[float | None], reason
         half = students_t.ppf((1 + CONFIDENCE) / 2, len(known) - 1) * known.std(ddof=1) / np.sqrt(len(known))
         put(figures, f"{key}.low", float(known.mean() - half))
         put(figures, f"{key}.high", float(known.mean() + half))
-
-
-def their_figures(figures: Mapping[str, Any]) -> Figures:
-    """The figures of the paper's preprocessing by the keys that ours have; empty where it was not asked for."""
-    return {key.removeprefix(THEIRS): value for key, value in figures.items() if key.startswith(THEIRS)}

@@ -16,9 +16,9 @@ from tasks.nodes.detect.plain import DETECTORS, Detector
 from tasks.nodes.evaluate.applications import compare_by_machine_type, node_matrix, rank_figures
 from tasks.nodes.evaluate.detection import detect, detection_results, learning_curve
 from tasks.nodes.evaluate.injection import inject
-from tasks.nodes.evaluate.measures import THEIRS, Figures, put
+from tasks.nodes.evaluate.measures import Figures, put
 from tasks.nodes.history import History
-from tasks.nodes.params import MIN_EXECUTIONS, EvaluateParams, Rules
+from tasks.nodes.params import MIN_EXECUTIONS, EvaluateParams
 from tasks.nodes.preprocess.fitting import count_metrics, decisions, fit, tables_of
 from tasks.nodes.ranking.components import component_scores
 from tasks.nodes.ranking.places import ALL, lacking, rank_nodes
@@ -34,7 +34,6 @@ ALL_NODES = "all nodes, their executions without known stress"
 NO_SCORE = "no node has a metric that counts in a score"
 NO_COMPONENT = "no benchmark varies between nodes"
 NONE = "no node stands out by slow executions"
-THEIR_TABLES = "paper_"
 HASHED = (
     "source", "node", "machine_type", "benchmark", "aspect", "template_hash", "started_at", "duration_s", "status",
     "is_stressed", "dose", "dose_level", "is_contaminated",
@@ -171,24 +170,6 @@ def write_tables(found: Evaluation, folder: Path) -> list[Path]:
     for path, table in written.items():
         table.to_parquet(path, index=False)
     return list(written)
-
-
-def evaluate_both(history: History, params: EvaluateParams, taught: Bools | None = None) -> Evaluation:
-    """Ours, and the figures of the paper's preprocessing as `paper_preprocessing.<key>`, its tables as `paper_<name>`.
-
-    Figures that no preprocessing moves (n, seed, …) stand there once, and so do those of the network, whose variants
-    bring their own preprocessing. Raises BadInput as evaluate_history."""
-    ours = evaluate_history(history, with_variant(params, "robust"), taught=taught)
-    plain = params.model_copy(update={"learned": params.learned.model_copy(update={"variants": ()})})
-    theirs = evaluate_history(history, with_variant(plain, "paper"), taught=taught)
-    beside = {f"{THEIRS}{key}": value for key, value in theirs.figures.items() if "." in key}
-    tables = {f"{THEIR_TABLES}{name}": table for name, table in theirs.tables.items()}
-    return Evaluation(ours.figures | beside, ours.tables | tables)
-
-
-def with_variant(params: EvaluateParams, variant: Rules) -> EvaluateParams:
-    """The same evaluation with another variant of preprocessing."""
-    return params.model_copy(update={"preprocess": params.preprocess.model_copy(update={"variant": variant})})
 
 
 def repeatability_figures(

@@ -65,11 +65,6 @@ def test_states_of_a_node(row, expected):
     assert states(row) == expected
 
 
-def test_with_a_longer_window_the_flags_before_the_clearing_do_not_count_either():
-    assert states("!!..!", FEW.model_copy(update={"last": 5})) == "hSSkk"
-    assert states("!!..!.!", FEW.model_copy(update={"last": 5})) == "hSSkkkS"
-
-
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
@@ -99,12 +94,6 @@ def test_flags_far_apart_in_time_are_spikes():
     assert states("!!", params, hours=[0, 24]) == "hS"
     assert states("!!", params, hours=[0, 25]) == "hh"
     assert states("!!!", params, hours=[0, 25, 26]) == "hhS"
-
-
-def test_an_alarm_does_not_lapse_while_nobody_looks():
-    params = FEW.model_copy(update={"window_days": 1.0})
-    assert states("!!!!", params, hours=[0, 1, 1000, 2000]) == "hSSC"
-    assert states("!!..", params, hours=[0, 1, 1000, 2000]) == "hSSk"
 
 
 def test_an_alarm_going_on_is_one_alarm_and_says_what_brought_it():
@@ -148,11 +137,6 @@ def test_the_state_of_each_node_and_aspect_is_told_with_what_is_to_be_done():
     assert pd.isna(told.loc[("a", "cpu"), "since"])
 
 
-def test_aspects_do_not_add_up():
-    found = watch_nodes(pd.concat([judged("!.."), judged(".!.", aspect="memory")]), FEW)
-    assert found.alarms.empty and len(found.states) == 2
-
-
 def test_an_execution_counts_once_and_rows_may_come_in_any_order():
     spike = judged(".!.")
     again = spike.iloc[[1]].assign(probability=0.95)
@@ -167,13 +151,6 @@ def test_of_two_verdicts_about_an_execution_the_last_row_counts():
     rows = judged("!!")
     mended = pd.concat([rows, rows.iloc[[1]].assign(probability=0.1, is_flagged=False)])
     assert watch_nodes(mended, FEW).alarms.empty
-
-
-def test_the_threshold_is_the_models_own_or_one_that_is_asked_for():
-    rows = judged("!!").assign(is_flagged=False)
-    assert watch_nodes(rows, FEW).alarms.empty
-    assert len(watch_nodes(rows, FEW.model_copy(update={"threshold": 0.8})).alarms) == 1
-    assert watch_nodes(judged("!!"), FEW.model_copy(update={"threshold": 0.9})).alarms.empty  # above, not from
 
 
 def test_executions_without_a_start_do_not_count_beside_those_with_one():
@@ -325,11 +302,6 @@ def test_evidence_is_plain_json_and_says_null_for_what_has_not_happened():
     }
 
 
-def test_an_alarm_whose_times_nobody_knows_is_told_without_them():
-    alarm = {**alarm_of("!!"), "first_at": pd.NaT}
-    assert "since the execution run-0, 2 of 2" in message_of(alarm, [], FEW) and evidence_of(alarm)["first_at"] is None
-
-
 RULES = AlarmParams(flagged=3, last=4, confirm=2, clear=3)
 
 
@@ -343,10 +315,6 @@ def reasons(rows, metric="events_per_second"):
 def alarms_of(flags):
     rows = judged(flags)
     return degradations("log", rows, reasons(rows), "m", RULES)
-
-
-def test_one_bad_execution_is_no_alarm():
-    assert alarms_of("......!...").raised == ()
 
 
 def test_a_suspected_node_is_told_with_its_metrics_and_asked_for_a_benchmark():
@@ -374,15 +342,6 @@ def test_what_recovered_is_told_to_those_who_were_told_of_it():
     [alarm] = degradations("log", rows, reasons(rows), "m", RULES, told=["a/cpu/a-cpu-007"]).raised
     assert alarm.kind == "cleared-degradation"
     assert "no longer degraded" in alarm.message
-
-
-def test_aspects_are_followed_apart():
-    rows = pd.concat([judged(".....!!!"), judged("........", aspect="disk")], ignore_index=True)
-    found = degradations("log", rows, reasons(rows), "m", RULES)
-    assert {(row.aspect, row.state) for row in found.watched.states.itertuples()} == {
-        ("cpu", "suspected"),
-        ("disk", "healthy"),
-    }
 
 
 def test_an_alarm_that_goes_on_under_a_new_model_is_not_told_again():
@@ -441,14 +400,3 @@ def test_the_pace_is_that_of_the_record():
     assert found["mean_duration_s"].to_dict() == pytest.approx({"a": 30.0, "b": 15.0})
     assert found["share"].to_dict() == pytest.approx({"a": 1 / 120, "b": 60 / 86_400})
     assert found["n_executions"].tolist() == [25, 3]
-
-
-def test_a_single_start_says_nothing_of_the_pace():
-    rows = {"node": ["a", "b"], "started_at": [FIRST, pd.NaT], "duration_s": [2.0, 2.0]}
-    found = machine_time(pd.DataFrame(rows))
-    assert found["share"].isna().all() and found["mean_duration_s"].tolist() == [2.0, 2.0]
-
-
-def test_no_execution_gives_no_row():
-    none = pd.DataFrame({"node": ["a"], "started_at": [FIRST], "duration_s": [2.0]}).iloc[:0]
-    assert machine_time(none).empty

@@ -15,7 +15,6 @@ from tasks.nodes.detect.deviations import (
     logarithms,
     positive_metrics,
     recent_deviations,
-    squashed,
     windows_of,
     without_fleet_drift,
 )
@@ -126,10 +125,6 @@ def test_a_fleet_that_did_not_run_at_the_time_or_that_is_too_small_says_nothing(
     found = tables(np.ones((10, 1)), list(range(5)) * 2)
     for hours in (np.arange(10) * 25.0, np.full(10, np.nan)):
         np.testing.assert_array_equal(without_fleet_drift(z, rows_of(found.tables[0], found, hours)), z)
-
-
-def test_squashing_keeps_the_sign_and_cuts_what_is_far():
-    assert squashed(np.array([0.0, np.e - 1, -1e9, np.nan])).tolist() == pytest.approx([0.0, 1.0, -np.log(9), 0.0])
 
 
 def signs_of(found, **told):

@@ -7,11 +7,9 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
-from tasks.nodes.detect.alarms import follow
 from tasks.nodes.detect.detector import fit_detector
 from tasks.nodes.detect.verdicts import (
     LARGEST_SHARE,
-    MOST,
     judge_history,
     learn_verdicts,
     load_verdict_model,
@@ -175,13 +173,6 @@ def test_independent_flags_make_alarms_as_often_as_the_rule_says():
     assert slope == pytest.approx(RULES.flagged, abs=1.0)
 
 
-def test_the_rules_of_this_test_are_those_of_alarms():
-    fleet = calm_fleet(3)
-    flags, times = (one.reshape(LENGTH, N_SERIES) for one in (fleet[1] > 1.2, fleet[2] * 3600))
-    n_alarms = sum(len(follow(flags[:, at], times[:, at], RULES).episodes) for at in range(N_SERIES))
-    assert n_alarms > 30 and alarms_per_day(fleet, 1.2) == pytest.approx(n_alarms / (LENGTH - 1) * 24)
-
-
 @pytest.mark.parametrize(("memory", "row"), [(0.0, 1.0), (0.5, 1.0), (0.0, 3.0)])
 def test_a_budget_is_kept_two_sided_whether_flags_come_alone_or_in_rows(memory, row):
     """20 days of 60 nodes teach the threshold; at 0.2 a day they show four alarms. 700 days of others tell the rate."""
@@ -218,11 +209,6 @@ def test_a_threshold_by_precision_or_recall_lies_between_two_scores(by, wanted, 
     """Of scores 4, 3, 2, 1 the first and the third are stressed: precision 1, 1/2, 2/3, 1/2; recall 1/2, 1/2, 1, 1."""
     scores, stressed = np.array([1.0, 3.0, 4.0, 2.0]), np.array([False, False, True, True])
     assert threshold_of_share(scores, stressed, by, wanted) == expected
-
-
-def test_without_known_stress_there_is_neither():
-    with pytest.raises(ValueError, match="a threshold by recall is chosen on these"):
-        threshold_of_share(np.ones(3), np.zeros(3, dtype=bool), "recall", 0.9)
 
 
 def reasons(tables, natural, **told):
@@ -291,8 +277,3 @@ def test_what_a_tool_rounds_away_is_no_reason(tables):
     told = {"name": "cpu-sysbench@1", "metrics": ("latency_avg", "latency_95p"), "units": ("s", "s")}
     natural = steady([9e-5, 0.05], [2e-5, 0.01])
     assert reasons(tables, natural, orientation=(-1, -1), **told)["metric"].tolist() == ["latency_95p"]
-
-
-def test_no_more_reasons_than_a_person_reads(tables):
-    found = reasons(tables, steady([0.1] * 9, [1.0] * 9))
-    assert len(found) == MOST

@@ -13,7 +13,6 @@ from tasks.nodes.evaluate.applications import (
     node_matrix,
     rank_figures,
     spearman,
-    typical,
 )
 from tasks.nodes.params import EvaluateParams, PreprocessParams, ScoreParams
 from tasks.nodes.preprocess.fitting import learn_tables
@@ -60,11 +59,6 @@ def test_too_few_nodes_and_constants_have_no_correlation():
     assert np.isnan(spearman(np.ones(9), np.arange(9.0)[:, None])[0])
 
 
-def test_typical_is_the_median_of_the_sizes():
-    assert typical(np.array([-0.5, 0.1, 0.3, np.nan])) == pytest.approx(0.3)
-    assert np.isnan(typical(np.array([np.nan])))
-
-
 def test_many_noisy_microbenchmarks_together_beat_the_best_of_them_and_the_oracle_never_loses():
     figures = rank_figures(compare_by_machine_type(drawn(), PARAMS))
     assert figures["rank.spearman.m"] > figures["rank.best_single.m"]
@@ -98,15 +92,6 @@ def test_machine_types_are_never_mixed():
     )
     figures = rank_figures(compare_by_machine_type(both, PARAMS))
     assert figures["rank.spearman"] < 0.3 and figures["rank.nodes.m"] == figures["rank.nodes.n"] == 200
-
-
-def test_few_nodes_are_told_as_such():
-    figures = rank_figures(compare_by_machine_type(drawn(n=6), PARAMS))
-    assert figures["rank.spearman.m"] is None and "at least 10" in figures["rank.spearman.m.reason"]
-
-
-def test_halves_depend_on_the_name_alone():
-    assert is_second_half(("x", "y", "z")).tolist() == is_second_half(("w", "x", "y", "z"))[1:].tolist()
 
 
 def test_latencies_that_mirror_throughputs_are_no_series_of_their_own(table, together):
@@ -185,21 +170,6 @@ def test_a_method_that_is_impossible_says_why_and_the_others_are_told(matrix, im
             assert figures[key] is None and reason in figures[f"{key}.reason"]
     assert "rank.best_single.m.chosen" not in figures
     assert figures["rank.series"] == 3
-
-
-def test_a_method_that_one_half_of_the_nodes_cannot_teach_is_not_told_by_the_other_half_alone():
-    matrix = varied_matrix()
-    [possible] = compare_by_machine_type(matrix, COMPARED)
-    is_constant = is_second_half(matrix.nodes)[:, None]
-    [found] = compare_by_machine_type(replace(matrix, micro=np.where(is_constant, 0.0, matrix.micro)), COMPARED)
-    assert "pc1" in found.reasons and "pc1" in set(possible.correlations["method"])
-    assert "pc1" not in set(found.correlations["method"])
-
-
-def test_what_one_machine_type_cannot_have_is_told_of_the_other_alone():
-    figures = figures_of(seldom_run(), varied_matrix("n"))
-    assert figures["rank.shared"] == figures["rank.shared.mean"] == pytest.approx(figures["rank.shared.n"])
-    assert figures["rank.pc1.mean"] == pytest.approx((figures["rank.pc1.m"] + figures["rank.pc1.n"]) / 2)
 
 
 def test_where_nothing_varies_every_method_says_so():

@@ -12,7 +12,6 @@ from tasks.nodes.evaluate.detection import (
     PROTOCOLS,
     Detection,
     Split,
-    as_told,
     case_of,
     choose_threshold,
     detect,
@@ -97,12 +96,6 @@ def test_plain_detectors_say_the_same_whatever_the_labels_are(history, hidden):
     assert len(by_time(one)) and by_time(one).equals(by_time(other))
     open_ = hidden.model_copy(update={"without_labels": False})
     assert not by_time(detect(history, DETECTORS, open_).judged).equals(by_time(one))
-
-
-def test_everything_is_told_unless_it_is_to_be_hidden(history, hidden):
-    assert as_told(history, hidden.model_copy(update={"without_labels": False})) is history
-    assert as_told(history, hidden).executions["is_stressed"].isna().all()
-    assert history.executions["is_stressed"].notna().all()
 
 
 def test_stress_is_measured_by_its_kind_where_the_name_of_the_dose_begins_with_one(measured):
@@ -247,10 +240,6 @@ def test_a_left_node_is_tested_whole_and_teaches_nothing(executions):
         np.testing.assert_array_equal(split.is_test, is_own)
         runs = executions["run"].to_numpy()
         assert runs[split.is_train].max() < runs[split.is_validation].min()
-
-
-def test_one_node_cannot_be_left_out(executions):
-    assert rounds_of(executions[executions["node"] == "a"].reset_index(drop=True), "left_node") == []
 
 
 def truth(*marks):

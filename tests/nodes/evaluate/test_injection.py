@@ -177,22 +177,6 @@ def test_a_flag_before_is_a_false_alarm_and_no_detection():
     assert np.isnan(found["false_alarms_other_per_1000"])  # there is no other node
 
 
-def test_a_flag_on_what_was_not_spoiled_after_it_began_tells_nothing():
-    found = spoiled_measures(*verdicts([0, 1, 0], "aaa"), mask(1, 0, 1), ALARM)
-    assert found["missed"] == 1 and np.isnan(found["false_alarms_before_per_1000"])
-
-
-def test_executions_that_were_not_scored_count_nowhere():
-    found = spoiled_measures(*verdicts([0, 0, 1, 1], "aaaa", [np.nan, 0.1, 0.9, np.nan]), mask(0, 0, 1, 1), ALARM)
-    assert found["recall"] == 1 and found["auprc"] == 1 and found["false_alarms_before_per_1000"] == 0
-
-
-def test_the_area_is_of_spoiled_against_all_others():
-    """Ranked spoiled, other, spoiled: 1/2 · 1 + 1/2 · 2/3."""
-    found = spoiled_measures(*verdicts([1, 1, 1], "aab", [0.9, 0.7, 0.8]), mask(1, 1, 0), ALARM)
-    assert found["auprc"] == pytest.approx(5 / 6)
-
-
 def test_alarms_of_an_untouched_history_are_counted_for_each_node_and_month():
     """Node a: two flags in a row, one alarm that goes on. From the first to the last of a three hours, of b none."""
     told = verdicts([0, 1, 1, 1, 0], "aaaab")
@@ -243,12 +227,6 @@ def test_a_large_shift_is_told_at_once_and_calm_nodes_are_left_alone(found):
     assert figures["inject.shifted.false_alarms_other_per_1000.zscore"] < 100
 
 
-def test_what_learns_from_labels_is_not_asked_where_there_are_none(vms, asked):
-    params = asked(injection=InjectionParams(repeats=1, least_runs=10, kinds=("shifted",)))
-    figures = inject(vms, {**ZSCORE, "detector": DETECTORS["detector"]}, params)[0]
-    assert "inject.shifted.recall.zscore" in figures and "inject.shifted.recall.detector" not in figures
-
-
 def test_replaced_results_that_are_worse_than_the_level_of_the_node_are_told_apart(found):
     """Two machine types, one slower: about half of what is replaced is worse, and it is told as surely as any."""
     rows = found[1].set_index("kind")
@@ -272,14 +250,6 @@ def test_labels_and_single_nodes_are_clear_reasons(history, vms, asked):
     one = vms.where((vms.executions["node"] == "node-1").to_numpy())
     alone = inject(one, ZSCORE, params)[0]
     assert "at least two" in alone["inject.unaltered.alarms.zscore.reason"] and alone["inject.nodes"] == 1
-
-
-def test_runs_of_applications_make_no_node_long_lived(vms, asked):
-    """They are left out of what is judged: a node that ran little else has nothing to be told by."""
-    named = vms.executions["aspect"].where(vms.executions["node"] != "node-1", "application")
-    params = asked(injection=INJECTION, variants=())
-    apps = replace(vms, executions=vms.executions.assign(aspect=named))
-    assert inject(apps, ZSCORE, params)[0]["inject.nodes"] == 3
 
 
 def test_on_one_machine_type_results_are_shifted_but_not_replaced(vms, asked):

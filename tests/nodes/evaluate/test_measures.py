@@ -43,11 +43,6 @@ def test_episodes_are_those_of_one_node_and_type():
     assert found.tolist() == [0, 1]
 
 
-def test_a_flag_before_the_episode_is_a_false_alarm_and_no_detection():
-    found = delays(np.zeros(4), truth(0, 0, 1, 1), truth(0, 1, 0, 0))
-    assert np.isnan(found).tolist() == [True]
-
-
 def test_two_of_eight_normal_executions_flagged_are_250_in_a_thousand():
     stressed = truth(0, 0, 0, 0, 0, 0, 0, 0, 1, 1)
     flagged = truth(1, 1, 0, 0, 0, 0, 0, 0, 1, 0)

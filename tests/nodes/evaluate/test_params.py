@@ -5,21 +5,9 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from tasks.nodes.params import NAMES, EvaluateParams, FitParams, InjectionParams, LearnedParams, ModelParams
+from tasks.nodes.params import InjectionParams
 
 ROOT = Path(__file__).parents[3]
-
-
-def test_nothing_is_fitted_unless_a_variant_is_named():
-    assert EvaluateParams().learned.variants == ()
-    assert NAMES == {"ours": "model", "paper": "paper"}
-
-
-def test_a_fit_has_its_variant_and_seed_and_all_else_as_the_model_says():
-    model = ModelParams(fit=FitParams(epochs=7, batch_size=3, seed=5))
-    found = LearnedParams(model=model).asked("paper", 11)
-    assert found.variant == "paper" and found.fit == FitParams(epochs=7, batch_size=3, seed=11)
-    assert found.network == model.network and found.loss == model.loss
 
 
 def test_factors_and_shares_that_cannot_be_are_told():

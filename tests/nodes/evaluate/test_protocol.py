@@ -9,10 +9,9 @@ import pytest
 
 from tasks.errors import BadInput
 from tasks.nodes.detect.plain import DETECTORS
-from tasks.nodes.evaluate.measures import MEASURES, THEIRS, their_figures
-from tasks.nodes.evaluate.protocol import evaluate_both, evaluate_history, sha256_of_history, with_variant, write_tables
+from tasks.nodes.evaluate.measures import MEASURES
+from tasks.nodes.evaluate.protocol import evaluate_history, sha256_of_history
 from tasks.nodes.params import EvaluateParams, ScoreParams
-from tasks.report.nodes_evaluation import figure_rows
 from tests.nodes.synthetic import synthetic_history
 
 QUICK = EvaluateParams(score=ScoreParams(resamples=100), repeats=2, resamples=100)
@@ -62,13 +61,6 @@ def test_the_best_node_and_the_intervals_are_told(labelled):
     assert labelled.figures["repeatability.rerun_median"] == pytest.approx(0.041 * 0.954, abs=0.01)  # √2 · 0.6745 σ
 
 
-def test_tables_are_written_and_read_back(labelled, tmp_path):
-    written = {path.stem for path in write_tables(labelled, tmp_path / "out")}
-    assert {"metrics", "detection", "precision_recall", "judged", "ranking", "repeatability", "pairs"} <= written
-    judged = pd.read_parquet(tmp_path / "out" / "judged.parquet")
-    assert set(judged["detector"]) == set(DETECTORS)
-
-
 @pytest.mark.slow
 def test_the_same_history_gives_the_same_figures():
     history = synthetic_history(nodes=2, runs=20, types=2)
@@ -113,14 +105,6 @@ def test_no_execution_is_one_clear_line():
         evaluate_history(synthetic_history(nodes=1, runs=0, types=1), QUICK)
 
 
-def test_a_detector_that_joins_the_registry_is_measured_as_the_others():
-    history = synthetic_history(nodes=2, runs=20, types=2)
-    truth = history.executions["is_stressed"].to_numpy(dtype=float)
-    figures = evaluate_history(history, QUICK, {"model": lambda case: truth}).figures
-    assert figures["detect.f1_outlier.model"] == 1 and figures["detect.false_alarms_per_1000.model"] == 0
-    assert "detect.f1_outlier.zscore" not in figures
-
-
 def test_stress_without_effect_is_not_found():
     """A protocol that leaked its labels would find what is not there."""
     history = synthetic_history(nodes=2, runs=60, types=3, stressed=0.0, seed=5)
@@ -144,18 +128,3 @@ def test_the_hash_of_the_data_follows_all_that_figures_are_made_of():
     hashes = [sha256_of_history(one) for one in (history, *others)]
     assert len(set(hashes)) == len(hashes)
     assert sha256_of_history(synthetic_history(nodes=1, runs=2, types=1)) == hashes[0]
-
-
-@pytest.mark.slow
-def test_the_papers_preprocessing_stands_beside_ours_on_the_same_executions():
-    history = synthetic_history(nodes=2, runs=12, types=1)
-    both = evaluate_both(history, ONE_SPLIT)
-    assert are_explained(both.figures)
-    ours, theirs = (evaluate_history(history, with_variant(ONE_SPLIT, one)).figures for one in ("robust", "paper"))
-    assert {key: value for key, value in both.figures.items() if not key.startswith(THEIRS)} == ours
-    beside = their_figures(both.figures)
-    assert {key: beside[key] for key in theirs if "." in key} == {key: theirs[key] for key in theirs if "." in key}
-    assert "n" not in beside and len(both.tables["paper_metrics"]) == len(both.tables["metrics"])
-    rows = {row["words"]: (row["value"], row["theirs"]) for row in figure_rows(both.figures)}
-    assert rows["metrics kept"] == (str(ours["metrics.kept"]), str(theirs["metrics.kept"]))
-    assert rows["executions"] == ("24", "")

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 import torch
 
-from tasks.errors import BadInput
 from tasks.nodes import network_steps
 from tasks.nodes.history import benchmarks_of
 from tasks.nodes.params import FitParams, ModelParams, NetworkParams, PreprocessParams, ScoreParams, SearchParams
@@ -15,7 +14,6 @@ from tasks.nodes.perona import fingerprints
 from tasks.nodes.perona import search as search_here
 from tasks.nodes.perona.fingerprints import (
     METRIC,
-    NormReference,
     calm_executions,
     fingerprint,
     learn_norm_reference,
@@ -117,12 +115,6 @@ def test_without_performance_the_middle_of_the_nodes_is_the_reference(inputs):
     assert reference.log_norms == {"cpu-a": pytest.approx(3.0)}
 
 
-def test_a_type_without_a_reference_has_no_score(inputs):
-    found = inputs([0, 0, 0], [0, 1, -1])
-    scores = log_scores_of(found, prints_of([1.0, 1.0, 1.0]), NormReference(log_norms={"disk-b": 0.5}, n_nodes={}))
-    assert np.isnan(scores).tolist() == [True, False, True] and scores[1] == pytest.approx(0.5)
-
-
 def test_score_ratios_are_performance_ratios_where_norms_follow_performance(inputs):
     """Node 1 is twice as good as node 0 at cpu and half as good at disk: overall, the geometric mean, alike."""
     found, prints = case(inputs, [[0.0, 0.0], [np.log(2), np.log(0.5)]], spread=0.0)
@@ -132,15 +124,6 @@ def test_score_ratios_are_performance_ratios_where_norms_follow_performance(inpu
     assert told["cpu", "node-2"] / told["cpu", "node-1"] == pytest.approx(2.0, rel=1e-5)
     assert told["disk", "node-2"] / told["disk", "node-1"] == pytest.approx(0.5, rel=1e-5)
     assert told["all", "node-1"] == pytest.approx(1.0, rel=1e-5) == told["all", "node-2"]
-
-
-def test_an_interval_holds_the_score_and_nodes_that_differ_share_no_place(inputs):
-    found, prints = case(inputs, [[0.0, 0.0], [0.3, 0.3]])
-    table, nodes = ranked(found, prints, learn_norm_reference(found, prints, np.ones(len(found), dtype=bool)))
-    assert ((table["low"] < table["score"]) & (table["score"] < table["high"])).all()
-    assert nodes["node"].tolist() == ["node-2", "node-1"] and nodes["place"].tolist() == [1, 2]
-    assert nodes["machine_type"].tolist() == ["m1", "m0"]
-    assert set(table["aspect"]) == {"all", "cpu", "disk"} and len(table) == 6
 
 
 ROWS = ("x", "is_own", "type_of", "node_of", "started_s", "node_metrics", "performance", "labels")
@@ -189,28 +172,6 @@ def test_two_types_lie_at_the_ends_of_the_line_between_their_directions(inputs):
     places, shown = plane_of(inputs([0, 1], [0, 1]), prints_of_codes([[3, 0, 0], [0, 5, 0]]))
     assert np.abs(places[:, 0]) == pytest.approx([np.sqrt(0.5)] * 2) and places[:, 0].sum() == pytest.approx(0)
     assert places[:, 1] == pytest.approx([0, 0]) and shown == pytest.approx(1)
-
-
-def test_a_longer_fingerprint_of_the_same_direction_has_the_same_place(inputs):
-    enc = np.random.default_rng(1).standard_normal((6, 4))
-    where = inputs([0] * 6, [0, 0, 0, 1, 1, 1])
-    one, other = (plane_of(where, prints_of_codes(enc * by))[0] for by in (1, np.arange(1, 7)[:, None]))
-    assert one == pytest.approx(other)
-
-
-def test_types_count_alike_however_often_they_ran(inputs):
-    """A type whose executions are all there three times moves nothing."""
-    enc = np.random.default_rng(2).standard_normal((4, 5))
-    once, shown = plane_of(inputs([0] * 4, [0, 0, 1, 1]), prints_of_codes(enc))
-    thrice, same = plane_of(inputs([0] * 8, [0, 0, 1, 1, 1, 1, 1, 1]), prints_of_codes(enc[[0, 1, 2, 3, 2, 3, 2, 3]]))
-    assert once == pytest.approx(thrice[:4]) and same == pytest.approx(shown)
-
-
-def test_what_has_no_fingerprint_has_no_place(inputs):
-    places, _ = plane_of(inputs([0] * 3, [0, 0, 1]), prints_of_codes([[1, 0], [np.nan, np.nan], [0, 1]]))
-    assert np.isnan(places).any(axis=1).tolist() == [False, True, False]
-    none, shown = plane_of(inputs([0], [-1]), prints_of_codes([[1, 0]]))
-    assert np.isnan(none).all() and shown == 0
 
 
 QUICK = ScoreParams(resamples=100)
@@ -367,13 +328,6 @@ def test_a_search_that_was_stopped_goes_on_and_finished_trials_are_not_repeated(
     assert (found["n_trials"], found["n_resumed"], len(trials)) == (5, 2, 5)
 
 
-def test_the_best_parameters_are_those_of_a_model(nodes_log, trials):
-    found = tuned(nodes_log)
-    best = ModelParams.model_validate(found["best"])
-    assert best in [params for _, _, params in trials]
-    assert best.fit.epochs == MODEL.fit.epochs and best.network.hidden == MODEL.network.hidden
-
-
 def test_the_latest_executions_have_no_part_in_a_search(nodes_log, trials):
     """Of 20 executions of each node and benchmark 12 are learned and the next 4 chosen by."""
     tuned(nodes_log, n_trials=1)
@@ -382,14 +336,3 @@ def test_the_latest_executions_have_no_part_in_a_search(nodes_log, trials):
     [(train, validation, _)] = trials
     assert set(place[train.targets]) == set(range(12))
     assert set(place[validation.targets]) == {12, 13, 14, 15}
-
-
-def test_too_few_executions_to_search_on_are_one_line(nodes_log, trials):
-    with writing(nodes_log) as connection, transaction(connection):
-        connection.execute(
-            "DELETE FROM nodes.executions WHERE source = 'log' AND execution_id NOT IN "
-            "(SELECT min(execution_id) FROM nodes.executions GROUP BY node, benchmark)"
-        )
-    with pytest.raises(BadInput, match="none is left to"):
-        tuned(nodes_log)
-    assert trials == []

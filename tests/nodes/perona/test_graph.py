@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.nodes.params import GraphParams, ModelParams
+from tasks.nodes.params import ModelParams
 from tasks.nodes.perona.graph import Batches, edge_size, encode_intervals, graphs_of, predecessors_of, slot_pairs
 
 
@@ -48,26 +48,9 @@ def test_predecessors_are_those_found_one_by_one(inputs_with, count, seed):
     assert np.array_equal(predecessors_of(inputs, is_normal, count), one_by_one(inputs, is_normal, count))
 
 
-def test_later_rows_change_nothing(inputs_with):
-    rng = np.random.default_rng(0)
-    nodes, types, is_normal = rng.integers(0, 3, 80), rng.integers(0, 2, 80), rng.random(80) < 0.8
-    nodes[:6], types[:6] = [0, 1, 2, 0, 1, 2], [0, 0, 0, 1, 1, 1]
-    whole = predecessors_of(inputs_with(nodes, types), is_normal, 3)
-    cut = predecessors_of(inputs_with(nodes[:50], types[:50]), is_normal[:50], 3)
-    other = predecessors_of(inputs_with(nodes, types), np.append(is_normal[:50], ~is_normal[50:]), 3)
-    assert np.array_equal(whole[:50], cut)
-    assert np.array_equal(whole[:50], other[:50])
-    assert not np.array_equal(whole, other)
-
-
 def test_executions_of_an_unknown_type_have_none(inputs_with):
     inputs = inputs_with([0, 0, 0, 0], [-1, -1, 0, -1])
     assert (predecessors_of(inputs, np.ones(4, dtype=bool), 2) == -1).all()
-
-
-def test_where_starts_are_equal_the_order_of_the_history_holds(inputs_with):
-    inputs = inputs_with([0, 0, 0], [0, 0, 0], started_s=[5.0, 5.0, 5.0])
-    assert predecessors_of(inputs, np.ones(3, dtype=bool), 2).tolist() == [[-1, -1], [-1, 0], [0, 1]]
 
 
 def all_normal(inputs, count=3):
@@ -80,20 +63,6 @@ def test_graphs_are_of_those_asked_for_that_have_all_predecessors(inputs_with):
     assert graphs.targets.tolist() == [5, 3] and graphs.predecessors.tolist() == [[2, 3, 4], [0, 1, 2]]
     assert graphs.of(np.array([1])).targets.tolist() == graphs.of(np.array([False, True])).targets.tolist() == [3]
     assert len(graphs_of(inputs, np.arange(6), all_normal(inputs, 0))) == 6  # ours: alone
-
-
-def test_some_graphs_are_drawn_in_their_order(inputs_with):
-    inputs = inputs_with([0] * 40, [0] * 40)
-    graphs = graphs_of(inputs, np.arange(40), all_normal(inputs))
-    assert graphs.drawn(37, np.random.default_rng(0)) is graphs
-    few = graphs.drawn(10, np.random.default_rng(0)).targets
-    assert len(set(few.tolist())) == 10 and (np.diff(few) > 0).all()
-
-
-def test_predecessors_of_other_executions_are_refused(inputs_with):
-    inputs = inputs_with([0] * 6, [0] * 6)
-    with pytest.raises(ValueError, match="expected one row for each of 6"):
-        graphs_of(inputs, np.array([5, 1]), all_normal(inputs)[:2])
 
 
 def test_slots_are_joined_forward_and_to_themselves():
@@ -146,14 +115,6 @@ def test_graphs_of_a_batch_lie_in_the_order_asked_for(inputs_with, paper, ours):
     assert np.array_equal(gathered(inputs, ours).of(np.array([5, 0])).x.numpy(), inputs.x[[5, 0]])
 
 
-def test_labels_are_nan_where_nobody_says(inputs_with, ours):
-    inputs = inputs_with([0, 1, 2], [0, 0, 0])
-    labels = gathered(inputs, ours).of(np.arange(3)).label
-    assert inputs.labels.tolist() == [-1, 0, 1]
-    assert torch.isnan(labels).tolist() == [True, False, False]
-    assert labels[1:].tolist() == [0.0, 1.0]
-
-
 @pytest.mark.parametrize("variant", ["ours", "paper"])
 def test_later_executions_change_nothing_of_earlier_graphs(inputs_with, variant):
     params = ModelParams(variant=variant)
@@ -173,25 +134,6 @@ def test_later_executions_change_nothing_of_earlier_graphs(inputs_with, variant)
     assert not same(one.of(np.arange(len(one))), other.of(np.arange(len(one))))
 
 
-def test_graphs_of_another_length_are_refused(inputs_with, paper):
-    five = ModelParams(variant="paper", graph=GraphParams(predecessors=5))
-    inputs = inputs_with([0] * 7, [0] * 7)
-    graphs = graphs_of(inputs, np.arange(7), all_normal(inputs, 5))
-    assert Batches(graphs, five).of(np.arange(2)).x.shape == (2 * 6, 3)
-    with pytest.raises(ValueError, match="expected 3, as the parameters say"):
-        Batches(graphs, paper)
-
-
-def test_inputs_that_may_not_be_written_are_left_as_they_are(inputs_with, ours, recwarn):
-    inputs = inputs_with([0] * 4, [0] * 4)
-    inputs = replace(inputs, x=inputs.x.copy())
-    inputs.x.setflags(write=False)
-    kept = inputs.x.copy()
-    gathered(inputs, ours).of(np.arange(4)).x.add_(1.0)
-    assert np.array_equal(inputs.x, kept)
-    assert not recwarn.list  # torch warns of arrays that it cannot keep from being written
-
-
 DAY_S = 86_400.0
 
 
@@ -206,7 +148,3 @@ def test_intervals_have_the_values_worked_out_by_hand():
 def test_whole_days_count():
     one, two, week = encode_intervals(np.array([60.0, DAY_S + 60, 7 * DAY_S + 60]), [3600.0])[:, 0]
     assert one > two > week > 0
-
-
-def test_an_interval_below_zero_counts_as_none():
-    assert encode_intervals(np.array([-5.0]), [60.0]).tolist() == [[1.0]]

@@ -9,7 +9,6 @@ import pytest
 
 from tasks.errors import BadInput
 from tasks.nodes.params import GraphParams, ModelParams, PreprocessParams, ScoreParams
-from tasks.nodes.perona import inputs as node_metrics
 from tasks.nodes.perona.inputs import (
     NodeMetrics,
     inputs_of,
@@ -146,16 +145,6 @@ def test_performance_is_the_logarithm_of_the_ratio_to_the_reference(small, ours,
     assert not np.isnan(inputs.performance).any()
 
 
-def test_columns_of_types_are_appended(small, ours, paper, scales, paper_scales):
-    for params, taught, is_own, scale in ((ours, scales, False, 4), (paper, paper_scales, True, 1)):
-        inputs = inputs_of(small, taught, params)
-        assert inputs.columns[-2:] == tuple(f"type={name}" for name in inputs.types)
-        assert inputs.x.shape == inputs.is_own.shape == (48, len(inputs.columns))
-        assert (inputs.x[:, -2:].argmax(axis=1) == inputs.type_of).all()
-        assert (inputs.x[:, -2:].sum(axis=1) == scale).all()  # ours: beside metrics that reach 10
-        assert (inputs.is_own[:, -2:] == is_own).all()
-
-
 def test_the_papers_inputs_lie_between_0_and_1_in_training(small, paper, paper_scales):
     inputs = inputs_of(small, paper_scales, paper)
     assert inputs.x.min() == 0
@@ -181,12 +170,6 @@ def test_node_metrics_are_of_the_paper_where_it_is_asked_for_them_and_somebody_s
         assert inputs_of(history, learned(history, params), params).node_metrics.shape == (48, 0)
     silent = inputs_of(replace(small, telemetry=no_telemetry()), paper_scales, PAPER).node_metrics
     assert silent.shape == (48, 6) and (silent == silent[0]).all()  # no change; the third metric was 0 throughout
-
-
-def test_labels_say_where_nobody_knows(small, ours, scales):
-    labels = pd.array([True, False, None] * 16, dtype="boolean")
-    history = replace(small, executions=small.executions.assign(is_stressed=labels))
-    assert inputs_of(history, scales, ours).labels.tolist() == [1, 0, -1] * 16
 
 
 def test_starts_are_seconds_and_where_nobody_says_follow_the_row_before():
@@ -244,36 +227,14 @@ def test_percentiles_are_those_of_numpy():
             assert np.isnan(three).all()
 
 
-def test_nothing_depends_on_how_much_is_read_at_once(small, monkeypatch):
-    metrics, durations = sampled_metrics(small.telemetry), np.full(len(small.executions), 2.0)
-    at_once = node_metrics_of(small.telemetry, durations, metrics)
-    monkeypatch.setattr(node_metrics, "SAMPLES", 20)
-    in_parts = node_metrics_of(small.telemetry, durations, metrics)
-    assert np.array_equal(at_once.before, in_parts.before, equal_nan=True)
-    assert np.array_equal(at_once.during, in_parts.during, equal_nan=True)
-    assert np.isfinite(at_once.during).all()
-
-
 def told_of(before, during):
     before, during = np.array(before, dtype=float), np.array(during, dtype=float)
     return NodeMetrics(tuple(f"metric-{at}/p50" for at in range(before.shape[1])), before, during)
 
 
-def drawn(seed=0, n=400):
-    values = np.random.default_rng(seed).lognormal(3, 2, size=(2, n, 2))
-    return told_of(*values)
-
-
 def test_the_papers_inverse_has_the_values_worked_out_by_hand():
     found = inverse_difference(np.array([0.0, 1.0, 0.249]), np.array([1.0, 1.0, 0.099]))
     assert found.tolist() == pytest.approx([1 / 1.001 - 1000, 0.0, 10.0 - 4.0])
-
-
-def test_the_papers_difference_lies_between_0_and_1_in_training():
-    told = drawn()
-    during = scale_node_metrics(told, learn_scales(told))
-    assert during.min(axis=0).tolist() == [0.0, 0.0]
-    assert during.max(axis=0).tolist() == [1.0, 1.0]
 
 
 def test_in_the_papers_variant_missing_is_no_change():

@@ -10,7 +10,6 @@ from pytorch_metric_learning.losses import TripletMarginLoss
 from pytorch_metric_learning.miners import TripletMarginMiner
 
 from tasks.nodes.params import ALL, LossParams
-from tasks.nodes.perona import losses as triplet
 from tasks.nodes.perona.losses import (
     TERMS,
     ClassCounts,
@@ -22,7 +21,6 @@ from tasks.nodes.perona.losses import (
     own_squared_error,
     per_stressed,
     ratio_ranking,
-    spread_over_each,
     stressed_pairs,
     stressed_weight,
     summed,
@@ -97,15 +95,6 @@ def test_terms_that_need_what_a_batch_lacks_are_0_and_all_are_finite(
     for one in fields(outputs):
         gradient = getattr(outputs, one.name).grad
         assert gradient is None or torch.isfinite(gradient).all()
-
-
-def test_unknown_types_and_performances_are_left_out(labelled_batch_of, outputs_of):
-    batch = labelled_batch_of()
-    batch = replace(batch, type_of=torch.full_like(batch.type_of, -1), performance=batch.performance * torch.nan)
-    for outputs in (outputs_of(batch), ours_of(outputs_of(batch))):
-        terms = loss_terms(batch, outputs, PAPER, COUNTS)
-        assert all(torch.isfinite(one) for one in terms.values())
-        assert terms["classification"] == terms["clustering"] == 0
 
 
 def test_detection_is_of_inferred_executions_of_which_somebody_knows(labelled_batch_of, outputs_of):
@@ -197,7 +186,6 @@ def test_the_sum_is_divided_by_the_stressed_or_else_by_all():
 
 
 LOGITS = torch.tensor([[math.log(3), 0.0], [0.0, 0.0], [5.0, 0.0]])
-EVERY = torch.tensor([True, True, True])
 
 
 def test_the_mean_over_vertices_of_a_known_type():
@@ -218,27 +206,11 @@ def test_the_papers_ratio_of_norms_is_at_least_that_of_the_inputs():
     assert margin_ranking(torch.tensor([4.0, 1.0]), truth, PAIR).item() == 0
 
 
-def test_the_papers_leaves_equal_truths_out():
-    norms = torch.tensor([1.0, 2.0, 5.0])
-    pairs = torch.tensor([[0, 0], [1, 2]])
-    # (0, 1) is left out; (0, 2) as above with n = (1, 5), f = 2: 9 and 4.5
-    assert margin_ranking(norms, torch.tensor([2.0, 2.0, 1.0]), pairs).item() == pytest.approx(6.75)
-    assert margin_ranking(norms, torch.ones(3), pairs).item() == 0
-    assert margin_ranking(norms, torch.ones(3), pairs[:, :0]).item() == 0
-
-
 def test_our_ratio_of_norms_is_that_of_performance():
     # ln n - ln P = 1 - 0, 3 - 1, 0 - 0 = 1, 2, 0: |1 - 2|, |1 - 0|, |2 - 0|, mean 4/3
     norms, performance = torch.exp(torch.tensor([1.0, 3.0, 0.0])), torch.tensor([0.0, 1.0, 0.0])
     assert ratio_ranking(norms, performance, ONE_TYPE).item() == pytest.approx(4 / 3)
     assert ratio_ranking(7 * torch.exp(performance), performance, ONE_TYPE).item() == pytest.approx(0, abs=1e-6)
-
-
-def test_our_pairs_are_of_one_type_and_of_known_performance():
-    norms = torch.exp(torch.tensor([1.0, 3.0, 0.0, 9.0, 9.0, 9.0]))
-    performance = torch.tensor([0.0, 1.0, 0.0, 0.0, torch.nan, 0.0])
-    type_of = torch.tensor([2, 2, 2, 0, 2, -1])
-    assert ratio_ranking(norms, performance, type_of).item() == pytest.approx(4 / 3)
 
 
 def test_our_sum_over_sorted_values_is_that_over_all_pairs():
@@ -293,12 +265,6 @@ def test_the_papers_margin_without_a_usable_lowest_norm_is_the_calm_norm(lowest)
     assert margin_stressed_ranking(torch.tensor([1.0, 1.5]), TRUTH, told, STRESSED_PAIR, ONE).item() == pytest.approx(1)
 
 
-def drawn(seed, n=24, n_types=3):
-    generator = torch.Generator().manual_seed(seed)
-    vectors = torch.randn(n, 4, generator=generator)
-    return vectors, torch.randint(n_types, (n,), generator=generator)
-
-
 def test_three_vectors_by_hand():
     # a at 0° and b at 60° of one type, c at 90° of another: cos ab = 1/2, ac = 0, bc = √3/2
     # (a, b, c): 0 - 1/2 + 0.05 < 0; (b, a, c): 0.8660254 - 0.5 + 0.05 = 0.4160254; c has no positive
@@ -307,24 +273,6 @@ def test_three_vectors_by_hand():
     # margin 0.6: (a, b, c) gives 0.1 and (b, a, c) 0.9660254, but only the second has s_ap - s_an = -0.37 <= 0.2
     assert triplet_margin(vectors, torch.tensor([0, 0, 1]), 0.6, 0.2).item() == pytest.approx(0.9660254)
     assert triplet_margin(vectors, torch.tensor([0, 0, 1]), 0.6, 1.0).item() == pytest.approx((0.1 + 0.9660254) / 2)
-
-
-def test_it_is_the_same_a_few_anchors_at_a_time(monkeypatch):
-    vectors, type_of = drawn(4)
-    whole = triplet_margin(vectors, type_of, 0.05, 0.2)
-    monkeypatch.setattr(triplet, "ANCHORS_AT_ONCE", 5)
-    torch.testing.assert_close(triplet_margin(vectors, type_of, 0.05, 0.2), whole)
-
-
-def test_some_vectors_of_each_type_are_taken_evenly():
-    # multiples of 0.618 for places 0 to 3, whole numbers aside: 0, 0.618, 0.236, 0.854
-    # type 1 at 0, 2, 5, 6: 2 of 4 are its first and third; type 0 at 1, 4: both
-    type_of = torch.tensor([1, 0, 1, -1, 0, 1, 1])
-    assert spread_over_each(type_of, 2).tolist() == [True, True, False, False, True, True, False]
-    assert spread_over_each(type_of, 1).tolist() == [True, True, False, False, False, False, False]
-    for all_of_them in (4, 100):
-        assert spread_over_each(type_of, all_of_them).tolist() == [True, True, True, False, True, True, True]
-    assert spread_over_each(type_of[:0], 2).shape == (0,)
 
 
 pytest.importorskip("pytorch_metric_learning")

@@ -11,8 +11,6 @@ from tasks.nodes.params import ModelParams, NetworkParams
 from tasks.nodes.perona.network import (
     DESCRIPTION,
     WEIGHTS,
-    Aggregation,
-    Encoder,
     GraphOutputs,
     PeronaNetwork,
     load_network,
@@ -20,7 +18,6 @@ from tasks.nodes.perona.network import (
     save_network,
 )
 
-OF_VERTICES = ("x", "is_own", "type_of", "label", "performance")
 OURS, PAPER = ModelParams(), ModelParams(variant="paper")
 
 
@@ -71,15 +68,6 @@ def test_nothing_flows_from_later_to_earlier_executions(batch_of, network_of):
     for was, now in zip(values(before), values(after), strict=True):
         assert torch.equal(was[:2], now[:2])
     assert not torch.allclose(before.nxt[3], after.nxt[3])
-
-
-def test_two_graphs_of_a_batch_do_not_influence_each_other(batch_of, network_of):
-    batch, network = batch_of(), network_of(PAPER)
-    is_other = torch.arange(8) >= 4
-    x = torch.where(is_other[:, None], batch.x + 1, batch.x)
-    edge_attr = torch.where(is_other[batch.edge_index[0]][:, None], batch.edge_attr + 1, batch.edge_attr)
-    for was, now in zip(values(network(batch)), values(network(replace(batch, x=x, edge_attr=edge_attr))), strict=True):
-        torch.testing.assert_close(was[~is_other], now[~is_other], rtol=0, atol=1e-6)
 
 
 def test_a_permutation_of_the_vertices_permutes_the_outputs(batch_of, network_of):
@@ -148,33 +136,6 @@ def test_a_training_step_leaves_edges_out_and_judging_does_not(batch_of, network
     assert 5 < n_inferred < 35
 
 
-def test_the_same_seed_gives_the_same_weights():
-    def weights():
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(7)
-            return PeronaNetwork(5, 3, 7, PAPER).state_dict()
-
-    first, second = weights(), weights()
-    assert all(torch.equal(first[name], second[name]) for name in first)
-
-
-def test_plain_layers_start_with_a_variance_of_one_over_their_inputs():
-    params = ModelParams(network=NetworkParams(intermediate=1024, hidden=512))
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        network = Encoder(64, 3, 7, params)
-    assert network.encoder[0].weight.std().item() == pytest.approx(1 / 8, rel=0.02)
-    assert not network.encoder[0].bias.any()
-
-
-def test_attributes_of_edges_count(batch_of):
-    batch = batch_of(1)
-    layer = Aggregation(batch.edge_attr.shape[1], NetworkParams(hidden=4)).eval()
-    h = torch.randn(4, 4, generator=torch.Generator().manual_seed(0))
-    before, after = (layer(h, batch.edge_index, one) for one in (batch.edge_attr, batch.edge_attr + 1))
-    assert not torch.allclose(before[2], after[2])
-
-
 def test_values_by_hand():
     # √(3² + 4²) = 5; |1| + |-2| = 3; (1 + 1)^(1/10) = 1.0717735
     assert p_norms(torch.tensor([[3.0, -4.0]]), 2).item() == pytest.approx(5)
@@ -190,12 +151,6 @@ def test_sizes_whose_tenth_power_does_not_fit(size):
     assert norms.item() == pytest.approx(1.0717735 * size)
     # of each entry (v / norm)^9 = 1.0717735^-9 = 0.5358867
     assert vectors.grad[0].tolist() == pytest.approx([0.5358867] * 2)
-
-
-def test_the_gradient_is_that_of_the_norm():
-    vectors = torch.tensor([[3.0, -4.0]], requires_grad=True)
-    p_norms(vectors, 2).sum().backward()
-    assert vectors.grad[0].tolist() == pytest.approx([0.6, -0.8])  # v / norm
 
 
 @pytest.mark.parametrize("power", [1.0, 2.0, 10.0])

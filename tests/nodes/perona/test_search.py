@@ -79,15 +79,6 @@ def test_the_best_of_the_trials_is_taken(parts, quick, by_formula):
     assert found.best in by_formula
 
 
-@pytest.mark.parametrize("variant", ["ours", "paper"])
-def test_all_values_of_the_table_are_tried_and_no_others(parts, quick, by_formula, variant):
-    params = ModelParams(variant=variant, **quick().model_dump(exclude={"variant"}))
-    trials = search(*parts[:2], params, SMALL.model_copy(update={"n_trials": 40, "warm_up_trials": 40})).trials
-    space = space_of(params)
-    assert set(trials) == {"number", "validation_loss", "epochs", *space}
-    assert {name: set(trials[name]) for name in space} == {name: set(choices) for name, choices in space.items()}
-
-
 def test_the_same_seed_tries_the_same_and_another_seed_does_not(parts, quick, by_formula):
     first, second = (search(*parts[:2], quick(), SMALL) for _ in range(2))
     pd.testing.assert_frame_equal(first.trials, second.trials)
@@ -188,11 +179,6 @@ TABLE_II = {
 }
 
 
-def test_the_paper_searches_all_of_its_table():
-    space = space_of(ModelParams(variant="paper"))
-    assert {name: set(choices) for name, choices in space.items()} == TABLE_II
-
-
 @pytest.mark.parametrize("n_graphs", [100, 256, 600, 1080, 100_000])
 def test_ours_tries_the_batches_and_rates_that_it_learns_with_unsearched_beside_those_of_the_table(n_graphs):
     space = {name: set(choices) for name, choices in space_of(ModelParams()).items()}
@@ -205,12 +191,6 @@ def test_ours_tries_the_batches_and_rates_that_it_learns_with_unsearched_beside_
     assert any(rate == pytest.approx(largest.learning_rate) for rate in space["fit.learning_rate"])
     same = [name for name in TABLE_II if name in space and name != "fit.learning_rate"]
     assert {name: space[name] for name in same} == {name: TABLE_II[name] for name in same}
-
-
-def test_what_is_fixed_in_the_table_is_the_default_of_the_papers_variant():
-    params = ModelParams(variant="paper").settled(1080)
-    assert (params.fit.epochs, params.network.hidden, params.fit.batch_size) == (64, 32, 16)
-    assert (SearchParams().n_trials, SearchParams().concurrency) == (100, 4)
 
 
 def test_values_replace_parameters_and_leave_the_rest():

@@ -19,10 +19,6 @@ def test_a_constant_metric_is_dropped() -> None:
     assert why([0.0] * 9) == "distinct values: 1, at least 2 needed"
 
 
-def test_rounding_of_units_makes_no_distinct_values() -> None:
-    assert why([1.1e9, 1.1e9 * (1 + 1e-15)]).startswith("distinct values: 1")
-
-
 def test_a_metric_that_hardly_varies_is_dropped_and_one_that_varies_kept() -> None:
     assert why([2.0, 2.0001, 2.0002]) == "varies by 2.7e-05 of its median, at least 0.001 needed"
     assert why([2.0, 2.02, 2.04]) == ""
@@ -38,19 +34,11 @@ def test_a_metric_that_is_nothing_but_under_stress_is_kept() -> None:
     assert why([0.0] * 80 + [5.0] * 20) == ""
 
 
-def test_five_in_a_hundred_outliers_do_not_make_a_metric_vary() -> None:
-    assert why([2.0] * 96 + [1e9] * 4).startswith("varies by 0 of its median")
-
-
 def test_a_setting_is_dropped_by_what_the_tool_says_and_else_by_its_name() -> None:
     told = "a setting or a version, not a result"
     assert why([1, 2, 3], fact=MetricFacts("", None, None, "cpu", "setting: threads")) == told
     assert why([1, 2, 3], metric="num_threads") == told
     assert why([1, 2, 3], metric="threads", fact=MetricFacts("", True, None, "cpu", "threads that ended")) == ""
-
-
-def test_without_a_value_there_is_nothing_to_keep() -> None:
-    assert why([]) == "no usable value"
 
 
 def test_the_authors_threshold_drops_a_latency_in_seconds_and_keeps_any_throughput() -> None:
@@ -135,12 +123,6 @@ def test_the_papers_variant_asks_the_rule_alone_but_for_the_authors_overrides() 
 def test_if_all_were_stressed_the_rule_without_them_is_silent() -> None:
     found = orient("m", "1", None, spread(LEFT), None, OURS)
     assert (found.sign, found.rule_with_stressed, found.rule_without_stressed) == (1, 1, None)
-
-
-@pytest.mark.parametrize("factor", [0.1, 1e-9, 1 / 3, 2**20])
-def test_a_tie_stays_a_tie_in_every_unit(factor) -> None:
-    assert rule_of(spread([0.1, 0.2, 0.3])) == 1
-    assert rule_of(spread([factor * one for one in (0.1, 0.2, 0.3)])) == 1
 
 
 def test_one_outlier_turns_the_rule() -> None:

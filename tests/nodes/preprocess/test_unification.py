@@ -1,7 +1,6 @@
 """What units mean, one unit a metric, totals as rates."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from tasks.nodes.preprocess.unification import (
@@ -63,10 +62,6 @@ def test_every_unit_that_a_parser_may_give_is_known() -> None:
 def test_an_unknown_unit_is_a_scale_of_its_own_and_no_error(unit: str) -> None:
     found = conversion_of(unit)
     assert (found.factor, found.base, found.is_known) == (1.0, f"'{unit}'", False)
-
-
-def test_a_thousand_alone_is_a_plain_number() -> None:
-    assert (conversion_of("K").factor, conversion_of("K").base) == (1000, "1")
 
 
 @pytest.mark.parametrize(
@@ -142,12 +137,6 @@ def test_an_unknown_unit_alone_is_kept_on_a_scale_of_its_own_with_the_reason(his
     assert in_base_units(found, columns).value.tolist() == [5, 7]
 
 
-def test_a_missing_unit_is_a_plain_number(history_of) -> None:
-    history = history_of([{"m": 5.0}])
-    history.metrics["unit"] = pd.Series([None], dtype="str")
-    assert choose_columns(recorded(history), {})["base"].tolist() == ["1"]
-
-
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_a_value_that_is_not_finite_is_refused_with_its_place(history_of, value) -> None:
     with pytest.raises(ValueError, match=r"metric 'm' of execution 1 has the value .*expected finite numbers"):
@@ -176,17 +165,8 @@ def test_four_gigabytes_in_two_seconds_are_two_gigabytes_a_second(rates_of) -> N
     assert rates_of([*measured, {"size": (5, "GB")}], "size") == pytest.approx({0: 2e9, 1: 3e9})
 
 
-def test_a_total_over_the_duration_of_the_execution(rates_of) -> None:
-    found = rates_of([{"busy": (1, "s")}, {"busy": (1, "s")}, {"busy": (3, "s")}], "busy", duration_s=[2, 4, 4])
-    assert found == {0: 0.5, 1: 0.25, 2: 0.75}
-
-
 def test_a_run_time_of_nothing_gives_no_value_and_no_infinity(rates_of) -> None:
     assert rates_of([{"size": (4, "B"), "run_time": (at, "s")} for at in (0, 1, 2)], "size") == {1: 4, 2: 2}
-
-
-def test_without_facts_nothing_is_divided(rates_of) -> None:
-    assert rates_of([{"size": (4, "B"), "run_time": (2, "s")}], "size", facts={}) == {0: 4}
 
 
 def test_every_total_is_divided_by_a_time_that_its_tool_gives() -> None:
@@ -196,8 +176,3 @@ def test_every_total_is_divided_by_a_time_that_its_tool_gives() -> None:
             if over not in (None, DURATION):
                 assert conversion_of(facts[over].unit, benchmark).base == "s", f"{benchmark}/{metric}"
                 assert facts[over].is_cumulative_over is None, f"{benchmark}/{over} divides others"
-
-
-def test_every_declared_unit_is_known() -> None:
-    units = {fact.unit for facts in declared_facts().values() for fact in facts.values()}
-    assert [unit for unit in units if not conversion_of(unit).is_known] == []

@@ -42,13 +42,6 @@ def test_a_row_of_its_own_is_an_execution_with_one_metric(found):
     assert found(FIO).told(ID) == {"throughput": (812.0, "MB/s")}
 
 
-def test_rows_are_kept_or_refused_and_nothing_else(found):
-    rows = [but(vm_id=at, value=None if at % 3 == 0 else 1.0) for at in range(9)]
-    told = found(*rows)
-    assert (told.n_read, len(told.executions)) == (9, 6)
-    assert told.reasons == ["value is no finite number; expected one"] * 3
-
-
 def test_an_execution_has_the_same_name_in_every_export(found):
     later = but(started_at=datetime(2023, 5, 1, 12, 0, 0, 250_000))
     assert found(FIO).column("execution_id") == [ID]
@@ -93,12 +86,6 @@ def test_long_and_like_names_stay_apart_and_short(found):
 )  # fmt: skip
 def test_the_words_of_suite_and_test_say_what_is_measured(found, suite, test, aspect):
     assert found(but(test_suite=suite, test_name=test)).column("aspect") == [aspect]
-
-
-def test_a_csv_of_the_same_layout_gives_the_same(found, found_in):
-    row = [str(value) for value in FIO]
-    text = ",".join(NAMES) + "\n" + ",".join(row) + "\n"
-    assert found_in(text).executions.drop(columns="place").equals(found(FIO).executions.drop(columns="place"))
 
 
 REFUSED = {
@@ -153,15 +140,6 @@ def test_rows_that_differ_in_their_unit_are_metrics_of_one_execution(found):
     assert told.n_read == 4
 
 
-@pytest.mark.parametrize(
-    ("unit", "metric"),
-    [("us Per Event", "latency"), ("ns", "latency"), ("GB_sec", "throughput"), ("Bogo Ops_s", "rate"), ("TPS", "rate"),
-     ("Events Per Second", "rate"), ("Requests Per Second", "rate"), ("ops_sec", "rate"), ("points", "result")],
-)  # fmt: skip
-def test_the_unit_says_what_a_metric_is(found, unit, metric):
-    assert found(but(unit=unit)).told(ID) == {metric: (812.0, unit)}
-
-
 def test_names_of_tests_lose_what_says_nothing(found):
     name = "Type:_Random_Read_-_IO_Engine:_Linux_AIO_-_Buffered:_No_-_Direct:_Yes_-_Block_Size:_64KB_-_Remote_Disk"
     other = "Scaling_Factor:_25_-_Clients:_1_-_Mode:_Read_Write_(TPC-B_Like)_-_Average_Latency"
@@ -170,21 +148,6 @@ def test_names_of_tests_lose_what_says_nothing(found):
         "fio-random-read-linux-aio-direct-64kb-remote-disk",
         "postgresql-scaling-factor-25-clients-1-read-write-tpc-b-like-average-latency",
     ]
-
-
-@pytest.mark.parametrize("name", ["X+", "X-", "C++ Loops", "50% Reads", "Copy*"])
-def test_a_name_does_not_depend_on_the_other_tests_of_the_file(found, name):
-    (alone,) = found(but(test_name=name)).column("benchmark")
-    others = ("X", "X*", "Loops", "Copy")
-    names = found(but(test_name=name), *(but(test_name=one, vm_id=8) for one in others)).column("benchmark")
-    assert (names.count(alone), names.count("fio-x"), names.count("fio-copy")) == (1, 1, 1)
-
-
-def test_separators_between_words_are_no_part_of_a_name(found):
-    tests = ("Random Read 4KB", "Mode: Read_Only - Clients: 25", "RAM / Memory", "CPU_Stress_", "Copy (Big)")
-    names = [found(but(test_name=name)).column("benchmark")[0] for name in tests]
-    shown = ("random-read-4kb", "read-only-clients-25", "ram-memory", "cpu-stress", "copy-big")
-    assert names == [f"fio-{name}" for name in shown]
 
 
 def test_tests_that_are_alike_in_short_are_never_one_benchmark(found):

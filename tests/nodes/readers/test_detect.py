@@ -4,12 +4,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.choices import AUTO, NodeReader, reader_asked_for
 from tasks.errors import BadInput
 from tasks.intake.limits import ReadLimits
 from tasks.nodes.execution import Execution, write_part
 from tasks.nodes.intake import find_files
-from tasks.nodes.readers import READERS, detect
+from tasks.nodes.readers import detect
 
 LIMITS = ReadLimits()
 LONG = {"node": ["n"], "benchmark": ["x"], "metric": ["m"], "value": [1.0], "started_at": ["2026-01-31"]}
@@ -44,11 +43,6 @@ def test_the_format_is_told_by_the_content(samples):
     assert found == {name: "long" if name == "text" else name for name in samples}
 
 
-def test_the_names_that_forms_offer_are_those_of_the_readers():
-    assert set(NodeReader.__args__) == {AUTO, *READERS}
-    assert (reader_asked_for(AUTO), reader_asked_for("long")) == ("", "long")
-
-
 def test_what_holds_no_results_is_refused_with_what_would(tmp_path):
     (tmp_path / "note.txt").write_text("Dear all,\n")
     with pytest.raises(
@@ -63,10 +57,6 @@ def test_a_folder_stands_for_its_tables_and_for_its_logs_as_one(tmp_path):
         (tmp_path / name).write_text("sysbench 1.0.20\nPrime numbers limit: 10\n" if name.endswith("log") else "path\n")
     found = find_files([str(tmp_path)], str(tmp_path / "labels.csv"))
     assert [path.removeprefix(str(tmp_path)) for path in found] == ["/a/run.db", "/b/1.parquet", "/b/2.csv", ""]
-
-
-def test_a_folder_of_sparecores_is_one_thing(samples):
-    assert find_files([str(samples["sparecores"])]) == [str(samples["sparecores"])]
 
 
 def test_without_paths_the_files_of_the_manifest_are_read(tmp_path):
@@ -101,15 +91,6 @@ RENAMED = {
 def test_a_table_with_renamed_columns_is_told_by_ours(tmp_path, text, renamed, name):
     (tmp_path / "r.csv").write_text(text)
     assert detect(str(tmp_path / "r.csv"), LIMITS, renamed).name == name
-
-
-def test_a_renamed_table_is_told_whatever_its_name(tmp_path):
-    (tmp_path / "r.dat").write_text("host,benchmark,when,name,value\n")
-    assert detect(str(tmp_path / "r.dat"), LIMITS, {"metric": "name"}).name == "long"
-    with pytest.raises(BadInput, match="no known results of benchmarks"):
-        detect(str(tmp_path / "r.dat"), LIMITS)
-    with pytest.raises(BadInput, match="no known results of benchmarks"):
-        detect(str(tmp_path / "r.dat"), LIMITS, {"metric": "nobody"})
 
 
 def test_a_table_without_a_column_that_is_needed_is_for_the_reader_that_says_which(tmp_path, found_in):

@@ -146,24 +146,6 @@ def test_an_id_that_stands_again_in_a_file_counts_once(warehouse, tmp_path, data
     assert ask(warehouse, "SELECT n_read, n_kept, n_quarantined FROM ops.files") == [(2, 1, 1)]
 
 
-def test_sources_never_mix(warehouse, table, database):
-    put(warehouse, database([{"id": "a"}], [("a", "m", "1", 1.0, "s")], name="one.db"), source="one")
-    put(warehouse, database([{"id": "a"}], [("a", "m", "2", 2.0, "s")], name="two.db"), source="two")
-    assert (held(warehouse, "one"), held(warehouse, "two")) == (
-        [("a", "worker-2", "m", 1.0)], [("a", "worker-2", "m", 2.0)],
-    )  # fmt: skip
-    assert machines(warehouse) == [("one", "worker-2", "unknown"), ("two", "worker-2", "unknown")]
-
-
-def test_a_rebuilt_warehouse_holds_the_same_rows(warehouse, table, tmp_path):
-    put(warehouse, table("1.csv", "a,n1,t,x,2026-01-31,m,1", "a,n1,t,x,2026-01-31,k,inf"))
-    write_part(tmp_path / "executions-0001.parquet", [execution()])
-    put(warehouse, tmp_path / "executions-0001.parquet")
-    before = {one.table: one.hash for one in hash_tables(warehouse) if one.table != "ops.migrations"}
-    assert rebuild(warehouse)["nodes"] == 2
-    assert {one.table: one.hash for one in hash_tables(warehouse) if one.table != "ops.migrations"} == before
-
-
 @pytest.mark.slow
 def test_a_lost_warehouse_comes_back_with_its_machines(warehouse, table):
     put(warehouse, table("1.csv", "a,n1,t,x,2026-01-31,m,1"))
@@ -189,14 +171,6 @@ def test_a_folder_of_logs_is_one_batch_that_its_labels_belong_to(warehouse, tmp_
     changed = put(warehouse, tmp_path / "logs", manifest=str(labels))
     assert find_batch(warehouse.landing_folder, "nodes", changed).tables["executions"].n_rows == 2
     assert ask(warehouse, "SELECT count(*) FROM nodes.executions") == [(2,)]
-
-
-def test_the_version_of_a_source_follows_its_files(warehouse, table):
-    batch = put(warehouse, table("1.csv", "a,n1,t,x,2026-01-31,m,1"))
-    first = steps.source_version(warehouse, "log", [batch])
-    assert steps.source_version(warehouse, "log", []) == first
-    put(warehouse, table("2.csv", "b,n1,t,x,2026-01-31,m,1"))
-    assert steps.source_version(warehouse, "log", []) != first
 
 
 def test_an_unknown_reader_and_an_odd_source_are_refused(warehouse, table):
@@ -342,12 +316,6 @@ def test_a_table_with_names_of_its_own_is_read_behind_a_database_and_read_again(
     path = table_beside("t.csv", ("a", "n1"))
     put_named(warehouse, run_db, path, path, run_db)
     assert held_values(warehouse) == [("1", "worker-2", 1.0), ("2", "worker-3", 2.0), ("a", "n1", 9.0)]
-
-
-def test_a_database_of_another_source_is_in_no_ones_way(warehouse, run_db, table_beside):
-    put_named(warehouse, run_db, source="other")
-    put_named(warehouse, table_beside("t.csv", ("1", "worker-2")))
-    assert ("1", "worker-2", 9.0) in held_values(warehouse)
 
 
 def test_in_one_call_a_database_gives_way_to_a_table(warehouse, run_db, table_beside):

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tasks.errors import BadInput
-from tasks.nodes.aspects import type_names
 
 SYSBENCH = """sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)
 
@@ -157,24 +156,6 @@ def test_a_label_that_cannot_be_read_is_refused(found_in, tmp_path, column, valu
         found_in(SYSBENCH, "logs/cpu.log", manifest=str(tmp_path / "labels.csv"))
 
 
-TIMES = {
-    "future": ("started_at", "2999-01-01", "started_at lies in the future; expected a time that has passed, in UTC"),
-    "negative": ("duration_s", "-2", "duration_s is negative; expected seconds from start to end"),
-}
-
-
-@pytest.mark.parametrize(("column", "value", "reason"), TIMES.values(), ids=TIMES)
-def test_a_label_that_cannot_be_true_is_refused(found_in, tmp_path, column, value, reason):
-    (tmp_path / "labels.csv").write_text(f"path,node,{column}\nlogs/cpu.log,n1,{value}\n")
-    assert found_in(SYSBENCH, "logs/cpu.log", manifest=str(tmp_path / "labels.csv")).reasons == [f"cpu.log: {reason}"]
-
-
-def test_a_manifest_without_paths_is_refused(found_in, tmp_path):
-    (tmp_path / "labels.csv").write_text("node\nn1\n")
-    with pytest.raises(BadInput, match="no column path among 'node'; expected the column path and some of"):
-        found_in(SYSBENCH, "logs/cpu.log", manifest=str(tmp_path / "labels.csv"))
-
-
 def test_the_settings_of_a_log_are_its_template_unless_one_is_told(found_in, tmp_path):
     labels = tmp_path / "labels.csv"
     labels.write_text("path,node,template,template_hash\na.log,n1,,\nb.log,n1,--threads=16,\nc.log,n1,,v2\n")
@@ -184,17 +165,6 @@ def test_the_settings_of_a_log_are_its_template_unless_one_is_told(found_in, tmp
     hashes = [found_in(SYSBENCH, name, **params).column("template_hash")[0] for name in ("a.log", "b.log", "c.log")]
     assert [len(one) for one in hashes] == [64] * 3
     assert len(set(hashes)) == 3
-
-
-def test_logs_of_different_settings_are_of_different_types(found_in, tmp_path):
-    fio = (Path(__file__).parent.parent / "tools/logs/fio/3.1-write.txt").read_text()
-    (tmp_path / "set").mkdir()
-    (tmp_path / "set/small.log").write_text(fio)
-    (tmp_path / "set/again.log").write_text(fio.replace("IOPS=10.1k", "IOPS=9.1k"))
-    (tmp_path / "set/large.log").write_text(fio.replace("4096B-4096B", "1024KiB-1024KiB"))
-    again, large, small = type_names(found_in(tmp_path / "set", label_from="parent").executions)
-    assert again == small != large
-    assert {one.partition("@")[0] for one in (small, large)} == {"disk-fio"}
 
 
 def test_logs_that_share_a_start_are_called_after_their_files_too(found_in, tmp_path):

@@ -57,12 +57,6 @@ def test_a_run_that_gave_nothing_or_has_no_end_failed(found_in, database):
     assert (found.column("status"), found.column("duration_s")) == (["failed", "failed"], [None, 31.0])
 
 
-def test_names_are_spelled_in_one_way(found_in, database):
-    found = found_in(database([{"type": "Network-QPerf"}], [(ID, "TCP_BW-send cost", "4 ms/GB", 4.0, "ms/GB")]))
-    assert found.column("benchmark") == ["network-qperf"]
-    assert found.told(ID) == {"tcp_bw_send_cost": (4.0, "ms/GB")}
-
-
 def test_samples_around_a_run_are_its_telemetry(found_in, database):
     samples = [("worker-2", "cpu_busy", STARTED_S + at, at) for at in (-70, -60, 0, 30, 101, 102)]
     samples += [("worker-3", "cpu_busy", STARTED_S, 1.0), ("worker-2", "disk_read_bytes", STARTED_S + 5, 7.0)]
@@ -147,19 +141,6 @@ def test_a_database_without_a_column_is_refused(found_in, database):
     path = database(statements=["ALTER TABLE benchmarks RENAME COLUMN chaos_applied TO chaos"])
     with pytest.raises(BadInput, match="table 'benchmarks' has no column 'chaos_applied' among 'id', 'type'"):
         found_in(path)
-
-
-def test_half_a_database_is_refused(found_in, database):
-    path = database([{"id": str(at), "logs": "x" * 2000} for at in range(50)])
-    path.write_bytes(path.read_bytes()[:8192])
-    with pytest.raises(BadInput, match=r"the database is damaged \(.*\); expected a whole SQLite file; copy it again"):
-        found_in(path)
-
-
-def test_what_is_no_database_is_refused(found_in):
-    expected = "not an SQLite database; expected a file that begins with 'SQLite format 3'; check the path"
-    with pytest.raises(BadInput, match=expected):
-        found_in("benchmarks\n", "run.db", reader="perona-sqlite")
 
 
 def test_changes_that_are_not_in_the_file_yet_are_not_overlooked(found_in, database):

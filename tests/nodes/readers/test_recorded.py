@@ -4,7 +4,6 @@ from datetime import datetime
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from tasks.errors import BadInput
@@ -91,12 +90,6 @@ def test_a_value_that_is_no_number_is_refused_alone(part, value):
     assert (found.reasons, found.n_read, found.column("n_metrics")) == ([expected], 1, [1])
 
 
-def test_a_metric_that_stands_twice_counts_once(part):
-    found = part(execution((RATE, Measured("events_per_second", 1.0, ""))))
-    assert found.told("e1") == {"events_per_second": (912.5, "")}
-    assert found.reasons == ["the metric stands there twice; the first counts"]
-
-
 def test_facts_that_are_no_columns_and_ids_that_stand_twice_are_not_written(tmp_path):
     with pytest.raises(ValueError, match=r"execution e1: no column 'colour' in nodes\.executions"):
         write_part(tmp_path / "a.parquet", [execution(colour="red")])
@@ -124,9 +117,3 @@ def test_half_a_part_is_refused(tmp_path, found_in):
     whole = (tmp_path / "a.parquet").read_bytes()
     with pytest.raises(BadInput, match=r"the Parquet file is damaged .*; expected a whole file; copy it again"):
         found_in(whole[: len(whole) // 2], "half.parquet", reader="recorded")
-
-
-def test_a_part_without_a_row_is_refused(tmp_path, found_in):
-    pq.write_table(table_of([]), tmp_path / "a.parquet")
-    with pytest.raises(BadInput, match="no row in it; expected at least one execution"):
-        found_in(tmp_path / "a.parquet")

@@ -252,17 +252,6 @@ def test_a_manifest_labels_folders_of_benchmarks_and_those_above_them(found_in, 
     assert (found.column("is_stressed"), found.column("dose")) == ([True, False], ["memory-4", "none"])
 
 
-def test_half_an_output_gives_no_value_and_says_so(found_in, folder):
-    found = found_in(folder("compression_text", OUTPUTS["compression_text"][0][:60]))
-    assert found.reasons[0] == f"{NODE}/compression_text: no value in its output"
-    assert found.reasons[1].startswith(f"{NODE}/compression_text, line 1: malformed JSON")
-
-
-def test_a_broken_meta_json_is_refused(found_in, folder):
-    found = found_in(folder("bw_mem", BW_MEM, meta='{"start": '), reader="sparecores")
-    assert found.reasons[0].startswith(f"{NODE}/bw_mem: meta.json is malformed")
-
-
 def test_a_folder_without_meta_json_is_refused(found_in, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(BadInput, match=r"no meta\.json in it; expected a folder with <vendor>/<instance>"):

@@ -32,14 +32,6 @@ def test_foreign_is_what_neither_the_campaign_nor_the_recorder_used():
     assert not found.exceeds(0.3, cores=2)
 
 
-def test_stolen_time_disturbs_like_foreign_work():
-    assert Disturbance(0.0, 0.3).exceeds(0.1, cores=2)
-
-
-def test_clock_ticks_never_make_less_than_nothing():
-    assert disturbance_between(BEFORE, Usage(12.0, 100.0, 50.01, 5.0, 1.0)).foreign_cores == 0.0
-
-
 def test_the_kernel_s_own_threads_work_for_the_benchmark_and_are_nobody_else():
     after = Usage(at_s=12.0, all_s=103.0, ours_s=51.8, recorder_s=5.2, steal_s=1.0, kernel_s=0.8)
     assert disturbance_between(BEFORE, after).foreign_cores == pytest.approx(0.1)
@@ -53,20 +45,6 @@ def test_threads_of_the_kernel_are_the_children_of_its_second_process(tmp_path):
         (tmp_path / str(pid) / "stat").write_text(f"{pid} (a (b) c) S {parent} {rest} {user} {system} 0 0 20")
     assert kernel_threads_s(tmp_path) == pytest.approx(1.5)
     assert kernel_threads_s(tmp_path / "none") == 0.0
-
-
-def test_a_process_that_ends_while_it_is_looked_at_ends_nothing_else(tmp_path, monkeypatch):
-    (tmp_path / "5").mkdir()
-    gone = [tmp_path / name for name in ("4", "5", "self")]  # 4 has just ended, 5 has no file any more
-    monkeypatch.setattr(type(tmp_path), "iterdir", lambda _: iter(gone))
-    assert kernel_threads_s(tmp_path) == 0.0
-
-
-def test_nor_more_than_there_is():
-    found = disturbance_between(BEFORE, Usage(10.01, 200.0, 50.0, 5.0, 60.0))
-    cores = os.cpu_count()
-    assert (found.foreign_cores, found.steal_cores) == (cores, cores)
-    assert not found.exceeds(1, cores=cores)
 
 
 def test_what_is_not_known_blames_nobody():
@@ -98,18 +76,9 @@ def stressor_of(place, command="burn", **more):
     return Stressor(Dose(benchmark="cpu-fake", level=1, name="d", command=command, **more), place, 10)
 
 
-def test_what_it_used_is_told_per_second(place):
-    found = stressor_of(place).outcome(IDLE, AFTER)
-    assert (found.is_applied, found.cores, found.bytes_per_s) == (True, 0.5, 2e6)
-
-
 @pytest.mark.parametrize("change", [{"is_alive": False}, {"cpu_s": 1.0}])
 def test_a_stressor_that_ended_or_slept_was_not_applied(place, change):
     assert not stressor_of(place).outcome(IDLE, replace(AFTER, **change)).is_applied
-
-
-def test_one_that_had_ended_before_was_not_applied_either(place):
-    assert not stressor_of(place).outcome(replace(IDLE, is_alive=False), AFTER).is_applied
 
 
 def test_a_throttle_is_applied_only_if_the_benchmark_had_to_wait(place):

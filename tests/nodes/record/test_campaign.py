@@ -51,12 +51,6 @@ def test_node_metrics_reach_from_before_until_after_each_execution(record, tmp_p
         assert at_s[0] <= 0
 
 
-def test_without_limits_the_machine_is_a_plain_node(record, tmp_path):
-    found = record(place="local", node="My Host.example", runs=1)
-    assert found.nodes == ("my-host-example",)
-    assert {(row["node"], row["is_emulated"]) for row in rows_of(tmp_path / "out")} == {("my-host-example", False)}
-
-
 def test_limits_that_need_control_groups_are_told_where_there_are_none(record, quick):
     slow = quick.emulated[0].model_copy(update={"cpu_percent": 50, "disk_mb_per_s": 20})
     found = record(emulated=(slow,), runs=1)
@@ -252,12 +246,6 @@ def test_a_benchmark_that_cannot_be_run_does_not_hold_up_the_others(record, quic
     assert (later.recorded, len(later.errors)) == ({"clean": 1}, 1)
 
 
-def test_where_nothing_can_be_run_each_is_tried_once(record, quick):
-    broken = quick.short[2].model_copy(update={"server": "sh -c 'exit 1' {server}"})
-    found = record(place="local", runs=0, short=(broken,), executions=5)
-    assert (found.recorded, len(found.errors)) == ({}, 1)
-
-
 def test_what_was_sampled_around_an_execution_outlives_a_long_wait_for_the_network(record, tmp_path, monkeypatch):
     samplers, turns, forgotten = [], [], []
 
@@ -313,13 +301,6 @@ def test_a_campaign_and_calls_without_one_may_share_a_folder(record, tmp_path):
     assert seen[-1] == (12, 12)
     rows = rows_in_time(tmp_path / "out")
     assert len({row["execution_id"] for row in rows}) == len(rows) == 14
-
-
-def test_a_template_whose_logs_nobody_reads_is_refused_before_anything_runs(record, quick, scratch):
-    unread = quick.short[0].model_copy(update={"benchmark": "cpu-other"})
-    with pytest.raises(BadSetting, match=r"nobody reads the logs of cpu-other; expected benchmarks of cpu-fake, "):
-        record(short=(unread,))
-    assert not scratch.exists()
 
 
 def test_stress_that_cannot_be_applied_here_is_told_before_the_campaign_begins(record, tmp_path, quick, caplog):

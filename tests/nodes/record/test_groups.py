@@ -17,10 +17,8 @@ from tasks.nodes.record.groups import (
     is_recorder,
     limit_disk,
     make_groups,
-    processes_in,
     run,
     start,
-    throttled_s,
 )
 from tasks.nodes.record.params import LoweredLimit
 from tasks.nodes.record.place import Place
@@ -109,20 +107,6 @@ def test_a_share_is_one_of_the_node_s_own_processors_and_never_below_what_the_ke
     assert text(first, "cpu", "cpu.cfs_quota_us") == "-1"
 
 
-def test_throttled_time_is_told_in_seconds_by_both_versions(first, second):
-    (first.folders["cpu"] / "cpu.stat").write_text("nr_periods 9\nthrottled_time 1500000000\n")
-    (second.folders["cpu"] / "cpu.stat").write_text("nr_periods 9\nthrottled_usec 1500000\n")
-    assert throttled_s(first) == throttled_s(second) == 1.5
-
-
-def test_processes_are_those_of_the_group_and_of_all_inside(first):
-    (first.folders["cpu"] / "a" / "b").mkdir(parents=True)
-    (first.folders["cpu"] / "cgroup.procs").write_text("1\n")
-    (first.folders["cpu"] / "a" / "cgroup.procs").write_text("3\n2\n")
-    (first.folders["cpu"] / "a" / "b" / "cgroup.procs").write_text("4\n")
-    assert processes_in(first) == [1, 2, 3, 4]
-
-
 def test_a_later_process_with_the_id_of_a_dead_recorder_is_not_mistaken_for_it(tmp_path):
     ours = tmp_path / f"{PREFIX}{os.getpid()}"
     ours.mkdir()
@@ -151,14 +135,6 @@ def wait_until(is_so):
     while not is_so() and time.monotonic() < deadline:
         pass
     return is_so()
-
-
-def test_a_program_s_words_and_status_are_kept(around, tmp_path):
-    running, status = run(["sh", "-c", "echo out; echo err >&2; exit 3"], around, tmp_path / "log", 10)
-    assert status == 3
-    assert running.said() == "out\nerr\n"
-    assert running.last_words() == "err"
-    assert 0 < running.ended_s - running.began_s < 10
 
 
 def test_one_that_takes_too_long_is_killed_with_all_that_it_has_started(around, tmp_path):

@@ -10,7 +10,7 @@ from tasks.errors import BadInput, BadSetting
 from tasks.nodes.execution import Execution, Measured, Sampled, record_of
 from tasks.nodes.record.bench import Outcome
 from tasks.nodes.record.campaign import planned
-from tasks.nodes.record.ledger import Ledger, begin, part_paths, spooled_paths
+from tasks.nodes.record.ledger import Ledger, part_paths, spooled_paths
 
 START = datetime(2026, 11, 21, 12)
 CPU = Sampled("cpu_busy", "%", np.array([-0.5, 0.5, 1.5]), np.array([1.0, np.nan, 3.0]))
@@ -118,16 +118,6 @@ def test_a_kill_while_a_part_is_written_leaves_nothing_that_could_be_mistaken_fo
     assert len(recorded_ids(tmp_path)) == 1
 
 
-def test_parts_stay_small_and_in_order(tmp_path, ledger_of, plan, monkeypatch):
-    ledger = ledger_of()
-    for one in plan.executions[:5]:
-        keep(ledger, one)
-    monkeypatch.setattr("tasks.nodes.record.ledger.MOST_BYTES", 1)
-    ledger.close()
-    assert len(part_paths(tmp_path)) == 5
-    assert recorded_ids(tmp_path) == [one.id_in(ledger.campaign) for one in plan.executions[:5]]
-
-
 def test_an_old_part_is_written_when_it_is_due_and_not_before(tmp_path, ledger_of, plan):
     ledger = ledger_of()
     keep(ledger, plan.executions[0])
@@ -168,14 +158,6 @@ def test_a_folder_of_another_campaign_is_refused_by_its_parts_and_by_what_waits_
     with pytest.raises(BadSetting, match=r"executions-0001\.parquet: .* other parameters \(interval_s\)"):
         ledger_of(interval_s=9)
     ledger_of(minutes=3)  # how long a call goes on is no part of the campaign
-
-
-def test_a_campaign_keeps_its_name(tmp_path, ledger_of, plan, quick):
-    first = ledger_of()
-    keep(first, plan.executions[0])
-    first.close()
-    assert ledger_of().campaign == first.campaign
-    assert begin(tmp_path / "nameless", quick, "digest", {}, now=START) == "20261121t120000"
 
 
 def test_parts_beyond_the_9999th_are_seen_in_order_and_not_written_over(tmp_path, ledger_of, plan):

@@ -2,11 +2,10 @@
 
 from collections import Counter
 from datetime import datetime, timedelta
-from itertools import pairwise
 
 import pytest
 
-from tasks.nodes.record.params import PAPER, SHIPPED, SHORT, Dose
+from tasks.nodes.record.params import SHIPPED, SHORT, Dose
 from tasks.nodes.record.plan import Done, make_plan, next_benchmark
 
 NODES = ("a", "b", "c")
@@ -54,13 +53,6 @@ def test_each_dose_has_a_third_of_them_and_belongs_to_its_benchmark(executions):
     assert all(names[one.benchmark, one.dose_level] == one.dose for one in executions if one.stress_wanted)
 
 
-def test_few_runs_are_stressed_in_proportion_too():
-    executions = plan_of(runs=2).executions
-    assert sum(one.stress_wanted for one in executions) == 7
-    assert set(Counter(one.dose_level for one in executions if one.stress_wanted)) == {1, 2, 3}
-    assert not any(one.stress_wanted for one in plan_of(runs=2, ratio=0).executions)
-
-
 def test_an_odd_number_of_runs_never_loses_a_stressed_one_to_another():
     for runs in (3, 7, 11, 13):
         for ratio in (0.2, 0.33, 0.5):
@@ -68,20 +60,10 @@ def test_an_odd_number_of_runs_never_loses_a_stressed_one_to_another():
             assert abs(stressed - 18 * runs * ratio) <= 0.5 + 1e-9
 
 
-def test_no_node_follows_itself_where_there_are_others(executions):
-    assert all(one.node != other.node for one, other in pairwise(executions))
-    alone = plan_of(nodes=("a",), runs=3).executions
-    assert len(alone) == 18
-
-
 def test_the_order_is_the_same_from_the_same_seed_and_another_from_another():
     assert plan_of(runs=5).digest() == plan_of(runs=5).digest()
     assert plan_of(runs=5).digest() != plan_of(runs=5, seed=8).digest()
     assert plan_of(runs=5).executions[:9] != plan_of(runs=5, seed=8).executions[:9]
-
-
-def test_another_template_makes_another_plan():
-    assert plan_of(runs=5).digest() != plan_of(runs=5, templates=PAPER).digest()
 
 
 def test_a_ladder_that_lacks_a_benchmark_leaves_it_unstressed():
@@ -95,10 +77,6 @@ def test_ids_are_unique_and_a_repetition_says_so(executions):
     ids = [one.id_in("c") for one in executions]
     assert len(set(ids)) == len(ids)
     assert executions[0].again(2).id_in("c") == f"{ids[0]}.again2"
-
-
-def test_benchmarks_of_the_network_are_marked_so_that_they_can_wait_for_each_other(executions):
-    assert {one.benchmark for one in executions if one.is_network} == {"network-qperf", "network-iperf3"}
 
 
 def test_several_doses_of_a_level_are_dealt_in_turn_and_one_for_a_node_only_there():
@@ -125,7 +103,6 @@ def test_a_level_that_no_dose_of_the_node_has_stays_unstressed():
 
 
 START = datetime(2026, 11, 21)
-TWO = SHORT[:2]
 
 
 def past(template, hours, is_flagged=False):
@@ -145,19 +122,10 @@ def test_a_node_without_history_gets_each_benchmark_once():
     assert [one.benchmark for one in history] == [one.benchmark for one in SHORT]
 
 
-def test_executions_of_another_template_do_not_complete_a_set():
-    history = [past(one, hour) for hour, one in enumerate(PAPER)]
-    assert next_benchmark(history, SHORT) is SHORT[0]
-
-
 def test_then_the_stalest_is_repeated_whatever_the_order_of_the_history():
     history = [past(SHORT[0], 9), *all_of(templates=SHORT[1:])]
     assert next_benchmark(history, SHORT) is SHORT[1]
     assert next_benchmark(history[::-1], SHORT) is SHORT[1]
-
-
-def test_a_flagged_one_goes_before_the_stalest():
-    assert next_benchmark(all_of("disk-fio"), SHORT).benchmark == "disk-fio"
 
 
 def test_one_that_was_repeated_cleanly_is_no_longer_doubtful():

@@ -43,14 +43,6 @@ def test_a_log_that_is_cut_anywhere_has_no_value_that_the_whole_log_has_not(logs
     assert {cut: made_up for cut, made_up in found.items() if made_up} == {}
 
 
-@pytest.mark.parametrize("name", LOGS)
-def test_a_log_reads_the_same_twice_and_with_bytes_that_are_no_text_before_it(logs, name):
-    text, parser = (logs / name).read_text(), PARSERS[benchmark_of(name)]
-    assert parser.parse(text) == parser.parse(text)
-    garbage = b"\x00\xff\xfe\x1b[31m\x80garbage\n".decode("utf-8", "replace")
-    assert parser.parse(garbage + text).measured == parser.parse(text).measured
-
-
 @pytest.mark.parametrize(
     "text", ["", "\n", "hello\n", "{}", "[]", '{"jobs": 1}', "Threads started!\n", "1 2 3\n", "\x00" * 9, "0.5 ms\n"]
 )
@@ -66,13 +58,6 @@ def test_of_logs_of_several_tools_the_first_is_told(logs):
     ioping, fio = (logs / "ioping/1.1.txt").read_text(), (logs / "fio/3.1-write.txt").read_text()
     assert detect(ioping + fio) == "disk-ioping"
     assert detect(fio + ioping) == "disk-fio"
-
-
-@pytest.mark.parametrize("name", LOGS)
-@pytest.mark.parametrize("benchmark", PARSERS)
-def test_a_parser_takes_nothing_from_another_tools_log(logs, name, benchmark):
-    if benchmark != benchmark_of(name):
-        assert PARSERS[benchmark].parse((logs / name).read_text()).measured == ()
 
 
 def test_no_edit_makes_a_parser_fail_or_lose_count_of_its_metrics(logs):
@@ -149,12 +134,6 @@ def test_another_setting_is_told(logs, read, parse, benchmark, name, old, new, o
     text = (logs / name).read_text()
     assert old in text
     assert dict(read(benchmark, text.replace(old, new)).settings) == dict(parse(name).settings) | other
-
-
-def test_jobs_that_differ_are_told_together(logs, read):
-    text = (logs / "fio/3.33.txt").read_text()
-    other = text.splitlines()[0].replace("rw=randrw", "rw=read").replace("randwrite:", "scan:")
-    assert dict(read("disk-fio", f"{other}\n{text}").settings)["rw"] == "read+randrw"
 
 
 def test_json_that_lists_no_more_than_text_tells_is_the_same_template(logs, read, parse):

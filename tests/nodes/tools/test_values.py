@@ -31,28 +31,6 @@ def test_every_log_stands_in_the_table(logs):
     assert {head.split()[0] for head, _, _ in ROWS} == names
 
 
-def test_json_plus_and_both_campaigns_give_the_metrics_of_json(parse):
-    names = ("fio/3.33-plus.json", "fio/campaign-stressed.json", "fio/campaign-unstressed.json")
-    for name in names:
-        assert parse(name).missing == parse("fio/3.33.json").missing
-
-
-def test_an_asynchronous_engine_has_submission_times_and_a_synchronous_one_has_none(parse):
-    slat = {f"read_slat_{moment}" for moment in ("min", "max", "avg", "stdev")}
-    assert slat <= {one.metric for one in parse("fio/3.33-aio.json").measured}
-    assert slat <= set(parse("fio/3.33.json").missing)
-
-
-def test_a_direction_that_did_not_run_is_missing(parse):
-    for name, prefix in (
-        ("fio/3.1-write.txt", "read_"),
-        ("fio/2.2.10.json", "write_"),
-        ("iperf3/3.1.txt", "rx_c_"),
-        ("iperf3/3.12-reverse.json", "tx_c_"),
-    ):
-        assert not [one.metric for one in parse(name).measured if one.metric.startswith(prefix)]
-
-
 def test_raw_statistics_of_slow_requests_are_in_ns_although_about_one_a_second(read):
     log = read("disk-ioping", "10 9000000000 1 4551 880000000 900000000 920000000 9000000 10 9000010000\n")
     assert {one.metric: (one.value, one.unit) for one in log.measured}["latency_avg"] == (900000000, "ns")

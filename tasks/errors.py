@@ -4,9 +4,10 @@ What a message quotes of a file stands in quotes (`quoted`, or '{value}' in a te
 names are replaced by pseudonyms: see quoting_nothing and without_quotes."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 QUOTES = re.compile(r"'.*'|\".*\"", re.DOTALL)
 HIDDEN = "'…'"
@@ -34,6 +35,13 @@ class BadInput(WhorlError):
 
     def __reduce__(self) -> tuple[type, tuple[str, str, str, str], dict[str, object]]:
         return type(self), (self.where, self.problem, self.expected, self.fix), self.__dict__
+
+
+class NotAllRead(BadInput):
+    """Some files could not be read. result: of a flow, about those that are loaded; refused: a line a file."""
+
+    result: Mapping[str, Any]
+    refused: list[str]
 
 
 def quoted(values: str | Iterable[object], most: int = 20) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from flows.cli.invocation import Invocation, progress_bar, tell_understood
+from flows.cli.invocation import Invocation, progress_bar, refuse_unreadable, tell_understood
 from flows.cli.output import Column, clean, count, plain, records, show_facts, show_json, show_table, text
+from tasks.errors import NotAllRead
 from tasks.quantities import share
 
 if TYPE_CHECKING:
-    from flows.engine.steps import NotAllRead
     from tasks.intake.tally import Preview
     from tasks.warehouse.place import Warehouse
 
@@ -45,12 +45,27 @@ REASON_COLUMNS = (
 )
 
 
-def partly(ingested: Callable[[], Found]) -> tuple[Found, "NotAllRead | None"]:
-    """What a flow that reads files found, also if it could not read all of them: then with the error that says so."""
-    from flows.engine.steps import NotAllRead
+def ingested(
+    invocation: Invocation,
+    files: Sequence[str],
+    run: Callable[[], Found],
+    *,
+    begin: Callable[[str], Sequence[str]],
+    preview: "Callable[[str], Preview]",
+    max_refused_share: float,
+    dry_run: bool,
+    as_json: bool,
+) -> "tuple[Found, NotAllRead | None] | None":
+    """What a flow that reads files found, also where it could not read all of them: then with the error that says so.
 
+    None after a dry run, which says what each file would give. begin, preview: of one file. Raises BadInput, before
+    Prefect is started, if none of the files can be read."""
+    if dry_run:
+        look(invocation, files, preview, max_refused_share, as_json=as_json)
+        return None
+    refuse_unreadable(files, begin, invocation.note)
     try:
-        return ingested(), None
+        return run(), None
     except NotAllRead as error:
         return cast(Found, error.result), error
 

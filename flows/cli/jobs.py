@@ -9,8 +9,8 @@ import typer
 from flows.cli.files import (
     alarm_rows,
     file_results,
+    ingested,
     not_loaded,
-    partly,
     read_results,
     recurrence_facts,
     show_files,
@@ -43,7 +43,6 @@ from flows.cli.invocation import (
     one_source,
     one_source_with_runs,
     progress_bar,
-    refuse_unreadable,
     renamed_columns,
     run_flow,
     shape_numbers,
@@ -101,42 +100,34 @@ def ingest(
     invocation, source = invocation_of(context), checked_source(source)
     read = read_flags(time_zone, renamed, statuses, units) | intake_flags(max_refused_share, pseudonymise=pseudonymise)
     flags = {"jobs": {"read": read | listed("features", features), "group": listed("by", group_by)}}
-    absolute = absolute_paths(paths)
-    if dry_run:
-        _look(invocation, absolute, reader, flags, as_json=as_json)
-    else:
-        _run(invocation, absolute, source, reader, flags, as_json=as_json)
+    from tasks.jobs.intake import Intake, begin_log, find_logs, preview_log
 
-
-def read_flags(
-    time_zone: str | None, renamed: list[str] | None, statuses: list[str] | None, units: list[str] | None
-) -> dict[str, Any]:
-    """Flags of the command line as settings of jobs.read. Raises BadParameter for a --map and the like that is none."""
-    columns = renamed_columns(renamed, "run_id=job")
-    return {
-        **({"time_zone": time_zone} if time_zone is not None else {}),
-        **({"columns": columns} if columns else {}),
-        **table_flags(statuses, units),
-    }
-
-
-def _run(
-    invocation: Invocation, paths: list[str], source: str, reader: ReaderName, flags: dict[str, Any], *, as_json: bool
-) -> None:
-    from tasks.jobs.intake import Intake, begin_log, find_logs
-
-    settings = invocation.resolved(flags).settings
-    intake = Intake(source, reader_asked_for(reader), settings.jobs.read, settings.jobs.group)
-    refuse_unreadable(find_logs(paths), lambda path: begin_log(path, intake), invocation.note)
-    found, failed = partly(
-        lambda: run_flow(invocation, "jobs-ingest", settings, paths=paths, source=source, reader=reader)
+    settings, absolute = invocation.resolved(flags).settings, absolute_paths(paths)
+    home, intake = (
+        settings.warehouse.home,
+        Intake(source, reader_asked_for(reader), settings.jobs.read, settings.jobs.group),
     )
+    logs = find_logs(absolute)
+    if dry_run and any("://" in log for log in logs):
+        from flows.engine.servers import prepare
+
+        prepare(home)  # a server of this home wants to see its key
+    ended = ingested(
+        invocation,
+        logs,
+        lambda: run_flow(invocation, "jobs-ingest", settings, paths=absolute, source=source, reader=reader),
+        begin=lambda path: begin_log(path, intake),
+        preview=lambda path: preview_log(home, path, intake),
+        max_refused_share=settings.jobs.read.limits.max_refused_share,
+        dry_run=dry_run,
+        as_json=as_json,
+    )
+    if ended is None:
+        return
+    found, failed = ended
     results = file_results if found["data_version"] else read_results
-    result = results(settings.warehouse, source, found["batches"]) | {
-        "data_version": found["data_version"],
-        "report": found["report"],
-        **not_loaded(failed),
-    }
+    result = results(settings.warehouse, source, found["batches"]) | not_loaded(failed)
+    result |= {"data_version": found["data_version"], "report": found["report"]}
     if as_json:
         show_json(result)
     elif not found["data_version"]:
@@ -149,25 +140,16 @@ def _run(
         raise failed
 
 
-def _look(
-    invocation: Invocation, paths: list[str], reader: ReaderName, flags: dict[str, Any], *, as_json: bool
-) -> None:
-    from flows.cli.files import look
-    from flows.engine.servers import prepare
-    from tasks.jobs.intake import Intake, find_logs, preview_log
-
-    settings = invocation.resolved(flags).settings
-    intake = Intake("", reader_asked_for(reader), settings.jobs.read, settings.jobs.group)
-    logs = find_logs(paths)
-    if any("://" in log for log in logs):
-        prepare(invocation.warehouse.home)  # a server of this home wants to see its key
-    look(
-        invocation,
-        logs,
-        lambda path: preview_log(settings.warehouse.home, path, intake),
-        settings.jobs.read.limits.max_refused_share,
-        as_json=as_json,
-    )
+def read_flags(
+    time_zone: str | None, renamed: list[str] | None, statuses: list[str] | None, units: list[str] | None
+) -> dict[str, Any]:
+    """Flags of the command line as settings of jobs.read. Raises BadParameter for a --map and the like that is none."""
+    columns = renamed_columns(renamed, "run_id=job")
+    return {
+        **({"time_zone": time_zone} if time_zone is not None else {}),
+        **({"columns": columns} if columns else {}),
+        **table_flags(statuses, units),
+    }
 
 
 def fresh_summary(warehouse: "Warehouse", source: str, params: "SummaryParams") -> dict[str, Any]:

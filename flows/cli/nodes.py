@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from flows.cli.files import not_loaded, partly, read_results, show_read
+from flows.cli.files import ingested, not_loaded, read_results, show_read
 from flows.cli.invocation import (
     DryRun,
     Invocation,
@@ -23,7 +23,6 @@ from flows.cli.invocation import (
     labelled_read_flags,
     one_source,
     progress_bar,
-    refuse_unreadable,
     run_flow,
 )
 from flows.cli.output import (
@@ -59,7 +58,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tasks.nodes.record.params import RecordParams
-    from tasks.settings import Settings
     from tasks.warehouse.place import Warehouse
 
 LabelFrom = Annotated[
@@ -234,7 +232,7 @@ def ingest(
 
     The same file twice adds nothing. Which node a file is of, and whether it was stressed, is said by its columns, by
     --label-from, or by a manifest, which may also name the files."""
-    from tasks.nodes.intake import Intake, begin_executions, find_files, tell_left_out
+    from tasks.nodes.intake import Intake, begin_executions, find_files, preview_executions, tell_left_out
 
     invocation, source = invocation_of(context), checked_source(source)
     asked = intake_flags(max_refused_share, pseudonymise=pseudonymise)
@@ -245,19 +243,23 @@ def ingest(
         raise typer.BadParameter(
             "name files: what recorders have landed is written already, with its names", param_hint="PATH"
         )
-    if absolute or manifest:
-        files = find_files(absolute, settings.nodes.read.manifest)
-        if not dry_run:
-            intake = Intake(source, reader_asked_for(reader), settings.nodes.read)
-            refuse_unreadable(files, lambda path: begin_executions(path, intake), invocation.note)
-        if line := tell_left_out(absolute):
-            invocation.note(line)
-        if dry_run:
-            _look(invocation, settings, files, reader, as_json=as_json)
-            return
-    found, failed = partly(
-        lambda: run_flow(invocation, "nodes-ingest", settings, results=absolute, source=source, reader=reader)
+    files = find_files(absolute, settings.nodes.read.manifest) if absolute or manifest else []
+    if line := tell_left_out(absolute):
+        invocation.note(line)
+    intake, home = Intake(source, reader_asked_for(reader), settings.nodes.read), settings.warehouse.home
+    ended = ingested(
+        invocation,
+        files,
+        lambda: run_flow(invocation, "nodes-ingest", settings, results=absolute, source=source, reader=reader),
+        begin=lambda path: begin_executions(path, intake),
+        preview=lambda path: preview_executions(home, path, intake),
+        max_refused_share=intake.read.limits.max_refused_share,
+        dry_run=dry_run,
+        as_json=as_json,
     )
+    if ended is None:
+        return
+    found, failed = ended
     result = _results(settings.warehouse, source, found) | not_loaded(failed)
     if as_json:
         show_json(result)
@@ -271,16 +273,6 @@ def ingest(
         invocation.note(f"next: {as_command('whorl', 'nodes', 'rank', '--source', source)}")
     if failed:
         raise failed
-
-
-def _look(invocation: Invocation, settings: "Settings", files: list[str], reader: NodeReader, *, as_json: bool) -> None:
-    from flows.cli.files import look
-    from tasks.nodes.intake import Intake, preview_executions
-
-    intake = Intake("", reader_asked_for(reader), settings.nodes.read)
-    most = intake.read.limits.max_refused_share
-    home = settings.warehouse.home
-    look(invocation, files, lambda path: preview_executions(home, path, intake), most, as_json=as_json)
 
 
 def _results(warehouse: "Warehouse", source: str, found: dict[str, Any]) -> dict[str, Any]:

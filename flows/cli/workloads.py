@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from flows.cli.files import alarm_rows, not_loaded, partly, read_results, show_read
+from flows.cli.files import alarm_rows, ingested, not_loaded, read_results, show_read
 from flows.cli.invocation import (
     DryRun,
     Invocation,
@@ -28,7 +28,6 @@ from flows.cli.invocation import (
     labelled_read_flags,
     one_source,
     progress_bar,
-    refuse_unreadable,
     run_flow,
 )
 from flows.cli.output import (
@@ -130,7 +129,7 @@ def ingest(
 
     The same file twice adds nothing. Labels come from the columns of the files, from --label-from, or from a manifest,
     which may also name the files."""
-    from tasks.workloads.intake import Intake, begin_telemetry, find_files
+    from tasks.workloads.intake import Intake, begin_telemetry, find_files, preview_telemetry
 
     invocation, source = invocation_of(context), checked_source(source)
     if not paths and manifest is None:
@@ -140,14 +139,20 @@ def ingest(
     settings = invocation.resolved({"workloads": {"read": read}}).settings
     absolute = absolute_paths(paths)
     files = find_files(absolute, settings.workloads.read.manifest)
-    if dry_run:
-        _look(invocation, settings, files, reader, as_json=as_json)
-        return
-    intake = Intake(source, reader_asked_for(reader), settings.workloads.read)
-    refuse_unreadable(files, lambda path: begin_telemetry(path, intake), invocation.note)
-    found, failed = partly(
-        lambda: run_flow(invocation, "workloads-ingest", settings, telemetry=absolute, source=source, reader=reader)
+    intake, home = Intake(source, reader_asked_for(reader), settings.workloads.read), settings.warehouse.home
+    ended = ingested(
+        invocation,
+        files,
+        lambda: run_flow(invocation, "workloads-ingest", settings, telemetry=absolute, source=source, reader=reader),
+        begin=lambda path: begin_telemetry(path, intake),
+        preview=lambda path: preview_telemetry(home, path, intake),
+        max_refused_share=intake.read.limits.max_refused_share,
+        dry_run=dry_run,
+        as_json=as_json,
     )
+    if ended is None:
+        return
+    found, failed = ended
     result = _results(settings.warehouse, source, found) | not_loaded(failed)
     if as_json:
         show_json(result)
@@ -157,18 +162,6 @@ def ingest(
         invocation.note(f"next: {_next(settings.warehouse, source, result['n_labelled'])}")
     if failed:
         raise failed
-
-
-def _look(
-    invocation: Invocation, settings: "Settings", files: list[str], reader: TelemetryReader, *, as_json: bool
-) -> None:
-    from flows.cli.files import look
-    from tasks.workloads.intake import Intake, preview_telemetry
-
-    intake = Intake("", reader_asked_for(reader), settings.workloads.read)
-    most = intake.read.limits.max_refused_share
-    home = settings.warehouse.home
-    look(invocation, files, lambda path: preview_telemetry(home, path, intake), most, as_json=as_json)
 
 
 def _next(warehouse: "Warehouse", source: str, n_labelled: int) -> str:

@@ -1,4 +1,4 @@
-"""Register the flows with a Prefect server: deployments, pool, limits and automation. Twice is the same as once.
+"""Register the flows with a Prefect server: deployments, pool, limits and automations. Twice is the same as once.
 
 deployments/prefect.yaml is the same file that `prefect deploy --all` takes. Each remote node has a deployment and a
 work queue of its name, in a pool of their own: a worker without a queue takes the runs of all queues of its pool."""
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
+from uuid import UUID
 
 import yaml
 from prefect import Flow
@@ -17,7 +18,7 @@ from prefect.client.schemas.actions import DeploymentScheduleCreate, DeploymentU
 from prefect.client.schemas.objects import ConcurrencyLimitStrategy, ConcurrencyOptions, StateType
 from prefect.client.schemas.responses import DeploymentResponse
 from prefect.client.schemas.schedules import CronSchedule
-from prefect.events.actions import ChangeFlowRunState
+from prefect.events.actions import ChangeFlowRunState, RunDeployment
 from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
 from prefect.exceptions import ObjectNotFound
 from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
@@ -173,6 +174,53 @@ def dead_run_automation(silence_s: float = SILENCE_S) -> AutomationCore:
     )
 
 
+FILES = "whorl.{word}.files"  # an event that says: there are new files in the inbox
+OF_SOURCE = {"source": {"__prefect_kind": "jinja", "template": "{{ event.resource['whorl.source'] }}"}}
+
+
+@dataclass(frozen=True)
+class Reaction:
+    """An event that starts a deployment. match: labels of its resource; parameters: of the run, None for its own."""
+
+    name: str
+    event: str
+    deployment: str
+    description: str
+    match: Mapping[str, str]
+    parameters: dict[str, Any] | None = None
+
+    def automation(self, deployment_id: UUID) -> AutomationCore:
+        """What the server takes; switched off, as schedules are, until an operator wants it."""
+        within, run = timedelta(0), RunDeployment(deployment_id=deployment_id, parameters=self.parameters)
+        trigger = EventTrigger(
+            expect={self.event}, match=dict(self.match), posture=Posture.Reactive, threshold=1, within=within
+        )
+        about = {"name": self.name, "description": self.description, "tags": [TAG], "enabled": False}
+        return AutomationCore(trigger=trigger, actions=[run], **about)
+
+
+REACTIONS = (
+    *(
+        Reaction(
+            f"whorl: read new files of {word}",
+            FILES.format(word=word),
+            f"{word}-ingest",
+            f"Prefect watches no folder: who puts files into the inbox emits the event {FILES.format(word=word)}.",
+            {"prefect.resource.id": "*"},
+        )
+        for word in ("jobs", "workloads", "nodes")
+    ),
+    Reaction(
+        "whorl: learn a source anew whose job drifts",
+        "whorl.jobs.alarm",
+        "jobs-train",
+        "An alarm of drift says that the model in use was learned from other runs than there are now.",
+        {"whorl.kind": "drift"},
+        OF_SOURCE,
+    ),
+)
+"""A suspected node needs none: nodes-watch itself starts its deployment for a fresh benchmark, once an alarm."""
+
 Change = Literal["created", "updated", "unchanged"]
 DESCRIPTION = "Processes on the machines where 'whorl serve' or 'prefect worker start --pool whorl' runs"
 
@@ -205,7 +253,11 @@ def deploy(settings: Settings, api_url: str | None = None) -> list[Registered]:
         limit = Registered("concurrency limit", LIMIT, "created" if make_limit() else "unchanged")
         deployments = [_deployment(client, entry, settings, fleet_source(settings, entry.name)) for entry in entries]
         remote = [_deployment(client, entry, settings, decided) for entry, decided in fleet]
-        return [*pools, limit, _automation(client), *deployments, *remote]
+        ids = {
+            one.deployment: client.read_deployment_by_name(f"{one.deployment}/{one.deployment}").id for one in REACTIONS
+        }
+        wanted = [dead_run_automation(), *(one.automation(ids[one.deployment]) for one in REACTIONS)]
+        return [*pools, limit, *deployments, *remote, *(_automation(client, one) for one in wanted)]
 
 
 def deploy_settings(settings: str) -> None:
@@ -225,8 +277,7 @@ def _pool(client: SyncPrefectClient, name: str) -> Registered:
     return Registered("work pool", name, "unchanged")
 
 
-def _automation(client: SyncPrefectClient) -> Registered:
-    wanted = dead_run_automation()
+def _automation(client: SyncPrefectClient, wanted: AutomationCore) -> Registered:
     found = client.read_automations_by_name(wanted.name)
     if not found:
         client.create_automation(wanted)

@@ -24,7 +24,7 @@ from prefect.tasks import exponential_backoff
 
 import tasks
 from flows.engine.shared_server import is_shared
-from tasks.errors import BadInput, WarehouseBusy, WhorlError
+from tasks.errors import BadInput, NotAllRead, WarehouseBusy, WhorlError
 from tasks.nodes.record.params import BenchmarkTemplate
 from tasks.progress import report_progress
 from tasks.warehouse.place import Warehouse
@@ -120,13 +120,6 @@ def load_each(files: list[str], load: Callable[[str], str]) -> tuple[list[str], 
         except BadInput as error:
             refused.append(error)
     return loaded, refused
-
-
-class NotAllRead(BadInput):
-    """Some files could not be read. result: of the flow, about those that are loaded; refused: a line a file."""
-
-    result: Mapping[str, Any]
-    refused: list[str]
 
 
 def not_all_read(refused: list[BadInput], n_files: int, expected: str, result: Mapping[str, Any]) -> NotAllRead:

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tasks.advice.params import CPU_ALL_THREADS, CPU_ONE_THREAD, EstimateParams
+from tasks.advice.params import CPU_ONE_THREAD, EstimateParams
 from tasks.errors import BadInput, BadSetting, NotFound, quoted
 
 Floats = NDArray[np.float64]
@@ -143,11 +143,6 @@ def score_ratio(scores: pd.DataFrame, source: str, target: str, aspect: str = CP
             known = quoted(sorted(found.index)) or "none"
             raise NotFound(f"machine {machine!r} has no score of {aspect!r}; known: {known}; add it with --scores")
     return float(np.exp(found[source] - found[target]))
-
-
-def cluster_ratio(scores: pd.DataFrame, source: str, n_source: int, target: str, n_target: int) -> float:
-    """The same for clusters that use every thread: score of all threads times nodes, source over target."""
-    return score_ratio(scores, source, target, CPU_ALL_THREADS) * n_source / n_target
 
 
 def estimate(

@@ -82,31 +82,6 @@ class TransferredRuns:
         return tuple(float((self.draws * by > deadline_s).mean()) for by in (1.0, 1 / shift, shift))  # type: ignore[return-value]
 
 
-def vertices_of(runs: pd.DataFrame) -> pd.DataFrame:
-    """One row a vertex of completed runs: VERTEX_COLUMNS, of runs as jobs.runs has them.
-
-    runs: run_id, group_key, submitted_at, status and vertices (lists). job: the group_key. Vertices without a positive
-    duration or a machine type are left out."""
-    kept = runs[(runs["status"] == "completed") & runs["vertices"].map(lambda one: one is not None and len(one) > 0)]
-    long = kept[["run_id", "group_key", "submitted_at", "vertices"]].explode("vertices", ignore_index=True)
-    if long.empty:
-        return pd.DataFrame(columns=VERTEX_COLUMNS)
-    each = pd.DataFrame(long["vertices"].tolist())
-    found = pd.DataFrame(
-        {
-            "run_id": long["run_id"],
-            "job": long["group_key"],
-            "stage": each["stage"],
-            "machine_type": each["sku"],
-            "submitted_at": long["submitted_at"],
-            "duration_s": (each["ended_at"] - each["started_at"]).dt.total_seconds(),
-            "cpu_s": each["cpu_s"].astype(float),
-            "tokens": each["mean_tokens"].astype(float),
-        }
-    )
-    return found[(found["duration_s"] > 0) & found["machine_type"].notna()].reset_index(drop=True)
-
-
 def with_slowdowns(vertices: pd.DataFrame) -> pd.DataFrame:
     """The vertices whose CPU time and tokens are known, with log_work and log_slowdown, by submission."""
     known = vertices[(vertices["cpu_s"] > 0) & (vertices["tokens"] > 0)]

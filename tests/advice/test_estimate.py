@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.advice.estimate import (
-    CPU_ALL_THREADS,
     LEAST_SPREAD,
     LEVELLING,
     LINE,
@@ -18,7 +17,6 @@ from tasks.advice.estimate import (
     MEDIAN,
     backtest,
     calibrate,
-    cluster_ratio,
     conformal_quantile,
     errors_between,
     estimate,
@@ -107,12 +105,6 @@ def test_a_ratio_of_scores_is_source_over_target() -> None:
     assert score_ratio(SCORES, "here", "fast") == pytest.approx(0.5)
     twice = pd.concat([SCORES, scores_of(fast=8.0)])  # two benchmarks of one machine: 2 and 8, so 4
     assert score_ratio(twice, "here", "fast") == pytest.approx(0.25)
-
-
-def test_clusters_scale_by_all_threads_and_nodes() -> None:
-    rows = [("m", CPU_ALL_THREADS, 4.0), ("m", CPU_ONE_THREAD, 1.0), ("n", CPU_ALL_THREADS, 8.0)]
-    scores = pd.DataFrame(rows, columns=["machine_type", "aspect", "score"])
-    assert cluster_ratio(scores, "m", 6, "n", 4) == pytest.approx(4 * 6 / (8 * 4))
 
 
 # ---- shapes

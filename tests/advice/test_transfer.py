@@ -25,12 +25,11 @@ from tasks.advice.transfer import (
     stage_interval,
     transfer_job,
     transfer_stage,
-    vertices_of,
     widening_without,
     with_slowdowns,
 )
 from tasks.errors import BadInput, NotFound
-from tests.studies.transfer import StageMinima, evaluate_runs, evaluate_stages, stage_figures
+from tests.studies.transfer import StageMinima, evaluate_runs, evaluate_stages, stage_figures, vertices_of
 
 PARAMS = TransferParams()
 RECORDED = Path(__file__).parents[2] / "data" / "recorded" / "jobs"

@@ -16,6 +16,7 @@ from scipy import stats
 
 from tasks.advice.params import TransferParams
 from tasks.advice.transfer import (
+    VERTEX_COLUMNS,
     Basis,
     Floats,
     basis_of,
@@ -24,11 +25,36 @@ from tasks.advice.transfer import (
     stage_interval,
     transfer_job,
     transfer_stage,
-    vertices_of,
     widening_without,
     with_slowdowns,
 )
 from tasks.errors import BadInput
+
+
+def vertices_of(runs: pd.DataFrame) -> pd.DataFrame:
+    """One row a vertex of completed runs: VERTEX_COLUMNS, of runs as jobs.runs has them.
+
+    runs: run_id, group_key, submitted_at, status and vertices (lists). job: the group_key. Vertices without a positive
+    duration or a machine type are left out."""
+    kept = runs[(runs["status"] == "completed") & runs["vertices"].map(lambda one: one is not None and len(one) > 0)]
+    long = kept[["run_id", "group_key", "submitted_at", "vertices"]].explode("vertices", ignore_index=True)
+    if long.empty:
+        return pd.DataFrame(columns=VERTEX_COLUMNS)
+    each = pd.DataFrame(long["vertices"].tolist())
+    found = pd.DataFrame(
+        {
+            "run_id": long["run_id"],
+            "job": long["group_key"],
+            "stage": each["stage"],
+            "machine_type": each["sku"],
+            "submitted_at": long["submitted_at"],
+            "duration_s": (each["ended_at"] - each["started_at"]).dt.total_seconds(),
+            "cpu_s": each["cpu_s"].astype(float),
+            "tokens": each["mean_tokens"].astype(float),
+        }
+    )
+    return found[(found["duration_s"] > 0) & found["machine_type"].notna()].reset_index(drop=True)
+
 
 StageMethod = Callable[[pd.DataFrame, str], Floats]  # a stage's vertices on the source, its job -> durations there
 

@@ -6,6 +6,7 @@ import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from prefect import Flow
@@ -15,6 +16,7 @@ from flows.engine.deploying import (
     FILE,
     HEARTBEAT,
     POOL,
+    REACTIONS,
     dead_run_automation,
     deploy,
     deploy_settings,
@@ -225,3 +227,10 @@ def test_runs_of_other_projects_on_the_same_server_are_left_alone() -> None:
 def test_a_run_that_ended_is_not_marked() -> None:
     assert {HEARTBEAT, "prefect.flow-run.Completed", "prefect.flow-run.Failed"} <= trigger().expect
     assert trigger().after == {HEARTBEAT}
+
+
+@pytest.mark.parametrize("reaction", REACTIONS, ids=lambda one: one.name)
+def test_an_event_starts_a_deployment_that_is_shipped_and_is_switched_off(reaction: Any) -> None:
+    assert reaction.deployment in {entry.name for entry in read_deployments()}
+    made = reaction.automation(UUID(int=1))
+    assert (made.enabled, made.trigger.expect, made.actions[0].deployment_id) == (False, {reaction.event}, UUID(int=1))

@@ -1,4 +1,4 @@
-"""An alarm reaches a webhook through a Prefect automation, set up as the runbook says."""
+"""Events and what follows: an alarm reaches a webhook, as the runbook says; word of new files starts an ingest."""
 
 import json
 import re
@@ -6,9 +6,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -67,3 +69,17 @@ def test_a_slow_run_reaches_a_webhook(
         assert len(received) == 1  # an alarm is raised once
     finally:
         served.ask("DELETE", f"/automations/{made['id']}")
+
+
+def test_word_of_new_files_starts_an_ingest_once_that_is_switched_on(served: Any) -> None:
+    [rule] = [one for one in served.post("/automations/filter", {}) if one["name"] == "whorl: read new files of jobs"]
+    served.ask("PATCH", f"/automations/{rule['id']}", {"enabled": True})
+    ingest = served.deployment("jobs-ingest")["id"]
+    of_ingest = {"deployments": {"id": {"any_": [ingest]}}}
+    before = served.post("/flow_runs/count", of_ingest)
+    event = {"event": "whorl.jobs.files", "resource": {"prefect.resource.id": "whorl.inbox"}, "id": str(uuid4())}
+    try:
+        served.post("/events", [event | {"occurred": datetime.now(UTC).isoformat()}])
+        served.until("a run of jobs-ingest", lambda: served.post("/flow_runs/count", of_ingest) > before, 60)
+    finally:
+        served.ask("PATCH", f"/automations/{rule['id']}", {"enabled": False})

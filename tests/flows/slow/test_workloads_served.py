@@ -59,24 +59,3 @@ def test_telemetry_is_read_learned_identified_and_watched_by_the_worker(
     alarms = read_alarms(served.warehouse, source=SOURCE)
     assert len(alarms) >= 1
     assert alarms["announced_at"].notna().all()
-
-
-def test_a_failed_ingest_goes_on_with_the_file_that_was_mended(
-    served: Any, drawn_telemetry: Callable[..., Path], tmp_path: Path
-) -> None:
-    good, whole = drawn_telemetry("good", workloads="ab", n_runs=2), drawn_telemetry("whole", workloads="cd", n_runs=2)
-    bad = tmp_path / "bad.parquet"
-    bad.write_text("this is no telemetry\n")
-    run_id = served.start("workloads-ingest", {"telemetry": [str(good), str(bad)], "source": "mended"})
-    failed = served.wait(run_id, "FAILED", "COMPLETED")
-    assert failed["state_type"] == "FAILED"
-    assert "bad.parquet" in failed["state"]["message"]
-    assert n_runs(served, "mended") == 4  # the good file is not held up
-    bad.write_bytes(whole.read_bytes())
-    n_before = len(served.steps(run_id))
-    served.retry(run_id)
-    assert served.wait(run_id, "COMPLETED", timeout_s=180)["run_count"] == 2
-    again = served.steps(run_id)[n_before:]
-    assert again[:3] == [("find-files", "Cached"), ("land-telemetry", "Cached"), ("ingest-batch", "Cached")]
-    assert again[3:5] == [("land-telemetry", "Completed"), ("ingest-batch", "Completed")]
-    assert n_runs(served, "mended") == 8

@@ -242,12 +242,7 @@ def nodes_preprocess(inputs: Inputs[NodesParams]) -> Found:
 @node("SELECT 1 FROM nodes.executions WHERE source = $source LIMIT 1")
 def nodes_search(inputs: Inputs[NodesParams]) -> Found:
     """The best parameters of Perona's network, by Ray Tune with Optuna; a search that was stopped goes on."""
-    given = (
-        ModelParams(),
-        inputs.settings.preprocess,
-        inputs.settings.score,
-        inputs.settings.search,
-    )
+    given = (ModelParams(), inputs.settings.preprocess, inputs.settings.score, inputs.settings.search)
     found = network_steps.tune(inputs.warehouse, inputs.source, *given)
     return {"best": found["best"], "path": found["trials"], "said": f"{inputs.settings.search.n_trials} trials"}
 

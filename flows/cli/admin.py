@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from flows.cli.invocation import Json, Source, invocation_of, one_source, progress_bar
 from flows.cli.output import Column, as_command, plain, show_json, show_table
@@ -16,20 +17,18 @@ if TYPE_CHECKING:
 
 Word = Literal["jobs", "workloads", "nodes"]
 Runs = Annotated[
-    list[str] | None, typer.Option("--run", metavar="RUN_ID", help="Figures of this run, of workloads; once for each")
+    list[str] | None, Option("--run", metavar="RUN_ID", help="Figures of this run, of workloads; once for each")
 ]
 Counters = Annotated[
     list[str] | None,
-    typer.Option("--counter", metavar="NAME", help="With --run: draw this counter; by default those that moved most"),
+    Option("--counter", metavar="NAME", help="With --run: draw this counter; by default those that moved most"),
 ]
-Out = Annotated[
-    Path | None, typer.Option("--out", file_okay=False, help="With --run: folder of the page and its images")
-]
+Out = Annotated[Path | None, Option("--out", file_okay=False, help="With --run: folder of the page and its images")]
 
 
 def report(
     context: typer.Context,
-    word: Annotated[Word | None, typer.Argument(help="Only the page of a source of this word")] = None,
+    word: Annotated[Word | None, Argument(help="Only the page of a source of this word")] = None,
     source: Source = None,
     run: Runs = None,
     counter: Counters = None,
@@ -125,17 +124,14 @@ DEPLOYED = (
 
 def serve(
     context: typer.Context,
-    port: Annotated[
-        int | None, typer.Option(min=0, max=65_535, help="Port, instead of whorl.port; 0: a free one")
-    ] = None,
+    port: Annotated[int | None, Option(min=0, max=65_535, help="Port, instead of whorl.port; 0: a free one")] = None,
     reports_port: Annotated[
-        int | None,
-        typer.Option(min=0, max=65_535, help="Port of the pages, instead of whorl.reports_port; 0: a free one"),
+        int | None, Option(min=0, max=65_535, help="Port of the pages, instead of whorl.reports_port; 0: a free one")
     ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0: all, for workers elsewhere")] = "127.0.0.1",
-    limit: Annotated[int, typer.Option(min=1, help="Flow runs at a time")] = 2,
+    host: Annotated[str, Option(help="Address to listen on; 0.0.0.0: all, for workers elsewhere")] = "127.0.0.1",
+    limit: Annotated[int, Option(min=1, help="Flow runs at a time")] = 2,
     stop: Annotated[
-        bool, typer.Option("--stop", help="End what serves this home: whorl serve, or the server that commands share")
+        bool, Option("--stop", help="End what serves this home: whorl serve, or the server that commands share")
     ] = False,
 ) -> None:
     """Run Prefect's server, its UI and a worker.
@@ -158,7 +154,7 @@ def serve(
 def deploy(
     context: typer.Context,
     api_url: Annotated[
-        str | None, typer.Option(help="Address of the API, instead of PREFECT_API_URL or the running whorl serve")
+        str | None, Option(help="Address of the API, instead of PREFECT_API_URL or the running whorl serve")
     ] = None,
     as_json: Json = False,
 ) -> None:

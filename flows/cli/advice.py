@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from typer import Argument, Option
 
 from flows.cli.invocation import (
     Invocation,
@@ -27,43 +28,35 @@ if TYPE_CHECKING:
 EXAMPLE = "job=workload"
 Machines = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="Machine types with vCPU, memory and price; without it those of the settings"),
+    Option(metavar="FILE", help="Machine types with vCPU, memory and price; without it those of the settings"),
 ]
-Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Write a page with figures, and tables, there")]
+Out = Annotated[Path | None, Option(metavar="DIR", help="Write a page with figures, and tables, there")]
 
 
 def search(
     context: typer.Context,
-    history: Annotated[
-        Path, typer.Option(metavar="FILE", help="Runs so far: job, machine_type, nodes, runtime_s, status")
-    ],
+    history: Annotated[Path, Option(metavar="FILE", help="Runs so far: job, machine_type, nodes, runtime_s, status")],
     machines: Machines = None,
-    job: Annotated[str | None, typer.Option(help="The job; not needed while the table has only one")] = None,
-    nodes: Annotated[
-        str | None, typer.Option(metavar="N,N…", help="Numbers of nodes to consider, such as 4,8,16")
-    ] = None,
-    max_vcpu: Annotated[int | None, typer.Option(help="Largest cluster to consider, in vCPU")] = None,
-    memory_gb: Annotated[
-        float | None, typer.Option(min=0, help="Memory that the job needs over all nodes, in GB")
-    ] = None,
+    job: Annotated[str | None, Option(help="The job; not needed while the table has only one")] = None,
+    nodes: Annotated[str | None, Option(metavar="N,N…", help="Numbers of nodes to consider, such as 4,8,16")] = None,
+    max_vcpu: Annotated[int | None, Option(help="Largest cluster to consider, in vCPU")] = None,
+    memory_gb: Annotated[float | None, Option(min=0, help="Memory that the job needs over all nodes, in GB")] = None,
     profile: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE", help="Runs with smaller inputs (job, input_bytes, peak_bytes) that say how much memory"
-        ),
+        Option(metavar="FILE", help="Runs with smaller inputs (job, input_bytes, peak_bytes) that say how much memory"),
     ] = None,
-    input_gb: Annotated[float | None, typer.Option(help="Size of the whole input, for --profile")] = None,
+    input_gb: Annotated[float | None, Option(help="Size of the whole input, for --profile")] = None,
     peaks_of: Annotated[
-        str | None, typer.Option(metavar="SOURCE", help="Source of job runs whose recorded peaks say how much memory")
+        str | None, Option(metavar="SOURCE", help="Source of job runs whose recorded peaks say how much memory")
     ] = None,
     max_runtime: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Longest runtime that will do, such as 30min")
+        str | None, Option(metavar="TIME", help="Longest runtime that will do, such as 30min")
     ] = None,
     ran: Annotated[
-        str | None, typer.Option(metavar="TYPE:NODES", help="Add a run to the history first, such as m4.xlarge:8")
+        str | None, Option(metavar="TYPE:NODES", help="Add a run to the history first, such as m4.xlarge:8")
     ] = None,
-    took: Annotated[str | None, typer.Option(metavar="TIME", help="How long that run took")] = None,
-    status: Annotated[Literal["completed", "failed", "killed"], typer.Option(help="How that run ended")] = "completed",
+    took: Annotated[str | None, Option(metavar="TIME", help="How long that run took")] = None,
+    status: Annotated[Literal["completed", "failed", "killed"], Option(help="How that run ended")] = "completed",
     renamed: Renamed = None,
     out: Out = None,
     as_json: Json = False,
@@ -103,17 +96,15 @@ def search(
 
 def evaluate(
     context: typer.Context,
-    runs: Annotated[
-        str, typer.Argument(metavar="RUNS", help="Table of jobs with a run on each of many configurations")
-    ],
+    runs: Annotated[str, Argument(metavar="RUNS", help="Table of jobs with a run on each of many configurations")],
     machines: Machines = None,
     needs: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Memory needs: job, need_gb (0: any will do, empty: not clear)")
+        str | None, Option(metavar="FILE", help="Memory needs: job, need_gb (0: any will do, empty: not clear)")
     ] = None,
     scores: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Scores of machine types: machine_type, aspect, score")
+        str | None, Option(metavar="FILE", help="Scores of machine types: machine_type, aspect, score")
     ] = None,
-    searches: Annotated[int | None, typer.Option(help="Searches of each method for each job")] = None,
+    searches: Annotated[int | None, Option(help="Searches of each method for each job")] = None,
     seed: Seed = None,
     renamed: Renamed = None,
     out: Out = None,
@@ -139,27 +130,27 @@ def evaluate(
 
 def estimate(
     context: typer.Context,
-    onto: Annotated[str, typer.Option(metavar="MACHINE", help="The machine, or machine type, to estimate for")],
+    onto: Annotated[str, Option(metavar="MACHINE", help="The machine, or machine type, to estimate for")],
     traces: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATH", help="Trace of a workflow (Nextflow's trace.txt, or a table); repeatable"),
+        Option(metavar="PATH", help="Trace of a workflow (Nextflow's trace.txt, or a table); repeatable"),
     ] = None,
-    job: Annotated[str | None, typer.Option(help="A recurring job of `whorl jobs` in place of traces")] = None,
+    job: Annotated[str | None, Option(help="A recurring job of `whorl jobs` in place of traces")] = None,
     source: Source = None,
     start: Annotated[
-        str | None, typer.Option("--from", metavar="MACHINE", help="The machine that runs are taken from")
+        str | None, Option("--from", metavar="MACHINE", help="The machine that runs are taken from")
     ] = None,
     scores: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Scores of machines: machine_type, aspect, score")
+        str | None, Option(metavar="FILE", help="Scores of machines: machine_type, aspect, score")
     ] = None,
     scores_of: Annotated[
-        str | None, typer.Option(metavar="SOURCE", help="Source of `whorl nodes` whose benchmarks say the scores")
+        str | None, Option(metavar="SOURCE", help="Source of `whorl nodes` whose benchmarks say the scores")
     ] = None,
     machine: Annotated[
-        str | None, typer.Option(help="Where traces ran that do not say it; else the name of their folder")
+        str | None, Option(help="Where traces ran that do not say it; else the name of their folder")
     ] = None,
-    size_ratio: Annotated[float, typer.Option(help="Size of the input, over the largest that has run")] = 1.0,
-    deadline: Annotated[str | None, typer.Option(metavar="TIME", help="With --job: how often it would be late")] = None,
+    size_ratio: Annotated[float, Option(help="Size of the input, over the largest that has run")] = 1.0,
+    deadline: Annotated[str | None, Option(metavar="TIME", help="With --job: how often it would be late")] = None,
     renamed: Renamed = None,
     out: Out = None,
     as_json: Json = False,
@@ -197,28 +188,27 @@ def estimate(
 def choose(
     context: typer.Context,
     history: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Runs on one type: job, machine_type, runtime_s, cpu_s, read_bytes, …"),
+        Path | None, Option(metavar="FILE", help="Runs on one type: job, machine_type, runtime_s, cpu_s, read_bytes, …")
     ] = None,
     machines: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Types to choose from: their vCPU, memory_gb and price_per_h")
+        str | None, Option(metavar="FILE", help="Types to choose from: their vCPU, memory_gb and price_per_h")
     ] = None,
     scores: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="FILE",
             help="Scores of all types: machine_type, aspect (cpu_one_thread, cpu_all_threads, disk), score",
         ),
     ] = None,
-    job: Annotated[str | None, typer.Option(help="The job; not needed while the table has only one")] = None,
-    deadline: Annotated[str | None, typer.Option(metavar="TIME", help="What takes longer is late, such as 30s")] = None,
-    late_share: Annotated[float | None, typer.Option(help="Share of runs that may be late")] = None,
+    job: Annotated[str | None, Option(help="The job; not needed while the table has only one")] = None,
+    deadline: Annotated[str | None, Option(metavar="TIME", help="What takes longer is late, such as 30s")] = None,
+    late_share: Annotated[float | None, Option(help="Share of runs that may be late")] = None,
     source: Annotated[
-        str | None, typer.Option(metavar="TYPE", help="The type to go by where the job has run on several")
+        str | None, Option(metavar="TYPE", help="The type to go by where the job has run on several")
     ] = None,
     recording: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="A recording of advice record: answers, checked with what was held back"),
+        Option(metavar="DIR", help="A recording of advice record: answers, checked with what was held back"),
     ] = None,
     renamed: Renamed = None,
     out: Out = None,
@@ -252,12 +242,12 @@ def choose(
 def record(
     context: typer.Context,
     minutes: Annotated[
-        float | None, typer.Option(help="How long runs are started; the next call with the same folder goes on")
+        float | None, Option(help="How long runs are started; the next call with the same folder goes on")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Decides inputs, parameters and the order of runs")] = None,
-    blocks: Annotated[int | None, typer.Option(help="Stretches, each with every job on every type")] = None,
-    repeats: Annotated[int | None, typer.Option(help="How often disturbed runs are repeated, at the end")] = None,
-    out: Annotated[Path | None, typer.Option(help="Its folder; otherwise <home>/recordings/advice")] = None,
+    seed: Annotated[int | None, Option(help="Decides inputs, parameters and the order of runs")] = None,
+    blocks: Annotated[int | None, Option(help="Stretches, each with every job on every type")] = None,
+    repeats: Annotated[int | None, Option(help="How often disturbed runs are repeated, at the end")] = None,
+    out: Annotated[Path | None, Option(help="Its folder; otherwise <home>/recordings/advice")] = None,
     as_json: Json = False,
 ) -> None:
     """Run recurring jobs and benchmarks on machine types that this machine emulates, and record them.
@@ -283,19 +273,17 @@ def groups(
     context: typer.Context,
     scores: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Scores of machines: machine, aspect, score, low, high; without it those of nodes"
-        ),
+        Option(metavar="FILE", help="Scores of machines: machine, aspect, score, low, high; without it those of nodes"),
     ] = None,
     source: Source = None,
     aspects: Annotated[
-        str | None, typer.Option(metavar="A,A…", help="Aspects that count; of a wide table, its columns")
+        str | None, Option(metavar="A,A…", help="Aspects that count; of a wide table, its columns")
     ] = None,
     traces: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Resource trace of a workflow, whose tasks are assigned")
+        Path | None, Option(metavar="FILE", help="Resource trace of a workflow, whose tasks are assigned")
     ] = None,
     kubectl: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a script there that labels the nodes of a cluster")
+        Path | None, Option(metavar="FILE", help="Write a script there that labels the nodes of a cluster")
     ] = None,
     seed: Seed = None,
     renamed: Renamed = None,

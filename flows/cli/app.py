@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 from typer.core import TyperArgument, TyperGroup
 
 from flows.cli import admin, advice, data, demo, jobs, jobs_answers, nodes, nodes_verdicts, runs, workloads
@@ -122,10 +123,10 @@ class Group(TyperGroup):
 
 def shared_options(
     context: typer.Context,
-    home: Annotated[Path | None, typer.Option(help="Home folder, instead of WHORL_HOME and conf/whorl.yaml")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only results and errors: no notes, no bars")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the log of the work, and tracebacks")] = False,
-    version: Annotated[bool, typer.Option("--version", help="Show the version and exit")] = False,
+    home: Annotated[Path | None, Option(help="Home folder, instead of WHORL_HOME and conf/whorl.yaml")] = None,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Only results and errors: no notes, no bars")] = False,
+    verbose: Annotated[bool, Option("--verbose", "-v", help="Show the log of the work, and tracebacks")] = False,
+    version: Annotated[bool, Option("--version", help="Show the version and exit")] = False,
 ) -> None:
     """Take the options that all verbs share; they may stand before or after the verb."""
     if version:

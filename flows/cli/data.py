@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from flows.cli.invocation import Invocation, Json, given, invocation_of, offered_data_sets, offered_words, progress_bar
 from flows.cli.output import (
@@ -41,15 +42,15 @@ TABLE_ROWS = 100  # of a query for a person; machines get all rows
 
 def query(
     context: typer.Context,
-    sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT; '-' reads it from stdin")],
+    sql: Annotated[str, Argument(metavar="SQL", help="One SELECT; '-' reads it from stdin")],
     limit: Annotated[
-        int | None, typer.Option(min=0, help=f"Rows at most, 0: all; a table has {TABLE_ROWS}, JSON and CSV all")
+        int | None, Option(min=0, help=f"Rows at most, 0: all; a table has {TABLE_ROWS}, JSON and CSV all")
     ] = None,
     limit_s: Annotated[
-        float | None, typer.Option(help="Seconds that it may take, 0: any time; default: whorl.query_limit_s")
+        float | None, Option(help="Seconds that it may take, 0: any time; default: whorl.query_limit_s")
     ] = None,
     as_json: Json = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values with a header")] = False,
+    as_csv: Annotated[bool, Option("--csv", help="Comma-separated values with a header")] = False,
 ) -> None:
     """Ask the warehouse in SQL.
 
@@ -79,10 +80,10 @@ def query(
 
 def config(
     context: typer.Context,
-    word: Annotated[str | None, typer.Argument(help="Only this word", autocompletion=offered_words)] = None,
+    word: Annotated[str | None, Argument(help="Only this word", autocompletion=offered_words)] = None,
     defaults: Annotated[
         str | None,
-        typer.Option(metavar="WORD", help="Print the defaults of a word as commented YAML, for conf/local/WORD.yaml"),
+        Option(metavar="WORD", help="Print the defaults of a word as commented YAML, for conf/local/WORD.yaml"),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -162,7 +163,7 @@ HASHED = (
 
 
 def snapshot(
-    context: typer.Context, file: Annotated[Path, typer.Argument(help="File to write")], as_json: Json = False
+    context: typer.Context, file: Annotated[Path, Argument(help="File to write")], as_json: Json = False
 ) -> None:
     """Copy the warehouse to one file that others may open with DuckDB."""
     from tasks.warehouse import copies
@@ -214,7 +215,7 @@ def _not_made_again(sources: list[str], *, is_kept: bool) -> str:
 
 def backup(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(help="Folder that the backup's folder goes to")],
+    folder: Annotated[Path, Argument(help="Folder that the backup's folder goes to")],
     as_json: Json = False,
 ) -> None:
     """Copy warehouse, landing files and models to a new folder, with a list of hashes."""
@@ -229,7 +230,7 @@ def backup(
 
 def restore(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(help="Folder of one backup: whorl-<time>, with backup.json in it")],
+    folder: Annotated[Path, Argument(help="Folder of one backup: whorl-<time>, with backup.json in it")],
     as_json: Json = False,
 ) -> None:
     """Bring back a backup; the present warehouse is kept beside it."""
@@ -244,23 +245,19 @@ def restore(
 
 def prune(
     context: typer.Context,
-    runs_kept_days: Annotated[
-        float | None, typer.Option(metavar="DAYS", help="Age at which a run is forgotten")
-    ] = None,
-    models_kept: Annotated[int | None, typer.Option(metavar="N", help="Models kept of each kind, the latest")] = None,
+    runs_kept_days: Annotated[float | None, Option(metavar="DAYS", help="Age at which a run is forgotten")] = None,
+    models_kept: Annotated[int | None, Option(metavar="N", help="Models kept of each kind, the latest")] = None,
     orphans_kept_hours: Annotated[
-        float | None, typer.Option(metavar="HOURS", help="Age at which a file of no batch goes")
+        float | None, Option(metavar="HOURS", help="Age at which a file of no batch goes")
     ] = None,
     copies_kept_days: Annotated[
-        float | None, typer.Option(metavar="DAYS", help="Age at which a copy kept aside, or half a backup, goes")
+        float | None, Option(metavar="DAYS", help="Age at which a copy kept aside, or half a backup, goes")
     ] = None,
     live_kept_days: Annotated[
-        float | None, typer.Option(metavar="DAYS", help="Age at which what a watch recorded goes")
+        float | None, Option(metavar="DAYS", help="Age at which what a watch recorded goes")
     ] = None,
-    backups: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where half backups may be, if not in backups/")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go")] = False,
+    backups: Annotated[Path | None, Option(metavar="DIR", help="Where half backups may be, if not in backups/")] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only say what would go")] = False,
     as_json: Json = False,
 ) -> None:
     """Remove old runs, recordings and copies, models not in use, landing files of no batch, and what kills left.
@@ -344,7 +341,7 @@ def list_data_sets(context: typer.Context, as_json: Json = False) -> None:
 
 def fetch(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Name of a data set", autocompletion=offered_data_sets)],
+    name: Annotated[str, Argument(help="Name of a data set", autocompletion=offered_data_sets)],
     as_json: Json = False,
 ) -> None:
     """Download a data set from its public home, check its hash, and print its path."""

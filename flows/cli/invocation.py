@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
+from typer import Option
 
 from flows.cli.output import as_command, clean, counted
 from tasks.progress import Show, report_progress, shown_by
@@ -89,14 +90,14 @@ def _warehouse(context: typer.Context) -> "Warehouse | None":
     return settings.warehouse.model_copy(update={"lock_wait_s": LONGEST_WAIT_S})
 
 
-Json = Annotated[bool, typer.Option("--json", help="One JSON value on stdout and nothing else")]
-Seed = Annotated[int | None, typer.Option(min=0, max=2**31 - 1, help="Seed of everything random")]
+Json = Annotated[bool, Option("--json", help="One JSON value on stdout and nothing else")]
+Seed = Annotated[int | None, Option(min=0, max=2**31 - 1, help="Seed of everything random")]
 TablesOut = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Write tables as Parquet, and a page with figures, there")
+    Path | None, Option(metavar="DIR", help="Write tables as Parquet, and a page with figures, there")
 ]
 Source = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--source", "-s", help="Source of the rows; not needed while there is only one", autocompletion=offered_sources
     ),
 ]
@@ -123,26 +124,22 @@ def one_source_with_runs(warehouse: "Warehouse", source: str | None) -> str:
 
 
 STATUS_VALUE = "status:"
-KeptUnder = Annotated[
-    str, typer.Option("--source", "-s", help="Name to keep the rows under; different sources never mix")
-]
+KeptUnder = Annotated[str, Option("--source", "-s", help="Name to keep the rows under; different sources never mix")]
 Renamed = Annotated[
-    list[str] | None,
-    typer.Option("--map", metavar="OURS=THEIRS", help="Column of a table that has another name; repeatable"),
+    list[str] | None, Option("--map", metavar="OURS=THEIRS", help="Column of a table that has another name; repeatable")
 ]
-TimeZone = Annotated[str | None, typer.Option(help="Time zone of times that name none, such as Europe/Berlin")]
+TimeZone = Annotated[str | None, Option(help="Time zone of times that name none, such as Europe/Berlin")]
 
 Pseudonymise = Annotated[
-    bool,
-    typer.Option("--pseudonymise", help="Replace names and hosts by keyed hashes before anything is kept or logged"),
+    bool, Option("--pseudonymise", help="Replace names and hosts by keyed hashes before anything is kept or logged")
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be read, kept and refused; keep nothing")]
+DryRun = Annotated[bool, Option("--dry-run", help="Only say what would be read, kept and refused; keep nothing")]
 MaxRefusedShare = Annotated[
-    float | None, typer.Option(min=0, max=1, help="Load a file of which at most this share of the rows is refused")
+    float | None, Option(min=0, max=1, help="Load a file of which at most this share of the rows is refused")
 ]
 MappedValues = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--map-value",
         metavar="status:THEIRS=OURS",
         help="What a status of the log means, such as status:passed=completed; repeatable",
@@ -150,20 +147,14 @@ MappedValues = Annotated[
 ]
 Units = Annotated[
     list[str] | None,
-    typer.Option(
-        "--unit", metavar="OURS=UNIT", help="Unit of a column, such as input_bytes=GB, runtime_s=min; repeatable"
-    ),
+    Option("--unit", metavar="OURS=UNIT", help="Unit of a column, such as input_bytes=GB, runtime_s=min; repeatable"),
 ]
 
-Features = Annotated[
-    str | None, typer.Option(metavar="A,B|all", help="Further columns of a table to keep for predictions")
-]
-KnownBefore = Annotated[
-    str | None, typer.Option(metavar="A,B", help="Which of them are known before a run begins, of all")
-]
+Features = Annotated[str | None, Option(metavar="A,B|all", help="Further columns of a table to keep for predictions")]
+KnownBefore = Annotated[str | None, Option(metavar="A,B", help="Which of them are known before a run begins, of all")]
 GroupBy = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="user,cpus,limit",
         help="What runs of one job share: name, plan, user, cpus, limit, queue, account, partition, qos",
     ),
@@ -260,12 +251,9 @@ def refuse_unreadable(files: Sequence[str], begin: Callable[[str], Sequence[str]
 
 
 Normalisation = Annotated[
-    Literal["ratio", "delta"],
-    typer.Option(help="Shapes of ratios to the median of the job, or of differences in seconds"),
+    Literal["ratio", "delta"], Option(help="Shapes of ratios to the median of the job, or of differences in seconds")
 ]
-Out = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Write a page with figures, and each figure as PNG, there")
-]
+Out = Annotated[Path | None, Option(metavar="DIR", help="Write a page with figures, and each figure as PNG, there")]
 
 
 def shape_numbers(text: str | None, *, least: int = 1, most: int = 2) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from flows.cli.files import (
     alarm_rows,
@@ -77,13 +78,11 @@ if TYPE_CHECKING:
 def ingest(
     context: typer.Context,
     paths: Annotated[
-        list[str], typer.Argument(metavar="PATH", help="Job logs: files, folders, or the address of a Prefect API")
+        list[str], Argument(metavar="PATH", help="Job logs: files, folders, or the address of a Prefect API")
     ],
     source: KeptUnder = DEFAULT_SOURCE,
-    reader: Annotated[ReaderName, typer.Option(help="Format; auto looks into each file")] = AUTO,
-    time_zone: Annotated[
-        str | None, typer.Option(help="Time zone of logs that name none, such as Europe/Berlin")
-    ] = None,
+    reader: Annotated[ReaderName, Option(help="Format; auto looks into each file")] = AUTO,
+    time_zone: Annotated[str | None, Option(help="Time zone of logs that name none, such as Europe/Berlin")] = None,
     renamed: Renamed = None,
     statuses: MappedValues = None,
     units: Units = None,
@@ -196,15 +195,14 @@ def summary(
     context: typer.Context,
     source: Source = None,
     job: Annotated[
-        str | None,
-        typer.Option(metavar="KEY", help="One job: its key or a part of it", autocompletion=offered_job_keys),
+        str | None, Option(metavar="KEY", help="One job: its key or a part of it", autocompletion=offered_job_keys)
     ] = None,
     exceeds: Annotated[
-        float | None, typer.Option(metavar="SECONDS", min=0, help="With --job: chance that its next run takes longer")
+        float | None, Option(metavar="SECONDS", min=0, help="With --job: chance that its next run takes longer")
     ] = None,
-    sort: Annotated[Sort, typer.Option(help="What comes first")] = "support",
-    top: Annotated[int, typer.Option(min=1, help="How many jobs")] = 20,
-    every: Annotated[bool, typer.Option("--all", help="Every job, also those that ran too seldom")] = False,
+    sort: Annotated[Sort, Option(help="What comes first")] = "support",
+    top: Annotated[int, Option(min=1, help="How many jobs")] = 20,
+    every: Annotated[bool, Option("--all", help="Every job, also those that ran too seldom")] = False,
     as_json: Json = False,
 ) -> None:
     """Show how the runtimes of recurring jobs vary.
@@ -374,13 +372,12 @@ def characterise(
     source: Source = None,
     job: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="KEY", help="Only how one job fits the shapes: its key or a part", autocompletion=offered_job_keys
         ),
     ] = None,
     shapes: Annotated[
-        str | None,
-        typer.Option(metavar="A,B", help="With --job: draw it against these two; by default the most likely two"),
+        str | None, Option(metavar="A,B", help="With --job: draw it against these two; by default the most likely two")
     ] = None,
     normalisation: Normalisation = "ratio",
     out: Out = None,
@@ -515,11 +512,9 @@ LEFT_OUT = "own.left_out."
 
 def evaluate(
     context: typer.Context,
-    paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Job logs: files or folders")],
-    reader: Annotated[ReaderName, typer.Option(help="Format; auto looks into each file")] = AUTO,
-    time_zone: Annotated[
-        str | None, typer.Option(help="Time zone of logs that name none, such as Europe/Berlin")
-    ] = None,
+    paths: Annotated[list[str], Argument(metavar="PATH", help="Job logs: files or folders")],
+    reader: Annotated[ReaderName, Option(help="Format; auto looks into each file")] = AUTO,
+    time_zone: Annotated[str | None, Option(help="Time zone of logs that name none, such as Europe/Berlin")] = None,
     renamed: Renamed = None,
     statuses: MappedValues = None,
     units: Units = None,
@@ -593,15 +588,15 @@ NOTHING_RAN = "none"
 def record(
     context: typer.Context,
     minutes: Annotated[
-        float | None, typer.Option(help="How long jobs are submitted; the next call with the same folder goes on")
+        float | None, Option(help="How long jobs are submitted; the next call with the same folder goes on")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(help="Number of recurring jobs")] = None,
-    seed: Annotated[int | None, typer.Option(help="Decides data, jobs and submit times")] = None,
+    jobs: Annotated[int | None, Option(help="Number of recurring jobs")] = None,
+    seed: Annotated[int | None, Option(help="Decides data, jobs and submit times")] = None,
     isolation: Annotated[
-        str | None, typer.Option(help="auto, cgroups (need root) or threads: what holds jobs to their tokens")
+        str | None, Option(help="auto, cgroups (need root) or threads: what holds jobs to their tokens")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the recording; otherwise a new one in <home>/recordings")
+        Path | None, Option(help="Folder for the recording; otherwise a new one in <home>/recordings")
     ] = None,
     as_json: Json = False,
 ) -> None:

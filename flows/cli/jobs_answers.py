@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from flows.cli.invocation import (
     Invocation,
@@ -204,22 +205,19 @@ def predict(
     context: typer.Context,
     source: Source = None,
     job: Annotated[
-        str | None,
-        typer.Option(metavar="KEY", help="One job: its key or a part of it", autocompletion=offered_job_keys),
+        str | None, Option(metavar="KEY", help="One job: its key or a part of it", autocompletion=offered_job_keys)
     ] = None,
     exceeds: Annotated[
         float | None,
-        typer.Option(
-            metavar="SECONDS", min=0, help="With --job or --running: chance that a run takes longer than this"
-        ),
+        Option(metavar="SECONDS", min=0, help="With --job or --running: chance that a run takes longer than this"),
     ] = None,
-    running: Annotated[bool, typer.Option("--running", help="The runs that go on: how long each still takes")] = False,
+    running: Annotated[bool, Option("--running", help="The runs that go on: how long each still takes")] = False,
     costliest: Annotated[
-        bool, typer.Option("--costliest", help="The jobs that cost the most waiting through variation")
+        bool, Option("--costliest", help="The jobs that cost the most waiting through variation")
     ] = False,
-    by: Annotated[Risk, typer.Option(help="What comes first")] = "chance",
-    top: Annotated[int, typer.Option(min=1, help="How many jobs")] = 20,
-    every: Annotated[bool, typer.Option("--all", help="Every job, also those that ran too seldom")] = False,
+    by: Annotated[Risk, Option(help="What comes first")] = "chance",
+    top: Annotated[int, Option(min=1, help="How many jobs")] = 20,
+    every: Annotated[bool, Option("--all", help="Every job, also those that ran too seldom")] = False,
     as_json: Json = False,
 ) -> None:
     """Predict how long the next runs take, the riskiest jobs first: how likely each is late, and what that costs.
@@ -353,16 +351,16 @@ ORDERS = {
 
 def explain(
     context: typer.Context,
-    run_id: Annotated[str | None, typer.Argument(metavar="[RUN_ID]", help="A run: its id in the log")] = None,
+    run_id: Annotated[str | None, Argument(metavar="[RUN_ID]", help="A run: its id in the log")] = None,
     job: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="KEY", help="The next run of this job: its key or a part of it", autocompletion=offered_job_keys
         ),
     ] = None,
     source: Source = None,
     shapes: Annotated[
-        str | None, typer.Option(metavar="A[,B]", help="With --out: what speaks for shape A, for B, and between both")
+        str | None, Option(metavar="A[,B]", help="With --out: what speaks for shape A, for B, and between both")
     ] = None,
     normalisation: Normalisation = "ratio",
     out: Out = None,
@@ -538,25 +536,21 @@ def _as_json(found: "Explained") -> dict[str, Any]:
 
 def whatif(
     context: typer.Context,
-    scenario: Annotated[Named | None, typer.Option(help="A change of the paper")] = None,
+    scenario: Annotated[Named | None, Option(help="A change of the paper")] = None,
     sets: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="Give a cause, such as tokens, a value or xFACTOR; repeatable"
-        ),
+        Option("--set", metavar="NAME=VALUE", help="Give a cause, such as tokens, a value or xFACTOR; repeatable"),
     ] = None,
     shifts: Annotated[
-        list[str] | None, typer.Option("--shift-sku", metavar="A:B", help="Run on SKU B what ran on A; repeatable")
+        list[str] | None, Option("--shift-sku", metavar="A:B", help="Run on SKU B what ran on A; repeatable")
     ] = None,
     stds: Annotated[
         list[str] | None,
-        typer.Option("--set-std", metavar="NAME=0", help="Set a standard deviation, such as cpu_load; repeatable"),
+        Option("--set-std", metavar="NAME=0", help="Set a standard deviation, such as cpu_load; repeatable"),
     ] = None,
     job: Annotated[
         str | None,
-        typer.Option(
-            metavar="KEY", help="Only the next run of this job: its key or a part", autocompletion=offered_job_keys
-        ),
+        Option(metavar="KEY", help="Only the next run of this job: its key or a part", autocompletion=offered_job_keys),
     ] = None,
     source: Source = None,
     out: Out = None,

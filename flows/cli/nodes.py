@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from flows.cli.files import ingested, not_loaded, read_results, show_read
 from flows.cli.invocation import (
@@ -60,14 +61,10 @@ if TYPE_CHECKING:
     from tasks.nodes.record.params import RecordParams
     from tasks.warehouse.place import Warehouse
 
-LabelFrom = Annotated[
-    str | None, typer.Option(metavar="stem|parent|column:NAME", help="Where the node of a file is written")
-]
+LabelFrom = Annotated[str | None, Option(metavar="stem|parent|column:NAME", help="Where the node of a file is written")]
 Manifest = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE", help="CSV or JSONL: path, benchmark, node, machine_type, started_at, is_stressed, dose"
-    ),
+    Option(metavar="FILE", help="CSV or JSONL: path, benchmark, node, machine_type, started_at, is_stressed, dose"),
 ]
 
 
@@ -104,29 +101,26 @@ Profile = Literal["short", "paper"]
 
 def record(
     context: typer.Context,
-    node: Annotated[str | None, typer.Option(help="Name of this machine as a node; otherwise its host name")] = None,
+    node: Annotated[str | None, Option(help="Name of this machine as a node; otherwise its host name")] = None,
     benchmark: Annotated[
-        list[str] | None, typer.Option("--benchmark", "-b", metavar="NAME", help="Only this one; may be repeated")
+        list[str] | None, Option("--benchmark", "-b", metavar="NAME", help="Only this one; may be repeated")
     ] = None,
     runs: Annotated[
-        int | None,
-        typer.Option(help="A campaign: executions of each benchmark on each node; 0: what is lacking or stalest"),
+        int | None, Option(help="A campaign: executions of each benchmark on each node; 0: what is lacking or stalest")
     ] = None,
-    executions: Annotated[int | None, typer.Option(help="Executions of this call without a campaign")] = None,
+    executions: Annotated[int | None, Option(help="Executions of this call without a campaign")] = None,
     minutes: Annotated[
-        float | None, typer.Option(help="How long executions are started; the next call with the same folder goes on")
+        float | None, Option(help="How long executions are started; the next call with the same folder goes on")
     ] = None,
-    place: Annotated[Place | None, typer.Option(help="This machine as it is, or emulated nodes on it")] = None,
-    profile: Annotated[Profile | None, typer.Option(help="short: 2 s a benchmark; paper: 30 s")] = None,
-    stressed: Annotated[
-        float | None, typer.Option(help="Share of a campaign's executions under stress, 0 to 0.5")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Decides the order of a campaign, and what is stressed")] = None,
+    place: Annotated[Place | None, Option(help="This machine as it is, or emulated nodes on it")] = None,
+    profile: Annotated[Profile | None, Option(help="short: 2 s a benchmark; paper: 30 s")] = None,
+    stressed: Annotated[float | None, Option(help="Share of a campaign's executions under stress, 0 to 0.5")] = None,
+    seed: Annotated[int | None, Option(help="Decides the order of a campaign, and what is stressed")] = None,
     source: Annotated[
-        str | None, typer.Option("--source", "-s", help="Put it into the landing folder under this name, for ingest")
+        str | None, Option("--source", "-s", help="Put it into the landing folder under this name, for ingest")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of the recording; otherwise <home>/recordings/nodes")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what a campaign would run")] = False,
+    out: Annotated[Path | None, Option(help="Folder of the recording; otherwise <home>/recordings/nodes")] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only say what a campaign would run")] = False,
     as_json: Json = False,
 ) -> None:
     """Run standard benchmarks and record them with the machine's own metrics.
@@ -212,13 +206,13 @@ def ingest(
     context: typer.Context,
     paths: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             metavar="PATH",
             help="Results: files or folders; without any, what recorders have put into the landing folder",
         ),
     ] = None,
     source: KeptUnder = DEFAULT_SOURCE,
-    reader: Annotated[NodeReader, typer.Option(help="Format; auto looks into each file")] = AUTO,
+    reader: Annotated[NodeReader, Option(help="Format; auto looks into each file")] = AUTO,
     label_from: LabelFrom = None,
     manifest: Manifest = None,
     renamed: Renamed = None,
@@ -354,9 +348,7 @@ def _named(row: dict[str, Any]) -> dict[str, Any]:
 def preprocess(
     context: typer.Context,
     source: Source = None,
-    variant: Annotated[
-        Literal["robust", "paper"] | None, typer.Option(help="Whose rules hold: ours, or the paper's")
-    ] = None,
+    variant: Annotated[Literal["robust", "paper"] | None, Option(help="Whose rules hold: ours, or the paper's")] = None,
     as_json: Json = False,
 ) -> None:
     """Decide which metrics count and which way, and freeze the reference that nodes are measured against.
@@ -402,8 +394,8 @@ METRICS = (
 def metrics(
     context: typer.Context,
     source: Source = None,
-    benchmark: Annotated[str | None, typer.Option("--benchmark", "-b", help="Only those of this benchmark")] = None,
-    kept: Annotated[bool, typer.Option("--kept", help="Only those that count")] = False,
+    benchmark: Annotated[str | None, Option("--benchmark", "-b", help="Only those of this benchmark")] = None,
+    kept: Annotated[bool, Option("--kept", help="Only those that count")] = False,
     as_json: Json = False,
 ) -> None:
     """Show for each metric unit, kept or dropped and why, orientation, and whether the paper's rule agrees with that.
@@ -452,10 +444,10 @@ LACKS = Column("lacks", "did not run", text)
 def rank(
     context: typer.Context,
     source: Source = None,
-    node: Annotated[str | None, typer.Option(help="Only this node")] = None,
-    machine_type: Annotated[str | None, typer.Option(help="Only nodes of this type")] = None,
-    aspect: Annotated[str | None, typer.Option(help="Only this aspect, or all")] = None,
-    top: Annotated[int | None, typer.Option(min=1, help="Only the first of each aspect")] = None,
+    node: Annotated[str | None, Option(help="Only this node")] = None,
+    machine_type: Annotated[str | None, Option(help="Only nodes of this type")] = None,
+    aspect: Annotated[str | None, Option(help="Only this aspect, or all")] = None,
+    top: Annotated[int | None, Option(min=1, help="Only the first of each aspect")] = None,
     as_json: Json = False,
 ) -> None:
     """Rank the nodes of a source, as one number and by aspect.

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
+from typer import Argument, Option
 
 from flows.cli.invocation import (
     Invocation,
@@ -60,13 +61,13 @@ def train(
     context: typer.Context,
     source: Source = None,
     variant: Annotated[
-        Variant, typer.Option(help="What tells verdicts; or Perona's network, ours or with its authors' choices")
+        Variant, Option(help="What tells verdicts; or Perona's network, ours or with its authors' choices")
     ] = Variant.DETECTOR,
-    epochs: Annotated[int | None, typer.Option(min=1, help="Most passes over the training executions")] = None,
+    epochs: Annotated[int | None, Option(min=1, help="Most passes over the training executions")] = None,
     seed: Seed = None,
     fresh: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--fresh",
             help="The parameters that the variant begins with instead of those of the model in use, and a training "
             "even of what was trained before",
@@ -151,9 +152,9 @@ def facts_of(found: "TrainedNodes") -> dict[str, str]:
 def tune(
     context: typer.Context,
     source: Source = None,
-    trials: Annotated[int | None, typer.Option(min=1, help="Configurations that are tried (paper: 100)")] = None,
+    trials: Annotated[int | None, Option(min=1, help="Configurations that are tried (paper: 100)")] = None,
     ray_address: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Ray that runs the trials, such as ray://head:10001")
+        str | None, Option(metavar="ADDRESS", help="Ray that runs the trials, such as ray://head:10001")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -257,7 +258,7 @@ def watch(
     context: typer.Context,
     source: Source = None,
     ask: Annotated[
-        bool, typer.Option("--ask/--no-ask", help="Ask suspected nodes for a fresh benchmark, by their deployments")
+        bool, Option("--ask/--no-ask", help="Ask suspected nodes for a fresh benchmark, by their deployments")
     ] = True,
     as_json: Json = False,
 ) -> None:
@@ -301,7 +302,7 @@ MOST = 5  # flagged executions of a node that are told one by one
 
 def explain(
     context: typer.Context,
-    what: Annotated[str, typer.Argument(metavar="NODE|EXECUTION", help="A node, or the id of one of its executions")],
+    what: Annotated[str, Argument(metavar="NODE|EXECUTION", help="A node, or the id of one of its executions")],
     source: Source = None,
     as_json: Json = False,
 ) -> None:
@@ -343,34 +344,31 @@ LEARNED = {"ours": ("ours",), "paper": ("paper",), BOTH: ("ours", "paper"), "non
 
 EvaluatedVariant = Annotated[
     Literal["robust", "paper"] | None,
-    typer.Option(help="Preprocessing: ours, or the paper's"),
+    Option(help="Preprocessing: ours, or the paper's"),
 ]
 Model = Annotated[
     Literal["ours", "paper", "both", "none"] | None,
-    typer.Option(help="Perona's network beside the plain answers: ours, the paper's, both or none; or else both"),
+    Option(help="Perona's network beside the plain answers: ours, the paper's, both or none; or else both"),
 ]
-Seeds = Annotated[int | None, typer.Option(min=1, max=1000, help="Fits of the network in each split")]
+Seeds = Annotated[int | None, Option(min=1, max=1000, help="Fits of the network in each split")]
 Protocols = Annotated[
     list[str] | None,
-    typer.Option(
-        "--protocol", metavar="chronological|paper", help="Way of splitting that it is fitted in; may be repeated"
-    ),
+    Option("--protocol", metavar="chronological|paper", help="Way of splitting that it is fitted in; may be repeated"),
 ]
 Train = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--train", metavar="PATH", help="Results that are learned from alone: those of PATH are tested; may be repeated"
     ),
 ]
 Curve = Annotated[
-    bool, typer.Option("--curve", help="Measure as well what 0, 1, 2, 5, 10 and 20 known stressed executions teach")
+    bool, Option("--curve", help="Measure as well what 0, 1, 2, 5, 10 and 20 known stressed executions teach")
 ]
 Repeats = Annotated[
-    int | None, typer.Option(min=0, max=1000, help="Random splits, and draws of injected degradation; 0: no such draw")
+    int | None, Option(min=0, max=1000, help="Random splits, and draws of injected degradation; 0: no such draw")
 ]
 WithoutLabels = Annotated[
-    bool,
-    typer.Option("--without-labels", help="Hide labels of stress from all that learns or chooses: they only measure"),
+    bool, Option("--without-labels", help="Hide labels of stress from all that learns or chooses: they only measure")
 ]
 
 
@@ -419,9 +417,9 @@ LEFT_OUT = {"n_refused": "refused row", "n_values_refused": "refused value", "n_
 def evaluate(
     context: typer.Context,
     paths: Annotated[
-        list[str] | None, typer.Argument(metavar="PATH", help="Results: files or folders; not needed with --manifest")
+        list[str] | None, Argument(metavar="PATH", help="Results: files or folders; not needed with --manifest")
     ] = None,
-    reader: Annotated[NodeReader, typer.Option(help="Format; auto looks into each file")] = AUTO,
+    reader: Annotated[NodeReader, Option(help="Format; auto looks into each file")] = AUTO,
     label_from: LabelFrom = None,
     manifest: Manifest = None,
     renamed: Renamed = None,

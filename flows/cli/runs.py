@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from flows.cli.invocation import (
     Json,
@@ -20,7 +21,7 @@ from tasks.quantities import duration
 if TYPE_CHECKING:
     from tasks.warehouse.place import Warehouse
 
-RunId = Annotated[str, typer.Argument(help="Id of a run, or its beginning", autocompletion=offered_run_ids)]
+RunId = Annotated[str, Argument(help="Id of a run, or its beginning", autocompletion=offered_run_ids)]
 RUNS = (
     Column("run_id", "run", kind="key"),
     Column("flow", "flow", kind="name"),
@@ -44,13 +45,13 @@ N_NAMED = 5  # ids that an error message names
 def pipeline(
     context: typer.Context,
     source: Annotated[
-        list[str] | None, typer.Option(help="Only this source; once for each", autocompletion=offered_sources)
+        list[str] | None, Option(help="Only this source; once for each", autocompletion=offered_sources)
     ] = None,
     word: Annotated[
-        list[str] | None, typer.Option(help="Only the nodes of this word; once for each", show_default=False)
+        list[str] | None, Option(help="Only the nodes of this word; once for each", show_default=False)
     ] = None,
-    trials: Annotated[int, typer.Option(min=0, help="Trials of the search for Perona's network; 0: no search")] = 0,
-    network: Annotated[bool, typer.Option(help="Train Perona's network, which makes fingerprints")] = True,
+    trials: Annotated[int, Option(min=0, help="Trials of the search for Perona's network; 0: no search")] = 0,
+    network: Annotated[bool, Option(help="Train Perona's network, which makes fingerprints")] = True,
     as_json: Json = False,
 ) -> None:
     """Go from files to answers, of all words as one graph.
@@ -72,7 +73,7 @@ def pipeline(
 
 def list_runs(
     context: typer.Context,
-    top: Annotated[int, typer.Option(min=1, help="How many, the latest first")] = 20,
+    top: Annotated[int, Option(min=1, help="How many, the latest first")] = 20,
     as_json: Json = False,
 ) -> None:
     """List the latest runs."""
@@ -108,8 +109,7 @@ def show(context: typer.Context, run: RunId, as_json: Json = False) -> None:
 def compare(
     context: typer.Context,
     run: Annotated[
-        list[str],
-        typer.Argument(metavar="RUN...", help="Ids of runs, or how they begin", autocompletion=offered_run_ids),
+        list[str], Argument(metavar="RUN...", help="Ids of runs, or how they begin", autocompletion=offered_run_ids)
     ],
     as_json: Json = False,
 ) -> None:
@@ -160,7 +160,7 @@ def one_run(warehouse: "Warehouse", text: str) -> str:
     return str(found[0])
 
 
-ModelId = Annotated[str, typer.Argument(help="Id of a model", autocompletion=offered_model_ids)]
+ModelId = Annotated[str, Argument(help="Id of a model", autocompletion=offered_model_ids)]
 MOST_METRICS = 3
 MODELS = (
     Column("model_id", "model", kind="key"),
@@ -195,7 +195,7 @@ def list_models(context: typer.Context, as_json: Json = False) -> None:
 def promote(
     context: typer.Context,
     model: ModelId,
-    reason: Annotated[str, typer.Option(help="Why, for those who read the list of champions later")] = "by hand",
+    reason: Annotated[str, Option(help="Why, for those who read the list of champions later")] = "by hand",
     as_json: Json = False,
 ) -> None:
     """Put a model into use; the one before it can be brought back with rollback."""
@@ -213,9 +213,9 @@ def promote(
 
 def rollback(
     context: typer.Context,
-    word: Annotated[str, typer.Argument(help="Word, such as jobs", autocompletion=offered_words)],
-    kind: Annotated[str, typer.Argument(help="Kind of model, as 'whorl models list' shows it")],
-    source: Annotated[str, typer.Option("--source", "-s", help="Source", autocompletion=offered_sources)],
+    word: Annotated[str, Argument(help="Word, such as jobs", autocompletion=offered_words)],
+    kind: Annotated[str, Argument(help="Kind of model, as 'whorl models list' shows it")],
+    source: Annotated[str, Option("--source", "-s", help="Source", autocompletion=offered_sources)],
     as_json: Json = False,
 ) -> None:
     """Bring back the model that was in use before the present one."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
+from typer import Argument, Option
 
 from flows.cli.files import alarm_rows, ingested, not_loaded, read_results, show_read
 from flows.cli.invocation import (
@@ -65,11 +66,10 @@ if TYPE_CHECKING:
     from tasks.workloads.telemetry import Telemetry
 
 LabelFrom = Annotated[
-    str | None, typer.Option(metavar="stem|parent|column:NAME", help="Where the workload of a file is written")
+    str | None, Option(metavar="stem|parent|column:NAME", help="Where the workload of a file is written")
 ]
 Manifest = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="CSV or JSONL with path, workload, input, round, machine of each file"),
+    Path | None, Option(metavar="FILE", help="CSV or JSONL with path, workload, input, round, machine of each file")
 ]
 
 
@@ -112,10 +112,10 @@ def ingest(
     context: typer.Context,
     paths: Annotated[
         list[str] | None,
-        typer.Argument(metavar="PATH", help="Telemetry: files, folders, or the address of a Prometheus server"),
+        Argument(metavar="PATH", help="Telemetry: files, folders, or the address of a Prometheus server"),
     ] = None,
     source: KeptUnder = DEFAULT_SOURCE,
-    reader: Annotated[TelemetryReader, typer.Option(help="Format; auto looks into each file")] = AUTO,
+    reader: Annotated[TelemetryReader, Option(help="Format; auto looks into each file")] = AUTO,
     label_from: LabelFrom = None,
     manifest: Manifest = None,
     renamed: Renamed = None,
@@ -198,7 +198,7 @@ def fingerprint(
     context: typer.Context,
     source: Source = None,
     ray: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Ray that does it, such as ray://head:10001, or local")
+        str | None, Option(metavar="ADDRESS", help="Ray that does it, such as ray://head:10001, or local")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -237,11 +237,9 @@ SHARES = {
 def train(
     context: typer.Context,
     source: Source = None,
-    hold_out: Annotated[
-        HoldOut | None, typer.Option(help="What is held out: the last round, or the later part")
-    ] = None,
+    hold_out: Annotated[HoldOut | None, Option(help="What is held out: the last round, or the later part")] = None,
     leave_out: Annotated[
-        list[str] | None, typer.Option(metavar="RUN", help="Id of a run that it must not see; repeatable")
+        list[str] | None, Option(metavar="RUN", help="Id of a run that it must not see; repeatable")
     ] = None,
     seed: Seed = None,
     as_json: Json = False,
@@ -398,16 +396,16 @@ N_NAMED = 5  # ids that an error message names
 def identify(
     context: typer.Context,
     what: Annotated[
-        str | None, typer.Argument(metavar="RUN|FILE", help="Id of a run, or the beginning of it; or a file")
+        str | None, Argument(metavar="RUN|FILE", help="Id of a run, or the beginning of it; or a file")
     ] = None,
-    live: Annotated[bool, typer.Option("--live", help="Record what runs now, and identify that")] = False,
+    live: Annotated[bool, Option("--live", help="Record what runs now, and identify that")] = False,
     each: Annotated[
-        bool, typer.Option("--each", help="With --live: what runs in each control group, with its share of the cores")
+        bool, Option("--each", help="With --live: what runs in each control group, with its share of the cores")
     ] = False,
-    seconds: Annotated[float, typer.Option(min=5, max=3600, help="With --live: how long is recorded")] = 30,
+    seconds: Annotated[float, Option(min=5, max=3600, help="With --live: how long is recorded")] = 30,
     subject: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="machine|PID|GROUP",
             help="With --live: beside the machine, whose counters: of a process, or of a control group by its path, "
             "unit, container or pod",
@@ -415,10 +413,10 @@ def identify(
     ] = "machine",
     public: Annotated[
         list[str] | None,
-        typer.Option("--public", metavar="WORKLOAD", help="Public workload that may stand for it; repeatable"),
+        Option("--public", metavar="WORKLOAD", help="Public workload that may stand for it; repeatable"),
     ] = None,
     source: Source = None,
-    reader: Annotated[TelemetryReader, typer.Option(help="Format of a file; auto looks into it")] = AUTO,
+    reader: Annotated[TelemetryReader, Option(help="Format of a file; auto looks into it")] = AUTO,
     label_from: LabelFrom = None,
     renamed: Renamed = None,
     as_json: Json = False,
@@ -525,15 +523,14 @@ CHANGES = (
 def clusters(
     context: typer.Context,
     paths: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="PATH", help="Telemetry: files or folders; none: the runs of the source"),
+        list[str] | None, Argument(metavar="PATH", help="Telemetry: files or folders; none: the runs of the source")
     ] = None,
     source: Source = None,
-    reader: Annotated[TelemetryReader, typer.Option(help="Format of files; auto looks into each")] = AUTO,
+    reader: Annotated[TelemetryReader, Option(help="Format of files; auto looks into each")] = AUTO,
     label_from: LabelFrom = None,
     renamed: Renamed = None,
     window: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Windows that long traces are cut into", show_default=False)
+        float | None, Option(metavar="SECONDS", help="Windows that long traces are cut into", show_default=False)
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -583,16 +580,15 @@ def watch(
     context: typer.Context,
     source: Source = None,
     expect: Annotated[
-        list[str] | None,
-        typer.Option(metavar="WORKLOAD", help="Workload that may run; repeatable; otherwise what ran last"),
+        list[str] | None, Option(metavar="WORKLOAD", help="Workload that may run; repeatable; otherwise what ran last")
     ] = None,
     newest: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Look at the latest runs of the source, instead of recording")
+        int | None, Option(min=1, metavar="N", help="Look at the latest runs of the source, instead of recording")
     ] = None,
-    seconds: Annotated[float | None, typer.Option(min=5, max=3600, help="How long is recorded")] = None,
+    seconds: Annotated[float | None, Option(min=5, max=3600, help="How long is recorded")] = None,
     subject: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="machine|PID|GROUP",
             help="Beside the machine, whose counters: of a process, or of a control group by its path, unit, container "
             "or pod",
@@ -630,16 +626,14 @@ CHANGE_COLUMNS = (
 
 def changepoints(
     context: typer.Context,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="CSV with a header line, a column a counter")],
+    file: Annotated[str, Argument(metavar="FILE", help="CSV with a header line, a column a counter")],
     column: Annotated[
-        list[str] | None, typer.Option("--column", metavar="NAME", help="Only this one; may be repeated")
+        list[str] | None, Option("--column", metavar="NAME", help="Only this one; may be repeated")
     ] = None,
     method: Annotated[
-        ChangePointMethod, typer.Option(help="bayes: season and noise by evidence; pelt, kernel, binseg: by ruptures")
+        ChangePointMethod, Option(help="bayes: season and noise by evidence; pelt, kernel, binseg: by ruptures")
     ] = "bayes",
-    each: Annotated[
-        bool, typer.Option("--each", help="Of each column on its own; otherwise those that all share")
-    ] = False,
+    each: Annotated[bool, Option("--each", help="Of each column on its own; otherwise those that all share")] = False,
     as_json: Json = False,
 ) -> None:
     """Find where a series changes.
@@ -704,21 +698,19 @@ def evaluate(
     context: typer.Context,
     paths: Annotated[
         list[str] | None,
-        typer.Argument(metavar="PATH", help="Labelled telemetry: files or folders; not needed with --manifest"),
+        Argument(metavar="PATH", help="Labelled telemetry: files or folders; not needed with --manifest"),
     ] = None,
-    reader: Annotated[TelemetryReader, typer.Option(help="Format; auto looks into each file")] = AUTO,
+    reader: Annotated[TelemetryReader, Option(help="Format; auto looks into each file")] = AUTO,
     label_from: Annotated[
-        str | None, typer.Option(help="Workload of a file: stem (its name), parent (its folder), column:NAME")
+        str | None, Option(help="Workload of a file: stem (its name), parent (its folder), column:NAME")
     ] = None,
     manifest: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="CSV or JSONL: path, workload, input, round, machine")
+        Path | None, Option(metavar="FILE", help="CSV or JSONL: path, workload, input, round, machine")
     ] = None,
     renamed: Renamed = None,
-    window: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Windows that long traces are cut into")
-    ] = None,
+    window: Annotated[float | None, Option(metavar="SECONDS", help="Windows that long traces are cut into")] = None,
     step: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="From one window to the next; otherwise its length")
+        float | None, Option(metavar="SECONDS", help="From one window to the next; otherwise its length")
     ] = None,
     seed: Seed = None,
     out: TablesOut = None,
@@ -784,27 +776,27 @@ def _evaluation_facts(figures: dict[str, Any]) -> dict[str, str]:
 def record(
     context: typer.Context,
     minutes: Annotated[
-        float | None, typer.Option(help="How long runs are started; the next call with the same folder goes on")
+        float | None, Option(help="How long runs are started; the next call with the same folder goes on")
     ] = None,
     workload: Annotated[
-        list[str] | None, typer.Option("--workload", "-w", metavar="NAME", help="Only this one; may be repeated")
+        list[str] | None, Option("--workload", "-w", metavar="NAME", help="Only this one; may be repeated")
     ] = None,
-    rounds: Annotated[int | None, typer.Option(help="Rounds, with a full stop in between")] = None,
-    runs: Annotated[int | None, typer.Option(help="Runs of each workload with each input, in all")] = None,
+    rounds: Annotated[int | None, Option(help="Rounds, with a full stop in between")] = None,
+    runs: Annotated[int | None, Option(help="Runs of each workload with each input, in all")] = None,
     conditions: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="Record under conditions instead: pair, pair_unlearned, load, limit, unlearned, input, idle, alone, "
             "or all; may be repeated",
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Decides the order of the runs")] = None,
-    perf: Annotated[str | None, typer.Option(help="none, light or syscalls: events that perf counts")] = None,
+    seed: Annotated[int | None, Option(help="Decides the order of the runs")] = None,
+    perf: Annotated[str | None, Option(help="none, light or syscalls: events that perf counts")] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the recording; otherwise a new one in <home>/recordings")
+        Path | None, Option(help="Folder for the recording; otherwise a new one in <home>/recordings")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would run, and for how long")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only say what would run, and for how long")] = False,
     as_json: Json = False,
 ) -> None:
     """Run real workloads on this machine and sample it meanwhile.

@@ -16,7 +16,7 @@ from flows.parameters import (
     NodeTuneParams,
     NodeWatchParams,
 )
-from tasks.choices import NodeReader, TelemetryReader
+from tasks.choices import NodeReader, ReaderName, TelemetryReader
 from tasks.errors import BadSetting
 from tasks.nodes.params import FitParams, ModelParams, NodesParams
 from tasks.params import Params
@@ -67,6 +67,8 @@ def test_a_source_that_cannot_be_one_is_refused(tmp_path: Path) -> None:
         filled_in(NodeTrainParams, dict(NodesParams()), source=" main", warehouse=Warehouse(home=tmp_path))
 
 
-@pytest.mark.parametrize(("names", "room"), [(NodeReader, "nodes"), (TelemetryReader, "workloads")])
+@pytest.mark.parametrize(
+    ("names", "room"), [(ReaderName, "jobs"), (NodeReader, "nodes"), (TelemetryReader, "workloads")]
+)
 def test_forms_name_every_reader(names: Any, room: str) -> None:
     assert set(get_args(names)) == {"auto", *import_module(f"tasks.{room}.readers").READERS}

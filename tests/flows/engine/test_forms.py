@@ -219,13 +219,6 @@ def test_a_form_without_a_source_takes_the_only_one_of_its_word(job_log: Callabl
     assert with_source("jobs", from_files) == from_files
 
 
-def test_the_form_names_every_reader() -> None:
-    from tasks.jobs.readers import READERS
-
-    [ingest] = [entry for entry in ENTRIES if entry.name == "jobs-ingest"]
-    assert schema_of(ingest)["properties"]["reader"]["enum"] == ["auto", *READERS]
-
-
 def test_a_deployment_shows_the_settings_that_will_run() -> None:
     settings = Settings.model_validate({"whorl": {"threads": 7}, "jobs": {"read": {"time_zone": "Europe/Berlin"}}})
     found = resolved_parameters(settings, flow_of("jobs-ingest"))

@@ -124,7 +124,7 @@ def advice_estimate(params: EstimateFlowParams) -> dict[str, Any]:
     onto, start = params.onto, params.start
     if params.job:
         source = params.jobs_source or source_of(params.warehouse, "jobs", None)
-        asked = {"warehouse": params.warehouse, "source": source, "job": params.job, "params": params.transfer}
+        asked = {"warehouse": params.warehouse, "source": source, "job": params.job, "params": params.estimate}
         found = estimate_job(params.warehouse, asked | {"onto": onto, "start": start, "deadline_s": params.deadline_s})
     else:
         told = steps.scores_for(params.scores or None, params.warehouse, params.scores_of or None, params.columns)

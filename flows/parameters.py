@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from tasks.advice.params import AdviceParams, EstimateParams, ReplayParams, TransferParams
+from tasks.advice.params import AdviceParams, EstimateParams, ReplayParams
 from tasks.advice.params import GroupParams as AdviceGroupParams
 from tasks.advice.params import SearchParams as AdviceSearchParams
 from tasks.advice.record.plan import RecordParams as EmulationParams
@@ -470,7 +470,6 @@ class EstimateFlowParams(InHomeParams):
     )
     columns: dict[str, str] = Field({}, description=COLUMNS)
     estimate: EstimateParams = EstimateParams()
-    transfer: TransferParams = TransferParams()
 
 
 class DemoParams(InHomeParams):

@@ -166,7 +166,7 @@ def estimate(
     settings = invocation.resolved().settings
     if job is not None:
         deadline_s = None if deadline is None else seconds("--deadline", deadline)
-        params, named = settings.advice.transfer, one_source(settings.warehouse, source)
+        params, named = settings.advice.estimate, one_source(settings.warehouse, source)
         found = steps.estimate_job(
             settings.warehouse, named, job, onto, params, start=start or "", deadline_s=deadline_s
         )

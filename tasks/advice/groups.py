@@ -27,6 +27,10 @@ ALL_ASPECTS = "all"  # nodes' row of one number from all aspects: no aspect itse
 APART = 1e6  # noise deviations between the centres of redrawn groups: no noise bridges it
 N_WHITENINGS = 3  # rounds of cutting the tree and measuring the noise inside its groups; it settles in two
 N_DEEPER, N_CUTS = 3, 2  # how many groups more are tried where noise is estimated, and rounds of cutting and measuring
+DOUBT = 0.05  # a machine is in doubt if it belongs elsewhere with more than this probability
+SPLIT_DOUBT = 0.2  # one group more is in doubt if noise looks like it with less than this probability
+INTERVAL_CONFIDENCE = 0.95  # of the intervals low to high, as nodes and tables have them
+MAX_GROUPS, REDRAWS = 10, 199  # redraws of the noise behind a decision
 N_TRIAL_REDRAWS = 20  # a first look: far outside of these, more redraws would change nothing
 FAR_OUTSIDE, FAR_INSIDE = 8.0, 0.4  # deviations of the trial redraws; share of them that fall as far
 SMALLEST = 1e-12  # in place of a deviation of 0
@@ -87,7 +91,6 @@ class Grouping:
     noise_ratios: dict[str, float]
     would_not_show_ratios: dict[str, float]
     is_noise_estimated: bool
-    params: GroupParams
 
     @property
     def group_of(self) -> dict[str, str]:
@@ -97,7 +100,7 @@ class Grouping:
     @property
     def cannot_be_told_apart(self) -> bool:
         """Whether some of the answer is open: one group only, a machine between two, or one more group nearly shown."""
-        return len(self.groups) == 1 or bool(self.doubts) or self.next_split_p < self.params.split_doubt
+        return len(self.groups) == 1 or bool(self.doubts) or self.next_split_p < SPLIT_DOUBT
 
     @property
     def sentence(self) -> str:
@@ -161,10 +164,10 @@ def group_machines(scores: pd.DataFrame, params: GroupParams | None = None) -> G
     from what is left inside the groups: that needs machines that are alike.
     Raises BadInput for one machine, a machine without an aspect that others have, or a score that is not above 0."""
     params = params or GroupParams()
-    table = score_table(scores, params)
+    table = score_table(scores)
     rng = np.random.default_rng(params.seed)
     last, p = 1.0, 1.0
-    for k in range(1, _most_groups(table, params) + 1):
+    for k in range(1, _most_groups(table) + 1):
         cut = _cut(table, k, params)
         last, p = p, _p_of_one_more(table, cut, params, rng)
         if p > 1 - params.confidence:
@@ -172,7 +175,7 @@ def group_machines(scores: pd.DataFrame, params: GroupParams | None = None) -> G
     return _grouping(table, cut, (last, p), params)
 
 
-def score_table(scores: pd.DataFrame, params: GroupParams) -> ScoreTable:
+def score_table(scores: pd.DataFrame) -> ScoreTable:
     """Check scores and put them in a table of log scores and their standard errors. Raises BadInput."""
     rows = _checked(scores)
     rows = rows.assign(log_score=np.log(rows["score"]))
@@ -184,7 +187,7 @@ def score_table(scores: pd.DataFrame, params: GroupParams) -> ScoreTable:
             f"machine {quoted(str(machine))}", f"no score of aspect {quoted(str(aspect))}", "a score of every aspect",
             "leave out the machine or the aspect",
         )  # fmt: skip
-    z = norm.ppf((1 + params.interval_confidence) / 2)
+    z = norm.ppf((1 + INTERVAL_CONFIDENCE) / 2)
     low_high = np.log(rows["high"] / rows["low"]) / (2 * z)
     told = low_high.groupby([rows["machine"], rows["aspect"]]).mean().unstack("aspect")  # noqa: PD010
     told = told.reindex_like(values)
@@ -243,10 +246,10 @@ class _Cut:
         return int(self.groups.max()) + 1
 
 
-def _most_groups(table: ScoreTable, params: GroupParams) -> int:
+def _most_groups(table: ScoreTable) -> int:
     """Without intervals the noise needs at least two machines that share a group."""
     n = len(table.machines)
-    return max(1, min(params.max_groups, n if table.has_intervals else n - 2))
+    return max(1, min(MAX_GROUPS, n if table.has_intervals else n - 2))
 
 
 def _floor(table: ScoreTable, params: GroupParams) -> Floats:
@@ -298,13 +301,13 @@ def _p_of_one_more(table: ScoreTable, cut: _Cut, params: GroupParams, rng: np.ra
     if k >= n or (k >= n - 1 and not table.has_intervals):
         return 1.0
     floor = _floor(table, params) / cut.noise
-    deeper = min(n, max(params.max_groups, k + 1))
+    deeper = min(n, max(MAX_GROUPS, k + 1))
 
     def by_noise() -> Floats:
         return _drops(linkage(np.hstack([floor * rng.standard_normal(floor.shape), place]), "ward"), k, deeper)
 
     place = _places(cut.groups)
-    known = _p_of(_drops(linkage(np.hstack([cut.points, place]), "ward"), k, deeper), by_noise, params)
+    known = _p_of(_drops(linkage(np.hstack([cut.points, place]), "ward"), k, deeper), by_noise)
     if table.has_intervals or known > 1 - params.confidence:
         return known
     root = np.linalg.cholesky(_shrunk_correlation(cut))
@@ -313,7 +316,7 @@ def _p_of_one_more(table: ScoreTable, cut: _Cut, params: GroupParams, rng: np.ra
     def by_shape() -> Floats:
         return _log_drops(rng.standard_normal(cut.points.shape) @ root.T, cut.groups, deeper)
 
-    return max(known, _p_of(_log_drops(cut.points, cut.groups, deeper), by_shape, params))
+    return max(known, _p_of(_log_drops(cut.points, cut.groups, deeper), by_shape))
 
 
 def _places(groups: Ints) -> Floats:
@@ -360,7 +363,7 @@ def _shrunk_correlation(cut: _Cut) -> Floats:
     return np.asarray(weight * correlation + (1 - weight) * np.eye(d))
 
 
-def _p_of(seen: Floats, redraw: Callable[[], Floats], params: GroupParams) -> float:
+def _p_of(seen: Floats, redraw: Callable[[], Floats]) -> float:
     """Share of redraws that fall at least as far, at the depth where it is furthest, in deviations of the redraws."""
 
     def furthest(each: Floats, drawn: Floats) -> Floats:
@@ -371,10 +374,10 @@ def _p_of(seen: Floats, redraw: Callable[[], Floats], params: GroupParams) -> fl
 
     drawn = np.stack([redraw() for _ in range(N_TRIAL_REDRAWS)])
     if furthest(seen, drawn) > FAR_OUTSIDE:
-        return 1 / (params.redraws + 1)
+        return 1 / (REDRAWS + 1)
     if p_value(drawn) > FAR_INSIDE:
         return p_value(drawn)
-    return p_value(np.concatenate([drawn, [redraw() for _ in range(params.redraws - N_TRIAL_REDRAWS)]]))
+    return p_value(np.concatenate([drawn, [redraw() for _ in range(REDRAWS - N_TRIAL_REDRAWS)]]))
 
 
 def _grouping(table: ScoreTable, cut: _Cut, split_p: tuple[float, float], params: GroupParams) -> Grouping:
@@ -403,7 +406,7 @@ def _grouping(table: ScoreTable, cut: _Cut, split_p: tuple[float, float], params
     )
     return Grouping(
         tuple(groups),
-        _doubts(table, sorted_cut, variances, params),
+        _doubts(table, sorted_cut, variances),
         *split_p,
         dict(zip(table.aspects, np.expm1(noise).tolist(), strict=True)),
         {
@@ -412,7 +415,6 @@ def _grouping(table: ScoreTable, cut: _Cut, split_p: tuple[float, float], params
             if np.isfinite(ratio)
         },
         not table.has_intervals,
-        params,
     )
 
 
@@ -422,8 +424,8 @@ def _name(number: int) -> str:
     return (_name(number // letters - 1) if number >= letters else "") + chr(ord("A") + number % letters)
 
 
-def _doubts(table: ScoreTable, cut: _Cut, variances: Floats, params: GroupParams) -> tuple[Doubt, ...]:
-    """Machines whose probability of another group exceeds params.doubt, given the centres of the other machines.
+def _doubts(table: ScoreTable, cut: _Cut, variances: Floats) -> tuple[Doubt, ...]:
+    """Machines whose probability of another group exceeds DOUBT, given the centres of the other machines.
 
     Normal densities around the centres, weighted by the sizes of the groups; the machine itself does not count in the
     centre of its own group. A machine that is a group by itself is compared with what noise usually gives."""
@@ -442,7 +444,7 @@ def _doubts(table: ScoreTable, cut: _Cut, variances: Floats, params: GroupParams
         log_p = np.log(sizes) - squares / 2 - np.log(spread).sum(axis=1) / 2
         p = np.exp(log_p - log_p.max())
         p /= p.sum()
-        if 1 - p[own] > params.doubt:
+        if 1 - p[own] > DOUBT:
             other = int(np.where(np.arange(cut.k) == own, -1, p).argmax())
             doubts.append(Doubt(table.machines[i], _name(int(own)), _name(other), float(p[own])))
     return tuple(doubts)
@@ -455,7 +457,7 @@ def _smallest_shown(cut: _Cut, variances: Floats, params: GroupParams) -> Floats
     rng = np.random.default_rng(params.seed)
     size = int(np.bincount(cut.groups).max())
     deviation = np.sqrt(variances.mean(axis=0))
-    drawn = [linkage(deviation * rng.standard_normal((size, len(deviation))), "ward") for _ in range(params.redraws)]
+    drawn = [linkage(deviation * rng.standard_normal((size, len(deviation))), "ward") for _ in range(REDRAWS)]
     needed = np.quantile([tree[-1, 2] ** 2 / 2 for tree in drawn], params.confidence)
     return np.full(len(deviation), 2 * np.sqrt(needed / size))
 
@@ -501,7 +503,7 @@ def _sentence(grouping: Grouping) -> str:
         others.setdefault(doubt.other, []).append(doubt.machine)
     for other, machines in others.items():
         text += f"; {_listed(machines)} cannot be told apart from {other}"
-    if grouping.next_split_p < grouping.params.split_doubt:
+    if grouping.next_split_p < SPLIT_DOUBT:
         text += f"; there may be {k + 1} kinds, which cannot be told apart yet: benchmark each machine more often"
     return text + less
 

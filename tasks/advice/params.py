@@ -15,7 +15,7 @@ class ChoiceParams(Params):
 
 
 class EstimateParams(Params):
-    """How runtimes on another machine are estimated."""
+    """How runtimes of tasks and of recurring jobs on another machine are estimated."""
 
     confidence: float = Field(0.9, ge=0.5, le=0.99, description="Share of intervals that hold the runtime")
     aspect: str = Field(
@@ -29,24 +29,12 @@ class GroupParams(Params):
     confidence: float = Field(
         0.99, ge=0.5, lt=1, description="How sure it must be that a group is more than noise before there is one more"
     )
-    doubt: float = Field(
-        0.05, gt=0, le=0.5, description="A machine is in doubt if it belongs elsewhere with more than this probability"
-    )
-    split_doubt: float = Field(
-        0.2,
-        gt=0,
-        le=0.5,
-        description="One group more is in doubt if noise looks like it with less than this probability",
-    )
     spread_ratio: float = Field(
         0.02,
         ge=0,
         le=1,
         description="What machines of one type differ by themselves, as a ratio: no reason for a group",
     )
-    interval_confidence: float = Field(0.95, ge=0.5, lt=1, description="Confidence of the intervals low to high")
-    max_groups: int = Field(10, ge=1, le=100, description="At most this many groups")
-    redraws: int = Field(199, ge=99, le=100_000, description="Redraws of the noise behind a decision")
     seed: int = Field(0, ge=0, le=2**31 - 1, description="Seed of the redraws")
 
 
@@ -83,13 +71,6 @@ class ReplayParams(Params):
     )
 
 
-class TransferParams(Params):
-    """How runtimes of recurring jobs are taken to another machine type."""
-
-    confidence: float = Field(0.9, ge=0.5, le=0.99, description="Share of runs that an interval holds")
-    min_runs: int = Field(10, ge=2, le=100_000, description="Runs of a job from which it is answered")
-
-
 class AdviceParams(Params):
     """Everything of the word `advice` that can be set."""
 
@@ -98,4 +79,3 @@ class AdviceParams(Params):
     choose: ChoiceParams = ChoiceParams()
     groups: GroupParams = GroupParams()
     estimate: EstimateParams = EstimateParams()
-    transfer: TransferParams = TransferParams()

@@ -13,7 +13,7 @@ from tasks.advice.choice import choose_type
 from tasks.advice.estimate import estimate
 from tasks.advice.groups import group_machines, kubectl_script, scores_of_nodes
 from tasks.advice.machines import MemoryNeed, memory_need, need_of_peaks, stated_need
-from tasks.advice.params import ChoiceParams, EstimateParams, GroupParams, ReplayParams, SearchParams, TransferParams
+from tasks.advice.params import ChoiceParams, EstimateParams, GroupParams, ReplayParams, SearchParams
 from tasks.advice.readers.tables import (
     SCORES,
     read_job_runs,
@@ -367,7 +367,7 @@ def estimate_job(
     source: str,
     job: str,
     onto: str,
-    params: TransferParams,
+    params: EstimateParams,
     *,
     start: str = "",
     deadline_s: float | None = None,

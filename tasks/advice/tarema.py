@@ -158,7 +158,7 @@ def published_groups(scores: pd.DataFrame, params: GroupParams) -> dict[str, int
     """The original's group of each machine, 1 the best by its mean log score; empty for fewer than 3 machines.
 
     scores: as group_machines takes them. Raises BadInput as it does."""
-    table = score_table(scores, params)
+    table = score_table(scores)
     if len(table.machines) < TAREMA_GROUPS:
         return {}
     groups = tarema_groups(np.exp(table.log_scores), np.random.default_rng(params.seed)).groups

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tasks.advice.params import TransferParams
+from tasks.advice.params import EstimateParams
 from tasks.errors import BadInput, NotFound, quoted
 
 Floats = NDArray[np.float64]
@@ -29,6 +29,7 @@ N_BINS = 10  # of work, alike in vertices, at most; each with LEAST_POOL of them
 N_QUANTILES = 20  # of the slowdowns, for each vertex of a history
 LEAST_SOURCE, LEAST_TRUTH = 10, 5  # vertices of a stage that calibration rests on, before and after
 LEAST_STAGES = 20
+LEAST_RUNS = 10  # of a job, from which it is answered
 LEVEL_KEPT = 0.5  # of a learned level: it is in part load that was so at the time; chosen on D1 and D2 of the recording
 LARGEST_SHARE = 2.0  # of a stage's deviation that is taken along: where types differ in load, more than all of it
 VERTEX_COLUMNS = ["run_id", "job", "stage", "machine_type", "submitted_at", "duration_s", "cpu_s", "tokens"]
@@ -263,7 +264,7 @@ class Basis:
     scores: pd.DataFrame
 
 
-def basis_of(vertices: pd.DataFrame, source: str, target: str, params: TransferParams) -> Basis:
+def basis_of(vertices: pd.DataFrame, source: str, target: str, params: EstimateParams) -> Basis:
     """What is learned once for all jobs. vertices: of all jobs, with VERTEX_COLUMNS.
 
     Raises NotFound for a machine type without vertices, BadInput for one type twice, and where nothing says CPU seconds
@@ -290,21 +291,21 @@ def runs_on(history: pd.DataFrame, job: str, machine_type: str) -> pd.DataFrame:
     return own[~own["run_id"].isin(elsewhere)]
 
 
-def transfer_job(basis: Basis, runtimes_s: pd.Series, job: str, params: TransferParams) -> TransferredRuns:
+def transfer_job(basis: Basis, runtimes_s: pd.Series, job: str, params: EstimateParams) -> TransferredRuns:
     """The runtimes of a job on the target, from its runs on the source and other jobs' runs on both.
 
     runtimes_s: of runs, by run_id. A run is put together from its stages, each as much longer as its longest vertex;
     all vertices of a run meet the same quantile of slowdown, since they run beside the same load. Raises NotFound for a
-    job without vertices, BadInput for one with fewer runs on the source alone than params say."""
+    job without vertices, BadInput for one with fewer than LEAST_RUNS runs on the source alone."""
     source, target = basis.pools.source, basis.pools.target
     if job not in set(basis.history["job"]):
         raise NotFound(f"job {job!r} has no completed run with vertices that say CPU seconds and tokens")
     own = runs_on(basis.history, job, source)
     own = own[own["run_id"].isin(runtimes_s.index)]
     n_runs = own["run_id"].nunique()
-    if n_runs < params.min_runs:
+    if n_runs < LEAST_RUNS:
         problem = f"job {quoted(job)} has {n_runs} completed runs on {source} alone"
-        raise BadInput("history", problem, f"at least {params.min_runs}", "wait for more runs, or lower min_runs")
+        raise BadInput("history", problem, f"at least {LEAST_RUNS}", "wait for more runs")
     here, there = basis.pools.without(job)
     habit = habit_without(basis.stages, job)
     widening = widening_without(basis.scores, job, params.confidence)

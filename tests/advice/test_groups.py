@@ -99,7 +99,7 @@ def test_the_order_of_rows_and_the_units_of_scores_do_not_matter():
 def test_executions_of_a_machine_give_its_interval():
     # log scores of n1: -.01, .01; n2: .99, 1.01: pooled variance 2e-4, standard error sqrt(2e-4 / 2) = .01
     rows = pd.DataFrame({"node": ["n1", "n1", "n2", "n2"], "aspect": "cpu", "score": np.exp([-0.01, 0.01, 0.99, 1.01])})
-    table = score_table(rows, GroupParams())
+    table = score_table(rows)
     assert table.has_intervals
     assert table.log_scores[:, 0] == pytest.approx([0.0, 1.0])
     assert table.deviations[:, 0] == pytest.approx([0.01, 0.01])
@@ -109,7 +109,7 @@ def test_executions_of_a_machine_give_its_interval():
 def test_an_interval_of_a_score_becomes_its_standard_error():
     rows = pd.DataFrame({"machine": ["a", "b"], "aspect": "cpu", "score": [1.0, 2.0]})
     rows = rows.assign(low=rows.score * np.exp(-0.05 * Z95), high=rows.score * np.exp(0.05 * Z95))
-    assert score_table(rows, GroupParams()).deviations[:, 0] == pytest.approx([0.05, 0.05])
+    assert score_table(rows).deviations[:, 0] == pytest.approx([0.05, 0.05])
 
 
 def test_two_machines_with_a_single_score_each_cannot_be_told_apart():

@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.advice.params import CPU_ONE_THREAD, EstimateParams, TransferParams
+from tasks.advice.params import CPU_ONE_THREAD, EstimateParams
 from tasks.advice.steps import estimate_job, estimate_traces, read_vertices, scores_for
 from tasks.errors import BadInput, BadSetting, NotFound
 from tasks.jobs import steps
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.warehouse.place import Warehouse
 
-PARAMS = TransferParams()
+PARAMS = EstimateParams()
 START = pd.Timestamp("2026-01-01")
 SLOWDOWN = {"old": 15.0, "new": 10.0}
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.advice.params import TransferParams
+from tasks.advice.params import EstimateParams
 from tasks.advice.transfer import (
     LEAST_POOL,
     LEVEL_KEPT,
@@ -31,7 +31,7 @@ from tasks.advice.transfer import (
 from tasks.errors import BadInput, NotFound
 from tests.studies.transfer import StageMinima, evaluate_runs, evaluate_stages, stage_figures, vertices_of
 
-PARAMS = TransferParams()
+PARAMS = EstimateParams()
 RECORDED = Path(__file__).parents[2] / "data" / "recorded" / "jobs"
 START = pd.Timestamp("2026-01-01")
 
@@ -263,8 +263,9 @@ def test_an_unknown_job_and_one_with_few_runs_are_refused(vertices: pd.DataFrame
     basis = basis_of(vertices, "old", "new", PARAMS)
     with pytest.raises(NotFound, match="job 'nobody' has no completed run"):
         transfer_job(basis, runtimes_of(vertices), "nobody", PARAMS)
-    with pytest.raises(BadInput, match="job 'job2' has 30 completed runs on old alone; expected at least 31"):
-        transfer_job(basis, runtimes_of(vertices), "job2", TransferParams(min_runs=31))
+    with pytest.raises(BadInput, match="job 'job2' has 9 completed runs on old alone; expected at least 10"):
+        own = vertices[(vertices["job"] == "job2") & (vertices["machine_type"] == "old")]
+        transfer_job(basis, runtimes_of(own).head(9), "job2", PARAMS)
 
 
 def test_a_short_history_is_refused() -> None:

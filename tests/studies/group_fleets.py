@@ -19,7 +19,6 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from tasks.advice.groups import SMALLEST, group_machines, score_table
-from tasks.advice.params import GroupParams
 from tasks.advice.tarema import tarema_groups
 
 ASPECTS = ["stressng_1", "stressng_n", "redis_set", "zstd", "rd_small", "rd_big"]
@@ -84,7 +83,7 @@ def answers(scores, noise, rng):
         grouping = group_machines(frame)
         of = grouping.group_of
         made[name] = [of[machine] for machine in sorted(of)], grouping.cannot_be_told_apart
-    table = score_table(single, GroupParams())
+    table = score_table(single)
     raw = scores[0][:, [ASPECTS.index(aspect) for aspect in TAREMA_ASPECTS]]
     made["Tarema's variant"] = tarema_groups(raw, rng).groups, False
     made["k-means, silhouette, standardised logs"] = silhouette_groups(table.log_scores, rng), False

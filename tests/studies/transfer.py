@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from tasks.advice.params import TransferParams
+from tasks.advice.params import EstimateParams
 from tasks.advice.transfer import (
+    LEAST_RUNS,
     VERTEX_COLUMNS,
     Basis,
     Floats,
@@ -93,7 +94,7 @@ class StageMinima:
 
 
 def evaluate_stages(
-    basis: Basis, truth: pd.DataFrame, speed_ratio: float, params: TransferParams, minima: StageMinima = StageMinima()
+    basis: Basis, truth: pd.DataFrame, speed_ratio: float, params: EstimateParams, minima: StageMinima = StageMinima()
 ) -> pd.DataFrame:
     """Methods on the same stages, one row each: n, ks (Kolmogorov and Smirnov's statistic, mean over stages), coverage
     and width (ratio of the ends) of intervals, risk_error (mean |said - true| share of vertices that miss a deadline,
@@ -120,9 +121,9 @@ def evaluate_stages(
 
 
 def evaluate_runs(
-    basis: Basis, runtimes_s: pd.Series, truth: pd.DataFrame, speed_ratio: float, params: TransferParams
+    basis: Basis, runtimes_s: pd.Series, truth: pd.DataFrame, speed_ratio: float, params: EstimateParams
 ) -> pd.DataFrame:
-    """The same for whole runs of jobs with params.min_runs of them on each machine type alone, before and after.
+    """The same for whole runs of jobs with LEAST_RUNS of them on each machine type alone, before and after.
 
     runtimes_s: of runs of both times, by run_id. truth: with_slowdowns, later vertices of all jobs."""
     source, target = basis.pools.source, basis.pools.target
@@ -132,7 +133,7 @@ def evaluate_runs(
         here, there, later = (
             runtimes_s.reindex(runs_on(one, job, kind)["run_id"].unique()).dropna() for one, kind in when
         )
-        if min(len(here), len(there), len(later)) < params.min_runs:
+        if min(len(here), len(there), len(later)) < LEAST_RUNS:
             continue
         told, true_s = transfer_job(basis, here, job, params), later.to_numpy(float)
         said = {
@@ -186,7 +187,7 @@ def main(folder: str) -> None:
     runs = pd.concat([pd.read_parquet(path, columns=names) for path in paths], ignore_index=True)
     runs = runs.assign(group_key=runs["job"] + "#" + runs["plan_signature"])
     vertices = with_slowdowns(vertices_of(runs).merge(runs[["run_id", "period"]], on="run_id"))
-    runtimes_s, params = runs.set_index("run_id")["runtime_s"], TransferParams()
+    runtimes_s, params = runs.set_index("run_id")["runtime_s"], EstimateParams()
     history, truth = vertices[vertices["period"] == EARLIER], vertices[vertices["period"].isin(LATER)]
     for source, target in (("gen5", "gen3"), ("gen3", "gen5")):
         basis, ratio = basis_of(history, source, target, params), RECORDED_SPEEDS[source] / RECORDED_SPEEDS[target]

@@ -32,7 +32,7 @@ from tasks.jobs.record.pool import Answer
 from tasks.jobs.record.rows import RECORD_KEY, SCHEMA, PartWriter, part_paths
 from tasks.jobs.record.scheduler import Scheduler
 from tasks.jobs.record.templates import Measured, Planned
-from tasks.machine import PREFIX, ROOT, campaign_group, only_recorder
+from tasks.machine import CGROUP_ROOT, PREFIX, campaign_group, only_recorder
 from tasks.settings import Settings
 from tasks.warehouse.place import Warehouse
 
@@ -54,12 +54,12 @@ SCRIPT = """
 import json, sys
 from dataclasses import asdict
 from pathlib import Path
-from tasks import machine_lock
+from tasks import machine
 from tasks.jobs.record import plan as whatifs
 from tasks.jobs.record.campaign import record_jobs
 from tasks.jobs.params import Campaign
 whatifs.APART_S = (0.05, 0.2)
-machine_lock.LOCK = f"whorl-test-{sys.argv[2]}"[:100]  # not that of a recording at work here
+machine.LOCK = f"whorl-test-{sys.argv[2]}"[:100]  # not that of a recording at work here
 print(json.dumps(asdict(record_jobs(Campaign.model_validate_json(sys.argv[1]), Path(sys.argv[2])))))
 """
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
@@ -117,7 +117,7 @@ def _until_first_part(process, folder):
 
 
 def _own_groups(pid):
-    return sorted(ROOT.glob(f"*/{PREFIX}{pid}")) + sorted(ROOT.glob(f"{PREFIX}{pid}"))
+    return sorted(CGROUP_ROOT.glob(f"*/{PREFIX}{pid}")) + sorted(CGROUP_ROOT.glob(f"{PREFIX}{pid}"))
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -237,8 +237,8 @@ def peers_of(runs: pd.DataFrame, past: pd.DataFrame) -> dict[str, EarlierRuns]:
 
 
 def histories(runs: pd.DataFrame, past: pd.DataFrame) -> Histories:
-    """The last runtimes that each row of `runs` knows of the peers of JOB, USER_REQUEST and REQUEST."""
-    asked = {peers: earlier for peers, earlier in peers_of(runs, past).items() if peers not in (USER, LOG)}
+    """The last runtimes that each row of `runs` knows of each kind of peers but USER."""
+    asked = {peers: earlier for peers, earlier in peers_of(runs, past).items() if peers != USER}
     most = {JOB: MOST_OF_JOB}
     return Histories({peers: one.latest(_log_s(one), most.get(peers, MOST_RUNS)) for peers, one in asked.items()})
 

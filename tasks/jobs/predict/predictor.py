@@ -2,10 +2,11 @@
 
 P(runtime) = w_0 boosted quantiles(features) + w_1 job's last 4 runs + w_2 its last 30 + w_3 its last 200
 + w_4 its user's last 3 with the same request + w_5 the last 10 + w_6 the last 50 with the same request in the same
-queue, recalibrated by the last runs that the model had not learnt from, and cut off at the time limit where the log
-shows that limits are kept. The weights are those with the least CRPS on the latest part of the training runs, by trees
-of the earlier part (`pool.best_weights_by_support`), and others for jobs with few and with many runs: history counts as
-much as it deserves, all in a log where nothing else tells more, nothing where the features say it better."""
+queue + w_7 the last 50 of all, recalibrated by the last runs that the model had not learnt from, and cut off at the
+time limit where the log shows that limits are kept. The weights are those with the least CRPS on the latest part of the
+training runs, by trees of the earlier part (`pool.best_weights_by_support`), and others for jobs with few and with many
+runs: history counts as much as it deserves, all in a log where nothing else tells more, nothing where the features say
+it better."""
 
 import json
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from tasks.boosters import booster_from, matrix, train_booster
 from tasks.jobs.distribution import Empirical, Floats, even_steps
-from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, MOST_OF_JOB, REQUEST, USER_REQUEST, Histories
+from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, LOG, MOST_OF_JOB, REQUEST, USER_REQUEST, Histories
 from tasks.jobs.predict.pool import (
     LEVELS,
     LOG_RANGE,
@@ -43,6 +44,7 @@ POOLED: dict[str, tuple[str, int]] = {  # name of a part: its peers, and how man
     "user and request, last 3": (USER_REQUEST, 3),
     "user and request": (USER_REQUEST, 10),
     "request": (REQUEST, 50),
+    "log": (LOG, 50),
 }
 RELATIVE = ("input_usual", "job_median10", "user_request_median10", "user_median10", "log_median")
 RELATIVE_GAIN = 0.015  # of CRPS, for trees to be relative: as much as seeds move it, and they can go beyond all runs
@@ -58,6 +60,7 @@ SETTINGS = {
     "bagging_freq": 1,
     "lambda_l2": 1.0,
 }
+LOW_LEVELS, NEAR_LEAST = 45, 1.05  # quantiles below the median, and what counts as the least
 DIGITS = 11  # of a predicted time behind the first
 LEAST_TRIED = 20  # runs; with fewer all parts count the same
 MAIN, TREES = "predictor.json", "boosted.json"
@@ -151,7 +154,7 @@ class Predictor:
         quantiles = self.recalibration.applied(self.quantiles(features, known))
         if shift is not None:
             quantiles = quantiles + shift[:, None]
-        return told_as(limited(quantiles, features, self.grace))
+        return told_as(limited(quantiles, features, self.grace), self.least_s)
 
     def quantiles(self, features: pd.DataFrame, known: Histories) -> Floats:
         """Quantiles of the pool at LEVELS in logs of seconds, before recalibration and limit: (n, n_levels)."""
@@ -249,8 +252,9 @@ def fit_predictor(
     log_s = np.log(np.maximum(runtime_s, least_s))
     limits_s = runs["requested_runtime_s"].to_numpy(dtype=float) if "requested_runtime_s" in runs else None
     grace = None if limits_s is None else learn_grace(runtime_s, limits_s)
-    names = [BOOSTED, *(part for part, (peers, _) in POOLED.items() if peers in known.log_s)]
-    even = dict.fromkeys(names, (1 / len(names),) * N_CLASSES)
+    names = [BOOSTED, *(part for part, (of, _) in POOLED.items() if of in known.log_s)]
+    peers = names[1:] or names  # trees of few runs know less than these
+    even = dict.fromkeys(peers, (1 / len(peers),) * N_CLASSES)
 
     def fitted(rows: slice, is_relative: bool) -> Predictor:
         usual = float(np.median(log_s[rows])) if len(log_s[rows]) else 0.0
@@ -279,11 +283,16 @@ def fit_predictor(
     return model, Tried(late, pooled)
 
 
-def told_as(quantiles: Floats) -> Empirical:
-    """Quantiles at LEVELS in logs of seconds, (n, n_levels), as distributions in seconds."""
+def told_as(quantiles: Floats, least_s: float = 0.0) -> Empirical:
+    """Quantiles at LEVELS in logs of seconds, (n, n_levels), as distributions in seconds.
+
+    Of runs that count as least_s long some take 0 s: low quantiles there are 0, so that intervals hold these."""
     values = np.exp(np.clip(quantiles, *LOG_RANGE))
     unit = 10.0 ** (np.floor(np.log10(values)) - DIGITS)
-    return even_steps(np.round(values / unit) * unit)  # 20 s stays 20 s after its logarithm
+    values = np.round(values / unit) * unit  # 20 s stays 20 s after its logarithm
+    low = values[:, :LOW_LEVELS]
+    low[low <= NEAR_LEAST * least_s] = 0.0
+    return even_steps(values)
 
 
 def _usual(features: pd.DataFrame, usual_log_s: float) -> Floats:

@@ -143,7 +143,7 @@ class _Parts:
             runs["ended_at"].to_numpy(),
             len(places),
         )
-        return told_as(limited(told, self.prepared.features.iloc[self.rows], self.model.grace))
+        return told_as(limited(told, self.prepared.features.iloc[self.rows], self.model.grace), self.model.least_s)
 
 
 def evaluate_runtimes(
@@ -192,7 +192,7 @@ def _baselines(parts: _Parts, features: pd.DataFrame, params: EvaluateParams) ->
     for name, peers in (("history", JOB), ("user_request", USER_REQUEST)):
         if peers in known.log_s:
             told = history_prediction(known, peers, all_runs)
-            found[name] = told_as(limited(told, features.iloc[rows], parts.model.grace))
+            found[name] = told_as(limited(told, features.iloc[rows], parts.model.grace), parts.model.least_s)
     boosted = fit_boosted(
         features.iloc[training],
         log_s[training],

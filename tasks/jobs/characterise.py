@@ -18,8 +18,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput, NotFound, WarehouseBusy
-from tasks.jobs.normalisation import Bins, Counts, Floats, bins_of, derived_bins
-from tasks.jobs.params import CharacteriseParams, Kind, ShapeParams, SplitParams
+from tasks.jobs.normalisation import TAIL_SHARE, Bins, Counts, Floats, bins_of, derived_bins
+from tasks.jobs.params import LABEL_SUPPORT, CharacteriseParams, Kind, ShapeParams, SplitParams
 from tasks.jobs.predict.preparation import FINISHED, PERIODS
 from tasks.jobs.shapes import (
     COMPARED_N_BINS,
@@ -88,17 +88,16 @@ OF_BATCH = "AND group_key BETWEEN $first AND $last"
 # Of jobs that the history knows, against their median of it
 KNOWN = """SELECT group_number, part, runtime_s, median_s FROM temp.finished JOIN temp.groups USING (group_key)
     WHERE median_s IS NOT NULL"""
-# Of the others, against the median of the runs of the job that had ended before the submission, if there were enough
+# Of the others, against the median of the runs of the job that had ended before the submission
 UNKNOWN = """SELECT unknown.group_number, part, runtime_s, past.median_s
     FROM (SELECT * EXCLUDE (median_s) FROM temp.finished JOIN temp.groups USING (group_key) WHERE median_s IS NULL)
         AS unknown
     ASOF JOIN (
-        SELECT group_number, ended_at, median(runtime_s) OVER so_far AS median_s, count(*) OVER so_far AS n_before
+        SELECT group_number, ended_at, median(runtime_s) OVER so_far AS median_s
         FROM (SELECT * EXCLUDE (median_s) FROM temp.finished JOIN temp.groups USING (group_key) WHERE median_s IS NULL)
         WHERE ended_at IS NOT NULL
         WINDOW so_far AS (PARTITION BY group_number ORDER BY ended_at RANGE UNBOUNDED PRECEDING)
-    ) AS past ON unknown.group_number = past.group_number AND unknown.queued_at > past.ended_at
-    WHERE n_before >= {min_before}"""
+    ) AS past ON unknown.group_number = past.group_number AND unknown.queued_at > past.ended_at"""
 NORMALISED_RUNS = """SELECT group_number::BIGINT * {n_parts} + part AS row, {ratio} AS ratio, {delta} AS delta
 FROM ({runs})"""
 MEMBERS = """SELECT group_number, n_history, label, {value} AS value
@@ -208,7 +207,7 @@ def count_groups(connection: Connection, source: str, params: CharacteriseParams
     bins = _bins(connection, n_history, params)
     runs = KNOWN
     if np.isnan(medians_s).any():
-        runs += f"\n    UNION ALL {UNKNOWN.format(min_before=params.normalisation.min_before)}"
+        runs += f"\n    UNION ALL {UNKNOWN}"
     sizes = [bins[kind].n_bins + 1 for kind in KINDS]
     ratio, delta = (bin_sql(kind, bins[kind]) for kind in KINDS)
     values = NORMALISED_RUNS.format(n_parts=N_PARTS, runs=runs, **NORMALISED)
@@ -297,8 +296,7 @@ def split_runs(connection: Connection, source: str, params: SplitParams) -> None
     distinct times of submission. Source: Zhu et al. 2023, Table 1."""
     _set(connection, **dict.fromkeys(VARIABLES) | {"source": source, "statuses": list(FINISHED)})
     connection.execute(RUNS)
-    bounds = _recorded(connection) if params.use_periods else None
-    _set(connection, **bounds or _by_time(connection, params))
+    _set(connection, **_recorded(connection) or _by_time(connection, params))
 
 
 def _set(connection: Connection, **values: Any) -> None:
@@ -412,7 +410,7 @@ def _bins(connection: Connection, n_history: Ints, params: CharacteriseParams) -
     bins = {}
     for kind in KINDS:
         values = f"SELECT 0 AS label, value FROM ({MEMBERS.format(value=NORMALISED[kind])}) WHERE n_history >= {enough}"
-        tail = _quantiles(connection, values, (1 - params.bins.tail_share,))
+        tail = _quantiles(connection, values, (1 - TAIL_SHARE,))
         bins[kind] = derived_bins(kind, tail.to_numpy(), params.bins)
     return bins
 
@@ -541,15 +539,15 @@ def shape_words(kind: Kind, found: Characterisation) -> str:
     )
 
 
-def lowered(support: Ints, params: ShapeParams, *, label_support: int) -> ShapeParams:
-    """The same, with a min_support that some job has: that of the k-th job by runs, but at least label_support.
+def lowered(support: Ints, params: ShapeParams) -> ShapeParams:
+    """The same, with a min_support that some job has: that of the k-th job by runs, but at least LABEL_SUPPORT.
 
     support: (n_groups,) runs in D1, not all 0."""
     most = int(support.max())
     if most >= params.min_support:
         return params
     kth = int(np.sort(support)[::-1][: params.k][-1])
-    return params.model_copy(update={"min_support": min(most, max(kth, label_support))})
+    return params.model_copy(update={"min_support": min(most, max(kth, LABEL_SUPPORT))})
 
 
 def _cluster(counts: GroupCounts, kind: Kind, params: CharacteriseParams) -> _Clustered | None:
@@ -561,7 +559,7 @@ def _cluster(counts: GroupCounts, kind: Kind, params: CharacteriseParams) -> _Cl
     if not support.any():
         logger.warning("no %s shapes: no run in the history has a median above 0", kind)
         return None
-    used = lowered(support, asked, label_support=params.label_support)
+    used = lowered(support, asked)
     groups = np.flatnonzero(support >= used.min_support)
     history = counts.dense(kind, groups)
     k = min(used.k, largest_k(history, bins, used))
@@ -624,7 +622,7 @@ def _write(
             "shapes": pa.Table.from_pandas(
                 _shape_rows(one).assign(data_version=version, parameters=parameters), preserve_index=False
             ),
-            "group_shapes": _group_rows(counts, kind, one, params.label_support),
+            "group_shapes": _group_rows(counts, kind, one),
             "shape_curve": pa.table(
                 {"k": curve.ks, "inertia": curve.inertias, "is_elbow": [k == curve.elbow for k in curve.ks]}
             ),
@@ -658,7 +656,7 @@ def _shape_rows(one: _Described) -> pd.DataFrame:
     )
 
 
-def _group_rows(counts: GroupCounts, kind: Kind, one: _Described, label_support: int) -> pa.Table:
+def _group_rows(counts: GroupCounts, kind: Kind, one: _Described) -> pa.Table:
     """A row for each job and part with runs, by job."""
     n_runs = np.stack([counts.support(kind, part) for part in range(len(PARTS))], axis=1)  # (n_groups, N_PARTS)
     group, part = np.nonzero(n_runs)
@@ -672,7 +670,7 @@ def _group_rows(counts: GroupCounts, kind: Kind, one: _Described, label_support:
             "n_runs": n,
             "median_s": pa.array(medians, from_pandas=True),
             "median_source": pa.array(np.where(np.isnan(medians), "before", "history"), pa.string()),
-            "label": pa.array(hard_labels(posterior), pa.int32(), mask=n < label_support),
+            "label": pa.array(hard_labels(posterior), pa.int32(), mask=n < LABEL_SUPPORT),
             "posterior": pa.ListArray.from_arrays(offsets, pa.array(posterior.ravel())),
         }
     )

@@ -371,10 +371,7 @@ def _vertex_checks(vertices: Elements, earliest: Any, latest: Any) -> list[Check
         ("a vertex stands twice in one run", lambda: vertices.stands_twice("vertex")),
         ("a vertex ends before it starts; check the times", lambda: vertices.rows_with(ended() < started())),
         ("a vertex lies before 1970 or in the future; check clock, unit and time zone", out_of_time),
-        (
-            "a negative or infinite number of a vertex; expected 0 or more",
-            lambda: _amount_is_wrong(vertices),
-        ),
+        ("a negative or infinite number of a vertex; expected 0 or more", lambda: _amount_is_wrong(vertices)),
     ]
 
 

@@ -23,7 +23,7 @@ from scipy.special import logsumexp
 from tasks.errors import BadInput
 from tasks.jobs.distribution import Floats
 from tasks.jobs.normalisation import Counts, histogram, normalise
-from tasks.jobs.params import MAX_DRIFT_RUNS, DriftParams
+from tasks.jobs.params import BEFORE_DAYS, LEAST_AFTER, LEAST_BEFORE, MAX_DRIFT_RUNS, DriftParams
 from tasks.jobs.shapes import ShapeSet, log_likelihood, log_posterior
 from tasks.quantities import duration, share, times
 
@@ -160,13 +160,13 @@ def _split_runs(
     if runs.empty:
         return since_at, [], 0
     moment = runs["submitted_at"].max() - pd.Timedelta(days=params.since_days) if since_at is None else since_at
-    begin = moment - pd.Timedelta(days=params.before_days)
+    begin = moment - pd.Timedelta(days=BEFORE_DAYS)
     runs = runs[runs["submitted_at"] >= begin].sort_values(["group_key", "submitted_at", "runtime_s"])
     runs = runs.assign(is_after=runs["submitted_at"] >= moment, stretch=_stretches(runs["submitted_at"], moment))
     sides = []
     for key, of_job in runs.groupby("group_key", sort=True):
         before, after = (of_job[of_job["is_after"] == side].tail(MAX_DRIFT_RUNS) for side in (False, True))
-        if len(before) >= params.min_before and len(after) >= params.min_after:
+        if len(before) >= LEAST_BEFORE and len(after) >= LEAST_AFTER:
             kept = pd.concat([before, after])
             one = _Sides(
                 str(key), kept["runtime_s"].to_numpy(float), kept["is_after"].to_numpy(), kept["stretch"].to_numpy()

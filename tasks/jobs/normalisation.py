@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from scipy.ndimage import gaussian_filter1d
 
 from tasks.errors import BadInput, BadSetting
-from tasks.jobs.params import BinParams, Kind, NormalisationParams
+from tasks.jobs.params import BinParams, Kind
 from tasks.params import Params
 
 Ints = NDArray[np.int64]
@@ -39,6 +39,11 @@ class LastRuns(BaseIndexer):
 SOURCES = ("history", "before", "none")
 
 
+RATIO_HIGH, DELTA_HIGH_S = 10.0, 900.0  # the paper's ends of the bins: outliers lie beyond (footnote 3)
+TAIL_SHARE = 0.01  # of the runs lie above the upper end before it is rounded down, where the runs decide
+SMOOTHING_BINS = 1.0  # standard deviation of the Gaussian that smooths a distribution, in bins of REFERENCE_BINS
+
+
 def normalise(runtime_s: ArrayLike, median_s: ArrayLike, kind: Kind) -> NDArray[np.float64]:
     """Runtime over median (ratio, no unit) or runtime minus median (delta, seconds).
 
@@ -51,17 +56,13 @@ def normalise(runtime_s: ArrayLike, median_s: ArrayLike, kind: Kind) -> NDArray[
 
 
 def historic_medians(
-    runs: pd.DataFrame,
-    history: Mapping[str, float] | pd.Series,
-    params: NormalisationParams,
-    *,
-    past: pd.DataFrame | None = None,
+    runs: pd.DataFrame, history: Mapping[str, float] | pd.Series, *, past: pd.DataFrame | None = None
 ) -> pd.DataFrame:
     """The median that each run is compared with, and its source: median_s, median_source, on the index of `runs`.
 
     - history: the job is in `history` (group key to median of period D1, seconds): that median, whenever the run was.
     - before: it is not; the median of the runs of the job in `past` (default: `runs` themselves) that ended strictly
-      before this one was submitted, if there are at least params.min_before.
+      before this one was submitted.
     - none: nothing is known, the median is missing.
 
     runs: group_key, submitted_at; past: group_key, ended_at, runtime_s, of which rows without an end or a finite
@@ -74,7 +75,7 @@ def historic_medians(
     is_open = np.isnan(medians)
     codes = np.where(is_open, SOURCES.index("none"), SOURCES.index("history"))
     if is_open.any():
-        medians[is_open] = _usable(_before(runs[is_open], runs if past is None else past, params.min_before))
+        medians[is_open] = _usable(_before(runs[is_open], runs if past is None else past))
         codes[is_open & ~np.isnan(medians)] = SOURCES.index("before")
     sources = pd.Categorical.from_codes(codes, categories=pd.Index(SOURCES))
     return pd.DataFrame({"median_s": medians, "median_source": sources}, index=runs.index)
@@ -93,7 +94,7 @@ def _usable(medians: ArrayLike) -> NDArray[np.float64]:
     return values
 
 
-def _before(rows: pd.DataFrame, past: pd.DataFrame, min_before: int) -> NDArray[np.float64]:
+def _before(rows: pd.DataFrame, past: pd.DataFrame) -> NDArray[np.float64]:
     """The median of the runs of the same group that ended strictly before each row was submitted: (n_rows,)."""
     _need(past, "past", "group_key", "ended_at", "runtime_s")
     past = past[past["group_key"].isin(rows["group_key"].unique())]
@@ -107,8 +108,7 @@ def _before(rows: pd.DataFrame, past: pd.DataFrame, min_before: int) -> NDArray[
     asked = pd.DataFrame({"code": codes[at], "at": rows["submitted_at"].to_numpy()[at], "row": at})
     asked["at"] = asked["at"].astype(known["at"].dtype)
     found = pd.merge_asof(asked.sort_values("at"), known, on="at", by="code", allow_exact_matches=False)
-    is_enough = found["n"].to_numpy() >= min_before  # missing is not
-    medians[found["row"].to_numpy()[is_enough]] = found["median_s"].to_numpy()[is_enough]
+    medians[found["row"].to_numpy()] = found["median_s"].to_numpy()
     return medians
 
 
@@ -191,12 +191,12 @@ def bins_of(kind: Kind, params: BinParams, values: ArrayLike | None = None) -> B
     """The bins that the parameters ask for; `values` (normalised runs) are needed for ranges from the data."""
     if params.ranges == "data":
         return derived_bins(kind, [] if values is None else values, params)
-    low, high = (0.0, params.ratio_high) if kind == "ratio" else (-params.delta_high_s, params.delta_high_s)
+    low, high = (0.0, RATIO_HIGH) if kind == "ratio" else (-DELTA_HIGH_S, DELTA_HIGH_S)
     return Bins(kind=kind, low=low, high=high, n_bins=params.n_bins)
 
 
 def derived_bins(kind: Kind, values: ArrayLike, params: BinParams) -> Bins:
-    """Ranges from the runs: the value that tail_share of them exceed, rounded down to a round number.
+    """Ranges from the runs: the value that TAIL_SHARE of them exceed, rounded down to a round number.
 
     10.6 times becomes 10, 1066 s becomes 900 s (15 min), as in the paper; ratios begin at 0, deltas at minus the
     upper end. At least 1.1 times and 1 ms, so runs that never vary have bins, too. values: any shape, missing and
@@ -209,7 +209,7 @@ def derived_bins(kind: Kind, values: ArrayLike, params: BinParams) -> Bins:
     hours = 3600 * np.outer(DECADES, NICE_HOURS).ravel()
     seconds = np.r_[NICE_FRACTIONS, NICE_SECONDS, 60 * np.array(NICE_SECONDS), np.unique(hours)]
     steps = ratios if kind == "ratio" else seconds
-    tail = np.quantile(x, 1 - params.tail_share)
+    tail = np.quantile(x, 1 - TAIL_SHARE)
     high = float(max(steps[steps <= tail], default=steps[0]))
     return Bins(kind=kind, low=0.0 if kind == "ratio" else -high, high=high, n_bins=params.n_bins)
 

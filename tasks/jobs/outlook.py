@@ -39,6 +39,7 @@ NEAREST = 1e-15  # of a level to 0 and 1
 BEYOND_LEVEL = 0.99
 REST = 1 - BEYOND_LEVEL
 TAIL_INDEX = 2.0
+RESAMPLES = 1000  # of the runs of a job, for the interval of its cost
 CELLS = 1_000_000  # runs times resamples drawn together
 COSTS = (
     "group_key", "n_runs", "runs_per_day", "median_s", "above_median_s", "cost_s_per_day", "low_s_per_day",
@@ -311,7 +312,7 @@ def costliest_jobs(
     order = np.lexsort((table["group_key"], -table["cost_s_per_day"]))[: params.n_jobs]
     top = table.iloc[order].reset_index(drop=True)
     intervals = [
-        _cost_interval(times[key], per_day, params, place)
+        _cost_interval(times[key], per_day, place)
         for place, (key, per_day) in enumerate(zip(top["group_key"], top["runs_per_day"], strict=True))
     ]
     top[["low_s_per_day", "high_s_per_day"]] = np.array(intervals)
@@ -363,15 +364,15 @@ def _above_median(times: Floats) -> Floats:
     return np.asarray(np.maximum(times - np.median(times, axis=1, keepdims=True), 0).mean(axis=1))
 
 
-def _cost_interval(times: Floats, per_day: float, params: CostParams, place: int) -> tuple[float, float]:
+def _cost_interval(times: Floats, per_day: float, place: int) -> tuple[float, float]:
     """Percentile bootstrap over the runs of one job; the number of runs per day is taken as it is."""
-    rng = np.random.default_rng([params.seed, place])
+    rng = np.random.default_rng(place)
     block = max(1, CELLS // len(times))
     means = [
-        _above_median(times[rng.integers(len(times), size=(min(block, params.n_resamples - first), len(times)))])
-        for first in range(0, params.n_resamples, block)
+        _above_median(times[rng.integers(len(times), size=(min(block, RESAMPLES - first), len(times)))])
+        for first in range(0, RESAMPLES, block)
     ]
-    rest = (1 - params.confidence) / 2
+    rest = (1 - CONFIDENCE) / 2
     low, high = np.quantile(np.concatenate(means), [rest, 1 - rest])
     return float(low) * per_day, float(high) * per_day
 

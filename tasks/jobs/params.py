@@ -16,9 +16,6 @@ class SplitParams(Params):
 
     history_share: float = Field(0.5, gt=0, lt=1, description="Share of the runs, by submission, that are history, D1")
     training_share: float = Field(0.3, gt=0, lt=1, description="Share of the runs that are training data, D2")
-    use_periods: bool = Field(
-        True, description="Take the periods of a recording instead, where the log has at least three"
-    )
 
     @model_validator(mode="after")
     def _leaves_a_test(self) -> "SplitParams":
@@ -30,30 +27,12 @@ class SplitParams(Params):
 Kind = Literal["ratio", "delta"]
 
 
-class NormalisationParams(Params):
-    """Which median a run is compared with."""
-
-    min_before: int = Field(
-        1,
-        ge=1,
-        le=1_000_000,
-        description="Runs that must have ended before a submission for their median, where period D1 has none",
-    )
-
-
 class BinParams(Params):
     """How normalised runtimes are cut into bins."""
 
     n_bins: int = Field(200, ge=3, le=10_000, description="Bins of a distribution, the two for outliers among them")
     ranges: Literal["paper", "data"] = Field(
-        "paper", description="Ends of the bins: as set here, or from the runs by the rule of footnote 3"
-    )
-    ratio_high: float = Field(10, gt=1, le=1e6, description="Ratios from here on are outliers (ranges: paper)")
-    delta_high_s: float = Field(
-        900, gt=0, le=1e9, description="Deltas beyond this are outliers, on both sides, in seconds (ranges: paper)"
-    )
-    tail_share: float = Field(
-        0.01, gt=0, lt=0.5, description="Share of the runs that lie above the upper end before it is rounded down"
+        "paper", description="Ends of the bins: the paper's, or from the runs by the rule of footnote 3"
     )
 
 
@@ -62,9 +41,6 @@ class ShapeParams(Params):
 
     k: int = Field(8, ge=1, le=100, description="Number of shapes")
     min_support: int = Field(20, ge=1, le=1_000_000, description="Runs that a job needs to take part")
-    smoothing_bins: float = Field(
-        1, ge=0, le=100, description="Standard deviation of the Gaussian that smooths a distribution, in bins of 200"
-    )
 
 
 class PosteriorParams(Params):
@@ -82,13 +58,9 @@ class CharacteriseParams(Params):
     """Periods, medians, bins, shapes and posterior of one characterisation."""
 
     split: SplitParams = SplitParams()
-    normalisation: NormalisationParams = NormalisationParams()
     bins: BinParams = BinParams()
     shapes: ShapeParams = ShapeParams()
     posterior: PosteriorParams = PosteriorParams()
-    label_support: int = Field(
-        3, ge=1, le=1_000_000, description="Runs that a job needs in a period to be labelled with a shape there"
-    )
 
 
 class PredictParams(Params):
@@ -292,7 +264,10 @@ class OutlookParams(Params):
     )
 
 
+LABEL_SUPPORT = 3  # runs that a job needs in a period to be labelled with a shape there
 MAX_DRIFT_RUNS = 500  # of a job on each side of a moment; of more, the latest
+LEAST_BEFORE, LEAST_AFTER = 10, 5  # runs that a job needs there
+BEFORE_DAYS = 56.0  # how far before that moment the comparison reaches back
 
 
 class DriftParams(Params):
@@ -302,11 +277,6 @@ class DriftParams(Params):
     since_days: float = Field(
         7, gt=0, le=36_500, description="The last days of the log are compared with what was before, in days"
     )
-    before_days: float = Field(
-        56, gt=0, le=36_500, description="How far before that moment the comparison reaches back, in days"
-    )
-    min_before: int = Field(10, ge=2, le=1_000_000, description="Runs that a job needs before the moment")
-    min_after: int = Field(5, ge=2, le=1_000_000, description="Runs that a job needs since the moment")
     false_discovery_rate: float = Field(
         0.05, gt=0, lt=1, description="Share of jobs reported as changed that may be so by luck (Benjamini-Hochberg)"
     )
@@ -317,11 +287,6 @@ class CostParams(Params):
 
     n_jobs: int = Field(10, ge=1, le=100_000, description="Jobs that are listed")
     min_support: int = Field(3, ge=2, le=1_000_000, description="Runs that a job needs to be looked at")
-    n_resamples: int = Field(
-        1000, ge=100, le=100_000, description="Resamples of the runs of a job for the interval of its cost"
-    )
-    confidence: float = Field(0.9, gt=0, lt=1, description="Confidence of that interval")
-    seed: int = Field(0, ge=0, le=2**32 - 1, description="Seed of the resamples")
 
 
 Measured = Literal[
@@ -337,8 +302,7 @@ class ReadParams(Params):
     """How job logs are read."""
 
     time_zone: str = Field(
-        "",
-        description="Time zone of logs that name none, such as Europe/Berlin or UTC; empty: ask for it",
+        "", description="Time zone of logs that name none, such as Europe/Berlin or UTC; empty: ask for it"
     )
     future_slack_s: float = Field(
         86_400, ge=0, le=1e9, description="How far ahead of this machine's clock a time may lie, in seconds"

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from tasks.errors import BadInput, BadSetting
-from tasks.jobs.normalisation import Bins, Counts, Floats, pmfs_of, quantiles, smooth
+from tasks.jobs.normalisation import SMOOTHING_BINS, Bins, Counts, Floats, pmfs_of, quantiles, smooth
 from tasks.jobs.params import PosteriorParams, ShapeParams
 
 
@@ -203,7 +203,7 @@ def usable_pmfs(counts: Counts, bins: Bins, params: ShapeParams) -> tuple[NDArra
     if not is_used.any():
         problem = f"none of {len(counts)} has {params.min_support} runs or more"
         raise BadInput("jobs", problem, "at least one to take a shape from", "lower min_support")
-    return is_used, smooth(pmfs_of(counts[is_used]), bins, params.smoothing_bins)
+    return is_used, smooth(pmfs_of(counts[is_used]), bins, SMOOTHING_BINS)
 
 
 def in_order(fit: ShapeFit, order: NDArray[np.intp]) -> ShapeFit:

@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput, NotFound
-from tasks.jobs.params import MAX_DRIFT_RUNS, DriftParams, WatchParams
+from tasks.jobs.params import BEFORE_DAYS, LEAST_AFTER, LEAST_BEFORE, MAX_DRIFT_RUNS, DriftParams, WatchParams
 from tasks.quantities import duration, number, times, utc_text
 from tasks.warehouse.alarms import Alarm, raise_alarms
 from tasks.warehouse.connection import Connection, reading, writing
@@ -174,11 +174,7 @@ def _score_at(ranked: Floats, share: float, corrected: float) -> float:
 
 
 def slow_runs(
-    warehouse: Warehouse,
-    source: str,
-    params: WatchParams,
-    runs: pd.DataFrame,
-    champion: Callable[[], Champion | None],
+    warehouse: Warehouse, source: str, params: WatchParams, runs: pd.DataFrame, champion: Callable[[], Champion | None]
 ) -> list[Alarm]:
     """An alarm for each run that goes on, or ended in the last days, beyond its own prediction; most time lost first.
 
@@ -452,7 +448,8 @@ def fetch_drift_runs(connection: Connection, source: str, drift: DriftParams) ->
     Columns: group_key, submitted_at, runtime_s, and the same in every row, since_at (drift.since_days before the last
     submission) and until_at (the last submission)."""
     asked: dict[str, Any] = {"source": source, "kind": DRIFT, "statuses": list(FINISHED), "max_runs": MAX_DRIFT_RUNS}
-    asked |= {name: getattr(drift, name) for name in ("since_days", "before_days", "min_before", "min_after")}
+    asked |= {"since_days": drift.since_days, "before_days": BEFORE_DAYS, "min_before": LEAST_BEFORE}
+    asked |= {"min_after": LEAST_AFTER}
     return connection.execute(DRIFT_RUNS.read_text(), asked).df()
 
 

@@ -14,7 +14,7 @@ from tasks.errors import BadSetting, NotFound
 from tasks.jobs import characterise
 from tasks.jobs.characterise import Characterisation, read_characterised, shape_words
 from tasks.jobs.normalisation import Bins, Counts, Floats, historic_medians, normalise
-from tasks.jobs.params import CharacteriseParams, Kind
+from tasks.jobs.params import CharacteriseParams, Kind, PosteriorParams
 from tasks.jobs.predict.preparation import fetch_runs
 from tasks.jobs.shapes import InertiaCurve, ShapeSet, log_likelihood, log_posterior, prior_weights
 from tasks.quantities import duration, number, ratio, share
@@ -292,17 +292,17 @@ def job_against_shapes(
     that is no shape. Source: Zhu et al. 2023, equations 1 to 8 and Figure 6."""
     found = _of_kind(warehouse, source, kind)
     text = fetch(warehouse, MADE_WITH, {"source": source})["parameters"].iloc[0]
-    params = CharacteriseParams.model_validate_json(str(text))
+    posterior = PosteriorParams.model_validate(json.loads(str(text))["posterior"])
     with reading(warehouse) as connection:
-        counts = _counts(connection, source, job, found.shapes.bins, params)
+        counts = _counts(connection, source, job, found.shapes.bins)
     against = None
     if counts is not None:
         against = compare_with_shapes(
             job,
             counts,
             found.shapes,
-            empty_bin_prior=params.posterior.empty_bin_prior,
-            prior=prior_weights(params.posterior.prior, found.shapes.n_groups),
+            empty_bin_prior=posterior.empty_bin_prior,
+            prior=prior_weights(posterior.prior, found.shapes.n_groups),
             numbers=numbers,
         )
     if against is None:
@@ -317,14 +317,14 @@ def _of_kind(warehouse: Warehouse, source: str, kind: Kind) -> Characterisation:
     return found
 
 
-def _counts(connection: Connection, source: str, job: str, bins: Bins, params: CharacteriseParams) -> Counts | None:
+def _counts(connection: Connection, source: str, job: str, bins: Bins) -> Counts | None:
     """Runs of the job in each bin, (n_bins,); None if the characterisation knows no run of it with a median."""
     row = connection.execute(MEDIAN, {"source": source, "kind": bins.kind, "job": job}).fetchone()
     if row is None:
         return None
     history = {} if row[0] is None else {job: float(row[0])}
     runs = fetch_runs(connection, source, group_key=job)
-    medians = historic_medians(runs, history, params.normalisation)
+    medians = historic_medians(runs, history)
     index = bins.index(normalise(runs["runtime_s"], medians["median_s"], bins.kind))
     return np.bincount(index[index >= 0], minlength=bins.n_bins).astype(np.int64)
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from tasks.jobs.normalisation import bins_of, histogram, historic_medians, normalise
-from tasks.jobs.params import BinParams, NormalisationParams
+from tasks.jobs.params import BinParams
 from tests.jobs.synthetic import SimulatedJob, simulate_runs
 
 RATIO = bins_of("ratio", BinParams(n_bins=100))
@@ -47,7 +47,7 @@ def _planted(n_jobs=30, n_runs=60, seed=1):
     ]
     runs = simulate_runs(jobs, np.random.default_rng(seed))
     history = runs.groupby("group_key")["runtime_s"].median()
-    medians = historic_medians(runs, history, NormalisationParams())["median_s"]
+    medians = historic_medians(runs, history)["median_s"]
     return normalise(runs["runtime_s"], medians, "ratio"), runs["group_key"].astype(int).to_numpy(), kinds
 
 

@@ -20,7 +20,7 @@ from tasks.jobs.characterise import (
     split_runs,
 )
 from tasks.jobs.normalisation import Bins, derived_bins, histogram, historic_medians, normalise
-from tasks.jobs.params import BinParams, CharacteriseParams, NormalisationParams, ShapeParams, SplitParams
+from tasks.jobs.params import BinParams, CharacteriseParams, ShapeParams, SplitParams
 from tasks.jobs.predict.preparation import assign_periods, read_runs
 from tasks.jobs.shapes import fit_shapes, log_posterior, rank_by_runs
 from tasks.warehouse.connection import fetch, reading
@@ -52,14 +52,13 @@ def expected_of(warehouse, params):
     runs = read_runs(warehouse, "log")
     runs["part"] = assign_periods(runs, params.split)
     history = runs[runs["part"] == "D1"].groupby("group_key")["runtime_s"].median()
-    return runs.assign(median_s=historic_medians(runs, history, params.normalisation)["median_s"]), history
+    return runs.assign(median_s=historic_medians(runs, history)["median_s"]), history
 
 
 @pytest.mark.parametrize("batch_values", [10**6, 300, 1])
-@pytest.mark.parametrize("min_before", [1, 4])
-def test_medians_and_histograms_are_those_of_the_pure_functions(log, monkeypatch, batch_values, min_before):
+def test_medians_and_histograms_are_those_of_the_pure_functions(log, monkeypatch, batch_values):
     monkeypatch.setattr("tasks.jobs.characterise.BATCH_VALUES", batch_values)
-    params = CharacteriseParams(normalisation=NormalisationParams(min_before=min_before))
+    params = CharacteriseParams()
     with reading(log) as connection:
         counts = count_groups(connection, "log", params)
     runs, history = expected_of(log, params)
@@ -140,16 +139,15 @@ def test_a_value_has_the_same_bin_in_sql(job_log, bins):
     assert missing == [(-1,)]
 
 
-@pytest.mark.parametrize("tail_share", [0.01, 0.2])
 @pytest.mark.parametrize("kind", ["ratio", "delta"])
-def test_ranges_from_the_data_are_the_derived_ones_of_the_history(job_log, kind, tail_share):
+def test_ranges_from_the_data_are_the_derived_ones_of_the_history(job_log, kind):
     rng = np.random.default_rng(3)
     runs = pd.DataFrame({
         "group_key": [f"job {i % 10}" for i in range(1000)] + [f"rare {i}" for i in range(50)],
         "runtime_s": np.r_[rng.lognormal(3, 1, 1000), rng.lognormal(9, 1, 50)],
     })  # fmt: skip
     runs["submitted_at"] = pd.Timestamp("2026-01-01") + pd.to_timedelta(rng.permutation(1050), unit="min")
-    params = BinParams(ranges="data", tail_share=tail_share)
+    params = BinParams(ranges="data")
     with reading(job_log(runs)) as connection:
         counts = count_groups(connection, "log", CharacteriseParams(bins=params, shapes=ShapeParams(min_support=5)))
     history = runs.sort_values("submitted_at")[:525]
@@ -206,14 +204,13 @@ def test_a_split_by_time_is_that_of_assign_periods(job_log, seconds, shares):
     assert set(found) == {0, 1, 2}
 
 
-@pytest.mark.parametrize("use_periods", [True, False])
 @pytest.mark.parametrize("names", [["D1", "D2", "D3"], ["z", "y", "x", "w"], ["a", "b"]])
-def test_recorded_periods_are_those_of_assign_periods(job_log, names, use_periods):
+def test_recorded_periods_are_those_of_assign_periods(job_log, names):
     periods = np.repeat(names, 10).astype(object)
     periods[::7] = None
     periods[12] = names[0]  # late for its period
     times = FIRST + pd.to_timedelta(np.arange(len(periods)) % 10 + np.arange(len(periods)) // 10 * 5, unit="h")
-    found, expected = parts_of(log_of(job_log, times, period=periods), SplitParams(use_periods=use_periods))
+    found, expected = parts_of(log_of(job_log, times, period=periods), SplitParams())
     assert found == expected
 
 
@@ -308,13 +305,13 @@ def test_characterising_twice_changes_no_table_and_leaves_other_sources_alone(jo
 def test_a_label_needs_its_support_and_the_median_tells_its_source(job_log):
     runs = planted(n_jobs=4)
     runs = pd.concat(
-        [runs, pd.DataFrame({"group_key": "new", "runtime_s": 30.0, "submitted_at": runs[-5:]["submitted_at"]})]
+        [runs, pd.DataFrame({"group_key": "new", "runtime_s": 30.0, "submitted_at": runs[-3:]["submitted_at"]})]
     )
     warehouse = job_log(runs)
-    characterise(warehouse, "log", CharacteriseParams(shapes=SHAPES, label_support=5))
+    characterise(warehouse, "log", CharacteriseParams(shapes=SHAPES))
     new = table(warehouse, "group_shapes").query("group_key == 'new' and kind == 'delta'")
     assert new["part"].tolist() == ["D3", "all"]
-    assert new["n_runs"].tolist() == [4, 4]  # the first has nothing before it
+    assert new["n_runs"].tolist() == [2, 2]  # the first has nothing before it
     assert new["median_source"].tolist() == ["before", "before"]
     assert new["median_s"].isna().all()
     assert new["label"].isna().all()
@@ -354,10 +351,10 @@ def test_a_log_with_too_little_gets_what_it_allows_and_is_told(job_log, caplog, 
 
 def test_the_lowered_support_is_that_of_the_kth_job_but_enough_for_a_label():
     support = np.array([9, 7, 5, 2, 0])
-    found = [lowered(support, ShapeParams(k=k), label_support=3).min_support for k in (1, 2, 3, 4, 100)]
+    found = [lowered(support, ShapeParams(k=k)).min_support for k in (1, 2, 3, 4, 100)]
     assert found == [9, 7, 5, 3, 3]
-    assert lowered(np.array([2, 1]), ShapeParams(k=1), label_support=3).min_support == 2
-    assert lowered(np.array([20, 1]), ShapeParams(k=8), label_support=3) == ShapeParams(k=8)
+    assert lowered(np.array([2, 1]), ShapeParams(k=1)).min_support == 2
+    assert lowered(np.array([20, 1]), ShapeParams(k=8)) == ShapeParams(k=8)
 
 
 def test_what_is_refused_is_said_in_one_line(job_log):

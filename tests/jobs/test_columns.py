@@ -106,10 +106,7 @@ REFUSED = {
         {"runtime_s": np.nan, "ended_at": NOON - seconds(1)},
         "negative runtime; expected 0 s or more",
     ),
-    "start before submission": (
-        {"submitted_at": NOON + seconds(1)},
-        "starts before it is submitted; check the times",
-    ),
+    "start before submission": ({"submitted_at": NOON + seconds(1)}, "starts before it is submitted; check the times"),
     "negative wait": ({"wait_s": -0.5}, "starts before it is submitted; check the times"),
     "negative memory": ({"peak_memory_bytes": -8.0}, "negative size or amount; expected 0 or more"),
     "negative size": ({"requested_cpus": -2.0}, "negative size or amount; expected 0 or more"),
@@ -167,10 +164,7 @@ DERIVED = {
         {"started_at": NOON + seconds(10), "wait_s": 10.0},
     ),
     "submission from start and wait": ({"wait_s": 5.0}, {"submitted_at": NOON - seconds(5)}),
-    "runtime from start and end": (
-        {"runtime_s": np.nan, "ended_at": NOON + seconds(1.25)},
-        {"runtime_s": 1.25},
-    ),
+    "runtime from start and end": ({"runtime_s": np.nan, "ended_at": NOON + seconds(1.25)}, {"runtime_s": 1.25}),
     "wait from submission and start": ({"submitted_at": NOON - seconds(3)}, {"wait_s": 3.0}),
     "status where the log has none": ({"status": None}, {"status": "unknown"}),
 }

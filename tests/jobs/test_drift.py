@@ -266,7 +266,6 @@ def test_a_log_is_compared_from_so_many_days_before_its_last_run_on():
     runs = log_of({"a": steady})
     drift = find_drift(runs, DriftParams(since_days=7))
     assert drift.since_at == runs["submitted_at"].max() - pd.Timedelta(days=7)
-    assert find_drift(runs, DriftParams(before_days=10)).table["n_before"].item() < 33
 
 
 def test_jobs_with_too_few_runs_are_counted_and_left_out():

@@ -281,7 +281,7 @@ def lists(name: str, values: list[list[dict[str, object]] | None]) -> pd.Series:
 
 
 LISTS_ROWS = pd.DataFrame(
-    {"run_id": list("1234"), "vertices": lists("vertices", VERTICES), "skus": lists("skus", SKUS)},
+    {"run_id": list("1234"), "vertices": lists("vertices", VERTICES), "skus": lists("skus", SKUS)}
 )
 
 
@@ -300,12 +300,7 @@ def test_a_host_has_one_pseudonym_in_all_lists_and_profiles_stay() -> None:
 
 
 def test_the_rest_of_the_lists_stays_as_it_was_also_in_a_part_of_the_rows() -> None:
-    for rows in (
-        LISTS_ROWS,
-        LISTS_ROWS[1:],
-        LISTS_ROWS[::-1],
-        LISTS_ROWS[:0],
-    ):
+    for rows in (LISTS_ROWS, LISTS_ROWS[1:], LISTS_ROWS[::-1], LISTS_ROWS[:0]):
         hidden = pseudonymise(rows, LISTS_KEY)
         assert hidden.dtypes.equals(rows.dtypes) and hidden.index.equals(rows.index)
         for name, field in [

@@ -239,7 +239,7 @@ def test_the_curve_of_a_single_group_has_one_point(planted, counts_of):
 
 def test_rival_clusterings_of_well_separated_shapes_agree_and_show_their_imbalance(planted, counts_of):
     values, groups, kinds = planted(n_jobs=20, n_runs=200)
-    found = rival_clusterings(counts_of(values, groups), RATIO, ShapeParams(k=2, smoothing_bins=10))
+    found = rival_clusterings(counts_of(values, groups), RATIO, ShapeParams(k=2))
     assert [one.method for one in found] == ["k-means", "agglomerative (average)", "hierarchical (complete)"]
     for one in found:
         assert one.largest_share == 0.5

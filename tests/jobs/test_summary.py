@@ -12,9 +12,7 @@ from tasks.warehouse.copies import hash_tables
 from tests.jobs.synthetic import SimulatedJob, simulate_runs
 
 PARAMS = SummaryParams()
-SCALED = [
-    *("median_s", "mean_s", "std_s", "p05_s", "p25_s", "p75_s", "p95_s", "max_s", "excess_s", "history_median_s"),
-]
+SCALED = [*("median_s", "mean_s", "std_s", "p05_s", "p25_s", "p75_s", "p95_s", "max_s", "excess_s", "history_median_s")]
 UNSCALED = ["cov", "outlier_share_ratio", "history_cov", "new_cov", "slow_share"]
 
 

@@ -150,7 +150,7 @@ def make_subjects(trained: Trained, rows: pd.DataFrame, past: pd.DataFrame, plac
     """rows: submissions; past: finished runs of the log, none of them done again with a change, as read_runs has them.
     A row knows the runs of `past` that ended before it."""
     features, known = trained.features(rows, past), trained.histories(rows, past)
-    medians = historic_medians(rows, trained.history_s, trained.params.characterise.normalisation, past=past)
+    medians = historic_medians(rows, trained.history_s, past=past)
     return Subjects(trained, rows, features, known, medians["median_s"].to_numpy(dtype=float), placement)
 
 

@@ -23,7 +23,7 @@ from tasks.jobs.explain.contributions import (
 from tasks.jobs.explain.insights import RESAMPLES, Insight, judge_history, judge_insights
 from tasks.jobs.explain.reasons import USUAL_RUNS, Explainer, RunReasons
 from tasks.jobs.normalisation import historic_medians
-from tasks.jobs.params import ExplainParams, Kind
+from tasks.jobs.params import LABEL_SUPPORT, ExplainParams, Kind
 from tasks.jobs.predict.labels import label_groups, label_instances
 from tasks.jobs.predict.peers import Histories, earlier_runs
 from tasks.jobs.predict.preparation import assign_periods
@@ -72,7 +72,7 @@ def describe_held_out(
     rows, at most; usual_runs: earlier runs of a job. Raises BadInput without a run to hold out."""
     asked = trained.params.characterise
     part = assign_periods(runs, asked.split)
-    medians = historic_medians(runs.assign(part=part), trained.history_s, asked.normalisation)
+    medians = historic_medians(runs.assign(part=part), trained.history_s)
     runs = runs.assign(part=part, median_s=medians["median_s"], median_source=medians["median_source"])
     test, training = held_out_places(trained, runs, max_runs), training_places(trained, runs, max_runs)
     usual, first, n_usual = _before(runs, test, usual_runs)
@@ -261,7 +261,7 @@ def _insights(
     ratio = np.log(np.maximum(runs["runtime_s"], SHORTEST_S) / runs["median_s"].where(runs["median_s"] > 0))
     found = judge_insights(variable, features, jobs, rng, variation=np.abs(ratio).to_numpy())
     asked = trained.params.characterise
-    by_job = label_groups(runs, trained.shapes[kind], asked.label_support, asked.posterior)
+    by_job = label_groups(runs, trained.shapes[kind], LABEL_SUPPORT, asked.posterior)
     actual = label_instances(runs["group_key"], by_job)
     known = actual >= 0
     is_right = trained.classifiers[kind].predict_proba(features).argmax(axis=1) == actual

@@ -17,7 +17,7 @@ from scipy.special import softmax
 from tasks.errors import NotFound
 from tasks.jobs.distribution import Floats
 from tasks.jobs.normalisation import historic_medians, normalise
-from tasks.jobs.params import Kind, NormalisationParams
+from tasks.jobs.params import Kind
 from tasks.jobs.predict.peers import LEAST_RUNTIME_S, EarlierRuns, earlier_runs, peer_features
 from tasks.jobs.shapes import ShapeSet, log_shapes
 
@@ -227,7 +227,6 @@ class History:
     shapes: Mapping[Kind, ShapeSet]
     medians_s: Mapping[str, float]
     empty_bin_prior: float
-    normalisation: NormalisationParams = field(default_factory=NormalisationParams)
     categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
@@ -348,7 +347,7 @@ def _medians_of_past(earlier: EarlierRuns, history: History) -> Floats:
             "runtime_s": earlier.values("runtime_s"),
         }
     )
-    medians = historic_medians(past, pd.Series(earlier.by_job(history.medians_s)), history.normalisation)
+    medians = historic_medians(past, pd.Series(earlier.by_job(history.medians_s)))
     return medians["median_s"].to_numpy(dtype=float)
 
 

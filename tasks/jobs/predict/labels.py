@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 
 from tasks.errors import BadInput
 from tasks.jobs.normalisation import Counts, Floats, histogram, normalise, pmfs_of
-from tasks.jobs.params import EvaluateParams, Kind, PosteriorParams
+from tasks.jobs.params import LABEL_SUPPORT, EvaluateParams, Kind, PosteriorParams
 from tasks.jobs.predict.classifier import Classifier, LabelledRows, LightGbm, fit_classifier, fit_powers, multiplied
 from tasks.jobs.predict.peers import Ints, earlier_runs
 from tasks.jobs.predict.preparation import Prepared
@@ -301,14 +301,12 @@ def evaluate_labels(prepared: Prepared, kind: Kind, params: EvaluateParams) -> L
     runs, shapes, features = prepared.runs, prepared.shapes[kind], prepared.job_features
     training, test, keys = prepared.is_part("D2"), prepared.is_part("D3"), prepared.runs["group_key"]
     parts = {"D2": training, "D3": test, "before": ~test}
-    by_group = {
-        name: label_groups(runs[rows], shapes, asked.label_support, asked.posterior) for name, rows in parts.items()
-    }
+    by_group = {name: label_groups(runs[rows], shapes, LABEL_SUPPORT, asked.posterior) for name, rows in parts.items()}
     labels = label_instances(keys[training], by_group["D2"])
     used = np.flatnonzero(training)[np.flatnonzero(labels >= 0)[-params.max_training_runs :]]
     if not len(used) or features.empty:
         problem = f"{len(used)} rows with a label, {features.shape[1]} features"
-        raise BadInput("training rows", problem, "at least one of each", "give more runs, or lower label_support")
+        raise BadInput("training rows", problem, "at least one of each", "give more runs")
     frame, jobs = features.iloc[used], keys.iloc[used]
     data = LabelledRows(frame, jobs.to_numpy(), posterior_instances(jobs, by_group["D2"]))
     varying = [str(name) for name in frame if len(np.unique(frame[name])) > 1]
@@ -392,7 +390,7 @@ def _references(
     asked, shapes, tested = params.predict.characterise, prepared.shapes[kind], by_group["D3"]
     keys, is_test = pd.Index(tested.index), prepared.is_part("D3")
     (_, all_counts), (_, counts) = (count_runs(runs, shapes, keys) for runs in (prepared.runs, prepared.runs[is_test]))
-    halves = split_half(tested, counts, shapes, asked.label_support, asked.posterior, seed=params.seed)
+    halves = split_half(tested, counts, shapes, LABEL_SUPPORT, asked.posterior, seed=params.seed)
     return {
         "ceiling": ceiling(tested, all_counts, shapes, asked.posterior, seed=params.seed),
         "split_half": halves,

@@ -17,7 +17,16 @@ from pandas.api.types import is_numeric_dtype
 
 from tasks.errors import BadInput, NotFound
 from tasks.jobs.columns import FLAT_COLUMNS
-from tasks.jobs.normalisation import Bins, bins_of, histogram, historic_medians, normalise, pmfs_of, smooth
+from tasks.jobs.normalisation import (
+    SMOOTHING_BINS,
+    Bins,
+    bins_of,
+    histogram,
+    historic_medians,
+    normalise,
+    pmfs_of,
+    smooth,
+)
 from tasks.jobs.params import CharacteriseParams, Kind, ShapeParams, SplitParams
 from tasks.jobs.predict.features import OPERATOR, OWN, History, is_of_peers, make_features
 from tasks.jobs.shapes import ShapeSet, fit_shapes, rank_by_runs
@@ -157,7 +166,7 @@ def assign_periods(runs: pd.DataFrame, params: SplitParams) -> pd.Series:
     place by its time. Otherwise the runs are split by submission, and runs submitted at the same moment stay together.
     Raises BadInput for fewer than three distinct times of submission. Source: Zhu et al. 2023, Table 1."""
     times = runs["submitted_at"]
-    if params.use_periods and "period" in runs and runs["period"].nunique() >= len(PERIODS):
+    if "period" in runs and runs["period"].nunique() >= len(PERIODS):
         starts = times.groupby(runs["period"]).min().sort_values(kind="stable")
         codes = np.searchsorted(starts.to_numpy()[: len(PERIODS)], times.to_numpy(), side="right") - 1
         codes = np.maximum(codes, 0)  # before the first period is history, too
@@ -237,7 +246,7 @@ def prepare(
     history_s = history.groupby("group_key")["runtime_s"].median()
     if not (history_s > 0).any():
         raise BadInput("job log", "all runs of its first part took 0 s", "runtimes to compare", "give more of the log")
-    medians = historic_medians(runs, history_s, params.normalisation)
+    medians = historic_medians(runs, history_s)
     runs = runs.assign(median_s=medians["median_s"], median_source=medians["median_source"])
     fitted = {kind: _shapes(runs[runs["part"] == "D1"], kind, params) for kind in KINDS}
     shapes = {kind: found for kind, (found, _) in fitted.items()}
@@ -291,7 +300,7 @@ def history_of(
 ) -> History:
     """Shapes and medians of D1, history_s by group_key in seconds, as features are made of them."""
     medians_s = {str(key): float(value) for key, value in history_s.items()}
-    return History(shapes, medians_s, params.posterior.empty_bin_prior, params.normalisation, categories)
+    return History(shapes, medians_s, params.posterior.empty_bin_prior, categories)
 
 
 def with_ends(runs: pd.DataFrame) -> pd.DataFrame:
@@ -330,4 +339,4 @@ def _possible_support(sizes: NDArray[np.int64], params: ShapeParams) -> int:
 
 def _n_distinct(counts: NDArray[np.int64], bins: Bins, params: ShapeParams) -> int:
     is_used = counts.sum(axis=1) >= params.min_support
-    return len(np.unique(smooth(pmfs_of(counts[is_used]), bins, params.smoothing_bins), axis=0))
+    return len(np.unique(smooth(pmfs_of(counts[is_used]), bins, SMOOTHING_BINS), axis=0))

@@ -1,8 +1,8 @@
 """Records real recurring jobs on this machine: SQL on a miniature of a shared analytics cluster.
 
-`campaign.record_jobs` makes a plan (`plan`, `templates`), writes data sets (`datasets`), opens a cluster
-(`cluster`) with a worker in every slot (`pool`, `engine`), and runs the plan on it (`scheduler`); `rows` and `parts`
-write what was known before each run and what it took. Nothing sleeps and nothing loops for show:
+`campaign.record_jobs` makes a plan (`plan`, `templates`), writes data sets (`templates`), opens a cluster
+(`cluster`) with a worker in every slot (`pool`, `engine`), and runs the plan on it (`scheduler`); `rows`
+writes what was known before each run and what it took. Nothing sleeps and nothing loops for show:
 
     source of variation (Zhu et al. 2023, 3.2)   how it comes about here
     input size                                   1 to 64 parts of a data set, six kinds of change from run to run

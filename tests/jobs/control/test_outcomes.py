@@ -188,11 +188,7 @@ def test_changes_by_job_are_means_over_its_runs():
 
 
 TABLE_2 = pd.DataFrame(  # Zhu et al. 2023, Table 2, ratio, shapes 0 to 3
-    {
-        "outlier_percent": [1.63, 0.42, 1.66, 0.25],
-        "p25_p75": [0.06, 0.11, 0.16, 0.17],
-        "p95": [1.41, 1.2, 1.37, 1.29],
-    }
+    {"outlier_percent": [1.63, 0.42, 1.66, 0.25], "p25_p75": [0.06, 0.11, 0.16, 0.17], "p95": [1.41, 1.2, 1.37, 1.29]}
 )
 
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from tasks.errors import NotFound
 from tasks.jobs.columns import KNOWN_AFTER
 from tasks.jobs.normalisation import Bins, histogram, historic_medians, normalise
-from tasks.jobs.params import NormalisationParams
 from tasks.jobs.predict.features import (
     FEATURES,
     OPPOSITES,
@@ -313,7 +312,7 @@ def test_it_is_the_posterior_of_the_runs_before_with_the_median_of_the_period_be
 def test_a_new_job_is_compared_with_the_median_that_each_run_had_then():
     log = runs([5, 12, 31, 45, 9])
     found = make_features(log, log, by_hand({}))[["shape_ratio_0", "shape_ratio_1"]]
-    medians = historic_medians(log, {}, NormalisationParams())["median_s"]
+    medians = historic_medians(log, {})["median_s"]
     ratios = normalise(log["runtime_s"], medians, "ratio")
     assert found.iloc[1].isna().all()  # the one run before had no median yet
     assert found.iloc[4].to_numpy() == pytest.approx(posterior(ratios[:4]))

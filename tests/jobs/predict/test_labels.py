@@ -199,14 +199,7 @@ def share_of_majority(p: float, n: int) -> float:
 @pytest.mark.parametrize(("fast", "slow", "n"), [(7, 3, 3), (6, 4, 5), (2, 8, 9), (55, 45, 101)])
 def test_the_ceiling_of_two_shapes_is_a_binomial_sum(fast, slow, n):
     test_runs = table_of({"a": (n, 0)})  # only their number matters to the oracle
-    found = ceiling(
-        test_runs,
-        counts_of((fast, slow)),
-        TWO_SHAPES,
-        FLAT,
-        n_draws=40_000,
-        shape_runs=0,
-    )
+    found = ceiling(test_runs, counts_of((fast, slow)), TWO_SHAPES, FLAT, n_draws=40_000, shape_runs=0)
     share = share_of_majority(fast / (fast + slow), n)
     assert found.loc["a", "hit"] == pytest.approx(max(share, 1 - share), abs=0.01)  # 4 standard errors
     assert found.loc["a", "oracle_label"] == (0 if fast > slow else 1)
@@ -253,14 +246,7 @@ def test_halves_of_four_runs_agree_by_hand():
     # three fast and one slow: the half without the slow run is fast; one of each is a tie, which goes to shape 0
     # two fast and two slow: {ff, ss} in 2 of 6 deals disagree, all others are ties, both 0
     counts = counts_of((2, 2), (3, 1))
-    found = split_half(
-        table_of({"a": (2, 2), "b": (3, 1)}),
-        counts,
-        TWO_SHAPES,
-        2,
-        FLAT,
-        n_draws=10_000,
-    )
+    found = split_half(table_of({"a": (2, 2), "b": (3, 1)}), counts, TWO_SHAPES, 2, FLAT, n_draws=10_000)
     assert found["hit"].to_dict() == pytest.approx({"a": 4 / 6, "b": 1.0}, abs=0.015)
 
 

@@ -153,7 +153,7 @@ def test_a_pending_run_has_not_started_and_is_left_out(ongoing):
 
 
 def test_the_varied_jobs_cost_the_most_and_are_expected_to_go_on_so(trained_log):
-    found = costs_of_source(trained_log, "log", CostParams(n_jobs=3, n_resamples=100))
+    found = costs_of_source(trained_log, "log", CostParams(n_jobs=3))
     assert (found.jobs["group_key"].str[3:5].astype(int) % 2 == 1).all()
     assert found.jobs["cost_s_per_day"].is_monotonic_decreasing
     assert found.jobs["predicted_cost_s_per_day"].between(found.jobs["cost_s_per_day"] / 3, 1e9).all()

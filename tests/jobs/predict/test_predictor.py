@@ -237,11 +237,7 @@ def test_a_predictor_comes_back_from_its_files_with_the_same_numbers(fitted, tmp
     np.testing.assert_array_equal(back.expected_log_s(features), model.expected_log_s(features))
     np.testing.assert_array_equal(back.recalibration.levels, model.recalibration.levels)
     np.testing.assert_array_equal(back.recalibration.moved, model.recalibration.moved)
-    assert (back.weights, back.grace, back.columns) == (
-        dict(model.weights),
-        model.grace,
-        model.columns,
-    )
+    assert (back.weights, back.grace, back.columns) == (dict(model.weights), model.grace, model.columns)
 
 
 def without(key):

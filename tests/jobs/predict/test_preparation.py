@@ -223,7 +223,6 @@ def test_periods_that_are_too_few_or_not_wanted_leave_the_split_to_shares():
     assert parts(runs_at(range(10), period=two)) == "1111122233"
     three = ["a"] + ["b"] + ["c"] * 8
     assert parts(runs_at(range(10), period=three)) == "1233333333"
-    assert parts(runs_at(range(10), period=three), use_periods=False) == "1111122233"
     assert parts(runs_at(range(10), period=[None] * 10)) == "1111122233"
 
 

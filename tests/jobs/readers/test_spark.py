@@ -320,13 +320,7 @@ def test_applications_in_one_file_need_no_log_start_between_them(tmp_path: Path)
     def one(number: int) -> list[Event]:
         start = {**APP_START, "App ID": f"app-{number}"}
         cores = properties(**{"spark.executor.instances": str(number), "spark.executor.cores": "1"})
-        return [
-            cores,
-            start,
-            task_at("TaskStart", 1_001_000),
-            task_at("TaskEnd", 1_003_000),
-            ENDED,
-        ]
+        return [cores, start, task_at("TaskStart", 1_001_000), task_at("TaskEnd", 1_003_000), ENDED]
 
     rows, reasons = read_values(write_events(tmp_path / "log", *one(1), *one(2)))
     assert rows[["run_id", "status", "requested_cpus"]].to_numpy().tolist() == [
@@ -348,11 +342,7 @@ def test_a_task_at_an_impossible_time_is_refused_and_changes_nothing(
     tmp_path: Path, kind: str, key: str, at_ms: int
 ) -> None:
     good = [properties(**{"spark.executor.instances": "1"}), APP_START]
-    good += [
-        task_at("TaskStart", 1_001_000),
-        task_at("TaskEnd", 1_003_000),
-        ENDED,
-    ]
+    good += [task_at("TaskStart", 1_001_000), task_at("TaskEnd", 1_003_000), ENDED]
     expected, _ = read_events(tmp_path, *good)
     rows, reasons = read_events(tmp_path, *good[:3], task_at(kind, at_ms, host="b"), *good[3:])
     pd.testing.assert_frame_equal(rows, expected)
@@ -361,11 +351,7 @@ def test_a_task_at_an_impossible_time_is_refused_and_changes_nothing(
 
 def test_a_task_that_runs_long_after_its_application_makes_no_row(tmp_path: Path) -> None:
     rows, reasons = read_events(
-        tmp_path,
-        APP_START,
-        task_at("TaskStart", 1_001_000),
-        task_at("TaskEnd", 2 * 10**9),
-        ENDED,
+        tmp_path, APP_START, task_at("TaskStart", 1_001_000), task_at("TaskEnd", 2 * 10**9), ENDED
     )
     assert (len(rows), reasons) == (0, ["a task ends over a minute after its application; check the times"])
 
@@ -373,12 +359,7 @@ def test_a_task_that_runs_long_after_its_application_makes_no_row(tmp_path: Path
 def test_a_task_before_its_application_by_a_clock_set_back_counts_from_the_start(tmp_path: Path) -> None:
     some = properties(**{"spark.executor.instances": "1"})
     rows, _ = read_events(
-        tmp_path,
-        some,
-        APP_START,
-        task_at("TaskStart", 999_000),
-        task_at("TaskEnd", 1_005_000),
-        ENDED,
+        tmp_path, some, APP_START, task_at("TaskStart", 999_000), task_at("TaskEnd", 1_005_000), ENDED
     )
     assert rows["used_cpus"].to_list() == [0.5]
     vertex = rows["vertices"].iloc[0][0]
@@ -387,14 +368,8 @@ def test_a_task_before_its_application_by_a_clock_set_back_counts_from_the_start
 
 
 SHAPES: dict[str, tuple[Event, str]] = {
-    "metrics a list": (
-        task_at("TaskEnd", 1_002_000, **{"Task Metrics": [1]}),
-        "Task Metrics '[1]' is not an object",
-    ),
-    "metrics a text": (
-        task_at("TaskEnd", 1_002_000, **{"Task Metrics": "x"}),
-        "Task Metrics 'x' is not an object",
-    ),
+    "metrics a list": (task_at("TaskEnd", 1_002_000, **{"Task Metrics": [1]}), "Task Metrics '[1]' is not an object"),
+    "metrics a text": (task_at("TaskEnd", 1_002_000, **{"Task Metrics": "x"}), "Task Metrics 'x' is not an object"),
     "shuffle a text": (
         task_at("TaskEnd", 1_002_000, **{"Task Metrics": {"Shuffle Read Metrics": "x"}}),
         "Shuffle Read Metrics 'x' is not an object",
@@ -471,13 +446,7 @@ def test_what_a_refused_end_left_held_is_free_when_its_stage_ends(tmp_path: Path
     events += [task_at("TaskEnd", 1_002_000, **{"Task Metrics": "x"}), stage_end(1_003_000)]
     late = task_at("TaskEnd", 1_004_000)  # its tokens are free already: those of stage 1 stay held
     rows, reasons = read_events(
-        tmp_path,
-        APP_START,
-        *events,
-        late,
-        task_at("TaskEnd", 1_006_000, stage=1),
-        stage_end(1_006_000, stage=1),
-        ENDED,
+        tmp_path, APP_START, *events, late, task_at("TaskEnd", 1_006_000, stage=1), stage_end(1_006_000, stage=1), ENDED
     )
     assert len(reasons) == 1
     assert steps(rows) == [(1, 2), (3, 1), (4, 1), (6, 0)]
@@ -492,12 +461,7 @@ def test_what_is_held_at_the_end_of_a_run_is_free_then(tmp_path: Path) -> None:
 def test_tasks_of_a_failed_stage_may_run_on(tmp_path: Path) -> None:
     failed = stage_end(1_002_000, **{"Failure Reason": "lost a block"})
     rows, _ = read_events(
-        tmp_path,
-        APP_START,
-        task_at("TaskStart", 1_001_000),
-        failed,
-        task_at("TaskEnd", 1_005_000),
-        ENDED,
+        tmp_path, APP_START, task_at("TaskStart", 1_001_000), failed, task_at("TaskEnd", 1_005_000), ENDED
     )
     assert steps(rows) == [(1, 1), (5, 0)]
 
@@ -590,19 +554,13 @@ WRONG_FILES: dict[str, tuple[Callable[[], bytes], str]] = {
     "UTF-16": (lambda: PLAIN.read_text().encode("utf-16"), "the text is UTF-16"),
     "binary": (lambda: PLAIN.read_bytes().replace(b",", b"\x00"), "binary content (NUL bytes)"),
     "bzip2": (lambda: b"BZh9" + PLAIN.read_bytes(), "packed with bzip2; expected plain text or gzip"),
-    "lzf": (
-        lambda: as_packed("lzf"),
-        "packed with lzf; expected an event log that is plain or packed with zstd",
-    ),
+    "lzf": (lambda: as_packed("lzf"), "packed with lzf; expected an event log that is plain or packed with zstd"),
     "lzf, what to do": (
         lambda: as_packed("lzf"),
         "set spark.eventLog.compression.codec (or spark.io.compression.codec)",
     ),
     "cut-off gzip": (lambda: gzip.compress(PLAIN.read_bytes())[:-90], "the gzip stream is damaged or cut off"),
-    "cut-off zstd": (
-        lambda: as_packed("zstd")[:-40],
-        "the zstd stream is cut off; expected a whole event log",
-    ),
+    "cut-off zstd": (lambda: as_packed("zstd")[:-40], "the zstd stream is cut off; expected a whole event log"),
     "cut-off lz4": (lambda: as_packed("lz4")[:-40], "the lz4 stream is cut off"),
     "cut-off snappy": (lambda: as_packed("snappy")[:-40], "the snappy stream is cut off"),
     "damaged zstd": (

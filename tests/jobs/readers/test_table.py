@@ -675,10 +675,7 @@ def test_times_of_vertices_become_utc(tmp_path: Path) -> None:
     path = write_lists(tmp_path / "log.parquet", [RUN | {"vertices": [vertex]}], vertices=pa.list_(pa.struct(kinds)))
     rows, _ = read_lists(path, ReadParams(time_zone="Europe/Berlin"))
     (found,) = listed(rows, "vertices")[0]
-    assert (found["started_at"], found["ended_at"]) == (
-        NOON_AT,
-        NOON_AT + timedelta(hours=1),
-    )
+    assert (found["started_at"], found["ended_at"]) == (NOON_AT, NOON_AT + timedelta(hours=1))
 
 
 def with_first(column: str, **changed: Any) -> dict[str, Any]:

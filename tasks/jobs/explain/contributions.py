@@ -169,30 +169,23 @@ def _walk(root: dict[str, Any], first: int, where: list[tuple[int, int]], steps:
     """The mean of the training runs at the root of a tree; adds (leaf, feature) and step of each split to the lists.
 
     first: the number of the first leaf. Means are of the leaves below: LightGBM's own are of its gradients."""
-    means: dict[int, tuple[float, int]] = {}
 
-    def mean_of(node: dict[str, Any]) -> tuple[float, int]:
+    def walk(node: dict[str, Any]) -> tuple[float, int, list[int]]:
+        """Mean, runs and leaves of a node; its splits are in the lists."""
         if "leaf_value" in node:
-            return float(node["leaf_value"]), int(node.get("leaf_count", 1))
-        (left, n_left), (right, n_right) = (mean_of(node[side]) for side in ("left_child", "right_child"))
-        means[node["split_index"]] = (left * n_left + right * n_right) / (n_left + n_right), n_left + n_right
-        return means[node["split_index"]]
+            return float(node["leaf_value"]), int(node.get("leaf_count", 1)), [first + node.get("leaf_index", 0)]
+        (left, n_left, left_leaves), (right, n_right, right_leaves) = (
+            walk(node["left_child"]),
+            walk(node["right_child"]),
+        )
+        n, feature = n_left + n_right, node["split_feature"]
+        mean = (left * n_left + right * n_right) / n
+        for leaves, step in ((left_leaves, left - mean), (right_leaves, right - mean)):
+            where.extend((leaf, feature) for leaf in leaves)
+            steps.extend([step] * len(leaves))
+        return mean, n, left_leaves + right_leaves
 
-    def known(node: dict[str, Any]) -> float:
-        return float(node["leaf_value"]) if "leaf_value" in node else means[node["split_index"]][0]
-
-    mean = mean_of(root)[0]
-    open_nodes: list[tuple[dict[str, Any], tuple[tuple[int, float], ...]]] = [(root, ())]
-    while open_nodes:
-        node, path = open_nodes.pop()
-        if "leaf_value" in node:
-            where += [(first + node.get("leaf_index", 0), feature) for feature, _ in path]
-            steps += [step for _, step in path]
-        else:
-            at = known(node)
-            sides = (node["left_child"], node["right_child"])
-            open_nodes += [(side, (*path, (node["split_feature"], known(side) - at))) for side in sides]
-    return mean
+    return walk(root)[0]
 
 
 def _shares(model: Predictor, known: Histories, n: int, start: float) -> tuple[Floats, dict[str, Floats]]:

@@ -31,7 +31,7 @@ from tasks.jobs.explain.contributions import (
 from tasks.jobs.outlook import chances_to_exceed
 from tasks.jobs.params import ExplainParams, Kind
 from tasks.jobs.predict.features import feature_of
-from tasks.jobs.predict.peers import earlier_runs
+from tasks.jobs.predict.peers import Histories, earlier_runs
 from tasks.jobs.predict.predicting import predict_next
 from tasks.jobs.predict.preparation import read_runs, with_ends
 from tasks.jobs.predict.trained import Trained, needed_champion
@@ -454,8 +454,10 @@ def _explained(
     stretches = [earlier.order[end - n : end] for end, n in zip(ends, n_usual, strict=True)]
     usual = runs.iloc[np.concatenate([*stretches, np.zeros(0, dtype=np.int64)]).astype(np.int64)]
     usual_features = trained.features(usual, runs)
-    usual_parts = runtime_parts(trained.model, usual_features, trained.histories(usual, runs))
-    parts = runtime_parts(trained.model, features, trained.histories(rows, runs))
+    first_known, other = (trained.histories(some, runs).log_s for some in (usual, rows))
+    log_s = {peers: np.concatenate([before, other[peers]]) for peers, before in first_known.items()}
+    parts = runtime_parts(trained.model, pd.concat([usual_features, features]), Histories(log_s))  # trees are read once
+    usual_parts, parts = parts.rows(slice(len(usual))), parts.rows(slice(len(usual), None))
     classifier, first, found = trained.classifiers.get(KIND), np.cumsum(n_usual) - n_usual, []
     variable = variable_parts(classifier, features) if classifier else None
     for one, n in enumerate(n_usual):

@@ -21,7 +21,7 @@ from tasks.jobs.outlook import (
     running_outlook,
 )
 from tasks.jobs.params import CostParams, Kind, OutlookParams
-from tasks.jobs.predict.outcomes import ENDED, outcome_features
+from tasks.jobs.predict.outcomes import ENDED, Outcomes, outcome_features
 from tasks.jobs.predict.preparation import fetch_runs, log_end, read_runs, with_ends
 from tasks.jobs.predict.trained import WORD, Trained, needed_champion
 from tasks.jobs.shapes import ShapeSet
@@ -117,6 +117,7 @@ def pooled(told: Empirical, job: np.ndarray[tuple[int], np.dtype[np.int64]]) -> 
     return Empirical(history, np.arange(history.n_groups))
 
 
+ENDINGS = ("completes_share", "at_limit_share", "before_limit_share")
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 FAR_OUT = 2.0  # times the usual median
 
@@ -139,12 +140,12 @@ def predict_source(warehouse: Warehouse, source: str) -> Predictions:
     with reading(warehouse) as connection:
         refuse_mixture(connection, source)
         version = data_version(connection, WORD, source)
-        past = fetch_runs(connection, source)
+        past, ended = fetch_runs(connection, source), fetch_runs(connection, source, statuses=ENDED)
     if past.empty:
         raise BadInput(f"source {source!r}", "no finished run with a runtime", "runs that have ended")
     found = predict_next(trained, past)
     at = pd.Timestamp(found.conditions["submitted_at"].iloc[0])
-    rows = table_of_next(trained, found).assign(
+    rows = table_of_next(trained, found, ended).assign(
         source=source, model_id=card.model_id, predicted_at=at, data_version=version
     )
     with writing(warehouse) as connection, transaction(connection):
@@ -152,8 +153,10 @@ def predict_source(warehouse: Warehouse, source: str) -> Predictions:
     return Predictions(card.model_id, version, at, len(rows))
 
 
-def table_of_next(trained: Trained, found: NextRuns) -> pd.DataFrame:
-    """One row a job: group_key, n_before, last_at, usual_s and what was predicted, as jobs.predictions names it."""
+def table_of_next(trained: Trained, found: NextRuns, ended: pd.DataFrame) -> pd.DataFrame:
+    """One row a job: group_key, n_before, last_at, usual_s and what was predicted, as jobs.predictions names it.
+
+    ended: runs of all jobs that ended, however they did."""
     told, usual_s = found.predicted, found.jobs["usual_s"].to_numpy(dtype=float)
     times = told.quantile(np.broadcast_to(LEVELS, (told.n, len(LEVELS))))
     quantiles = {f"p{round(100 * level):02d}_s": times[:, place] for place, level in enumerate(LEVELS)}
@@ -167,7 +170,20 @@ def table_of_next(trained: Trained, found: NextRuns) -> pd.DataFrame:
     )
     for kind, shares in shape_shares(trained, found).items():
         table[f"shape_{kind}"] = pd.array(shares.argmax(axis=1), dtype="Int32")
-    return table
+    return (
+        table.assign(**dict.fromkeys(ENDINGS, np.nan))
+        if trained.outcomes is None
+        else table.join(endings_of(trained.outcomes, found, outcome_features(found.conditions, ended)))
+    )
+
+
+def endings_of(outcomes: Outcomes, found: NextRuns, features: pd.DataFrame) -> pd.DataFrame:
+    """ENDINGS of the next run of each job, on 0 … n_jobs - 1: the mean over its conditions that have a time limit.
+
+    features: of found.conditions, as outcome_features makes them."""
+    ends = outcomes.endings(features, found.told)
+    shares = pd.DataFrame(dict(zip(ENDINGS, (ends.completes, ends.at_limit, ends.before_limit), strict=True)))
+    return shares.groupby(found.conditions["job"].to_numpy()).mean()
 
 
 def read_predictions(
@@ -276,15 +292,13 @@ def job_outlook(
     ending = None
     if trained.outcomes is not None:
         features = outcome_features(found.conditions, ended)
-        ends = trained.outcomes.endings(features, found.told)
-        is_limited = np.isfinite(ends.completes)
-        if is_limited.any():
-            shares = (ends.completes, ends.at_limit, ends.before_limit)
-            ending = Ending(*(float(share[is_limited].mean()) for share in shares))
+        shares = endings_of(trained.outcomes, found, features).iloc[0]
+        if shares.notna().all():
+            ending = Ending(*map(float, shares))
             all_s = ended["runtime_s"].to_numpy(dtype=float)[(ended["group_key"] == group_key).to_numpy()]
             for place, time in enumerate(times_s):
-                goes_on = trained.outcomes.at(features, found.told, np.full(len(features), time)).running[is_limited]
-                chances[place] = _of_all_runs(time, float(np.clip(goes_on.mean(), 0.0, 1.0)), all_s)
+                goes_on = trained.outcomes.at(features, found.told, np.full(len(features), time)).running
+                chances[place] = _of_all_runs(time, float(np.clip(np.nanmean(goes_on), 0.0, 1.0)), all_s)
     return JobOutlook(
         group_key=group_key,
         model_id=card.model_id,

@@ -8,7 +8,7 @@ from tasks.errors import BadSetting, NotFound
 from tasks.jobs import steps
 from tasks.jobs.outlook import next_run
 from tasks.jobs.params import CostParams, OutlookParams, SummaryParams
-from tasks.jobs.predict.predicting import costs_of_source, job_outlook, read_predictions, runs_going_on
+from tasks.jobs.predict.predicting import ENDINGS, costs_of_source, job_outlook, read_predictions, runs_going_on
 from tasks.warehouse.connection import fetch, writing
 
 JOB = "job03#00000003"
@@ -53,6 +53,26 @@ def test_an_operator_that_this_job_never_uses_counts_as_none_of_it(job_log, vari
     for job in ("job00#00000000", "job01#00000001"):
         limits = {one.level: one.predicted_s for one in job_outlook(warehouse, "log", job, PARAMS).limits}
         assert limits[0.95] == rows.loc[job, "p95_s"]
+
+
+def test_how_the_next_run_ends_stands_among_the_predictions_as_it_is_told_of_one_job(
+    job_log, varied_runs, quick_training, trained_log
+):
+    runs = varied_runs()
+    limit_s = 3 * runs.groupby("group_key")["runtime_s"].transform("median")
+    is_stopped = np.arange(len(runs)) % 10 == 0
+    runs = runs.assign(requested_runtime_s=limit_s, status=np.where(is_stopped, "timeout", "completed"))
+    runs["runtime_s"] = np.where(is_stopped, limit_s, runs["runtime_s"])
+    warehouse = job_log(runs, source="limited")
+    steps.train(warehouse, "limited", quick_training, "run")
+    steps.predict(warehouse, "limited")
+    shares = read_predictions(warehouse, "limited").set_index("group_key")[list(ENDINGS)]
+    ending = job_outlook(warehouse, "limited", JOB, PARAMS).ending
+    assert shares.loc[JOB].tolist() == pytest.approx([ending.completes, ending.at_limit, ending.before_limit], abs=1e-3)
+    assert shares.sum(axis=1).to_numpy() == pytest.approx(1)
+    assert shares["completes_share"].mean() == pytest.approx(0.9, abs=0.05)
+    steps.predict(trained_log, "log")  # without time limits
+    assert read_predictions(trained_log, "log")[list(ENDINGS)].isna().all(axis=None)
 
 
 def test_an_unknown_job_names_the_nearest(trained_log):

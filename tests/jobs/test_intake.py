@@ -312,10 +312,6 @@ def test_the_rest_of_the_lists_stays_as_it_was_also_in_a_part_of_the_rows() -> N
             assert of(hidden, name, field) == of(rows, name, field)
 
 
-def test_rows_without_lists_get_none() -> None:
-    assert list(pseudonymise(LISTS_ROWS[["run_id"]], LISTS_KEY)) == ["run_id"]
-
-
 def test_no_host_of_a_spark_log_is_landed(tmp_path: Path) -> None:
     params = ReadParams(pseudonymise=True)
     home = Warehouse(home=tmp_path)

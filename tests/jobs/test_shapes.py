@@ -192,12 +192,6 @@ def test_inertia_by_hand_counts_equal_groups_each():
     assert inertia == pytest.approx(4 * (1 / 16 + 1 / 16))
 
 
-def test_a_single_group_is_its_own_shape(planted, counts_of):
-    values, groups, _ = planted(n_jobs=1)
-    fit = fit_shapes(counts_of(values, groups), RATIO, ShapeParams(k=1))
-    assert fit.labels.tolist() == [0]
-
-
 def test_what_is_refused_of_shapes_is_said_in_one_line(planted, counts_of):
     values, groups, _ = planted(n_jobs=3)
     counts = counts_of(values, groups)
@@ -232,11 +226,6 @@ def test_the_inertia_curve_of_two_planted_shapes_bends_at_two(planted, counts_of
     assert curve.inertias == sorted(curve.inertias, reverse=True)
 
 
-def test_the_curve_of_a_single_group_has_one_point(planted, counts_of):
-    values, groups, _ = planted(n_jobs=1)
-    assert inertia_curve(counts_of(values, groups), RATIO, ShapeParams()).ks == [1]
-
-
 def test_rival_clusterings_of_well_separated_shapes_agree_and_show_their_imbalance(planted, counts_of):
     values, groups, kinds = planted(n_jobs=20, n_runs=200)
     found = rival_clusterings(counts_of(values, groups), RATIO, ShapeParams(k=2))
@@ -251,12 +240,6 @@ def test_of_many_groups_a_sample_is_linked(planted, counts_of, monkeypatch):
     values, groups, _ = planted(n_jobs=12)
     for one in rival_clusterings(counts_of(values, groups), RATIO, ShapeParams(k=2)):
         assert (one.labels >= 0).sum() == 8
-
-
-def test_a_single_group_is_one_cluster_to_all_of_them(planted, counts_of):
-    values, groups, _ = planted(n_jobs=1)
-    found = rival_clusterings(counts_of(values, groups), RATIO, ShapeParams(k=1))
-    assert [one.largest_share for one in found] == [1, 1, 1]
 
 
 def test_few_bins_blur_narrow_shapes_and_their_log_score_shows_it(planted):

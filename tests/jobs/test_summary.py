@@ -231,13 +231,3 @@ def test_several_fitting_jobs_are_named(warehouse):
 def test_an_unknown_job_is_answered_with_the_nearest_ones(warehouse):
     with pytest.raises(NotFound, match=r"job 'etl dayly': no job of source 'log' is called so; nearest: 'etl daily', "):
         find_group(warehouse, "log", "etl dayly")
-
-
-def test_signs_of_patterns_are_plain_text(warehouse):
-    with pytest.raises(NotFound, match="is called so"):
-        find_group(warehouse, "log", "%")
-
-
-def test_a_source_without_runs_says_so(warehouse):
-    with pytest.raises(NotFound, match="source 'empty' has no job runs"):
-        find_group(warehouse, "empty", "etl")

@@ -64,14 +64,6 @@ def test_what_the_label_depends_on_alone_adds_most():
     assert importance[0] > 10 * importance[1:].max()
 
 
-def test_one_run_is_explained_as_it_is_among_many():
-    frame = features()
-    booster = train(frame, frame["load_mean"], objective="regression")
-    alone = take_apart(booster, frame.iloc[[5]], 1)
-    among = take_apart(booster, frame, 1).rows(slice(5, 6))
-    assert np.array_equal(alone.added, among.added)
-
-
 def test_no_runs_have_no_contributions():
     frame = features()
     booster = train(frame, frame["load_mean"], objective="regression")
@@ -107,11 +99,6 @@ def test_parts_add_up_to_the_log_odds_of_several_shapes(size):
     parts = random_parts(6, size=size)
     found = towards(parts, [4, 5])
     assert found.raw[:, 0] == pytest.approx(log_odds(parts.raw, [4, 5]), abs=1e-3)
-
-
-def test_the_odds_of_the_others_are_the_opposite():
-    parts = random_parts(6)
-    assert towards(parts, [0, 3]).added == pytest.approx(-towards(parts, [1, 2, 4, 5]).added)
 
 
 def test_what_pushes_all_shapes_alike_changes_no_odds():

@@ -237,37 +237,11 @@ def test_reasons_that_name_the_cause_beat_every_order_that_looks_at_no_run():
     assert found["frequency", "even"] == pytest.approx((1 + 1 / 2 + 1 / 3) / 3)
 
 
-def test_reasons_that_mean_nothing_are_as_good_as_random():
-    rng = np.random.default_rng(4)
-    recorded = np.array(["big_input", "load", "few_tokens"])[rng.integers(3, size=3000)].tolist()
-    found = check(rng.normal(size=(3000, 3)), recorded, rng.integers(100, size=3000))
-    low, high = found["table"].loc[("reasons", "all"), ["low", "high"]]
-    assert low < found["random", "all"] < high
-
-
 def test_a_rare_cause_counts_as_much_as_a_frequent_one_in_the_even_mean():
     values = np.tile([0.0, 2.0, 1.0], (10, 1))
     found = check(values, ["load"] * 9 + ["big_input"])
     assert found["reasons", "all"] == pytest.approx((9 + 1 / 3) / 10)
     assert found["reasons", "even"] == pytest.approx((1 + 1 / 3) / 2)
-
-
-def test_the_order_by_importance_can_come_from_other_runs():
-    values = [[2.0, 1.0, 0.0]] * 3
-    training = one_score([[0.0, 5.0, 1.0]])
-    found = check(values, ["load"] * 3, training=training)
-    assert found["importance", "all"] == pytest.approx(1.0)
-
-
-def test_the_order_by_frequency_can_come_from_the_causes_of_other_runs():
-    """Of the training runs two had load and one few tokens: load is first, tokens second, input third."""
-    values = [[3.0, 2.0, 1.0]] * 2
-    earlier = ["load", "few_tokens", "load", "none", "lock", None]
-    found = check(values, ["big_input", "load"], earlier=earlier)
-    assert found["reasons", "all"] == pytest.approx((1 + 1 / 2) / 2)
-    assert found["frequency", "all"] == found["frequency", "even"] == pytest.approx((1 / 3 + 1) / 2)
-    of_themselves = check(values, ["big_input", "load"])  # both causes once: they share the ranks 1 and 2
-    assert of_themselves["frequency", "even"] == pytest.approx(3 / 4)
 
 
 def test_without_a_recorded_cause_there_is_no_figure():

@@ -9,16 +9,7 @@ from hypothesis import strategies as st
 from tasks.errors import NotFound
 from tasks.jobs.columns import KNOWN_AFTER
 from tasks.jobs.normalisation import Bins, histogram, historic_medians, normalise
-from tasks.jobs.predict.features import (
-    FEATURES,
-    OPPOSITES,
-    History,
-    feature_of,
-    in_order,
-    is_of_peers,
-    make_features,
-    pattern_of,
-)
+from tasks.jobs.predict.features import FEATURES, OPPOSITES, History, feature_of, is_of_peers, make_features, pattern_of
 from tasks.jobs.shapes import ShapeSet, log_posterior
 
 KINDS = ["intrinsic", "resource", "environment", "vertices", "tokens", "history"]
@@ -45,11 +36,6 @@ def test_every_feature_can_be_said_high_and_low():
 def test_kinds_stand_together_in_the_order_of_the_paper():
     kinds = [feature.kind for feature in FEATURES.values()]
     assert kinds == sorted(kinds, key=KINDS.index)
-
-
-def test_shapes_are_ordered_by_number_and_skus_by_name():
-    names = ["shape_ratio_10", "n_before", "shape_ratio_9", "op_B", "op_A", "input_bytes"]
-    assert in_order(names) == ["input_bytes", "op_A", "op_B", "n_before", "shape_ratio_9", "shape_ratio_10"]
 
 
 @pytest.mark.parametrize("name", ["runtime_s", "cpu_s", "used_cpus", "ended_at", "n_vertices", "wait_s", *KNOWN_AFTER])
@@ -201,12 +187,6 @@ def test_the_order_of_the_rows_changes_nothing(seed):
     pd.testing.assert_frame_equal(found, again.loc[found.index], rtol=1e-12)
 
 
-def test_the_outcome_of_a_run_is_not_among_its_features():
-    log = rich(40, np.random.default_rng(0))
-    known = log.drop(columns=[name for name in OUTCOMES if name in log])
-    pd.testing.assert_frame_equal(make_features(log, log), make_features(known, log), check_exact=True)
-
-
 def test_a_log_with_few_columns_has_the_features_that_it_allows():
     log = bare(("a", 0, 10), ("a", 1, 20), ("b", 2, 5))
     assert [name for name in make_features(log, log) if not is_of_peers(name)] == [
@@ -214,12 +194,6 @@ def test_a_log_with_few_columns_has_the_features_that_it_allows():
         *("log_ratio_mean", "log_ratio_sd", "last_log_ratio", "ewma_log_ratio", "p25_p75_before"),
         *("outlier_share_before", "hours_since_last"),
     ]
-
-
-def test_a_column_without_a_single_value_is_as_good_as_none():
-    log = bare(("a", 0, 10), ("a", 1, 20))
-    empty = log.assign(input_bytes=np.nan, read_bytes=np.nan, load_mean=None, n_vertices=np.nan, op_FILTER=np.nan)
-    assert list(make_features(empty, empty)) == list(make_features(log, log))
 
 
 def test_a_job_never_seen_before_has_no_history():
@@ -263,15 +237,6 @@ def test_without_a_past_there_are_rows_but_no_history(n_rows):
     found = make_features(log.head(n_rows), log.head(0), shapes({}))
     assert len(found) == n_rows
     assert (found["n_before"] == 0).all()
-
-
-def test_the_index_of_the_runs_and_the_order_of_the_names_are_kept():
-    log = rich(20, np.random.default_rng(2)).set_index(pd.Index(range(100, 120)))
-    before = log.copy()
-    found = make_features(log, log, shapes({}))
-    assert found.index.equals(log.index)
-    assert list(found) == in_order(found)
-    pd.testing.assert_frame_equal(log, before)
 
 
 def test_runtimes_of_zero_give_finite_features():

@@ -111,12 +111,6 @@ def test_counts_are_given_for_the_jobs_asked_for_in_their_order():
     assert counts.sum(axis=1).tolist() == [1, 0, 2]
 
 
-def test_no_runs_give_an_empty_table():
-    table = label_groups(runs_of(), SHAPES, LABELS, POSTERIOR)
-    assert len(table) == 0
-    assert {"n_runs", "label", "posterior_1"} <= set(table)
-
-
 def test_runs_without_a_median_column_are_refused_in_one_line():
     with pytest.raises(BadInput, match=r"runs: no column median_s; expected a frame with group_key"):
         label_groups(runs_of(a=[1.0]).drop(columns="median_s"), SHAPES, LABELS, POSTERIOR)
@@ -166,12 +160,6 @@ def test_jobs_do_not_mix_and_a_run_without_a_median_says_nothing(log):
         group_key=np.where(log.index == 7, "other", "job"), median_s=np.where(log.index == 3, np.nan, 10.0)
     )
     assert known_so_far(runs, OF_FIVE, SURE).n_known.tolist() == [0, 1, 2, 0, 0, 1, 0, 0, 1]
-
-
-def test_the_prior_is_that_of_the_labels(log):
-    found = known_so_far(log, OF_FIVE, SURE.model_copy(update={"prior": "size"}))
-    assert found.probabilities[3] == pytest.approx([0.75, 0.25])
-    assert found.probabilities[4] == pytest.approx(posterior_by_hand([45.0], prior=[3, 1]))
 
 
 TWO_SHAPES = ShapeSet(
@@ -269,11 +257,6 @@ def test_a_job_without_history_is_wrong_and_counted():
     assert (total.n_groups, total.n_runs) == (3, 18)
 
 
-def test_without_any_history_every_label_of_the_baseline_is_wrong():
-    found = history_baseline(table_of({"a": (3, 0)}), table_of({}))
-    assert found["hit"].tolist() == [0]
-
-
 def test_a_reference_over_some_jobs_is_of_those_only():
     found = history_baseline(table_of({"a": (3, 0), "b": (0, 9)}), table_of({"a": (3, 0), "b": (3, 0)}))
     assert summarise(found, pd.Index(["a", "elsewhere"])).by_run == 1
@@ -306,11 +289,6 @@ def test_a_report_by_hand():
 
 def test_a_shape_called_impossible_costs_a_stated_loss_and_no_infinity():
     assert report_classifier([[1.0, 0.0]], [1], ["a"]).log_loss == pytest.approx(-np.log(1e-6))
-
-
-def test_without_a_labelled_run_there_are_no_figures():
-    found = report_classifier(P, [-1] * 5, list("aabbc"))
-    assert (found.n, found.accuracy, found.log_loss) == (0, None, None)
 
 
 def test_accuracy_by_occurrences_cuts_where_the_figure_does():

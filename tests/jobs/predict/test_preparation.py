@@ -188,12 +188,6 @@ def test_the_order_of_the_rows_changes_nothing_and_the_index_stays():
     assert "".join(found.sort_index().str[1]) == "1111122233"
 
 
-def test_each_period_has_a_run_however_uneven_the_log():
-    assert parts(runs_at([0, *[5] * 20, 9])) == "1" + "2" * 20 + "3"
-    assert parts(runs_at([*[5] * 20, 8, 9])) == "1" * 20 + "23"
-    assert parts(runs_at([0, 1, *[5] * 20])) == "12" + "3" * 20
-
-
 @given(st.lists(st.integers(0, 12), min_size=3, max_size=60).filter(lambda at: len(set(at)) >= 3))
 def test_periods_follow_time_keep_ties_together_and_are_never_empty(minutes):
     found = assign_periods(runs_at(minutes), SplitParams())
@@ -229,13 +223,6 @@ def test_periods_that_are_too_few_or_not_wanted_leave_the_split_to_shares():
 def test_shares_that_leave_no_test_are_refused():
     with pytest.raises(ValidationError, match="so that some runs are left to test"):
         SplitParams(history_share=0.7, training_share=0.3)
-
-
-def test_the_answer_is_categorical_with_all_three_parts():
-    found = assign_periods(runs_at(range(10)), SplitParams())
-    assert list(found.cat.categories) == ["D1", "D2", "D3"]
-    assert found.name == "part"
-    assert np.array_equal(found.cat.codes, [0] * 5 + [1] * 3 + [2] * 2)
 
 
 PARAMS = CharacteriseParams(bins=BinParams(ranges="data", n_bins=30), shapes=ShapeParams(k=2))
@@ -277,12 +264,6 @@ def test_what_happens_in_the_test_changes_no_feature_of_the_training(drawn):
     assert not one.features[97:].equals(other.features[97:])
 
 
-def test_the_same_log_gives_the_same_bits(drawn):
-    one, other = ready(drawn(120)), ready(drawn(120))
-    assert one.features.to_numpy().tobytes() == other.features.to_numpy().tobytes()
-    assert one.shapes["delta"].centres.tobytes() == other.shapes["delta"].centres.tobytes()
-
-
 def test_runs_whose_log_tells_no_end_end_after_their_runtime(log_of):
     runs = log_of([1.0, 2.5, 3.0])
     expected = runs["ended_at"].tolist()
@@ -306,12 +287,6 @@ def test_a_log_with_fewer_runs_a_job_than_asked_for_gets_shapes_of_what_it_has(d
     found = ready(drawn(60, 6))  # five runs of each job are history
     assert len(found.shapes["ratio"].centres) == 2
     assert "2 shapes of jobs with at least 5 runs" in caplog.text
-
-
-def test_jobs_with_enough_runs_are_shaped_without_a_warning(drawn, caplog):
-    found = ready(drawn(240, 4))
-    assert len(found.shapes["ratio"].centres) == 2
-    assert not caplog.records
 
 
 def test_jobs_of_0_s_have_no_ratio_and_stand_aside(log_of):

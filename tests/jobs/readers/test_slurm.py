@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tasks.errors import BadInput, BadSetting, WhorlError
+from tasks.errors import BadSetting, WhorlError
 from tasks.intake.limits import ReadLimits
 from tasks.jobs.params import ReadParams
 from tasks.jobs.readers import slurm
@@ -364,11 +364,6 @@ def test_a_file_of_the_wrong_kind_is_one_clear_line(
 def test_a_packed_log_gives_the_same_rows(phillips: Path, tmp_path: Path) -> None:
     (tmp_path / "sacct.log.gz").write_bytes(gzip.compress(phillips.read_bytes()))
     pd.testing.assert_frame_equal(read(str(tmp_path / "sacct.log.gz"))[0], read(str(phillips))[0])
-
-
-def test_a_missing_file_is_one_clear_line(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="cannot be opened"):
-        read(str(tmp_path / "none.log"))
 
 
 @pytest.mark.parametrize(

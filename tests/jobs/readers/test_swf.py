@@ -199,13 +199,6 @@ def test_comments_and_blank_lines_between_jobs_are_no_jobs_but_are_counted_as_li
     assert refused.empty
 
 
-@pytest.mark.parametrize("blank", ["", " ", "\t \r"])
-def test_a_blank_line_is_no_job_with_or_without_comments_around_it(log: Path, blank: str) -> None:
-    for comment in ("", "; pause\n"):
-        rows, refused = read(log, f"{comment}{LINE}\n{blank}\n{LINE}\n")
-        assert (len(rows), len(refused)) == (2, 0)
-
-
 def test_a_log_with_fewer_fields_is_read_up_to_where_it_goes(log: Path) -> None:
     short = " ".join(LINE.split()[:5])
     rows, refused = read(log, f"{short}\n{short} 1\n{short}\n")

@@ -51,11 +51,6 @@ def test_a_gauge_gives_the_cores_between_two_readings():
     assert gauge.cores() == pytest.approx([0.4, 0.0, 2.0])
 
 
-def test_a_gauge_forgets_what_is_older_than_its_window():
-    gauge = _gauge(*((float(at), 0.0) for at in range(30)))
-    assert [at for at, _ in gauge.samples] == [float(at) for at in range(19, 30)]
-
-
 def test_the_latest_value_looks_back_one_second_or_to_the_reading_before():
     assert _gauge((0.0, 0.0), (1.0, 4.0), (1.5, 4.1), (2.0, 4.3)).latest() == pytest.approx(0.3)
     assert _gauge((0.0, 0.0), (4.0, 2.0)).latest() == pytest.approx(0.5)
@@ -100,12 +95,6 @@ def test_a_level_of_load_is_a_share_of_the_tokens(tmp_path, group):
         state.set_load(level)
         texts.append((tmp_path / "cpu.max").read_text())
     assert texts == ["1200 12500", "4800 12500", "max 12500"]  # "max": what ends, ends fast
-
-
-def test_the_least_load_is_one_token(tmp_path, group):
-    state = _state(tmp_path, group=group, sku=Sku(name="old", tokens=2))
-    state.set_load("cpu-20")
-    assert (tmp_path / "cpu.max").read_text() == "1000 10000"
 
 
 def test_tokens_become_a_quota(tmp_path, group):

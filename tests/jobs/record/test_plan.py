@@ -223,14 +223,6 @@ def test_load_is_the_same_on_every_sku_and_changes_no_more_while_it_is_steady(pa
     assert any(paired.load.levels(real_s, before) != steady for real_s in (0.0, before))
 
 
-def test_the_same_seed_makes_the_same_pairs_and_the_runs_of_the_periods_do_not_depend_on_them(paired):
-    assert make_plan(PAIRED) == paired
-    without = make_plan(PAIRED.model_copy(update={"pairs": 0}))
-    assert list(without.runs) == [run for run in paired.runs if run.what_if is None]
-    assert {phase.level for phase in without.load.phases} <= set(PAIRED.load_ladder)
-    assert without.load.steady is None
-
-
 def test_a_run_can_be_told_from_its_repetitions_by_its_id(paired):
     assert len({run.run_id for run in paired.runs}) == len(paired.runs)
     replayed = {replace(run, what_if=None).run_id.rpartition("-")[0] for run in paired.runs if run.what_if}

@@ -247,16 +247,6 @@ def test_shares_of_a_path_of_two_vertices_worked_out_by_hand():
     )
 
 
-def test_the_largest_cause_is_named():
-    waited = replace(SLOW, lock_wait_s=12.0)
-    assert _cause(waited, runtime_s=22.0) == "lock"
-    assert recorded_cause({"load": 0.5, "lock": 0.6}) == "lock"
-
-
-def test_a_run_that_never_told_is_not_measured():
-    assert recorded_cause(None) == "not_measured"
-
-
 PARAMS = Campaign(minutes=1, seed=5)
 NO_PLAN = Plan((), ())
 RECORD = {"params": recorded_params(PARAMS), "plan": NO_PLAN.digest()}

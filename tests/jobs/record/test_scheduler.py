@@ -244,16 +244,6 @@ def test_a_promise_follows_the_room_token_by_token():
     assert promise(5, {"old": 2, "new": 5}, 2) == {"new": 4, "old": 1}
 
 
-def test_one_vertex_gets_tokens_on_one_sku_only():
-    assert promise(5, {"old": 4, "new": 5}, 1) == {"new": 5}
-    assert promise(6, {"old": 4, "new": 5}, 1) is None
-
-
-def test_what_does_not_fit_gets_nothing():
-    assert promise(8, {"old": 2, "new": 5}, 2) is None
-    assert promise(1, {}, 2) is None
-
-
 @given(tokens=st.integers(1, 20), free=FREE, n_vertices=st.integers(1, 5))
 def test_a_promise_is_whole_and_never_over_the_room(tokens, free, n_vertices):
     before = dict(free)
@@ -265,12 +255,6 @@ def test_a_promise_is_whole_and_never_over_the_room(tokens, free, n_vertices):
         assert sum(given_tokens.values()) == tokens
         assert len(given_tokens) <= n_vertices
         assert all(0 < n <= free[sku] for sku, n in given_tokens.items())
-
-
-def test_shares_of_vertices_are_as_equal_as_whole_tokens_can_be():
-    assert split(7, 3) == [3, 2, 2]
-    assert split(6, 3) == [2, 2, 2]
-    assert split(2, 3) == [1, 1, 0]
 
 
 @given(tokens=st.integers(0, 100), n_vertices=st.integers(1, 20))
@@ -293,17 +277,6 @@ def test_a_job_takes_no_more_spare_tokens_than_it_may_and_a_vertex_no_more_than_
     # a may take 2: one for each of its vertices; b/0 holds 8 of 10 and takes 2; the rest of the room stays
     holders = [_holder("a/0", "a"), _holder("a/1", "a"), _holder("b/0", "b", promised=8)]
     assert grant_spare(holders, 9, {"a": 2, "b": 9}) == {"a/0": 1, "a/1": 1, "b/0": 2}
-
-
-def test_without_room_every_spare_token_is_taken_back():
-    assert grant_spare([_holder("a/0", "a")], 0, {"a": 9}) == {}
-    assert grant_spare([_holder("a/0", "a")], -3, {"a": 9}) == {}
-
-
-def test_a_job_that_takes_no_spare_tokens_leaves_them_to_others():
-    holders = [_holder("a/0", "a"), _holder("b/0", "b")]
-    assert grant_spare(holders, 2, {"a": 0, "b": 9}) == {"b/0": 2}
-    assert grant_spare(holders, 2, {"b": 9}) == {"b/0": 2}
 
 
 @st.composite
@@ -352,10 +325,6 @@ def test_shares_are_as_equal_as_whole_parts_allow_and_the_merge_comes_last():
     ]
 
 
-def test_a_big_job_gets_bigger_vertices_and_not_more_of_them():
-    assert [vertex.parts for vertex in cut(ALONE, (0, 7), 1, most=2)] == [(0, 4), (4, 3)]
-
-
 def test_what_writes_a_database_is_one_vertex():
     assert cut(WRITER, (0, 40), 1, most=8) == [Vertex(0, "extract", (0, 40))]
 
@@ -387,16 +356,6 @@ def test_the_mean_of_a_skyline_counts_each_step_by_its_time():
     # 2 tokens for 3 s, 6 for 1 s, 0 for 1 s: 12 token-seconds in 5 s
     steps = [Step(1.0, 2), Step(4.0, 6), Step(5.0, 0)]
     assert mean_tokens(steps, 6.0) == pytest.approx(2.4)
-
-
-def test_steps_after_the_end_do_not_count():
-    assert mean_tokens([Step(0.0, 2), Step(3.0, 6), Step(9.0, 50)], 4.0) == pytest.approx(3.0)  # (2·3 + 6·1) / 4
-
-
-def test_a_skyline_in_which_no_time_passed_has_its_first_value():
-    assert mean_tokens([Step(2.0, 1), Step(2.5, 4)], 2.0) == 1.0
-    assert mean_tokens([Step(2.0, 3)], 1.0) == 3.0
-    assert mean_tokens([], 5.0) == 0.0
 
 
 def test_the_merge_waits_until_everything_that_reads_has_ended(job):

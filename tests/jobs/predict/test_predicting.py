@@ -25,6 +25,7 @@ def test_one_job_is_told_as_it_stands_among_the_predictions_of_all(trained_log):
     assert (found.predicted_at, found.last_at) == (row["predicted_at"], row["last_at"])
     assert found.chances[0].predicted == pytest.approx(row["exceeds_2x_share"], abs=0.003)
     assert found.shapes["ratio"][0].shape == row["shape_ratio"]
+    assert found.ending is None and row[list(ENDINGS)].isna().all()  # no run has a time limit
 
 
 def test_beside_the_prediction_stands_what_the_plain_history_says(trained_log):
@@ -55,9 +56,7 @@ def test_an_operator_that_this_job_never_uses_counts_as_none_of_it(job_log, vari
         assert limits[0.95] == rows.loc[job, "p95_s"]
 
 
-def test_how_the_next_run_ends_stands_among_the_predictions_as_it_is_told_of_one_job(
-    job_log, varied_runs, quick_training, trained_log
-):
+def test_how_the_next_run_ends_stands_among_the_predictions_as_for_one_job(job_log, varied_runs, quick_training):
     runs = varied_runs()
     limit_s = 3 * runs.groupby("group_key")["runtime_s"].transform("median")
     is_stopped = np.arange(len(runs)) % 10 == 0
@@ -71,8 +70,6 @@ def test_how_the_next_run_ends_stands_among_the_predictions_as_it_is_told_of_one
     assert shares.loc[JOB].tolist() == pytest.approx([ending.completes, ending.at_limit, ending.before_limit], abs=1e-3)
     assert shares.sum(axis=1).to_numpy() == pytest.approx(1)
     assert shares["completes_share"].mean() == pytest.approx(0.9, abs=0.05)
-    steps.predict(trained_log, "log")  # without time limits
-    assert read_predictions(trained_log, "log")[list(ENDINGS)].isna().all(axis=None)
 
 
 def test_an_unknown_job_names_the_nearest(trained_log):

@@ -11,7 +11,7 @@ RNG_SEED = 11
 
 
 def steps(n=6, seed=RNG_SEED):
-    return even_steps(np.random.default_rng(seed).lognormal(3, 1, (n, 40)))
+    return even_steps(np.sort(np.random.default_rng(seed).lognormal(3, 1, (n, 40)), axis=1))
 
 
 def history(n=6, seed=RNG_SEED):

@@ -3,7 +3,7 @@
 Each kind of peers shares some columns with the submission; their last runtimes are features of the trees, and the
 distributions of some of them stand in the pool of the predictor by themselves."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -74,15 +74,17 @@ class EarlierRuns:
 
         They are among the 14 more that ended last: a run that took a year and ends today is no recent one."""
         submitted = _microseconds(self.past["submitted_at"])[self.order]
+        overtaken = np.append(0, np.cumsum(submitted[:-1] > submitted[1:]))  # up to each place
+        oldest = self.last - np.minimum(self.n, most + OVERTAKEN) + 1
+        is_mixed = (self.n > 1) & (overtaken[self.last] > overtaken[np.minimum(oldest, self.last)])
         found = np.full((len(self.n), most), -1, dtype=np.int64)
         for first in range(0, len(found), ROWS_AT_ONCE):
             block = slice(first, first + ROWS_AT_ONCE)
             back = np.arange(min(most + OVERTAKEN, int(self.n[block].max()) + 1))
             places = np.where(back < self.n[block, None], self.last[block, None] - back, -1)
-            times = np.where(places >= 0, submitted[places] if len(submitted) else 0, np.iinfo(np.int64).min)
-            is_mixed = np.flatnonzero((np.diff(times, axis=1) > 0).any(axis=1))
-            newest = np.argsort(-times[is_mixed].astype(float), axis=1, kind="stable")
-            places[is_mixed] = np.take_along_axis(places[is_mixed], newest, axis=1)
+            mixed = np.flatnonzero(is_mixed[block])
+            times = np.where(places[mixed] >= 0, submitted[places[mixed]], np.iinfo(np.int64).min).astype(float)
+            places[mixed] = np.take_along_axis(places[mixed], np.argsort(-times, axis=1, kind="stable"), axis=1)
             found[block, : min(len(back), most)] = places[:, :most]
         return found
 
@@ -223,23 +225,24 @@ class Histories:
         return type(self)({peers: values + by[:, None] for peers, values in self.log_s.items()})
 
 
-def peers_of(runs: pd.DataFrame, past: pd.DataFrame) -> dict[str, EarlierRuns]:
+def peers_of(runs: pd.DataFrame, past: pd.DataFrame, kinds: Collection[str] = tuple(SHARED)) -> dict[str, EarlierRuns]:
     """The runs of `past` that each row of `runs` may know, by kind of peers, of those kinds that the log tells apart.
 
     runs, past: as `earlier_runs` takes them, with the columns of SHARED as far as the log has them."""
     found: dict[str, EarlierRuns] = {}
-    for peers, shared in SHARED.items():
+    for peers in (one for one in SHARED if one in kinds):
         needed = NEEDED.get(peers, ())
         if not needed or any(_has(runs, column) or _has(past, column) for column in needed):
-            keyed = (frame.assign(group_key=_keys(frame, shared, needed)) for frame in (runs, past))
+            keyed = (frame.assign(group_key=_keys(frame, SHARED[peers], needed)) for frame in (runs, past))
             found[peers] = earlier_runs(*keyed)
     return found
 
 
-def histories(runs: pd.DataFrame, past: pd.DataFrame) -> Histories:
-    """The last runtimes that each row of `runs` knows of each kind of peers but USER."""
-    asked = {peers: earlier for peers, earlier in peers_of(runs, past).items() if peers != USER}
-    most = {JOB: MOST_OF_JOB}
+def histories(
+    runs: pd.DataFrame, past: pd.DataFrame, kinds: Collection[str] = (JOB, USER_REQUEST, REQUEST, LOG)
+) -> Histories:
+    """The last runtimes that each row of `runs` knows of these kinds of peers."""
+    asked, most = peers_of(runs, past, kinds), {JOB: MOST_OF_JOB}
     return Histories({peers: one.latest(_log_s(one), most.get(peers, MOST_RUNS)) for peers, one in asked.items()})
 
 

@@ -40,15 +40,13 @@ def order_quantiles(latest: Floats) -> Floats:
     n = np.isfinite(latest).sum(axis=1)
 
     def of_block(block: slice) -> Floats:
-        values, sizes = np.sort(latest[block], axis=1), n[block]
-        quantiles = np.full((len(values), N_LEVELS), np.nan)
-        for size in np.unique(sizes[sizes > 0]):  # rows with as many values have their levels at the same places
-            place = np.clip(LEVELS * (size + 1) - 1, 0, size - 1)
-            low = np.floor(place).astype(int)
-            ordered = values[sizes == size]
-            below, above = ordered[:, low], ordered[:, np.minimum(low + 1, size - 1)]
-            quantiles[sizes == size] = below + (place - low) * (above - below)
-        return quantiles
+        values, last = np.sort(latest[block], axis=1), n[block, None] - 1
+        place = np.clip(LEVELS * (last + 2) - 1, 0, np.maximum(last, 0))
+        low = place.astype(np.intp)
+        below, above = (
+            np.take_along_axis(values, at, axis=1) for at in (low, np.minimum(low + 1, np.maximum(last, 0)))
+        )
+        return np.asarray(below + (place - low) * (above - below))  # NaN in a row without any
 
     return _in_blocks(len(latest), of_block)
 
@@ -71,7 +69,7 @@ def mixture(parts: Sequence[Floats], weights: Floats) -> Floats:
 
     def of_block(block: slice) -> Floats:
         values = np.concatenate([part[block] for part, _ in used], axis=1)
-        order = np.argsort(values, axis=1)
+        order = np.argsort(values, axis=1, kind="stable")  # each part ascends already
         places = np.take_along_axis(order, weighted_places(masses[order], N_LEVELS), axis=1)
         return np.take_along_axis(values, places, axis=1)
 

@@ -18,8 +18,8 @@ from tasks.jobs.predict.classifier import LightGbm
 from tasks.jobs.predict.features import in_order, make_features
 from tasks.jobs.predict.outcomes import MAIN as OUTCOMES
 from tasks.jobs.predict.outcomes import Outcomes
-from tasks.jobs.predict.peers import Histories, histories
-from tasks.jobs.predict.predictor import Predictor
+from tasks.jobs.predict.peers import JOB, Histories, histories
+from tasks.jobs.predict.predictor import POOLED, Predictor
 from tasks.jobs.predict.preparation import KINDS, history_of
 from tasks.jobs.shapes import ShapeSet
 from tasks.warehouse.connection import require
@@ -69,8 +69,11 @@ class Trained:
         return make_features(runs, past, history, columns=self.columns)
 
     def histories(self, runs: pd.DataFrame, past: pd.DataFrame) -> Histories:
-        """What peers of `runs` took before, as the model takes it; arguments as in `features`."""
-        return histories(runs, past)
+        """What peers of `runs` took before, as far as the model weighs it; arguments as in `features`."""
+        used = {
+            POOLED[part][0] for part, of_classes in self.model.weights.items() if part in POOLED and any(of_classes)
+        }
+        return histories(runs, past, {JOB, *used})
 
     def save(self, folder: Path) -> None:
         """Write everything into an existing folder."""

@@ -278,8 +278,8 @@ def threshold_rows(model: PaperModel, described: Sequence[Fingerprint]) -> Itera
 
 
 def threshold_figures(table: pd.DataFrame, reason: str = "") -> Figures:
-    """`threshold.false_reject` and `.false_accept` with `.radius.workload.<measure>` (the radius, for whole runs), over all
-    splits together; without it: of DTW."""
+    """`threshold.false_reject` and `.false_accept` with `.radius.workload.<measure>` (the radius, for whole runs), over
+    all splits together; without it: of DTW."""
     figures: Figures = {}
     for measure in DISTANCES:
         rows = table[table["measure"] == measure] if len(table) else table

@@ -5,8 +5,8 @@ explained by known fingerprints (`mixture`); what is alone is named by the known
 logistic models turn what is left into probabilities: is this part there, and is there something else that nobody has
 learned? They learn from training runs that are superposed on each other, with their own workload or their partner's
 left out of what is known, rounds held out in turn: so from conditions like those of a shared machine, and from
-workloads that were not known. A group is known by whole runs and by their later halves, and by inputs held out in turn: who
-asks what runs in it comes in the middle, and the program is at work on something else than when it was learned.
+workloads that were not known. A group is known by whole runs and by their later halves, and by inputs held out in
+turn: who asks what runs in it comes in the middle, and the program is at work on something else than it was then.
 
 identify.json     parameters, counters, labels, and what the logistic models weigh
 arrays.parquet    one row an array: name, shape, values"""

@@ -220,8 +220,9 @@ def test_memory_is_bounded_whatever_a_query_does(warehouse):
 
 
 ASKING = """
-import sys
+import signal, sys
 from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that starts tests behind it ignores Ctrl-C
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.query import ask
 ask(Warehouse(home=Path(sys.argv[1])), sys.argv[2])

@@ -103,11 +103,6 @@ class Sum:
         """Cost of the counters of which there is less than the sum says."""
         return self.cost - self.excess
 
-    @property
-    def misfit(self) -> float:
-        """Mean cost of a counter."""
-        return self.cost / len(self.deviations)
-
 
 @dataclass(frozen=True)
 class Sums:

@@ -1,7 +1,6 @@
 """The word `jobs` as flows: logs in, summary, shapes, models, reasons, what-ifs, watch, recording."""
 
 import logging
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -251,12 +250,12 @@ def _summary(warehouse: Warehouse, source: str, summary: SummaryParams, batches:
 
 def _measured(figures: dict[str, Any]) -> str:
     """The figures of held-out runs: predictors beside each other, and shapes beside their references."""
-    from tasks.report.jobs_evaluation import label_rows, labels_table, predictor_rows, predictors_table
+    from tasks.report.jobs_evaluation import labels_table, predictor_rows, predictors_table
     from tasks.report.result import table_markdown
 
     parts = [f"## On {int(figures.get('predict.n') or 0):,} later runs that were held out"]
     parts.append(table_markdown(predictors_table(predictor_rows(figures))))
-    labels = labels_table(label_rows(figures))
+    labels = labels_table(figures)
     return joined([*parts, *((labels.words, table_markdown(labels)) if len(labels.rows) else ())])
 
 
@@ -307,7 +306,7 @@ def _load(warehouse: Warehouse, model_id: str) -> "Trained":
 def _part(warehouse: Warehouse, source: str, trained: "Trained", job: str, next_run: pd.DataFrame | None) -> str:
     from tasks.jobs.predict.predicting import predict_rows
     from tasks.jobs.predict.preparation import fetch_runs
-    from tasks.report.jobs_evaluation import COLUMNS, fan_figure, fan_of
+    from tasks.report.jobs_evaluation import COLUMNS, fan_figure, fan_rows
     from tasks.report.result import figure_markdown, one_line
 
     with reading(warehouse) as connection:
@@ -317,10 +316,10 @@ def _part(warehouse: Warehouse, source: str, trained: "Trained", job: str, next_
     if rows.empty:
         return ""
     before = past[~is_new][["submitted_at", "runtime_s"]]
-    fan = fan_of(one_line(job, NAME_CHARS), rows, predict_rows(trained, rows, past), before)
+    fan = fan_rows(rows, predict_rows(trained, rows, past))
     told = f"The job: {job}."
     if next_run is not None:
         last = next_run.assign(submitted_at=next_run["predicted_at"], runtime_s=float("nan"))
-        fan = replace(fan, runs=pd.concat([fan.runs, last[COLUMNS]], ignore_index=True))
+        fan = pd.concat([fan, last[COLUMNS]], ignore_index=True)
         told += f" {NEXT}"
-    return figure_markdown(fan_figure(fan), f"{told} {NOT_LEARNT}")
+    return figure_markdown(fan_figure(one_line(job, NAME_CHARS), fan, before), f"{told} {NOT_LEARNT}")

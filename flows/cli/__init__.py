@@ -77,6 +77,9 @@ def _ending(command: Callable[[], None], *, is_verbose: bool, as_json: bool = Fa
             command()
         except SystemExit as ending:
             code = ending.code if isinstance(ending.code, int) else 1
+            usage = getattr(ending.__context__, "format_message", None)  # of click, which has told people already
+            if as_json and usage is not None and _n_printed() == said:
+                _tell_machine(clean(usage()), code)
         except KeyboardInterrupt:
             code = INTERRUPTED
         except WhorlError as error:

@@ -363,7 +363,7 @@ def show_job(
 
 
 def _likelihoods(found: "JobAgainstShapes") -> list[dict[str, Any]]:
-    pairs = zip(found.all_log_likelihoods, found.all_posteriors, strict=True)
+    pairs = zip(found.log_likelihoods, found.posteriors, strict=True)
     return [{"shape": k, "log_likelihood": float(log), "posterior": float(p)} for k, (log, p) in enumerate(pairs)]
 
 

@@ -140,6 +140,14 @@ def tidy(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
+def parts_of(frame: pd.DataFrame, key: str) -> tuple[list[str], dict[str, list[list[Any]]]]:
+    """The columns of a frame but `key`, and by its values the rows, as a chart holds them; missing ones are None."""
+    rows = tidy(frame.drop(columns=key))
+    values = rows.astype(object).where(rows.notna(), None).to_numpy()
+    places = frame.groupby(key, sort=False).indices
+    return [str(name) for name in rows], {str(name): values[at].tolist() for name, at in places.items()}
+
+
 def _position(channel: Any, axis: Axis, **more: Any) -> Any:
     """The encoding of an axis. channel: alt.X or alt.Y."""
     import altair as alt

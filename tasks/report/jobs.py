@@ -5,26 +5,18 @@ import math
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tasks.jobs.normalisation import Counts
 from tasks.jobs.params import MEASURES, Kind, ReportParams, SummaryParams
 from tasks.jobs.summary import fetch_summary, refuse_mixture
 from tasks.quantities import MISSING, duration, number, ratio, share
 from tasks.report import charts
 from tasks.report.intake import Intake, fetch_intake, intake_sections
-from tasks.report.jobs_evaluation import (
-    SIDE_BY_SIDE,
-    label_rows,
-    labels_table,
-    predictor_rows,
-    predictor_words,
-    predictors_table,
-)
-from tasks.report.jobs_history import History, fetch_history, history_sections
+from tasks.report.jobs_evaluation import SIDE_BY_SIDE, labels_table, predictor_rows, predictor_words, predictors_table
+from tasks.report.jobs_history import history_sections
 from tasks.report.jobs_shapes import KindOfShapes, fetch_shapes, shape_sections
 from tasks.report.result import (
     Column,
@@ -32,22 +24,23 @@ from tasks.report.result import (
     Figure,
     Result,
     Section,
+    State,
     Table,
     count,
     moment,
-    numbers,
     one_line,
     records,
     sentence,
+    table,
+    times,
 )
-from tasks.warehouse.connection import Connection, reading
-from tasks.warehouse.place import Warehouse
+from tasks.warehouse.connection import Connection
 
 WORD = "jobs"
 KINDS: tuple[Kind, ...] = ("ratio", "delta")
 RISKY = 0.25  # chance of taking twice the usual from which a job is counted as likely to be late
 MOST_OF_ITEM = 60  # runs in the history of a job
-MOST_EXPLAINED = 200
+MOST_EXPLAINED, MOST_ALARMS = 200, 20
 NOT_CAUSES = "These are reasons of the prediction, which need not be causes of the runtime."
 NO_REASON = "nothing that was known at submission"
 METHOD = (
@@ -61,6 +54,39 @@ ORDERS = {
     "frequency": "one order for all: how often each cause was recorded before",
     "random": "a random order",
 }
+MADE_UP = {
+    "next_p05_s": "5 % stay under", "next_p25_s": "25 % stay under", "p50_s": "median",
+    "next_p75_s": "75 % stay under", "p90_s": "90 % stay under", "next_p95_s": "95 % stay under",
+    "p99_s": "99 % stay under", "expected_excess_s": "expected beyond the usual",
+}  # fmt: skip
+QUANTILES = ("p05_s", "p25_s", "p50_s", "p75_s", "p95_s")
+LIST_WORDS = (
+    "All jobs, the likeliest to take twice their usual time first; jobs under {least} finished runs stand "
+    "last. Sort by COV for what varies most, by time lost for what costs most, by runs for what runs most often."
+)
+HISTORY_WORDS = "The latest runs, and at the right the interval that the next one is expected in (90 %, 50 %, median)."
+REASONS_WORDS = (
+    "By how much the families of features move the expected runtime of held-out runs, and the odds that their "
+    f"job varies much. {NOT_CAUSES}"
+)
+CHECK_WORDS = (
+    "Mean reciprocal rank of the cause that was recorded with a long run: 1 if it always comes first. Beside it "
+    "orders that look at no run."
+)
+RUNS_WORDS = (
+    "The longest recent runs against the usual time of their job, and the next runs of the riskiest jobs, "
+    f"each with its first reason to be longer, or to vary. {NOT_CAUSES}"
+)
+INSIGHTS_WORDS = (
+    "Whether what Zhu et al. found holds in this source: by the model, whose rho says how the feature goes "
+    "with the odds of a variable shape, and as measured, without a model, with the distance of each run from "
+    "the usual time of its job."
+)
+CHANGES_WORDS = (
+    "Each change is made in what is known of held-out runs, and the model predicts them again. Where runs were "
+    "done again with the change, the prediction is held against them, each pair by the logarithm of the changed "
+    "over the unchanged runtime."
+)
 CLAIMS = {
     "can": "What the figures support",
     "cannot": "What they do not",
@@ -97,6 +123,7 @@ TABLES = {
     "what_if_claims": "scenario, about, place",
     "reasons": "group_key, run_id, question, rank",
 }
+ROWS = "SELECT * FROM jobs.{name} WHERE source = $source ORDER BY {order}"
 HISTORY = """
 SELECT group_key, coalesce(submitted_at, started_at, ended_at) AS submitted_at, runtime_s
 FROM jobs.runs WHERE source = $source AND what_if IS NULL AND runtime_s > 0 AND isfinite(runtime_s)
@@ -127,7 +154,7 @@ class JobsData:
     asked: SummaryParams
     least: int
     jobs: pd.DataFrame
-    history: History
+    history: tuple[Section, ...]
     shapes: dict[Kind, KindOfShapes]
     model_id: str | None
     figures: dict[str, float | None]
@@ -161,24 +188,23 @@ def fetch_jobs(connection: Connection, source: str, params: ReportParams) -> Job
     model_id = str(told[0]) if told else None
     rows = connection.execute(MODEL_FIGURES, {"source": source, "model_id": model_id}).fetchall() if told else []
     shapes = {kind: found for kind in KINDS if (found := fetch_shapes(connection, source, kind)) is not None}
+    version = f"data version {summary['data_version']}"
     return JobsData(
         source=source,
         summary=summary,
         asked=asked,
         least=params.min_support,
         jobs=connection.execute(JOBS, {"source": source, "least": params.min_support}).df(),
-        history=fetch_history(connection, source, asked, params),
+        history=tuple(history_sections(connection, source, asked, params, summary["slow_share"], version)),
         shapes=shapes,
         model_id=model_id,
         figures=dict(rows),
-        tables={name: _rows(connection, name, source) for name in TABLES},
+        tables={
+            name: connection.execute(ROWS.format(name=name, order=order), {"source": source}).df()
+            for name, order in TABLES.items()
+        },
         intake=fetch_intake(connection, WORD, source),
     )
-
-
-def _rows(connection: Connection, name: str, source: str) -> pd.DataFrame:
-    sql = f"SELECT * FROM jobs.{name} WHERE source = $source ORDER BY {TABLES[name]}"
-    return connection.execute(sql, {"source": source}).df()
 
 
 def jobs_result(data: JobsData, item: str = "") -> Result:
@@ -205,7 +231,7 @@ def jobs_result(data: JobsData, item: str = "") -> Result:
     )
 
 
-def _answer(data: JobsData) -> tuple[str, str, Literal["good", "look", "unknown"]]:
+def _answer(data: JobsData) -> tuple[str, str, State]:
     """Which next runs are likely to be late, what to do, and whether somebody has to look."""
     listed, summary = data.listed, data.summary
     if not summary["n_supported_groups"]:
@@ -259,22 +285,17 @@ def _reasons_of(reasons: pd.DataFrame, key: str) -> list[str]:
 
 def _facts(data: JobsData) -> Iterator[Fact]:
     summary, asked = data.summary, data.asked
-    words = f"finished runs, {summary['n_failed']:,} failed, {summary['n_ongoing']:,} go on"
-    yield Fact("jobs.n_finished", summary["n_finished"], words, count)
-    yield Fact(
-        "jobs.n_supported_groups",
-        summary["n_supported_groups"],
-        f"jobs with {asked.min_support} or more of them",
-        count,
-    )
-    yield Fact("jobs.median_cov", summary["median_cov"], "median COV of these jobs", ratio)
-    words = f"of their runs took {number(asked.outlier_ratio)} × the median or more"
-    yield Fact("jobs.outlier_share_ratio", summary["outlier_share_ratio"], words, share)
-    words = f"took over {duration(asked.outlier_delta_s)} more than the median"
-    yield Fact("jobs.outlier_share_delta", summary["outlier_share_delta"], words, share)
-    words = f"of new runs took {number(asked.slow_ratio)} × the historic median or more"
-    yield Fact("jobs.slow_share", summary["slow_share"], words, share)
-    yield Fact("jobs.excess_s", summary["excess_s"], "lost to variation: time beyond the median", duration)
+    said = {
+        "n_finished": (f"finished runs, {summary['n_failed']:,} failed, {summary['n_ongoing']:,} go on", count),
+        "n_supported_groups": (f"jobs with {asked.min_support} or more of them", count),
+        "median_cov": ("median COV of these jobs", ratio),
+        "outlier_share_ratio": (f"of their runs took {number(asked.outlier_ratio)} × the median or more", share),
+        "outlier_share_delta": (f"took over {duration(asked.outlier_delta_s)} more than the median", share),
+        "slow_share": (f"of new runs took {number(asked.slow_ratio)} × the historic median or more", share),
+        "excess_s": ("lost to variation: time beyond the median", duration),
+    }
+    for key, (words, show) in said.items():
+        yield Fact(f"jobs.{key}", summary[key], words, show)
 
 
 def _notices(data: JobsData) -> Iterator[str]:
@@ -295,7 +316,7 @@ def _sections(data: JobsData, item: str) -> Iterator[Section]:
     yield from _what_ifs(data)
     missing = f"This source has no shapes yet: {data.command('characterise')} finds them."
     yield from shape_sections(data.shapes, data.data_version, missing)
-    yield from history_sections(data.history, data.asked, summary["slow_share"], version)
+    yield from data.history
     recurring = (
         f"{share(summary['recurring_share'])} of the runs belong to a job that ran at least twice, "
         f"{share(summary['support_3_share'])} to one that ran at least 3 times, {share(summary['support_20_share'])} "
@@ -309,49 +330,36 @@ def _sections(data: JobsData, item: str) -> Iterator[Section]:
 
 
 def _jobs_section(data: JobsData, item: str) -> Section:
-    asked = data.asked
-    columns = (
-        Column("group_key", "job", one_line, link=f"{item}#" if item else ""),
-        *numbers(("exceeds_2x_share", "twice the usual next", share), ("usual_s", "usual", duration)),
-        *numbers(("next_p95_s", "95 % stay under", duration), ("p99_s", "99 % stay under", duration)),
-        *numbers(("expected_excess_s", "expected beyond usual", duration), ("n_finished", "runs", count)),
-        *numbers(("median_s", "median", duration), ("p05_s", "5 %", duration), ("p95_s", "95 %", duration)),
+    asked, predicted = data.asked, data.jobs["predicted_at"].dropna()
+    made = ""
+    if len(predicted):
+        model = data.jobs["model_id"].dropna().iloc[0]
+        made = f", predicted as if submitted {moment(predicted.max())} (UTC) by model {model}"
+    shown = table(
+        records(data.jobs), Column("group_key", "job", one_line, link=f"{item}#" if item else ""),
+        ("exceeds_2x_share", "twice the usual next", share), ("usual_s", "usual", duration),
+        ("next_p95_s", "95 % stay under", duration), ("p99_s", "99 % stay under", duration),
+        ("expected_excess_s", "expected beyond usual", duration), ("n_finished", "runs", count),
+        ("median_s", "median", duration), ("p05_s", "5 %", duration), ("p95_s", "95 %", duration),
         Column("cov", "COV", ratio, is_number=True, meaning="Standard deviation over mean"),
-        Column(
-            "excess_s", "time lost", duration, is_number=True, meaning="What its runs took beyond the median, added up"
-        ),
-        *numbers(("outlier_share_ratio", f"≥ {number(asked.outlier_ratio)} × median", share)),
-        *numbers(("outlier_share_delta", f"> {duration(asked.outlier_delta_s)} over it", share)),
-        *numbers(("slow_share", "slow new runs", share), ("shape_ratio", "shape (ratio)", count)),
-        *numbers(("shape_delta", "shape (delta)", count), ("n_failed", "failed", count)),
-    )
-    predicted = data.jobs["predicted_at"].dropna()
-    made = (
-        f", predicted as if submitted {moment(predicted.max())} (UTC) by model {data.jobs['model_id'].dropna().iloc[0]}"
-        if len(predicted)
-        else ""
-    )
-    words = (
-        f"All jobs, the likeliest to take twice their usual time first; jobs under {data.least} finished runs stand "
-        "last. Sort by COV for what varies most, by time lost for what costs most, by runs for what runs most often."
-    )
-    return Section(
-        "Jobs and their next runs",
-        words,
-        f"n = {len(data.jobs):,} jobs, data version {data.summary['data_version']}{made}",
-        tables=(Table("", "", columns, records(data.jobs), name="list"),),
-        nothing="This source has no jobs yet.",
-        is_open=True,
-    )
+        Column("excess_s", "time lost", duration, is_number=True,
+               meaning="What its runs took beyond the median, added up"),
+        ("outlier_share_ratio", f"≥ {number(asked.outlier_ratio)} × median", share),
+        ("outlier_share_delta", f"> {duration(asked.outlier_delta_s)} over it", share),
+        ("slow_share", "slow new runs", share), ("shape_ratio", "shape (ratio)", count),
+        ("shape_delta", "shape (delta)", count), ("n_failed", "failed", count), name="list",
+    )  # fmt: skip
+    evidence = f"n = {len(data.jobs):,} jobs, data version {data.summary['data_version']}{made}"
+    return Section("Jobs and their next runs", LIST_WORDS.format(least=data.least), evidence, tables=(shown,),
+                   nothing="This source has no jobs yet.", is_open=True)  # fmt: skip
 
 
 def _quality(data: JobsData) -> Section:
-    labels = label_rows(data.figures)
     return Section(
         "Predictors side by side",
         f"On the last part of the log, which no predictor had seen. {SIDE_BY_SIDE}",
         f"n = {count(data.figures.get('predict.n'))} runs · model {data.model_id}" if data.model_id else "",
-        tables=(predictors_table(predictor_rows(data.figures)), labels_table(labels)),
+        tables=(predictors_table(predictor_rows(data.figures)), labels_table(data.figures)),
         nothing=f"This source has no trained model yet: {data.command('train')} trains one and measures it.",
     )
 
@@ -360,243 +368,129 @@ def _explained(data: JobsData) -> Iterator[Section]:
     families, checks, insights, reasons = (
         data.tables[name] for name in ("cause_families", "cause_checks", "insights", "reasons")
     )
-    nothing = f"Nothing is explained in this source yet: {data.command('explain')} says what makes runs long."
     by = {(row["question"], row["family"]): row["share"] for row in records(families)}
     rows = [
         row | {kind: by.get((kind, row["family"])) for kind in KINDS}
         for row in records(families[families["question"] == "runtime"].sort_values("rank"))
     ]
-    columns = (
-        Column("family", "reason"),
-        *numbers(
-            ("share", "share", share),
-            ("typical_factor", "on average", _times),
-            ("first_share", "first reason of long runs", share),
-        ),
-        *numbers(("ratio", "of variation (ratio)", share), ("delta", "of variation (delta)", share)),
-    )
-    evidence = (
-        f"n = {rows[0]['n_runs']:,} runs, {rows[0]['n_long']:,} of them at least twice as long as usual · model "
-        f"{rows[0]['model_id']}"
-        if rows
-        else ""
-    )
+    evidence = ""
+    if rows:
+        n, n_long = rows[0]["n_runs"], rows[0]["n_long"]
+        evidence = f"n = {n:,} runs, {n_long:,} of them at least twice as long as usual · model {rows[0]['model_id']}"
     of_all = {row["order_name"]: row for row in records(checks[checks["cause"] == "all"])}
     checked = [
         {"name": words, "mrr": of_all[key]["mrr"], "interval": _lead(key, of_all[key]), "n": of_all[key]["n"]}
         for key, words in ORDERS.items()
         if key in of_all
     ]
-    check_columns = (
-        Column("name", "order"),
-        *numbers(("mrr", "mean reciprocal rank", ratio), ("n", "runs", count)),
-        Column("interval", "95 % interval"),
-    )
-    check_words = (
-        "Mean reciprocal rank of the cause that was recorded with a long run: 1 if it always comes first. Beside it "
-        "orders that look at no run."
-    )
-    yield Section(
-        "What makes runs long",
-        "By how much the families of features move the expected runtime of held-out runs, and the odds that their "
-        f"job varies much. {NOT_CAUSES}",
-        evidence,
-        tables=(
-            Table("", "", columns, rows),
-            Table("The recorded cause among the reasons", check_words, check_columns, checked),
-        ),
-        nothing=nothing,
-    )
+    moving = table(
+        rows, ("family", "reason"), ("share", "share", share), ("typical_factor", "on average", times),
+        ("first_share", "first reason of long runs", share), ("ratio", "of variation (ratio)", share),
+        ("delta", "of variation (delta)", share),
+    )  # fmt: skip
+    among = table(
+        checked, ("name", "order"), ("mrr", "mean reciprocal rank", ratio), ("n", "runs", count),
+        ("interval", "95 % interval"), title="The recorded cause among the reasons", words=CHECK_WORDS,
+    )  # fmt: skip
+    nothing = f"Nothing is explained in this source yet: {data.command('explain')} says what makes runs long."
+    yield Section("What makes runs long", REASONS_WORDS, evidence, tables=(moving, among), nothing=nothing)
     long_runs, next_runs = _runs_explained(reasons)
     if long_runs or next_runs:
-        columns = (
-            Column("group_key", "job", one_line),
-            Column("run_id", "run", one_line),
-            *numbers(
-                ("runtime_s", "took", duration), ("usual_s", "usual", duration), ("expected_s", "expected", duration)
-            ),
-            Column("words", "first reason"),
-        )
-        yield Section(
-            "Why single runs were long",
-            "The longest recent runs against the usual time of their job, and the next runs of the riskiest jobs, "
-            f"each with its first reason to be longer, or to vary. {NOT_CAUSES}",
-            f"model {reasons['model_id'].iloc[0]}",
-            tables=(
-                Table("Longest runs", "", columns, long_runs[:MOST_EXPLAINED], "long"),
-                Table("Next runs", "", (columns[0], *columns[3:]), next_runs[:MOST_EXPLAINED], "varying"),
-            ),
-        )
+        job, why = Column("group_key", "job", one_line), ("words", "first reason")
+        run, took = Column("run_id", "run", one_line), ("runtime_s", "took", duration)
+        expected = (("usual_s", "usual", duration), ("expected_s", "expected", duration), why)
+        longest = table(long_runs[:MOST_EXPLAINED], job, run, took, *expected, title="Longest runs", name="long")
+        coming = table(next_runs[:MOST_EXPLAINED], job, *expected, title="Next runs", name="varying")
+        model = f"model {reasons['model_id'].iloc[0]}"
+        yield Section("Why single runs were long", RUNS_WORDS, model, tables=(longest, coming))
     if len(insights):
-        columns = (
-            Column("words", "insight", sentence),
-            Column("kind", "shapes"),
-            Column("verdict", "by the model"),
-            *numbers(("rho", "rho", ratio)),
-            Column("interval", "95 % interval"),
-            Column("measured_verdict", "as measured"),
-            *numbers(("measured_rho", "rho", ratio)),
-            Column("measured_interval", "95 % interval"),
-            Column("reason", "not told"),
-        )
-        rows = [
+        told = [
             row
-            | {
-                "interval": ends(row["low"], row["high"]),
-                "measured_interval": ends(row["measured_low"], row["measured_high"]),
-            }
+            | {"interval": ends(row["low"], row["high"])}
+            | {"measured_interval": ends(row["measured_low"], row["measured_high"])}
             for row in records(insights)
         ]
-        yield Section(
-            "The paper's insights here",
-            "Whether what Zhu et al. found holds in this source: by the model, whose rho says how the feature goes "
-            "with the odds of a variable shape, and as measured, without a model, with the distance of each run from "
-            "the usual time of its job.",
-            f"n = {int(insights['n_runs'].max()):,} held-out runs · model {insights['model_id'].iloc[0]}",
-            tables=(Table("", "", columns, rows),),
-        )
+        shown = table(
+            told, Column("words", "insight", sentence), ("kind", "shapes"), ("verdict", "by the model"),
+            ("rho", "rho", ratio), ("interval", "95 % interval"), ("measured_verdict", "as measured"),
+            ("measured_rho", "rho", ratio), ("measured_interval", "95 % interval"), ("reason", "not told"),
+        )  # fmt: skip
+        evidence = f"n = {int(insights['n_runs'].max()):,} held-out runs · model {insights['model_id'].iloc[0]}"
+        yield Section("The paper's insights here", INSIGHTS_WORDS, evidence, tables=(shown,))
 
 
 def _runs_explained(reasons: pd.DataFrame) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Each explained run with its largest reason to be long, and each next run with its largest reason to vary."""
-    found = []
+    run, found = ["group_key", "run_id"], []
     for question, is_past in (("runtime", True), ("variation", False)):
         rows = reasons[(reasons["question"] == question) & (reasons["run_id"].notna() == is_past)]
-        over = "runtime_s" if is_past else "expected_s"
-        longer = (
-            rows[rows["factor"] > 1].sort_values("rank").groupby(["group_key", "run_id"], dropna=False)["words"].first()
-        )
-        runs = rows.drop_duplicates(["group_key", "run_id"]).assign(times=lambda one: one[over] / one["usual_s"])  # noqa: B023
-        runs = runs.drop(columns="words").merge(longer.reset_index(), on=["group_key", "run_id"], how="left")
+        first = rows[rows["factor"] > 1].sort_values("rank").groupby(run, dropna=False)["words"].first()
+        runs = rows.drop_duplicates(run).drop(columns="words").merge(first.reset_index(), on=run, how="left")
+        runs = runs.assign(times=runs["runtime_s" if is_past else "expected_s"] / runs["usual_s"])
         ordered = records(runs.sort_values(["times", "group_key"], ascending=[False, True]))
-        found.append(
-            [row | {"words": sentence(row["words"]) if isinstance(row["words"], str) else NO_REASON} for row in ordered]
-        )
+        found.append([row | {"words": sentence(row["words"] if row["words"] == row["words"] else NO_REASON)}
+                      for row in ordered])  # fmt: skip
     return found[0], found[1]
 
 
-@dataclass(frozen=True)
-class AnsweredWhatIf:
-    """One scenario. changes: rows of jobs.what_ifs by measure; pairs: its row of jobs.what_if_pairs; moves: runs by
-    shape before and after, (k, k), of ratios; claims: sentences by what they are about."""
-
-    scenario: str
-    edits: str
-    model_id: str
-    changes: pd.DataFrame
-    pairs: dict[str, Any] | None
-    moves: Counts
-    claims: dict[str, list[str]]
-
-
-def fetch_what_ifs(warehouse: Warehouse, source: str) -> list[AnsweredWhatIf]:
-    """The answers to what-if questions that stand in the tables of a source, by scenario."""
-    with reading(warehouse) as connection:
-        return answered({name: _rows(connection, name, source) for name in TABLES if name.startswith("what_if")})
-
-
-def answered(tables: Mapping[str, pd.DataFrame]) -> list[AnsweredWhatIf]:
-    """The answers that stand in tables of what-ifs."""
-    found = []
-    for scenario in tables["what_ifs"]["scenario"].unique():
-        changes, pairs, moves, claims = (
-            tables[name][tables[name]["scenario"] == scenario]
-            for name in ("what_ifs", "what_if_pairs", "what_if_moves", "what_if_claims")
-        )
-        told = {str(about): [str(line) for line in lines["claim"]] for about, lines in claims.groupby("about")}
-        pair = None
-        if len(pairs):
-            pair = {str(key): None if pd.isna(value) else value for key, value in pairs.iloc[0].items()}
-        edits, model_id = str(changes["edits"].iloc[0]), str(changes["model_id"].iloc[0])
-        by_measure = changes.set_index("measure").reindex(list(MEASURES))
-        counts = _migration(moves[moves["kind"] == "ratio"])
-        found.append(AnsweredWhatIf(str(scenario), edits, model_id, by_measure, pair, counts, told))
-    return found
-
-
-def _migration(moves: pd.DataFrame) -> Counts:
-    """Runs by shape before (rows) and after (columns): (k, k) up to the last shape that any run has."""
-    k = int(moves[["from_shape", "to_shape"]].to_numpy().max()) + 1 if len(moves) else 0
-    counts = np.zeros((k, k), dtype=np.int64)
-    counts[moves["from_shape"], moves["to_shape"]] = moves["n_runs"]
-    return counts
-
-
 def _what_ifs(data: JobsData) -> Iterator[Section]:
-    answers = answered(data.tables)
-    rows = []
-    for one in answers:
-        pair = one.pairs or {}
-        rows.append(
-            pair
-            | {"scenario": one.scenario, "n_pairs": pair.get("n_pairs") or 0}
-            | {"predicted": factor(pair.get("mean_predicted")), "measured": factor(pair.get("mean_measured"))}
-            | {"interval": ends(pair.get("low"), pair.get("high"), share)}
-        )
-    columns = (
-        Column("scenario", "change"),
-        *numbers(
-            ("n_pairs", "pairs", count), ("predicted", "mean change predicted", str), ("measured", "measured", str)
-        ),
-        *numbers(("right_share", "right direction", share)),
-        Column("interval", "interval"),
-        *numbers(
-            ("right_share_mean_change", "as other jobs went", share), ("mae_log_model", "error of the log", number)
-        ),
-        *numbers(("mae_log_no_change", "of no change", number), ("mae_log_mean_change", "of the mean change", number)),
-        Column("reason", "not measured since"),
-    )
+    changes, pairs, moves, claims = (data.tables[name] for name in TABLES if name.startswith("what_if"))
+    scenarios = list(changes["scenario"].unique())
+    by = {row["scenario"]: row for row in records(pairs)}
+    rows = [
+        (pair := by.get(scenario, {}))
+        | {"scenario": scenario, "n_pairs": pair.get("n_pairs", 0)}
+        | {"predicted": factor(pair.get("mean_predicted")), "measured": factor(pair.get("mean_measured"))}
+        | {"interval": ends(pair.get("low"), pair.get("high"), share)}
+        for scenario in scenarios
+    ]
+    shown = table(
+        rows, ("scenario", "change"), ("n_pairs", "pairs", count), ("predicted", "mean change predicted"),
+        ("measured", "measured"), ("right_share", "right direction", share), ("interval", "interval"),
+        ("right_share_mean_change", "as other jobs went", share), ("mae_log_model", "error of the log", number),
+        ("mae_log_no_change", "of no change", number), ("mae_log_mean_change", "of the mean change", number),
+        ("reason", "not measured since"),
+    )  # fmt: skip
+    evidence = f"{len(rows)} changes · model {changes['model_id'].iloc[0]}" if rows else ""
     at_once = data.command("whatif", "--scenario", "no_spare")
     nothing = (
         f"No change was tried on this source yet: the flow jobs-whatif writes its answers; {at_once} asks at once."
     )
-    yield Section(
-        "What a change would do",
-        "Each change is made in what is known of held-out runs, and the model predicts them again. Where runs were "
-        "done again with the change, the prediction is held against them, each pair by the logarithm of the changed "
-        "over the unchanged runtime.",
-        f"{len(rows)} changes · model {answers[0].model_id}" if answers else "",
-        tables=(Table("", "", columns, rows),),
-        nothing=nothing,
-    )
-    if answers:
-        from tasks.report.jobs_reasons import MigrationMap, migration_figure  # imports the models: seconds
-    for at, one in enumerate(answers):
-        lines = (f"{title}: {sentence(line)}" for about, title in CLAIMS.items() for line in one.claims.get(about, ()))
-        moves = migration_figure(MigrationMap(one.moves, one.scenario), f"migration-{at}") if one.moves.any() else None
-        n_runs, n_jobs = int(one.changes["n_runs"].max()), int(one.changes["n_jobs"].max())
+    yield Section("What a change would do", CHANGES_WORDS, evidence, tables=(shown,), nothing=nothing)
+    if rows:
+        from tasks.report.jobs_reasons import migration_figure  # imports the models: seconds
+    for at, scenario in enumerate(scenarios):
+        of, said = changes[changes["scenario"] == scenario], claims[claims["scenario"] == scenario]
+        lines = (f"{CLAIMS[one['about']]}: {sentence(one['claim'])}" for about in CLAIMS for one in records(said)
+                 if one["about"] == about)  # fmt: skip
+        moved = moves[(moves["scenario"] == scenario) & (moves["kind"] == "ratio")]
+        k = int(moved[["from_shape", "to_shape"]].to_numpy().max()) + 1 if len(moved) else 0
+        counts = np.zeros((k, k), dtype=np.int64)
+        counts[moved["from_shape"], moved["to_shape"]] = moved["n_runs"]
+        n_runs, n_jobs = int(of["n_runs"].max()), int(of["n_jobs"].max())
         yield Section(
-            f"What if: {one_line(one.scenario)}",
-            sentence(one.edits),
-            f"n = {n_runs:,} runs of {n_jobs:,} jobs · model {one.model_id}",
+            f"What if: {one_line(scenario)}",
+            sentence(of["edits"].iloc[0]),
+            f"n = {n_runs:,} runs of {n_jobs:,} jobs · model {of['model_id'].iloc[0]}",
             tuple(lines),
-            (changes_table(one.changes),),
-            (moves,) if moves else (),
+            (changes_table(of.set_index("measure").reindex(list(MEASURES))),),
+            (migration_figure(counts, str(scenario), f"migration-{at}"),) if counts.any() else (),
         )
 
 
-def change_rows(changes: pd.DataFrame) -> list[dict[str, str]]:
-    """measure, before, after, change and interval in words; changes: one row a measure, indexed by it, with before,
-    after, change, low and high. What has no figure at all is left out."""
-    return [
-        {
-            "measure": MEASURES.get(str(name), str(name)),
-            "before": _shown(str(name), row["before"]),
-            "after": _shown(str(name), row["after"]),
-            "change": _signed(str(name), row["change"]),
-            "interval": MISSING
-            if pd.isna(row["low"]) or pd.isna(row["high"])
-            else f"{_signed(str(name), row['low'])} to {_signed(str(name), row['high'])}",
-        }
+def changes_table(changes: pd.DataFrame) -> Table:
+    """Before, after, change and its interval; changes: one row a measure, indexed by it, with before, after, change,
+    low and high. What has no figure at all is left out."""
+    rows = [
+        {"measure": MEASURES.get(str(name), str(name))}
+        | {key: _shown(str(name), row[key]) for key in ("before", "after")}
+        | {"change": _signed(str(name), row["change"])}
+        | {"interval": ends(row["low"], row["high"], lambda value, name=name: _signed(str(name), value))}
         for name, row in changes.iterrows()
         if not pd.isna(row["before"])
     ]
-
-
-def changes_table(changes: pd.DataFrame) -> Table:
-    """The same as a table."""
-    shown = numbers(*((key, key, str) for key in ("before", "after", "change", "interval")))
-    return Table("", "", (Column("measure", "mean over the runs"), *shown), change_rows(changes))
+    shown = (Column(key, key, is_number=True) for key in ("before", "after", "change", "interval"))
+    return table(rows, ("measure", "mean over the runs"), *shown)
 
 
 def _shown(name: str, value: Any) -> str:
@@ -618,11 +512,7 @@ def _signed(name: str, value: Any) -> str:
 
 def factor(log_ratio: Any) -> str:
     """What a logarithm of a ratio multiplies by: 1.20 ×."""
-    return MISSING if log_ratio is None or pd.isna(log_ratio) else _times(math.exp(log_ratio))
-
-
-def _times(value: float) -> str:
-    return f"{ratio(value)} ×"
+    return MISSING if log_ratio is None or pd.isna(log_ratio) else times(math.exp(log_ratio))
 
 
 def ends(low: Any, high: Any, show: Any = ratio) -> str:
@@ -642,34 +532,57 @@ def item_chart() -> charts.Chart:
     return charts.history(pd.DataFrame([row]))
 
 
-QUANTILES = ("p05_s", "p25_s", "p50_s", "p75_s", "p95_s")
-
-
 def job_items(connection: Connection, data: JobsData) -> Iterator[tuple[str, Result]]:
     """Each job with its result: history, next run with its chances, reasons, shapes, and alarms."""
     asked = {"source": data.source}
     runs = connection.execute(HISTORY, asked | {"statuses": list(data.asked.statuses), "most": MOST_OF_ITEM}).df()
-    shapes, alarms = (connection.execute(sql, asked).df() for sql in (SHAPES_OF_JOBS, ALARMS_OF_JOBS))
-    by_job, by_shape, by_alarm = (dict(list(frame.groupby("group_key"))) for frame in (runs, shapes, alarms))
-    reasons = data.tables["reasons"]
-    explained = set(reasons["group_key"])
+    shapes, alarms = (_by_job(connection.execute(sql, asked).df()) for sql in (SHAPES_OF_JOBS, ALARMS_OF_JOBS))
+    columns, history = charts.parts_of(_history(runs, data), "group_key")
+    why = data.tables["reasons"]
+    why = why[why["run_id"].isna() & (why["factor"] > 1)].sort_values(["group_key", "rank"], kind="stable")
+    reasons = _by_job(why[["group_key", "words"]])
     for row in records(data.jobs):
         key = str(row["group_key"])
-        why = _reasons_of(reasons, key) if key in explained else []
-        yield key, _item(data, row, by_job.get(key), by_shape.get(key), by_alarm.get(key), why)
+        seen = None
+        if key in history:
+            n = sum(one[1] is not None for one in history[key])
+            seen = Figure("history", "Runs and the next one", HISTORY_WORDS, f"n = {n:,} latest finished runs",
+                          use="history", columns=columns, rows=history[key])  # fmt: skip
+        told = dict.fromkeys(sentence(one["words"]) for one in reasons.get(key, ()))
+        yield key, _item(data, row, seen, shapes.get(key, []), alarms.get(key, []), list(told))
+
+
+def _by_job(rows: pd.DataFrame) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in records(rows):
+        found.setdefault(str(row["group_key"]), []).append(row)
+    return found
+
+
+def _history(runs: pd.DataFrame, data: JobsData) -> pd.DataFrame:
+    """The latest runs of each job, and last the interval of its next one."""
+    jobs = data.jobs.set_index("group_key")
+    slow = runs["runtime_s"] >= data.asked.slow_ratio * runs["group_key"].map(jobs["median_s"])
+    runs = runs.assign(**{"is": np.where(slow, "slow", "as usual")}, **dict.fromkeys(QUANTILES, np.nan))
+    latest = runs.groupby("group_key")["submitted_at"].max()
+    coming = jobs[jobs["exceeds_2x_share"].notna() & jobs.index.isin(latest.index)]
+    last = pd.DataFrame({name: coming[name if name == "p50_s" else f"next_{name}"] for name in QUANTILES})
+    at = np.maximum(coming["predicted_at"], latest.reindex(coming.index))
+    last = last.assign(submitted_at=at, runtime_s=np.nan, **{"is": "next run"}).reset_index()
+    return pd.concat([runs, last[list(runs)]], ignore_index=True) if len(last) else runs
 
 
 def _item(
     data: JobsData,
     row: Mapping[str, Any],
-    runs: pd.DataFrame | None,
-    shapes: pd.DataFrame | None,
-    alarms: pd.DataFrame | None,
+    seen: Figure | None,
+    shapes: list[dict[str, Any]],
+    alarms: list[dict[str, Any]],
     why: list[str],
 ) -> Result:
     key, chance = str(row["group_key"]), row["exceeds_2x_share"]
     is_predicted = chance is not None and chance == chance
-    state: Literal["good", "look", "unknown"] = "unknown"
+    state: State = "unknown"
     half = duration(row["median_s"])
     answer = f"{row['n_finished']:,} finished runs, half of them under {half}; its next run is not predicted."
     if is_predicted:
@@ -685,60 +598,21 @@ def _item(
         Fact("jobs.item.excess_s", row["excess_s"], "lost to variation", duration),
     )
     sections = []
-    if runs is not None:
-        runs = runs.reset_index(drop=True)
-        slow = runs["runtime_s"] >= data.asked.slow_ratio * row["median_s"]
-        shown = pd.DataFrame(
-            {
-                "submitted_at": runs["submitted_at"],
-                "runtime_s": runs["runtime_s"],
-                "is": np.where(slow, "slow", "as usual"),
-            }
-        ).assign(**dict.fromkeys(QUANTILES, np.nan))
-        if is_predicted:
-            quantiles = {name: row["p50_s"] if name == "p50_s" else row[f"next_{name}"] for name in QUANTILES}
-            after = {
-                "submitted_at": max(row["predicted_at"], runs["submitted_at"].max()),
-                "runtime_s": np.nan,
-                "is": "next run",
-            }
-            shown.loc[len(shown)] = after | quantiles
-        words = "The latest runs, and at the right the interval that the next one is expected in (90 %, 50 %, median)."
-        one = Figure(
-            "history",
-            "Runs and the next one",
-            words,
-            f"n = {len(runs):,} latest finished runs",
-            use="history",
-            data=shown,
-        )
-        sections.append(Section("Runs and the next one", figures=(one,), is_open=True))
+    if seen is not None:
+        sections.append(Section(seen.title, figures=(seen,), is_open=True))
     if is_predicted:
-        told = [
-            {"what": words, "value": row[name]}
-            for name, words in (
-                ("next_p05_s", "5 % stay under"), ("next_p25_s", "25 % stay under"), ("p50_s", "median"),
-                ("next_p75_s", "75 % stay under"), ("p90_s", "90 % stay under"), ("next_p95_s", "95 % stay under"),
-                ("p99_s", "99 % stay under"), ("expected_excess_s", "expected beyond the usual"),
-            )
-        ]  # fmt: skip
-        columns = (Column("what", "next run"), *numbers(("value", "time", duration)))
-        sections.append(
-            Section("Next run", evidence=f"model {row['model_id']}", tables=(Table("", "", columns, told),))
-        )
-    if shapes is not None:
-        columns = (
-            Column("kind", "normalisation"),
-            *numbers(("label", "shape", count), ("posterior", "posterior", share)),
-        )
-        sections.append(Section("Typical distribution", tables=(Table("", "", columns, records(shapes)),)))
-    if alarms is not None:
-        columns = (
-            Column("message", "what happened", sentence),
-            Column("kind", "kind"),
-            Column("raised_at", "raised (UTC)", moment),
-        )
-        sections.append(Section("Alarms", tables=(Table("", "", columns, records(alarms.head(20))),)))
+        told = [{"what": words, "value": row[name]} for name, words in MADE_UP.items()]
+        shown = table(told, ("what", "next run"), ("value", "time", duration))
+        sections.append(Section("Next run", evidence=f"model {row['model_id']}", tables=(shown,)))
+    if shapes:
+        shown = table(shapes, ("kind", "normalisation"), ("label", "shape", count), ("posterior", "posterior", share))
+        sections.append(Section("Typical distribution", tables=(shown,)))
+    if alarms:
+        shown = table(
+            alarms[:MOST_ALARMS], Column("message", "what happened", sentence), ("kind", "kind"),
+            ("raised_at", "raised (UTC)", moment),
+        )  # fmt: skip
+        sections.append(Section("Alarms", tables=(shown,)))
     helps = data.command("whatif", "--job", key, "--scenario", "no_spare")
     action = f"Why, and what would help: {data.command('explain', '--job', key)}; {helps}."
     reasons = tuple(f"{words}." for words in why[:3])

@@ -4,18 +4,15 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from tasks.errors import BadSetting, NotFound
 from tasks.jobs.control.answering import Answer, Measured
 from tasks.jobs.distribution import Floats
 from tasks.jobs.explain.contributions import Contributions, push, shape_parts, towards
-from tasks.jobs.explain.reasons import Explainer, words_of
-from tasks.jobs.explain.reasons import RunReasons as Explained
+from tasks.jobs.explain.reasons import Explainer, RunReasons, words_of
 from tasks.jobs.explain.whole_source import describe_held_out
 from tasks.jobs.normalisation import Counts
 from tasks.jobs.params import Kind
@@ -23,90 +20,49 @@ from tasks.jobs.predict.classifier import LEAST
 from tasks.quantities import ratio, share
 from tasks.report import charts
 from tasks.report.charts import Axis
-from tasks.report.result import Figure, figure
+from tasks.report.result import Figure, plot
 
 NO_FEATURE = "The model uses no feature: every run is predicted alike."
 NOT_CAUSES = "These are reasons of the prediction, which need not be causes of the runtime."
 NEXT = "the next run"
-MOST_SWARM = 250  # runs of a feature in a figure
-
-
-N_FEATURES = 10
+EVIDENCE = {"shape": "earlier", "recent_shape": "last"}  # by the prefix of its columns: which of the job's own runs
+MOST_SWARM, MOST_DOTS = 250, 400  # marks of a feature, of pairs
+N_FEATURES, N_REASONS = 10, 8
+LOW, HIGH = 1 / 3, 2 / 3
+THIRDS = {"lowest third": charts.BLUE, "highest third": charts.ORANGE}
+NO_CHANGE = 0.005  # a factor within half a percent of 1 is none
+LEVEL = 0.005  # half the width of a mark, as a share
+N_BINS, LEAST_IN_BIN = 6, 5
+SWARM_WORDS = (
+    "Each dot is a run: how much the feature added to, or took from, the log-odds of {towards} (SHAP values). Orange: "
+    f"the feature is high, blue: low. {NOT_CAUSES}"
+)
+TWO_WORDS = (
+    "Mean addition to the log-odds of one shape over the other, where the feature is in its lowest third (blue) "
+    f"and in its highest (orange). The further apart, the more it tells {{one}} and {{other}} apart. {NOT_CAUSES}"
+)
+RUN_WORDS = (
+    "From what is usual to the prediction for this run: each bar multiplies the expected runtime in seconds by its "
+    f"factor, orange for the worse, blue for the better. {NOT_CAUSES}"
+)
+MIGRATION_WORDS = (
+    "Percent of those predicted to have the shape of the row that would have that of the column after the "
+    "change. Lower numbers are steadier shapes. What the change does to other jobs, and so to the load, is not in it."
+)
+PAIRS_WORDS = (
+    "Each dot is a run that was done twice, as it was and with the change: by how much its runtime was predicted "
+    "to change, and by how much it did. On the dashed line the prediction was right. Beneath: median and middle "
+    "half of pairs predicted alike. The direction was right for {right}."
+)
 
 
 @dataclass(frozen=True)
-class Swarm:
-    """added: (n, p) SHAP values in log-odds of what `towards` names; of_feature: (n, p) values, NaN if unknown.
-
-    words: (p,) of the features; towards: such as "shape 6"."""
+class Reasons:
+    """added: (n, p) SHAP values, log-odds; of_feature: (n, p) values, NaN if unknown; words: (p,) of the features."""
 
     added: Floats
     of_feature: Floats
     words: Sequence[str]
-    towards: str
-
-    @property
-    def order(self) -> NDArray[np.intp]:
-        """Features by their mean size, the largest first; those that add nothing are left out: at most N_FEATURES."""
-        sizes = np.abs(self.added).mean(axis=0) if len(self.added) else np.zeros(self.added.shape[1])
-        ranked = np.argsort(-sizes, kind="stable")[:N_FEATURES]
-        return np.asarray(ranked[sizes[ranked] > 0], dtype=np.intp)
-
-    @property
-    def evidence(self) -> str:
-        """What the figure stands for."""
-        return f"n = {len(self.added):,} runs; {len(self.order)} of {len(self.words)} features"
-
-
-LOW, HIGH = 1 / 3, 2 / 3
-
-
-@dataclass(frozen=True)
-class TwoShapes:
-    """difference: (n, p) what each feature adds to the log-odds of `one` over `other`: SHAP of one minus of the other.
-
-    values: (n, p) of the features, NaN if unknown; words: (p,); one, other: such as "shape 0", "shape 2"."""
-
-    difference: Floats
-    values: Floats
-    words: Sequence[str]
-    one: str
-    other: str
-
-    @property
-    def ends(self) -> Floats:
-        """Mean addition over the runs whose feature is in its lowest and in its highest third: (p, 2).
-
-        NaN for a feature that is constant or unknown. Ends that are tied with more runs hold them all."""
-        n, p = self.difference.shape
-        found = np.full((p, 2), np.nan)
-        for feature in range(p if n else 0):
-            values = self.values[:, feature]
-            known = values[np.isfinite(values)]
-            if len(np.unique(known)) < 2:
-                continue
-            low, high = np.quantile(known, [LOW, HIGH], method="nearest")
-            is_low, is_high = values <= min(low, known[known < known.max()].max()), values >= high
-            is_high &= ~is_low
-            for side, mask in enumerate((is_low, is_high)):
-                if mask.any():
-                    found[feature, side] = self.difference[mask, feature].mean()
-        return found
-
-    @property
-    def order(self) -> NDArray[np.intp]:
-        """Features by how far apart their ends are, at most N_FEATURES; those without two ends are left out."""
-        gaps = np.abs(self.ends[:, 1] - self.ends[:, 0])
-        ranked = np.argsort(-np.nan_to_num(gaps), kind="stable")[:N_FEATURES]
-        return np.asarray(ranked[np.nan_to_num(gaps)[ranked] > 0], dtype=np.intp)
-
-    @property
-    def evidence(self) -> str:
-        """What the figure stands for."""
-        return f"n = {len(self.difference):,} runs; means over the lowest and the highest third of each feature"
-
-
-EVIDENCE = {"shape": "earlier", "recent_shape": "last"}  # by the prefix of its columns: which of the job's own runs
 
 
 @dataclass(frozen=True)
@@ -126,29 +82,27 @@ class ShapeReasons:
         known = np.flatnonzero(self.parts.knows)
         return int(known[0]), int(known[-1])
 
-    def swarm(self, shape: int) -> Swarm:
+    def swarm(self, shape: int) -> Reasons:
         """What each feature adds to the log-odds of one shape against the others. Raises BadSetting for no shape."""
         self._check(shape)
-        one = towards(self.parts, [shape])
         fits = [self._fit(columns, shape) for columns in self.evidence]
         words = f"how well the job's {{which}} runs fit shape {shape}"
-        return Swarm(*self._shown(one.single, fits, words), f"shape {shape}")
+        return self._shown(towards(self.parts, [shape]).single, fits, words)
 
-    def two(self, one: int, other: int) -> TwoShapes:
+    def two(self, one: int, other: int) -> Reasons:
         """What each feature adds to the log-odds of one shape over the other. Raises BadSetting for no two shapes."""
         self._check(one, other)
         if one == other:
             raise BadSetting(f"shapes {one} and {other}: expected two different ones")
         fits = [self._fit(columns, one) - self._fit(columns, other) for columns in self.evidence]
-        words = f"how much better its {{which}} runs fit shape {one}"
-        return TwoShapes(*self._shown(push(self.parts, other, one), fits, words), f"shape {one}", f"shape {other}")
+        return self._shown(push(self.parts, other, one), fits, f"how much better its {{which}} runs fit shape {one}")
 
     def _fit(self, columns: tuple[str, ...], shape: int) -> Floats:
         """The logarithm of how well the own runs fit the shape, (n,), as the model takes it; none fit all alike."""
         probability = self.features[columns[shape]].fillna(1 / len(columns)).to_numpy(dtype=np.float64)
         return np.asarray(np.log(np.maximum(probability, LEAST)))
 
-    def _shown(self, added: Floats, fits: Sequence[Floats], evidence: str) -> tuple[Floats, Floats, list[str]]:
+    def _shown(self, added: Floats, fits: Sequence[Floats], evidence: str) -> Reasons:
         """Contributions, values and words, the columns of each evidence summed to one feature."""
         names = list(self.parts.features)
         plain = [place for place, name in enumerate(names) if not any(name in columns for columns in self.evidence)]
@@ -156,7 +110,7 @@ class ShapeReasons:
         sums = [added[:, [names.index(name) for name in columns]].sum(axis=1) for columns in self.evidence]
         words = [words_of(names[place]) for place in plain]
         words += [evidence.format(which=EVIDENCE[columns[0].rsplit("_", 2)[0]]) for columns in self.evidence]
-        return np.column_stack([added[:, plain], *sums]), np.column_stack([values, *fits]), words
+        return Reasons(np.column_stack([added[:, plain], *sums]), np.column_stack([values, *fits]), words)
 
     def _check(self, *shapes: int) -> None:
         known = np.flatnonzero(self.parts.knows)
@@ -178,305 +132,179 @@ def find_shape_reasons(explainer: Explainer, kind: Kind) -> ShapeReasons:
     return ShapeReasons(model_id, kind, shape_parts(classifier, features), features, tuple(classifier.evidence))
 
 
-N_REASONS = 8
-NO_CHANGE = 0.005  # a factor within half a percent of 1 is none
-
-
-@dataclass(frozen=True)
-class Reason:
-    """words: such as "input 3.1 times its usual size"; factor: by which it multiplies, above 0."""
-
-    words: str
-    factor: float
-
-
-@dataclass(frozen=True)
-class RunReasons:
-    """run: its name; what: is multiplied, such as "odds of a slow run"; start, end: before and after all reasons.
-
-    reasons: in any order; what they leave of end / start is drawn as "all else". is_worse_up: more of it is worse."""
-
-    run: str
-    what: str
-    start: float
-    end: float
-    reasons: Sequence[Reason]
-    n_runs: int
-    start_words: str = "usual"
-    is_worse_up: bool = True
-
-    @property
-    def shown(self) -> list[Reason]:
-        """The largest reasons, at most N_REASONS, and last all else; those that change nothing are left out."""
-        ranked = sorted(self.reasons, key=lambda reason: -abs(np.log(reason.factor)))[:N_REASONS]
-        kept = [reason for reason in ranked if abs(np.log(reason.factor)) > NO_CHANGE]
-        rest = self.end / self.start / float(np.prod([reason.factor for reason in kept]))
-        return [*kept, Reason("all else", rest)] if abs(np.log(rest)) > NO_CHANGE else kept
-
-    @property
-    def evidence(self) -> str:
-        """What the figure stands for."""
-        n = len(self.shown)
-        return f"one run, against {self.n_runs:,} others; {n} step{'' if n == 1 else 's'} from {self.start_words} to it"
-
-
-MOST_DOTS = 400
-N_BINS, LEAST_IN_BIN = 6, 5
-
-
-@dataclass(frozen=True)
-class PairChanges:
-    """predicted, measured: (n,) runtime after over before, above 0; 1 is no change. right_share: of the n_directed
-    pairs that changed notably, those whose direction was right, with its interval (low, high); None if unknown."""
-
-    predicted: Floats
-    measured: Floats
-    scenario: str
-    right_share: float | None = None
-    right_interval: tuple[float, float] | None = None
-    n_directed: int | None = None
-
-    @property
-    def n(self) -> int:
-        """Pairs."""
-        return len(self.measured)
-
-    @property
-    def bins(self) -> list[tuple[float, float, float, float]]:
-        """Of pairs in order of prediction, cut into parts alike in size: median predicted; 25 %, median, 75 % measured.
-
-        As many parts as have LEAST_IN_BIN pairs, at most N_BINS; none for fewer pairs."""
-        n_bins = min(N_BINS, self.n // LEAST_IN_BIN)
-        if not n_bins:
-            return []
-        order = np.argsort(self.predicted, kind="stable")
-        found = []
-        for part in np.array_split(order, n_bins):
-            low, middle, high = np.quantile(self.measured[part], [0.25, 0.5, 0.75])
-            found.append((float(np.median(self.predicted[part])), float(low), float(middle), float(high)))
-        return found
-
-    @property
-    def evidence(self) -> str:
-        """What the figure stands for."""
-        drawn = f", {MOST_DOTS:,} of them drawn" if self.n > MOST_DOTS else ""
-        return f"n = {self.n:,} matched pairs{drawn}; thick: median and middle half of pairs predicted alike"
-
-
-@dataclass(frozen=True)
-class MigrationMap:
-    """counts: (k, k) runs or jobs, rows the shape before, columns after the change that `scenario` names."""
-
-    counts: Counts
-    scenario: str
-    what: str = "runs"
-
-    @property
-    def n(self) -> int:
-        """Runs or jobs with a shape before and after."""
-        return int(self.counts.sum())
-
-    @property
-    def shares(self) -> Floats:
-        """Of those that were in the shape of the row: (k, k); NaN for a shape that had none."""
-        return np.asarray(charts.row_shares(self.counts))
-
-    @property
-    def moved(self) -> float | None:
-        """Share in another shape than before; None without any."""
-        return 1 - float(np.trace(self.counts)) / self.n if self.n else None
-
-    @property
-    def largest(self) -> tuple[int, int] | None:
-        """The move from one shape to another that most make: (before, after). None if nobody moves."""
-        moves = np.where(np.eye(len(self.counts), dtype=bool), 0, self.counts)
-        if not moves.any():
-            return None
-        before, after = np.unravel_index(int(moves.argmax()), moves.shape)
-        return int(before), int(after)
-
-    @property
-    def evidence(self) -> str:
-        """What the figure stands for."""
-        return f"n = {self.n:,} {self.what}, {share(self.moved)} moved; percent of the shape before"
-
-
 def shape_reason_figures(reasons: ShapeReasons, numbers: Sequence[int]) -> list[Figure]:
     """A beeswarm for each of the shapes, and of two what tells them apart.
 
     Raises BadSetting for a shape that the model does not know, or the same one twice."""
-    kind = reasons.kind
-    compared = []
+    kind, shapes = reasons.kind, [f"shape {number}" for number in numbers]
+    figures = [
+        swarm_figure(reasons.swarm(number), shape, f"beeswarm-{kind}-{number}")
+        for number, shape in zip(numbers, shapes, strict=True)
+    ]
     if len(numbers) == 2:
-        one, other = numbers
-        compared = [two_shapes_figure(reasons.two(one, other), f"two-shapes-{kind}-{one}-{other}")]
-    return [swarm_figure(reasons.swarm(number), f"beeswarm-{kind}-{number}") for number in numbers] + compared
+        (one, other), name = numbers, "-".join(["two-shapes", kind, *map(str, numbers)])
+        figures.append(two_shapes_figure(reasons.two(one, other), shapes[0], shapes[1], name))
+    return figures
 
 
-def swarm_figure(swarm: Swarm, name: str) -> Figure:
-    """What speaks for one shape."""
-    words = (
-        f"Each dot is a run: how much the feature added to, or took from, the log-odds of {swarm.towards} (SHAP "
-        f"values). Orange: the feature is high, blue: low. {NOT_CAUSES}"
-    )
-    drawn = f", {MOST_SWARM} of them drawn" if len(swarm.added) > MOST_SWARM else ""
-    title, evidence = f"What speaks for {swarm.towards}", f"{swarm.evidence}{drawn}"
-    return figure(name, title, words, evidence, partial(_draw_swarm, swarm) if len(swarm.order) else None, NO_FEATURE)
-
-
-def _draw_swarm(swarm: Swarm) -> charts.Chart:
-    parts = []
-    for feature in swarm.order:
-        added, values = swarm.added[:, feature], pd.Series(swarm.of_feature[:, feature])
-        rows = pd.DataFrame({"feature": str(swarm.words[feature]), "added": added, "level": values.rank(pct=True)})
-        parts.append(charts.sampled(rows.sort_values("added"), MOST_SWARM))
-    title = f"added to the log-odds of {swarm.towards}"
-    return charts.dots(pd.concat(parts), Axis("added", title), "feature", low_to_high="level", mean=False)
-
-
-def two_shapes_figure(shapes: TwoShapes, name: str) -> Figure:
-    """What tells two shapes apart."""
-    pair = f"{shapes.one} and {shapes.other}"
-    words = (
-        "Mean addition to the log-odds of one shape over the other, where the feature is in its lowest third (blue) "
-        f"and in its highest (orange). The further apart, the more it tells {pair} apart. {NOT_CAUSES}"
-    )
-    order = shapes.order
-    title = f"What tells {pair} apart"
-    return figure(name, title, words, shapes.evidence, partial(_draw_two, shapes) if len(order) else None, NO_FEATURE)
-
-
-def _draw_two(shapes: TwoShapes) -> charts.Chart:
-    ends = shapes.ends
-    rows = pd.DataFrame(
-        [
-            {
-                "feature": str(shapes.words[at]),
-                "added": ends[at, side],
-                "low": ends[at].min(),
-                "high": ends[at].max(),
-                "third": third,
-            }
-            for at in shapes.order
-            for side, third in enumerate(("lowest third", "highest third"))
-        ]
-    )
-    tones = {"lowest third": charts.BLUE, "highest third": charts.ORANGE}
-    title = f"← {shapes.other} · log-odds of {shapes.one} over {shapes.other} · {shapes.one} →"
-    return charts.intervals(rows, Axis("added", title), "feature", tone="third", colours=tones)
-
-
-def run_reason_figure(found: Explained, name: str) -> Figure:
-    """From the usual time of its job to what was expected of one run."""
-    reasons = [
-        Reason(f"{one.family}: {words_of(one.feature)}", math.exp(one.contribution)) for one in found.runtime.reasons
-    ]
-    start_s, words = found.usual_s, "usual"
-    if not start_s > 0:
-        start_s, words = found.expected_s / math.prod(reason.factor for reason in reasons), "all runs"
-    title = f"{found.group_key}: {found.run_id or NEXT}"
-    what = "expected runtime in seconds"
-    return one_run_figure(RunReasons(title, what, start_s, found.expected_s, reasons, found.n_usual, words), name)
-
-
-def one_run_figure(run: RunReasons, name: str) -> Figure:
-    """Why one run is predicted as it is."""
-    words = (
-        f"From what is usual to the prediction for this run: each bar multiplies the {run.what} by its factor, "
-        f"orange for the worse, blue for the better. {NOT_CAUSES}"
-    )
-    nothing = "Nothing about this run differs from what is usual."
-    draw = partial(_draw_run, run) if run.shown else None
-    return figure(name, "Why this run is predicted so", words, run.evidence, draw, nothing)
-
-
-def _draw_run(run: RunReasons) -> charts.Chart:
-    shown = run.shown
-    places = run.start * np.cumprod([1.0, *(reason.factor for reason in shown)])
+def swarm_figure(found: Reasons, of: str, name: str) -> Figure:
+    """What speaks for one shape: the features by their mean size, those that add nothing left out."""
+    n = len(found.added)
+    sizes = np.abs(found.added).mean(axis=0) if n else np.zeros(len(found.words))
+    order = [at for at in np.argsort(-sizes, kind="stable")[:N_FEATURES] if sizes[at] > 0]
     rows = [
-        {
-            "reason": f"{run.start_words}",
-            "from": run.start * 0.995,
-            "end": run.start * 1.005,
-            "factor": 1.0,
-            "is": "level",
-        }
+        charts.sampled(
+            pd.DataFrame({"feature": str(found.words[at]), "added": found.added[:, at]})
+            .assign(level=pd.Series(found.of_feature[:, at]).rank(pct=True))
+            .sort_values("added"),
+            MOST_SWARM,
+        )
+        for at in order
     ]
-    rows += [
-        {"reason": f"{reason.words} ({ratio(reason.factor)} ×)", "from": float(before), "end": float(after)}
-        | {"factor": reason.factor, "is": "worse" if (reason.factor > 1) == run.is_worse_up else "better"}
-        for reason, before, after in zip(shown, places[:-1], places[1:], strict=True)
+    drawn = f", {MOST_SWARM} of them drawn" if n > MOST_SWARM else ""
+    evidence = f"n = {n:,} runs; {len(order)} of {len(found.words)} features{drawn}"
+    return plot(name, f"What speaks for {of}", SWARM_WORDS.format(towards=of), evidence, charts.dots,
+                pd.concat(rows) if rows else None, Axis("added", f"added to the log-odds of {of}"), "feature",
+                low_to_high="level", mean=False, nothing=NO_FEATURE)  # fmt: skip
+
+
+def ends_of(found: Reasons) -> Floats:
+    """Mean addition over the runs whose feature is in its lowest and in its highest third: (p, 2).
+
+    NaN for a feature that is constant or unknown. Ends that are tied with more runs hold them all."""
+    ends = np.full((len(found.words), 2), np.nan)
+    for feature, values in enumerate(found.of_feature.T):
+        known = values[np.isfinite(values)]
+        if len(np.unique(known)) < 2:
+            continue
+        low, high = np.quantile(known, [LOW, HIGH], method="nearest")
+        is_low = values <= min(low, known[known < known.max()].max())
+        for side, mask in enumerate((is_low, (values >= high) & ~is_low)):
+            if mask.any():
+                ends[feature, side] = found.added[mask, feature].mean()
+    return ends
+
+
+def two_shapes_figure(found: Reasons, one: str, other: str, name: str) -> Figure:
+    """What tells two shapes apart: the features whose ends lie furthest apart."""
+    ends = ends_of(found)
+    gaps = np.nan_to_num(np.abs(ends[:, 1] - ends[:, 0]))
+    rows = [
+        {"feature": str(found.words[at]), "added": ends[at, side], "low": ends[at].min(), "high": ends[at].max()}
+        | {"third": third}
+        for at in np.argsort(-gaps, kind="stable")[:N_FEATURES]
+        if gaps[at] > 0
+        for side, third in enumerate(THIRDS)
     ]
-    rows.append({"reason": "this run", "from": run.end * 0.995, "end": run.end * 1.005, "factor": 1.0, "is": "level"})
-    tones = {"better": charts.BLUE, "worse": charts.ORANGE, "level": charts.INK}
-    return charts.spans(pd.DataFrame(rows), Axis("from", run.what, "seconds"), "reason", colour="is", colours=tones)
+    evidence = f"n = {len(found.added):,} runs; means over the lowest and the highest third of each feature"
+    return plot(
+        name, f"What tells {one} and {other} apart", TWO_WORDS.format(one=one, other=other), evidence, charts.intervals,
+        pd.DataFrame(rows), Axis("added", f"← {other} · log-odds of {one} over {other} · {one} →"), "feature",
+        tone="third", colours=THIRDS, nothing=NO_FEATURE,
+    )  # fmt: skip
+
+
+def run_reason_figure(found: RunReasons, name: str) -> Figure:
+    """From the usual time of its job to what was expected of one run, the largest reasons first; what they leave is
+    all else, and what changes nothing is left out."""
+    factors = {f"{one.family}: {words_of(one.feature)}": math.exp(one.contribution) for one in found.runtime.reasons}
+    start_s, begin = found.usual_s, "usual"
+    if not start_s > 0:
+        start_s, begin = found.expected_s / math.prod(factors.values()), "all runs"
+    steps = leading_factors(factors, found.expected_s / start_s)
+    places = start_s * np.cumprod([1.0, *steps.values()])
+    rows = [
+        {"reason": f"{words} ({ratio(factor)} ×)", "from": before, "end": after, "factor": factor}
+        | {"is": "worse" if factor > 1 else "better"}
+        for (words, factor), before, after in zip(steps.items(), places[:-1], places[1:], strict=True)
+    ]
+    first, last = (
+        {"reason": words, "from": at * (1 - LEVEL), "end": at * (1 + LEVEL), "factor": 1.0, "is": "level"}
+        for words, at in ((begin, start_s), ("this run", found.expected_s))
+    )
+    n = f"{len(steps)} step{'' if len(steps) == 1 else 's'}"
+    return plot(
+        name, "Why this run is predicted so", RUN_WORDS,
+        f"one run, against {found.n_usual:,} others; {n} from {begin} to it", charts.spans,
+        pd.DataFrame([first, *rows, last]) if rows else None, Axis("from", "expected runtime in seconds", "seconds"),
+        "reason", colour="is", colours={"better": charts.BLUE, "worse": charts.ORANGE, "level": charts.INK},
+        nothing="Nothing about this run differs from what is usual.",
+    )  # fmt: skip
+
+
+def leading_factors(factors: dict[str, float], total: float) -> dict[str, float]:
+    """The largest factors by name, and what they leave of their product as all else."""
+    ranked = sorted(factors.items(), key=lambda one: -abs(math.log(one[1])))[:N_REASONS]
+    kept = {words: factor for words, factor in ranked if abs(math.log(factor)) > NO_CHANGE}
+    rest = total / math.prod(kept.values())
+    return kept | ({"all else": rest} if abs(math.log(rest)) > NO_CHANGE else {})
 
 
 def what_if_figures(answer: Answer) -> list[Figure]:
     """A migration of runs for each normalisation, and predicted beside measured change; the latter says why if not."""
     name = str(answer.scenario)
-    moves = [
-        migration_figure(MigrationMap(one.runs.counts, f"{name} ({kind})"), f"migration-{kind}")
-        for kind, one in answer.outcome.moves.items()
-    ]
-    return [*moves, pairs_figure(None if answer.measured is None else pair_changes(answer.measured, name))]
+    moves = answer.outcome.moves.items()
+    figures = [migration_figure(one.runs.counts, f"{name} ({kind})", f"migration-{kind}") for kind, one in moves]
+    return [*figures, pairs_figure(answer.measured, name)]
 
 
-def pair_changes(measured: Measured, scenario: str) -> PairChanges:
-    """The factors of each matched pair, with the share of right directions and its interval."""
-    found = measured.comparison
-    right, interval = found.score.directions, None
-    if right is not None and right.low is not None and right.high is not None:
-        interval = (right.low, right.high)
-    told, real = np.exp(found.predicted), np.exp(found.measured)
-    return PairChanges(told, real, scenario, right.share if right else None, interval, right.n if right else None)
-
-
-def migration_figure(migration: MigrationMap, name: str = "migration") -> Figure:
-    """Who moves where."""
-    words = (
-        "Percent of those predicted to have the shape of the row that would have that of the column after the "
-        "change. Lower numbers are steadier shapes. What the change does to other jobs, and so to the load, is not "
-        "in it."
+def migration_figure(counts: Counts, scenario: str, name: str = "migration") -> Figure:
+    """Who moves where. counts: (k, k) runs, rows the shape before, columns after the change."""
+    n = int(counts.sum())
+    others = np.where(np.eye(len(counts), dtype=bool), 0, counts)
+    words = MIGRATION_WORDS
+    if others.any():
+        before, after = np.unravel_index(int(others.argmax()), others.shape)
+        part = share(float(charts.row_shares(counts)[before, after]))
+        words = f"Most often {before} → {after}: {part} of shape {before}. {words}"
+    names = [f"shape {at}" for at in range(len(counts))]
+    evidence = (
+        f"n = {n:,} runs, {share(1 - float(np.trace(counts)) / n if n else None)} moved; percent of the shape before"
     )
-    if migration.largest:
-        before, after = migration.largest
-        words = (
-            f"Most often {before} → {after}: {share(float(migration.shares[before, after]))} of shape {before}. {words}"
-        )
-    names = [f"shape {at}" for at in range(len(migration.counts))]
-    draw = None
-    if migration.n:
-        cells = charts.cells_of(migration.counts, names, names, of="before", to="after", what=migration.what)
-        draw = partial(charts.heatmap, cells, Axis("before", "before", "name"), Axis("after", "after", "name"), "share")
-    nothing = "No run has a predicted shape both before and after the change."
-    return figure(name, f"What would change: {migration.scenario}", words, migration.evidence, draw, nothing)
+    cells = charts.cells_of(counts, names, names, of="before", to="after", what="runs") if n else None
+    axes = Axis("before", "before", "name"), Axis("after", "after", "name")
+    return plot(name, f"What would change: {scenario}", words, evidence, charts.heatmap, cells, *axes, "share",
+                nothing="No run has a predicted shape both before and after the change.")  # fmt: skip
 
 
-def pairs_figure(pairs: PairChanges | None, name: str = "pairs") -> Figure:
-    """Prediction beside measurement."""
+def pairs_figure(measured: Measured | None, scenario: str, name: str = "pairs") -> Figure:
+    """Prediction beside measurement: by which factor the runtime of each matched pair changed."""
     nothing = "No run was done again with this change, so nothing was measured."
-    if pairs is None or not pairs.n:
-        return figure(name, "Predicted and measured change", "", "", None, nothing)
-    right = "not known" if pairs.right_share is None else share(pairs.right_share)
-    if pairs.right_interval is not None:
-        right += f" ({share(pairs.right_interval[0])} to {share(pairs.right_interval[1])})"
-    words = (
-        "Each dot is a run that was done twice, as it was and with the change: by how much its runtime was predicted "
-        "to change, and by how much it did. On the dashed line the prediction was right. Beneath: median and middle "
-        f"half of pairs predicted alike. The direction was right for {right}."
-    )
-    return Figure(name, f"Predicted and measured: {pairs.scenario}", words, pairs.evidence, partial(_draw_pairs, pairs))
+    if measured is None or not len(measured.comparison.measured):
+        return Figure(name, "Predicted and measured change", nothing, "n = 0")
+    found = measured.comparison
+    rows = pd.DataFrame({"predicted": np.exp(found.predicted), "measured": np.exp(found.measured)})
+    right, n = "not known", len(rows)
+    if (directions := found.score.directions) is not None:
+        right = share(directions.share)
+        if directions.low is not None and directions.high is not None:
+            right += f" ({share(directions.low)} to {share(directions.high)})"
+    drawn = f", {MOST_DOTS:,} of them drawn" if n > MOST_DOTS else ""
+    evidence = f"n = {n:,} matched pairs{drawn}; thick: median and middle half of pairs predicted alike"
+    return plot(name, f"Predicted and measured: {scenario}", PAIRS_WORDS.format(right=right), evidence, _draw_pairs,
+                charts.sampled(rows, MOST_DOTS), predicted_alike(rows))  # fmt: skip
 
 
-def _draw_pairs(pairs: PairChanges) -> charts.Chart:
-    rows = charts.sampled(pd.DataFrame({"predicted": pairs.predicted, "measured": pairs.measured}), MOST_DOTS)
-    dots = charts.scatter(rows, Axis("predicted", "predicted: runtime after over before", "log"),
-                          Axis("measured", "measured", "log"), lines={"it was right": 1.0})  # fmt: skip
-    bins = pd.DataFrame(pairs.bins, columns=["predicted", "low", "measured", "high"])
-    if bins.empty:
+def predicted_alike(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Pairs in order of prediction, cut into parts alike in size: median predicted; 25 %, median, 75 % measured.
+
+    As many parts as have LEAST_IN_BIN pairs, at most N_BINS; none for fewer pairs."""
+    n_bins = min(N_BINS, len(pairs) // LEAST_IN_BIN)
+    order = np.argsort(pairs["predicted"].to_numpy(), kind="stable")
+    rows = []
+    for part in np.array_split(order, n_bins) if n_bins else ():
+        low, middle, high = np.quantile(pairs["measured"].to_numpy()[part], [0.25, 0.5, 0.75])
+        at = float(pairs["predicted"].iloc[part].median())
+        rows.append(
+            {"pairs": f"predicted {ratio(at)} ×", "predicted": at, "low": low, "measured": middle, "high": high}
+        )
+    return pd.DataFrame(rows)
+
+
+def _draw_pairs(rows: pd.DataFrame, alike: pd.DataFrame) -> charts.Chart:
+    predicted = Axis("predicted", "predicted: runtime after over before", "log")
+    dots = charts.scatter(rows, predicted, Axis("measured", "measured", "log"), lines={"it was right": 1.0})
+    if alike.empty:
         return dots
-    alike = bins.assign(pairs=[f"predicted {ratio(value)} ×" for value in bins["predicted"]])
-    return charts.beneath(
-        dots, charts.intervals(alike, Axis("measured", "measured, median and middle half", "log"), "pairs")
-    )
+    middle = Axis("measured", "measured, median and middle half", "log")
+    return charts.beneath(dots, charts.intervals(alike, middle, "pairs"))

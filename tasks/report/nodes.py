@@ -626,7 +626,7 @@ def _agreement(ranked: pd.DataFrame) -> str:
     both = ranked[(ranked["aspect"] == OVERALL) & ranked["plain_score"].notna()]
     if len(both) < LEAST_NODES or both["score"].nunique() < 2 or both["plain_score"].nunique() < 2:
         return ""
-    rho = float(both["score"].corr(both["plain_score"], method="spearman"))
+    rho = float(both["score"].rank().corr(both["plain_score"].rank()))
     return f"Spearman's correlation of both scores is {ratio(rho)}, over {len(both):,} nodes."
 
 
@@ -765,26 +765,33 @@ def _beside(row: Mapping[Any, Any] | None) -> Cell:
 
 
 ITEM_COLUMNS = ("started_at", "benchmark", "probability", "is_flagged")
+FLAGGED = ("not flagged", "flagged")
 
 
 def item_chart() -> charts.Chart:
     """The chart of the verdicts on one node over time, with one row that stands for all."""
     row = dict(zip(ITEM_COLUMNS, (pd.Timestamp(0), "", 0.5, False), strict=True))
-    started, words = Axis("started_at", "started (UTC)", "time"), ("not flagged", "flagged")
-    one = pd.DataFrame([row])
-    return charts.timeline(one, started, "benchmark", marked="is_flagged", words=words, strength="probability")
+    started, one = Axis("started_at", "started (UTC)", "time"), pd.DataFrame([row])
+    return charts.timeline(one, started, "benchmark", marked="is_flagged", words=FLAGGED, strength="probability")
 
 
 def node_items(connection: Connection, data: NodesData) -> Iterator[tuple[str, Result]]:
     """Each node with its result: scores, states, verdicts over time, and the metrics that speak most against it."""
     verdicts = connection.execute(VERDICTS, {"source": data.source, "most": MOST_OF_NODE}).df()
     reasons = connection.execute(REASONS, {"source": data.source, "ids": None}).df()
-    over_time, why = dict(list(verdicts.groupby("node"))), dict(list(reasons.groupby("node")))
+    verdicts["is_flagged"] = verdicts["is_flagged"].map({True: FLAGGED[1], False: FLAGGED[0]})
+    columns, over_time = charts.parts_of(verdicts, "node")
+    why = dict(list(reasons.groupby("node")))
     for row in named(data["nodes"]):
-        yield str(row["node"]), _item(data, row, over_time.get(row["node"]), why.get(row["node"]))
+        rows, seen = over_time.get(str(row["node"]), []), None
+        if rows:
+            words = "A mark is an execution, stronger in colour where it more probably is degraded."
+            seen = Figure("verdicts", "Verdicts over time", words, f"n = {len(rows):,} latest executions",
+                          use="verdicts", columns=columns, rows=rows)  # fmt: skip
+        yield str(row["node"]), _item(data, row, seen, why.get(row["node"]))
 
 
-def _item(data: NodesData, row: Mapping[Any, Any], verdicts: pd.DataFrame | None, why: pd.DataFrame | None) -> Result:
+def _item(data: NodesData, row: Mapping[Any, Any], seen: Figure | None, why: pd.DataFrame | None) -> Result:
     name = row["name"]
     state: State
     states, scores, slow = (data[one][data[one]["node"] == row["node"]] for one in ("states", "scores", "watched"))
@@ -806,11 +813,7 @@ def _item(data: NodesData, row: Mapping[Any, Any], verdicts: pd.DataFrame | None
     ]  # fmt: skip
     shown = cell_table("aspect", ("score", "place", "executions"), by_aspect)
     sections = [Section("Scores by aspect", tables=(shown,), is_open=True)]
-    if verdicts is not None:
-        rows = verdicts.assign(is_flagged=verdicts["is_flagged"].map({True: "flagged", False: "not flagged"}))
-        words = "A mark is an execution, stronger in colour where it more probably is degraded."
-        seen = Figure("verdicts", "Verdicts over time", words, f"n = {len(rows):,} latest executions", use="verdicts",
-                      data=rows[list(ITEM_COLUMNS)])  # fmt: skip
+    if seen is not None:
         sections.append(alone(seen, is_open=True))
     if why is not None:
         counted = why.groupby("metric").agg(n=("execution_id", "nunique"), deviation=("deviation", "median"))

@@ -60,15 +60,10 @@ def _section(part: Section) -> dict[str, Any]:
 
 
 def _figure(one: Figure) -> dict[str, Any]:
-    if one.data is not None:
-        rows = charts.tidy(one.data)
-        values = rows.astype(object).where(rows.notna(), None).to_numpy().tolist()
-        found = {key: getattr(one, key) for key in ("name", "title", "words", "evidence", "use")}
-        return found | {"columns": list(rows), "rows": values}
-    return {
-        **{key: getattr(one, key) for key in ("name", "title", "words", "evidence")},
-        "spec": charts.spec_of(one.chart()) if one.chart else None,
-    }
+    found = {key: getattr(one, key) for key in ("name", "title", "words", "evidence")}
+    if one.use:
+        return found | {"use": one.use, "columns": list(one.columns), "rows": list(one.rows)}
+    return found | {"spec": charts.spec_of(one.chart()) if one.chart else None}
 
 
 def _table(table: Table) -> dict[str, Any]:

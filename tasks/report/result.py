@@ -165,7 +165,8 @@ def cell_table(first: str, heads: Sequence[str], rows: Sequence[Row], title: str
 @dataclass(frozen=True)
 class Figure:
     """A chart with its words. evidence: what it stands for, with its n; chart: makes the one declarative chart, None
-    where `words` says why there is nothing to draw, or where many pages use one chart (`use`), each with its data."""
+    where `words` says why there is nothing to draw, or where many pages use one chart (`use`), each with rows of
+    its own, by columns."""
 
     name: str
     title: str
@@ -173,7 +174,8 @@ class Figure:
     evidence: str
     chart: Callable[[], charts.Chart] | None = None
     use: str = ""
-    data: pd.DataFrame | None = None
+    columns: Sequence[str] = ()
+    rows: Sequence[Sequence[Any]] = ()
 
     def png(self) -> bytes:
         """The chart as an image; empty where there is nothing to draw."""

@@ -177,7 +177,7 @@ def _figures(
     return (
         series_figure(connection, source, run, params.n_counters),
         phases_figure(typical, TYPICAL),
-        alignment_figure(run, *(beside or [None])),
+        alignment_figure(run, beside[0] if beside else None),
     )
 
 
@@ -415,13 +415,16 @@ def _item(name: str, runs: pd.DataFrame, found: pd.DataFrame) -> Result:
     if len(timed):
         drawn = pd.DataFrame(
             {
+                "workload": name,
                 "started_at": pd.to_datetime(timed["started_at"]).to_numpy(),
                 "called": [called(row) for row in records(timed)],
                 "odd": [MARKED[odd] for odd in _is_odd(timed)],
                 "confidence": timed["confidence"].to_numpy(dtype=float),
             }
         )
-        one = Figure("runs", "Runs over time", "", f"n = {len(drawn):,} identified runs", use="runs", data=drawn)
+        columns, parts = charts.parts_of(drawn, "workload")
+        one = Figure("runs", "Runs over time", "", f"n = {len(drawn):,} identified runs", use="runs", columns=columns,
+                     rows=parts[name])  # fmt: skip
         sections.insert(0, Section("Runs over time", figures=(one,), is_open=True))
     wrong = (
         Tally(called(row) for row in records(found) if row["workload"] != name or not row["is_known"])

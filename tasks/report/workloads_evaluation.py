@@ -321,22 +321,19 @@ def _called_table(rows: pd.DataFrame) -> Table:
     """Table III: of the runs of a workload that was never learned, the share that was called each known one."""
     shares = rows.pivot_table(index="unknown", columns="known", values="share", sort=False).fillna(0.0)
     about = rows.groupby("unknown", sort=False)[["n", "said_unknown"]].first()
-    shown = [
-        {"workload": name, "n_runs": int(about["n"][name]), "said": about["said_unknown"][name]} | row.to_dict()
-        for name, row in shares.add_prefix("as ").iterrows()
-    ]
+    found = about.rename(columns={"n": "n_runs", "said_unknown": "said"}).join(shares.add_prefix("as "))
+    found = found.rename_axis("workload").reset_index()
     return table(
-        shown, ("workload", "unknown workload"), ("n_runs", "runs", count),
-        *((f"as {name}", str(name), share) for name in sorted(shares)), ("said", "said to be unknown", share),
+        records(found), ("workload", "unknown workload"), ("n_runs", "runs", count),
+        *((f"as {name}", name, share) for name in sorted(map(str, shares))), ("said", "said to be unknown", share),
     )  # fmt: skip
 
 
 def _open_set_figure(scores: pd.DataFrame, auroc: float | None) -> Figure:
     """Scores of known and unknown workloads, of all choices of held-out ones, with one line for all of them."""
     title = "Known and unknown workloads"
-    known, unknown = (
-        scores.loc[scores["is_unknown"] == kind, "score"].to_numpy() if len(scores) else () for kind in (False, True)
-    )
+    found = scores if len(scores) else pd.DataFrame({"is_unknown": [], "score": []})
+    known, unknown = (found.loc[found["is_unknown"] == kind, "score"].to_numpy() for kind in (False, True))
     if not (len(known) and len(unknown)):
         return Figure("open-set", title, "Too few workloads to hold some out as unknown.", "n = 0")
     limit = float(np.quantile(known, RECALL, method="higher"))

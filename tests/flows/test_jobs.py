@@ -39,7 +39,7 @@ from flows.parameters import (
 from tasks.errors import BadInput, NotFound
 from tasks.jobs.params import DriftParams, EvaluateParams, ExplainParams, WatchParams, WhatIfParams
 from tasks.jobs.watch import watch_source
-from tasks.report.jobs import change_rows
+from tasks.report.jobs import changes_table
 from tasks.warehouse.alarms import read_alarms, unannounced
 from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.place import Warehouse
@@ -437,7 +437,7 @@ def test_figures_get_their_unit_and_sign_and_what_is_unknown_is_left_out() -> No
         },
         index=["outlier_share", "p95_s", "money"],
     )
-    assert [tuple(row.values()) for row in change_rows(rows)] == [
+    assert [tuple(row) for row in changes_table(rows).cells()] == [
         (
             "probability of an outlier, over the ratio to the historic median",
             "2.0 %",

@@ -1,31 +1,25 @@
-"""Figures of shapes: a row a shape with its numbers, elbow and choice, likelihoods, and the faults of the COV."""
+"""One job against two shapes: likelihoods worked out by hand, and the posterior that the characterisation wrote."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.errors import BadSetting
+from tasks.errors import BadSetting, NotFound
+from tasks.jobs import steps
 from tasks.jobs.normalisation import Bins
 from tasks.jobs.shapes import ShapeSet
-from tasks.report.jobs_shapes import FIRST, compare_with_shapes, cov_figure, find_cov_faults, likelihood_figure
+from tasks.report.jobs_shapes import are_shapes_fresh, compare_with_shapes, job_against_shapes, likelihood_figure
+from tasks.warehouse.connection import fetch
 
 RATIO = Bins(kind="ratio", low=0, high=10, n_bins=12)
-DELTA = Bins(kind="delta", low=-60, high=60, n_bins=12)
+POSTERIORS = "SELECT kind, group_key, n_runs, posterior FROM jobs.group_shapes WHERE part = 'all' ORDER BY ALL"
+ROOT_KEYS = ("job00#00000000", "job05#00000005")
 
 
 def shapes(bins, *rows):
     centres = np.array(rows, dtype=float)
     k = len(centres)
     return ShapeSet(bins, centres / centres.sum(axis=1, keepdims=True), np.full(k, 1 / k), np.full(k, 30), 1.0)
-
-
-def table(k, **changes):
-    row = {"n_groups": 27, "n_runs": 1620, "outlier_percent": 1.63, "p25_p75": 0.06, "p95": 1.41, "std": 2.46}
-    return pd.DataFrame([row | changes] * k)
-
-
-def words_of(figure):
-    return "\n".join(text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_fontsize")))
 
 
 def test_a_prior_moves_the_posterior_and_not_the_likelihood():
@@ -40,8 +34,8 @@ def test_the_two_shapes_shown_are_the_most_likely_ones_with_their_likelihoods():
     counts = np.r_[0, 1, 3, [0] * 9]
     job = compare_with_shapes("job", counts, found, empty_bin_prior=1e-9)
     assert job.numbers == (1, 0)
-    assert job.log_likelihoods[0] == pytest.approx(np.log(1 / 9) + 3 * np.log(8 / 9), rel=1e-6)
-    assert job.posteriors[0] == pytest.approx(64 / 65, rel=1e-6)  # 8³ against 8, the third is ruled out
+    assert job.log_likelihoods[1] == pytest.approx(np.log(1 / 9) + 3 * np.log(8 / 9), rel=1e-6)
+    assert job.posteriors[1] == pytest.approx(64 / 65, rel=1e-6)  # 8³ against 8, the third is ruled out
     assert "here shape 1" in likelihood_figure(job).words
     assert compare_with_shapes("job", counts, found, empty_bin_prior=1e-9, numbers=(2, 0)).numbers == (2, 0)
 
@@ -56,55 +50,49 @@ def test_a_job_without_runs_has_no_likelihood_and_a_wrong_number_is_refused():
         compare_with_shapes("job", np.ones(12), shapes(RATIO, [1] * 12), empty_bin_prior=0.1)
 
 
-def job(key, values):
-    times = pd.date_range("2026-01-01", periods=len(values), freq="h")
-    return pd.DataFrame({"group_key": key, "submitted_at": times, "runtime_s": np.asarray(values, dtype=float)})
+@pytest.fixture
+def characterised(job_log, quick_training):
+    """A log of 6 jobs from its first part on and one that began later, its shapes, and what they were made with."""
+    rng, number = np.random.default_rng(3), np.arange(420) % 6
+    runtimes = (10.0 + number) * np.exp(rng.normal(0, np.where(number % 2, 0.6, 0.05)))
+    keys = [f"job{i:02}#{i:08x}" for i in number]
+    keys[300::10] = ["late#00000009"] * len(keys[300::10])
+    params = quick_training.predict.characterise
+    warehouse = job_log(pd.DataFrame({"group_key": keys, "runtime_s": runtimes}))
+    steps.characterise(warehouse, "log", params)
+    return warehouse, params
 
 
-def test_the_run_that_moves_a_cov_most_is_found_and_its_gap_stays():
-    values = [10.0, 11.0] * 15
-    values[20] = 500.0
-    faults = find_cov_faults(pd.concat([job("steady", [10.0, 11.0] * 15), job("jumpy", values)]))
-    unstable = faults.unstable
-    assert (unstable.group_key, unstable.jump_at) == ("jumpy", 20)
-    assert unstable.runtime_ratio == pytest.approx(500 / 11)
-    for n in (FIRST, 21, 30):
-        so_far = np.array(values[:n])
-        assert unstable.cov[n - FIRST] == pytest.approx(np.std(so_far, ddof=1) / so_far.mean())
-    assert unstable.gap.max() < 0.2
+def test_the_posterior_of_every_job_is_that_of_the_characterisation(characterised):
+    warehouse, _ = characterised
+    rows = fetch(warehouse, POSTERIORS, {})
+    assert "late#00000009" in set(rows["group_key"])  # its medians are those of its runs before
+    for row in rows.itertuples():
+        found = job_against_shapes(warehouse, "log", row.group_key, row.kind)
+        assert found.n_runs == row.n_runs
+        assert found.posteriors.tolist() == pytest.approx(list(row.posterior), rel=1e-9, abs=1e-12)
 
 
-def test_the_order_of_rows_changes_no_fault():
-    rng = np.random.default_rng(3)
-    log = pd.concat([job(f"{i}", rng.lognormal(i, 0.4, 25)) for i in range(9)])
-    one, other = find_cov_faults(log), find_cov_faults(log.sample(frac=1, random_state=1))
-    assert one.unstable.group_key == other.unstable.group_key
-    assert np.array_equal(one.unstable.cov, other.unstable.cov)
-    assert one.coarse.keys == other.coarse.keys
+def test_any_two_shapes_can_be_chosen_and_a_wrong_number_is_refused(characterised):
+    warehouse, _ = characterised
+    assert job_against_shapes(warehouse, "log", ROOT_KEYS[0], "delta", (1, 0)).numbers == (1, 0)
+    with pytest.raises(BadSetting, match=r"shapes 0 and 7: expected two different ones of the 2 shapes, from 0 to 1"):
+        job_against_shapes(warehouse, "log", ROOT_KEYS[0], "ratio", (0, 7))
 
 
-def test_two_jobs_with_one_cov_and_other_distributions_are_found():
-    two_modes = [1.0, 3.0] * 20  # COV 0.51
-    one_tail = [1.0] * 38 + [3.6] * 2  # about the same COV
-    others = [job("none", [1.0, 1.1] * 20), job("two modes", two_modes), job("tail", one_tail)]
-    coarse = find_cov_faults(pd.concat(others)).coarse
-    covs = dict(zip(coarse.keys, coarse.covs, strict=True))
-    assert set(covs) == {"two modes", "tail"}
-    assert max(covs.values()) <= 1.05 * min(covs.values())
+def test_a_job_or_a_source_without_anything_to_compare_is_said_in_one_line(characterised):
+    warehouse, _ = characterised
+    with pytest.raises(NotFound, match=r"job 'nobody' of source 'log': no finished run has a median"):
+        job_against_shapes(warehouse, "log", "nobody", "ratio")
+    with pytest.raises(NotFound, match="has no shapes yet"):
+        job_against_shapes(warehouse, "other", "nobody", "ratio")
 
 
-def test_bias_is_shown_by_jobs_from_short_to_long():
-    log = pd.concat([job(f"{i:02}", 10.0**i * np.array([1.0, 1.0 + 0.5 / (i + 1)] * 12)) for i in range(4)])
-    bands = find_cov_faults(log).biased.bands
-    assert [round(np.log10(median)) for median, _ in bands] == [0, 1, 2, 3]
-    assert [cov for _, cov in bands] == sorted((cov for _, cov in bands), reverse=True)
-
-
-def test_a_log_shows_the_faults_that_it_has_and_none_without_jobs_of_enough_runs():
-    assert find_cov_faults(job("short", [1.0] * 19)) is None
-    assert find_cov_faults(job("none", [])) is None
-    constant = find_cov_faults(job("constant", [5.0] * 30))
-    assert (constant.biased, constant.unstable, constant.coarse) == (None, None, None)
-    assert cov_figure(constant).chart is None
-    one = find_cov_faults(job("one", [5.0] * 29 + [9.0]))
-    assert cov_figure(one).chart is not None
+def test_shapes_are_fresh_until_files_or_parameters_change(characterised, job_log):
+    warehouse, params = characterised
+    assert are_shapes_fresh(warehouse, "log", params)
+    assert not are_shapes_fresh(warehouse, "other", params)
+    assert not are_shapes_fresh(warehouse, "log", params.model_copy(update={"label_support": 4}))
+    assert are_shapes_fresh(warehouse, "log", params.model_copy(update={"batch_runs": 7}))
+    job_log([{"runtime_s": 1.0}])
+    assert not are_shapes_fresh(warehouse, "log", params)

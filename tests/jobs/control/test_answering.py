@@ -21,7 +21,7 @@ from tasks.jobs.evaluate import evaluate_runs
 from tasks.jobs.params import WhatIfParams
 from tasks.jobs.predict.predicting import predict_rows
 from tasks.jobs.predict.training import trained_of
-from tasks.report.jobs import fetch_what_ifs
+from tasks.warehouse.connection import fetch
 
 PARAMS = WhatIfParams()
 MINUTE = np.timedelta64(1, "m")
@@ -185,16 +185,23 @@ def test_an_answer_is_written_whole_and_twice_changes_nothing(ground, job_log):
     named, free = ask(ground, scenario="no_spare"), ask(ground, sets=["spare_multiplier=1"])
     for found in (named, named, free):
         write_answer(warehouse, "log", "model-1", found, PARAMS)
-    [one, other] = fetch_what_ifs(warehouse, "log")
-    assert (one.scenario, one.edits, one.model_id) == ("no_spare", "spare_multiplier=0", "model-1")
-    assert one.changes["change"].to_numpy() == pytest.approx(named.outcome.changes["change"].to_numpy())
-    assert one.moves.sum() == len(named.outcome.before)
-    assert one.pairs["n_pairs"] == N_PAIRS
-    assert one.pairs["right_share"] == named.measured.comparison.score.directions.share
-    assert one.claims["cannot"] == named.claims.cannot
-    assert (other.scenario, other.pairs["n_pairs"]) == ("spare_multiplier=1", 0)
-    assert "only, if at all" in other.pairs["reason"]
-    assert fetch_what_ifs(warehouse, "elsewhere") == []
+    changes, pairs, moves, claims = (
+        fetch(warehouse, f"SELECT * FROM jobs.{name} WHERE source = 'log' ORDER BY scenario", {})
+        for name in ("what_ifs", "what_if_pairs", "what_if_moves", "what_if_claims")
+    )
+    one = changes[changes["scenario"] == "no_spare"].set_index("measure")
+    assert set(one["edits"]) == {"spare_multiplier=0"} and set(one["model_id"]) == {"model-1"}
+    expected = named.outcome.changes["change"]
+    assert one["change"].reindex(expected.index).to_numpy() == pytest.approx(expected.to_numpy())
+    assert moves.loc[(moves["scenario"] == "no_spare") & (moves["kind"] == "ratio"), "n_runs"].sum() == len(
+        named.outcome.before
+    )
+    assert list(pairs["scenario"]) == ["no_spare", "spare_multiplier=1"]
+    assert list(pairs["n_pairs"].fillna(0)) == [N_PAIRS, 0]
+    assert pairs["right_share"].iloc[0] == named.measured.comparison.score.directions.share
+    of_cannot = claims[(claims["scenario"] == "no_spare") & (claims["about"] == "cannot")].sort_values("place")
+    assert list(of_cannot["claim"]) == list(named.claims.cannot)
+    assert "only, if at all" in pairs["reason"].iloc[1]
 
 
 EFFECTS = {"gen3": 0.0, "gen4": -0.3, "gen5": -0.6}

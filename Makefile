@@ -9,7 +9,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 # set in many containers; without it every process would compile all modules again
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all lint bench serve clean
+.PHONY: help demo pictures test test-all lint bench serve clean
 help:
 	@echo "make demo | test | test-all | lint | bench | serve | clean"
 
@@ -27,6 +27,9 @@ $(VENV)/installed-dev: $(NEWEST) | $(VENV)
 
 demo: $(VENV)/installed
 	$(BIN)/whorl demo
+
+pictures: $(VENV)/installed-dev  # of the README, of the site of the demo; needs chromium
+	$(BIN)/python -m tests.report.pictures data/demo/reports docs/pictures
 
 test: $(VENV)/installed-dev
 	$(PYTEST) -m "not slow and not bench" -n auto --dist loadfile

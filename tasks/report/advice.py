@@ -1,7 +1,6 @@
 """What `advice` answers, described once: where to run next, which machines are alike, how long runs take elsewhere."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,10 +15,10 @@ from tasks.advice.story import OURS as CHOICE
 from tasks.advice.story import STAY, LateCheck, Story, tell
 from tasks.advice.tarema import Assignment
 from tasks.advice.transfer import TransferredRuns
-from tasks.quantities import MISSING, duration, number, share
+from tasks.quantities import duration, number, share
 from tasks.report import charts
 from tasks.report.charts import Axis
-from tasks.report.result import Column, Figure, Result, Table, records
+from tasks.report.result import Column, Figure, Result, Table, columns, count, plot, records, table
 
 MOST_DRAWN = 40  # tasks in a figure, the longest
 MOST_STEPS = 300  # of a distribution in a figure
@@ -34,14 +33,11 @@ def ratio_text(value: float | None) -> str:
 
 def next_run_result(found: NextRun, again: str) -> Result:
     """What to run next, with the runs so far."""
-    columns = (
-        Column("machine_type", "machine type"),
-        Column("nodes", "nodes", str, is_number=True),
-        Column("runtime_s", "runtime", duration, is_number=True),
-        Column("cost", "cost", number, is_number=True),
-        Column("status", "ended"),
-    )
-    tried = Table("Runs so far", "In their order.", columns, [vars(run) for run in found.tried])
+    tried = table(
+        [vars(run) for run in found.tried], ("machine_type", "machine type"), ("nodes", "nodes", count),
+        ("runtime_s", "runtime", duration), ("cost", "cost", number), ("status", "ended"), title="Runs so far",
+        words="In their order.",
+    )  # fmt: skip
     figures = (_cost_figure(found),) if len(found.tried) > 1 else ()
     prices = f"prices of {found.priced_on}" if found.priced_on else "prices without a date"
     made_of = f"{len(found.tried)} runs of {found.job}, {found.n_candidates} configurations, {prices}"
@@ -61,10 +57,10 @@ def _cost_figure(found: NextRun) -> Figure:
     for row in rows:
         row["run"] = f"run {row['run']}"
     colours = {"will do": charts.BLUE, FAILED: charts.ORANGE, "proposed": charts.MUTED}
-    draw = partial(charts.intervals, pd.DataFrame(rows), Axis("cost", "cost of a run", "count"), "run",
-                   tone="is", colours=colours)  # fmt: skip
     words = "Each run so far, and what the next one is expected to cost."
-    return Figure("cost-by-run", "What runs cost", words, f"n = {len(found.tried)} runs", draw)
+    return plot("cost-by-run", "What runs cost", words, f"n = {len(found.tried)} runs", charts.intervals,
+                pd.DataFrame(rows), Axis("cost", "cost of a run", "count"), "run", tone="is",
+                colours=colours)  # fmt: skip
 
 
 def evaluation_result(figures: Mapping[str, Any], name: str, again: str) -> Result:
@@ -93,15 +89,11 @@ _TABLE_WORDS = (
 
 def _columns(rows: list[dict[str, Any]]) -> tuple[Column, ...]:
     shown = [n for n in CHECKPOINTS if any(f"mean.{n}" in row for row in rows)]
-    return (
-        Column("words", "method"),
-        *(Column(f"after.{n}", f"{n} run" if n == 1 else f"{n} runs", is_number=True) for n in shown),
-        Column("valid.6", "valid in 6", share, is_number=True),
-        Column("hit.6", "optimum in 6", share, is_number=True),
-        Column("against", "against ours, 6"),
-        Column("spent.6", "spent in 6", number, is_number=True),
-        Column("cpu_s", "CPU of a search", duration, is_number=True),
-    )
+    found = (Column(f"after.{n}", f"{n} run" if n == 1 else f"{n} runs", is_number=True) for n in shown)
+    return columns(
+        ("words", "method"), *found, ("valid.6", "valid in 6", share), ("hit.6", "optimum in 6", share),
+        ("against", "against ours, 6"), ("spent.6", "spent in 6", number), ("cpu_s", "CPU of a search", duration),
+    )  # fmt: skip
 
 
 def _row(figures: Mapping[str, Any], prefix: str, method: str) -> dict[str, Any]:
@@ -139,56 +131,36 @@ def _search_figure(figures: Mapping[str, Any], candidates: str, words: str, meth
         for n in CHECKPOINTS
         if (value := figures.get(f"{candidates}.{name}.mean.{n}")) is not None
     ]
-    draw = partial(charts.lines, pd.DataFrame(rows, columns=["runs", "cost", "method"]), Axis("runs", "profiling runs"),
-                   Axis("cost", "best cost / optimum (mean)"), series="method")  # fmt: skip
     n = figures[f"{candidates}.{shown[0]}.n"]
     text = "The best valid configuration so far, mean over searches (Figure 5 of Perona; searches without one count)."
-    return Figure(f"search-{candidates}", f"Cost after so many runs, {words}", text, f"n = {n:,} searches", draw)
+    axes = Axis("runs", "profiling runs"), Axis("cost", "best cost / optimum (mean)")
+    return plot(f"search-{candidates}", f"Cost after so many runs, {words}", text, f"n = {n:,} searches", charts.lines,
+                pd.DataFrame(rows, columns=["runs", "cost", "method"]), *axes, series="method")  # fmt: skip
 
 
-TYPES = (
-    Column("machine_type", "type"),
-    Column("verdict", "verdict"),
-    Column("late", "late", share, is_number=True),
-    Column("late_low", "from", share, is_number=True),
-    Column("late_high", "to", share, is_number=True),
-    Column("median_s", "median", duration, is_number=True),
-    Column("p95_s", "95 % within", duration, is_number=True),
-    Column("cost_1000_runs", "1,000 runs cost", number, is_number=True),
-    Column("bound", "bound by"),
-)
-JOBS = (
-    Column("job", "job"),
-    Column("deadline_s", "deadline", duration, is_number=True),
-    Column("answer", "answer"),
-    Column("said_late", "said late", share, is_number=True),
-    Column("late", "was late", share, is_number=True),
-    Column("best", "best type"),
-    Column("cost_ratio", "cost over the best's", RATIO, is_number=True),
-    Column("is_safe", "sure"),
-)
-RULES = (
-    Column("rule", "rule"),
-    Column("regret", "regret", share, is_number=True),
-    Column("regret_low", "from", share, is_number=True),
-    Column("regret_high", "to", share, is_number=True),
-    Column("misses", "jobs late too often", share, is_number=True),
-    Column("charged", "regret with these on the dearest type", share, is_number=True),
-    Column("late", "late runs", share, is_number=True),
-    Column("cost_ratio", "cost over the best's", RATIO, is_number=True),
-)
-RUNTIMES = (
-    Column("machine_type", "type"),
-    Column("median_error", "error of the median (log)", RATIO, is_number=True),
-    Column("below_p95", "runs within the said 95 %", share, is_number=True),
-)
-CALIBRATION = (
-    Column("low", "said from", share, is_number=True),
-    Column("high", "to", share, is_number=True),
-    Column("said", "said, mean", share, is_number=True),
-    Column("late", "was late", share, is_number=True),
-    Column("n", "jobs on types", str, is_number=True),
-)
+TYPES = columns(
+    ("machine_type", "type"), ("verdict", "verdict"), ("late", "late", share), ("late_low", "from", share),
+    ("late_high", "to", share), ("median_s", "median", duration), ("p95_s", "95 % within", duration),
+    ("cost_1000_runs", "1,000 runs cost", number), ("bound", "bound by"),
+)  # fmt: skip
+COST_RATIO = Column("cost_ratio", "cost over the best's", RATIO, is_number=True)
+JOBS = columns(
+    ("job", "job"), ("deadline_s", "deadline", duration), ("answer", "answer"), ("said_late", "said late", share),
+    ("late", "was late", share), ("best", "best type"), COST_RATIO, ("is_safe", "sure"),
+)  # fmt: skip
+RULES = columns(
+    ("rule", "rule"), ("regret", "regret", share), ("regret_low", "from", share), ("regret_high", "to", share),
+    ("misses", "jobs late too often", share), ("charged", "regret with these on the dearest type", share),
+    ("late", "late runs", share), COST_RATIO,
+)  # fmt: skip
+RUNTIMES = columns(
+    ("machine_type", "type"), Column("median_error", "error of the median (log)", RATIO, is_number=True),
+    ("below_p95", "runs within the said 95 %", share),
+)  # fmt: skip
+CALIBRATION = columns(
+    ("low", "said from", share), ("high", "to", share), ("said", "said, mean", share), ("late", "was late", share),
+    ("n", "jobs on types", count),
+)  # fmt: skip
 TYPES_WORDS = "Chance of being late with its interval, and what runs cost, as expected from the runs on one type."
 
 
@@ -242,12 +214,10 @@ def _check(what: str, check: LateCheck) -> str:
     )
 
 
-def _story_of(
-    told: Story, title: str, checks: tuple[str, ...], made_of: str, again: str, more: tuple[Table, ...] = ()
-) -> Result:
+def _story_of(told: Story, title: str, checks: tuple[str, ...], made_of: str, again: str) -> Result:
     types = Table("Types", TYPES_WORDS, TYPES, records(told.types))
     reasons = (told.reason, f"next: {told.next_run}", *checks)
-    return Result(title, told.answer, told.sureness, reasons, (types, *more), (), made_of, again)
+    return Result(title, told.answer, told.sureness, reasons, (types,), (), made_of, again)
 
 
 def groups_result(
@@ -257,56 +227,43 @@ def groups_result(
 
     published: the group of each machine by Tarema's original, 1 the best; empty where it cannot group."""
     aspects = tuple(grouping.noise_ratios)
-    columns = [Column("name", "group"), Column("n", "machines", str, is_number=True)]
-    for aspect in aspects:
-        columns += [Column(aspect, aspect, number, is_number=True), Column(f"{aspect} level", "level")]
+    scored = [one for aspect in aspects for one in ((aspect, aspect, number), (f"{aspect} level", "level"))]
     rows = [
         {"name": group.name, "n": len(group.machines), **group.scores}
         | {f"{aspect} level": LEVEL_NAMES[group.levels[aspect]] for aspect in aspects}
         for group in grouping.groups
     ]
-    words = "Geometric means of the scores; levels by quartiles over groups that the aspect tells apart."
-    tables = [Table("Groups", words, tuple(columns), rows)]
     machines = [
         {"machine": machine, "group": of, "tarema": published.get(machine)} for machine, of in grouping.group_of.items()
     ]
-    words = (
-        "The best group first. Beside it the group of Tarema's original, which always makes three, of unscaled scores."
-    )
-    tables.append(Table("Machines", words, _MACHINE_COLUMNS, machines))
-    if grouping.doubts:
-        words = "Machines that may belong elsewhere, given how much their scores vary."
-        tables.append(Table("In doubt", words, _DOUBT_COLUMNS, [vars(doubt) for doubt in grouping.doubts]))
-    if assigned:
-        words = "The least group that has what a task demands, so that the best stay free."
-        found = [{"task": one.task, "demands": one.demand_class, "group": one.group} for one in assigned]
-        tables.append(Table("Tasks", words, _TASK_COLUMNS, found))
+    found = [{"task": one.task, "demands": one.demand_class, "group": one.group} for one in assigned]
+    tables = (
+        table(
+            rows, ("name", "group"), ("n", "machines", count), *scored, title="Groups",
+            words="Geometric means of the scores; levels by quartiles over groups that the aspect tells apart.",
+        ),
+        table(
+            machines, ("machine", "machine"), ("group", "group"), ("tarema", "by the original", count),
+            title="Machines", words="The best group first. Beside it the group of Tarema's original, which always "
+            "makes three, of unscaled scores.",
+        ),
+        table(
+            [vars(doubt) for doubt in grouping.doubts], ("machine", "machine"), ("group", "group"),
+            ("other", "or rather"), ("probability", "probability of its group", share), title="In doubt",
+            words="Machines that may belong elsewhere, given how much their scores vary.",
+        ),
+        table(
+            found, ("task", "task"), ("demands", "demands"), ("group", "group"), title="Tasks",
+            words="The least group that has what a task demands, so that the best stay free.",
+        ),
+    )  # fmt: skip
     made_of = f"{name}: scores of {len(machines)} machines in {len(aspects)} aspects ({', '.join(aspects)})"
-    certainty, reasons = grouping.certainty, grouping.reasons
-    return Result(
-        f"Kinds of machines: {name}", grouping.sentence, certainty, reasons, tuple(tables), (), made_of, again
-    )
+    shown = tuple(one for one in tables if len(one.rows))
+    return Result(f"Kinds of machines: {name}", grouping.sentence, grouping.certainty, grouping.reasons, shown, (),
+                  made_of, again)  # fmt: skip
 
 
-_MACHINE_COLUMNS = (
-    Column("machine", "machine"),
-    Column("group", "group"),
-    Column("tarema", "by the original", lambda group: MISSING if group is None else str(group), is_number=True),
-)
-_DOUBT_COLUMNS = (
-    Column("machine", "machine"),
-    Column("group", "group"),
-    Column("other", "or rather"),
-    Column("probability", "probability of its group", share, is_number=True),
-)
-_TASK_COLUMNS = (Column("task", "task"), Column("demands", "demands"), Column("group", "group"))
-
-
-RUNTIME = (
-    Column("runtime_s", "runtime", duration, is_number=True),
-    Column("low_s", "from", duration, is_number=True),
-    Column("high_s", "to", duration, is_number=True),
-)
+RUNTIME = (("runtime_s", "runtime", duration), ("low_s", "from", duration), ("high_s", "to", duration))
 
 
 def estimate_figures(found: Estimate) -> dict[str, Any]:
@@ -332,23 +289,21 @@ def estimate_result(found: Estimate, again: str) -> Result:
         for row in records(found.workflows)
     ]
     rows = records(found.tasks.sort_values("runtime_s", ascending=False))
-    columns = (
-        Column("workflow", "workflow"),
-        Column("task", "task"),
-        *RUNTIME,
-        Column("shape", "grows with its input"),
-        Column("n_runs", "runs", str, is_number=True),
-        Column("n_target_runs", "of them there", str, is_number=True),
-    )
-    whole = (Column("workflow", "workflow"), *RUNTIME, Column("n_tasks", "tasks", str, is_number=True))
     reasons = (
         f"One thread of {found.source} does {found.score_ratio:.3f} of the work of one of {found.target} "
         f"in the same time ({found.aspect}).",
     )
     tables = (
-        Table("Workflows", "All tasks one after the other, one run of each.", whole, records(found.workflows)),
-        Table("Tasks", f"{sure} of the runs are expected between from and to.", columns, rows),
-    )
+        table(
+            records(found.workflows), ("workflow", "workflow"), *RUNTIME, ("n_tasks", "tasks", count),
+            title="Workflows", words="All tasks one after the other, one run of each.",
+        ),
+        table(
+            rows, ("workflow", "workflow"), ("task", "task"), *RUNTIME, ("shape", "grows with its input"),
+            ("n_runs", "runs", count), ("n_target_runs", "of them there", count), title="Tasks",
+            words=f"{sure} of the runs are expected between from and to.",
+        ),
+    )  # fmt: skip
     certainty = f"{sure} intervals, from {found.calibration.rests_on}."
     title = f"Runtimes on {found.target}"
     return Result(
@@ -358,11 +313,11 @@ def estimate_result(found: Estimate, again: str) -> Result:
 
 def _task_figure(found: Estimate) -> Figure:
     rows = found.tasks.sort_values("runtime_s", ascending=False).head(MOST_DRAWN)
-    runtime = Axis("runtime_s", f"runtime on {found.target}", "seconds")
-    shown = rows[["task", "runtime_s", "low_s", "high_s"]]
-    draw = partial(charts.intervals, shown, runtime, "task", low="low_s", high="high_s")
     words = f"Each task with its {share(found.calibration.confidence)} interval; the axis is logarithmic."
-    return Figure("tasks", "Longest tasks", words, f"n = {len(found.tasks)} tasks", draw)
+    runtime = Axis("runtime_s", f"runtime on {found.target}", "seconds")
+    return plot("tasks", "Longest tasks", words, f"n = {len(found.tasks)} tasks", charts.intervals,
+                rows[["task", "runtime_s", "low_s", "high_s"]], runtime, "task", low="low_s",
+                high="high_s")  # fmt: skip
 
 
 def transfer_figures(found: TransferredRuns, confidence: float, deadline_s: float | None) -> dict[str, Any]:
@@ -396,21 +351,17 @@ def transfer_result(found: TransferredRuns, confidence: float, deadline_s: float
     certainty = (
         f"{share(confidence)} of its runs are expected from {duration(found.low_s)} to {duration(found.high_s)}."
     )
-    columns = (
-        Column("stage", "stage"),
-        Column("median_s", "median", duration, is_number=True),
-        *RUNTIME[1:],
-        Column("n_runs", "runs", str, is_number=True),
-    )
     reasons = (
         f"CPU seconds for each token come from its runs on {found.source}, what slows them down from other jobs on "
         f"{found.target}.",
     )
-    words = f"A vertex of each stage on {found.target}."
-    tables = (Table("Stages", words, columns, records(found.stages)),)
+    stages = table(
+        records(found.stages), ("stage", "stage"), ("median_s", "median", duration), *RUNTIME[1:],
+        ("n_runs", "runs", count), title="Stages", words=f"A vertex of each stage on {found.target}.",
+    )  # fmt: skip
     drawn = (_runtime_figure(found, deadline_s),)
     title = f"{found.job} on {found.target}"
-    return Result(title, f"{answer}.", certainty, reasons, tables, drawn, found.rests_on, again)
+    return Result(title, f"{answer}.", certainty, reasons, (stages,), drawn, found.rests_on, again)
 
 
 def _runtime_figure(found: TransferredRuns, deadline_s: float | None) -> Figure:
@@ -421,7 +372,7 @@ def _runtime_figure(found: TransferredRuns, deadline_s: float | None) -> Figure:
     rules = {"interval from": found.low_s, "median": float(np.median(values)), "to": found.high_s}
     if deadline_s is not None:
         rules["deadline"] = deadline_s
-    runtime = Axis("runtime_s", f"runtime on {found.target}", "seconds")
-    draw = partial(charts.lines, rows, runtime, Axis("share", "share of runs", "share"), rules=rules, steps=True)
+    axes = Axis("runtime_s", f"runtime on {found.target}", "seconds"), Axis("share", "share of runs", "share")
     words = "Share of runs that take at most so long, with the median, the interval and the deadline."
-    return Figure("runtimes", "Runtimes", words, f"n = {len(found.draws):,} draws", draw)
+    return plot("runtimes", "Runtimes", words, f"n = {len(found.draws):,} draws", charts.lines, rows, *axes,
+                rules=rules, steps=True)  # fmt: skip

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from urllib.parse import quote
 
 import pandas as pd
 
-from tasks.report.result import Column, Section, Table, count, moment, numbers, records, sentence
+from tasks.report.result import SAFE, Column, Section, count, moment, records, sentence, table
 from tasks.warehouse.connection import Connection
 from tasks.warehouse.versions import data_version
 
@@ -30,7 +31,7 @@ SELECT reason, count(*) AS n, arg_min(origin, (origin, place)) AS origin, arg_mi
 FROM refused GROUP BY reason ORDER BY n DESC, reason
 """
 ALARMS = """
-    SELECT alarm_id, kind, subject, message, raised_at, coalesce(
+    SELECT alarm_id, kind, subject, message, raised_at, {item} AS item, coalesce(
         json_extract_string(evidence, 'ended_at'),
         json_extract_string(evidence, 'known_at'),
         json_extract_string(evidence, 'until_at')
@@ -38,6 +39,10 @@ ALARMS = """
     FROM ops.alarms WHERE word = $word AND source = $source
     ORDER BY coalesce(ended_at, raised_at) DESC, alarm_id LIMIT $most
 """
+# The job, node or workload that an alarm is of.
+ALARM_ITEM = """coalesce(
+    json_extract_string(evidence, 'group_key'), json_extract_string(evidence, 'node'),
+    json_extract_string(evidence, 'workload'))"""
 MOST_ALARMS = 1_000
 
 
@@ -57,7 +62,7 @@ def fetch_intake(connection: Connection, word: str, source: str) -> Intake:
     """What the sections need."""
     asked = {"word": word, "source": source}
     files, reasons = (connection.execute(sql, asked).df() for sql in (FILES, REASONS))
-    alarms = connection.execute(ALARMS, asked | {"most": MOST_ALARMS}).df()
+    alarms = connection.execute(ALARMS.format(item=ALARM_ITEM), asked | {"most": MOST_ALARMS}).df()
     return Intake(word, source, data_version(connection, word, source), files, reasons, alarms)
 
 
@@ -66,40 +71,28 @@ def file_name(origin: object) -> str:
     return sentence(PurePosixPath(str(origin).rstrip("/")).name or origin)
 
 
-def intake_sections(intake: Intake, no_alarm: str, watch: str) -> Iterator[Section]:
-    """Alarms, files and quarantine. no_alarm: what is said without any; watch: the command that looks for them."""
-    columns = (Column("message", "what happened"), Column("kind", "kind"), Column("at", "when (UTC)", moment))
+def intake_sections(intake: Intake, no_alarm: str, watch: str, item: str = "") -> Iterator[Section]:
+    """Alarms, files and quarantine. no_alarm: what is said without any; watch: the command that looks for them; item:
+    address of the page of what an alarm is of."""
     rows = [
         row
-        | {
-            "message": sentence(row["message"]),
-            "at": row["ended_at"] if pd.notna(row["ended_at"]) else row["raised_at"],
-        }
+        | {"message": sentence(row["message"])}
+        | {"at": row["ended_at"] if pd.notna(row["ended_at"]) else row["raised_at"]}
+        | ({"message.href": f"{item}#{quote(row['item'], safe=SAFE)}"} if item and isinstance(row["item"], str) else {})
         for row in records(intake.alarms)
     ]
-    yield Section(
-        "Alarms", tables=(Table("", "", columns, rows, name="alarms"),), nothing=f"{no_alarm}: {watch} looks for some."
-    )
-    n = len(intake.files)
-    of_files = (
-        Column("origin", "file", file_name),
-        Column("reader", "reader"),
-        *numbers(("n_read", "rows read", count), ("n_kept", "kept", count), ("n_quarantined", "quarantined", count)),
-        Column("landed_at", "read (UTC)", moment),
-    )
-    files = Table("", "", of_files, records(intake.files), name="files")
-    why = Table(
-        "Why rows are in quarantine",
-        "",
-        (
-            Column("reason", "reason", sentence),
-            Column("n", "rows", count, is_number=True),
-            Column("origin", "first of them in", file_name),
-            Column("place", "row", count, is_number=True),
-        ),
-        records(intake.reasons),
+    alarms = table(rows, ("message", "what happened"), ("kind", "kind"), ("at", "when (UTC)", moment), name="alarms")
+    yield Section("Alarms", tables=(alarms,), nothing=f"{no_alarm}: {watch} looks for some.")
+    files = table(
+        records(intake.files), Column("origin", "file", file_name), ("reader", "reader"),
+        ("n_read", "rows read", count), ("n_kept", "kept", count), ("n_quarantined", "quarantined", count),
+        ("landed_at", "read (UTC)", moment), name="files",
+    )  # fmt: skip
+    why = table(
+        records(intake.reasons), Column("reason", "reason", sentence), ("n", "rows", count),
+        Column("origin", "first of them in", file_name), ("place", "row", count), title="Why rows are in quarantine",
         name="quarantine",
-    )
-    words = "" if len(intake.reasons) else "No row is in quarantine."
+    )  # fmt: skip
+    n, words = len(intake.files), "" if len(intake.reasons) else "No row is in quarantine."
     evidence = f"{n:,} file{'' if n == 1 else 's'}, data version {intake.data_version}"
     yield Section("What was read", words, evidence, tables=(files, why))

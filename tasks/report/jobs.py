@@ -312,7 +312,7 @@ def _sections(data: JobsData, item: str) -> Iterator[Section]:
     summary, version = data.summary, f"data version {data.summary['data_version']}"
     yield _jobs_section(data, item)
     yield _quality(data)
-    yield from _explained(data)
+    yield from _explained(data, item)
     yield from _what_ifs(data)
     missing = f"This source has no shapes yet: {data.command('characterise')} finds them."
     yield from shape_sections(data.shapes, data.data_version, missing)
@@ -326,7 +326,7 @@ def _sections(data: JobsData, item: str) -> Iterator[Section]:
         f"{moment(summary['split_at'])}.",
     )
     yield Section("Which jobs recur", evidence=f"n = {summary['n_runs']:,} runs, {version}", lines=recurring)
-    yield from intake_sections(data.intake, "No run or job has raised an alarm", data.command("watch"))
+    yield from intake_sections(data.intake, "No run or job has raised an alarm", data.command("watch"), item)
 
 
 def _jobs_section(data: JobsData, item: str) -> Section:
@@ -364,7 +364,7 @@ def _quality(data: JobsData) -> Section:
     )
 
 
-def _explained(data: JobsData) -> Iterator[Section]:
+def _explained(data: JobsData, item: str) -> Iterator[Section]:
     families, checks, insights, reasons = (
         data.tables[name] for name in ("cause_families", "cause_checks", "insights", "reasons")
     )
@@ -396,7 +396,7 @@ def _explained(data: JobsData) -> Iterator[Section]:
     yield Section("What makes runs long", REASONS_WORDS, evidence, tables=(moving, among), nothing=nothing)
     long_runs, next_runs = _runs_explained(reasons)
     if long_runs or next_runs:
-        job, why = Column("group_key", "job", one_line), ("words", "first reason")
+        job, why = Column("group_key", "job", one_line, link=f"{item}#" if item else ""), ("words", "first reason")
         run, took = Column("run_id", "run", one_line), ("runtime_s", "took", duration)
         expected = (("usual_s", "usual", duration), ("expected_s", "expected", duration), why)
         longest = table(long_runs[:MOST_EXPLAINED], job, run, took, *expected, title="Longest runs", name="long")

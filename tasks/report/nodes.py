@@ -457,7 +457,7 @@ def _sections(data: NodesData, item: str) -> Iterator[Section]:
     yield Section("Benchmarks", BENCHMARKS_WORDS, f"data version {data.data_version}", tables=(benchmarks,))
     if len(data["evaluation"]):
         yield _evaluated(data)
-    yield from intake_sections(data.intake, "No alarm yet", data.command("watch"))
+    yield from intake_sections(data.intake, "No alarm yet", data.command("watch"), item)
 
 
 def ranking_figure(scores: pd.DataFrame) -> Figure:

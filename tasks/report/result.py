@@ -200,13 +200,6 @@ def plot(
     return Figure(name, title, words, evidence, partial(chart, rows, *axes, **options))
 
 
-def figure(
-    name: str, title: str, words: str, evidence: str, chart: Callable[[], charts.Chart] | None, nothing: str
-) -> Figure:
-    """A figure, or the words that say why there is none."""
-    return Figure(name, title, words, evidence, chart) if chart else Figure(name, title, nothing, "n = 0", None)
-
-
 @dataclass(frozen=True)
 class Fact:
     """One number of a result: the measure that it is of, its value, and what it says. Equal keys print equally."""

@@ -18,9 +18,10 @@ from tasks.errors import NotFound
 from tasks.jobs.params import ReportParams
 from tasks.params import Params
 from tasks.report import charts
+from tasks.report.intake import ALARM_ITEM
 from tasks.report.page import data_block, describe, file_slug, page_text, write_assets, write_result, write_text
 from tasks.report.params import WorkloadsReportParams
-from tasks.report.result import Column, Result, Section, Table, count, moment, numbers, one_line, records, sentence
+from tasks.report.result import SAFE, Result, Section, count, moment, one_line, records, sentence, table
 from tasks.warehouse.connection import Connection, reading
 from tasks.warehouse.place import Warehouse
 
@@ -52,9 +53,7 @@ SELECT word, source, max(ended_at) AS watched_at FROM ops.runs WHERE flow LIKE '
 GROUP BY ALL
 """
 ALARMS = """
-SELECT word, source, kind, subject, message, raised_at, coalesce(
-    json_extract_string(evidence, 'group_key'), json_extract_string(evidence, 'node'),
-    json_extract_string(evidence, 'workload')) AS item
+SELECT word, source, kind, subject, message, raised_at, {item} AS item
 FROM ops.alarms WHERE raised_at >= (SELECT max(raised_at) FROM ops.alarms) - to_days($days)
 ORDER BY raised_at DESC, alarm_id LIMIT $most
 """
@@ -110,9 +109,6 @@ def item_address(word: str, source: str, key: str = "") -> str:
     """Where the page of a job, workload or node is, relative to the site."""
     page = f"{file_slug(f'{word}-{source}')}-{ITEMS[word]}.html"
     return f"{page}#{quote(key, safe=SAFE)}" if key else page
-
-
-SAFE = "!'()*~"  # as encodeURIComponent leaves them
 
 
 def write_site(warehouse: Warehouse, params: SiteParams = DEFAULTS) -> Path:
@@ -246,7 +242,7 @@ def write_index(warehouse: Warehouse) -> Path:
         sources = connection.execute(SOURCES).df()
         freshness = _freshness(connection, sources)
         missing = _missing(connection, sources)
-        alarms = connection.execute(ALARMS, {"days": ALARM_DAYS, "most": MOST_ALARMS}).df()
+        alarms = connection.execute(ALARMS.format(item=ALARM_ITEM), {"days": ALARM_DAYS, "most": MOST_ALARMS}).df()
     verdicts = _verdicts(
         folder, {(str(word), str(source)) for word, source in zip(sources["word"], sources["source"], strict=True)}
     )
@@ -302,23 +298,16 @@ def _alarms_section(alarms: pd.DataFrame) -> Section:
     rows = []
     for row in records(alarms):
         has_item = isinstance(row["item"], str) and row["word"] in ITEMS
-        href = (
-            item_address(row["word"], row["source"], row["item"])
-            if has_item
-            else f"{page_name(row['word'], row['source'])}#alarms"
-        )
+        href = f"{page_name(row['word'], row['source'])}#alarms"
+        href = item_address(row["word"], row["source"], row["item"]) if has_item else href
         rows.append(row | {"message": sentence(row["message"]), "message.href": href})
-    columns = (
-        Column("message", "what happened"),
-        Column("word", "word"),
-        Column("source", "source"),
-        Column("kind", "kind"),
-        Column("raised_at", "raised (UTC)", moment),
-    )
-    table = Table("", "", columns, rows, name="alarms")
+    shown = table(
+        rows, ("message", "what happened"), ("word", "word"), ("source", "source"), ("kind", "kind"),
+        ("raised_at", "raised (UTC)", moment), name="alarms",
+    )  # fmt: skip
     words = f"Of the {ALARM_DAYS} days up to the latest alarm."
     nothing = "No alarm was raised: whorl jobs watch, whorl workloads watch and whorl nodes watch look for some."
-    return Section("Latest alarms", words, tables=(table,), nothing=nothing, is_open=bool(rows))
+    return Section("Latest alarms", words, tables=(shown,), nothing=nothing, is_open=bool(rows))
 
 
 def _missing(connection: Connection, sources: pd.DataFrame) -> Section:
@@ -334,45 +323,25 @@ def _missing(connection: Connection, sources: pd.DataFrame) -> Section:
             if state:
                 command = shlex.join(["whorl", word, verb, "--source", source])
                 rows.append({"word": word, "source": source, "what": what, "state": state, "command": command})
-    titles = {"what": "what", "state": "state", "word": "word", "source": "source", "command": "made by"}
-    columns = tuple(Column(key, words) for key, words in titles.items())
-    title = "What is missing or stale"
-    return Section(
-        title,
-        tables=(Table("", "", columns, rows),),
-        nothing="Nothing: all answers are of the files of now.",
-        is_open=bool(rows),
-    )
+    shown = table(rows, *((key, key) for key in ("what", "state", "word", "source")), ("command", "made by"))
+    nothing = "Nothing: all answers are of the files of now."
+    return Section("What is missing or stale", tables=(shown,), nothing=nothing, is_open=bool(rows))
 
 
 def _freshness(connection: Connection, sources: pd.DataFrame) -> Section:
     found = sources.merge(connection.execute(LATEST).df(), on=["word", "source"], how="left")
     found = found.merge(connection.execute(WATCHED).df(), on=["word", "source"], how="left")
-    columns = (
-        Column("word", "word"),
-        Column("source", "source"),
-        *numbers(("n_files", "files", count), ("n_kept", "rows", count)),
-        Column("read_at", "last read (UTC)", moment),
-        Column("latest_at", "latest in it (UTC)", moment),
-        Column("watched_at", "last watched (UTC)", moment),
-    )
-    return Section(
-        "How fresh each source is",
-        tables=(Table("", "", columns, records(found)),),
-        nothing="No source yet.",
-        is_open=True,
-    )
+    shown = table(
+        records(found), ("word", "word"), ("source", "source"), ("n_files", "files", count), ("n_kept", "rows", count),
+        ("read_at", "last read (UTC)", moment), ("latest_at", "latest in it (UTC)", moment),
+        ("watched_at", "last watched (UTC)", moment),
+    )  # fmt: skip
+    return Section("How fresh each source is", tables=(shown,), nothing="No source yet.", is_open=True)
 
 
 def _sources_section(verdicts: Sequence[Mapping[str, Any]]) -> Section:
     rows = [
-        {
-            "title": one["title"],
-            "title.href": one["href"],
-            "answer": one["answer"],
-            "written": one["written_at"][:16].replace("T", " "),
-        }
-        for one in verdicts
+        dict(one) | {"title.href": one["href"], "written": one["written_at"][:16].replace("T", " ")} for one in verdicts
     ]
-    columns = (Column("title", "page"), Column("answer", "says"), Column("written", "written (UTC)"))
-    return Section("All pages", tables=(Table("", "", columns, rows),), nothing="None yet.")
+    shown = table(rows, ("title", "page"), ("answer", "says"), ("written", "written (UTC)"))
+    return Section("All pages", tables=(shown,), nothing="None yet.")

@@ -290,7 +290,7 @@ def _sections(data: WorkloadsData, item: str) -> Iterator[Section]:
     fill = f" {data.command('fingerprint')} cuts them."
     for one in data.figures or (phases_figure([]),):
         yield alone(one, version, fill)
-    yield from intake_sections(data.intake, "Nothing that ran has raised an alarm", data.command("watch"))
+    yield from intake_sections(data.intake, "Nothing that ran has raised an alarm", data.command("watch"), item)
 
 
 def _measured_words(data: WorkloadsData) -> str:

@@ -111,9 +111,16 @@ class Browser:
         )
         return int(self.evaluate("document.querySelectorAll('.chart svg').length"))
 
-    def picture(self, path: Path, *, is_whole: bool = True) -> None:
-        """Keep what is seen as an image."""
-        told = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=is_whole)
+    def picture(self, path: Path, *, is_whole: bool = True, of: str = "") -> None:
+        """Keep what is seen as an image; of: selects one element."""
+        more: dict[str, Any] = {}
+        if of:
+            place = self.evaluate(
+                f"(({{ x, y, width, height }}) => ({{x: x + scrollX, y: y + scrollY, width, height, scale: 1}}))"
+                f"(document.querySelector({json.dumps(of)}).getBoundingClientRect())"
+            )
+            more = {"clip": place}
+        told = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=is_whole, **more)
         path.write_bytes(base64.b64decode(told["data"]))
 
 

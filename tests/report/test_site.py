@@ -17,6 +17,7 @@ from tasks.report.site import item_address, part_of, write_advice, write_index, 
 from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
 from tests.report.browser import CHROMIUM, CONTRAST, WIDE, browsing
+from tests.report.pictures import write_pictures
 from tests.report.rows import HOSTILE, next_run
 
 LEAST_CONTRAST = 4.5  # WCAG 2.1, AA
@@ -171,6 +172,25 @@ def test_a_list_is_searched_sorted_and_kept_in_its_address(home, browser):
     assert browser.evaluate("document.querySelectorAll('#list tbody tr').length") == 1
     browser.open(f"{address}#list?q=nothing+has+this+name")
     assert browser.evaluate("document.querySelector('#list [role=status]').textContent") == "nothing fits"
+
+
+@needs_chromium
+def test_a_mark_that_is_chosen_searches_the_lists_for_what_it_is_of(home, browser):
+    browser.open(f"{(home.home / 'reports').as_uri()}/nodes-log.html")
+    browser.until("document.querySelector('#how-good-each-node-is .chart svg') !== null")
+    browser.evaluate(
+        "document.querySelector('#how-good-each-node-is .chart .mark-symbol path')"
+        ".dispatchEvent(new MouseEvent('click', {bubbles: true}))"
+    )
+    assert browser.evaluate("document.querySelector('#list input').value") == "node-2"  # the first of the ranking
+    assert browser.evaluate("document.querySelectorAll('#list tbody tr').length") == 1
+
+
+@needs_chromium
+def test_pictures_are_of_the_index_and_of_a_chart_a_word(home, tmp_path):
+    written = write_pictures(home.home / "reports", tmp_path)
+    assert [path.name for path in written] == ["index.png", "jobs.png", "workloads.png", "nodes.png"]
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in written)
 
 
 @needs_chromium

@@ -63,13 +63,29 @@
       axis: { ...words, gridColor: colours.grid, domainColor: colours.muted, tickColor: colours.muted },
       header: { ...words, labelLimit: space - 40 }, legend: { ...words, columns: space < 500 ? 1 : 3 }, text: { color: colours.ink } };
     drawn.set(holder, figure);
-    await vegaEmbed(holder, spec, { actions: false, ast: true, renderer: "svg", tooltip: { theme: scheme() } });
+    const { view } = await vegaEmbed(holder, spec, { actions: false, ast: true, renderer: "svg", tooltip: { theme: scheme() } });
+    view.addEventListener("click", (_, mark) => { if (mark && mark.datum) choose(mark.datum); });
     const svg = holder.querySelector("svg");
     if (!svg) return;
     svg.setAttribute("role", "img");
     svg.setAttribute("aria-label", `${figure.title}. ${figure.evidence}`);
     const over = Number(svg.getAttribute("width")) - space;
     if (over > 1 && tries < 2 && !isMap(spec)) await draw(holder, figure, room + over + 4, tries + 1);
+  }
+  // a mark that is chosen: the list of this page that names it is searched for it
+  let parts = [];
+  function choose(datum) {
+    const names = ["node", "called", "job", "run"].map((key) => datum[key]).filter((name) => typeof name === "string");
+    let first = true;
+    for (const part of parts) for (const table of part.tables || []) {
+      const cell = table.list && table.rows.flat().map(text).find((one) => names.some((name) => [one, `${one} (tied)`].includes(name) || name.startsWith(`${one} · `)));
+      if (!cell) continue;
+      open(part.id, first);
+      first = false;
+      const input = document.querySelector(`[data-list="${table.list}"] input`);
+      input.value = cell;
+      input.dispatchEvent(new Event("input"));
+    }
   }
   let resized = 0;
   addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(applyTheme, 200); });
@@ -239,14 +255,15 @@
       return link;
     }));
   }
-  function open(id) {
+  function open(id, isSeen = true) {
     const element = id && document.getElementById(id);
     if (!element) return;
     const part = element.closest("details.part");
     if (part) { part.fill(); part.open = true; }
-    element.scrollIntoView();
+    if (isSeen) element.scrollIntoView();
   }
   function showSections(sections) {
+    parts = sections;
     main.append(...sections.map(showSection));
     showContents(sections);
   }
@@ -261,13 +278,13 @@
     for (const byte of new TextEncoder().encode(id)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
     return hash % n;
   }
-  const parts = {};
-  window.whorlPart = (number, items) => { parts[number] = items; };
+  const items = {};
+  window.whorlPart = (number, found) => { items[number] = found; };
   function showItem() {
     const [id] = hashState();
     const number = partOf(id, found.parts);
     const show = () => {
-      const item = (parts[number] || {})[id];
+      const item = (items[number] || {})[id];
       const head = document.querySelector("h1"), at = document.getElementById("main");
       for (const old of at.querySelectorAll(".answer, .certainty, .reasons, .facts, .action")) old.remove();
       main.replaceChildren();
@@ -285,7 +302,7 @@
       showSections(item.sections);
       return undefined;
     };
-    if (parts[number]) { show(); return; }
+    if (items[number]) { show(); return; }
     const script = make("script", { src: `${body.dataset.parts}/${number}.js` });
     script.addEventListener("load", show);
     script.addEventListener("error", show);

@@ -58,6 +58,12 @@ def test_an_unknown_verb_is_wrong_usage(whorl: Callable[..., Any]) -> None:
     assert "No such command 'sumary'. Did you mean 'summary'?" in ended.err
 
 
+def test_wrong_usage_is_an_object_too_where_a_machine_reads(whorl: Callable[..., Any]) -> None:
+    ended = whorl("jobs", "predict", "--json", "--nonsense")
+    assert ended.code == 2
+    assert json.loads(ended.out) == {"error": {"message": "No such option: --nonsense", "exit_code": 2}}
+
+
 def test_every_group_has_help_for_every_verb(whorl: Callable[..., Any]) -> None:
     listed = re.findall(r"^  (\w+) +\S", whorl("--help").out.split("Commands:")[1], re.MULTILINE)
     assert {"demo", "report", "query", "config", "doctor", "serve", "deploy", "jobs", "runs"} <= set(listed)

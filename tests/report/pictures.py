@@ -1,0 +1,38 @@
+"""Pictures of a site for the README: python -m tests.report.pictures SITE FOLDER
+
+The index as it opens, and a chart a word, as Chromium draws them in light colours."""
+
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.report.browser import browsing
+
+CHARTS = {
+    "jobs": "new-runs-against-the-median-of-their-job-s-past",
+    "workloads": "phases-side-by-side",
+    "nodes": "how-good-each-node-is",
+}  # the section of each word
+
+
+def write_pictures(site: Path, folder: Path) -> list[Path]:
+    """The images that were written; a word without a page, or whose chart nothing fills, has none."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = [folder / "index.png"]
+    with tempfile.TemporaryDirectory() as profile, browsing(Path(profile)) as browser:
+        browser.open((site / "index.html").as_uri())
+        browser.picture(written[0], is_whole=False)
+        for word, section in CHARTS.items():
+            for page in sorted(site.glob(f"{word}-*.html"), key=lambda path: len(path.name))[:1]:
+                browser.open(f"{page.as_uri()}#{section}")
+                chart = f"#{section} .chart"
+                if browser.evaluate(f"document.querySelector('{chart}') !== null"):
+                    browser.until(f"document.querySelector('{chart} svg') !== null")
+                    browser.picture(folder / f"{word}.png", of=chart)
+                    written.append(folder / f"{word}.png")
+    return written
+
+
+if __name__ == "__main__":
+    for path in write_pictures(Path(sys.argv[1]), Path(sys.argv[2])):
+        print(path)

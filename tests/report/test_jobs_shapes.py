@@ -92,7 +92,8 @@ def test_shapes_are_fresh_until_files_or_parameters_change(characterised, job_lo
     warehouse, params = characterised
     assert are_shapes_fresh(warehouse, "log", params)
     assert not are_shapes_fresh(warehouse, "other", params)
-    assert not are_shapes_fresh(warehouse, "log", params.model_copy(update={"label_support": 4}))
+    other = params.shapes.model_copy(update={"k": 7})
+    assert not are_shapes_fresh(warehouse, "log", params.model_copy(update={"shapes": other}))
     assert are_shapes_fresh(warehouse, "log", params.model_copy(update={"batch_runs": 7}))
     job_log([{"runtime_s": 1.0}])
     assert not are_shapes_fresh(warehouse, "log", params)

@@ -38,10 +38,10 @@ from tasks.jobs.params import JobsParams, quick
 from tasks.jobs.predict.predicting import read_predictions
 from tasks.jobs.summary import read_summary
 from tasks.nodes.answers import read_scores
-from tasks.nodes.aspects import is_stressed
 from tasks.nodes.node_words import KIND as NODES_KIND
 from tasks.nodes.node_words import called
 from tasks.nodes.params import NodesParams
+from tasks.nodes.type_tables import is_stressed
 from tasks.nodes.verdict_steps import read_states
 from tasks.quantities import duration
 from tasks.warehouse.connection import fetch

@@ -16,10 +16,10 @@ import pandas as pd
 import pyarrow as pa
 
 from tasks.errors import NotFound
-from tasks.nodes.aspects import is_unstressed
 from tasks.nodes.history import History, emulated_nodes, history_of, version_of
 from tasks.nodes.node_words import EMULATED, KIND, WORD, called, no_model
 from tasks.nodes.params import MIN_EXECUTIONS, SEED, PreprocessParams, ScoreParams
+from tasks.nodes.type_tables import is_unstressed
 from tasks.warehouse.connection import Connection, fetch, transaction, writing
 from tasks.warehouse.new_card import new_card
 from tasks.warehouse.place import Warehouse

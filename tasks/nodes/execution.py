@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tasks.intake.files import Chunk
-from tasks.nodes.aspects import Aspect
+from tasks.nodes.type_tables import Aspect
 
 TIMESTAMP = pa.timestamp("us")  # UTC, without a time zone
 VALUES = pa.list_(pa.float64())

@@ -69,8 +69,8 @@ class AlarmParams(Params):
         3, ge=2, le=1000, description="So many of the last executions of a node and aspect must be flagged: one is none"
     )
     last: int = Field(5, ge=2, le=1000, description="How many of the last executions are looked at")
-    window_days: float = Field(
-        30.0, gt=0, le=36_500, description="Executions longer ago than this raise no alarm together with the newest"
+    min_executions: int = Field(
+        5, ge=2, le=100_000, description="Executions of a node and aspect before there can be an alarm"
     )
     confirm: int = Field(2, ge=1, le=1000, description="Executions flagged after the alarm was raised that confirm it")
     clear: int = Field(3, ge=1, le=1000, description="Executions in a row without a flag that clear an alarm")

@@ -1,14 +1,59 @@
-"""The executions of one benchmark type as a table of its own metrics, and robust statistics of its rows by group.
+"""Which executions may be compared, and those of one benchmark type as a table of its metrics, with robust statistics.
 
-A vector over all types would be empty but for a few places: tables hold what was measured alone, so that millions of
-executions fit."""
+What benchmarks measure is taken from the data, never from a list of six. A vector over all types would be empty but for
+a few places: tables hold what was measured alone, so that millions of executions fit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+
+Aspect = Literal["cpu", "memory", "disk", "network", "system", "application", "unknown"]
+APPLICATION: Aspect = "application"
+HOUR_S = 3600.0
+HASH_DIGITS = 8  # of a template's hash, in the name of a type
+
+
+def type_names(executions: pd.DataFrame) -> pd.Series:
+    """The benchmark type of each execution: the benchmark and, where it had one, `@` and its template's first digits.
+
+    Executions of one benchmark with different templates did different work and are never compared (Perona, III-B)."""
+    template = executions["template_hash"].fillna("").astype(str).str[:HASH_DIGITS]
+    return executions["benchmark"].astype(str) + ("@" + template).where(template != "", "")
+
+
+def is_stressed(executions: pd.DataFrame) -> pd.Series:
+    """Whether each execution is known to have been stressed; where nobody says, false. A bool each."""
+    return executions["is_stressed"].astype("boolean").fillna(False).astype(bool)
+
+
+def is_contaminated(executions: pd.DataFrame) -> pd.Series:
+    """Whether others are known to have used the machine while each execution ran; a bool each."""
+    return executions["is_contaminated"].astype("boolean").fillna(False).astype(bool)
+
+
+def is_unstressed(executions: pd.DataFrame) -> pd.Series:
+    """Whether nothing is known against each execution: completed, not stressed, not contaminated; a bool each.
+
+    This is what normal means wherever something is learned from what is normal, ranked, or watched."""
+    is_completed = executions["status"] == "completed"
+    return is_completed & ~is_stressed(executions) & ~is_contaminated(executions)
+
+
+def time_places(executions: pd.DataFrame) -> NDArray[np.float64]:
+    """Where each execution lies among those of its node and type, in the order of rows: (n,), from 0 to less than 1."""
+    each = executions.assign(type=type_names(executions)).groupby(["node", "type"])["node"]
+    return np.asarray((each.cumcount() / each.transform("size")).to_numpy(dtype=np.float64))
+
+
+def hours_of(executions: pd.DataFrame) -> NDArray[np.float64]:
+    """The start of each execution in hours since 1970: (n,), NaN where unknown."""
+    since = pd.to_datetime(executions["started_at"]) - pd.Timestamp(0)
+    return np.asarray(since.dt.total_seconds().to_numpy(dtype=np.float64) / HOUR_S)
+
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

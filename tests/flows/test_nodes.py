@@ -227,7 +227,7 @@ SMALL = ModelParams(
     network=NetworkParams(hidden=8, intermediate=8, heads=1),
     fit=FitParams(epochs=1, batch_size=64),
 )
-EAGER = AlarmParams(flagged=2, last=2, confirm=500)
+EAGER = AlarmParams(flagged=2, last=2, min_executions=2, confirm=500)
 
 
 def trained(warehouse: Warehouse, **asked: Any) -> Any:

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.nodes.aspects import is_unstressed, type_names
 from tasks.nodes.params import PreprocessParams, ScoreParams
 from tasks.nodes.preprocess.fitting import fit, learn_tables, tables_of, transform
 from tasks.nodes.ranking.scores import counting
+from tasks.nodes.type_tables import is_unstressed, type_names
 from tests.nodes.synthetic import synthetic_history
 
 

@@ -30,7 +30,7 @@ MOST_STRESSED = 0.5  # of it: what the stressor leaves at most
 MOST_COUNTED, MOST_RECORDED = 12, 60  # executions until a state must be reached: as meant, and whatever they were
 
 
-EAGER = AlarmParams(flagged=2, last=2, confirm=500)
+EAGER = AlarmParams(flagged=2, last=2, min_executions=2, confirm=500)
 
 
 RATES = (

@@ -17,14 +17,13 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput
-from tasks.nodes.aspects import HOUR_S, hours_of, is_unstressed
 from tasks.nodes.detect.alarms import follow
 from tasks.nodes.detect.plain import DETECTORS
 from tasks.nodes.evaluate.detection import Detection, detect, detection_results
 from tasks.nodes.evaluate.measures import Figures, put
 from tasks.nodes.history import read_results
 from tasks.nodes.params import EvaluateParams, ReadParams
-from tasks.nodes.type_tables import Bools
+from tasks.nodes.type_tables import HOUR_S, Bools, hours_of, is_unstressed
 
 STRETCH = 18  # executions of the plan: one of each benchmark on each node
 LOWERED = {"cpu": ("cpu", "memory"), "disk": ("disk",), "network": ("network",)}  # what a limit is of, and who feels it

@@ -51,7 +51,7 @@ def test_a_lowered_limit_is_judged_by_its_delay():
     executions.loc[3:, "dose"] = "lowered-cpu-80"
     flags = np.array([1, 1, 0, 0, 1, 1, 1, 1], dtype=bool)
     judged = pd.DataFrame({"protocol": "transfer", "detector": "detector", "execution": range(8), "is_flagged": flags})
-    alarm = AlarmParams(flagged=2, last=2, clear=1)
+    alarm = AlarmParams(flagged=2, last=2, min_executions=2, clear=1)
     figures = study.lowered_figures(executions, judged, EvaluateParams(injection=InjectionParams(alarm=alarm)))
     assert figures["lowered.alarm_delay_executions.detector.n.cpu"] == 3
     assert figures["lowered.alarm_delay_seconds.detector.n.cpu"] == 2 * 3600

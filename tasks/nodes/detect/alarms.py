@@ -33,6 +33,7 @@ from tasks.warehouse.alarms import Alarm
 State = Literal["healthy", "suspected", "confirmed", "cleared"]
 GOING_ON: frozenset[State] = frozenset({"suspected", "confirmed"})
 DAY_S = 86_400.0
+WINDOW_DAYS = 30.0  # executions longer ago raise no alarm together with the newest
 NEVER = -1
 OF_TIME = ["node", "n_executions", "mean_duration_s", "executions_per_day", "share"]
 
@@ -83,9 +84,8 @@ def follow(is_flagged: Bools, at_s: Floats, params: AlarmParams) -> Followed:
                 state, episodes[-1] = "confirmed", replace(episodes[-1], confirmed=at)
         else:
             window.append(at)
-            limit_s = params.window_days * DAY_S
-            behind = [one for one in window if is_flagged[one] and not at_s[at] - at_s[one] > limit_s]
-            if flagged and len(behind) >= params.flagged and at + 1 >= params.last:
+            behind = [one for one in window if is_flagged[one] and not at_s[at] - at_s[one] > WINDOW_DAYS * DAY_S]
+            if flagged and len(behind) >= params.flagged and at + 1 >= params.min_executions:
                 state, n_fresh, n_clean = "suspected", 0, 0
                 episodes.append(Episode(behind[0], at))
         states.append(state)

@@ -11,7 +11,6 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from tasks.nodes.aspects import hours_of, is_contaminated, is_stressed, is_unstressed
 from tasks.nodes.detect.detector import FittedDetector, fit_detector
 from tasks.nodes.history import History
 from tasks.nodes.params import DetectorParams
@@ -23,6 +22,10 @@ from tasks.nodes.type_tables import (
     NodeTables,
     TypeTable,
     group_medians,
+    hours_of,
+    is_contaminated,
+    is_stressed,
+    is_unstressed,
     robust_deviation,
     within_deviation,
 )

@@ -24,7 +24,6 @@ import pandas as pd
 from scipy.special import bdtrc
 
 from tasks.errors import BadInput
-from tasks.nodes.aspects import hours_of, is_stressed, is_unstressed, type_names
 from tasks.nodes.detect.alarms import follow
 from tasks.nodes.detect.detector import FittedDetector, fit_detector, load_detector, rows_of, save_detector
 from tasks.nodes.detect.deviations import RECENT, usual_of, windows_of, without_fleet_drift
@@ -34,7 +33,7 @@ from tasks.nodes.node_words import FAR
 from tasks.nodes.params import AlarmParams, BudgetParams, DetectorParams, PreprocessParams
 from tasks.nodes.preprocess.fitting import Preprocessor, fit, load_preprocessor, save_preprocessor, tables_of
 from tasks.nodes.tools import resolution
-from tasks.nodes.type_tables import Bools, Floats, NodeTables
+from tasks.nodes.type_tables import Bools, Floats, NodeTables, hours_of, is_stressed, is_unstressed, type_names
 
 RUNGS = np.geomspace(0.3, 0.003, 16)  # flagged shares of calm executions that are tried
 MOST_ALARMS = 30.0  # that a rung counts as

@@ -8,12 +8,19 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from tasks.nodes.aspects import APPLICATION
 from tasks.nodes.evaluate.measures import Figures, put
 from tasks.nodes.params import EvaluateParams, ScoreParams
-from tasks.nodes.ranking.components import COMMON, LIMIT, fit_first_component, fit_shared_component
-from tasks.nodes.ranking.scores import PER_SECOND, Levels, learn_reference, score_nodes
-from tasks.nodes.type_tables import Bools, Floats, NodeTables, group_medians, robust_deviation
+from tasks.nodes.ranking.scores import (
+    COMMON,
+    LIMIT,
+    PER_SECOND,
+    Levels,
+    fit_first_component,
+    fit_shared_component,
+    learn_reference,
+    score_nodes,
+)
+from tasks.nodes.type_tables import APPLICATION, Bools, Floats, NodeTables, group_medians, robust_deviation
 
 LEAST = 4  # pairs of values from which a correlation is told
 UNKNOWN = "unknown"  # machine type of nodes of which nobody says it, in keys of figures

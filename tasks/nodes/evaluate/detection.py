@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from tasks.nodes.aspects import is_stressed, is_unstressed, type_names
 from tasks.nodes.detect.plain import BASELINE, DETECTORS, EVEN_ODDS, OUT_OF_FOLD, WITHOUT_LABELS, Case, Detector
 from tasks.nodes.evaluate import alarms
 from tasks.nodes.evaluate.measures import MEASURES, Figures, measures_of, put, put_mean, put_seeds
@@ -24,7 +23,7 @@ from tasks.nodes.params import CONFIDENCE, EvaluateParams
 from tasks.nodes.preprocess.fitting import learn_tables
 from tasks.nodes.readers.labels import is_dose
 from tasks.nodes.readers.vetting import slug
-from tasks.nodes.type_tables import Bools, Floats
+from tasks.nodes.type_tables import Bools, Floats, is_stressed, is_unstressed, type_names
 from tasks.progress import report_progress
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasks.nodes.aspects import APPLICATION, hours_of, is_unstressed, type_names
 from tasks.nodes.detect.alarms import watch_nodes
 from tasks.nodes.detect.plain import OUT_OF_FOLD, WITHOUT_LABELS, Case, Detector
 from tasks.nodes.evaluate import alarms
@@ -18,7 +17,18 @@ from tasks.nodes.evaluate.detection import Split, case_of, choose_threshold, lab
 from tasks.nodes.evaluate.measures import Figures, put, put_seeds
 from tasks.nodes.history import History
 from tasks.nodes.params import AlarmParams, EvaluateParams, InjectionParams, Kind
-from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables, group_medians, robust_deviation
+from tasks.nodes.type_tables import (
+    APPLICATION,
+    Bools,
+    Floats,
+    Ints,
+    NodeTables,
+    group_medians,
+    hours_of,
+    is_unstressed,
+    robust_deviation,
+    type_names,
+)
 from tasks.progress import report_progress
 
 EARLIEST, LATEST = 0.2, 0.6  # where among a node's tested executions the spoiled ones begin

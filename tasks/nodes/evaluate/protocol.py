@@ -11,7 +11,6 @@ import pandas as pd
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
 from tasks.errors import BadInput, MissingTool
-from tasks.nodes.aspects import is_contaminated, is_stressed, is_unstressed
 from tasks.nodes.detect.plain import DETECTORS, Detector
 from tasks.nodes.evaluate.applications import compare_by_machine_type, node_matrix, rank_figures
 from tasks.nodes.evaluate.detection import detect, detection_results, learning_curve
@@ -20,12 +19,11 @@ from tasks.nodes.evaluate.measures import Figures, put
 from tasks.nodes.history import History
 from tasks.nodes.params import MIN_EXECUTIONS, EvaluateParams
 from tasks.nodes.preprocess.fitting import count_metrics, decisions, fit, tables_of
-from tasks.nodes.ranking.components import component_scores
 from tasks.nodes.ranking.places import ALL, lacking, rank_nodes
 from tasks.nodes.ranking.repeatability import Repeatability, repeatability_of
-from tasks.nodes.ranking.scores import counted_in, learn_reference, score_nodes, usual_aspects
+from tasks.nodes.ranking.scores import component_scores, counted_in, learn_reference, score_nodes, usual_aspects
 from tasks.nodes.ranking.suspicion import suspicious_nodes
-from tasks.nodes.type_tables import Bools, NodeTables
+from tasks.nodes.type_tables import Bools, NodeTables, is_contaminated, is_stressed, is_unstressed
 from tasks.progress import report_progress
 from tasks.warehouse.versions import code_version
 

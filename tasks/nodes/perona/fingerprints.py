@@ -22,7 +22,6 @@ import pyarrow.parquet as pq
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
 from tasks.errors import BadInput
-from tasks.nodes.aspects import is_unstressed, time_places
 from tasks.nodes.history import History
 from tasks.nodes.node_words import LEARNED, NETWORK, WORD
 from tasks.nodes.params import ModelParams, PreprocessParams, ScoreParams, SearchParams
@@ -32,7 +31,7 @@ from tasks.nodes.perona.search import SearchResult, search
 from tasks.nodes.perona.training import MOST_GRAPHS, Prepared, fit_prepared, measures_of, prepare
 from tasks.nodes.ranking.places import rank_nodes
 from tasks.nodes.ranking.scores import COLUMNS, ReferenceFleet
-from tasks.nodes.type_tables import Bools, Floats, NodeTables, TypeTable
+from tasks.nodes.type_tables import Bools, Floats, NodeTables, TypeTable, is_unstressed, time_places
 from tasks.params import Params
 from tasks.warehouse.new_card import new_card
 from tasks.warehouse.place import Warehouse

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from tasks.errors import BadInput
-from tasks.nodes.aspects import is_stressed, is_unstressed, type_names
 from tasks.nodes.history import History
 from tasks.nodes.params import ModelParams, PreprocessParams, ScoreParams
 from tasks.nodes.preprocess.fitting import (
@@ -32,6 +31,7 @@ from tasks.nodes.preprocess.fitting import (
     transform,
 )
 from tasks.nodes.ranking.scores import ReferenceFleet, execution_scores, learn_reference, load_reference, save_reference
+from tasks.nodes.type_tables import is_stressed, is_unstressed, type_names
 from tasks.params import Params
 
 Floats = NDArray[np.float64]
@@ -51,7 +51,7 @@ SAMPLES = 2_000_000  # telemetry rows are read until they have so many samples: 
 INVERSE_FLOOR = 0.001
 TINY = 1e-9  # spans below this share of the largest magnitude are rounding
 ONE_HOT = "type="  # how the names of columns begin that tell the type, not a measurement
-FORMAT, VERSION = "whorl.nodes.inputs", 3
+FORMAT, VERSION = "whorl.nodes.inputs", 2
 PREPROCESSOR, REFERENCE, INPUTS = "preprocessor.json", "reference.json", "inputs.json"
 
 

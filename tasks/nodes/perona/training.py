@@ -23,7 +23,6 @@ from pytorch_lightning.utilities.types import OptimizerLRScheduler
 from torch import Tensor
 
 from tasks.errors import BadInput
-from tasks.nodes.aspects import is_contaminated
 from tasks.nodes.history import History
 from tasks.nodes.params import ALL, FitParams, ModelParams, PreprocessParams, ScoreParams, Term
 from tasks.nodes.perona.graph import Batches, GraphBatch, GraphSet, graphs_of, predecessors_of
@@ -40,7 +39,7 @@ from tasks.nodes.perona.inputs import (
 )
 from tasks.nodes.perona.losses import ClassCounts, loss_terms, lowest_input_norms, summed
 from tasks.nodes.perona.network import Encoder, PeronaNetwork, codes_of, fingerprints_of, judging, network_of
-from tasks.nodes.type_tables import SD_OF_MAD, Bools, Floats, Ints
+from tasks.nodes.type_tables import SD_OF_MAD, Bools, Floats, Ints, is_contaminated
 
 Report = Callable[[int, float], None]
 COLUMNS = ("epoch", "train_loss", "validation_loss", "seconds")

@@ -20,7 +20,6 @@ import pandas as pd
 from pydantic import ValidationError
 
 from tasks.errors import BadInput
-from tasks.nodes.aspects import is_stressed, type_names
 from tasks.nodes.history import History
 from tasks.nodes.params import PreprocessParams
 from tasks.nodes.preprocess.selection import (
@@ -45,7 +44,7 @@ from tasks.nodes.preprocess.unification import (
     recorded,
 )
 from tasks.nodes.tools.parsing import MetricFacts
-from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables, TypeTable
+from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables, TypeTable, is_stressed, type_names
 from tasks.params import Params
 
 NORMAL_QUARTILES = 1.3489795003  # interquartile range of a normal distribution, in standard deviations
@@ -388,6 +387,8 @@ def load_preprocessor(file: Path) -> Preprocessor:
             raise ValueError(f"not of the format {FORMAT}")
         if (version := main.pop("version", None)) != VERSION:
             raise ValueError(f"version {version} of the format, this whorl reads {VERSION}")
+        if isinstance(main.get("params"), dict):
+            main["params"].pop("min_dispersion", None)  # was a setting once
         return Preprocessor.model_validate(main)
     except (OSError, ValueError, ValidationError) as error:
         problem = f"no preprocessing of nodes ({type(error).__name__}: {' '.join(str(error).split())[:160]})"

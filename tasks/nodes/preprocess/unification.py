@@ -25,10 +25,9 @@ import pandas as pd
 import pint
 from numpy.typing import NDArray
 
-from tasks.nodes.aspects import type_names
 from tasks.nodes.history import History
 from tasks.nodes.tools.parsing import DURATION, MetricFacts
-from tasks.nodes.type_tables import Floats, Ints
+from tasks.nodes.type_tables import Floats, Ints, type_names
 
 DEFINITIONS = """
 nano- = 1e-9 = n-

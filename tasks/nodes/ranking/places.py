@@ -17,8 +17,16 @@ import numpy as np
 import pandas as pd
 
 from tasks.nodes.params import CONFIDENCE, MIN_EXECUTIONS, SEED, ScoreParams
-from tasks.nodes.ranking.components import component_scores, shared_components
-from tasks.nodes.ranking.scores import Levels, ReferenceFleet, execution_scores, levels_of, score_nodes, usual_aspects
+from tasks.nodes.ranking.scores import (
+    Levels,
+    ReferenceFleet,
+    component_scores,
+    execution_scores,
+    levels_of,
+    score_nodes,
+    shared_components,
+    usual_aspects,
+)
 from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables, group_medians
 
 
@@ -92,7 +100,7 @@ def draw_scores(
     """Resample the executions of one node; None if it has none.
 
     The draws depend on the seed and the names of node and type alone, so other nodes change nothing. A node with fewer
-    than min_executions of a type borrows the residuals of the other nodes, if any has enough."""
+    than MIN_EXECUTIONS of a type borrows the residuals of the other nodes, if any has enough."""
     seen = np.full(len(spreads), np.nan)
     drawn = np.full((params.resamples, len(spreads)), np.nan)
     is_unknown = np.zeros(len(spreads), dtype=bool)

@@ -11,12 +11,11 @@ import numpy as np
 import pandas as pd
 
 from tasks.nodes.answers import learn
-from tasks.nodes.aspects import is_unstressed, type_names
 from tasks.nodes.history import History, load_history, read_results
 from tasks.nodes.params import PreprocessParams, ReadParams, ScoreParams
 from tasks.nodes.preprocess.fitting import tables_of
 from tasks.nodes.ranking.scores import ReferenceFleet, log_ratios
-from tasks.nodes.type_tables import NodeTables, group_medians, weighted_mean
+from tasks.nodes.type_tables import NodeTables, group_medians, is_unstressed, type_names, weighted_mean
 from tasks.warehouse.place import Warehouse
 
 Threads = Literal["one", "all", "unsaid"]

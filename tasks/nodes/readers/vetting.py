@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tasks.nodes.aspects import Aspect
 from tasks.nodes.execution import ASPECTS, COUNTED, EXECUTION_COLUMNS, STATUSES, TIMESTAMP
+from tasks.nodes.type_tables import Aspect
 
 # the columns of nodes.executions that a row can give, by kind
 TEXTS, TIMES, FLAGS, NUMBERS = (

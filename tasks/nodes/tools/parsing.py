@@ -18,8 +18,8 @@ from decimal import Decimal
 from itertools import pairwise
 
 from tasks.intake.files import RAW_CHARS
-from tasks.nodes.aspects import Aspect
 from tasks.nodes.execution import Fault, Measured, ParsedLog
+from tasks.nodes.type_tables import Aspect
 
 # any sign, nan and inf are let through here, so that they can be refused with their name
 NUMBER = r"[-+]?(?:(?i:nan|inf(?:inity)?)|[0-9][0-9.,]*)"

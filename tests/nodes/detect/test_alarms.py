@@ -18,7 +18,7 @@ from tasks.nodes.detect.alarms import (
 )
 from tasks.nodes.params import AlarmParams
 
-FEW = AlarmParams(flagged=2, last=3, confirm=2, clear=2)
+FEW = AlarmParams(flagged=2, last=3, min_executions=2, confirm=2, clear=2)
 FIRST = pd.Timestamp("2026-01-01")
 LETTERS = {"healthy": "h", "suspected": "S", "confirmed": "C", "cleared": "k"}
 
@@ -90,10 +90,10 @@ def test_the_newest_execution_must_be_flagged_itself():
 
 
 def test_flags_far_apart_in_time_are_spikes():
-    params = FEW.model_copy(update={"window_days": 1.0})
-    assert states("!!", params, hours=[0, 24]) == "hS"
-    assert states("!!", params, hours=[0, 25]) == "hh"
-    assert states("!!!", params, hours=[0, 25, 26]) == "hhS"
+    month = 30 * 24
+    assert states("!!", FEW, hours=[0, month]) == "hS"
+    assert states("!!", FEW, hours=[0, month + 1]) == "hh"
+    assert states("!!!", FEW, hours=[0, month + 1, month + 2]) == "hhS"
 
 
 def test_an_alarm_going_on_is_one_alarm_and_says_what_brought_it():
@@ -302,7 +302,7 @@ def test_evidence_is_plain_json_and_says_null_for_what_has_not_happened():
     }
 
 
-RULES = AlarmParams(flagged=3, last=4, confirm=2, clear=3)
+RULES = AlarmParams(flagged=3, last=4, min_executions=4, confirm=2, clear=3)
 
 
 def reasons(rows, metric="events_per_second"):

@@ -140,7 +140,7 @@ def alarms_per_day(fleet, threshold):
     for at, flagged in enumerate(flags):
         n_clean = np.where(flagged, 0, n_clean + 1)
         window[at % RULES.last] = flagged
-        raised = ~goes_on & flagged & (window.sum(axis=0) >= RULES.flagged) & (at + 1 >= RULES.last)
+        raised = ~goes_on & flagged & (window.sum(axis=0) >= RULES.flagged) & (at + 1 >= RULES.min_executions)
         cleared = goes_on & (n_clean >= RULES.clear)
         window[:, cleared] = False
         goes_on = (goes_on | raised) & ~cleared

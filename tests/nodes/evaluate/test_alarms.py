@@ -6,7 +6,7 @@ import pandas as pd
 from tasks.nodes.evaluate.alarms import COLUMNS, budget_figures, thresholds_by_budget
 from tasks.nodes.params import AlarmParams, EvaluateParams, InjectionParams
 
-PARAMS = EvaluateParams(injection=InjectionParams(alarm=AlarmParams(flagged=2, last=2, clear=1)))
+PARAMS = EvaluateParams(injection=InjectionParams(alarm=AlarmParams(flagged=2, last=2, min_executions=2, clear=1)))
 HOUR = pd.Timedelta(hours=1)
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.nodes.aspects import type_names
 from tasks.nodes.detect.plain import DETECTORS
 from tasks.nodes.evaluate.injection import (
     CALM,
@@ -25,10 +24,11 @@ from tasks.nodes.evaluate.injection import (
     types_drawn,
 )
 from tasks.nodes.params import AlarmParams, InjectionParams
+from tasks.nodes.type_tables import type_names
 from tests.nodes.synthetic import synthetic_history
 
 PARAMS = InjectionParams(least_runs=5, altered_share=0.5)
-ALARM = AlarmParams(flagged=2, last=2)
+ALARM = AlarmParams(flagged=2, last=2, min_executions=2)
 
 
 @pytest.fixture(scope="module")

@@ -79,16 +79,18 @@ def test_the_best_of_the_trials_is_taken(parts, quick, by_formula):
     assert found.best in by_formula
 
 
-def test_the_same_seed_tries_the_same_and_another_seed_does_not(parts, quick, by_formula):
+def test_the_same_seed_tries_the_same_and_another_seed_does_not(parts, quick, by_formula, monkeypatch):
     first, second = (search(*parts[:2], quick(), SMALL) for _ in range(2))
     pd.testing.assert_frame_equal(first.trials, second.trials)
     assert first.best == second.best
-    other = search(*parts[:2], quick(), SMALL.model_copy(update={"seed": 7}))
+    monkeypatch.setattr(search_module, "SEED", 7)
+    other = search(*parts[:2], quick(), SMALL)
     assert not first.trials.equals(other.trials)
 
 
-def test_trials_that_fall_behind_after_the_grace_are_given_up(parts, quick, by_formula):
-    few = SMALL.model_copy(update={"n_trials": 20, "warm_up_trials": 20, "grace_epochs": 2})
+def test_trials_that_fall_behind_after_the_grace_are_given_up(parts, quick, by_formula, monkeypatch):
+    monkeypatch.setattr(search_module, "WARM_UP_TRIALS", 20)
+    few = SMALL.model_copy(update={"n_trials": 20})
     trials = search(*parts[:2], quick(epochs=7), few).trials
     assert set(trials["epochs"]) == {2, 7}
     given_up = trials["epochs"] == 2
@@ -122,10 +124,9 @@ def test_other_graphs_or_settings_have_a_search_of_their_own_in_the_same_journal
         {"train": moved},
         {"validation": validation.of(validation.targets > 75)},
         {"params": quick(epochs=5)},
-        {"search": one.model_copy(update={"seed": 1})},
     ):
-        asked = {"train": train, "validation": validation, "params": quick(), "search": one, **changed}
-        assert search(**asked, journal=journal).n_resumed == 0
+        asked = {"train": train, "validation": validation, "params": quick(), **changed}
+        assert search(**asked, search=one, journal=journal).n_resumed == 0
     elsewhere = one.model_copy(update={"concurrency": 1, "ray_address": "head:6379"})
     assert search(train, validation, quick(), elsewhere, journal=journal).n_resumed == 1
 

@@ -11,7 +11,6 @@ import torch
 from torch import nn
 
 from tasks.errors import BadInput
-from tasks.nodes.aspects import time_places
 from tasks.nodes.params import FitParams, ModelParams, NetworkParams, PreprocessParams, ScoreParams
 from tasks.nodes.perona.graph import Batches
 from tasks.nodes.perona.inputs import UNSTRESSED, Inputs
@@ -31,6 +30,7 @@ from tasks.nodes.perona.training import (
     scores_follow,
     with_noise,
 )
+from tasks.nodes.type_tables import time_places
 from tests.nodes.synthetic import synthetic_history
 
 ROWS = ("x", "is_own", "type_of", "node_of", "started_s", "node_metrics", "performance", "labels")
@@ -288,7 +288,7 @@ def test_an_execution_that_measured_nothing_is_no_example_and_stands_beside_none
 def test_where_no_stress_is_known_codes_are_learned_all_the_same(history, variant):
     unknown = pd.array([pd.NA] * len(history.executions), dtype="boolean")
     prepared = prepared_of(replace(history, executions=history.executions.assign(is_stressed=unknown)), variant)
-    network = fit_prepared(prepared, model_of(variant), 1000).network
+    network = fit_prepared(prepared, model_of(variant)).network
     assert "detection" not in network.params.loss.terms
     assert np.isfinite(fingerprints_of(prepared.inputs, network).log_norm).all()
 
@@ -297,7 +297,7 @@ def test_too_few_executions_to_learn_from_are_one_line(history):
     prepared = prepared_of(history)
     few = replace(prepared, train=prepared.train.of(np.arange(3)))
     with pytest.raises(BadInput, match="3 executions to learn from; expected at least 10"):
-        fit_prepared(few, model_of("ours"), 1000)
+        fit_prepared(few, model_of("ours"))
     assert len(prepared.train.drawn(12, np.random.default_rng(0))) == 12
 
 

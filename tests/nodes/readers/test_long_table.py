@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from tasks.errors import BadInput
-from tasks.nodes.aspects import type_names
+from tasks.nodes.type_tables import type_names
 
 HEADER = "node,machine_type,benchmark,started_at,metric,value,unit\n"
 ROW = "n1,m5.large,cpu-sysbench,2026-01-31T12:00:00,{},{},{}\n"

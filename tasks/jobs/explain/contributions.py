@@ -220,7 +220,7 @@ def shape_parts(classifier: LightGbm, features: pd.DataFrame) -> Contributions:
 
 
 def _with_evidence(trees: Contributions, classifier: LightGbm, features: pd.DataFrame) -> Contributions:
-    """The trees' contributions to the power of the trees, and those of the evidence: see labels/classifier.py."""
+    """The trees' contributions to the power of the trees, and those of the evidence: see predict/classifier.py."""
     power, k = classifier.evidence_powers[0], trees.k
     scores = trees.raw  # (n, k)
     floor = math.log(LEAST) + logsumexp(scores, axis=1, keepdims=True)

@@ -391,7 +391,7 @@ def test_a_training_shows_model_shapes_and_baselines(whorl: Whorl, trained_log: 
     assert "144 later runs, which the figures below are of" in ended.out
     rows = [line.split("  ")[0] for line in ended.out.splitlines()]
     assert rows[-1] == "report: /reports/next.html"
-    names = ["the model", "the job's own earlier runs", "boosted quantiles", "random-forest regression"]
+    names = ["the model", "the job's own earlier runs", "boosted quantiles", "one shape for all jobs"]
     at = rows.index("predicted by")
     assert rows[at + 1 : at + 5] == names
     assert ended.err == "next: whorl jobs predict --source log\n"

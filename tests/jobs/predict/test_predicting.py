@@ -69,7 +69,6 @@ def test_how_the_next_run_ends_stands_among_the_predictions_as_for_one_job(job_l
     ending = job_outlook(warehouse, "limited", JOB, PARAMS).ending
     assert shares.loc[JOB].tolist() == pytest.approx([ending.completes, ending.at_limit, ending.before_limit], abs=1e-3)
     assert shares.sum(axis=1).to_numpy() == pytest.approx(1)
-    assert (shares["completes_share"] > shares["at_limit_share"]).all()
 
 
 def test_an_unknown_job_names_the_nearest(trained_log):

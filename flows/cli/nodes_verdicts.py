@@ -342,10 +342,7 @@ BOTH = "both"
 PROTOCOLS = {"chronological", "paper"}
 LEARNED = {"ours": ("ours",), "paper": ("paper",), BOTH: ("ours", "paper"), "none": ()}
 
-EvaluatedVariant = Annotated[
-    Literal["robust", "paper"] | None,
-    Option(help="Preprocessing: ours, or the paper's"),
-]
+EvaluatedVariant = Annotated[Literal["robust", "paper"] | None, Option(help="Preprocessing: ours, or the paper's")]
 Model = Annotated[
     Literal["ours", "paper", "both", "none"] | None,
     Option(help="Perona's network beside the plain answers: ours, the paper's, both or none; or else both"),

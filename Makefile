@@ -29,7 +29,7 @@ demo: $(VENV)/installed
 	$(BIN)/whorl demo
 
 pictures: $(VENV)/installed-dev  # of the README, of the site of the demo; needs chromium
-	$(BIN)/python -m tests.report.pictures data/demo/reports docs/pictures
+	$(BIN)/python -m tests.report.pictures data/demo/reports deployments/pictures
 
 test: $(VENV)/installed-dev
 	$(PYTEST) -m "not slow and not bench" -n auto --dist loadfile

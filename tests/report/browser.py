@@ -18,6 +18,7 @@ FLAGS = (
     *("--disable-component-update", "--disable-sync", "--remote-debugging-port=0", "--disable-dev-shm-usage"),
     *("--allow-file-access-from-files", "--remote-allow-origins=*"),
 )
+SETTLED_S = 1.0  # charts are drawn late, and move what is below them
 START_S, WAIT_S = 60.0, 30.0
 # Every text that is seen: the contrast of its colour with what lies behind it (WCAG 2.1), the least of all.
 CONTRAST = """(() => {
@@ -115,10 +116,13 @@ class Browser:
         """Keep what is seen as an image; of: selects one element."""
         more: dict[str, Any] = {}
         if of:
-            place = self.evaluate(
+            asked = (
                 f"(({{ x, y, width, height }}) => ({{x: x + scrollX, y: y + scrollY, width, height, scale: 1}}))"
                 f"(document.querySelector({json.dumps(of)}).getBoundingClientRect())"
             )
+            self.evaluate("document.documentElement.style.scrollbarWidth = 'none'")  # a whole page has none: lines move
+            time.sleep(SETTLED_S)
+            place = self.evaluate(asked)
             more = {"clip": place}
         told = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=is_whole, **more)
         path.write_bytes(base64.b64decode(told["data"]))

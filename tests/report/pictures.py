@@ -1,6 +1,6 @@
 """Pictures of a site for the README: python -m tests.report.pictures SITE FOLDER
 
-The index as it opens, and a chart a word, as Chromium draws them in light colours."""
+The index as it opens, and the ranking of nodes, as Chromium draws them in light colours."""
 
 import sys
 import tempfile
@@ -8,15 +8,12 @@ from pathlib import Path
 
 from tests.report.browser import browsing
 
-CHARTS = {
-    "jobs": "new-runs-against-the-median-of-their-job-s-past",
-    "workloads": "phases-side-by-side",
-    "nodes": "how-good-each-node-is",
-}  # the section of each word
+CHARTS = {"nodes": "how-good-each-node-is"}  # the section of a word
 
 
 def write_pictures(site: Path, folder: Path) -> list[Path]:
     """The images that were written; a word without a page, or whose chart nothing fills, has none."""
+    site = site.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     written = [folder / "index.png"]
     with tempfile.TemporaryDirectory() as profile, browsing(Path(profile)) as browser:

@@ -11,6 +11,7 @@ deviations, whitened by what runs of one workload differ by among each other: co
 many cores do, count once, and what differs from session to session counts little. Runs are kept one by one, as a
 workload may be in many states, which no mean of them shows."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -350,7 +351,10 @@ class Neighbours:
 
 def learn_neighbours(moments: FloatArray, workloads: Sequence[str]) -> Neighbours:
     """From means and deviations of training runs, (n, m), NaN: not measured, and the workload of each."""
-    moments = np.abs(np.where(np.isfinite(moments), moments, np.nan_to_num(np.nanmedian(moments, axis=0))))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a column that no run has has no median
+        usually = np.nan_to_num(np.nanmedian(moments, axis=0))
+    moments = np.abs(np.where(np.isfinite(moments), moments, usually))
     floor = floors_of(moments)
     logs, names = np.log(moments + floor), np.asarray(workloads)
     groups = [np.flatnonzero(names == name) for name in sorted(set(workloads))]

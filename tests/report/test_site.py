@@ -187,9 +187,9 @@ def test_a_mark_that_is_chosen_searches_the_lists_for_what_it_is_of(home, browse
 
 
 @needs_chromium
-def test_pictures_are_of_the_index_and_of_a_chart_a_word(home, tmp_path):
+def test_pictures_are_of_the_index_and_of_the_ranking_of_nodes(home, tmp_path):
     written = write_pictures(home.home / "reports", tmp_path)
-    assert [path.name for path in written] == ["index.png", "jobs.png", "workloads.png", "nodes.png"]
+    assert [path.name for path in written] == ["index.png", "nodes.png"]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in written)
 
 

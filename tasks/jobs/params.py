@@ -427,10 +427,6 @@ class ReportParams(Params):
     min_support: int = Field(
         3, ge=1, le=1_000_000, description="Finished runs that a job needs to be listed before those with fewer"
     )
-    n_lines: int = Field(6, ge=1, le=12, description="Jobs in the figure of runtimes over time")
-    max_points: int = Field(
-        1000, ge=1, le=20_000, description="Runs that a figure draws one by one; more are drawn as density"
-    )
 
 
 class JobsParams(Params):

@@ -195,7 +195,7 @@ def fetch_jobs(connection: Connection, source: str, params: ReportParams) -> Job
         asked=asked,
         least=params.min_support,
         jobs=connection.execute(JOBS, {"source": source, "least": params.min_support}).df(),
-        history=tuple(history_sections(connection, source, asked, params, summary["slow_share"], version)),
+        history=tuple(history_sections(connection, source, asked, summary["slow_share"], version)),
         shapes=shapes,
         model_id=model_id,
         figures=dict(rows),

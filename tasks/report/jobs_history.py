@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tasks.jobs.explain.variance import VarianceShares, explain_variance
-from tasks.jobs.params import ReportParams, SummaryParams
+from tasks.jobs.params import SummaryParams
 from tasks.quantities import duration, number, ratio, share
 from tasks.report import charts
 from tasks.report.charts import Axis
@@ -25,6 +25,7 @@ FLOOR = 0.01  # smaller COVs, and those of constant runtimes, are drawn here
 MOST_RUNS = 200_000  # the latest; more would take memory and change nothing
 MOST_SKUS = 20  # with the most vertex time; the others are told apart from them only
 MOST_STEPS = 600  # of a skyline
+N_LINES, MOST_POINTS = 6, 1000  # jobs of the figure over time; marks drawn one by one, more are drawn as density
 INPUT, TOKENS, SKU, LOAD = "input size", "tokens", "SKU", "load"
 TOGETHER = "all together"
 OVER_TIME = "Runtimes over time, from steady jobs to varying ones"
@@ -218,15 +219,15 @@ SELECT at_s, tokens, guaranteed FROM jobs.skylines WHERE source = $source AND ru
 
 
 def history_sections(
-    connection: Connection, source: str, asked: SummaryParams, params: ReportParams, slow_share: float | None, of: str
+    connection: Connection, source: str, asked: SummaryParams, slow_share: float | None, of: str
 ) -> Iterator[Section]:
-    """The figures of a log with their words; at most params.max_points rows a figure leave the database.
+    """The figures of a log with their words; at most MOST_POINTS rows a figure leave the database.
 
     slow_share: of the summary, which also counts runs that an axis cannot show; of: what the figures rest on."""
-    yield alone(over_time_figure(connection, source, asked, params.n_lines, params.max_points // params.n_lines), of)
-    against, bands = against_median(connection, source, asked, params.max_points, slow_share)
+    yield alone(over_time_figure(connection, source, asked, N_LINES, MOST_POINTS // N_LINES), of)
+    against, bands = against_median(connection, source, asked, MOST_POINTS, slow_share)
     yield Section(against.title, evidence=of, figures=(against,), tables=(bands,))
-    yield alone(cov_drift_figure(connection, source, asked, params.max_points), of)
+    yield alone(cov_drift_figure(connection, source, asked, MOST_POINTS), of)
     if (skyline := skyline_figure(connection, source, asked)) is not None:
         yield alone(skyline, of)
     if (shares := fetch_variance(connection, source, asked)) is not None:

@@ -160,3 +160,17 @@ def test_single_values_and_rows_that_are_refused_are_counted_for_themselves(tmp_
     found = read_results([str(tmp_path)], ReadParams(label_from="stem"))
     assert (found.n_refused, found.n_values_refused) == (2, 1)  # n1: no end of the log
     assert len(found.refused) > 3
+
+
+def test_databases_of_one_file_name_are_told_apart_by_their_folders(tmp_path):
+    paths = [make_database(tmp_path / cloud / "run.db", (f"{cloud}-2", "worker-2")) for cloud in ("gcp", "aws")]
+    paths.append(make_database(tmp_path / "gcp" / "other.db", ("x-2", "worker-2")))
+    found = read_results(paths, READ).history.executions
+    assert sorted(found["node"]) == ["aws/run/worker-2", "gcp/run/worker-2", "other/worker-2"]
+
+
+def test_the_same_database_twice_counts_once(tmp_path):
+    path = make_database(tmp_path / "one.db", (1, "worker-2"))
+    (tmp_path / "copy.db").write_bytes((tmp_path / "one.db").read_bytes())
+    found = read_results([path, str(tmp_path / "copy.db")], READ)
+    assert (found.history.executions["node"].to_list(), found.n_replaced) == (["worker-2"], 1)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.errors import BadInput
+from tasks.errors import BadInput, NotFound
 from tasks.nodes import answers, network_steps
 from tasks.nodes.history import benchmarks_of
 from tasks.nodes.params import ScoreParams
@@ -153,3 +153,8 @@ def test_a_fingerprinting_that_was_stopped_while_it_wrote_leaves_what_was_there(
         network_steps.fingerprint(trained_log, "log", other)
     assert tables() == before and before[0]
     assert network_steps.fingerprint(trained_log, "log", other)["n_fingerprints"] == 360
+
+
+def test_a_source_without_a_model_says_how_to_get_one(nodes_log):
+    with pytest.raises(NotFound, match="no trained model of nodes yet; make one with whorl nodes train --source log"):
+        asked(nodes_log)

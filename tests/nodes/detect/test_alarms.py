@@ -400,3 +400,37 @@ def test_the_pace_is_that_of_the_record():
     assert found["mean_duration_s"].to_dict() == pytest.approx({"a": 30.0, "b": 15.0})
     assert found["share"].to_dict() == pytest.approx({"a": 1 / 120, "b": 60 / 86_400})
     assert found["n_executions"].tolist() == [25, 3]
+
+
+def test_with_a_longer_window_the_flags_before_the_clearing_do_not_count_either():
+    assert states("!!..!", FEW.model_copy(update={"last": 5})) == "hSSkk"
+    assert states("!!..!.!", FEW.model_copy(update={"last": 5})) == "hSSkkkS"
+
+
+def test_an_alarm_does_not_lapse_while_nobody_looks():
+    params = FEW.model_copy(update={"window_days": 1.0})
+    assert states("!!!!", params, hours=[0, 1, 1000, 2000]) == "hSSC"
+    assert states("!!..", params, hours=[0, 1, 1000, 2000]) == "hSSk"
+
+
+def test_an_alarm_whose_times_nobody_knows_is_told_without_them():
+    alarm = {**alarm_of("!!"), "first_at": pd.NaT}
+    assert "since the execution run-0, 2 of 2" in message_of(alarm, [], FEW) and evidence_of(alarm)["first_at"] is None
+
+
+def test_one_bad_execution_is_no_alarm():
+    assert alarms_of("......!...").raised == ()
+
+
+def test_aspects_are_followed_apart():
+    rows = pd.concat([judged(".....!!!"), judged("........", aspect="disk")], ignore_index=True)
+    found = degradations("log", rows, reasons(rows), "m", RULES)
+    assert {(row.aspect, row.state) for row in found.watched.states.itertuples()} == {
+        ("cpu", "suspected"),
+        ("disk", "healthy"),
+    }
+
+
+def test_no_execution_gives_no_row():
+    none = pd.DataFrame({"node": ["a"], "started_at": [FIRST], "duration_s": [2.0]}).iloc[:0]
+    assert machine_time(none).empty

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
+from tasks.errors import BadInput
 from tasks.nodes import network_steps
 from tasks.nodes.history import benchmarks_of
 from tasks.nodes.params import FitParams, ModelParams, NetworkParams, PreprocessParams, ScoreParams, SearchParams
@@ -336,3 +337,30 @@ def test_the_latest_executions_have_no_part_in_a_search(nodes_log, trials):
     [(train, validation, _)] = trials
     assert set(place[train.targets]) == set(range(12))
     assert set(place[validation.targets]) == {12, 13, 14, 15}
+
+
+def test_an_interval_holds_the_score_and_nodes_that_differ_share_no_place(inputs):
+    found, prints = case(inputs, [[0.0, 0.0], [0.3, 0.3]])
+    table, nodes = ranked(found, prints, learn_norm_reference(found, prints, np.ones(len(found), dtype=bool)))
+    assert ((table["low"] < table["score"]) & (table["score"] < table["high"])).all()
+    assert nodes["node"].tolist() == ["node-2", "node-1"] and nodes["place"].tolist() == [1, 2]
+    assert nodes["machine_type"].tolist() == ["m1", "m0"]
+    assert set(table["aspect"]) == {"all", "cpu", "disk"} and len(table) == 6
+
+
+def test_the_best_parameters_are_those_of_a_model(nodes_log, trials):
+    found = tuned(nodes_log)
+    best = ModelParams.model_validate(found["best"])
+    assert best in [params for _, _, params in trials]
+    assert best.fit.epochs == MODEL.fit.epochs and best.network.hidden == MODEL.network.hidden
+
+
+def test_too_few_executions_to_search_on_are_one_line(nodes_log, trials):
+    with writing(nodes_log) as connection, transaction(connection):
+        connection.execute(
+            "DELETE FROM nodes.executions WHERE source = 'log' AND execution_id NOT IN "
+            "(SELECT min(execution_id) FROM nodes.executions GROUP BY node, benchmark)"
+        )
+    with pytest.raises(BadInput, match="none is left to"):
+        tuned(nodes_log)
+    assert trials == []

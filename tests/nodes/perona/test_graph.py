@@ -148,3 +148,15 @@ def test_intervals_have_the_values_worked_out_by_hand():
 def test_whole_days_count():
     one, two, week = encode_intervals(np.array([60.0, DAY_S + 60, 7 * DAY_S + 60]), [3600.0])[:, 0]
     assert one > two > week > 0
+
+
+def test_later_rows_change_nothing(inputs_with):
+    rng = np.random.default_rng(0)
+    nodes, types, is_normal = rng.integers(0, 3, 80), rng.integers(0, 2, 80), rng.random(80) < 0.8
+    nodes[:6], types[:6] = [0, 1, 2, 0, 1, 2], [0, 0, 0, 1, 1, 1]
+    whole = predecessors_of(inputs_with(nodes, types), is_normal, 3)
+    cut = predecessors_of(inputs_with(nodes[:50], types[:50]), is_normal[:50], 3)
+    other = predecessors_of(inputs_with(nodes, types), np.append(is_normal[:50], ~is_normal[50:]), 3)
+    assert np.array_equal(whole[:50], cut)
+    assert np.array_equal(whole[:50], other[:50])
+    assert not np.array_equal(whole, other)

@@ -13,7 +13,7 @@ from torch import nn
 from tasks.errors import BadInput
 from tasks.nodes.params import FitParams, ModelParams, NetworkParams, PreprocessParams, ScoreParams
 from tasks.nodes.perona.graph import Batches
-from tasks.nodes.perona.inputs import UNSTRESSED, Inputs
+from tasks.nodes.perona.inputs import UNKNOWN, UNSTRESSED, Inputs
 from tasks.nodes.perona.network import fingerprints_of
 from tasks.nodes.perona.training import (
     Diverged,
@@ -388,3 +388,14 @@ def test_norms_that_follow_performance_have_no_deviation():
     assert told["score_deviation"] == pytest.approx(1.4826 * np.log(2) / 2, rel=1e-5)  # half of |-2 -1 0 1 2| ln 2
     none = made(x, np.ones((5, 4)), np.zeros(5, dtype=int), performance=[np.nan] * 5)
     assert np.isnan(scores_follow(none, Written([0.0] * 4), rows)["score_spearman"])
+
+
+@VARIANTS
+def test_what_is_tested_teaches_nothing(history, variant):
+    is_train, is_validation, is_test = masks(history)
+    one, other = prepared_of(history, variant), prepared_of(changed(history, is_test), variant)
+    weights = [fit_prepared(each, model_of(variant)).network.state_dict() for each in (one, other)]
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+    assert not np.array_equal(one.inputs.x[is_test], other.inputs.x[is_test])
+    assert (one.inputs.labels[is_test] == UNKNOWN).all() and (one.train.inputs.labels[~is_train] == UNKNOWN).all()
+    assert is_train[one.train.targets].all() and is_validation[one.validation.targets].all()

@@ -154,3 +154,10 @@ def test_tests_that_are_alike_in_short_are_never_one_benchmark(found):
     names = ("Type: Read - Direct: No", "Type: Read", "Type: Write - Direct: No")
     told = found(*(but(test_name=name) for name in names)).column("benchmark")
     assert sorted(told) == ["fio-type-read", "fio-type-read-direct-no", "fio-write"]
+
+
+def test_rows_are_kept_or_refused_and_nothing_else(found):
+    rows = [but(vm_id=at, value=None if at % 3 == 0 else 1.0) for at in range(9)]
+    told = found(*rows)
+    assert (told.n_read, len(told.executions)) == (9, 6)
+    assert told.reasons == ["value is no finite number; expected one"] * 3

@@ -340,3 +340,27 @@ def test_a_source_in_which_both_are_one_already_goes_on_as_it_was(warehouse, run
     assert [row[:2] for row in held_values(warehouse)][2:] == [("a", "worker-2"), ("b", "worker-2")]
     with pytest.raises(BadInput, match=SHARED.format("node 'worker-3'", "node")):
         put_named(warehouse, table_beside("v.csv", ("c", "worker-3")))
+
+
+def test_sources_never_mix(warehouse, table, database):
+    put(warehouse, database([{"id": "a"}], [("a", "m", "1", 1.0, "s")], name="one.db"), source="one")
+    put(warehouse, database([{"id": "a"}], [("a", "m", "2", 2.0, "s")], name="two.db"), source="two")
+    assert (held(warehouse, "one"), held(warehouse, "two")) == (
+        [("a", "worker-2", "m", 1.0)], [("a", "worker-2", "m", 2.0)],
+    )  # fmt: skip
+    assert machines(warehouse) == [("one", "worker-2", "unknown"), ("two", "worker-2", "unknown")]
+
+
+def test_a_rebuilt_warehouse_holds_the_same_rows(warehouse, table, tmp_path):
+    put(warehouse, table("1.csv", "a,n1,t,x,2026-01-31,m,1", "a,n1,t,x,2026-01-31,k,inf"))
+    write_part(tmp_path / "executions-0001.parquet", [execution()])
+    put(warehouse, tmp_path / "executions-0001.parquet")
+    before = {one.table: one.hash for one in hash_tables(warehouse) if one.table != "ops.migrations"}
+    assert rebuild(warehouse)["nodes"] == 2
+    assert {one.table: one.hash for one in hash_tables(warehouse) if one.table != "ops.migrations"} == before
+
+
+def test_a_database_of_another_source_is_in_no_ones_way(warehouse, run_db, table_beside):
+    put_named(warehouse, run_db, source="other")
+    put_named(warehouse, table_beside("t.csv", ("1", "worker-2")))
+    assert ("1", "worker-2", 9.0) in held_values(warehouse)

@@ -236,3 +236,21 @@ def test_a_line_with_bytes_that_are_no_text_stands_in_the_quarantine(found_in, l
     place = good[:at].count(b"\n") + 1
     found = found_in(good[: at + 2] + hurt + good[at + 3 :], "node1/log.txt", label_from="parent")
     assert any(f"log.txt, line {place}: " in reason for reason in found.reasons), found.reasons
+
+
+TIMES = {
+    "future": ("started_at", "2999-01-01", "started_at lies in the future; expected a time that has passed, in UTC"),
+    "negative": ("duration_s", "-2", "duration_s is negative; expected seconds from start to end"),
+}
+
+
+@pytest.mark.parametrize(("column", "value", "reason"), TIMES.values(), ids=TIMES)
+def test_a_label_that_cannot_be_true_is_refused(found_in, tmp_path, column, value, reason):
+    (tmp_path / "labels.csv").write_text(f"path,node,{column}\nlogs/cpu.log,n1,{value}\n")
+    assert found_in(SYSBENCH, "logs/cpu.log", manifest=str(tmp_path / "labels.csv")).reasons == [f"cpu.log: {reason}"]
+
+
+def test_a_manifest_without_paths_is_refused(found_in, tmp_path):
+    (tmp_path / "labels.csv").write_text("node\nn1\n")
+    with pytest.raises(BadInput, match="no column path among 'node'; expected the column path and some of"):
+        found_in(SYSBENCH, "logs/cpu.log", manifest=str(tmp_path / "labels.csv"))

@@ -212,3 +212,31 @@ def test_templates_with_like_hashes_are_types_of_their_own(found_in):
     types = type_names(found.executions).tolist()
     assert len(set(types)) == 6 and types[4] == types[5] == "x@abababab"
     assert types[6] == "x@deadbeef" and found.column("template_hash")[4] == "ab" * 32
+
+
+def test_times_without_a_zone_are_of_the_one_that_is_given(found_in):
+    found = found_in(rows(("m", 1, "")), time_zone="Europe/Berlin")
+    assert found.column("started_at") == [datetime(2026, 1, 31, 11)]
+
+
+MORE = {
+    "negative": ("duration_s", "-3", "duration_s is negative; expected seconds from start to end"),
+    "too long": ("duration_s", "1e11", "duration_s is more than 100 years; expected seconds"),
+    "ended early": ("ended_at", "2026-01-30", "ended_at is before started_at; expected start, then end"),
+    "a flag": ("is_stressed", "maybe", "is_stressed is not true or false"),
+    "an aspect": ("aspect", "gpu", "aspect is not one of cpu, memory, disk, network, system, application, unknown"),
+    "a status": ("status", "done", "status is not one of completed, failed, timeout"),
+}
+
+
+@pytest.mark.parametrize(("column", "value", "reason"), MORE.values(), ids=MORE)
+def test_labels_that_cannot_be_true_are_refused(found_in, column, value, reason):
+    found = found_in(f"node,benchmark,started_at,metric,value,{column}\nn1,x,2026-01-31,m,1,{value}\n")
+    assert (found.reasons, found.n_read, len(found.executions)) == ([reason], 1, 0)
+
+
+def test_a_column_renamed_from_nowhere_is_refused(found_in):
+    with pytest.raises(BadInput, match="no column 'v' to read 'value' from; expected one of 'node'"):
+        found_in(rows(("m", 1, "")), columns={"value": "v"})
+    with pytest.raises(BadInput, match="cannot map 'unit' to 'units'; expected one of execution_id"):
+        found_in(rows(("m", 1, "")), columns={"units": "unit"})

@@ -4,6 +4,7 @@ from datetime import datetime
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tasks.errors import BadInput
@@ -117,3 +118,9 @@ def test_half_a_part_is_refused(tmp_path, found_in):
     whole = (tmp_path / "a.parquet").read_bytes()
     with pytest.raises(BadInput, match=r"the Parquet file is damaged .*; expected a whole file; copy it again"):
         found_in(whole[: len(whole) // 2], "half.parquet", reader="recorded")
+
+
+def test_a_part_without_a_row_is_refused(tmp_path, found_in):
+    pq.write_table(table_of([]), tmp_path / "a.parquet")
+    with pytest.raises(BadInput, match="no row in it; expected at least one execution"):
+        found_in(tmp_path / "a.parquet")

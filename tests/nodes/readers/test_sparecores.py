@@ -276,3 +276,14 @@ def test_every_real_folder_is_an_execution_or_refused_with_its_reason(real, foun
     kinds = {reason.rpartition("/")[2] for reason in found.reasons if reason not in twice}
     assert kinds == {"lscpu: describes the machine, is no benchmark", "timing: no parser for the output of 'timing'"}
     assert min(found.column("n_metrics")) > 0
+
+
+def test_half_an_output_gives_no_value_and_says_so(found_in, folder):
+    found = found_in(folder("compression_text", OUTPUTS["compression_text"][0][:60]))
+    assert found.reasons[0] == f"{NODE}/compression_text: no value in its output"
+    assert found.reasons[1].startswith(f"{NODE}/compression_text, line 1: malformed JSON")
+
+
+def test_a_broken_meta_json_is_refused(found_in, folder):
+    found = found_in(folder("bw_mem", BW_MEM, meta='{"start": '), reader="sparecores")
+    assert found.reasons[0].startswith(f"{NODE}/bw_mem: meta.json is malformed")

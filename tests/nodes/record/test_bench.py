@@ -110,3 +110,7 @@ def test_one_that_falls_over_leaves_its_last_words(place, stand_ins):
         before = after = stressor.read()
     assert not stressor.outcome(before, after).is_applied
     assert stressor.told == "cannot allocate"
+
+
+def test_stolen_time_disturbs_like_foreign_work():
+    assert Disturbance(0.0, 0.3).exceeds(0.1, cores=2)

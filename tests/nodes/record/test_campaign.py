@@ -344,3 +344,10 @@ def test_a_limit_is_lowered_from_its_share_of_the_plan_on_and_in_every_later_rep
     assert {(row["dose_level"], row["is_stressed"]) for row in rows} == {(0, False)}
     facts = record_of(pq.read_schema(tmp_path / "out" / "executions-0001.parquet"))["executions"]
     assert sum(one.get("lowered") == ["lowered-cpu-80"] for one in facts.values()) == 6
+
+
+def test_a_template_whose_logs_nobody_reads_is_refused_before_anything_runs(record, quick, scratch):
+    unread = quick.short[0].model_copy(update={"benchmark": "cpu-other"})
+    with pytest.raises(BadSetting, match=r"nobody reads the logs of cpu-other; expected benchmarks of cpu-fake, "):
+        record(short=(unread,))
+    assert not scratch.exists()

@@ -159,3 +159,10 @@ def test_settings_are_spelled_in_base_units_and_as_one_word():
     assert [spelled(1, "KiB"), spelled(0.5, "ms"), spelled(2, "min"), spelled(7)] == ["1024", "0.0005", "120", "7"]
     assert plain(" 4 k\tblocks; or so ") == "4_k_blocks__or_so"
     assert template_of([("b", "2"), ("a", "1")]) == "a=1 b=2"
+
+
+@pytest.mark.parametrize("name", LOGS)
+@pytest.mark.parametrize("benchmark", PARSERS)
+def test_a_parser_takes_nothing_from_another_tools_log(logs, name, benchmark):
+    if benchmark != benchmark_of(name):
+        assert PARSERS[benchmark].parse((logs / name).read_text()).measured == ()

@@ -13,7 +13,7 @@ import numpy as np
 
 from tasks.choices import Statement
 from tasks.errors import BadInput
-from tasks.workloads.identify.counters import means_of, missing_counters
+from tasks.workloads.identify.counters import IDLE, means_of, missing_counters
 from tasks.workloads.identify.fingerprints import Sum, best_sum, sums_of
 from tasks.workloads.identify.model import VIEWS, Model, View, ViewName, presence_features, seen_moments
 from tasks.workloads.telemetry import OWN_PREFIX, Counter, FloatArray, Telemetry
@@ -106,7 +106,6 @@ def _scaled(value: float) -> str:
     return f"{number_in_words(value)} "
 
 
-IDLE = "idle"
 LEAST_PROBABILITY = {False: 0.5, True: 0.6}  # from which on a part is named, by whether something unknown is there too
 LEAST_COMMON = 0.6  # share of the counters of a view that a run must have
 LEAST_WEIGHT = 0.15  # of a part that is named beside another

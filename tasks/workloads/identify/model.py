@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput
-from tasks.workloads.identify.counters import QUIET, common_counters, condition_of, moments_of
+from tasks.workloads.identify.counters import IDLE, QUIET, common_counters, condition_of, moments_of
 from tasks.workloads.identify.fingerprints import (
     Library,
     Neighbours,
@@ -129,7 +129,8 @@ def fit_model(runs: Sequence[Telemetry], params: IdentifyParams, views: Sequence
         if run.workload is None:
             raise BadInput(f"run {run.run_id}", "has no workload", "labelled runs to learn from", "name what ran")
     quiet = [run for run in ordered if condition_of(run) in QUIET]
-    taught = {"own": ordered, "machine": quiet or ordered}  # the machine's counters are of all that runs on it
+    at_work = [run for run in ordered if run.workload != IDLE]  # its processors tell whether a group is idle
+    taught = {"own": at_work or ordered, "machine": quiet or ordered}  # the machine's are of all that runs on it
     counters = {name: common_counters(ordered, name) for name in views}
     if not any(counters.values()):
         problem = "no counter in common that does not give the session away"

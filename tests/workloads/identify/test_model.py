@@ -90,6 +90,13 @@ def test_the_machine_is_learned_from_runs_that_had_it_to_themselves(case):
     assert len(model.views["own"].library.rows) > len(quiet.views["own"].library.rows)
 
 
+def test_a_group_at_work_is_never_taken_for_an_idle_one(case):
+    idle = [replace(run, run_id=f"idle {run.run_id}", workload="idle") for run in case.train[:5]]
+    model = fit_model([*case.train, *idle], IdentifyParams())
+    assert "idle" not in model.views["own"].neighbours.names
+    assert "idle" in model.views["machine"].neighbours.names
+
+
 def test_how_much_the_memory_of_a_group_varies_is_no_part_of_a_likeness(case):
     """It says how long ago its programs started."""
     level = Counter("own.memory.used_bytes", "B", "kernel", is_rate=False, scope="workload")

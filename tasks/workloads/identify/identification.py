@@ -225,7 +225,7 @@ def judge(run_id: str, moments: FloatArray, view: View, name: ViewName) -> Ident
         return _unknown(run_id, rest if has_rest else 1 - max(probabilities), nearest, name)
     if len(found.parts) == 1:  # alone: single runs tell it better than fingerprints do
         present = (present[0]._replace(workload=nearest[0].workload),)
-        if name == "own":  # a group is one workload: it is the nearest, or something unknown
+        if name == "own" and not has_rest:  # a group is one workload: it is the nearest, or something unknown
             present = (present[0]._replace(probability=1 - rest),)
     main = present[0]
     return Identification(

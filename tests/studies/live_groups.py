@@ -115,7 +115,8 @@ def main(seconds: float, n_rounds: int, folders: Sequence[str]) -> dict[str, flo
                 answer = asked(script.format(**places), f"{n}-{at}", seconds, model)
                 said = answer.workload if answer.is_known else FOREIGN
                 took = f"{answer.foreign_share or 0:.0%} of the machine was taken by others"
-                print(f"{name}: {said} ({answer.confidence:.2f}), expected {expected}; {took}", flush=True)
+                told = f"{said} ({answer.statement}, {answer.confidence:.2f})"
+                print(f"{name}: {told}, expected {expected}; {took}", flush=True)
                 if expected == FOREIGN:
                     right["foreign_called_unknown"].append(said == FOREIGN)
                 else:

@@ -40,9 +40,7 @@ from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 ViewName = Literal["own", "machine"]
 VIEWS: tuple[ViewName, ...] = ("own", "machine")  # the first that a run has the counters for answers
 COMPANY = (0.1, 0.3, 1.0, 1.0)  # weights of a second workload on the machine, in training
-# Parts of a run that are learned like whole ones: who asks what a group runs seldom comes when it starts.
-WINDOWS = ((0.5, 1.0),)
-LEAST_WINDOW = 10  # samples of such a part
+LEAST_HALF = 10  # samples of a later half that is learned like a whole run
 REST_WEIGHT = 0.25  # of an unknown partner from which on there is something unknown besides
 MOST_CASES = 120  # training runs that are superposed
 N_FOLDS = 5
@@ -291,7 +289,7 @@ def _logistics(view: View) -> dict[str, Logistic]:
 def _fit_view(runs: Sequence[Telemetry], counters: tuple[Counter, ...], name: ViewName, params: IdentifyParams) -> View:
     folds = folds_of(runs)
     if name == "own":
-        runs, folds = _with_windows(runs, folds)
+        runs, folds = _with_later_halves(runs, folds)
     moments = seen_moments(runs, counters)
     means = moments[:, : len(counters)]
     workloads, clusters = [str(run.workload) for run in runs], clusters_of(runs)
@@ -359,15 +357,17 @@ def _fit_view(runs: Sequence[Telemetry], counters: tuple[Counter, ...], name: Vi
     return View(counters, library, neighbours, presence, alone, in_company)
 
 
-def _with_windows(runs: Sequence[Telemetry], folds: NDArray[np.int64]) -> tuple[list[Telemetry], NDArray[np.int64]]:
-    """The runs and parts of each, with the block of the run that they are of."""
+def _with_later_halves(
+    runs: Sequence[Telemetry], folds: NDArray[np.int64]
+) -> tuple[list[Telemetry], NDArray[np.int64]]:
+    """The runs and the later half of each, with the block of the run that it is of: who asks what a group runs seldom
+    comes when it starts."""
     kept, places = list(runs), list(folds)
-    for first, last in WINDOWS:
-        for run, fold in zip(runs, folds, strict=True):
-            part = slice(round(first * run.n_samples), round(last * run.n_samples))
-            if part.stop - part.start >= LEAST_WINDOW:
-                kept.append(replace(run, at_s=run.at_s[part], values=run.values[part]))
-                places.append(fold)
+    for run, fold in zip(runs, folds, strict=True):
+        half = slice(round(run.n_samples / 2), run.n_samples)
+        if half.stop - half.start >= LEAST_HALF:
+            kept.append(replace(run, at_s=run.at_s[half], values=run.values[half]))
+            places.append(fold)
     return kept, np.array(places, dtype=np.int64)
 
 
@@ -426,7 +426,7 @@ def _cases(
     view: ViewName,
     rng: np.random.Generator,
 ) -> list[tuple[FloatArray, dict[str, float], list[tuple[str, ...]]]]:
-    """A held-out run alone, in company or slowed down: means and deviations that are seen, the weight of each workload
+    """A held-out run alone, or in company: means and deviations that are seen, the weight of each workload
     that is there, and which of them are taken to be unknown in turn."""
     workload = str(names[at])
     mean, deviation = np.split(moments[at], 2)

@@ -1,8 +1,10 @@
-"""This machine: facts that recording depends on, programs, control groups, the recorders' lock and scratch folders."""
+"""This machine: facts that recording depends on, programs, control groups, the recorders' lock and scratch folders, and
+what serves a home."""
 
 import ctypes
 import errno
 import hashlib
+import json
 import os
 import platform
 import pwd
@@ -16,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -46,6 +48,8 @@ CREDENTIALS = struct.Struct("3i")  # process, user and group, as the kernel know
 DIGEST_DIGITS = 10
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 PR_SET_PDEATHSIG = 1
+CLOCK_SLACK_S = 1.0  # a start time read twice may differ by rounding
+TIME_FIELDS = slice(11, 15)  # utime, stime, cutime, cstime after the name in /proc/PID/stat
 
 
 @dataclass(frozen=True)
@@ -421,3 +425,71 @@ def tied_to_parent(command: list[str]) -> list[str]:
     """The command, made to end with its parent where util-linux's setpriv is there."""
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "TERM", "--", *command] if setpriv else command
+
+
+@dataclass(frozen=True)
+class ServerFile:
+    """One running server: its API, the process that keeps it, and when that process began (a pid is used again).
+
+    is_shared: whether commands have started it for themselves (flows/engine/shared_server.py); version: of that."""
+
+    url: str
+    pid: int
+    process_started_s: float
+    is_shared: bool = False
+    version: str = ""
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process that wrote the file still runs."""
+        try:
+            process = psutil.Process(self.pid)
+            is_it = abs(process.create_time() - self.process_started_s) < CLOCK_SLACK_S
+            return bool(is_it and process.status() != psutil.STATUS_ZOMBIE)
+        except psutil.Error:
+            return False
+
+
+def server_file(home: Path) -> Path:
+    """Where the file is."""
+    return home / "server.json"
+
+
+def write_server_file(home: Path, url: str, pid: int, *, is_shared: bool = False, version: str = "") -> None:
+    """Say that process `pid` serves the API `url`; whole or not at all."""
+    content = ServerFile(url, pid, psutil.Process(pid).create_time(), is_shared, version)
+    unfinished = server_file(home).with_suffix(f".{pid}")
+    unfinished.write_text(json.dumps(asdict(content)), encoding="utf-8")
+    unfinished.replace(server_file(home))
+
+
+def read_server_file(home: Path) -> ServerFile | None:
+    """What the file says; None if there is none, if it is damaged, or if its process is gone."""
+    with suppress(OSError, ValueError, TypeError):
+        found = ServerFile(**json.loads(server_file(home).read_text(encoding="utf-8")))
+        return found if found.is_alive else None
+    return None
+
+
+def remove_server_file(home: Path) -> None:
+    """Forget the server."""
+    server_file(home).unlink(missing_ok=True)
+
+
+def tree_cpu_s(pid: int) -> float:
+    """CPU seconds of a process, its ended children and its living descendants; 0.0 where it is gone."""
+    with suppress(OSError, ValueError, IndexError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks = sum(int(text) for text in fields[TIME_FIELDS])
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return ticks / os.sysconf("SC_CLK_TCK") + sum(tree_cpu_s(int(child)) for child in children)
+    return 0.0
+
+
+def shared_server_cpu_s() -> float:
+    """CPU seconds so far of the Prefect server that commands of this home (WHORL_HOME) share: whorl's own load.
+
+    0.0 where none runs, and under `whorl serve`, whose processes hold the recorder itself."""
+    home = os.environ.get("WHORL_HOME")
+    found = read_server_file(Path(home)) if home else None
+    return tree_cpu_s(found.pid) if found and found.is_shared else 0.0

@@ -209,8 +209,9 @@ def doctor(context: typer.Context, as_json: Json = False) -> None:
 
 
 def _server(home: Path) -> "Finding":
-    from flows.engine.servers import is_healthy, read_server_file, running_server
+    from flows.engine.servers import is_healthy, running_server
     from tasks.doctor import Finding
+    from tasks.machine import read_server_file
 
     purpose = "schedules, and verbs that change something start faster"
     named = os.environ.get("PREFECT_API_URL")

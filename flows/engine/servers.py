@@ -16,7 +16,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping, MutableMapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ import psutil
 
 from tasks.errors import BadSetting, WhorlError
 from tasks.http_server import FOR_OTHER_SERVERS, is_same_server
+from tasks.machine import read_server_file
 
 TAIL_CHARS = 400
 SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2); it outlives exec
@@ -164,7 +165,6 @@ def _ask(url: str, key: str, body: dict[str, Any] | None = None) -> dict[str, An
 
 OK = 200
 HEALTH_TIMEOUT_S = 5.0
-CLOCK_SLACK_S = 1.0  # a start time read twice may differ by rounding
 USER, KEY_BYTES = "whorl", 32
 KEY = re.compile(USER + r":[\w-]{40,}")
 OTHERS = 0o077  # the rights of everybody but the owner
@@ -174,55 +174,6 @@ class NoServer(WhorlError):
     """There is no Prefect server to talk to, or it could not be started."""
 
     exit_code = 9
-
-
-@dataclass(frozen=True)
-class ServerFile:
-    """One running server: its API, the process that keeps it, and when that process began (a pid is used again).
-
-    is_shared: whether commands have started it for themselves (see shared_server); version: of the whorl that did."""
-
-    url: str
-    pid: int
-    process_started_s: float
-    is_shared: bool = False
-    version: str = ""
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether the process that wrote the file still runs."""
-        try:
-            process = psutil.Process(self.pid)
-            is_it = abs(process.create_time() - self.process_started_s) < CLOCK_SLACK_S
-            return bool(is_it and process.status() != psutil.STATUS_ZOMBIE)
-        except psutil.Error:
-            return False
-
-
-def server_file(home: Path) -> Path:
-    """Where the file is."""
-    return home / "server.json"
-
-
-def write_server_file(home: Path, url: str, pid: int, *, is_shared: bool = False, version: str = "") -> None:
-    """Say that process `pid` serves the API `url`; whole or not at all."""
-    content = ServerFile(url, pid, psutil.Process(pid).create_time(), is_shared, version)
-    unfinished = server_file(home).with_suffix(f".{pid}")
-    unfinished.write_text(json.dumps(asdict(content)), encoding="utf-8")
-    unfinished.replace(server_file(home))
-
-
-def read_server_file(home: Path) -> ServerFile | None:
-    """What the file says; None if there is none, if it is damaged, or if its process is gone."""
-    with suppress(OSError, ValueError, TypeError):
-        found = ServerFile(**json.loads(server_file(home).read_text(encoding="utf-8")))
-        return found if found.is_alive else None
-    return None
-
-
-def remove_server_file(home: Path) -> None:
-    """Forget the server."""
-    server_file(home).unlink(missing_ok=True)
 
 
 def key_file(home: Path) -> Path:

@@ -24,7 +24,6 @@ from flows.engine.servers import (
     LOOPBACK,
     Child,
     NoServer,
-    ServerFile,
     api_url,
     child_environment,
     end_runs,
@@ -32,16 +31,14 @@ from flows.engine.servers import (
     key_file,
     load_key,
     page_host,
-    read_server_file,
-    remove_server_file,
     server_environment,
     start_child,
     stop_child,
     wait_until_healthy,
-    write_server_file,
 )
 from flows.engine.shared_server import end, taken_over
 from tasks.errors import WhorlError
+from tasks.machine import ServerFile, read_server_file, remove_server_file, write_server_file
 from tasks.settings import Settings
 from tasks.warehouse.faults import check_home
 from tasks.warehouse.place import Warehouse

@@ -22,20 +22,17 @@ from flows.engine.servers import (
     LOOPBACK,
     Child,
     NoServer,
-    ServerFile,
     api_url,
     free_port,
     is_healthy,
     load_key,
     prepare,
-    read_server_file,
-    remove_server_file,
     server_environment,
     start_child,
     stop_child,
     wait_until_healthy,
-    write_server_file,
 )
+from tasks.machine import ServerFile, read_server_file, remove_server_file, write_server_file
 
 CLIENTS, STARTING, LOG = "clients.lock", "starting.lock", "logs/command.log"  # below <home>/prefect
 LOOK_EVERY_S = 0.2

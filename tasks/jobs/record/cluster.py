@@ -28,7 +28,9 @@ from tasks.machine import (
     cpu_model,
     disk_of,
     read_cgroups,
+    shared_server_cpu_s,
     tied_to_parent,
+    tree_cpu_s,
 )
 
 logger = logging.getLogger(__name__)
@@ -47,7 +49,6 @@ STRESSORS = {  # how much of a SKU they take is the quota of their group
     "memory": "--vm 1 --vm-bytes 256M --vm-keep",
     "disk": "--hdd 1 --hdd-bytes 128M --temp-path {temp}",
 }
-TIME_FIELDS = slice(11, 15)  # utime, stime, cutime, cstime after the name in /proc/PID/stat
 IDLE_FIELDS = (3, 4)  # idle and iowait in /proc/stat
 STEAL = 7
 UNKNOWN = "unknown"
@@ -334,19 +335,9 @@ def _busy_steal_s() -> tuple[float, float]:
     return busy / os.sysconf("SC_CLK_TCK"), ticks[STEAL] / os.sysconf("SC_CLK_TCK")
 
 
-def tree_cpu_s(pid: int) -> float:
-    """CPU seconds of a process, its ended children and its living descendants."""
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        ticks = sum(int(text) for text in fields[TIME_FIELDS])
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        return ticks / os.sysconf("SC_CLK_TCK") + sum(tree_cpu_s(int(child)) for child in children)
-    return 0.0
-
-
 def _recorder_cpu_s() -> float:
     usages = (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
-    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages) + shared_server_cpu_s()
 
 
 class Monitor:

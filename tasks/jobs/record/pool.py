@@ -16,9 +16,8 @@ from typing import IO, Any
 import tasks
 from tasks.errors import WhorlError
 from tasks.jobs.params import PERIOD_US
-from tasks.jobs.record.cluster import tree_cpu_s
 from tasks.jobs.record.templates import Order
-from tasks.machine import UNLIMITED, Group
+from tasks.machine import UNLIMITED, Group, tree_cpu_s
 
 STOP_S = 5.0
 LOG_TAIL = 300

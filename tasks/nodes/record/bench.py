@@ -16,7 +16,7 @@ from typing import Any
 
 import psutil
 
-from tasks.machine import CGROUP_ROOT, Group, find_tool, root_group
+from tasks.machine import CGROUP_ROOT, Group, find_tool, root_group, shared_server_cpu_s
 from tasks.nodes.execution import Execution, ParsedLog
 from tasks.nodes.record.groups import CONTROLLERS, Running, allow_share, processes_in, run, start, throttled_s
 from tasks.nodes.record.params import BenchmarkTemplate, Dose, RecordParams
@@ -41,8 +41,9 @@ DIGITS = 5
 
 @dataclass(frozen=True)
 class Usage:
-    """CPU seconds so far. all_s: of the machine; ours_s: of the campaign; recorder_s: of this process; kernel_s: of the
-    kernel's own threads, which write back what the benchmark wrote and carry its packets."""
+    """CPU seconds so far. all_s: of the machine; ours_s: of the campaign; recorder_s: of this process and of the
+    Prefect server that it shares; kernel_s: of the kernel's own threads, which write back what the benchmark wrote and
+    carry its packets."""
 
     at_s: float
     all_s: float
@@ -84,7 +85,8 @@ class Usages:
             all_s = times.user + times.nice + times.system + getattr(times, "irq", 0.0) + getattr(times, "softirq", 0.0)
             ended = resource.getrusage(resource.RUSAGE_CHILDREN)
             ours_s = ended.ru_utime + ended.ru_stime + sum(_cpu_s(pid, 4) for pid in living)
-        return Usage(time.monotonic(), all_s, ours_s, time.process_time(), steal_s, kernel_threads_s())
+        recorder_s = time.process_time() + shared_server_cpu_s()
+        return Usage(time.monotonic(), all_s, ours_s, recorder_s, steal_s, kernel_threads_s())
 
 
 def disturbance_between(before: Usage, after: Usage) -> Disturbance:

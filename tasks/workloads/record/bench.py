@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tasks.errors import BadSetting, NotFound, WhorlError
-from tasks.machine import CGROUP_ROOT, Group
+from tasks.machine import CGROUP_ROOT, Group, shared_server_cpu_s
 from tasks.workloads.params import RecordParams
 from tasks.workloads.record.counters import Source, Unavailable, machine_sources, opened
 from tasks.workloads.record.parts import machine_name
@@ -138,12 +138,12 @@ class Bench:
                 works.append(beside.work(other, run.seed + 1, duration_s + MARGIN_S))
             os.sync()
             perf = self._started_perf(group, partner)
-            used_s: list[float] = []
+            used_s: list[tuple[float, float]] = []
 
             def start() -> None:
                 for work in works:
                     work.start()
-                used_s.append(_usage_s(other))
+                used_s.append((_usage_s(other), shared_server_cpu_s()))
 
             try:
                 sampled = sample(
@@ -154,7 +154,7 @@ class Bench:
                     on_start=start,
                     should_stop=lambda: any(work.error is not None for work in works),
                 )
-                used_s.append(_usage_s(other))
+                used_s.append((_usage_s(other), shared_server_cpu_s()))
             finally:
                 if perf:
                     perf.stop()
@@ -164,10 +164,12 @@ class Bench:
         errors = [work.error for work in works if work.error is not None]
         if errors or not sampled.is_whole:
             return Outcome(run, "failed", error=_told(errors[0] if errors else None))
-        beside_cores = (used_s[1] - used_s[0]) / duration_s if beside else 0.0
+        beside_cores, server_cores = ((after - before) / duration_s for before, after in zip(*used_s, strict=True))
         is_short = any(work.is_over_early() for work in works)
         lacking = tuple(one for one in missing if not one.counter.startswith(PARTNER_PREFIX))  # as its own group's
-        return self._outcome(run, sampled, (*lacking, *self.perf.missing), beside_cores, is_short=is_short)
+        return self._outcome(
+            run, sampled, (*lacking, *self.perf.missing), beside_cores, server_cores, is_short=is_short
+        )
 
     def _started_perf(self, group: Group | None, partner: Group | None) -> PerfChild | None:
         """Perf at work, as long before the run as the rest lasts: the end of its first interval begins the run."""
@@ -188,6 +190,7 @@ class Bench:
         sampled: Sampled,
         missing: tuple[Unavailable, ...],
         beside_cores: float,
+        server_cores: float,
         *,
         is_short: bool,
     ) -> Outcome:
@@ -204,7 +207,7 @@ class Bench:
             interval_s=self.params.interval_s,
         )
         sampler_cores = sampled.own_cpu_s / (self.params.samples * self.params.interval_s)
-        disturbance = disturbance_of(telemetry, sampler_cores + beside_cores)
+        disturbance = disturbance_of(telemetry, sampler_cores + beside_cores + server_cores)
         is_foreign = disturbance.exceeds(self.params.foreign_limit_ratio, os.cpu_count() or 1)
         if is_short or sampled.missed:
             status = "short" if is_short else "missed samples"
@@ -377,13 +380,14 @@ def _n_samples(seconds: float, settings: RecordParams) -> int:
 def _sampled(
     asked: list[Source], groups: Mapping[str, Group], n_samples: int, settings: RecordParams, root: Path
 ) -> tuple[Telemetry, float]:
-    """The samples of these sources and of perf in these groups, and the cores that sampling took.
+    """The samples of these sources and of perf in these groups, and the cores that sampler and own server took.
 
     groups: by the prefix of their counters."""
     plan = PerfPlan(settings.perf)
     lacking = list(plan.missing)
     named = {prefix: perf_group(group, root) for prefix, group in groups.items()}
     perf = PerfChild(plan, named, settings.interval_s) if plan.events else None
+    server_s = shared_server_cpu_s()
     try:
         if perf and not perf.wait_for_first():
             lacking += [Unavailable(one.name, "perf was late with its first interval") for one in perf.counters]
@@ -404,7 +408,7 @@ def _sampled(
         interval_s=settings.interval_s,
         missing=tuple(f"{one.counter}: {one.reason}" for one in (*missing, *lacking)),
     )
-    return run, sampled.own_cpu_s / (n_samples * settings.interval_s)
+    return run, (sampled.own_cpu_s + shared_server_cpu_s() - server_s) / (n_samples * settings.interval_s)
 
 
 def _with_shares(run: Telemetry, sampler_cores: float) -> Telemetry:

@@ -26,16 +26,13 @@ from flows.engine.servers import (
     key_file,
     load_key,
     page_host,
-    read_server_file,
-    remove_server_file,
     running_server,
     server_environment,
-    server_file,
     start_child,
     stop_child,
-    write_server_file,
 )
 from tasks.errors import BadSetting
+from tasks.machine import read_server_file, remove_server_file, server_file, write_server_file
 
 STUBBORN = (
     "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(600)"

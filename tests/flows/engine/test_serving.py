@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from flows.engine import serving
-from flows.engine.servers import NoServer, read_server_file, server_file, write_server_file
+from flows.engine.servers import NoServer
 from flows.engine.serving import serve, serving_site
+from tasks.machine import read_server_file, server_file, write_server_file
 from tasks.settings import Settings
 from tasks.warehouse.place import Warehouse
 

@@ -14,9 +14,10 @@ import psutil
 import pytest
 
 from flows.engine import shared_server
-from flows.engine.servers import NoServer, read_server_file, write_server_file
+from flows.engine.servers import NoServer
 from flows.engine.serving import stop_serving
 from flows.engine.shared_server import end, has_clients, join, taken_over
+from tasks.machine import read_server_file, write_server_file
 
 ROOT = Path(__file__).parents[3]
 ENDS_WITHIN_S = 30.0

@@ -15,7 +15,8 @@ import httpx
 import psutil
 import pytest
 
-from flows.engine.servers import load_key, read_server_file
+from flows.engine.servers import load_key
+from tasks.machine import read_server_file
 from tasks.warehouse.place import Warehouse
 
 START_S = 240.0

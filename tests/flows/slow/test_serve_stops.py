@@ -7,7 +7,7 @@ from typing import Any
 import psutil
 import pytest
 
-from flows.engine.servers import server_file
+from tasks.machine import server_file
 from tasks.warehouse import lock
 
 pytestmark = pytest.mark.slow

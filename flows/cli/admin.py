@@ -6,44 +6,40 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from typer import Argument, Option
+from typer import Option
 
-from flows.cli.invocation import Json, Source, invocation_of, one_source, progress_bar
+from flows.cli.invocation import Invocation, Source, one_source, progress_bar
 from flows.cli.output import Column, as_command, plain, show_json, show_table
 
 if TYPE_CHECKING:
-    from flows.cli.invocation import Invocation
     from tasks.doctor import Finding
 
 Word = Literal["jobs", "workloads", "nodes"]
 Runs = Annotated[
     list[str] | None, Option("--run", metavar="RUN_ID", help="Figures of this run, of workloads; once for each")
 ]
-Counters = Annotated[
-    list[str] | None,
-    Option("--counter", metavar="NAME", help="With --run: draw this counter; by default those that moved most"),
-]
 Out = Annotated[Path | None, Option("--out", file_okay=False, help="With --run: folder of the page and its images")]
 
 
 def report(
-    context: typer.Context,
-    word: Annotated[Word | None, Argument(help="Only the page of a source of this word")] = None,
+    call: Invocation,
+    word: Word | None = None,
     source: Source = None,
     run: Runs = None,
-    counter: Counters = None,
+    counter: list[str] | None = None,
     out: Out = None,
-    as_json: Json = False,
 ) -> None:
     """Write the site of the home and print where it begins.
 
     Its index says of each word what was found and what to do; each source has a page, and so has each job, workload and
     node. It needs no network. With a word: the page of one source. With --run, of workloads: runs over time with their
-    change points, their phases, and each two at their best offset, as a page and as images."""
-    invocation = invocation_of(context)
+    change points, their phases, and each two at their best offset, as a page and as images.
+
+    word: Only the page of a source of this word
+    --counter NAME: With --run: draw this counter; by default those that moved most"""
     _check_options(word, source, run, counter, out)
-    told = _figures_of_runs(invocation, source, run, counter or [], out) if run else _pages(invocation, word, source)
-    if as_json:
+    told = _figures_of_runs(call, source, run, counter or [], out) if run else _pages(call, word, source)
+    if call.as_json:
         show_json(told)
     else:
         print(told["path"], *told.get("figures", []), sep="\n")
@@ -63,20 +59,20 @@ def _check_options(
         raise BadSetting(f"--source: goes with a word; write 'whorl report jobs --source {source}'")
 
 
-def _pages(invocation: "Invocation", word: Word | None, source: str | None) -> dict[str, Any]:
+def _pages(call: "Invocation", word: Word | None, source: str | None) -> dict[str, Any]:
     """Write the site, or the page of one source; returns source and path."""
     from tasks.report.site import SiteParams, write_site, write_source
 
-    settings = invocation.settings
+    settings = call.settings
     warehouse, params = settings.warehouse, SiteParams(jobs=settings.jobs.report, workloads=settings.workloads.report)
     if word is None:
         from tasks.warehouse.connection import require
 
         require(warehouse)
-        with progress_bar(invocation):
+        with progress_bar(call):
             return {"path": str(write_site(warehouse, params))}
-    chosen = one_source(invocation.warehouse, source, word)
-    with progress_bar(invocation):
+    chosen = one_source(call.warehouse, source, word)
+    with progress_bar(call):
         if word == "jobs":
             from flows.cli.jobs import fresh_summary
 
@@ -85,7 +81,7 @@ def _pages(invocation: "Invocation", word: Word | None, source: str | None) -> d
 
 
 def _figures_of_runs(
-    invocation: "Invocation", source: str | None, runs: list[str], counters: list[str], out: Path | None
+    call: "Invocation", source: str | None, runs: list[str], counters: list[str], out: Path | None
 ) -> dict[str, Any]:
     """Write figures of these runs; returns source, page and images."""
     from tasks.report.page import write_figures
@@ -93,15 +89,13 @@ def _figures_of_runs(
     from tasks.report.workloads_evaluation import METHOD
     from tasks.report.workloads_runs import run_figures
 
-    warehouse = invocation.warehouse
-    chosen = one_source(invocation.warehouse, source, "workloads")
+    warehouse = call.warehouse
+    chosen = one_source(call.warehouse, source, "workloads")
     named = [part for run in runs for part in ("--run", run)]
     named += [part for one in counters for part in ("--counter", one)]
     words = ("whorl", "report", "workloads", "--source", chosen, *named, *(("--out", out) if out else ()))
-    with progress_bar(invocation):
-        figures, version = run_figures(
-            warehouse, chosen, runs, counters, invocation.settings.workloads.report.n_counters
-        )
+    with progress_bar(call):
+        figures, version = run_figures(warehouse, chosen, runs, counters, call.settings.workloads.report.n_counters)
         result = Result(
             f"Runs of workloads: {chosen}",
             ", ".join(runs),
@@ -123,25 +117,27 @@ DEPLOYED = (
 
 
 def serve(
-    context: typer.Context,
-    port: Annotated[int | None, Option(min=0, max=65_535, help="Port, instead of whorl.port; 0: a free one")] = None,
-    reports_port: Annotated[
-        int | None, Option(min=0, max=65_535, help="Port of the pages, instead of whorl.reports_port; 0: a free one")
-    ] = None,
-    host: Annotated[str, Option(help="Address to listen on; 0.0.0.0: all, for workers elsewhere")] = "127.0.0.1",
-    limit: Annotated[int, Option(min=1, help="Flow runs at a time")] = 2,
-    stop: Annotated[
-        bool, Option("--stop", help="End what serves this home: whorl serve, or the server that commands share")
-    ] = False,
+    call: Invocation,
+    port: int | None = None,
+    reports_port: int | None = None,
+    host: str = "127.0.0.1",
+    limit: int = 2,
+    stop: bool = False,
 ) -> None:
     """Run Prefect's server, its UI and a worker.
 
     With all flows registered, and the site of the home with its metrics beside them, until Ctrl-C or SIGTERM. It
-    answers only who shows the key in api.key of the home folder, which also logs in to the UI."""
+    answers only who shows the key in api.key of the home folder, which also logs in to the UI.
+
+    --port (0..65535): Port, instead of whorl.port; 0: a free one
+    --reports-port (0..65535): Port of the pages, instead of whorl.reports_port; 0: a free one
+    --host: Address to listen on; 0.0.0.0: all, for workers elsewhere
+    --limit (1..): Flow runs at a time
+    --stop: End what serves this home: whorl serve, or the server that commands share"""
     from flows.engine.serving import serve as serve_home
     from flows.engine.serving import stop_serving
 
-    settings = invocation_of(context).settings
+    settings = call.settings
     if stop:
         ended = stop_serving(settings.warehouse.home)
         print(f"stopped process {ended.pid}, which served {ended.url}")
@@ -151,24 +147,19 @@ def serve(
     )
 
 
-def deploy(
-    context: typer.Context,
-    api_url: Annotated[
-        str | None, Option(help="Address of the API, instead of PREFECT_API_URL or the running whorl serve")
-    ] = None,
-    as_json: Json = False,
-) -> None:
+def deploy(call: Invocation, api_url: str | None = None) -> None:
     """Register the flows with a Prefect server.
 
-    Schedules come inactive; pool, limits and automation come with them. Twice is the same as once."""
-    invocation = invocation_of(context)
-    invocation.prepare_client(api_url)
+    Schedules come inactive; pool, limits and automation come with them. Twice is the same as once.
+
+    --api-url: Address of the API, instead of PREFECT_API_URL or the running whorl serve"""
+    call.prepare_client(api_url)
     from flows.engine.deploying import (
         deploy as register,  # not before: it imports prefect, which reads the environment then
     )
 
-    done = plain(register(invocation.settings, api_url))
-    if as_json:
+    done = plain(register(call.settings, api_url))
+    if call.as_json:
         show_json(done)
     else:
         show_table(done, DEPLOYED)
@@ -185,25 +176,24 @@ FINDINGS = (
 )
 
 
-def doctor(context: typer.Context, as_json: Json = False) -> None:
+def doctor(call: Invocation) -> None:
     """Say what this machine has and lacks.
 
     Exits with 1 only if whorl itself cannot work."""
     from tasks.doctor import examine
     from tasks.errors import WhorlError
 
-    invocation = invocation_of(context)
-    findings = examine(lambda: invocation.settings)
+    findings = examine(lambda: call.settings)
     with suppress(WhorlError):  # a wrong setting is among the findings already
-        findings.append(_server(invocation.settings.warehouse.home))
+        findings.append(_server(call.settings.warehouse.home))
     findings.sort(key=lambda one: AREAS.index(one.area))
-    if as_json:
+    if call.as_json:
         show_json({"findings": findings})
     else:
         show_table(plain(findings), FINDINGS)
         missing = [one.fix.split()[-1] for one in findings if one.area == "tools" and one.state == "missing"]
         if missing:
-            invocation.note(f"all missing tools at once, on Debian: apt-get install {' '.join(missing)}")
+            call.note(f"all missing tools at once, on Debian: apt-get install {' '.join(missing)}")
     if any(one.state == "broken" for one in findings):
         raise typer.Exit(1)
 

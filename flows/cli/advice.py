@@ -4,17 +4,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from typer import Argument, Option
+from typer import Option
 
 from flows.cli.invocation import (
     Invocation,
-    Json,
     Renamed,
     Seed,
     Source,
     absolute_paths,
     given,
-    invocation_of,
     one_source,
     progress_bar,
     renamed_columns,
@@ -34,43 +32,45 @@ Out = Annotated[Path | None, Option(metavar="DIR", help="Write a page with figur
 
 
 def search(
-    context: typer.Context,
-    history: Annotated[Path, Option(metavar="FILE", help="Runs so far: job, machine_type, nodes, runtime_s, status")],
+    call: Invocation,
+    history: Path,
     machines: Machines = None,
-    job: Annotated[str | None, Option(help="The job; not needed while the table has only one")] = None,
-    nodes: Annotated[str | None, Option(metavar="N,N…", help="Numbers of nodes to consider, such as 4,8,16")] = None,
-    max_vcpu: Annotated[int | None, Option(help="Largest cluster to consider, in vCPU")] = None,
-    memory_gb: Annotated[float | None, Option(min=0, help="Memory that the job needs over all nodes, in GB")] = None,
-    profile: Annotated[
-        str | None,
-        Option(metavar="FILE", help="Runs with smaller inputs (job, input_bytes, peak_bytes) that say how much memory"),
-    ] = None,
-    input_gb: Annotated[float | None, Option(help="Size of the whole input, for --profile")] = None,
-    peaks_of: Annotated[
-        str | None, Option(metavar="SOURCE", help="Source of job runs whose recorded peaks say how much memory")
-    ] = None,
-    max_runtime: Annotated[
-        str | None, Option(metavar="TIME", help="Longest runtime that will do, such as 30min")
-    ] = None,
-    ran: Annotated[
-        str | None, Option(metavar="TYPE:NODES", help="Add a run to the history first, such as m4.xlarge:8")
-    ] = None,
-    took: Annotated[str | None, Option(metavar="TIME", help="How long that run took")] = None,
-    status: Annotated[Literal["completed", "failed", "killed"], Option(help="How that run ended")] = "completed",
+    job: str | None = None,
+    nodes: str | None = None,
+    max_vcpu: int | None = None,
+    memory_gb: float | None = None,
+    profile: str | None = None,
+    input_gb: float | None = None,
+    peaks_of: str | None = None,
+    max_runtime: str | None = None,
+    ran: str | None = None,
+    took: str | None = None,
+    status: Literal["completed", "failed", "killed"] = "completed",
     renamed: Renamed = None,
     out: Out = None,
-    as_json: Json = False,
 ) -> None:
     """Say on which configuration to run next, and when to stop.
 
     Ask, run it, and tell what came of it with --ran and --took: the table of runs is all that is remembered, and asking
-    again with the same table gives the same answer."""
+    again with the same table gives the same answer.
+
+    --history FILE: Runs so far: job, machine_type, nodes, runtime_s, status
+    --job: The job; not needed while the table has only one
+    --nodes N,N…: Numbers of nodes to consider, such as 4,8,16
+    --max-vcpu: Largest cluster to consider, in vCPU
+    --memory-gb (0..): Memory that the job needs over all nodes, in GB
+    --profile FILE: Runs with smaller inputs (job, input_bytes, peak_bytes) that say how much memory
+    --input-gb: Size of the whole input, for --profile
+    --peaks-of SOURCE: Source of job runs whose recorded peaks say how much memory
+    --max-runtime TIME: Longest runtime that will do, such as 30min
+    --ran TYPE:NODES: Add a run to the history first, such as m4.xlarge:8
+    --took TIME: How long that run took
+    --status: How that run ended"""
     from tasks.advice import steps
 
-    invocation = invocation_of(context)
     asked = given(nodes=whole_numbers(nodes), max_vcpu=max_vcpu)
     flags = {"advice": {"search": asked}}
-    settings = invocation.resolved(flags).settings
+    settings = call.resolved(flags).settings
     columns = renamed_columns(renamed, EXAMPLE)
     if ran is not None:
         machine_type, n = parse_configuration(ran)
@@ -91,79 +91,75 @@ def search(
         None if max_runtime is None else seconds("--max-runtime", max_runtime),
         columns,
     )
-    tell(invocation, found, as_json=as_json, out=out)
+    tell(call, found, out)
 
 
 def evaluate(
-    context: typer.Context,
-    runs: Annotated[str, Argument(metavar="RUNS", help="Table of jobs with a run on each of many configurations")],
+    call: Invocation,
+    runs: str,
     machines: Machines = None,
-    needs: Annotated[
-        str | None, Option(metavar="FILE", help="Memory needs: job, need_gb (0: any will do, empty: not clear)")
-    ] = None,
-    scores: Annotated[
-        str | None, Option(metavar="FILE", help="Scores of machine types: machine_type, aspect, score")
-    ] = None,
-    searches: Annotated[int | None, Option(help="Searches of each method for each job")] = None,
+    needs: str | None = None,
+    scores: str | None = None,
+    searches: int | None = None,
     seed: Seed = None,
     renamed: Renamed = None,
     out: Out = None,
-    as_json: Json = False,
 ) -> None:
     """Replay every search method on a table of runs, and say what each would have found.
 
-    With --out the searches are kept there, and a call that was interrupted goes on."""
+    With --out the searches are kept there, and a call that was interrupted goes on.
+
+    RUNS: Table of jobs with a run on each of many configurations
+    --needs FILE: Memory needs: job, need_gb (0: any will do, empty: not clear)
+    --scores FILE: Scores of machine types: machine_type, aspect, score
+    --searches: Searches of each method for each job"""
     from tasks.advice import steps
 
-    invocation = invocation_of(context)
     asked = given(searches=searches, seed=seed)
     flags = {"advice": {"evaluate": asked}}
-    settings = invocation.resolved(flags).settings
+    settings = call.resolved(flags).settings
     [path], columns = absolute_paths([runs]), renamed_columns(renamed, EXAMPLE)
     folder = None if out is None else str(out.absolute())
-    with progress_bar(invocation):
+    with progress_bar(call):
         found = steps.evaluate(
             path, machines, needs, scores, settings.advice.search, settings.advice.evaluate, columns, folder
         )
-    tell(invocation, found, as_json=as_json, out=out)
+    tell(call, found, out)
 
 
 def estimate(
-    context: typer.Context,
-    onto: Annotated[str, Option(metavar="MACHINE", help="The machine, or machine type, to estimate for")],
-    traces: Annotated[
-        list[str] | None,
-        Option(metavar="PATH", help="Trace of a workflow (Nextflow's trace.txt, or a table); repeatable"),
-    ] = None,
-    job: Annotated[str | None, Option(help="A recurring job of `whorl jobs` in place of traces")] = None,
+    call: Invocation,
+    onto: str,
+    traces: list[str] | None = None,
+    job: str | None = None,
     source: Source = None,
-    start: Annotated[
-        str | None, Option("--from", metavar="MACHINE", help="The machine that runs are taken from")
-    ] = None,
-    scores: Annotated[
-        str | None, Option(metavar="FILE", help="Scores of machines: machine_type, aspect, score")
-    ] = None,
-    scores_of: Annotated[
-        str | None, Option(metavar="SOURCE", help="Source of `whorl nodes` whose benchmarks say the scores")
-    ] = None,
-    machine: Annotated[
-        str | None, Option(help="Where traces ran that do not say it; else the name of their folder")
-    ] = None,
-    size_ratio: Annotated[float, Option(help="Size of the input, over the largest that has run")] = 1.0,
-    deadline: Annotated[str | None, Option(metavar="TIME", help="With --job: how often it would be late")] = None,
+    start: str | None = None,
+    scores: str | None = None,
+    scores_of: str | None = None,
+    machine: str | None = None,
+    size_ratio: float = 1.0,
+    deadline: str | None = None,
     renamed: Renamed = None,
     out: Out = None,
-    as_json: Json = False,
 ) -> None:
     """Say how long tasks or a recurring job take on a machine that was not tried, and how sure that is.
 
-    Tasks: from their runs on one machine, and scores of both. A job: from its stages, and what other jobs met there."""
+    Tasks: from their runs on one machine, and scores of both. A job: from its stages, and what other jobs met there.
+
+    --onto MACHINE: The machine, or machine type, to estimate for
+    --traces PATH: Trace of a workflow (Nextflow's trace.txt, or a table); repeatable
+    --job: A recurring job of `whorl jobs` in place of traces
+    --from MACHINE: The machine that runs are taken from
+    --scores FILE: Scores of machines: machine_type, aspect, score
+    --scores-of SOURCE: Source of `whorl nodes` whose benchmarks say the scores
+    --machine: Where traces ran that do not say it; else the name of their folder
+    --size-ratio: Size of the input, over the largest that has run
+    --deadline TIME: With --job: how often it would be late"""
     from tasks.advice import steps
 
     if bool(traces) == (job is not None):
         raise typer.BadParameter("expected --traces PATH or --job JOB, one of them")
-    invocation = invocation_of(context)
-    settings = invocation.resolved().settings
+    settings = call.resolved().settings
     if job is not None:
         deadline_s = None if deadline is None else seconds("--deadline", deadline)
         params, named = settings.advice.estimate, one_source(settings.warehouse, source)
@@ -182,47 +178,39 @@ def estimate(
             size_ratio=size_ratio,
             renamed=columns,
         )
-    tell(invocation, found, as_json=as_json, out=out)
+    tell(call, found, out)
 
 
 def choose(
-    context: typer.Context,
-    history: Annotated[
-        Path | None, Option(metavar="FILE", help="Runs on one type: job, machine_type, runtime_s, cpu_s, read_bytes, …")
-    ] = None,
-    machines: Annotated[
-        str | None, Option(metavar="FILE", help="Types to choose from: their vCPU, memory_gb and price_per_h")
-    ] = None,
-    scores: Annotated[
-        str | None,
-        Option(
-            metavar="FILE",
-            help="Scores of all types: machine_type, aspect (cpu_one_thread, cpu_all_threads, disk), score",
-        ),
-    ] = None,
-    job: Annotated[str | None, Option(help="The job; not needed while the table has only one")] = None,
-    deadline: Annotated[str | None, Option(metavar="TIME", help="What takes longer is late, such as 30s")] = None,
-    late_share: Annotated[float | None, Option(help="Share of runs that may be late")] = None,
-    source: Annotated[
-        str | None, Option(metavar="TYPE", help="The type to go by where the job has run on several")
-    ] = None,
-    recording: Annotated[
-        Path | None,
-        Option(metavar="DIR", help="A recording of advice record: answers, checked with what was held back"),
-    ] = None,
+    call: Invocation,
+    history: Path | None = None,
+    machines: str | None = None,
+    scores: str | None = None,
+    job: str | None = None,
+    deadline: str | None = None,
+    late_share: float | None = None,
+    source: str | None = None,
+    recording: Path | None = None,
     renamed: Renamed = None,
     out: Out = None,
-    as_json: Json = False,
 ) -> None:
     """Say which machine type is the cheapest on which a job is rarely late, from its runs on one type.
 
-    With scores of all types it says how sure that is, why, and which run would tell most."""
+    With scores of all types it says how sure that is, why, and which run would tell most.
+
+    --history FILE: Runs on one type: job, machine_type, runtime_s, cpu_s, read_bytes, …
+    --machines FILE: Types to choose from: their vCPU, memory_gb and price_per_h
+    --scores FILE: Scores of all types: machine_type, aspect (cpu_one_thread, cpu_all_threads, disk), score
+    --job: The job; not needed while the table has only one
+    --deadline TIME: What takes longer is late, such as 30s
+    --late-share: Share of runs that may be late
+    --source TYPE: The type to go by where the job has run on several
+    --recording DIR: A recording of advice record: answers, checked with what was held back"""
     from tasks.advice import steps
     from tasks.report.advice import story_result
 
-    invocation = invocation_of(context)
     asked = {"choose": {"late_share": late_share}} if late_share is not None else {}
-    params = invocation.resolved({"advice": asked}).settings.advice.choose
+    params = call.resolved({"advice": asked}).settings.advice.choose
     if recording is not None:
         if history or machines or scores or deadline:
             raise typer.BadParameter("--recording has its own tables and deadlines; expected it alone, or with --job")
@@ -236,66 +224,62 @@ def choose(
         columns = renamed_columns(renamed, EXAMPLE)
         [table, kinds] = absolute_paths([str(history), machines])
         found = steps.choose(table, job, kinds, scores, limit_s, params, columns, source)
-    tell(invocation, found, as_json=as_json, out=out)
+    tell(call, found, out)
 
 
 def record(
-    context: typer.Context,
-    minutes: Annotated[
-        float | None, Option(help="How long runs are started; the next call with the same folder goes on")
-    ] = None,
-    seed: Annotated[int | None, Option(help="Decides inputs, parameters and the order of runs")] = None,
-    blocks: Annotated[int | None, Option(help="Stretches, each with every job on every type")] = None,
-    repeats: Annotated[int | None, Option(help="How often disturbed runs are repeated, at the end")] = None,
-    out: Annotated[Path | None, Option(help="Its folder; otherwise <home>/recordings/advice")] = None,
-    as_json: Json = False,
+    call: Invocation,
+    minutes: float | None = None,
+    seed: int | None = None,
+    blocks: int | None = None,
+    repeats: int | None = None,
+    out: Path | None = None,
 ) -> None:
     """Run recurring jobs and benchmarks on machine types that this machine emulates, and record them.
 
-    Needs root for control groups, and sysbench, fio and ioping. Prices are invented."""
+    Needs root for control groups, and sysbench, fio and ioping. Prices are invented.
+
+    --minutes: How long runs are started; the next call with the same folder goes on
+    --seed: Decides inputs, parameters and the order of runs
+    --blocks: Stretches, each with every job on every type
+    --repeats: How often disturbed runs are repeated, at the end
+    --out: Its folder; otherwise <home>/recordings/advice"""
     from flows.cli.invocation import run_flow
     from tasks.advice.record.plan import RecordParams
 
-    invocation = invocation_of(context)
     asked = given(minutes=minutes, seed=seed, blocks=blocks, repeats=repeats)
     params = RecordParams(**asked)
-    settings = invocation.resolved({}).settings
+    settings = call.resolved({}).settings
     folder = out.absolute() if out else settings.warehouse.home / "recordings" / "advice"
-    found = run_flow(invocation, "advice-record", settings, folder=str(folder), record=params)
-    if as_json:
+    found = run_flow(call, "advice-record", settings, folder=str(folder), record=params)
+    if call.as_json:
         return show_json(found)
     print(found["folder"])
-    invocation.note(f"{found['n_done']:,} of {found['n_planned']:,} runs so far, {found['n_clean']:,} undisturbed")
-    invocation.note(f"next: whorl advice choose --recording {found['folder']}")
+    call.note(f"{found['n_done']:,} of {found['n_planned']:,} runs so far, {found['n_clean']:,} undisturbed")
+    call.note(f"next: whorl advice choose --recording {found['folder']}")
 
 
 def groups(
-    context: typer.Context,
-    scores: Annotated[
-        Path | None,
-        Option(metavar="FILE", help="Scores of machines: machine, aspect, score, low, high; without it those of nodes"),
-    ] = None,
+    call: Invocation,
+    scores: Path | None = None,
     source: Source = None,
-    aspects: Annotated[
-        str | None, Option(metavar="A,A…", help="Aspects that count; of a wide table, its columns")
-    ] = None,
-    traces: Annotated[
-        Path | None, Option(metavar="FILE", help="Resource trace of a workflow, whose tasks are assigned")
-    ] = None,
-    kubectl: Annotated[
-        Path | None, Option(metavar="FILE", help="Write a script there that labels the nodes of a cluster")
-    ] = None,
+    aspects: str | None = None,
+    traces: Path | None = None,
+    kubectl: Path | None = None,
     seed: Seed = None,
     renamed: Renamed = None,
     out: Out = None,
-    as_json: Json = False,
 ) -> None:
-    """Say which machines are alike, which differ by more than their scores vary, and which tasks belong where."""
+    """Say which machines are alike, which differ by more than their scores vary, and which tasks belong where.
+
+    --scores FILE: Scores of machines: machine, aspect, score, low, high; without it those of nodes
+    --aspects A,A…: Aspects that count; of a wide table, its columns
+    --traces FILE: Resource trace of a workflow, whose tasks are assigned
+    --kubectl FILE: Write a script there that labels the nodes of a cluster"""
     from tasks.advice import steps
 
-    invocation = invocation_of(context)
     flags = {"advice": {"groups": {"seed": seed}}} if seed is not None else {}
-    settings = invocation.resolved(flags).settings
+    settings = call.resolved(flags).settings
     if scores is None:
         source = one_source(settings.warehouse, source, "nodes")
     found = steps.groups(
@@ -309,15 +293,15 @@ def groups(
         kubectl,
     )
     if kubectl is not None:
-        invocation.note(f"script: {kubectl}")
-    tell(invocation, found, as_json=as_json, out=out)
+        call.note(f"script: {kubectl}")
+    tell(call, found, out)
 
 
-def tell(invocation: Invocation, found: "Answered", *, as_json: bool, out: Path | None) -> None:
+def tell(call: Invocation, found: "Answered", out: Path | None) -> None:
     """Print an answer for people, or its figures as JSON; out: a folder for its page."""
     if out is not None:
-        invocation.note(f"page: {found.page(out.absolute())['report']}")
-    if as_json:
+        call.note(f"page: {found.page(out.absolute())['report']}")
+    if call.as_json:
         show_json(found.figures)
     else:
         show_result(found.result)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from flows.cli.invocation import Invocation, Json, given, invocation_of, offered_data_sets, offered_words, progress_bar
+from flows.cli.invocation import Invocation, given, offered_data_sets, offered_words, progress_bar
 from flows.cli.output import (
     PIPED,
     Column,
@@ -41,53 +41,51 @@ TABLE_ROWS = 100  # of a query for a person; machines get all rows
 
 
 def query(
-    context: typer.Context,
-    sql: Annotated[str, Argument(metavar="SQL", help="One SELECT; '-' reads it from stdin")],
+    call: Invocation,
+    sql: str,
     limit: Annotated[
         int | None, Option(min=0, help=f"Rows at most, 0: all; a table has {TABLE_ROWS}, JSON and CSV all")
     ] = None,
-    limit_s: Annotated[
-        float | None, Option(help="Seconds that it may take, 0: any time; default: whorl.query_limit_s")
-    ] = None,
-    as_json: Json = False,
-    as_csv: Annotated[bool, Option("--csv", help="Comma-separated values with a header")] = False,
+    limit_s: float | None = None,
+    as_csv: bool = False,
 ) -> None:
     """Ask the warehouse in SQL.
 
-    Nothing can be changed, and no file be read, from here."""
+    Nothing can be changed, and no file be read, from here.
+
+    SQL: One SELECT; '-' reads it from stdin
+    --limit-s: Seconds that it may take, 0: any time; default: whorl.query_limit_s
+    --csv: Comma-separated values with a header"""
     from tasks.warehouse.query import ask, rows_of
 
-    if as_json and as_csv:
+    if call.as_json and as_csv:
         raise typer.BadParameter("choose one of --json and --csv")
-    invocation = invocation_of(context)
     flags = {} if limit_s is None else {"whorl": {"query_limit_s": limit_s}}
-    settings = invocation.resolved(flags).settings
-    most = (None if as_json or as_csv else TABLE_ROWS) if limit is None else limit or None
+    settings = call.resolved(flags).settings
+    most = (None if call.as_json or as_csv else TABLE_ROWS) if limit is None else limit or None
     answer = ask(
         settings.warehouse, sys.stdin.read() if sql == "-" else sql, limit=most, limit_s=settings.whorl.query_limit_s
     )
     rows = rows_of(answer.rows)
-    if as_json:
+    if call.as_json:
         show_rows(rows)
     elif as_csv:
         _show_csv(answer.rows.column_names, rows)
     else:
         show_table(list(rows), [_column(field) for field in answer.rows.schema])
-        _tell_rows(invocation, answer.rows.num_rows, is_cut=answer.is_cut)
-    if answer.is_cut and (as_json or as_csv):
-        invocation.note(f"whorl: cut after {count(answer.rows.num_rows)} rows (--limit)")
+        _tell_rows(call, answer.rows.num_rows, is_cut=answer.is_cut)
+    if answer.is_cut and (call.as_json or as_csv):
+        call.note(f"whorl: cut after {count(answer.rows.num_rows)} rows (--limit)")
 
 
 def config(
-    context: typer.Context,
+    call: Invocation,
     word: Annotated[str | None, Argument(help="Only this word", autocompletion=offered_words)] = None,
-    defaults: Annotated[
-        str | None,
-        Option(metavar="WORD", help="Print the defaults of a word as commented YAML, for conf/local/WORD.yaml"),
-    ] = None,
-    as_json: Json = False,
+    defaults: str | None = None,
 ) -> None:
-    """Show each setting and where it came from, those that differ from the defaults first."""
+    """Show each setting and where it came from, those that differ from the defaults first.
+
+    --defaults WORD: Print the defaults of a word as commented YAML, for conf/local/WORD.yaml"""
     from tasks.settings import leaves
 
     if defaults is not None:
@@ -95,7 +93,7 @@ def config(
 
         print(commented_defaults(type(getattr(Settings(), _known_word(defaults)))), end="")
         return
-    resolved = invocation_of(context).resolved()
+    resolved = call.resolved()
     values = leaves(resolved.settings.model_dump())
     beginning = f"{_known_word(word)}." if word else ""
     rows = [
@@ -103,7 +101,7 @@ def config(
         for key, value in values.items()
         if key.startswith(beginning)
     ]
-    if as_json:
+    if call.as_json:
         return show_json({row["key"]: {"value": row["value"], "from": row["from"]} for row in rows})
     width = stdout_console().width if is_limited() else PIPED
     for row in sorted(rows, key=lambda row: row["from"] == "default"):
@@ -149,9 +147,9 @@ def _show_csv(names: list[str], rows: Iterable[dict[str, Any]]) -> None:
     writer.writerows(row.values() for row in rows)
 
 
-def _tell_rows(invocation: Invocation, n_rows: int, *, is_cut: bool) -> None:
+def _tell_rows(call: Invocation, n_rows: int, *, is_cut: bool) -> None:
     more = "; there are more: --limit N shows N of them, --limit 0 all" if is_cut else ""
-    invocation.note(f"{counted(n_rows, 'row')}{more}")
+    call.note(f"{counted(n_rows, 'row')}{more}")
 
 
 MADE_AFTER = ("summary", "characterise", "train", "predict")  # in this order
@@ -162,36 +160,35 @@ HASHED = (
 )
 
 
-def snapshot(
-    context: typer.Context, file: Annotated[Path, Argument(help="File to write")], as_json: Json = False
-) -> None:
-    """Copy the warehouse to one file that others may open with DuckDB."""
+def snapshot(call: Invocation, file: Path) -> None:
+    """Copy the warehouse to one file that others may open with DuckDB.
+
+    file: File to write"""
     from tasks.warehouse import copies
 
-    made = copies.snapshot(invocation_of(context).warehouse, file)
-    if as_json:
+    made = copies.snapshot(call.warehouse, file)
+    if call.as_json:
         return show_json({"file": str(made.absolute()), "size_bytes": made.stat().st_size})
     print(made)
 
 
-def rebuild(context: typer.Context, as_json: Json = False) -> None:
+def rebuild(call: Invocation) -> None:
     """Make the warehouse again from the landing folder: the same rows; runs and alarms are kept.
 
     What was made from the rows (predictions, reasons, what-ifs) is not made again; the last line says by what it is."""
     from tasks.warehouse.rebuild import rebuild as rebuild_warehouse
 
-    invocation = invocation_of(context)
-    warehouse = invocation.warehouse
-    with progress_bar(invocation):
+    warehouse = call.warehouse
+    with progress_bar(call):
         found = rebuild_warehouse(warehouse)
-    if as_json:
+    if call.as_json:
         return show_json(found)
     files = ", ".join(f"{counted(n, 'file')} of {word}" for word, n in found.items() if word != "kept_history")
     print(f"{warehouse.file}: rebuilt from {files}")
     if not found["kept_history"]:
-        invocation.note("not all runs, alarms and answers could be taken over from the warehouse that was there before")
+        call.note("not all runs, alarms and answers could be taken over from the warehouse that was there before")
     if sources := _job_sources(warehouse):
-        invocation.note(_not_made_again(sources, is_kept=bool(found["kept_history"])))
+        call.note(_not_made_again(sources, is_kept=bool(found["kept_history"])))
 
 
 def _job_sources(warehouse: "Warehouse") -> list[str]:
@@ -213,56 +210,53 @@ def _not_made_again(sources: list[str], *, is_kept: bool) -> str:
     )
 
 
-def backup(
-    context: typer.Context,
-    folder: Annotated[Path, Argument(help="Folder that the backup's folder goes to")],
-    as_json: Json = False,
-) -> None:
-    """Copy warehouse, landing files and models to a new folder, with a list of hashes."""
+def backup(call: Invocation, folder: Path) -> None:
+    """Copy warehouse, landing files and models to a new folder, with a list of hashes.
+
+    folder: Folder that the backup's folder goes to"""
     from tasks.warehouse import copies
 
-    made = copies.backup(invocation_of(context).warehouse, folder)
-    if as_json:
+    made = copies.backup(call.warehouse, folder)
+    if call.as_json:
         sizes = [file.stat().st_size for file in made.rglob("*") if file.is_file()]
         return show_json({"folder": str(made.absolute()), "n_files": len(sizes), "size_bytes": sum(sizes)})
     print(made)
 
 
-def restore(
-    context: typer.Context,
-    folder: Annotated[Path, Argument(help="Folder of one backup: whorl-<time>, with backup.json in it")],
-    as_json: Json = False,
-) -> None:
-    """Bring back a backup; the present warehouse is kept beside it."""
+def restore(call: Invocation, folder: Path) -> None:
+    """Bring back a backup; the present warehouse is kept beside it.
+
+    folder: Folder of one backup: whorl-<time>, with backup.json in it"""
     from tasks.warehouse import copies
 
-    warehouse = invocation_of(context).warehouse
+    warehouse = call.warehouse
     n_files = copies.restore(warehouse, folder)
-    if as_json:
+    if call.as_json:
         return show_json({"home": str(warehouse.home), "folder": str(folder.absolute()), "n_files": n_files})
     print(f"{warehouse.home}: restored from {folder}, {counted(n_files, 'file')}")
 
 
 def prune(
-    context: typer.Context,
-    runs_kept_days: Annotated[float | None, Option(metavar="DAYS", help="Age at which a run is forgotten")] = None,
-    models_kept: Annotated[int | None, Option(metavar="N", help="Models kept of each kind, the latest")] = None,
-    orphans_kept_hours: Annotated[
-        float | None, Option(metavar="HOURS", help="Age at which a file of no batch goes")
-    ] = None,
-    copies_kept_days: Annotated[
-        float | None, Option(metavar="DAYS", help="Age at which a copy kept aside, or half a backup, goes")
-    ] = None,
-    live_kept_days: Annotated[
-        float | None, Option(metavar="DAYS", help="Age at which what a watch recorded goes")
-    ] = None,
-    backups: Annotated[Path | None, Option(metavar="DIR", help="Where half backups may be, if not in backups/")] = None,
-    dry_run: Annotated[bool, Option("--dry-run", help="Only say what would go")] = False,
-    as_json: Json = False,
+    call: Invocation,
+    runs_kept_days: float | None = None,
+    models_kept: int | None = None,
+    orphans_kept_hours: float | None = None,
+    copies_kept_days: float | None = None,
+    live_kept_days: float | None = None,
+    backups: Path | None = None,
+    dry_run: bool = False,
 ) -> None:
     """Remove old runs, recordings and copies, models not in use, landing files of no batch, and what kills left.
 
-    What is kept is set by whorl.prune in conf/; 'whorl config whorl' shows it."""
+    What is kept is set by whorl.prune in conf/; 'whorl config whorl' shows it.
+
+    --runs-kept-days DAYS: Age at which a run is forgotten
+    --models-kept N: Models kept of each kind, the latest
+    --orphans-kept-hours HOURS: Age at which a file of no batch goes
+    --copies-kept-days DAYS: Age at which a copy kept aside, or half a backup, goes
+    --live-kept-days DAYS: Age at which what a watch recorded goes
+    --backups DIR: Where half backups may be, if not in backups/
+    --dry-run: Only say what would go"""
     from tasks.warehouse.pruning import prune as prune_warehouse
 
     flags = given(
@@ -272,10 +266,10 @@ def prune(
         copies_kept_days=copies_kept_days,
         live_kept_days=live_kept_days,
     )
-    settings = invocation_of(context).resolved({"whorl": {"prune": flags}}).settings
+    settings = call.resolved({"whorl": {"prune": flags}}).settings
     now = datetime.now(UTC).replace(tzinfo=None)
     pruned = prune_warehouse(settings.warehouse, settings.whorl.prune, now, backups=backups, dry_run=dry_run)
-    if as_json:
+    if call.as_json:
         show_json(pruned)
     else:
         _show_pruned(pruned, is_dry=dry_run)
@@ -295,22 +289,22 @@ def _show_pruned(pruned: "Pruned", *, is_dry: bool) -> None:
     print(f"{'would remove' if is_dry else 'removed'}: {what}")
 
 
-def hashes(context: typer.Context, as_json: Json = False) -> None:
+def hashes(call: Invocation) -> None:
     """Show rows and a hash of every table: equal hashes, equal rows."""
     from tasks.warehouse.copies import hash_tables
 
-    rows = plain(hash_tables(invocation_of(context).warehouse))
-    if as_json:
+    rows = plain(hash_tables(call.warehouse))
+    if call.as_json:
         show_json({row["table"]: {"n_rows": row["n_rows"], "hash": row["hash"]} for row in rows})
     else:
         show_table(rows, HASHED)
 
 
-def dictionary(as_json: Json = False) -> None:
+def dictionary(call: Invocation) -> None:
     """Print the data dictionary: every table and column with its meaning and unit, as Markdown."""
     from tasks.warehouse.migrations import data_dictionary, described_tables
 
-    if as_json:
+    if call.as_json:
         return show_json({"tables": described_tables()})
     print(data_dictionary(), end="")
 
@@ -326,31 +320,27 @@ LISTED = (
 )
 
 
-def list_data_sets(context: typer.Context, as_json: Json = False) -> None:
+def list_data_sets(call: Invocation) -> None:
     """List the data sets, and which of them this machine has."""
     from tasks.datasets import DATA_SETS
 
-    invocation = invocation_of(context)
-    folder = _folder(invocation.settings)
+    folder = _folder(call.settings)
     rows = [{**plain(one), "is_here": one.is_in(folder), "can_be_fetched": bool(one.sha256)} for one in DATA_SETS]
-    if as_json:
+    if call.as_json:
         return show_json({"datasets": rows})
     show_table(rows, LISTED, piped_width=PIPED)
-    invocation.note(f"looked in {folder} (WHORL_DATASETS); 'whorl datasets fetch NAME' fetches or says where to look")
+    call.note(f"looked in {folder} (WHORL_DATASETS); 'whorl datasets fetch NAME' fetches or says where to look")
 
 
 def fetch(
-    context: typer.Context,
-    name: Annotated[str, Argument(help="Name of a data set", autocompletion=offered_data_sets)],
-    as_json: Json = False,
+    call: Invocation, name: Annotated[str, Argument(help="Name of a data set", autocompletion=offered_data_sets)]
 ) -> None:
     """Download a data set from its public home, check its hash, and print its path."""
     from tasks import datasets
 
-    invocation = invocation_of(context)
-    with progress_bar(invocation):
-        path = datasets.fetch(datasets.find_data_set(name), _folder(invocation.settings))
-    if as_json:
+    with progress_bar(call):
+        path = datasets.fetch(datasets.find_data_set(name), _folder(call.settings))
+    if call.as_json:
         show_json({"name": name, "path": str(path)})
     else:
         print(path)

@@ -5,9 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import typer
-
-from flows.cli.invocation import Json, invocation_of, run_flow
+from flows.cli.invocation import Invocation, run_flow
 from flows.cli.output import as_command, clean, counted, show_facts, show_json
 from tasks.quantities import duration, ratio, share
 
@@ -22,22 +20,21 @@ NEVER = "none: no node was flagged often enough for an alarm"
 ALARMS = "SELECT word, raised_at, message FROM ops.alarms"
 
 
-def demo(context: typer.Context, as_json: Json = False) -> None:
+def demo(call: Invocation) -> None:
     """Tell the whole story on recorded jobs, workloads, nodes and machine types.
 
     The log that whorl ships is read, summarised, watched and predicted, a recorded run of a workload that was held out
     is named, recorded nodes are ranked, and a job gets a machine type, in a home of its own: --home, or demo/ in the
     home folder. The same demo again adds nothing, and answers at once while recordings, settings, code and that home
     are as they were."""
-    invocation = invocation_of(context)
-    if invocation.home is None:
-        invocation = replace(invocation, home=invocation.warehouse.home / "demo")
-    settings = invocation.settings
+    if call.home is None:
+        call = replace(call, home=call.warehouse.home / "demo")
+    settings = call.settings
     told = _kept(settings)
     if told is None:
-        told = run_flow(invocation, "whorl-demo", settings)
+        told = run_flow(call, "whorl-demo", settings)
         _keep(settings, told)
-    if as_json:
+    if call.as_json:
         show_json(told)
     else:
         show_told(told, settings.warehouse.home)

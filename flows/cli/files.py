@@ -46,7 +46,7 @@ REASON_COLUMNS = (
 
 
 def ingested(
-    invocation: Invocation,
+    call: Invocation,
     files: Sequence[str],
     run: Callable[[], Found],
     *,
@@ -54,16 +54,15 @@ def ingested(
     preview: "Callable[[str], Preview]",
     max_refused_share: float,
     dry_run: bool,
-    as_json: bool,
 ) -> "tuple[Found, NotAllRead | None] | None":
     """What a flow that reads files found, also where it could not read all of them: then with the error that says so.
 
     None after a dry run, which says what each file would give. begin, preview: of one file. Raises BadInput, before
     Prefect is started, if none of the files can be read."""
     if dry_run:
-        look(invocation, files, preview, max_refused_share, as_json=as_json)
+        look(call, files, preview, max_refused_share)
         return None
-    refuse_unreadable(files, begin, invocation.note)
+    refuse_unreadable(files, begin, call.note)
     try:
         return run(), None
     except NotAllRead as error:
@@ -147,18 +146,16 @@ PREVIEW_REASONS = (
 
 
 def look(
-    invocation: Invocation,
+    call: Invocation,
     files: Sequence[str],
     preview: "Callable[[str], Preview]",
     max_refused_share: float,
-    *,
-    as_json: bool,
 ) -> None:
     """Print what the files would give; keeps nothing. Raises BadInput at the end if one of them would not be loaded."""
     from tasks.errors import BadInput
 
     previews, refused = [], []
-    with progress_bar(invocation):
+    with progress_bar(call):
         for path in files:
             try:
                 found = preview(path)
@@ -166,17 +163,17 @@ def look(
                 found.require(max_refused_share)
             except BadInput as error:
                 refused.append(error)
-    if previews or as_json:
-        _show(invocation, previews, as_json=as_json)
+    if previews or call.as_json:
+        _show(call, previews)
     for problem in refused[:-1]:
         print(f"whorl: {clean(str(problem))}", file=sys.stderr)
     if refused:
         raise refused[-1]
 
 
-def _show(invocation: Invocation, previews: Sequence["Preview"], *, as_json: bool) -> None:
+def _show(call: Invocation, previews: Sequence["Preview"]) -> None:
     rows = plain(previews)
-    if as_json:
+    if call.as_json:
         return show_json({"files": rows})
     for row in rows:
         tell_understood(print, row["path"], row["understood"])
@@ -188,7 +185,7 @@ def _show(invocation: Invocation, previews: Sequence["Preview"], *, as_json: boo
             if len(rows) > 1:
                 print(f"{row['path']}:")
             show_table(row["refused"], PREVIEW_REASONS)
-    invocation.note("nothing was kept: this was a dry run")
+    call.note("nothing was kept: this was a dry run")
 
 
 def alarm_rows(warehouse: "Warehouse", ids: list[str]) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer import Option
@@ -282,6 +282,7 @@ class Invocation:
     home: Path | None = None
     is_quiet: bool = False
     is_verbose: bool = False
+    as_json: bool = False
 
     def resolved(self, flags: Mapping[str, Any] | None = None) -> "Resolved":
         """Settings with the place that set each of them; `flags`, by word, win. Raises BadSetting."""
@@ -330,20 +331,15 @@ class Invocation:
         return home
 
 
-def invocation_of(context: typer.Context) -> Invocation:
-    """What the root command made of the shared options."""
-    return cast(Invocation, context.find_root().obj)
-
-
 EVERY_S = 30  # how often a line says how far a step is, where there is no terminal
 
 
 @contextmanager
-def progress_bar(invocation: Invocation, *, first: str = "") -> Iterator[None]:
+def progress_bar(call: Invocation, *, first: str = "") -> Iterator[None]:
     """Within the block, what steps report as progress is shown; nothing with --quiet.
 
     first: what a bar shows until the first report. One bar at a time: that of the latest report."""
-    if invocation.is_quiet:
+    if call.is_quiet:
         yield
         return
     if not sys.stderr.isatty():
@@ -392,20 +388,20 @@ def _amount(done: float, total: float | None) -> str:
     return f"{done:,.0f} of {total:,.0f}" if total and done else f"{done:,.0f}" if done else ""
 
 
-def run_flow(invocation: Invocation, name: str, settings: "Settings", /, **own: Any) -> Any:
+def run_flow(call: Invocation, name: str, settings: "Settings", /, **own: Any) -> Any:
     """The result of a flow of this home, such as jobs-train; what it prints goes to stderr.
 
     own: parameters; the others are those of the settings. Raises WhorlError."""
-    with progress_bar(invocation), redirect_stdout(sys.stderr):
+    with progress_bar(call), redirect_stdout(sys.stderr):
         report_progress("starting Prefect", 0)
-        invocation.prepare_flows()
+        call.prepare_flows()
         from flows.engine import forms  # not before: prefect reads the environment when it is imported
 
         return forms.run_flow(name, settings, **own)
 
 
 def write_drawing(
-    invocation: Invocation,
+    call: Invocation,
     out: Path,
     name: str,
     words: tuple[str, str],
@@ -422,9 +418,9 @@ def write_drawing(
     from tasks.report.result import Result
 
     verb, *options = command
-    again = as_command("whorl", "jobs", verb, "--home", invocation.warehouse.home, *options, "--out", out)
+    again = as_command("whorl", "jobs", verb, "--home", call.warehouse.home, *options, "--out", out)
     result = Result(
         *words, figures=tuple(figures), sections=tuple(sections), made_of=made_of, again=again, method=METHOD
     )
     page, *images = write_figures(out, name, result)
-    invocation.note(f"written: {page} and {counted(len(images), 'image')} beside it")
+    call.note(f"written: {page} and {counted(len(images), 'image')} beside it")

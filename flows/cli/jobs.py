@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
-from typer import Argument, Option
 
 from flows.cli.files import (
     alarm_rows,
@@ -22,7 +21,6 @@ from flows.cli.invocation import (
     Features,
     GroupBy,
     Invocation,
-    Json,
     KeptUnder,
     KnownBefore,
     MappedValues,
@@ -38,9 +36,7 @@ from flows.cli.invocation import (
     absolute_paths,
     given,
     intake_flags,
-    invocation_of,
     listed,
-    offered_job_keys,
     one_source,
     one_source_with_runs,
     progress_bar,
@@ -76,13 +72,11 @@ if TYPE_CHECKING:
 
 
 def ingest(
-    context: typer.Context,
-    paths: Annotated[
-        list[str], Argument(metavar="PATH", help="Job logs: files, folders, or the address of a Prefect API")
-    ],
+    call: Invocation,
+    paths: list[str],
     source: KeptUnder = DEFAULT_SOURCE,
-    reader: Annotated[ReaderName, Option(help="Format; auto looks into each file")] = AUTO,
-    time_zone: Annotated[str | None, Option(help="Time zone of logs that name none, such as Europe/Berlin")] = None,
+    reader: ReaderName = AUTO,
+    time_zone: str | None = None,
     renamed: Renamed = None,
     statuses: MappedValues = None,
     units: Units = None,
@@ -91,17 +85,20 @@ def ingest(
     max_refused_share: MaxRefusedShare = None,
     pseudonymise: Pseudonymise = False,
     dry_run: DryRun = False,
-    as_json: Json = False,
 ) -> None:
     """Read job logs into the warehouse.
 
-    The recurring jobs of the source are summarised afterwards. The same file twice adds nothing."""
-    invocation, source = invocation_of(context), checked_source(source)
+    The recurring jobs of the source are summarised afterwards. The same file twice adds nothing.
+
+    PATH: Job logs: files, folders, or the address of a Prefect API
+    --reader: Format; auto looks into each file
+    --time-zone: Time zone of logs that name none, such as Europe/Berlin"""
+    source = checked_source(source)
     read = read_flags(time_zone, renamed, statuses, units) | intake_flags(max_refused_share, pseudonymise=pseudonymise)
     flags = {"jobs": {"read": read | listed("features", features), "group": listed("by", group_by)}}
     from tasks.jobs.intake import Intake, begin_log, find_logs, preview_log
 
-    settings, absolute = invocation.resolved(flags).settings, absolute_paths(paths)
+    settings, absolute = call.resolved(flags).settings, absolute_paths(paths)
     home, intake = (
         settings.warehouse.home,
         Intake(source, reader_asked_for(reader), settings.jobs.read, settings.jobs.group),
@@ -112,14 +109,13 @@ def ingest(
 
         prepare(home)  # a server of this home wants to see its key
     ended = ingested(
-        invocation,
+        call,
         logs,
-        lambda: run_flow(invocation, "jobs-ingest", settings, paths=absolute, source=source, reader=reader),
+        lambda: run_flow(call, "jobs-ingest", settings, paths=absolute, source=source, reader=reader),
         begin=lambda path: begin_log(path, intake),
         preview=lambda path: preview_log(home, path, intake),
         max_refused_share=settings.jobs.read.limits.max_refused_share,
         dry_run=dry_run,
-        as_json=as_json,
     )
     if ended is None:
         return
@@ -127,14 +123,14 @@ def ingest(
     results = file_results if found["data_version"] else read_results
     result = results(settings.warehouse, source, found["batches"]) | not_loaded(failed)
     result |= {"data_version": found["data_version"], "report": found["report"]}
-    if as_json:
+    if call.as_json:
         show_json(result)
     elif not found["data_version"]:
         show_read(result)
     else:
         show_files(result)
         print(f"report: {found['report']}")
-        invocation.note(f"next: {as_command('whorl', 'jobs', 'summary', '--source', source)}")
+        call.note(f"next: {as_command('whorl', 'jobs', 'summary', '--source', source)}")
     if failed:
         raise failed
 
@@ -192,63 +188,63 @@ JOBS = (
 
 
 def summary(
-    context: typer.Context,
+    call: Invocation,
     source: Source = None,
-    job: Annotated[
-        str | None, Option(metavar="KEY", help="One job: its key or a part of it", autocompletion=offered_job_keys)
-    ] = None,
-    exceeds: Annotated[
-        float | None, Option(metavar="SECONDS", min=0, help="With --job: chance that its next run takes longer")
-    ] = None,
-    sort: Annotated[Sort, Option(help="What comes first")] = "support",
-    top: Annotated[int, Option(min=1, help="How many jobs")] = 20,
-    every: Annotated[bool, Option("--all", help="Every job, also those that ran too seldom")] = False,
-    as_json: Json = False,
+    job: str | None = None,
+    exceeds: float | None = None,
+    sort: Sort = "support",
+    top: int = 20,
+    every: bool = False,
 ) -> None:
     """Show how the runtimes of recurring jobs vary.
 
-    With --job: what the next run of that job will be like, from its own runs."""
+    With --job: what the next run of that job will be like, from its own runs.
+
+    --job KEY: One job: its key or a part of it
+    --exceeds SECONDS (0..): With --job: chance that its next run takes longer
+    --sort: What comes first
+    --top (1..): How many jobs
+    --all: Every job, also those that ran too seldom"""
     if exceeds is not None and job is None:
         raise typer.BadParameter("say which job with --job KEY", param_hint="--exceeds")
-    invocation = invocation_of(context)
-    settings = invocation.settings
+    settings = call.settings
     chosen = one_source(settings.warehouse, source)
     if job is not None:
         from tasks.jobs.outlook import next_run
 
         found = next_run(settings.warehouse, chosen, job, settings.jobs.summary, time_s=exceeds)
-        if as_json:
+        if call.as_json:
             show_json({"source": chosen, **plain(found)})
         else:
             show_next_run(found)
         return
     totals = fresh_summary(settings.warehouse, chosen, settings.jobs.summary)
     most = None if every else top
-    if as_json:
-        return show_json({**totals, "jobs": _jobs(invocation, totals, sort=sort, top=most)})
+    if call.as_json:
+        return show_json({**totals, "jobs": _jobs(call, totals, sort=sort, top=most)})
     show_facts(_totals(totals))
     print()
-    show_jobs(invocation, totals, sort=sort, top=most)
+    show_jobs(call, totals, sort=sort, top=most)
 
 
-def show_jobs(invocation: Invocation, totals: dict[str, Any], *, sort: Sort, top: int | None) -> None:
+def show_jobs(call: Invocation, totals: dict[str, Any], *, sort: Sort, top: int | None) -> None:
     """Print the jobs of a source; top: None for all, also those below the minimum support."""
-    jobs = _jobs(invocation, totals, sort=sort, top=top)
+    jobs = _jobs(call, totals, sort=sort, top=top)
     least = totals["parameters"]["min_support"]
     if not jobs:
-        invocation.note(f"no job has at least {least} finished runs (jobs.summary.min_support); --all shows every job")
+        call.note(f"no job has at least {least} finished runs (jobs.summary.min_support); --all shows every job")
         return
     show_table(jobs, JOBS)
     n_jobs = count(totals["n_groups"] if top is None else totals["n_supported_groups"])
     which = "jobs" if top is None else f"jobs with at least {least} finished runs"
-    invocation.note(f"{count(len(jobs))} of {n_jobs} {which}, {SORTED[sort]} (--sort, --top, --all)")
+    call.note(f"{count(len(jobs))} of {n_jobs} {which}, {SORTED[sort]} (--sort, --top, --all)")
 
 
-def _jobs(invocation: Invocation, totals: dict[str, Any], *, sort: Sort, top: int | None) -> list[dict[str, Any]]:
+def _jobs(call: Invocation, totals: dict[str, Any], *, sort: Sort, top: int | None) -> list[dict[str, Any]]:
     from tasks.jobs.summary import read_groups
 
     least = 0 if top is None else None
-    return records(read_groups(invocation.warehouse, totals["source"], order=sort, min_support=least, limit=top))
+    return records(read_groups(call.warehouse, totals["source"], order=sort, min_support=least, limit=top))
 
 
 def _totals(totals: dict[str, Any]) -> dict[str, str]:
@@ -297,27 +293,26 @@ ALL_ALARMS = "SELECT raised_at, message FROM ops.alarms"
 ALARMS = (Column("message", "slow, stopped or drifted"),)
 
 
-def watch(context: typer.Context, source: Source = None, as_json: Json = False) -> None:
+def watch(call: Invocation, source: Source = None) -> None:
     """Raise an alarm for every slow run, stopped job and drifting job, once."""
-    invocation = invocation_of(context)
-    settings = invocation.settings
+    settings = call.settings
     chosen = one_source_with_runs(settings.warehouse, source)
-    found = run_flow(invocation, "jobs-watch", settings, source=chosen)
-    if as_json:
+    found = run_flow(call, "jobs-watch", settings, source=chosen)
+    if call.as_json:
         show_json({"alarms": alarm_rows(settings.warehouse, found["alarms"])})
     else:
-        _show_alarms(invocation, settings.warehouse, found["alarms"])
+        _show_alarms(call, settings.warehouse, found["alarms"])
 
 
-def _show_alarms(invocation: Invocation, warehouse: "Warehouse", ids: list[str]) -> None:
+def _show_alarms(call: Invocation, warehouse: "Warehouse", ids: list[str]) -> None:
     """Print these alarms."""
     alarms = alarm_rows(warehouse, ids)
     if not alarms:
-        invocation.note("no new alarm: no run is slower than predicted, no job has stopped, none has drifted")
+        call.note("no new alarm: no run is slower than predicted, no job has stopped, none has drifted")
         return
     show_table(alarms[:MOST_SHOWN], ALARMS)
     more = f"; all: whorl query --limit 0 '{ALL_ALARMS}'" if len(alarms) > MOST_SHOWN else ""
-    invocation.note(f"{counted(len(alarms), 'new alarm')}{more}")
+    call.note(f"{counted(len(alarms), 'new alarm')}{more}")
 
 
 LIKELIHOODS = (
@@ -328,7 +323,7 @@ LIKELIHOODS = (
 
 
 def show_job(
-    invocation: Invocation,
+    call: Invocation,
     warehouse: "Warehouse",
     source: str,
     job: str,
@@ -336,7 +331,6 @@ def show_job(
     kind: "Kind",
     numbers: tuple[int, ...],
     out: Path | None,
-    as_json: bool,
 ) -> None:
     """Print how likely the runs of a job are under each shape; with `out` draw them against two shapes.
 
@@ -352,9 +346,9 @@ def show_job(
         )
         name, shapes = f"{kind}-{one}-{other}-{job}", f"{one},{other}"
         command = ("characterise", "--source", source, "--job", job, "--shapes", shapes, "--normalisation", kind)
-        write_drawing(invocation, out, name, words, [likelihood_figure(found, name)], f"source {source}", command)
+        write_drawing(call, out, name, words, [likelihood_figure(found, name)], f"source {source}", command)
     rows = _likelihoods(found)
-    if as_json:
+    if call.as_json:
         return show_json({"source": source, "job": job, "normalisation": kind, "n_runs": found.n_runs, "shapes": rows})
     best = max(rows, key=lambda row: row["log_likelihood"])["shape"]
     show_facts({"job": clean(job), "runs": count(found.n_runs), "most likely": f"shape {best} ({kind})"})
@@ -368,50 +362,44 @@ def _likelihoods(found: "JobAgainstShapes") -> list[dict[str, Any]]:
 
 
 def characterise(
-    context: typer.Context,
+    call: Invocation,
     source: Source = None,
-    job: Annotated[
-        str | None,
-        Option(
-            metavar="KEY", help="Only how one job fits the shapes: its key or a part", autocompletion=offered_job_keys
-        ),
-    ] = None,
-    shapes: Annotated[
-        str | None, Option(metavar="A,B", help="With --job: draw it against these two; by default the most likely two")
-    ] = None,
+    job: str | None = None,
+    shapes: str | None = None,
     normalisation: Normalisation = "ratio",
     out: Out = None,
-    as_json: Json = False,
 ) -> None:
     """Find the few typical runtime distributions that the jobs of a source follow.
 
     They are taken from the first part of the log, for runtimes over the historic median of the job (ratio) and minus
     it (delta), and ranked by the gap between the 25 % and the 75 % quantile. With --job: how likely each shape makes
-    the runs of one job, and with --out the figure."""
+    the runs of one job, and with --out the figure.
+
+    --job KEY: Only how one job fits the shapes: its key or a part
+    --shapes A,B: With --job: draw it against these two; by default the most likely two"""
     if shapes is not None and job is None:
         raise typer.BadParameter("say which job with --job KEY", param_hint="--shapes")
     numbers = shape_numbers(shapes, least=2)
-    invocation = invocation_of(context)
-    settings = invocation.settings
+    settings = call.settings
     chosen = one_source_with_runs(settings.warehouse, source)
     if job is None:
-        _show_all(invocation, settings, chosen, out, as_json=as_json)
+        _show_all(call, settings, chosen, out)
         return
     from tasks.jobs.summary import find_group
     from tasks.report.jobs_shapes import are_shapes_fresh
 
     key = find_group(settings.warehouse, chosen, job)
     if not are_shapes_fresh(settings.warehouse, chosen, settings.jobs.evaluate.predict.characterise):
-        invocation.note("finding the shapes of the source; they are kept for the next time")
-        run_flow(invocation, "jobs-characterise", settings, source=chosen)
+        call.note("finding the shapes of the source; they are kept for the next time")
+        run_flow(call, "jobs-characterise", settings, source=chosen)
     warehouse = settings.warehouse
-    show_job(invocation, warehouse, chosen, key, kind=normalisation, numbers=numbers, out=out, as_json=as_json)
+    show_job(call, warehouse, chosen, key, kind=normalisation, numbers=numbers, out=out)
 
 
-def _show_all(invocation: Invocation, settings: "Settings", source: str, out: Path | None, *, as_json: bool) -> None:
+def _show_all(call: Invocation, settings: "Settings", source: str, out: Path | None) -> None:
     from tasks.jobs.characterise import read_characterised, shape_words
 
-    written = run_flow(invocation, "jobs-characterise", settings, source=source)
+    written = run_flow(call, "jobs-characterise", settings, source=source)
     found = read_characterised(settings.warehouse, source)
     if out is not None:
         from tasks.report.jobs_shapes import shapes_result
@@ -419,13 +407,13 @@ def _show_all(invocation: Invocation, settings: "Settings", source: str, out: Pa
         sections = shapes_result(source, found, "").sections
         words = (f"Shapes of {source}", "The typical runtime distributions of the jobs of this source.")
         command = ("characterise", "--source", source)
-        write_drawing(invocation, out, f"jobs-{source}-shapes", words, [], f"source {source}", command, sections)
-    if as_json:
+        write_drawing(call, out, f"jobs-{source}-shapes", words, [], f"source {source}", command, sections)
+    if call.as_json:
         return show_json({**written, "source": source, **{kind: _plain(one) for kind, one in found.items()}})
     for place, (kind, one) in enumerate(found.items()):
         print(("\n" if place else "") + shape_words(kind, one))
         show_table(_rows(one), _columns(kind))
-    invocation.note("the shape of each job: whorl query 'SELECT * FROM jobs.group_shapes'; of one: --job KEY")
+    call.note("the shape of each job: whorl query 'SELECT * FROM jobs.group_shapes'; of one: --job KEY")
 
 
 def _columns(kind: str) -> tuple[Column, ...]:
@@ -457,33 +445,26 @@ def _plain(found: Any) -> dict[str, Any]:
     }
 
 
-def train(
-    context: typer.Context,
-    source: Source = None,
-    known_before: KnownBefore = None,
-    seed: Seed = None,
-    as_json: Json = False,
-) -> None:
+def train(call: Invocation, source: Source = None, known_before: KnownBefore = None, seed: Seed = None) -> None:
     """Train a model that predicts how long the next runs take.
 
     It learns from the earlier runs, is measured on the later ones, and is put into use if it is better than the model
     before. 'whorl models list' shows all, 'whorl models rollback' brings the former one back."""
-    invocation = invocation_of(context)
     asked: dict[str, Any] = {"predict": listed("known_before", known_before)} | ({} if seed is None else {"seed": seed})
-    settings = invocation.resolved({"jobs": {"evaluate": asked}}).settings
+    settings = call.resolved({"jobs": {"evaluate": asked}}).settings
     chosen = one_source_with_runs(settings.warehouse, source)
-    found = run_flow(invocation, "jobs-train", settings, source=chosen)
+    found = run_flow(call, "jobs-train", settings, source=chosen)
     from tasks.jobs.predict.training import read_figures  # not before: it imports seconds
 
     figures = read_figures(settings.warehouse, chosen, found["model_id"])
-    if as_json:
+    if call.as_json:
         return show_json({**found, "source": chosen, "figures": figures})
     show_facts(_training_facts(found, figures))
     print()
     show_predictors(figures)
     if found["report"]:
         print(f"report: {found['report']}")
-    invocation.note(f"next: {as_command('whorl', 'jobs', 'predict', '--source', chosen)}")
+    call.note(f"next: {as_command('whorl', 'jobs', 'predict', '--source', chosen)}")
 
 
 def _training_facts(found: dict[str, Any], figures: dict[str, Any]) -> dict[str, str]:
@@ -511,10 +492,10 @@ LEFT_OUT = "own.left_out."
 
 
 def evaluate(
-    context: typer.Context,
-    paths: Annotated[list[str], Argument(metavar="PATH", help="Job logs: files or folders")],
-    reader: Annotated[ReaderName, Option(help="Format; auto looks into each file")] = AUTO,
-    time_zone: Annotated[str | None, Option(help="Time zone of logs that name none, such as Europe/Berlin")] = None,
+    call: Invocation,
+    paths: list[str],
+    reader: ReaderName = AUTO,
+    time_zone: str | None = None,
     renamed: Renamed = None,
     statuses: MappedValues = None,
     units: Units = None,
@@ -524,33 +505,35 @@ def evaluate(
     max_refused_share: MaxRefusedShare = None,
     seed: Seed = None,
     out: TablesOut = None,
-    as_json: Json = False,
 ) -> None:
     """Measure on a job log how well runtimes are predicted.
 
-    Only the paths are read, into a temporary warehouse; nothing is kept."""
-    invocation = invocation_of(context)
+    Only the paths are read, into a temporary warehouse; nothing is kept.
+
+    PATH: Job logs: files or folders
+    --reader: Format; auto looks into each file
+    --time-zone: Time zone of logs that name none, such as Europe/Berlin"""
     read = read_flags(time_zone, renamed, statuses, units) | intake_flags(max_refused_share, pseudonymise=False)
     flags = {
         "read": read | listed("features", features),
         "group": listed("by", group_by),
         "evaluate": {"predict": listed("known_before", known_before)},
     }
-    settings = invocation.resolved({"jobs": flags}).settings
+    settings = call.resolved({"jobs": flags}).settings
     from tasks.jobs.evaluate import SOURCE, evaluate_logs
     from tasks.jobs.intake import Intake
 
     params = settings.jobs.evaluate if seed is None else settings.jobs.evaluate.model_copy(update={"seed": seed})
     intake = Intake(SOURCE, reader_asked_for(reader), settings.jobs.read, settings.jobs.group)
     absolute = absolute_paths(paths)
-    with progress_bar(invocation):
+    with progress_bar(call):
         found = evaluate_logs(absolute, intake, params, settings.whorl.memory_mb)
     if out is not None:
         from tasks.jobs.steps import write_evaluation
 
         page = write_evaluation(found, ", ".join(Path(path).name for path in absolute[:3]), str(out))
-        invocation.note(f"tables: {out}; page: {page}")
-    if as_json:
+        call.note(f"tables: {out}; page: {page}")
+    if call.as_json:
         return show_json(found.figures)
     show_facts(_evaluation_facts(found.figures))
     print()
@@ -586,39 +569,37 @@ NOTHING_RAN = "none"
 
 
 def record(
-    context: typer.Context,
-    minutes: Annotated[
-        float | None, Option(help="How long jobs are submitted; the next call with the same folder goes on")
-    ] = None,
-    jobs: Annotated[int | None, Option(help="Number of recurring jobs")] = None,
-    seed: Annotated[int | None, Option(help="Decides data, jobs and submit times")] = None,
-    isolation: Annotated[
-        str | None, Option(help="auto, cgroups (need root) or threads: what holds jobs to their tokens")
-    ] = None,
-    out: Annotated[
-        Path | None, Option(help="Folder for the recording; otherwise a new one in <home>/recordings")
-    ] = None,
-    as_json: Json = False,
+    call: Invocation,
+    minutes: float | None = None,
+    jobs: int | None = None,
+    seed: int | None = None,
+    isolation: str | None = None,
+    out: Path | None = None,
 ) -> None:
     """Run and record real jobs on this machine.
 
     Prints the folder of the recording, for 'whorl jobs ingest'; what held the jobs to their tokens, and what the
-    recorder itself took, is said beside it."""
+    recorder itself took, is said beside it.
+
+    --minutes: How long jobs are submitted; the next call with the same folder goes on
+    --jobs: Number of recurring jobs
+    --seed: Decides data, jobs and submit times
+    --isolation: auto, cgroups (need root) or threads: what holds jobs to their tokens
+    --out: Folder for the recording; otherwise a new one in <home>/recordings"""
     from tasks.jobs.record.cluster import check_needs
 
-    invocation = invocation_of(context)
     asked = given(minutes=minutes, jobs=jobs, seed=seed, isolation=isolation)
     flags = {"jobs": {"record": asked}}
-    settings = invocation.resolved(flags).settings
+    settings = call.resolved(flags).settings
     check_needs(settings.jobs.record)
     folder = out.absolute() if out else settings.warehouse.home / "recordings" / "jobs-{run}"
-    found = run_flow(invocation, "jobs-record", settings, folder=str(folder))
-    if as_json:
+    found = run_flow(call, "jobs-record", settings, folder=str(folder))
+    if call.as_json:
         return show_json(found)
     print(found["folder"])
     if found["isolation"] == NOTHING_RAN:
-        invocation.note("every run was recorded already")
+        call.note("every run was recorded already")
         return
     runs, cost = counted(found["n_runs"], "run"), share(found["own_cores_ratio"])
-    invocation.note(f"recorded {runs}, held to their tokens by {found['isolation']}")
-    invocation.note(f"the recorder itself took {cost} of one core")
+    call.note(f"recorded {runs}, held to their tokens by {found['isolation']}")
+    call.note(f"the recorder itself took {cost} of one core")

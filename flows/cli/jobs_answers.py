@@ -3,19 +3,15 @@
 import math
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
-from typer import Argument, Option
 
 from flows.cli.invocation import (
     Invocation,
-    Json,
     Normalisation,
     Out,
     Source,
-    invocation_of,
-    offered_job_keys,
     one_source,
     progress_bar,
     shape_numbers,
@@ -54,13 +50,13 @@ LIMITS = (
 )
 
 
-def show_outlook(settings: "Settings", source: str, job: str, exceeds: float | None, *, as_json: bool) -> None:
+def show_outlook(call: Invocation, source: str, job: str, exceeds: float | None) -> None:
     """Print, or give as JSON, what the next run of one job will be like."""
     from tasks.jobs.predict.predicting import job_outlook
 
     times_s = () if exceeds is None else (exceeds,)
-    found = job_outlook(settings.warehouse, source, job, settings.jobs.outlook, times_s=times_s)
-    if as_json:
+    found = job_outlook(call.warehouse, source, job, call.settings.jobs.outlook, times_s=times_s)
+    if call.as_json:
         return show_json({"source": source, **plain(found)})
     show_facts(_facts(found))
     print()
@@ -132,21 +128,19 @@ COSTS = (
 )
 
 
-def show_running(
-    invocation: Invocation, settings: "Settings", source: str, within_s: float | None, *, as_json: bool
-) -> None:
+def show_running(call: Invocation, settings: "Settings", source: str, within_s: float | None) -> None:
     """Print, or give as JSON, how long each run that goes on still takes."""
     from tasks.jobs.predict.predicting import runs_going_on
 
     found = runs_going_on(settings.warehouse, source, settings.jobs.outlook, within_s=within_s)
     rows = [{**row, "exceeds": 1 - row["chance_in_time"]} for row in records(found.runs)]
-    if as_json:
+    if call.as_json:
         return show_json(
             {"source": source, "model_id": found.model_id, "as_of": found.as_of.to_pydatetime(), "runs": rows}
         )
     as_of = f"as of {moment(found.as_of)} UTC, the last moment in the log"
     if not rows:
-        invocation.note(f"no run goes on {as_of}")
+        call.note(f"no run goes on {as_of}")
         return
     left = [str(name) for name in found.runs if str(name).startswith("left_")]
     chance = [Column("exceeds", f"longer than {duration(within_s)}", share, kind="number")] if within_s else []
@@ -161,21 +155,21 @@ def show_running(
             *chance,
         ),
     )
-    invocation.note(f"{counted(len(rows), 'run')} {as_of}, the most unusual first; predicted by {found.model_id}")
+    call.note(f"{counted(len(rows), 'run')} {as_of}, the most unusual first; predicted by {found.model_id}")
     if found.runs["is_beyond"].any():
-        invocation.note("a run beyond all that was expected: how long it still takes is a rule of thumb")
+        call.note("a run beyond all that was expected: how long it still takes is a rule of thumb")
 
 
-def show_costliest(invocation: Invocation, settings: "Settings", source: str, *, as_json: bool) -> None:
+def show_costliest(call: Invocation, settings: "Settings", source: str) -> None:
     """Print, or give as JSON, the jobs whose variation costs the most waiting."""
     from tasks.jobs.predict.predicting import costs_of_source
 
     found = costs_of_source(settings.warehouse, source, settings.jobs.cost)
     rows = records(found.jobs)
-    if as_json:
+    if call.as_json:
         return show_json({"source": source, "model_id": found.model_id, "days": found.days, "jobs": rows})
     show_table([{**row, "interval": _interval(row)} for row in rows], COSTS)
-    invocation.note(
+    call.note(
         f"time beyond the median of each job, over the {duration(found.days * DAY_S)} of the log; expected: by "
         f"{found.model_id}, if the jobs run as often"
     )
@@ -202,47 +196,44 @@ PREDICTED = (
 
 
 def predict(
-    context: typer.Context,
+    call: Invocation,
     source: Source = None,
-    job: Annotated[
-        str | None, Option(metavar="KEY", help="One job: its key or a part of it", autocompletion=offered_job_keys)
-    ] = None,
-    exceeds: Annotated[
-        float | None,
-        Option(metavar="SECONDS", min=0, help="With --job or --running: chance that a run takes longer than this"),
-    ] = None,
-    running: Annotated[bool, Option("--running", help="The runs that go on: how long each still takes")] = False,
-    costliest: Annotated[
-        bool, Option("--costliest", help="The jobs that cost the most waiting through variation")
-    ] = False,
-    by: Annotated[Risk, Option(help="What comes first")] = "chance",
-    top: Annotated[int, Option(min=1, help="How many jobs")] = 20,
-    every: Annotated[bool, Option("--all", help="Every job, also those that ran too seldom")] = False,
-    as_json: Json = False,
+    job: str | None = None,
+    exceeds: float | None = None,
+    running: bool = False,
+    costliest: bool = False,
+    by: Risk = "chance",
+    top: int = 20,
+    every: bool = False,
 ) -> None:
     """Predict how long the next runs take, the riskiest jobs first: how likely each is late, and what that costs.
 
-    With --job: one job, its limits and chances beside what its own runs say. 'whorl jobs train' makes the model."""
+    With --job: one job, its limits and chances beside what its own runs say. 'whorl jobs train' makes the model.
+
+    --job KEY: One job: its key or a part of it
+    --exceeds SECONDS (0..): With --job or --running: chance that a run takes longer than this
+    --running: The runs that go on: how long each still takes
+    --costliest: The jobs that cost the most waiting through variation
+    --by: What comes first
+    --top (1..): How many jobs
+    --all: Every job, also those that ran too seldom"""
     if sum([job is not None, running, costliest]) > 1:
         raise typer.BadParameter("ask for one of them at a time", param_hint="--job, --running, --costliest")
     if exceeds is not None and job is None and not running:
         raise typer.BadParameter("say which job with --job KEY, or use --running", param_hint="--exceeds")
-    invocation = invocation_of(context)
-    settings = invocation.settings
+    settings = call.settings
     chosen = one_source(settings.warehouse, source)
     if job is not None:
-        show_outlook(settings, chosen, job, exceeds, as_json=as_json)
+        show_outlook(settings, chosen, job, exceeds)
     elif running:
-        show_running(invocation, settings, chosen, exceeds, as_json=as_json)
+        show_running(call, settings, chosen, exceeds)
     elif costliest:
-        show_costliest(invocation, settings, chosen, as_json=as_json)
+        show_costliest(call, settings, chosen)
     else:
-        _show_all(invocation, settings, chosen, by, None if every else top, as_json=as_json)
+        _show_all(call, settings, chosen, by, None if every else top)
 
 
-def _show_all(
-    invocation: Invocation, settings: "Settings", source: str, by: Risk, top: int | None, *, as_json: bool
-) -> None:
+def _show_all(call: Invocation, settings: "Settings", source: str, by: Risk, top: int | None) -> None:
     from tasks.jobs.outlook import with_answers
     from tasks.jobs.predict.predicting import read_predictions
 
@@ -253,22 +244,22 @@ def _show_all(
     n_idle = int(found["is_idle"].sum()) if len(found) and top is not None else 0
     found = found[~found["is_idle"]] if n_idle else found
     rows = records(found.head(top if top is not None else len(found)))
-    if as_json:
+    if call.as_json:
         return show_json({"source": source, "model_id": model_id, "n_jobs": len(found), "jobs": rows})
     if not rows:
-        invocation.note(f"no job has at least {least} finished runs (jobs.summary.min_support); --all shows every job")
+        call.note(f"no job has at least {least} finished runs (jobs.summary.min_support); --all shows every job")
         return
     for row in rows[:ANSWERED]:
         print(row["answer"])
     print()
     show_table(rows, PREDICTED)
     which = "jobs" if top is None else f"jobs with at least {least} finished runs"
-    invocation.note(f"{count(len(rows))} of {count(len(found))} {which}, {SORTED[by]} (--by, --top, --all)")
+    call.note(f"{count(len(rows))} of {count(len(found))} {which}, {SORTED[by]} (--by, --top, --all)")
     if n_idle:
-        invocation.note(f"{counted(n_idle, 'job')} left out that stood idle far beyond their rhythm; --all shows them")
+        call.note(f"{counted(n_idle, 'job')} left out that stood idle far beyond their rhythm; --all shows them")
     if all(row["reason"] is None for row in rows[:ANSWERED]):
-        invocation.note("why, and what would help: whorl jobs explain, whorl jobs whatif")
-    invocation.note(f"usual: median so far; predicted by {model_id} as of {moment(rows[0]['predicted_at'])} UTC")
+        call.note("why, and what would help: whorl jobs explain, whorl jobs whatif")
+    call.note(f"usual: median so far; predicted by {model_id} as of {moment(rows[0]['predicted_at'])} UTC")
 
 
 def _up_to_date(settings: "Settings", source: str) -> str:
@@ -290,15 +281,15 @@ def _up_to_date(settings: "Settings", source: str) -> str:
 NOT_CAUSES = "These are reasons of the prediction, which need not be causes of the runtime."
 
 
-def draw_source(invocation: Invocation, source: str, kind: "Kind", numbers: tuple[int, ...], out: Path) -> None:
+def draw_source(call: Invocation, source: str, kind: "Kind", numbers: tuple[int, ...], out: Path) -> None:
     """Draw what speaks for each of these shapes, and between two; by default the steadiest and the most variable.
 
     Raises BadSetting for a shape that the model in use does not know."""
     from tasks.jobs.explain.reasons import load_explainer
     from tasks.report.jobs_reasons import find_shape_reasons, shape_reason_figures
 
-    with progress_bar(invocation, first="drawing reasons"):
-        reasons = find_shape_reasons(load_explainer(invocation.warehouse, source), kind)
+    with progress_bar(call, first="drawing reasons"):
+        reasons = find_shape_reasons(load_explainer(call.warehouse, source), kind)
         chosen = [str(number) for number in numbers or reasons.ends]
         words = (
             f"What speaks for shapes: {source}",
@@ -309,10 +300,10 @@ def draw_source(invocation: Invocation, source: str, kind: "Kind", numbers: tupl
             "-".join(["jobs", source, "reasons", kind, *chosen]),
         )
         command = ("explain", "--source", source, "--shapes", ",".join(chosen), "--normalisation", kind)
-        write_drawing(invocation, out, name, words, figures, f"model {reasons.model_id}", command)
+        write_drawing(call, out, name, words, figures, f"model {reasons.model_id}", command)
 
 
-def draw_run(invocation: Invocation, found: "RunReasons", out: Path) -> None:
+def draw_run(call: Invocation, found: "RunReasons", out: Path) -> None:
     """Draw the reasons of one run, or of the next run of a job."""
     from tasks.report.jobs_reasons import run_reason_figure
 
@@ -320,7 +311,7 @@ def draw_run(invocation: Invocation, found: "RunReasons", out: Path) -> None:
     name, what = f"reasons-{found.run_id or found.group_key}", found.run_id or found.group_key
     words = (f"Why this long: {what}", f"A run of job {found.group_key} of source {found.source}. {NOT_CAUSES}")
     command = ("explain", *which, "--source", found.source)
-    write_drawing(invocation, out, name, words, [run_reason_figure(found, name)], f"model {found.model_id}", command)
+    write_drawing(call, out, name, words, [run_reason_figure(found, name)], f"model {found.model_id}", command)
 
 
 UNEXPLAINED = 2  # times the expected time, from which it is said how much the reasons leave open
@@ -350,57 +341,52 @@ ORDERS = {
 
 
 def explain(
-    context: typer.Context,
-    run_id: Annotated[str | None, Argument(metavar="[RUN_ID]", help="A run: its id in the log")] = None,
-    job: Annotated[
-        str | None,
-        Option(
-            metavar="KEY", help="The next run of this job: its key or a part of it", autocompletion=offered_job_keys
-        ),
-    ] = None,
+    call: Invocation,
+    run_id: str | None = None,
+    job: str | None = None,
     source: Source = None,
-    shapes: Annotated[
-        str | None, Option(metavar="A[,B]", help="With --out: what speaks for shape A, for B, and between both")
-    ] = None,
+    shapes: str | None = None,
     normalisation: Normalisation = "ratio",
     out: Out = None,
-    as_json: Json = False,
 ) -> None:
     """Say why a run is expected to take long, and why its job varies.
 
     Without a run or job: what makes the runs of the source long, and which insights of the paper hold there. With
-    --out: figures, also of what speaks for each shape."""
+    --out: figures, also of what speaks for each shape.
+
+    [RUN_ID]: A run: its id in the log
+    --job KEY: The next run of this job: its key or a part of it
+    --shapes A[,B]: With --out: what speaks for shape A, for B, and between both"""
     numbers = shape_numbers(shapes)
     if numbers and (out is None or run_id is not None or job is not None):
         raise typer.BadParameter("it needs --out DIR, and neither a run nor a job", param_hint="--shapes")
     if run_id is not None and job is not None:
         raise typer.BadParameter("either a run or a job, not both", param_hint="--job")
-    invocation = invocation_of(context)
-    warehouse = invocation.settings.warehouse
-    chosen, params = one_source(warehouse, source), invocation.settings.jobs.explain
+    warehouse = call.settings.warehouse
+    chosen, params = one_source(warehouse, source), call.settings.jobs.explain
     if run_id is None and job is None:
         if out is not None:
-            draw_source(invocation, chosen, normalisation, numbers, out)
-        found = _fresh(invocation, chosen, params)
-        show_json(_as_json(found)) if as_json else _show_source(invocation, found)
+            draw_source(call, chosen, normalisation, numbers, out)
+        found = _fresh(call, chosen, params)
+        show_json(_as_json(found)) if call.as_json else _show_source(call, found)
         return
-    reasons = _of_one(invocation, chosen, run_id, job, params)
+    reasons = _of_one(call, chosen, run_id, job, params)
     if out is not None:
-        draw_run(invocation, reasons, out)
-    if as_json:
+        draw_run(call, reasons, out)
+    if call.as_json:
         show_json(reasons)
     else:
         show_reasons(reasons)
-        invocation.note(NOT_CAUSES_NOTE)
+        call.note(NOT_CAUSES_NOTE)
 
 
 def _of_one(
-    invocation: Invocation, source: str, run_id: str | None, job: str | None, params: "ExplainParams"
+    call: Invocation, source: str, run_id: str | None, job: str | None, params: "ExplainParams"
 ) -> "RunReasons":
     from tasks.jobs.explain.reasons import explain_next_of, explain_run_of
     from tasks.jobs.summary import find_group
 
-    warehouse = invocation.settings.warehouse
+    warehouse = call.settings.warehouse
     if run_id is not None:
         return explain_run_of(warehouse, source, run_id, params)
     group_key = find_group(warehouse, source, job or "")
@@ -456,7 +442,7 @@ def _show_side(title: str, explanation: "Explanation", *, is_up: bool) -> None:
         show_facts({one.family: one.text for one in reasons})
 
 
-def _fresh(invocation: Invocation, source: str, params: "ExplainParams") -> "Explained":
+def _fresh(call: Invocation, source: str, params: "ExplainParams") -> "Explained":
     """The tables of a source as its files and its model have them now; made where they are not."""
     from tasks.errors import NotFound
     from tasks.jobs import steps
@@ -464,11 +450,11 @@ def _fresh(invocation: Invocation, source: str, params: "ExplainParams") -> "Exp
     from tasks.jobs.predict.trained import KIND, WORD
     from tasks.warehouse.registry import champion
 
-    warehouse = invocation.settings.warehouse
+    warehouse = call.settings.warehouse
     card = champion(warehouse.models, WORD, source, KIND)
     found = read_source(warehouse, source, card.model_id) if card else None
     if found is None:
-        invocation.note("explaining the held-out runs; the answer is kept for the next time")
+        call.note("explaining the held-out runs; the answer is kept for the next time")
         model_id = steps.explain_source(warehouse, source, params)
         found = read_source(warehouse, source, model_id)
     if found is None:
@@ -476,7 +462,7 @@ def _fresh(invocation: Invocation, source: str, params: "ExplainParams") -> "Exp
     return found
 
 
-def _show_source(invocation: Invocation, found: "Explained") -> None:
+def _show_source(call: Invocation, found: "Explained") -> None:
     from tasks.jobs.explain.reasons import KIND
 
     of_runtime = found.families[found.families["question"] == "runtime"]
@@ -493,7 +479,7 @@ def _show_source(invocation: Invocation, found: "Explained") -> None:
     if len(insights):
         print()
         show_table([{**row, "interval": _rho_interval(row)} for row in records(insights)], INSIGHTS)
-    invocation.note(f"{NOT_CAUSES}; one run: {shlex.join(['whorl', 'jobs', 'explain', '-s', found.source])} RUN_ID")
+    call.note(f"{NOT_CAUSES}; one run: {shlex.join(['whorl', 'jobs', 'explain', '-s', found.source])} RUN_ID")
 
 
 def _checked(found: "Explained") -> dict[str, str]:
@@ -535,33 +521,26 @@ def _as_json(found: "Explained") -> dict[str, Any]:
 
 
 def whatif(
-    context: typer.Context,
-    scenario: Annotated[Named | None, Option(help="A change of the paper")] = None,
-    sets: Annotated[
-        list[str] | None,
-        Option("--set", metavar="NAME=VALUE", help="Give a cause, such as tokens, a value or xFACTOR; repeatable"),
-    ] = None,
-    shifts: Annotated[
-        list[str] | None, Option("--shift-sku", metavar="A:B", help="Run on SKU B what ran on A; repeatable")
-    ] = None,
-    stds: Annotated[
-        list[str] | None,
-        Option("--set-std", metavar="NAME=0", help="Set a standard deviation, such as cpu_load; repeatable"),
-    ] = None,
-    job: Annotated[
-        str | None,
-        Option(metavar="KEY", help="Only the next run of this job: its key or a part", autocompletion=offered_job_keys),
-    ] = None,
+    call: Invocation,
+    scenario: Named | None = None,
+    sets: list[str] | None = None,
+    shifts: list[str] | None = None,
+    stds: list[str] | None = None,
+    job: str | None = None,
     source: Source = None,
     out: Out = None,
-    as_json: Json = False,
 ) -> None:
     """Say what a change would do to runtimes and their variation.
 
     The change is made in what is known of held-out runs, and the model in use predicts them again. Where the log has
-    runs that were done again with the change, the prediction is held against them."""
-    invocation = invocation_of(context)
-    settings = invocation.settings
+    runs that were done again with the change, the prediction is held against them.
+
+    --scenario: A change of the paper
+    --set NAME=VALUE: Give a cause, such as tokens, a value or xFACTOR; repeatable
+    --shift-sku A:B: Run on SKU B what ran on A; repeatable
+    --set-std NAME=0: Set a standard deviation, such as cpu_load; repeatable
+    --job KEY: Only the next run of this job: its key or a part"""
+    settings = call.settings
     chosen = one_source(settings.warehouse, source)
     from tasks.jobs.control.scenarios import parse_scenario
 
@@ -569,23 +548,23 @@ def whatif(
     question = parse_scenario(scenario=scenario, sets=sets or [], shifts=shifts or [], stds=stds or [])
     from tasks.jobs.control.answering import ask_source
 
-    with progress_bar(invocation, first="changing runs"):
+    with progress_bar(call, first="changing runs"):
         asked = ask_source(settings.warehouse, chosen, job=job)
         found = asked.answer(question, params)
         if out is not None:
             flags = ["--scenario", scenario] if scenario else []
             named = (("--set", sets), ("--shift-sku", shifts), ("--set-std", stds), ("--job", [job] if job else []))
             flags += [word for flag, values in named for value in values or [] for word in (flag, value)]
-            _draw(invocation, asked, found, flags, out)
-    if as_json:
+            _draw(call, asked, found, flags, out)
+    if call.as_json:
         from tasks.jobs.control.answering import answer_figures, most_helped
 
         told = {"source": chosen, "model_id": asked.model_id, "job": asked.job, **answer_figures(found, params)}
         return show_json(told | {"jobs": most_helped(found.outcome)})
-    _show(invocation, found, {"model": asked.model_id, **({"job": asked.job} if asked.job else {})})
+    _show(call, found, {"model": asked.model_id, **({"job": asked.job} if asked.job else {})})
 
 
-def _draw(invocation: Invocation, asked: "Ground", found: "Answer", flags: list[str], out: Path) -> None:
+def _draw(call: Invocation, asked: "Ground", found: "Answer", flags: list[str], out: Path) -> None:
     from tasks.report.jobs_reasons import what_if_figures
     from tasks.report.result import Section
 
@@ -601,10 +580,10 @@ def _draw(invocation: Invocation, asked: "Ground", found: "Answer", flags: list[
     name = f"jobs-{asked.source}-what-if-{found.scenario}" + (f"-{asked.job}" if asked.job else "")
     command = ("whatif", "--source", asked.source, *flags)
     made_of = f"model {asked.model_id}"
-    write_drawing(invocation, out, name, words, what_if_figures(found), made_of, command, sections)
+    write_drawing(call, out, name, words, what_if_figures(found), made_of, command, sections)
 
 
-def _show(invocation: Invocation, found: "Answer", facts: dict[str, str]) -> None:
+def _show(call: Invocation, found: "Answer", facts: dict[str, str]) -> None:
     from tasks.report.jobs import changes_table
 
     outcome = found.outcome
@@ -618,7 +597,7 @@ def _show(invocation: Invocation, found: "Answer", facts: dict[str, str]) -> Non
     _lines("What the figures support", found.claims.can)
     _lines("What they do not", found.claims.cannot)
     if found.reason:
-        invocation.note(f"not measured: {found.reason}")
+        call.note(f"not measured: {found.reason}")
 
 
 def _moved(found: "Answer") -> dict[str, str]:

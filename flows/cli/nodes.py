@@ -4,13 +4,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from typer import Argument, Option
+from typer import Option
 
 from flows.cli.files import ingested, not_loaded, read_results, show_read
 from flows.cli.invocation import (
     DryRun,
     Invocation,
-    Json,
     KeptUnder,
     MaxRefusedShare,
     Pseudonymise,
@@ -20,7 +19,6 @@ from flows.cli.invocation import (
     absolute_paths,
     given,
     intake_flags,
-    invocation_of,
     labelled_read_flags,
     one_source,
     progress_bar,
@@ -100,34 +98,37 @@ Profile = Literal["short", "paper"]
 
 
 def record(
-    context: typer.Context,
-    node: Annotated[str | None, Option(help="Name of this machine as a node; otherwise its host name")] = None,
-    benchmark: Annotated[
-        list[str] | None, Option("--benchmark", "-b", metavar="NAME", help="Only this one; may be repeated")
-    ] = None,
-    runs: Annotated[
-        int | None, Option(help="A campaign: executions of each benchmark on each node; 0: what is lacking or stalest")
-    ] = None,
-    executions: Annotated[int | None, Option(help="Executions of this call without a campaign")] = None,
-    minutes: Annotated[
-        float | None, Option(help="How long executions are started; the next call with the same folder goes on")
-    ] = None,
-    place: Annotated[Place | None, Option(help="This machine as it is, or emulated nodes on it")] = None,
-    profile: Annotated[Profile | None, Option(help="short: 2 s a benchmark; paper: 30 s")] = None,
-    stressed: Annotated[float | None, Option(help="Share of a campaign's executions under stress, 0 to 0.5")] = None,
-    seed: Annotated[int | None, Option(help="Decides the order of a campaign, and what is stressed")] = None,
-    source: Annotated[
-        str | None, Option("--source", "-s", help="Put it into the landing folder under this name, for ingest")
-    ] = None,
-    out: Annotated[Path | None, Option(help="Folder of the recording; otherwise <home>/recordings/nodes")] = None,
-    dry_run: Annotated[bool, Option("--dry-run", help="Only say what a campaign would run")] = False,
-    as_json: Json = False,
+    call: Invocation,
+    node: str | None = None,
+    benchmark: list[str] | None = None,
+    runs: int | None = None,
+    executions: int | None = None,
+    minutes: float | None = None,
+    place: Place | None = None,
+    profile: Profile | None = None,
+    stressed: float | None = None,
+    seed: int | None = None,
+    source: str | None = None,
+    out: Path | None = None,
+    dry_run: bool = False,
 ) -> None:
     """Run standard benchmarks and record them with the machine's own metrics.
 
     Without a campaign (--runs) it completes what the node lacks, then repeats what is doubtful or stalest. Needs the
-    six tools, and root for emulated nodes. Prints the folder of the recording."""
-    invocation = invocation_of(context)
+    six tools, and root for emulated nodes. Prints the folder of the recording.
+
+    --node: Name of this machine as a node; otherwise its host name
+    --benchmark, -b NAME: Only this one; may be repeated
+    --runs: A campaign: executions of each benchmark on each node; 0: what is lacking or stalest
+    --executions: Executions of this call without a campaign
+    --minutes: How long executions are started; the next call with the same folder goes on
+    --place: This machine as it is, or emulated nodes on it
+    --profile: short: 2 s a benchmark; paper: 30 s
+    --stressed: Share of a campaign's executions under stress, 0 to 0.5
+    --seed: Decides the order of a campaign, and what is stressed
+    --source, -s: Put it into the landing folder under this name, for ingest
+    --out: Folder of the recording; otherwise <home>/recordings/nodes
+    --dry-run: Only say what a campaign would run"""
     asked = given(
         node=node,
         benchmarks=benchmark,
@@ -140,9 +141,9 @@ def record(
         seed=seed,
     )
     flags = {"nodes": {"record": asked}}
-    settings = invocation.resolved(flags).settings
+    settings = call.resolved(flags).settings
     if dry_run:
-        show_plan(invocation, settings.nodes.record, as_json=as_json)
+        show_plan(call, settings.nodes.record)
         return
     from tasks.nodes.record.campaign import runnable
 
@@ -150,27 +151,25 @@ def record(
     told = {"source": checked_source(source)} if source is not None else {}
     folder = out.absolute() if out else settings.warehouse.home / "recordings" / "nodes"
     landing = settings.warehouse.landing_folder if source is not None else ""
-    found = run_flow(invocation, "nodes-record", settings, folder=str(folder), landing=landing, **told)
-    if as_json:
+    found = run_flow(call, "nodes-record", settings, folder=str(folder), landing=landing, **told)
+    if call.as_json:
         return show_json(found)
     print(found["folder"])
     done = f", {found['n_clean']:,} of {found['n_planned']:,} undisturbed so far" if found["n_planned"] else ""
-    invocation.note(f"recorded {counted(found['n_new'], 'execution')}{done}")
+    call.note(f"recorded {counted(found['n_new'], 'execution')}{done}")
     for name, faults in found["unavailable"].items():
-        invocation.note(f"{name}: {'; '.join(faults)}")
-    invocation.note(f"the sampler itself took {share(found['sampler_cores'])} of one core")
+        call.note(f"{name}: {'; '.join(faults)}")
+    call.note(f"the sampler itself took {share(found['sampler_cores'])} of one core")
     if found["n_failed"]:
-        invocation.note(f"{counted(found['n_failed'], 'execution')} could not be run; -v says why")
+        call.note(f"{counted(found['n_failed'], 'execution')} could not be run; -v says why")
     elif not found["n_new"] and found["n_clean"] < found["n_planned"]:
         times = counted(settings.nodes.record.repeats, "time")
-        invocation.note(f"what is missing was disturbed, and repeated {times} already; raise nodes.record.repeats")
+        call.note(f"what is missing was disturbed, and repeated {times} already; raise nodes.record.repeats")
     paths = () if source is not None else (found["folder"],)
-    invocation.note(
-        f"next: {as_command('whorl', 'nodes', 'ingest', *paths, *(('--source', source) if source else ()))}"
-    )
+    call.note(f"next: {as_command('whorl', 'nodes', 'ingest', *paths, *(('--source', source) if source else ()))}")
 
 
-def show_plan(invocation: Invocation, params: "RecordParams", *, as_json: bool) -> None:
+def show_plan(call: Invocation, params: "RecordParams") -> None:
     """Print the executions of a campaign in order; without a campaign, what one call runs."""
     from tasks.nodes.record.campaign import check_parsers, planned
     from tasks.nodes.record.plan import chosen_templates, lacking_stress
@@ -181,18 +180,18 @@ def show_plan(invocation: Invocation, params: "RecordParams", *, as_json: bool) 
     plan = planned(params, templates, has_groups=has_groups)
     names = ("number", "node", "benchmark", "dose", "dose_level")
     rows = [{name: getattr(one, name) for name in names} for one in (plan.executions if plan else ())]
-    if as_json:
+    if call.as_json:
         return show_json({"n_executions": len(rows) if plan else params.executions, "executions": rows})
     for row in rows:
         print(f"{row['number']:>5}  {row['node']}  {row['benchmark']}  {row['dose']}".rstrip())
     n_stressed = sum(one.stress_wanted for one in (plan.executions if plan else ()))
-    invocation.note(
+    call.note(
         f"{counted(len(rows), 'execution')}, {n_stressed:,} of them stressed"
         if plan
         else f"no campaign: {counted(params.executions, 'execution')} on each node of what it lacks, or what is stalest"
     )
     for line in lacking_stress(params, templates, has_groups=has_groups):
-        invocation.note(line)
+        call.note(line)
 
 
 TOTALS = """
@@ -203,16 +202,10 @@ FROM nodes.executions WHERE source = $source
 
 
 def ingest(
-    context: typer.Context,
-    paths: Annotated[
-        list[str] | None,
-        Argument(
-            metavar="PATH",
-            help="Results: files or folders; without any, what recorders have put into the landing folder",
-        ),
-    ] = None,
+    call: Invocation,
+    paths: list[str] | None = None,
     source: KeptUnder = DEFAULT_SOURCE,
-    reader: Annotated[NodeReader, Option(help="Format; auto looks into each file")] = AUTO,
+    reader: NodeReader = AUTO,
     label_from: LabelFrom = None,
     manifest: Manifest = None,
     renamed: Renamed = None,
@@ -220,18 +213,20 @@ def ingest(
     max_refused_share: MaxRefusedShare = None,
     pseudonymise: Pseudonymise = False,
     dry_run: DryRun = False,
-    as_json: Json = False,
 ) -> None:
     """Read results of benchmarks into the warehouse.
 
     The same file twice adds nothing. Which node a file is of, and whether it was stressed, is said by its columns, by
-    --label-from, or by a manifest, which may also name the files."""
+    --label-from, or by a manifest, which may also name the files.
+
+    PATH: Results: files or folders; without any, what recorders have put into the landing folder
+    --reader: Format; auto looks into each file"""
     from tasks.nodes.intake import Intake, begin_executions, find_files, preview_executions, tell_left_out
 
-    invocation, source = invocation_of(context), checked_source(source)
+    source = checked_source(source)
     asked = intake_flags(max_refused_share, pseudonymise=pseudonymise)
     read = read_flags(label_from, manifest, renamed, time_zone) | asked
-    settings = invocation.resolved({"nodes": {"read": read}}).settings
+    settings = call.resolved({"nodes": {"read": read}}).settings
     absolute = absolute_paths(paths)
     if not absolute and not manifest and (pseudonymise or dry_run):
         raise typer.BadParameter(
@@ -239,23 +234,22 @@ def ingest(
         )
     files = find_files(absolute, settings.nodes.read.manifest) if absolute or manifest else []
     if line := tell_left_out(absolute):
-        invocation.note(line)
+        call.note(line)
     intake, home = Intake(source, reader_asked_for(reader), settings.nodes.read), settings.warehouse.home
     ended = ingested(
-        invocation,
+        call,
         files,
-        lambda: run_flow(invocation, "nodes-ingest", settings, results=absolute, source=source, reader=reader),
+        lambda: run_flow(call, "nodes-ingest", settings, results=absolute, source=source, reader=reader),
         begin=lambda path: begin_executions(path, intake),
         preview=lambda path: preview_executions(home, path, intake),
         max_refused_share=intake.read.limits.max_refused_share,
         dry_run=dry_run,
-        as_json=as_json,
     )
     if ended is None:
         return
     found, failed = ended
     result = _results(settings.warehouse, source, found) | not_loaded(failed)
-    if as_json:
+    if call.as_json:
         show_json(result)
     elif result["files"] or not failed:
         show_read(result)
@@ -264,7 +258,7 @@ def ingest(
         on = f"{counted(result['n_nodes'], 'node')}{emulated}"
         told = f"{counted(result['n_executions'], 'execution')} on {on}{stressed}"
         print(f"source {source}: {told}")
-        invocation.note(f"next: {as_command('whorl', 'nodes', 'rank', '--source', source)}")
+        call.note(f"next: {as_command('whorl', 'nodes', 'rank', '--source', source)}")
     if failed:
         raise failed
 
@@ -318,18 +312,17 @@ BENCHMARK_COLUMNS = (
 MOST_NODES = 50  # of a table for a person
 
 
-def summary(context: typer.Context, source: Source = None, as_json: Json = False) -> None:
+def summary(call: Invocation, source: Source = None) -> None:
     """Show the nodes and benchmarks of a source, and how often each ran.
 
     A benchmark with another template is another benchmark, and stands in a line of its own."""
     from tasks.warehouse.connection import fetch
 
-    invocation = invocation_of(context)
-    warehouse = invocation.warehouse
+    warehouse = call.warehouse
     chosen = one_source(warehouse, source, "nodes")
     nodes = records(fetch(warehouse, NODES, {"source": chosen}))
     benchmarks = records(fetch(warehouse, BENCHMARKS, {"source": chosen}))
-    if as_json:
+    if call.as_json:
         return show_json({"source": chosen, "nodes": nodes, "benchmarks": benchmarks})
     show_table([_named(row) for row in nodes[:MOST_NODES]], NODE_COLUMNS)
     if len(nodes) > MOST_NODES:
@@ -338,29 +331,25 @@ def summary(context: typer.Context, source: Source = None, as_json: Json = False
     show_table(benchmarks, BENCHMARK_COLUMNS)
     n_executions = sum(int(row["n_executions"]) for row in nodes)
     told = f"{counted(n_executions, 'execution')} on {counted(len(nodes), 'node')}"
-    invocation.note(f"source {chosen}: {told}; next: {as_command('whorl', 'nodes', 'rank', '--source', chosen)}")
+    call.note(f"source {chosen}: {told}; next: {as_command('whorl', 'nodes', 'rank', '--source', chosen)}")
 
 
 def _named(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, "name": called(row["node"], row["is_emulated"])}
 
 
-def preprocess(
-    context: typer.Context,
-    source: Source = None,
-    variant: Annotated[Literal["robust", "paper"] | None, Option(help="Whose rules hold: ours, or the paper's")] = None,
-    as_json: Json = False,
-) -> None:
+def preprocess(call: Invocation, source: Source = None, variant: Literal["robust", "paper"] | None = None) -> None:
     """Decide which metrics count and which way, and freeze the reference that nodes are measured against.
 
     Done again with other data or settings, scores are no longer comparable with those before. 'whorl models rollback'
-    brings the former reference back."""
-    invocation = invocation_of(context)
+    brings the former reference back.
+
+    --variant: Whose rules hold: ours, or the paper's"""
     flags: dict[str, Any] = {} if variant is None else {"nodes": {"preprocess": {"variant": variant}}}
-    settings = invocation.resolved(flags).settings
+    settings = call.resolved(flags).settings
     chosen = one_learning_source(settings.warehouse, source)
-    found = run_flow(invocation, "nodes-preprocess", settings, source=chosen)
-    if as_json:
+    found = run_flow(call, "nodes-preprocess", settings, source=chosen)
+    if call.as_json:
         return show_json({**found, "source": chosen})
     show_facts(
         {
@@ -373,7 +362,7 @@ def preprocess(
         }
     )
     print(f"report: {found['report']}")
-    invocation.note(f"next: {as_command('whorl', 'nodes', 'metrics', '--source', chosen)}")
+    call.note(f"next: {as_command('whorl', 'nodes', 'metrics', '--source', chosen)}")
 
 
 METRICS = (
@@ -391,20 +380,16 @@ METRICS = (
 )
 
 
-def metrics(
-    context: typer.Context,
-    source: Source = None,
-    benchmark: Annotated[str | None, Option("--benchmark", "-b", help="Only those of this benchmark")] = None,
-    kept: Annotated[bool, Option("--kept", help="Only those that count")] = False,
-    as_json: Json = False,
-) -> None:
+def metrics(call: Invocation, source: Source = None, benchmark: str | None = None, kept: bool = False) -> None:
     """Show for each metric unit, kept or dropped and why, orientation, and whether the paper's rule agrees with that.
 
-    As decided by the preprocessing in use of the source. The rule is asked with and without the stressed ones."""
+    As decided by the preprocessing in use of the source. The rule is asked with and without the stressed ones.
+
+    --benchmark, -b: Only those of this benchmark
+    --kept: Only those that count"""
     from tasks.nodes.answers import read_decisions, require_model
 
-    invocation = invocation_of(context)
-    warehouse = invocation.warehouse
+    warehouse = call.warehouse
     chosen = one_source(warehouse, source, "nodes")
     model_id = require_model(warehouse, chosen)
     found = read_decisions(warehouse, chosen, model_id)
@@ -412,12 +397,12 @@ def metrics(
     if benchmark is not None:
         found = found[found["benchmark_type"].str.partition("@")[0] == benchmark.partition("@")[0]]
     rows = records(found[found["is_kept"]] if kept else found)
-    if as_json:
+    if call.as_json:
         return show_json(
             {"source": chosen, "model_id": model_id, "n_recorded": n_all, "n_kept": n_kept, "metrics": rows}
         )
     show_table([_metric(row) for row in rows], METRICS)
-    invocation.note(f"{n_kept:,} of {n_all:,} metrics kept by {model_id}; the paper: 54 of 153")
+    call.note(f"{n_kept:,} of {n_all:,} metrics kept by {model_id}; the paper: 54 of 153")
 
 
 def _metric(row: dict[str, Any]) -> dict[str, Any]:
@@ -442,28 +427,31 @@ LACKS = Column("lacks", "did not run", text)
 
 
 def rank(
-    context: typer.Context,
+    call: Invocation,
     source: Source = None,
-    node: Annotated[str | None, Option(help="Only this node")] = None,
-    machine_type: Annotated[str | None, Option(help="Only nodes of this type")] = None,
-    aspect: Annotated[str | None, Option(help="Only this aspect, or all")] = None,
-    top: Annotated[int | None, Option(min=1, help="Only the first of each aspect")] = None,
-    as_json: Json = False,
+    node: str | None = None,
+    machine_type: str | None = None,
+    aspect: str | None = None,
+    top: int | None = None,
 ) -> None:
     """Rank the nodes of a source, as one number and by aspect.
 
     A score is a ratio to the reference fleet: 1 is the reference, 2 is twice as good. Where ten nodes of a machine type
     ran two tools or more, what tools say of them in common gives their order within it (--machine-type). Tied nodes
     share their place: their executions do not tell them apart. A node that did not run an aspect that half of the
-    reference ran stands behind those that did. A source that was never preprocessed is so first."""
+    reference ran stands behind those that did. A source that was never preprocessed is so first.
+
+    --node: Only this node
+    --machine-type: Only nodes of this type
+    --aspect: Only this aspect, or all
+    --top (1..): Only the first of each aspect"""
     from tasks.nodes import answers
     from tasks.nodes.answers import read_scores, read_watched
 
-    invocation = invocation_of(context)
-    settings = invocation.settings
+    settings = call.settings
     warehouse, nodes = settings.warehouse, settings.nodes
     chosen = one_source(warehouse, source, "nodes")
-    with progress_bar(invocation, first="reading executions"):
+    with progress_bar(call, first="reading executions"):
         answers.preprocess_once(warehouse, chosen, nodes.preprocess, nodes.score)
         found = answers.rank(warehouse, chosen, nodes.score, "")
     scores, watched = read_scores(warehouse, chosen), read_watched(warehouse, chosen)
@@ -473,7 +461,7 @@ def rank(
         "most_suspicious": standing_out(watched.to_dict("records"), names),
     }
     rows = records(_chosen(scores, node, machine_type, aspect, top))
-    if as_json:
+    if call.as_json:
         return show_json({"source": chosen, **found, "answer": answer, "scores": rows, "watched": records(watched)})
     extra = [SHARED] if scores["shared"].notna().any() else []
     extra += [LACKS] if any(row["lacks"] for row in rows) else []
@@ -481,10 +469,10 @@ def rank(
     print()
     print(f"places: {placed_by(scores)}")
     if line := left_out(found["n_left_out"], chosen):
-        invocation.note(line)
+        call.note(line)
     print(f"best: {answer['best']}")
     print(f"most suspicious: {answer['most_suspicious']}")
-    invocation.note(f"which executions look degraded: {as_command('whorl', 'nodes', 'train', '--source', chosen)}")
+    call.note(f"which executions look degraded: {as_command('whorl', 'nodes', 'train', '--source', chosen)}")
 
 
 def _chosen(
@@ -523,10 +511,10 @@ def _ranked(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def report(context: typer.Context, source: Source = None, as_json: Json = False) -> None:
+def report(call: Invocation, source: Source = None) -> None:
     """Write the page of a source and print its path.
 
     Ranking, scores by aspect, verdicts, repeatability, and what became of each metric; each node has a page."""
     from flows.cli.admin import report as report_page
 
-    report_page(context, "nodes", source, as_json=as_json)
+    report_page(call, "nodes", source)

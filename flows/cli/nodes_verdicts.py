@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
-from typer import Argument, Option
+from typer import Option
 
 from flows.cli.invocation import (
     Invocation,
-    Json,
     Renamed,
     Seed,
     Source,
@@ -17,7 +16,6 @@ from flows.cli.invocation import (
     TimeZone,
     absolute_paths,
     given,
-    invocation_of,
     progress_bar,
     run_flow,
 )
@@ -58,42 +56,36 @@ WORDS = {
 
 
 def train(
-    context: typer.Context,
+    call: Invocation,
     source: Source = None,
-    variant: Annotated[
-        Variant, Option(help="What tells verdicts; or Perona's network, ours or with its authors' choices")
-    ] = Variant.DETECTOR,
-    epochs: Annotated[int | None, Option(min=1, help="Most passes over the training executions")] = None,
+    variant: Variant = Variant.DETECTOR,
+    epochs: int | None = None,
     seed: Seed = None,
-    fresh: Annotated[
-        bool,
-        Option(
-            "--fresh",
-            help="The parameters that the variant begins with instead of those of the model in use, and a training "
-            "even of what was trained before",
-        ),
-    ] = False,
-    as_json: Json = False,
+    fresh: bool = False,
 ) -> None:
     """Train what tells degraded executions; with --variant ours or paper the network that makes fingerprints.
 
     The detector learns from all executions; its threshold keeps the budget of false alarms (nodes.budget), and its
     figures are of each execution by what others taught. The network learns from the earlier executions, is measured on
     the latest, and is used if it is better than the one before. Nothing is learned twice from the same data with the
-    same parameters. 'whorl models list' shows all, 'whorl models rollback' brings the former one back."""
-    invocation = invocation_of(context)
+    same parameters. 'whorl models list' shows all, 'whorl models rollback' brings the former one back.
+
+    --variant: What tells verdicts; or Perona's network, ours or with its authors' choices
+    --epochs (1..): Most passes over the training executions
+    --fresh: The parameters that the variant begins with instead of those of the model in use, and a training even
+        of what was trained before"""
     fit = given(epochs=epochs, seed=seed)
     is_network = variant is not Variant.DETECTOR
     if fit and not is_network:
         raise typer.BadParameter("--epochs and --seed are of the network; name --variant ours or paper")
     flags: dict[str, Any] = {"variant": variant.value, **({"fit": fit} if fit else {})} if is_network else {}
-    settings = invocation.settings
+    settings = call.settings
     chosen = one_learning_source(settings.warehouse, source)
     own: dict[str, Any] = {"as_in_use": not fresh, "trains_again": fresh, "variant": variant.value}
     if flags:
         own |= {"model": flags} if fresh else asked_model(settings, chosen, flags)
-    found = run_flow(invocation, "nodes-train", settings, source=chosen, **own)
-    if as_json:
+    found = run_flow(call, "nodes-train", settings, source=chosen, **own)
+    if call.as_json:
         return show_json({**found, "source": chosen})
     if "champion_id" in found:
         show_facts(facts_of(cast("TrainedNodes", found)))
@@ -101,8 +93,8 @@ def train(
         show_facts(detector_facts(found))
     print(f"report: {found['report']}")
     if found["is_from_before"]:
-        invocation.note("nothing was learned: the same data, parameters and code made this model; --fresh trains again")
-    invocation.note(f"next: {as_command('whorl', 'nodes', 'fingerprint', '--source', chosen)}")
+        call.note("nothing was learned: the same data, parameters and code made this model; --fresh trains again")
+    call.note(f"next: {as_command('whorl', 'nodes', 'fingerprint', '--source', chosen)}")
 
 
 def asked_model(settings: "Settings", source: str, flags: dict[str, Any]) -> dict[str, Any]:
@@ -149,35 +141,29 @@ def facts_of(found: "TrainedNodes") -> dict[str, str]:
     }
 
 
-def tune(
-    context: typer.Context,
-    source: Source = None,
-    trials: Annotated[int | None, Option(min=1, help="Configurations that are tried (paper: 100)")] = None,
-    ray_address: Annotated[
-        str | None, Option(metavar="ADDRESS", help="Ray that runs the trials, such as ray://head:10001")
-    ] = None,
-    as_json: Json = False,
-) -> None:
+def tune(call: Invocation, source: Source = None, trials: int | None = None, ray_address: str | None = None) -> None:
     """Search the parameters of the model with Optuna through Ray, and train with the best.
 
     The latest executions, which models are measured on, have no part in it. A search of the same data that was stopped
-    goes on; asked for more trials it adds to them."""
+    goes on; asked for more trials it adds to them.
+
+    --trials (1..): Configurations that are tried (paper: 100)
+    --ray-address ADDRESS: Ray that runs the trials, such as ray://head:10001"""
     from tasks.nodes.params import RAY_SETTING, WITHOUT_RAY
     from tasks.ray_address import check_ray
 
-    invocation = invocation_of(context)
     flags = given(n_trials=trials, ray_address=ray_address)
-    settings = invocation.resolved({"nodes": {"search": flags} if flags else {}}).settings
+    settings = call.resolved({"nodes": {"search": flags} if flags else {}}).settings
     chosen = one_learning_source(settings.warehouse, source)
     if settings.nodes.search.runner == "ray":
         address = settings.nodes.search.ray_address  # before minutes of work that would end with this line
         check_ray(address, setting=RAY_SETTING, otherwise=WITHOUT_RAY)
-    found = run_flow(invocation, "nodes-tune", settings, source=chosen)
-    if as_json:
+    found = run_flow(call, "nodes-tune", settings, source=chosen)
+    if call.as_json:
         return show_json({**found, "source": chosen})
     show_facts(_search_facts(found) | facts_of(found["trained"]))
     print(f"report: {found['report']}")
-    invocation.note(f"next: {as_command('whorl', 'nodes', 'fingerprint', '--source', chosen)}")
+    call.note(f"next: {as_command('whorl', 'nodes', 'fingerprint', '--source', chosen)}")
 
 
 def _search_facts(found: dict[str, Any]) -> dict[str, str]:
@@ -207,21 +193,20 @@ FINGERPRINTED = (
 )
 
 
-def fingerprint(context: typer.Context, source: Source = None, as_json: Json = False) -> None:
+def fingerprint(call: Invocation, source: Source = None) -> None:
     """Say which executions of a source were degraded; where a network was trained, fingerprint them and rank nodes.
 
     A score of 1 is the reference fleet, 2 is twice as good. Verdicts stand in nodes.verdicts, the metrics that say so
     in nodes.verdict_reasons, fingerprints in nodes.fingerprints."""
-    invocation = invocation_of(context)
-    settings = invocation.settings
+    settings = call.settings
     chosen = one_trained_source(settings.warehouse, source)
-    found = run_flow(invocation, "nodes-fingerprint", settings, source=chosen)
+    found = run_flow(call, "nodes-fingerprint", settings, source=chosen)
     from flows.nodes import with_emulated
     from tasks.nodes.network_steps import read_fingerprint_scores
 
     scores = read_fingerprint_scores(settings.warehouse, chosen) if found["network_id"] else None
     rows = [] if scores is None else records(with_emulated(scores, settings.warehouse, chosen))
-    if as_json:
+    if call.as_json:
         return show_json({**found, "source": chosen, "scores": rows})
     print(f"{found['n_flagged']:,} of {counted(found['n_judged'], 'execution')} look degraded")
     if found["network_id"]:
@@ -231,11 +216,9 @@ def fingerprint(context: typer.Context, source: Source = None, as_json: Json = F
         names = {row["node"]: called(row["node"], row["is_emulated"]) for row in rows}
         print(f"best by fingerprints: {', '.join(names[node] for node in found['best']) or 'none'}")
     else:
-        invocation.note(
-            "without a trained network there are no fingerprints; whorl nodes train --variant ours makes one"
-        )
+        call.note("without a trained network there are no fingerprints; whorl nodes train --variant ours makes one")
     print(f"report: {found['report']}")
-    invocation.note(f"next: {as_command('whorl', 'nodes', 'watch', '--source', chosen)}")
+    call.note(f"next: {as_command('whorl', 'nodes', 'watch', '--source', chosen)}")
 
 
 def _shown(row: dict[str, Any]) -> dict[str, Any]:
@@ -254,29 +237,23 @@ WATCHED = (
 )
 
 
-def watch(
-    context: typer.Context,
-    source: Source = None,
-    ask: Annotated[
-        bool, Option("--ask/--no-ask", help="Ask suspected nodes for a fresh benchmark, by their deployments")
-    ] = True,
-    as_json: Json = False,
-) -> None:
+def watch(call: Invocation, source: Source = None, ask: bool = True) -> None:
     """Say which nodes are degrading, by the model in use and stated rules, and raise an alarm for each.
 
     One bad execution is no alarm, and an alarm that goes on is told once. What a suspected node runs next confirms the
-    alarm or clears it; a confirmed node is to be left out."""
-    invocation = invocation_of(context)
-    settings = invocation.settings
+    alarm or clears it; a confirmed node is to be left out.
+
+    --ask/--no-ask: Ask suspected nodes for a fresh benchmark, by their deployments"""
+    settings = call.settings
     chosen = one_trained_source(settings.warehouse, source)
-    found = run_flow(invocation, "nodes-watch", settings, source=chosen, asks_for_benchmarks=ask)
+    found = run_flow(call, "nodes-watch", settings, source=chosen, asks_for_benchmarks=ask)
     from flows.nodes import with_emulated
     from tasks.nodes.verdict_steps import open_messages, read_states
     from tasks.warehouse.alarms import read_alarms
 
     still = [one for name, one in open_messages(settings.warehouse, chosen).items() if name not in found["alarms"]]
     rows = records(with_emulated(read_states(settings.warehouse, chosen), settings.warehouse, chosen))
-    if as_json:
+    if call.as_json:
         return show_json({**found, "source": chosen, "open": still, "states": rows})
     names = {row["node"]: called(row["node"], row["is_emulated"]) for row in rows}
     show_table([{**row, "name": names[row["node"]]} for row in rows], WATCHED)
@@ -294,27 +271,24 @@ def watch(
         print(f"asked for a fresh benchmark: {name}")
     if found["cannot_ask"]:
         nodes_without = ", ".join(found["cannot_ask"])
-        invocation.note(f"no deployment nodes-record/<node> for {nodes_without}: run 'whorl nodes record' there")
+        call.note(f"no deployment nodes-record/<node> for {nodes_without}: run 'whorl nodes record' there")
 
 
 MOST = 5  # flagged executions of a node that are told one by one
 
 
-def explain(
-    context: typer.Context,
-    what: Annotated[str, Argument(metavar="NODE|EXECUTION", help="A node, or the id of one of its executions")],
-    source: Source = None,
-    as_json: Json = False,
-) -> None:
+def explain(call: Invocation, what: str, source: Source = None) -> None:
     """Say why an execution or a node looks degraded or does not, in the tool's own metrics and units.
 
-    Verdicts are those of the last 'whorl nodes fingerprint' or 'watch'; without any they are made now."""
+    Verdicts are those of the last 'whorl nodes fingerprint' or 'watch'; without any they are made now.
+
+    NODE|EXECUTION: A node, or the id of one of its executions"""
     from tasks.nodes.verdict_steps import explain as steps_explain
 
-    settings = invocation_of(context).settings
+    settings = call.settings
     chosen = one_trained_source(settings.warehouse, source)
     found = steps_explain(settings.warehouse, chosen, what, settings.nodes.score)
-    if as_json:
+    if call.as_json:
         return show_json({**found, "source": chosen})
     for line in _lines(found):
         print(line)
@@ -342,30 +316,15 @@ BOTH = "both"
 PROTOCOLS = {"chronological", "paper"}
 LEARNED = {"ours": ("ours",), "paper": ("paper",), BOTH: ("ours", "paper"), "none": ()}
 
-EvaluatedVariant = Annotated[Literal["robust", "paper"] | None, Option(help="Preprocessing: ours, or the paper's")]
 Model = Annotated[
     Literal["ours", "paper", "both", "none"] | None,
     Option(help="Perona's network beside the plain answers: ours, the paper's, both or none; or else both"),
-]
-Seeds = Annotated[int | None, Option(min=1, max=1000, help="Fits of the network in each split")]
-Protocols = Annotated[
-    list[str] | None,
-    Option("--protocol", metavar="chronological|paper", help="Way of splitting that it is fitted in; may be repeated"),
 ]
 Train = Annotated[
     list[str] | None,
     Option(
         "--train", metavar="PATH", help="Results that are learned from alone: those of PATH are tested; may be repeated"
     ),
-]
-Curve = Annotated[
-    bool, Option("--curve", help="Measure as well what 0, 1, 2, 5, 10 and 20 known stressed executions teach")
-]
-Repeats = Annotated[
-    int | None, Option(min=0, max=1000, help="Random splits, and draws of injected degradation; 0: no such draw")
-]
-WithoutLabels = Annotated[
-    bool, Option("--without-labels", help="Hide labels of stress from all that learns or chooses: they only measure")
 ]
 
 
@@ -412,34 +371,39 @@ LEFT_OUT = {"n_refused": "refused row", "n_values_refused": "refused value", "n_
 
 
 def evaluate(
-    context: typer.Context,
-    paths: Annotated[
-        list[str] | None, Argument(metavar="PATH", help="Results: files or folders; not needed with --manifest")
-    ] = None,
-    reader: Annotated[NodeReader, Option(help="Format; auto looks into each file")] = AUTO,
+    call: Invocation,
+    paths: list[str] | None = None,
+    reader: NodeReader = AUTO,
     label_from: LabelFrom = None,
     manifest: Manifest = None,
     renamed: Renamed = None,
     time_zone: TimeZone = None,
-    variant: EvaluatedVariant = None,
+    variant: Literal["robust", "paper"] | None = None,
     model: Model = None,
-    seeds: Seeds = None,
-    protocols: Protocols = None,
-    without_labels: WithoutLabels = False,
+    seeds: int | None = None,
+    protocols: list[str] | None = None,
+    without_labels: bool = False,
     train: Train = None,
-    curve: Curve = False,
-    repeats: Repeats = None,
+    curve: bool = False,
+    repeats: int | None = None,
     seed: Seed = None,
     out: TablesOut = None,
-    as_json: Json = False,
 ) -> None:
     """Measure on results of benchmarks how well stressed executions are found, and what scores of nodes are worth.
 
-    Only the paths are read, into memory; nothing is kept. tasks/nodes/README.md says what each figure means."""
-    invocation = invocation_of(context)
+    Only the paths are read, into memory; nothing is kept. tasks/nodes/README.md says what each figure means.
+
+    PATH: Results: files or folders; not needed with --manifest
+    --reader: Format; auto looks into each file
+    --variant: Preprocessing: ours, or the paper's
+    --seeds (1..1000): Fits of the network in each split
+    --protocol chronological|paper: Way of splitting that it is fitted in; may be repeated
+    --without-labels: Hide labels of stress from all that learns or chooses: they only measure
+    --curve: Measure as well what 0, 1, 2, 5, 10 and 20 known stressed executions teach
+    --repeats (0..1000): Random splits, and draws of injected degradation; 0: no such draw"""
     read = read_flags(label_from, manifest, renamed, time_zone)
     asked = asked_settings(variant, model, seeds, protocols, seed, repeats, without_labels=without_labels, curve=curve)
-    settings = invocation.resolved({"nodes": {"read": read}}).settings.nodes
+    settings = call.resolved({"nodes": {"read": read}}).settings.nodes
     if not paths and not settings.read.manifest:
         raise typer.BadParameter("name results, or a --manifest of them", param_hint="PATH")
     from tasks.nodes.intake import tell_left_out
@@ -447,7 +411,7 @@ def evaluate(
     from tasks.nodes.steps import evaluate_results
 
     absolute = absolute_paths(paths)
-    with progress_bar(invocation, first="reading results"):
+    with progress_bar(call, first="reading results"):
         found, name, emulated = evaluate_results(
             absolute,
             reader_asked_for(reader),
@@ -456,19 +420,19 @@ def evaluate(
             train=absolute_paths(train),
         )
     if line := tell_left_out(absolute):
-        invocation.note(line)
+        call.note(line)
     if out is not None:
-        _write(invocation, found, name, out, emulated)
-    if as_json:
+        _write(call, found, name, out, emulated)
+    if call.as_json:
         return show_json(found.figures)
     _show(found.figures, emulated)
 
 
-def _write(invocation: Invocation, found: "Evaluation", name: str, out: Path, emulated: frozenset[str]) -> None:
+def _write(call: Invocation, found: "Evaluation", name: str, out: Path, emulated: frozenset[str]) -> None:
     from tasks.nodes.steps import write_page
 
     page = write_page(found, name, str(out), emulated)
-    invocation.note(f"tables: {out}; page: {page}")
+    call.note(f"tables: {out}; page: {page}")
 
 
 def _show(figures: dict[str, Any], emulated: frozenset[str]) -> None:

@@ -2,12 +2,10 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from typer import Argument, Option
 
 from flows.cli.invocation import (
-    Json,
-    invocation_of,
+    Invocation,
     offered_model_ids,
     offered_run_ids,
     offered_sources,
@@ -43,27 +41,26 @@ N_NAMED = 5  # ids that an error message names
 
 
 def pipeline(
-    context: typer.Context,
+    call: Invocation,
     source: Annotated[
         list[str] | None, Option(help="Only this source; once for each", autocompletion=offered_sources)
     ] = None,
     word: Annotated[
         list[str] | None, Option(help="Only the nodes of this word; once for each", show_default=False)
     ] = None,
-    trials: Annotated[int, Option(min=0, help="Trials of the search for Perona's network; 0: no search")] = 0,
-    network: Annotated[bool, Option(help="Train Perona's network, which makes fingerprints")] = True,
-    as_json: Json = False,
+    trials: int = 0,
+    network: bool = True,
 ) -> None:
     """Go from files to answers, of all words as one graph.
 
     What lies in the inboxes is read; then each source is preprocessed, learned, fingerprinted, clustered and answered.
-    Only what has changed is done: data, settings, code, or what an earlier run had made and is gone."""
-    invocation = invocation_of(context)
+    Only what has changed is done: data, settings, code, or what an earlier run had made and is gone.
+
+    --trials (0..): Trials of the search for Perona's network; 0: no search
+    --network/--no-network: Train Perona's network, which makes fingerprints"""
     own = {"sources": tuple(source or ()), "trials": trials, "trains_network": network}
-    found = run_flow(
-        invocation, "whorl-pipeline", invocation.settings, **own, **({"words": tuple(word)} if word else {})
-    )
-    if as_json:
+    found = run_flow(call, "whorl-pipeline", call.settings, **own, **({"words": tuple(word)} if word else {}))
+    if call.as_json:
         show_json(found)
         return
     rows = [{"node": name, "said": said} for name, said in found["said"].items()]
@@ -71,32 +68,29 @@ def pipeline(
     print(f"\n{counted(found['n_done'], 'node')} of {found['n_nodes']} done, the others were as they are")
 
 
-def list_runs(
-    context: typer.Context,
-    top: Annotated[int, Option(min=1, help="How many, the latest first")] = 20,
-    as_json: Json = False,
-) -> None:
-    """List the latest runs."""
+def list_runs(call: Invocation, top: int = 20) -> None:
+    """List the latest runs.
+
+    --top (1..): How many, the latest first"""
     from tasks.warehouse import runs
 
-    invocation = invocation_of(context)
-    rows = records(runs.list_runs(invocation.warehouse, limit=top))
-    if as_json:
+    rows = records(runs.list_runs(call.warehouse, limit=top))
+    if call.as_json:
         show_json({"runs": rows})
     elif rows:
         show_table(rows, RUNS)
     else:
-        invocation.note("no flow has run yet in this home")
+        call.note("no flow has run yet in this home")
 
 
-def show(context: typer.Context, run: RunId, as_json: Json = False) -> None:
+def show(call: Invocation, run: RunId) -> None:
     """Show one run: parameters, figures, versions."""
     from tasks.settings import leaves
     from tasks.warehouse import runs
 
-    warehouse = invocation_of(context).warehouse
+    warehouse = call.warehouse
     found = runs.read_run(warehouse, one_run(warehouse, run))
-    if as_json:
+    if call.as_json:
         return show_json(found)
     facts = {key: moment(value) if key.endswith("_at") else text(value) for key, value in found.items()}
     facts["took"] = duration((found["ended_at"] - found["started_at"]).total_seconds())
@@ -107,11 +101,10 @@ def show(context: typer.Context, run: RunId, as_json: Json = False) -> None:
 
 
 def compare(
-    context: typer.Context,
+    call: Invocation,
     run: Annotated[
         list[str], Argument(metavar="RUN...", help="Ids of runs, or how they begin", autocompletion=offered_run_ids)
     ],
-    as_json: Json = False,
 ) -> None:
     """Show where runs differ: parameters, and figures with the best marked by *.
 
@@ -119,16 +112,15 @@ def compare(
     from tasks.errors import BadSetting
     from tasks.warehouse import runs
 
-    invocation = invocation_of(context)
-    ids = list(dict.fromkeys(one_run(invocation.warehouse, one) for one in run))
+    ids = list(dict.fromkeys(one_run(call.warehouse, one) for one in run))
     if len(run) < 2:
         raise BadSetting("runs: one alone; expected two or more to compare")
-    rows: list[dict[str, Any]] = records(runs.compare_runs(invocation.warehouse, ids))
-    if as_json:
+    rows: list[dict[str, Any]] = records(runs.compare_runs(call.warehouse, ids))
+    if call.as_json:
         told = [{"key": row["key"], "values": [row[one] for one in ids], "best": row["best"] or None} for row in rows]
         return show_json({"runs": ids, "differences": told})
     if not rows:
-        invocation.note("the runs differ in nothing")
+        call.note("the runs differ in nothing")
         return
     names = {one: chr(ord("A") + at) if at < N_LETTERS else str(at + 1) for at, one in enumerate(ids)}
     show_facts({name: one for one, name in names.items()})
@@ -138,7 +130,7 @@ def compare(
         for row in rows
     ]
     show_table(shown, (Column("key", "differs in"), *(Column(one, name, kind="number") for one, name in names.items())))
-    invocation.note(f"{counted(len(rows), 'difference')}; * the best")
+    call.note(f"{counted(len(rows), 'difference')}; * the best")
 
 
 def one_run(warehouse: "Warehouse", text: str) -> str:
@@ -174,55 +166,52 @@ MODELS = (
 )
 
 
-def list_models(context: typer.Context, as_json: Json = False) -> None:
+def list_models(call: Invocation) -> None:
     """List all models; one of each word, source and kind is in use: the champion."""
     from tasks.warehouse import registry
 
-    invocation = invocation_of(context)
-    folder = invocation.warehouse.models
+    folder = call.warehouse.models
     cards = registry.cards(folder)
     in_use = {key: registry.champion(folder, *key) for key in {(one.word, one.source, one.kind) for one in cards}}
     champions = {card.model_id for card in in_use.values() if card}
     rows = [{**card.model_dump(exclude={"files"}), "is_champion": card.model_id in champions} for card in cards]
-    if as_json:
+    if call.as_json:
         show_json({"models": rows})
     elif rows:
         show_table(rows, MODELS)
     else:
-        invocation.note(f"{folder}: no model has been trained yet")
+        call.note(f"{folder}: no model has been trained yet")
 
 
-def promote(
-    context: typer.Context,
-    model: ModelId,
-    reason: Annotated[str, Option(help="Why, for those who read the list of champions later")] = "by hand",
-    as_json: Json = False,
-) -> None:
-    """Put a model into use; the one before it can be brought back with rollback."""
+def promote(call: Invocation, model: ModelId, reason: str = "by hand") -> None:
+    """Put a model into use; the one before it can be brought back with rollback.
+
+    --reason: Why, for those who read the list of champions later"""
     from tasks.errors import NotFound
     from tasks.warehouse import registry
 
-    warehouse = invocation_of(context).warehouse
+    warehouse = call.warehouse
     cards = registry.cards(warehouse.models)
     word = next((card.word for card in cards if card.model_id == model), None)
     if word is None:
         known = ", ".join(card.model_id for card in cards) or "none"
         raise NotFound(f"model {model!r}: not in {warehouse.models}; there are: {known}")
-    _tell(registry.promote(warehouse, word, model, reason).model_dump(), as_json=as_json)
+    _tell(call, registry.promote(warehouse, word, model, reason).model_dump())
 
 
 def rollback(
-    context: typer.Context,
+    call: Invocation,
     word: Annotated[str, Argument(help="Word, such as jobs", autocompletion=offered_words)],
-    kind: Annotated[str, Argument(help="Kind of model, as 'whorl models list' shows it")],
+    kind: str,
     source: Annotated[str, Option("--source", "-s", help="Source", autocompletion=offered_sources)],
-    as_json: Json = False,
 ) -> None:
-    """Bring back the model that was in use before the present one."""
+    """Bring back the model that was in use before the present one.
+
+    kind: Kind of model, as 'whorl models list' shows it"""
     from tasks.warehouse import registry
 
-    decision = registry.roll_back(invocation_of(context).warehouse, word, checked_source(source), kind)
-    _tell(decision.model_dump(), as_json=as_json)
+    decision = registry.roll_back(call.warehouse, word, checked_source(source), kind)
+    _tell(call, decision.model_dump())
 
 
 def _first(metrics: dict[str, float]) -> str:
@@ -232,8 +221,8 @@ def _first(metrics: dict[str, float]) -> str:
     return ", ".join([*told, *([f"{more:,} more"] if more > 0 else [])])
 
 
-def _tell(decision: dict[str, object], *, as_json: bool) -> None:
-    if as_json:
+def _tell(call: Invocation, decision: dict[str, object]) -> None:
+    if call.as_json:
         show_json(decision)
     else:
         kind, source, model = (text(decision[key]) for key in ("kind", "source", "model_id"))

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
-from typer import Argument, Option
+from typer import Option
 
 from flows.cli.files import alarm_rows, ingested, not_loaded, read_results, show_read
 from flows.cli.invocation import (
     DryRun,
     Invocation,
-    Json,
     KeptUnder,
     MaxRefusedShare,
     Pseudonymise,
@@ -25,7 +24,6 @@ from flows.cli.invocation import (
     absolute_paths,
     given,
     intake_flags,
-    invocation_of,
     labelled_read_flags,
     one_source,
     progress_bar,
@@ -109,13 +107,10 @@ def source_with_model(warehouse: "Warehouse", source: str | None) -> str:
 
 
 def ingest(
-    context: typer.Context,
-    paths: Annotated[
-        list[str] | None,
-        Argument(metavar="PATH", help="Telemetry: files, folders, or the address of a Prometheus server"),
-    ] = None,
+    call: Invocation,
+    paths: list[str] | None = None,
     source: KeptUnder = DEFAULT_SOURCE,
-    reader: Annotated[TelemetryReader, Option(help="Format; auto looks into each file")] = AUTO,
+    reader: TelemetryReader = AUTO,
     label_from: LabelFrom = None,
     manifest: Manifest = None,
     renamed: Renamed = None,
@@ -123,43 +118,44 @@ def ingest(
     max_refused_share: MaxRefusedShare = None,
     pseudonymise: Pseudonymise = False,
     dry_run: DryRun = False,
-    as_json: Json = False,
 ) -> None:
     """Read telemetry into the warehouse.
 
     The same file twice adds nothing. Labels come from the columns of the files, from --label-from, or from a manifest,
-    which may also name the files."""
+    which may also name the files.
+
+    PATH: Telemetry: files, folders, or the address of a Prometheus server
+    --reader: Format; auto looks into each file"""
     from tasks.workloads.intake import Intake, begin_telemetry, find_files, preview_telemetry
 
-    invocation, source = invocation_of(context), checked_source(source)
+    source = checked_source(source)
     if not paths and manifest is None:
         raise typer.BadParameter("name files, folders or an address, or a --manifest that does", param_hint="PATH...")
     asked = intake_flags(max_refused_share, pseudonymise=pseudonymise)
     read = read_flags(label_from, manifest, renamed, time_zone) | asked
-    settings = invocation.resolved({"workloads": {"read": read}}).settings
+    settings = call.resolved({"workloads": {"read": read}}).settings
     absolute = absolute_paths(paths)
     files = find_files(absolute, settings.workloads.read.manifest)
     intake, home = Intake(source, reader_asked_for(reader), settings.workloads.read), settings.warehouse.home
     ended = ingested(
-        invocation,
+        call,
         files,
-        lambda: run_flow(invocation, "workloads-ingest", settings, telemetry=absolute, source=source, reader=reader),
+        lambda: run_flow(call, "workloads-ingest", settings, telemetry=absolute, source=source, reader=reader),
         begin=lambda path: begin_telemetry(path, intake),
         preview=lambda path: preview_telemetry(home, path, intake),
         max_refused_share=intake.read.limits.max_refused_share,
         dry_run=dry_run,
-        as_json=as_json,
     )
     if ended is None:
         return
     found, failed = ended
     result = _results(settings.warehouse, source, found) | not_loaded(failed)
-    if as_json:
+    if call.as_json:
         show_json(result)
     elif result["files"]:
         show_read(result)
         print(f"{counted(result['n_runs'], 'run')} in source {source}, {result['n_labelled']:,} with a label")
-        invocation.note(f"next: {_next(settings.warehouse, source, result['n_labelled'])}")
+        call.note(f"next: {_next(settings.warehouse, source, result['n_labelled'])}")
     if failed:
         raise failed
 
@@ -194,25 +190,19 @@ def _results(warehouse: "Warehouse", source: str, found: dict[str, Any]) -> dict
     }
 
 
-def fingerprint(
-    context: typer.Context,
-    source: Source = None,
-    ray: Annotated[
-        str | None, Option(metavar="ADDRESS", help="Ray that does it, such as ray://head:10001, or local")
-    ] = None,
-    as_json: Json = False,
-) -> None:
+def fingerprint(call: Invocation, source: Source = None, ray: str | None = None) -> None:
     """Cut every run of a source into phases and summarise them.
 
-    A run whose samples and settings have not changed is not done again."""
+    A run whose samples and settings have not changed is not done again.
+
+    --ray ADDRESS: Ray that does it, such as ray://head:10001, or local"""
     from tasks.workloads.models import sources_with_model
 
-    invocation = invocation_of(context)
     flags = {} if ray is None else {"workloads": {"fan_out": {"ray_address": ray}}}
-    settings = invocation.resolved(flags).settings
+    settings = call.resolved(flags).settings
     chosen = one_source_with_telemetry(settings.warehouse, source)
-    found = run_flow(invocation, "workloads-fingerprint", settings, source=chosen)
-    if as_json:
+    found = run_flow(call, "workloads-fingerprint", settings, source=chosen)
+    if call.as_json:
         return show_json({**found, "source": chosen})
     show_facts(
         {
@@ -224,7 +214,7 @@ def fingerprint(
     )
     print(f"report: {found['report']}")
     if chosen in sources_with_model(settings.warehouse):
-        invocation.note(f"next: {as_command('whorl', 'workloads', 'identify', 'RUN', '--source', chosen)}")
+        call.note(f"next: {as_command('whorl', 'workloads', 'identify', 'RUN', '--source', chosen)}")
 
 
 SHARES = {
@@ -235,33 +225,32 @@ SHARES = {
 
 
 def train(
-    context: typer.Context,
+    call: Invocation,
     source: Source = None,
-    hold_out: Annotated[HoldOut | None, Option(help="What is held out: the last round, or the later part")] = None,
-    leave_out: Annotated[
-        list[str] | None, Option(metavar="RUN", help="Id of a run that it must not see; repeatable")
-    ] = None,
+    hold_out: HoldOut | None = None,
+    leave_out: list[str] | None = None,
     seed: Seed = None,
-    as_json: Json = False,
 ) -> None:
     """Train a model that identifies workloads.
 
     It learns from labelled runs, is measured on those held out, and is put into use if it is better than the model
-    before. 'whorl models list' shows all, 'whorl models rollback' brings the former one back."""
+    before. 'whorl models list' shows all, 'whorl models rollback' brings the former one back.
+
+    --hold-out: What is held out: the last round, or the later part
+    --leave-out RUN: Id of a run that it must not see; repeatable"""
     from tasks.workloads.models import read_figures
 
-    invocation = invocation_of(context)
     flags: dict[str, Any] = {} if seed is None else {"identify": {"seed": seed}}
     flags |= {} if hold_out is None else {"train": {"hold_out": hold_out}}
-    settings = invocation.resolved({"workloads": flags}).settings
+    settings = call.resolved({"workloads": flags}).settings
     chosen = one_source_with_telemetry(settings.warehouse, source)
-    found = run_flow(invocation, "workloads-train", settings, source=chosen, left_out=leave_out or [])
+    found = run_flow(call, "workloads-train", settings, source=chosen, left_out=leave_out or [])
     figures = read_figures(settings.warehouse, chosen, found["model_id"])
-    if as_json:
+    if call.as_json:
         return show_json({**found, "source": chosen, "figures": figures})
     show_facts(_training_facts(found, figures))
     print(f"report: {found['report']}")
-    invocation.note(f"next: {as_command('whorl', 'workloads', 'identify', '--live', '--source', chosen)}")
+    call.note(f"next: {as_command('whorl', 'workloads', 'identify', '--live', '--source', chosen)}")
 
 
 def _training_facts(found: dict[str, Any], figures: dict[str, Any]) -> dict[str, str]:
@@ -394,36 +383,30 @@ N_NAMED = 5  # ids that an error message names
 
 
 def identify(
-    context: typer.Context,
-    what: Annotated[
-        str | None, Argument(metavar="RUN|FILE", help="Id of a run, or the beginning of it; or a file")
-    ] = None,
-    live: Annotated[bool, Option("--live", help="Record what runs now, and identify that")] = False,
-    each: Annotated[
-        bool, Option("--each", help="With --live: what runs in each control group, with its share of the cores")
-    ] = False,
-    seconds: Annotated[float, Option(min=5, max=3600, help="With --live: how long is recorded")] = 30,
-    subject: Annotated[
-        str,
-        Option(
-            metavar="machine|PID|GROUP",
-            help="With --live: beside the machine, whose counters: of a process, or of a control group by its path, "
-            "unit, container or pod",
-        ),
-    ] = "machine",
-    public: Annotated[
-        list[str] | None,
-        Option("--public", metavar="WORKLOAD", help="Public workload that may stand for it; repeatable"),
-    ] = None,
+    call: Invocation,
+    what: str | None = None,
+    live: bool = False,
+    each: bool = False,
+    seconds: float = 30,
+    subject: str = "machine",
+    public: list[str] | None = None,
     source: Source = None,
-    reader: Annotated[TelemetryReader, Option(help="Format of a file; auto looks into it")] = AUTO,
+    reader: TelemetryReader = AUTO,
     label_from: LabelFrom = None,
     renamed: Renamed = None,
-    as_json: Json = False,
 ) -> None:
     """Say which workload it is, how sure that is, and why; an unknown one is told with what it is nearest to.
 
-    By the model in use of the source. Nothing is kept; the flow workloads-identify keeps what it finds."""
+    By the model in use of the source. Nothing is kept; the flow workloads-identify keeps what it finds.
+
+    RUN|FILE: Id of a run, or the beginning of it; or a file
+    --live: Record what runs now, and identify that
+    --each: With --live: what runs in each control group, with its share of the cores
+    --seconds (5..3600): With --live: how long is recorded
+    --subject machine|PID|GROUP: With --live: beside the machine, whose counters: of a process, or of a control
+        group by its path, unit, container or pod
+    --public WORKLOAD: Public workload that may stand for it; repeatable
+    --reader: Format of a file; auto looks into it"""
     from tasks.workloads.identifications import identify_each
     from tasks.workloads.models import model_in_use
 
@@ -431,21 +414,20 @@ def identify(
         raise typer.BadParameter("name a run or a file, or use --live, not both", param_hint="RUN|FILE")
     if each and (not live or subject != "machine"):
         raise typer.BadParameter("goes with --live, and without --subject", param_hint="--each")
-    invocation = invocation_of(context)
-    settings = invocation.resolved({"workloads": {"read": read_flags(label_from, None, renamed)}}).settings
+    settings = call.resolved({"workloads": {"read": read_flags(label_from, None, renamed)}}).settings
     chosen = source_with_model(settings.warehouse, source)
     card, model = model_in_use(settings.warehouse, chosen)  # before anything is recorded for it
     if each:
-        runs = _live_groups(invocation, settings, seconds)
+        runs = _live_groups(call, settings, seconds)
     elif live:
-        runs = [_live(invocation, settings, subject, seconds)]
+        runs = [_live(call, settings, subject, seconds)]
     else:
         runs = _runs(settings, chosen, str(what), reader_asked_for(reader))
     found = identify_each(runs, card, model)
     if found.refused and not found.found:
         raise found.refused[0]
     rows = as_records(found, runs, public)
-    if as_json:
+    if call.as_json:
         refused = [str(error) for error in found.refused]
         return show_json({"source": chosen, "model_id": found.model_id, "runs": rows, "refused": refused})
     if each:
@@ -454,20 +436,20 @@ def identify(
     else:
         show_found(rows)
     for error in found.refused:
-        invocation.note(f"not identified: {error}")
+        call.note(f"not identified: {error}")
 
 
-def _live_groups(invocation: Invocation, settings: "Settings", seconds: float) -> "list[Telemetry]":
+def _live_groups(call: Invocation, settings: "Settings", seconds: float) -> "list[Telemetry]":
     from tasks.workloads.record.bench import record_each
 
-    invocation.note(f"recording each control group for {seconds:g} s")
+    call.note(f"recording each control group for {seconds:g} s")
     return record_each(seconds, settings.workloads.record)
 
 
-def _live(invocation: Invocation, settings: "Settings", subject: str, seconds: float) -> "Telemetry":
+def _live(call: Invocation, settings: "Settings", subject: str, seconds: float) -> "Telemetry":
     from tasks.workloads.record.bench import record_live
 
-    invocation.note(f"recording {subject} for {seconds:g} s")
+    call.note(f"recording {subject} for {seconds:g} s")
     return record_live(subject, seconds, settings.workloads.record)
 
 
@@ -521,44 +503,43 @@ CHANGES = (
 
 
 def clusters(
-    context: typer.Context,
-    paths: Annotated[
-        list[str] | None, Argument(metavar="PATH", help="Telemetry: files or folders; none: the runs of the source")
-    ] = None,
+    call: Invocation,
+    paths: list[str] | None = None,
     source: Source = None,
-    reader: Annotated[TelemetryReader, Option(help="Format of files; auto looks into each")] = AUTO,
+    reader: TelemetryReader = AUTO,
     label_from: LabelFrom = None,
     renamed: Renamed = None,
     window: Annotated[
         float | None, Option(metavar="SECONDS", help="Windows that long traces are cut into", show_default=False)
     ] = None,
-    as_json: Json = False,
 ) -> None:
     """Say which runs are alike, what sets each kind apart, what is new since a week, and when a trace changed.
 
-    Needs no label and no model; nothing is kept."""
+    Needs no label and no model; nothing is kept.
+
+    PATH: Telemetry: files or folders; none: the runs of the source
+    --reader: Format of files; auto looks into each"""
     from tasks.workloads.clusters import clusters_of
     from tasks.workloads.intake import read_telemetry
     from tasks.workloads.landed import fetch_runs
 
-    invocation = invocation_of(context)
     windows = {} if window is None else {"train": {"windows": {"width_s": window}}}
     asked = {"read": read_flags(label_from, None, renamed), **windows}
-    settings = invocation.resolved({"workloads": asked}).settings
+    settings = call.resolved({"workloads": asked}).settings
     if paths:
         read = settings.workloads.read
         runs = read_telemetry(absolute_paths(paths), read, reader_asked_for(reader))
     else:
         runs = fetch_runs(settings.warehouse, one_source_with_telemetry(settings.warehouse, source))
     found = clusters_of(runs, settings.workloads.train.windows)
-    if as_json:
+    if call.as_json:
         return show_json(asdict(found))
     show_table([{**vars(one), "n_runs": len(one.run_ids), "seen": _seen(one)} for one in found.clusters], CLUSTERS)
     if found.changes:
         print()
         show_table([{**vars(one), "when": _when(one.at, one.at_s)} for one in found.changes], CHANGES)
     n_runs = sum(len(one.run_ids) for one in found.clusters)
-    invocation.note(f"compared {counted(n_runs, 'run')} on {counted(found.n_counters, 'counter')}")
+    call.note(f"compared {counted(n_runs, 'run')} on {counted(found.n_counters, 'counter')}")
 
 
 def _seen(cluster: "Cluster") -> str:
@@ -577,41 +558,34 @@ ALARMS = (Column("message", "what runs and should not"),)
 
 
 def watch(
-    context: typer.Context,
+    call: Invocation,
     source: Source = None,
-    expect: Annotated[
-        list[str] | None, Option(metavar="WORKLOAD", help="Workload that may run; repeatable; otherwise what ran last")
-    ] = None,
-    newest: Annotated[
-        int | None, Option(min=1, metavar="N", help="Look at the latest runs of the source, instead of recording")
-    ] = None,
-    seconds: Annotated[float | None, Option(min=5, max=3600, help="How long is recorded")] = None,
-    subject: Annotated[
-        str | None,
-        Option(
-            metavar="machine|PID|GROUP",
-            help="Beside the machine, whose counters: of a process, or of a control group by its path, unit, container "
-            "or pod",
-        ),
-    ] = None,
-    as_json: Json = False,
+    expect: list[str] | None = None,
+    newest: int | None = None,
+    seconds: float | None = None,
+    subject: str | None = None,
 ) -> None:
     """Look at what runs, and raise an alarm where it should not, or is unknown; the same going on is told once.
 
-    What runs now is recorded and kept in the source, or its latest runs are looked at."""
-    invocation = invocation_of(context)
+    What runs now is recorded and kept in the source, or its latest runs are looked at.
+
+    --expect WORKLOAD: Workload that may run; repeatable; otherwise what ran last
+    --newest N (1..): Look at the latest runs of the source, instead of recording
+    --seconds (5..3600): How long is recorded
+    --subject machine|PID|GROUP: Beside the machine, whose counters: of a process, or of a control group by its
+        path, unit, container or pod"""
     flags = given(expected=expect or None, newest=newest, seconds=seconds, subject=subject)
     flags |= {} if newest is None else {"look_at": "newest"}
-    settings = invocation.resolved({"workloads": {"watch": flags}} if flags else {}).settings
+    settings = call.resolved({"workloads": {"watch": flags}} if flags else {}).settings
     chosen = source_with_model(settings.warehouse, source)
-    found = run_flow(invocation, "workloads-watch", settings, source=chosen)
+    found = run_flow(call, "workloads-watch", settings, source=chosen)
     alarms = alarm_rows(settings.warehouse, found["alarms"])
-    if as_json:
+    if call.as_json:
         return show_json({**found, "source": chosen, "alarms": alarms})
     if alarms:
         show_table(alarms, ALARMS)
     new = counted(len(alarms), "new alarm") if alarms else "no new alarm"
-    invocation.note(f"looked at {counted(len(found['run_ids']), 'run')}: {new}")
+    call.note(f"looked at {counted(len(found['run_ids']), 'run')}: {new}")
 
 
 CHANGE_COLUMNS = (
@@ -625,40 +599,39 @@ CHANGE_COLUMNS = (
 
 
 def changepoints(
-    context: typer.Context,
-    file: Annotated[str, Argument(metavar="FILE", help="CSV with a header line, a column a counter")],
-    column: Annotated[
-        list[str] | None, Option("--column", metavar="NAME", help="Only this one; may be repeated")
-    ] = None,
-    method: Annotated[
-        ChangePointMethod, Option(help="bayes: season and noise by evidence; pelt, kernel, binseg: by ruptures")
-    ] = "bayes",
-    each: Annotated[bool, Option("--each", help="Of each column on its own; otherwise those that all share")] = False,
-    as_json: Json = False,
+    call: Invocation,
+    file: str,
+    column: list[str] | None = None,
+    method: ChangePointMethod = "bayes",
+    each: bool = False,
 ) -> None:
     """Find where a series changes.
 
     A row is the zero-based number of the first sample after a change; its probability is that of a change near it. An
     empty cell, and an empty line, is a missing sample and keeps its row. A column called date, time, timestamp or alike
-    holds the times of the rows."""
+    holds the times of the rows.
+
+    FILE: CSV with a header line, a column a counter
+    --column NAME: Only this one; may be repeated
+    --method: bayes: season and noise by evidence; pelt, kernel, binseg: by ruptures
+    --each: Of each column on its own; otherwise those that all share"""
     from tasks.workloads.changepoints.finding import changes_of, find_changepoints, find_changepoints_each
     from tasks.workloads.changepoints.series import ChangePointParams
     from tasks.workloads.readers.tables import read_series
 
-    invocation = invocation_of(context)
     params = ChangePointParams(method=method)
-    series = read_series(file, invocation.resolved({}).settings.workloads.read.limits, column or ())
+    series = read_series(file, call.resolved({}).settings.workloads.read.limits, column or ())
     is_alone = each or len(series.names) == 1
     if is_alone:
         found = dict(zip(series.names, find_changepoints_each(series.values, params), strict=True))
     else:
         found = {"": find_changepoints(series.values, params)}
-    if as_json:
+    if call.as_json:
         told = {name: _told(one) for name, one in found.items()}
         return show_json({"counters": told} if each else next(iter(told.values())))
     for name, one in found.items():
         for seen in dict.fromkeys(words for model in one.models for words in model.said()):
-            invocation.note(f"{f'{name}: ' if each else ''}{seen}")
+            call.note(f"{f'{name}: ' if each else ''}{seen}")
     rows: list[dict[str, Any]] = []
     for name, one in found.items():
         at = series.names.index(name) if is_alone else 0
@@ -674,7 +647,7 @@ def changepoints(
         ]
         show_table(rows, tuple(one for one in CHANGE_COLUMNS if one.key not in left_out))
     else:
-        invocation.note(f"no change in {len(series.values):,} samples")
+        call.note(f"no change in {len(series.values):,} samples")
 
 
 def _told(found: "ChangePoints") -> dict[str, Any]:
@@ -695,43 +668,39 @@ SHARED = (
 
 
 def evaluate(
-    context: typer.Context,
-    paths: Annotated[
-        list[str] | None,
-        Argument(metavar="PATH", help="Labelled telemetry: files or folders; not needed with --manifest"),
-    ] = None,
-    reader: Annotated[TelemetryReader, Option(help="Format; auto looks into each file")] = AUTO,
-    label_from: Annotated[
-        str | None, Option(help="Workload of a file: stem (its name), parent (its folder), column:NAME")
-    ] = None,
-    manifest: Annotated[
-        Path | None, Option(metavar="FILE", help="CSV or JSONL: path, workload, input, round, machine")
-    ] = None,
+    call: Invocation,
+    paths: list[str] | None = None,
+    reader: TelemetryReader = AUTO,
+    label_from: str | None = None,
+    manifest: Path | None = None,
     renamed: Renamed = None,
-    window: Annotated[float | None, Option(metavar="SECONDS", help="Windows that long traces are cut into")] = None,
-    step: Annotated[
-        float | None, Option(metavar="SECONDS", help="From one window to the next; otherwise its length")
-    ] = None,
+    window: float | None = None,
+    step: float | None = None,
     seed: Seed = None,
     out: TablesOut = None,
-    as_json: Json = False,
 ) -> None:
     """Measure on labelled telemetry how well workloads are identified, known and unknown.
 
-    Only the paths are read, into memory; nothing is kept."""
-    invocation = invocation_of(context)
+    Only the paths are read, into memory; nothing is kept.
+
+    PATH: Labelled telemetry: files or folders; not needed with --manifest
+    --reader: Format; auto looks into each file
+    --label-from: Workload of a file: stem (its name), parent (its folder), column:NAME
+    --manifest FILE: CSV or JSONL: path, workload, input, round, machine
+    --window SECONDS: Windows that long traces are cut into
+    --step SECONDS: From one window to the next; otherwise its length"""
     read = read_flags(label_from, manifest, renamed, example="run_id=trace")
     windows = given(width_s=window, step_s=step)
     seeds = {"seed": seed} if seed is not None else {}
     asked = {"evaluate": {**({"windows": windows} if windows else {}), **seeds}, "identify": seeds}
-    settings = invocation.resolved({"workloads": {"read": read, **asked}}).settings.workloads
+    settings = call.resolved({"workloads": {"read": read, **asked}}).settings.workloads
     if not paths and not settings.read.manifest:
         raise typer.BadParameter("name telemetry, or a --manifest of it", param_hint="PATH")
     from tasks.workloads.evaluate.protocol import evaluate_read
     from tasks.workloads.steps import write_evaluation
 
     absolute = absolute_paths(paths)
-    with progress_bar(invocation, first="reading telemetry"):
+    with progress_bar(call, first="reading telemetry"):
         evaluated = evaluate_read(
             absolute, settings.read, settings.evaluate, settings.identify, reader_asked_for(reader)
         )
@@ -740,8 +709,8 @@ def evaluate(
             name = ", ".join(Path(path).name for path in absolute[:3]) or "telemetry"
             page = write_evaluation(found, name, str(out))
     if out is not None:
-        invocation.note(f"tables: {out}; page: {page}")
-    if as_json:
+        call.note(f"tables: {out}; page: {page}")
+    if call.as_json:
         return show_json(found.figures)
     from tasks.report.workloads_evaluation import known_table
 
@@ -774,71 +743,67 @@ def _evaluation_facts(figures: dict[str, Any]) -> dict[str, str]:
 
 
 def record(
-    context: typer.Context,
-    minutes: Annotated[
-        float | None, Option(help="How long runs are started; the next call with the same folder goes on")
-    ] = None,
-    workload: Annotated[
-        list[str] | None, Option("--workload", "-w", metavar="NAME", help="Only this one; may be repeated")
-    ] = None,
-    rounds: Annotated[int | None, Option(help="Rounds, with a full stop in between")] = None,
-    runs: Annotated[int | None, Option(help="Runs of each workload with each input, in all")] = None,
-    conditions: Annotated[
-        list[str] | None,
-        Option(
-            metavar="NAME",
-            help="Record under conditions instead: pair, pair_unlearned, load, limit, unlearned, input, idle, alone, "
-            "or all; may be repeated",
-        ),
-    ] = None,
-    seed: Annotated[int | None, Option(help="Decides the order of the runs")] = None,
-    perf: Annotated[str | None, Option(help="none, light or syscalls: events that perf counts")] = None,
-    out: Annotated[
-        Path | None, Option(help="Folder for the recording; otherwise a new one in <home>/recordings")
-    ] = None,
-    dry_run: Annotated[bool, Option("--dry-run", help="Only say what would run, and for how long")] = False,
-    as_json: Json = False,
+    call: Invocation,
+    minutes: float | None = None,
+    workload: list[str] | None = None,
+    rounds: int | None = None,
+    runs: int | None = None,
+    conditions: list[str] | None = None,
+    seed: int | None = None,
+    perf: str | None = None,
+    out: Path | None = None,
+    dry_run: bool = False,
 ) -> None:
     """Run real workloads on this machine and sample it meanwhile.
 
     Prints the folder of the recording; what the sampler itself took is said beside it. Needs root for control groups
-    and perf, and an otherwise idle machine."""
+    and perf, and an otherwise idle machine.
+
+    --minutes: How long runs are started; the next call with the same folder goes on
+    --workload, -w NAME: Only this one; may be repeated
+    --rounds: Rounds, with a full stop in between
+    --runs: Runs of each workload with each input, in all
+    --conditions NAME: Record under conditions instead: pair, pair_unlearned, load, limit, unlearned, input, idle,
+        alone, or all; may be repeated
+    --seed: Decides the order of the runs
+    --perf: none, light or syscalls: events that perf counts
+    --out: Folder for the recording; otherwise a new one in <home>/recordings
+    --dry-run: Only say what would run, and for how long"""
     from tasks.workloads.params import Condition
     from tasks.workloads.record.campaign import runnable
 
-    invocation = invocation_of(context)
     asked = given(minutes=minutes, workloads=workload, rounds=rounds, runs=runs, seed=seed, perf=perf)
     if conditions:
         asked["conditions"] = get_args(Condition) if "all" in conditions else conditions
     flags = {"workloads": {"record": asked}}
-    settings = invocation.resolved(flags).settings
+    settings = call.resolved(flags).settings
     if dry_run:
-        show_plan(invocation, settings.workloads.record, as_json=as_json)
+        show_plan(call, settings.workloads.record)
         return
     runnable(settings.workloads.record)
     folder = out.absolute() if out else settings.warehouse.home / "recordings" / "workloads-{run}"
-    found = run_flow(invocation, "workloads-record", settings, folder=str(folder))
-    if as_json:
+    found = run_flow(call, "workloads-record", settings, folder=str(folder))
+    if call.as_json:
         return show_json(found)
     print(found["folder"])
-    invocation.note(
+    call.note(
         f"recorded {counted(found['n_new'], 'run')}, {found['n_clean']:,} of {found['n_planned']:,} undisturbed so far"
     )
-    invocation.note(f"the sampler itself took {share(found['sampler_cores'])} of one core")
+    call.note(f"the sampler itself took {share(found['sampler_cores'])} of one core")
     if found["n_failed"]:
-        invocation.note(f"{counted(found['n_failed'], 'run')} failed; -v says why")
+        call.note(f"{counted(found['n_failed'], 'run')} failed; -v says why")
 
 
-def show_plan(invocation: Invocation, params: "RecordParams", *, as_json: bool) -> None:
+def show_plan(call: Invocation, params: "RecordParams") -> None:
     """Print the runs in order, and about how long they take."""
     from tasks.workloads.record.campaign import planned
 
     plan = planned(params)
     minutes = plan.duration_s(params) / 60
-    if as_json:
+    if call.as_json:
         rows = [{"run_id": r.run_id, "round": r.round, "workload": r.workload, "input": r.input} for r in plan.runs]
         return show_json({"n_runs": len(rows), "minutes": minutes, "runs": rows})
     for run in plan.runs:
         print(run.run_id)
     n_runs, n_rounds = counted(len(plan.runs), "run"), counted(params.rounds, "round")
-    invocation.note(f"{n_runs} in {n_rounds}, about {minutes:.0f} minutes")
+    call.note(f"{n_runs} in {n_rounds}, about {minutes:.0f} minutes")

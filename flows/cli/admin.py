@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer import Option
 
-from flows.cli.invocation import Invocation, Source, one_source, progress_bar
+from flows.cli.invocation import Invocation, one_source, progress_bar
 from flows.cli.output import Column, as_command, plain, show_json, show_table
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ Out = Annotated[Path | None, Option("--out", file_okay=False, help="With --run: 
 def report(
     call: Invocation,
     word: Word | None = None,
-    source: Source = None,
-    run: Runs = None,
+    source: str | None = None,
+    run: list[str] | None = None,
     counter: list[str] | None = None,
-    out: Out = None,
+    out: Path | None = None,
 ) -> None:
     """Write the site of the home and print where it begins.
 
@@ -36,7 +36,10 @@ def report(
     change points, their phases, and each two at their best offset, as a page and as images.
 
     word: Only the page of a source of this word
-    --counter NAME: With --run: draw this counter; by default those that moved most"""
+    --source
+    --run RUN_ID: Figures of this run, of workloads; once for each
+    --counter NAME: With --run: draw this counter; by default those that moved most
+    --out <dir>: With --run: folder of the page and its images"""
     _check_options(word, source, run, counter, out)
     told = _figures_of_runs(call, source, run, counter or [], out) if run else _pages(call, word, source)
     if call.as_json:
@@ -51,6 +54,8 @@ def _check_options(
     """Raise BadSetting for options that only a word, or figures of runs, have."""
     from tasks.errors import BadSetting
 
+    if out and out.is_file():
+        raise typer.BadParameter(f"Directory '{out}' is a file.", param_hint="--out")
     if runs and word != "workloads":
         raise BadSetting(f"--run: figures of runs are of workloads; write 'whorl report workloads --run {runs[0]}'")
     if not runs and (counters or out):
@@ -63,8 +68,10 @@ def _pages(call: "Invocation", word: Word | None, source: str | None) -> dict[st
     """Write the site, or the page of one source; returns source and path."""
     from tasks.report.site import SiteParams, write_site, write_source
 
-    settings = call.settings
-    warehouse, params = settings.warehouse, SiteParams(jobs=settings.jobs.report, workloads=settings.workloads.report)
+    warehouse, params = (
+        call.warehouse,
+        SiteParams(jobs=call.settings.jobs.report, workloads=call.settings.workloads.report),
+    )
     if word is None:
         from tasks.warehouse.connection import require
 
@@ -76,7 +83,7 @@ def _pages(call: "Invocation", word: Word | None, source: str | None) -> dict[st
         if word == "jobs":
             from flows.cli.jobs import fresh_summary
 
-            fresh_summary(warehouse, chosen, settings.jobs.summary)
+            fresh_summary(warehouse, chosen, call.settings.jobs.summary)
         return {"word": word, "source": chosen, "path": str(write_source(warehouse, word, chosen, params))}
 
 
@@ -137,13 +144,17 @@ def serve(
     from flows.engine.serving import serve as serve_home
     from flows.engine.serving import stop_serving
 
-    settings = call.settings
     if stop:
-        ended = stop_serving(settings.warehouse.home)
+        ended = stop_serving(call.warehouse.home)
         print(f"stopped process {ended.pid}, which served {ended.url}")
         return
     serve_home(
-        settings, host=host, port=port, reports_port=reports_port, limit=limit, say=lambda line: print(line, flush=True)
+        call.settings,
+        host=host,
+        port=port,
+        reports_port=reports_port,
+        limit=limit,
+        say=lambda line: print(line, flush=True),
     )
 
 

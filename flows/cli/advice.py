@@ -6,17 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer import Option
 
-from flows.cli.invocation import (
-    Invocation,
-    Renamed,
-    Seed,
-    Source,
-    absolute_paths,
-    given,
-    one_source,
-    progress_bar,
-    renamed_columns,
-)
+from flows.cli.invocation import Invocation, absolute_paths, given, one_source, progress_bar
+from flows.cli.options import pairs
 from flows.cli.output import show_json, show_report_table
 
 if TYPE_CHECKING:
@@ -34,10 +25,9 @@ Out = Annotated[Path | None, Option(metavar="DIR", help="Write a page with figur
 def search(
     call: Invocation,
     history: Path,
-    machines: Machines = None,
+    machines: str | None = None,
     job: str | None = None,
     nodes: str | None = None,
-    max_vcpu: int | None = None,
     memory_gb: float | None = None,
     profile: str | None = None,
     input_gb: float | None = None,
@@ -46,8 +36,8 @@ def search(
     ran: str | None = None,
     took: str | None = None,
     status: Literal["completed", "failed", "killed"] = "completed",
-    renamed: Renamed = None,
-    out: Out = None,
+    renamed: list[str] | None = None,
+    out: Path | None = None,
 ) -> None:
     """Say on which configuration to run next, and when to stop.
 
@@ -55,9 +45,10 @@ def search(
     again with the same table gives the same answer.
 
     --history FILE: Runs so far: job, machine_type, nodes, runtime_s, status
+    --machines FILE: Machine types with vCPU, memory and price; without it those of the settings
     --job: The job; not needed while the table has only one
     --nodes N,N…: Numbers of nodes to consider, such as 4,8,16
-    --max-vcpu: Largest cluster to consider, in vCPU
+    --max-vcpu (int .search.max_vcpu): Largest cluster to consider, in vCPU
     --memory-gb (0..): Memory that the job needs over all nodes, in GB
     --profile FILE: Runs with smaller inputs (job, input_bytes, peak_bytes) that say how much memory
     --input-gb: Size of the whole input, for --profile
@@ -65,28 +56,29 @@ def search(
     --max-runtime TIME: Longest runtime that will do, such as 30min
     --ran TYPE:NODES: Add a run to the history first, such as m4.xlarge:8
     --took TIME: How long that run took
-    --status: How that run ended"""
+    --status: How that run ended
+    --map OURS=THEIRS: Column of a table that has another name; repeatable
+    --out DIR: Write a page with figures, and tables, there"""
     from tasks.advice import steps
 
-    asked = given(nodes=whole_numbers(nodes), max_vcpu=max_vcpu)
-    flags = {"advice": {"search": asked}}
-    settings = call.resolved(flags).settings
-    columns = renamed_columns(renamed, EXAMPLE)
+    if nodes is not None:
+        call = call.having({"advice": {"search": {"nodes": whole_numbers(nodes)}}})
+    columns = pairs(renamed, "--map", EXAMPLE)
     if ran is not None:
         machine_type, n = parse_configuration(ran)
         run = (machine_type, n, seconds("--took", took), status)
-        steps.tell(str(history.absolute()), job, machines, settings.advice.search, run, columns)
+        steps.tell(str(history.absolute()), job, machines, call.settings.advice.search, run, columns)
     found = steps.search(
         str(history.absolute()),
         job,
         machines,
-        settings.advice.search,
+        call.settings.advice.search,
         {
             "memory_gb": memory_gb,
             "profile": profile,
             "input_gb": input_gb,
             "recorded": peaks_of,
-            "warehouse": settings.warehouse if peaks_of else None,
+            "warehouse": call.warehouse if peaks_of else None,
         },
         None if max_runtime is None else seconds("--max-runtime", max_runtime),
         columns,
@@ -97,32 +89,31 @@ def search(
 def evaluate(
     call: Invocation,
     runs: str,
-    machines: Machines = None,
+    machines: str | None = None,
     needs: str | None = None,
     scores: str | None = None,
-    searches: int | None = None,
-    seed: Seed = None,
-    renamed: Renamed = None,
-    out: Out = None,
+    renamed: list[str] | None = None,
+    out: Path | None = None,
 ) -> None:
     """Replay every search method on a table of runs, and say what each would have found.
 
     With --out the searches are kept there, and a call that was interrupted goes on.
 
     RUNS: Table of jobs with a run on each of many configurations
+    --machines FILE: Machine types with vCPU, memory and price; without it those of the settings
     --needs FILE: Memory needs: job, need_gb (0: any will do, empty: not clear)
     --scores FILE: Scores of machine types: machine_type, aspect, score
-    --searches: Searches of each method for each job"""
+    --searches (int .evaluate.searches): Searches of each method for each job
+    --seed (0..2147483647, int .evaluate.seed): Seed of everything random
+    --map OURS=THEIRS: Column of a table that has another name; repeatable
+    --out DIR: Write a page with figures, and tables, there"""
     from tasks.advice import steps
 
-    asked = given(searches=searches, seed=seed)
-    flags = {"advice": {"evaluate": asked}}
-    settings = call.resolved(flags).settings
-    [path], columns = absolute_paths([runs]), renamed_columns(renamed, EXAMPLE)
+    [path], columns = absolute_paths([runs]), pairs(renamed, "--map", EXAMPLE)
     folder = None if out is None else str(out.absolute())
     with progress_bar(call):
         found = steps.evaluate(
-            path, machines, needs, scores, settings.advice.search, settings.advice.evaluate, columns, folder
+            path, machines, needs, scores, call.settings.advice.search, call.settings.advice.evaluate, columns, folder
         )
     tell(call, found, out)
 
@@ -132,15 +123,15 @@ def estimate(
     onto: str,
     traces: list[str] | None = None,
     job: str | None = None,
-    source: Source = None,
+    source: str | None = None,
     start: str | None = None,
     scores: str | None = None,
     scores_of: str | None = None,
     machine: str | None = None,
     size_ratio: float = 1.0,
     deadline: str | None = None,
-    renamed: Renamed = None,
-    out: Out = None,
+    renamed: list[str] | None = None,
+    out: Path | None = None,
 ) -> None:
     """Say how long tasks or a recurring job take on a machine that was not tried, and how sure that is.
 
@@ -149,30 +140,30 @@ def estimate(
     --onto MACHINE: The machine, or machine type, to estimate for
     --traces PATH: Trace of a workflow (Nextflow's trace.txt, or a table); repeatable
     --job: A recurring job of `whorl jobs` in place of traces
+    --source
     --from MACHINE: The machine that runs are taken from
     --scores FILE: Scores of machines: machine_type, aspect, score
     --scores-of SOURCE: Source of `whorl nodes` whose benchmarks say the scores
     --machine: Where traces ran that do not say it; else the name of their folder
     --size-ratio: Size of the input, over the largest that has run
-    --deadline TIME: With --job: how often it would be late"""
+    --deadline TIME: With --job: how often it would be late
+    --map OURS=THEIRS: Column of a table that has another name; repeatable
+    --out DIR: Write a page with figures, and tables, there"""
     from tasks.advice import steps
 
     if bool(traces) == (job is not None):
         raise typer.BadParameter("expected --traces PATH or --job JOB, one of them")
-    settings = call.resolved().settings
     if job is not None:
         deadline_s = None if deadline is None else seconds("--deadline", deadline)
-        params, named = settings.advice.estimate, one_source(settings.warehouse, source)
-        found = steps.estimate_job(
-            settings.warehouse, named, job, onto, params, start=start or "", deadline_s=deadline_s
-        )
+        params, named = call.settings.advice.estimate, one_source(call.warehouse, source)
+        found = steps.estimate_job(call.warehouse, named, job, onto, params, start=start or "", deadline_s=deadline_s)
     else:
-        columns = renamed_columns(renamed, "size=rchar")
+        columns = pairs(renamed, "--map", "size=rchar")
         found = steps.estimate_traces(
             absolute_paths(traces),
             onto,
-            steps.scores_for(scores, settings.warehouse, scores_of, columns),
-            settings.advice.estimate,
+            steps.scores_for(scores, call.warehouse, scores_of, columns),
+            call.settings.advice.estimate,
             start=start or "",
             machine=machine or "",
             size_ratio=size_ratio,
@@ -188,11 +179,10 @@ def choose(
     scores: str | None = None,
     job: str | None = None,
     deadline: str | None = None,
-    late_share: float | None = None,
     source: str | None = None,
     recording: Path | None = None,
-    renamed: Renamed = None,
-    out: Out = None,
+    renamed: list[str] | None = None,
+    out: Path | None = None,
 ) -> None:
     """Say which machine type is the cheapest on which a job is rarely late, from its runs on one type.
 
@@ -203,14 +193,15 @@ def choose(
     --scores FILE: Scores of all types: machine_type, aspect (cpu_one_thread, cpu_all_threads, disk), score
     --job: The job; not needed while the table has only one
     --deadline TIME: What takes longer is late, such as 30s
-    --late-share: Share of runs that may be late
+    --late-share (float .choose.late_share): Share of runs that may be late
     --source TYPE: The type to go by where the job has run on several
-    --recording DIR: A recording of advice record: answers, checked with what was held back"""
+    --recording DIR: A recording of advice record: answers, checked with what was held back
+    --map OURS=THEIRS: Column of a table that has another name; repeatable
+    --out DIR: Write a page with figures, and tables, there"""
     from tasks.advice import steps
     from tasks.report.advice import story_result
 
-    asked = {"choose": {"late_share": late_share}} if late_share is not None else {}
-    params = call.resolved({"advice": asked}).settings.advice.choose
+    params = call.settings.advice.choose
     if recording is not None:
         if history or machines or scores or deadline:
             raise typer.BadParameter("--recording has its own tables and deadlines; expected it alone, or with --job")
@@ -221,7 +212,7 @@ def choose(
         if history is None or machines is None:
             raise typer.BadParameter("expected --history and --machines with --deadline, or --recording")
         limit_s = seconds("--deadline", deadline)
-        columns = renamed_columns(renamed, EXAMPLE)
+        columns = pairs(renamed, "--map", EXAMPLE)
         [table, kinds] = absolute_paths([str(history), machines])
         found = steps.choose(table, job, kinds, scores, limit_s, params, columns, source)
     tell(call, found, out)
@@ -249,9 +240,8 @@ def record(
 
     asked = given(minutes=minutes, seed=seed, blocks=blocks, repeats=repeats)
     params = RecordParams(**asked)
-    settings = call.resolved({}).settings
-    folder = out.absolute() if out else settings.warehouse.home / "recordings" / "advice"
-    found = run_flow(call, "advice-record", settings, folder=str(folder), record=params)
+    folder = out.absolute() if out else call.warehouse.home / "recordings" / "advice"
+    found = run_flow(call, "advice-record", folder=str(folder), record=params)
     if call.as_json:
         return show_json(found)
     print(found["folder"])
@@ -262,34 +252,35 @@ def record(
 def groups(
     call: Invocation,
     scores: Path | None = None,
-    source: Source = None,
+    source: str | None = None,
     aspects: str | None = None,
     traces: Path | None = None,
     kubectl: Path | None = None,
-    seed: Seed = None,
-    renamed: Renamed = None,
-    out: Out = None,
+    renamed: list[str] | None = None,
+    out: Path | None = None,
 ) -> None:
     """Say which machines are alike, which differ by more than their scores vary, and which tasks belong where.
 
     --scores FILE: Scores of machines: machine, aspect, score, low, high; without it those of nodes
+    --source
     --aspects A,A…: Aspects that count; of a wide table, its columns
     --traces FILE: Resource trace of a workflow, whose tasks are assigned
-    --kubectl FILE: Write a script there that labels the nodes of a cluster"""
+    --kubectl FILE: Write a script there that labels the nodes of a cluster
+    --seed (0..2147483647, int .groups.seed): Seed of everything random
+    --map OURS=THEIRS: Column of a table that has another name; repeatable
+    --out DIR: Write a page with figures, and tables, there"""
     from tasks.advice import steps
 
-    flags = {"advice": {"groups": {"seed": seed}}} if seed is not None else {}
-    settings = call.resolved(flags).settings
     if scores is None:
-        source = one_source(settings.warehouse, source, "nodes")
+        source = one_source(call.warehouse, source, "nodes")
     found = steps.groups(
         None if scores is None else str(scores.absolute()),
         source,
-        settings.warehouse,
+        call.warehouse,
         [part.strip() for part in aspects.split(",")] if aspects else [],
         None if traces is None else str(traces.absolute()),
-        settings.advice.groups,
-        renamed_columns(renamed, "machine=host"),
+        call.settings.advice.groups,
+        pairs(renamed, "--map", "machine=host"),
         kubectl,
     )
     if kubectl is not None:

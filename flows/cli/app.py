@@ -1,21 +1,18 @@
 """The tree of commands: `whorl <word> <verb>`. It imports neither settings nor prefect: a verb does, when it runs."""
 
-import inspect
 import logging
-import re
 import sys
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Annotated, Any, get_origin
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer import Argument, Option
+from typer import Option
 from typer.core import TyperArgument, TyperGroup
 
 from flows.cli import admin, advice, data, demo, jobs, jobs_answers, nodes, nodes_verdicts, runs, workloads
-from flows.cli.invocation import Invocation, Json, offered_job_keys
+from flows.cli.invocation import Invocation
+from flows.cli.options import command_of
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
@@ -25,12 +22,6 @@ TITLE = "Fingerprints for big-data infrastructure: nodes, workloads, recurring j
 EPILOG = "Every setting has its place in conf/; 'whorl config' shows each of them and where its value came from."
 LOG_FORMAT = "%(name)s: %(message)s"
 WRONG_USAGE = 2
-LINE = re.compile(
-    r"(?P<flags>--?[\w/-]+(?:, --?[\w/-]+)*)? ?(?P<metavar>[^\s(]\S*?)?"
-    r"(?: \((?P<min>\d*)\.\.(?P<max>\d*)\))?: (?P<help>.+)"
-)
-A_JOB = "KEY"  # the metavar of the key of a job
-NO_JSON = (admin.serve,)
 WHOLE = 1_000  # characters of a sentence, none of which is cut
 
 VERBS = (demo.demo, runs.pipeline, admin.report, data.query, data.config, admin.doctor, admin.serve, admin.deploy)
@@ -106,48 +97,11 @@ def build_app(*, is_rich: bool = False) -> typer.Typer:
         group = typer.Typer(help=title, no_args_is_help=True)
         for verb in verbs.split():
             function = next(getattr(module, verb) for module in modules if hasattr(module, verb))
-            group.command(verb.partition("_")[0])(command_of(function))
+            group.command(verb.partition("_")[0])(command_of(function, name))
         app.add_typer(group, name=name, cls=Group)
     for function in VERBS:
         app.command()(command_of(function))
     return app
-
-
-def command_of(verb: Callable[..., None]) -> Callable[..., None]:
-    """The command of a verb, a function of an invocation: its docstring ends with a line for each option or argument.
-
-    `--flag, -f METAVAR (LOW..HIGH): help`, an argument without flags, in the order of the function's arguments; those
-    whose type is an Annotated option that verbs share need none. All but NO_JSON have --json as well.
-    Raises TypeError where lines and arguments do not fit together."""
-    first, *others = inspect.signature(verb, eval_str=True).parameters.values()
-    noted = [one for one in others if get_origin(one.annotation) is not Annotated]
-    text = inspect.getdoc(verb) or ""
-    about, _, lines = text.rpartition("\n\n") if noted else (text, "", "")
-    found = [LINE.fullmatch(line) for line in re.sub(r"\n    +", " ", lines).splitlines()]
-    if len(found) != len(noted) or None in found:
-        raise TypeError(f"{verb.__qualname__}: {len(noted)} arguments need a line each at the end of its docstring")
-    options = {one.name: _option(line, one) for one, line in zip(noted, found, strict=True) if line}
-    given = [one.replace(annotation=options.get(one.name, one.annotation)) for one in others]
-    json = [inspect.Parameter("as_json", first.kind, default=False, annotation=Json)] if verb not in NO_JSON else []
-    context = inspect.Parameter("context", first.kind, annotation=typer.Context)
-
-    def command(context: typer.Context, *, as_json: bool = False, **values: Any) -> None:
-        verb(replace(context.find_root().obj, as_json=as_json), **values)
-
-    command.__name__, command.__doc__ = verb.__name__, about
-    command.__signature__ = inspect.Signature([context, *given, *json])  # type: ignore[attr-defined]
-    command.__annotations__ = {one.name: one.annotation for one in (context, *given, *json)}
-    return command
-
-
-def _option(line: re.Match[str], argument: inspect.Parameter) -> Any:
-    """The annotated type of an argument, as its line says it."""
-    flags = line["flags"].split(", ") if line["flags"] else []
-    bounds = {name: float(text) if "." in text else int(text) for name in ("min", "max") if (text := line[name])}
-    completed = {"autocompletion": offered_job_keys} if line["metavar"] == A_JOB else {}
-    made, metavar = Option if flags else Argument, None if line["metavar"] == argument.name else line["metavar"]
-    kind = made(*flags, help=line["help"], metavar=metavar, **bounds, **completed)  # type: ignore[arg-type]
-    return Annotated[argument.annotation, kind]
 
 
 class Group(TyperGroup):

@@ -5,12 +5,11 @@ import textwrap
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
-from typer import Argument, Option
 
-from flows.cli.invocation import Invocation, given, offered_data_sets, offered_words, progress_bar
+from flows.cli.invocation import Invocation, progress_bar
 from flows.cli.output import (
     PIPED,
     Column,
@@ -40,31 +39,22 @@ VALUE_CHARS = 150  # of a setting for a person; --json and conf/ have all of it
 TABLE_ROWS = 100  # of a query for a person; machines get all rows
 
 
-def query(
-    call: Invocation,
-    sql: str,
-    limit: Annotated[
-        int | None, Option(min=0, help=f"Rows at most, 0: all; a table has {TABLE_ROWS}, JSON and CSV all")
-    ] = None,
-    limit_s: float | None = None,
-    as_csv: bool = False,
-) -> None:
+def query(call: Invocation, sql: str, limit: int | None = None, as_csv: bool = False) -> None:
     """Ask the warehouse in SQL.
 
     Nothing can be changed, and no file be read, from here.
 
     SQL: One SELECT; '-' reads it from stdin
-    --limit-s: Seconds that it may take, 0: any time; default: whorl.query_limit_s
+    --limit (0..): Rows at most, 0: all; a table has 100, JSON and CSV all
+    --limit-s (float whorl.query_limit_s): Seconds that it may take, 0: any time; default: whorl.query_limit_s
     --csv: Comma-separated values with a header"""
     from tasks.warehouse.query import ask, rows_of
 
     if call.as_json and as_csv:
         raise typer.BadParameter("choose one of --json and --csv")
-    flags = {} if limit_s is None else {"whorl": {"query_limit_s": limit_s}}
-    settings = call.resolved(flags).settings
     most = (None if call.as_json or as_csv else TABLE_ROWS) if limit is None else limit or None
     answer = ask(
-        settings.warehouse, sys.stdin.read() if sql == "-" else sql, limit=most, limit_s=settings.whorl.query_limit_s
+        call.warehouse, sys.stdin.read() if sql == "-" else sql, limit=most, limit_s=call.settings.whorl.query_limit_s
     )
     rows = rows_of(answer.rows)
     if call.as_json:
@@ -78,13 +68,10 @@ def query(
         call.note(f"whorl: cut after {count(answer.rows.num_rows)} rows (--limit)")
 
 
-def config(
-    call: Invocation,
-    word: Annotated[str | None, Argument(help="Only this word", autocompletion=offered_words)] = None,
-    defaults: str | None = None,
-) -> None:
+def config(call: Invocation, word: str | None = None, defaults: str | None = None) -> None:
     """Show each setting and where it came from, those that differ from the defaults first.
 
+    word: Only this word
     --defaults WORD: Print the defaults of a word as commented YAML, for conf/local/WORD.yaml"""
     from tasks.settings import leaves
 
@@ -93,7 +80,7 @@ def config(
 
         print(commented_defaults(type(getattr(Settings(), _known_word(defaults)))), end="")
         return
-    resolved = call.resolved()
+    resolved = call.resolved
     values = leaves(resolved.settings.model_dump())
     beginning = f"{_known_word(word)}." if word else ""
     rows = [
@@ -236,39 +223,23 @@ def restore(call: Invocation, folder: Path) -> None:
     print(f"{warehouse.home}: restored from {folder}, {counted(n_files, 'file')}")
 
 
-def prune(
-    call: Invocation,
-    runs_kept_days: float | None = None,
-    models_kept: int | None = None,
-    orphans_kept_hours: float | None = None,
-    copies_kept_days: float | None = None,
-    live_kept_days: float | None = None,
-    backups: Path | None = None,
-    dry_run: bool = False,
-) -> None:
+def prune(call: Invocation, backups: Path | None = None, dry_run: bool = False) -> None:
     """Remove old runs, recordings and copies, models not in use, landing files of no batch, and what kills left.
 
     What is kept is set by whorl.prune in conf/; 'whorl config whorl' shows it.
 
-    --runs-kept-days DAYS: Age at which a run is forgotten
-    --models-kept N: Models kept of each kind, the latest
-    --orphans-kept-hours HOURS: Age at which a file of no batch goes
-    --copies-kept-days DAYS: Age at which a copy kept aside, or half a backup, goes
-    --live-kept-days DAYS: Age at which what a watch recorded goes
+    --runs-kept-days DAYS (float whorl.prune.runs_kept_days): Age at which a run is forgotten
+    --models-kept N (int whorl.prune.models_kept): Models kept of each kind, the latest
+    --orphans-kept-hours HOURS (float whorl.prune.orphans_kept_hours): Age at which a file of no batch goes
+    --copies-kept-days DAYS (float whorl.prune.copies_kept_days): Age at which a copy kept aside, or half a backup,
+        goes
+    --live-kept-days DAYS (float whorl.prune.live_kept_days): Age at which what a watch recorded goes
     --backups DIR: Where half backups may be, if not in backups/
     --dry-run: Only say what would go"""
     from tasks.warehouse.pruning import prune as prune_warehouse
 
-    flags = given(
-        runs_kept_days=runs_kept_days,
-        models_kept=models_kept,
-        orphans_kept_hours=orphans_kept_hours,
-        copies_kept_days=copies_kept_days,
-        live_kept_days=live_kept_days,
-    )
-    settings = call.resolved({"whorl": {"prune": flags}}).settings
     now = datetime.now(UTC).replace(tzinfo=None)
-    pruned = prune_warehouse(settings.warehouse, settings.whorl.prune, now, backups=backups, dry_run=dry_run)
+    pruned = prune_warehouse(call.warehouse, call.settings.whorl.prune, now, backups=backups, dry_run=dry_run)
     if call.as_json:
         show_json(pruned)
     else:
@@ -332,10 +303,10 @@ def list_data_sets(call: Invocation) -> None:
     call.note(f"looked in {folder} (WHORL_DATASETS); 'whorl datasets fetch NAME' fetches or says where to look")
 
 
-def fetch(
-    call: Invocation, name: Annotated[str, Argument(help="Name of a data set", autocompletion=offered_data_sets)]
-) -> None:
-    """Download a data set from its public home, check its hash, and print its path."""
+def fetch(call: Invocation, name: str) -> None:
+    """Download a data set from its public home, check its hash, and print its path.
+
+    name: Name of a data set"""
     from tasks import datasets
 
     with progress_bar(call):

@@ -29,15 +29,14 @@ def demo(call: Invocation) -> None:
     are as they were."""
     if call.home is None:
         call = replace(call, home=call.warehouse.home / "demo")
-    settings = call.settings
-    told = _kept(settings)
+    told = _kept(call.settings)
     if told is None:
-        told = run_flow(call, "whorl-demo", settings)
-        _keep(settings, told)
+        told = run_flow(call, "whorl-demo")
+        _keep(call.settings, told)
     if call.as_json:
         show_json(told)
     else:
-        show_told(told, settings.warehouse.home)
+        show_told(told, call.warehouse.home)
 
 
 def _kept(settings: "Settings") -> dict[str, Any] | None:

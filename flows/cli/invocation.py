@@ -5,12 +5,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import typer
-from typer import Option
 
 from flows.cli.output import as_command, clean, counted
 from tasks.progress import Show, report_progress, shown_by
@@ -90,19 +90,6 @@ def _warehouse(context: typer.Context) -> "Warehouse | None":
     return settings.warehouse.model_copy(update={"lock_wait_s": LONGEST_WAIT_S})
 
 
-Json = Annotated[bool, Option("--json", help="One JSON value on stdout and nothing else")]
-Seed = Annotated[int | None, Option(min=0, max=2**31 - 1, help="Seed of everything random")]
-TablesOut = Annotated[
-    Path | None, Option(metavar="DIR", help="Write tables as Parquet, and a page with figures, there")
-]
-Source = Annotated[
-    str | None,
-    Option(
-        "--source", "-s", help="Source of the rows; not needed while there is only one", autocompletion=offered_sources
-    ),
-]
-
-
 def one_source(warehouse: "Warehouse", source: str | None, word: str = "jobs") -> str:
     """The named source, or the only one with rows of a word. Raises as source_of."""
     from tasks.warehouse.sources import source_of
@@ -123,99 +110,9 @@ def one_source_with_runs(warehouse: "Warehouse", source: str | None) -> str:
     return chosen
 
 
-STATUS_VALUE = "status:"
-KeptUnder = Annotated[str, Option("--source", "-s", help="Name to keep the rows under; different sources never mix")]
-Renamed = Annotated[
-    list[str] | None, Option("--map", metavar="OURS=THEIRS", help="Column of a table that has another name; repeatable")
-]
-TimeZone = Annotated[str | None, Option(help="Time zone of times that name none, such as Europe/Berlin")]
-
-Pseudonymise = Annotated[
-    bool, Option("--pseudonymise", help="Replace names and hosts by keyed hashes before anything is kept or logged")
-]
-DryRun = Annotated[bool, Option("--dry-run", help="Only say what would be read, kept and refused; keep nothing")]
-MaxRefusedShare = Annotated[
-    float | None, Option(min=0, max=1, help="Load a file of which at most this share of the rows is refused")
-]
-MappedValues = Annotated[
-    list[str] | None,
-    Option(
-        "--map-value",
-        metavar="status:THEIRS=OURS",
-        help="What a status of the log means, such as status:passed=completed; repeatable",
-    ),
-]
-Units = Annotated[
-    list[str] | None,
-    Option("--unit", metavar="OURS=UNIT", help="Unit of a column, such as input_bytes=GB, runtime_s=min; repeatable"),
-]
-
-Features = Annotated[str | None, Option(metavar="A,B|all", help="Further columns of a table to keep for predictions")]
-KnownBefore = Annotated[str | None, Option(metavar="A,B", help="Which of them are known before a run begins, of all")]
-GroupBy = Annotated[
-    str | None,
-    Option(
-        metavar="user,cpus,limit",
-        help="What runs of one job share: name, plan, user, cpus, limit, queue, account, partition, qos",
-    ),
-]
-
-
-def listed(key: str, names: str | None) -> dict[str, list[str]]:
-    """Names with commas between them as a setting; nothing where none are given."""
-    return {} if names is None else {key: [name.strip() for name in names.split(",") if name.strip()]}
-
-
 def absolute_paths(paths: list[str] | None) -> list[str]:
     """The paths as they are named from anywhere; addresses stay as they are."""
     return [path if "://" in path else str(Path(path).absolute()) for path in paths or []]
-
-
-def renamed_columns(renamed: list[str] | None, example: str) -> dict[str, str]:
-    """Names of columns in the file by ours. example: an OURS=THEIRS. Raises BadParameter for a --map that is none."""
-    return _pairs(renamed, "--map", "OURS=THEIRS", example)
-
-
-def table_flags(statuses: list[str] | None, units: list[str] | None) -> dict[str, Any]:
-    """--map-value and --unit as settings of jobs.read. Raises BadParameter for one that is none."""
-    if wrong := [one for one in statuses or [] if not one.startswith(STATUS_VALUE)]:
-        raise typer.BadParameter(
-            f"{wrong[0]!r}: statuses alone can be mapped: status:THEIRS=OURS", param_hint="--map-value"
-        )
-    values = [one.removeprefix(STATUS_VALUE) for one in statuses or []]
-    told = {
-        "statuses": _pairs(values, "--map-value", "status:THEIRS=OURS", "status:passed=completed"),
-        "units": _pairs(units, "--unit", "OURS=UNIT", "input_bytes=GB"),
-    }
-    return {key: value for key, value in told.items() if value}
-
-
-def intake_flags(max_refused_share: float | None, *, pseudonymise: bool) -> dict[str, Any]:
-    """--max-refused-share and --pseudonymise as settings of <word>.read."""
-    share = {} if max_refused_share is None else {"limits": {"max_refused_share": max_refused_share}}
-    return {**share, **({"pseudonymise": True} if pseudonymise else {})}
-
-
-def _pairs(given: list[str] | None, flag: str, shape: str, example: str) -> dict[str, str]:
-    """Left to right of the sign; theirs may hold one."""
-    is_theirs_left = shape.index("THEIRS") < shape.index("=") if "THEIRS" in shape else False
-    pairs = [pair.rpartition("=") if is_theirs_left else pair.partition("=") for pair in given or []]
-    if wrong := [f"{left}{sign}{right}" for left, sign, right in pairs if not (left and right)]:
-        raise typer.BadParameter(f"{wrong[0]!r} is not {shape}, such as {example}", param_hint=flag)
-    return {left: right for left, _, right in pairs}
-
-
-def labelled_read_flags(
-    label_from: str | None, manifest: Path | None, renamed: list[str] | None, time_zone: str | None, *, example: str
-) -> dict[str, Any]:
-    """Flags of the command line as settings of <word>.read. Raises BadParameter for a --map that is none."""
-    told = {
-        "label_from": label_from,
-        "manifest": str(manifest.absolute()) if manifest else None,
-        "columns": renamed_columns(renamed, example) or None,
-        "time_zone": time_zone,
-    }
-    return {key: value for key, value in told.items() if value is not None}
 
 
 SAY_OTHERWISE = "say otherwise with --map OURS=THEIRS (and, of jobs, --unit, --map-value)"
@@ -250,12 +147,6 @@ def refuse_unreadable(files: Sequence[str], begin: Callable[[str], Sequence[str]
         raise refused[-1]
 
 
-Normalisation = Annotated[
-    Literal["ratio", "delta"], Option(help="Shapes of ratios to the median of the job, or of differences in seconds")
-]
-Out = Annotated[Path | None, Option(metavar="DIR", help="Write a page with figures, and each figure as PNG, there")]
-
-
 def shape_numbers(text: str | None, *, least: int = 1, most: int = 2) -> tuple[int, ...]:
     """The numbers of `0,3`; none for no text. Raises BadParameter for another number of them, or what is none."""
     if text is None:
@@ -283,19 +174,25 @@ class Invocation:
     is_quiet: bool = False
     is_verbose: bool = False
     as_json: bool = False
+    flags: Mapping[str, Any] = field(default_factory=dict)
 
-    def resolved(self, flags: Mapping[str, Any] | None = None) -> "Resolved":
-        """Settings with the place that set each of them; `flags`, by word, win. Raises BadSetting."""
-        from tasks.settings import load_settings
+    def having(self, flags: Mapping[str, Any]) -> "Invocation":
+        """The same with settings that the user has given, nested like the settings; they win over all others."""
+        from tasks.settings import merged
 
-        given = dict(flags or {})
-        home = {"home": str(self.home)} if self.home else {}
-        return load_settings({**given, "whorl": {**given.get("whorl", {}), **home}})
+        return replace(self, flags=merged(dict(self.flags), flags))
+
+    @cached_property
+    def resolved(self) -> "Resolved":
+        """Settings with the place that set each of them. Raises BadSetting."""
+        from tasks.settings import load_settings, merged
+
+        return load_settings(merged(dict(self.flags), {"whorl": {"home": str(self.home)}} if self.home else {}))
 
     @property
     def settings(self) -> "Settings":
         """The settings alone."""
-        return self.resolved().settings
+        return self.resolved.settings
 
     @property
     def warehouse(self) -> "Warehouse":
@@ -388,7 +285,7 @@ def _amount(done: float, total: float | None) -> str:
     return f"{done:,.0f} of {total:,.0f}" if total and done else f"{done:,.0f}" if done else ""
 
 
-def run_flow(call: Invocation, name: str, settings: "Settings", /, **own: Any) -> Any:
+def run_flow(call: Invocation, name: str, /, **own: Any) -> Any:
     """The result of a flow of this home, such as jobs-train; what it prints goes to stderr.
 
     own: parameters; the others are those of the settings. Raises WhorlError."""
@@ -397,7 +294,7 @@ def run_flow(call: Invocation, name: str, settings: "Settings", /, **own: Any) -
         call.prepare_flows()
         from flows.engine import forms  # not before: prefect reads the environment when it is imported
 
-        return forms.run_flow(name, settings, **own)
+        return forms.run_flow(name, call.settings, **own)
 
 
 def write_drawing(

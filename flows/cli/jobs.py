@@ -17,33 +17,13 @@ from flows.cli.files import (
     show_read,
 )
 from flows.cli.invocation import (
-    DryRun,
-    Features,
-    GroupBy,
     Invocation,
-    KeptUnder,
-    KnownBefore,
-    MappedValues,
-    MaxRefusedShare,
-    Normalisation,
-    Out,
-    Pseudonymise,
-    Renamed,
-    Seed,
-    Source,
-    TablesOut,
-    Units,
     absolute_paths,
-    given,
-    intake_flags,
-    listed,
     one_source,
     one_source_with_runs,
     progress_bar,
-    renamed_columns,
     run_flow,
     shape_numbers,
-    table_flags,
     write_drawing,
 )
 from flows.cli.output import (
@@ -72,37 +52,22 @@ if TYPE_CHECKING:
 
 
 def ingest(
-    call: Invocation,
-    paths: list[str],
-    source: KeptUnder = DEFAULT_SOURCE,
-    reader: ReaderName = AUTO,
-    time_zone: str | None = None,
-    renamed: Renamed = None,
-    statuses: MappedValues = None,
-    units: Units = None,
-    features: Features = None,
-    group_by: GroupBy = None,
-    max_refused_share: MaxRefusedShare = None,
-    pseudonymise: Pseudonymise = False,
-    dry_run: DryRun = False,
+    call: Invocation, paths: list[str], source: str = DEFAULT_SOURCE, reader: ReaderName = AUTO, dry_run: bool = False
 ) -> None:
     """Read job logs into the warehouse.
 
     The recurring jobs of the source are summarised afterwards. The same file twice adds nothing.
 
     PATH: Job logs: files, folders, or the address of a Prefect API
+    --source, -s: Name to keep the rows under; different sources never mix
     --reader: Format; auto looks into each file
-    --time-zone: Time zone of logs that name none, such as Europe/Berlin"""
+    --time-zone (str .read.time_zone): Time zone of logs that name none, such as Europe/Berlin
+    --map, --map-value, --unit, --features, --group-by, --max-refused-share, --pseudonymise, --dry-run"""
     source = checked_source(source)
-    read = read_flags(time_zone, renamed, statuses, units) | intake_flags(max_refused_share, pseudonymise=pseudonymise)
-    flags = {"jobs": {"read": read | listed("features", features), "group": listed("by", group_by)}}
     from tasks.jobs.intake import Intake, begin_log, find_logs, preview_log
 
-    settings, absolute = call.resolved(flags).settings, absolute_paths(paths)
-    home, intake = (
-        settings.warehouse.home,
-        Intake(source, reader_asked_for(reader), settings.jobs.read, settings.jobs.group),
-    )
+    settings, absolute, home = call.settings, absolute_paths(paths), call.warehouse.home
+    intake = Intake(source, reader_asked_for(reader), settings.jobs.read, settings.jobs.group)
     logs = find_logs(absolute)
     if dry_run and any("://" in log for log in logs):
         from flows.engine.servers import prepare
@@ -111,7 +76,7 @@ def ingest(
     ended = ingested(
         call,
         logs,
-        lambda: run_flow(call, "jobs-ingest", settings, paths=absolute, source=source, reader=reader),
+        lambda: run_flow(call, "jobs-ingest", paths=absolute, source=source, reader=reader),
         begin=lambda path: begin_log(path, intake),
         preview=lambda path: preview_log(home, path, intake),
         max_refused_share=settings.jobs.read.limits.max_refused_share,
@@ -133,18 +98,6 @@ def ingest(
         call.note(f"next: {as_command('whorl', 'jobs', 'summary', '--source', source)}")
     if failed:
         raise failed
-
-
-def read_flags(
-    time_zone: str | None, renamed: list[str] | None, statuses: list[str] | None, units: list[str] | None
-) -> dict[str, Any]:
-    """Flags of the command line as settings of jobs.read. Raises BadParameter for a --map and the like that is none."""
-    columns = renamed_columns(renamed, "run_id=job")
-    return {
-        **({"time_zone": time_zone} if time_zone is not None else {}),
-        **({"columns": columns} if columns else {}),
-        **table_flags(statuses, units),
-    }
 
 
 def fresh_summary(warehouse: "Warehouse", source: str, params: "SummaryParams") -> dict[str, Any]:
@@ -189,7 +142,7 @@ JOBS = (
 
 def summary(
     call: Invocation,
-    source: Source = None,
+    source: str | None = None,
     job: str | None = None,
     exceeds: float | None = None,
     sort: Sort = "support",
@@ -200,6 +153,7 @@ def summary(
 
     With --job: what the next run of that job will be like, from its own runs.
 
+    --source
     --job KEY: One job: its key or a part of it
     --exceeds SECONDS (0..): With --job: chance that its next run takes longer
     --sort: What comes first
@@ -207,18 +161,17 @@ def summary(
     --all: Every job, also those that ran too seldom"""
     if exceeds is not None and job is None:
         raise typer.BadParameter("say which job with --job KEY", param_hint="--exceeds")
-    settings = call.settings
-    chosen = one_source(settings.warehouse, source)
+    chosen = one_source(call.warehouse, source)
     if job is not None:
         from tasks.jobs.outlook import next_run
 
-        found = next_run(settings.warehouse, chosen, job, settings.jobs.summary, time_s=exceeds)
+        found = next_run(call.warehouse, chosen, job, call.settings.jobs.summary, time_s=exceeds)
         if call.as_json:
             show_json({"source": chosen, **plain(found)})
         else:
             show_next_run(found)
         return
-    totals = fresh_summary(settings.warehouse, chosen, settings.jobs.summary)
+    totals = fresh_summary(call.warehouse, chosen, call.settings.jobs.summary)
     most = None if every else top
     if call.as_json:
         return show_json({**totals, "jobs": _jobs(call, totals, sort=sort, top=most)})
@@ -293,15 +246,16 @@ ALL_ALARMS = "SELECT raised_at, message FROM ops.alarms"
 ALARMS = (Column("message", "slow, stopped or drifted"),)
 
 
-def watch(call: Invocation, source: Source = None) -> None:
-    """Raise an alarm for every slow run, stopped job and drifting job, once."""
-    settings = call.settings
-    chosen = one_source_with_runs(settings.warehouse, source)
-    found = run_flow(call, "jobs-watch", settings, source=chosen)
+def watch(call: Invocation, source: str | None = None) -> None:
+    """Raise an alarm for every slow run, stopped job and drifting job, once.
+
+    --source"""
+    chosen = one_source_with_runs(call.warehouse, source)
+    found = run_flow(call, "jobs-watch", source=chosen)
     if call.as_json:
-        show_json({"alarms": alarm_rows(settings.warehouse, found["alarms"])})
+        show_json({"alarms": alarm_rows(call.warehouse, found["alarms"])})
     else:
-        _show_alarms(call, settings.warehouse, found["alarms"])
+        _show_alarms(call, call.warehouse, found["alarms"])
 
 
 def _show_alarms(call: Invocation, warehouse: "Warehouse", ids: list[str]) -> None:
@@ -363,11 +317,11 @@ def _likelihoods(found: "JobAgainstShapes") -> list[dict[str, Any]]:
 
 def characterise(
     call: Invocation,
-    source: Source = None,
+    source: str | None = None,
     job: str | None = None,
     shapes: str | None = None,
-    normalisation: Normalisation = "ratio",
-    out: Out = None,
+    normalisation: Literal["ratio", "delta"] = "ratio",
+    out: Path | None = None,
 ) -> None:
     """Find the few typical runtime distributions that the jobs of a source follow.
 
@@ -375,31 +329,32 @@ def characterise(
     it (delta), and ranked by the gap between the 25 % and the 75 % quantile. With --job: how likely each shape makes
     the runs of one job, and with --out the figure.
 
+    --source
     --job KEY: Only how one job fits the shapes: its key or a part
-    --shapes A,B: With --job: draw it against these two; by default the most likely two"""
+    --shapes A,B: With --job: draw it against these two; by default the most likely two
+    --normalisation, --out"""
     if shapes is not None and job is None:
         raise typer.BadParameter("say which job with --job KEY", param_hint="--shapes")
     numbers = shape_numbers(shapes, least=2)
-    settings = call.settings
-    chosen = one_source_with_runs(settings.warehouse, source)
+    chosen = one_source_with_runs(call.warehouse, source)
     if job is None:
-        _show_all(call, settings, chosen, out)
+        _show_all(call, call.settings, chosen, out)
         return
     from tasks.jobs.summary import find_group
     from tasks.report.jobs_shapes import are_shapes_fresh
 
-    key = find_group(settings.warehouse, chosen, job)
-    if not are_shapes_fresh(settings.warehouse, chosen, settings.jobs.evaluate.predict.characterise):
+    key = find_group(call.warehouse, chosen, job)
+    if not are_shapes_fresh(call.warehouse, chosen, call.settings.jobs.evaluate.predict.characterise):
         call.note("finding the shapes of the source; they are kept for the next time")
-        run_flow(call, "jobs-characterise", settings, source=chosen)
-    warehouse = settings.warehouse
+        run_flow(call, "jobs-characterise", source=chosen)
+    warehouse = call.warehouse
     show_job(call, warehouse, chosen, key, kind=normalisation, numbers=numbers, out=out)
 
 
 def _show_all(call: Invocation, settings: "Settings", source: str, out: Path | None) -> None:
     from tasks.jobs.characterise import read_characterised, shape_words
 
-    written = run_flow(call, "jobs-characterise", settings, source=source)
+    written = run_flow(call, "jobs-characterise", source=source)
     found = read_characterised(settings.warehouse, source)
     if out is not None:
         from tasks.report.jobs_shapes import shapes_result
@@ -445,18 +400,19 @@ def _plain(found: Any) -> dict[str, Any]:
     }
 
 
-def train(call: Invocation, source: Source = None, known_before: KnownBefore = None, seed: Seed = None) -> None:
+def train(call: Invocation, source: str | None = None) -> None:
     """Train a model that predicts how long the next runs take.
 
     It learns from the earlier runs, is measured on the later ones, and is put into use if it is better than the model
-    before. 'whorl models list' shows all, 'whorl models rollback' brings the former one back."""
-    asked: dict[str, Any] = {"predict": listed("known_before", known_before)} | ({} if seed is None else {"seed": seed})
-    settings = call.resolved({"jobs": {"evaluate": asked}}).settings
-    chosen = one_source_with_runs(settings.warehouse, source)
-    found = run_flow(call, "jobs-train", settings, source=chosen)
+    before. 'whorl models list' shows all, 'whorl models rollback' brings the former one back.
+
+    --source, --known-before
+    --seed (0..2147483647, int .evaluate.seed): Seed of everything random"""
+    chosen = one_source_with_runs(call.warehouse, source)
+    found = run_flow(call, "jobs-train", source=chosen)
     from tasks.jobs.predict.training import read_figures  # not before: it imports seconds
 
-    figures = read_figures(settings.warehouse, chosen, found["model_id"])
+    figures = read_figures(call.warehouse, chosen, found["model_id"])
     if call.as_json:
         return show_json({**found, "source": chosen, "figures": figures})
     show_facts(_training_facts(found, figures))
@@ -491,43 +447,25 @@ def show_predictors(figures: Mapping[str, Any]) -> None:
 LEFT_OUT = "own.left_out."
 
 
-def evaluate(
-    call: Invocation,
-    paths: list[str],
-    reader: ReaderName = AUTO,
-    time_zone: str | None = None,
-    renamed: Renamed = None,
-    statuses: MappedValues = None,
-    units: Units = None,
-    features: Features = None,
-    known_before: KnownBefore = None,
-    group_by: GroupBy = None,
-    max_refused_share: MaxRefusedShare = None,
-    seed: Seed = None,
-    out: TablesOut = None,
-) -> None:
+def evaluate(call: Invocation, paths: list[str], reader: ReaderName = AUTO, out: Path | None = None) -> None:
     """Measure on a job log how well runtimes are predicted.
 
     Only the paths are read, into a temporary warehouse; nothing is kept.
 
     PATH: Job logs: files or folders
     --reader: Format; auto looks into each file
-    --time-zone: Time zone of logs that name none, such as Europe/Berlin"""
-    read = read_flags(time_zone, renamed, statuses, units) | intake_flags(max_refused_share, pseudonymise=False)
-    flags = {
-        "read": read | listed("features", features),
-        "group": listed("by", group_by),
-        "evaluate": {"predict": listed("known_before", known_before)},
-    }
-    settings = call.resolved({"jobs": flags}).settings
+    --time-zone (str .read.time_zone): Time zone of logs that name none, such as Europe/Berlin
+    --map, --map-value, --unit, --features, --known-before, --group-by, --max-refused-share
+    --seed (0..2147483647, int .evaluate.seed): Seed of everything random
+    --out DIR: Write tables as Parquet, and a page with figures, there"""
+    settings = call.settings
     from tasks.jobs.evaluate import SOURCE, evaluate_logs
     from tasks.jobs.intake import Intake
 
-    params = settings.jobs.evaluate if seed is None else settings.jobs.evaluate.model_copy(update={"seed": seed})
     intake = Intake(SOURCE, reader_asked_for(reader), settings.jobs.read, settings.jobs.group)
     absolute = absolute_paths(paths)
     with progress_bar(call):
-        found = evaluate_logs(absolute, intake, params, settings.whorl.memory_mb)
+        found = evaluate_logs(absolute, intake, settings.jobs.evaluate, settings.whorl.memory_mb)
     if out is not None:
         from tasks.jobs.steps import write_evaluation
 
@@ -568,32 +506,22 @@ def _evaluation_facts(figures: dict[str, Any]) -> dict[str, str]:
 NOTHING_RAN = "none"
 
 
-def record(
-    call: Invocation,
-    minutes: float | None = None,
-    jobs: int | None = None,
-    seed: int | None = None,
-    isolation: str | None = None,
-    out: Path | None = None,
-) -> None:
+def record(call: Invocation, out: Path | None = None) -> None:
     """Run and record real jobs on this machine.
 
     Prints the folder of the recording, for 'whorl jobs ingest'; what held the jobs to their tokens, and what the
     recorder itself took, is said beside it.
 
-    --minutes: How long jobs are submitted; the next call with the same folder goes on
-    --jobs: Number of recurring jobs
-    --seed: Decides data, jobs and submit times
-    --isolation: auto, cgroups (need root) or threads: what holds jobs to their tokens
+    --minutes (float .record.minutes): How long jobs are submitted; the next call with the same folder goes on
+    --jobs (int .record.jobs): Number of recurring jobs
+    --seed (int .record.seed): Decides data, jobs and submit times
+    --isolation (str .record.isolation): auto, cgroups (need root) or threads: what holds jobs to their tokens
     --out: Folder for the recording; otherwise a new one in <home>/recordings"""
     from tasks.jobs.record.cluster import check_needs
 
-    asked = given(minutes=minutes, jobs=jobs, seed=seed, isolation=isolation)
-    flags = {"jobs": {"record": asked}}
-    settings = call.resolved(flags).settings
-    check_needs(settings.jobs.record)
-    folder = out.absolute() if out else settings.warehouse.home / "recordings" / "jobs-{run}"
-    found = run_flow(call, "jobs-record", settings, folder=str(folder))
+    check_needs(call.settings.jobs.record)
+    folder = out.absolute() if out else call.warehouse.home / "recordings" / "jobs-{run}"
+    found = run_flow(call, "jobs-record", folder=str(folder))
     if call.as_json:
         return show_json(found)
     print(found["folder"])

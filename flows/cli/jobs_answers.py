@@ -3,20 +3,11 @@
 import math
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from flows.cli.invocation import (
-    Invocation,
-    Normalisation,
-    Out,
-    Source,
-    one_source,
-    progress_bar,
-    shape_numbers,
-    write_drawing,
-)
+from flows.cli.invocation import Invocation, one_source, progress_bar, shape_numbers, write_drawing
 from flows.cli.output import (
     Column,
     count,
@@ -197,7 +188,7 @@ PREDICTED = (
 
 def predict(
     call: Invocation,
-    source: Source = None,
+    source: str | None = None,
     job: str | None = None,
     exceeds: float | None = None,
     running: bool = False,
@@ -210,6 +201,7 @@ def predict(
 
     With --job: one job, its limits and chances beside what its own runs say. 'whorl jobs train' makes the model.
 
+    --source
     --job KEY: One job: its key or a part of it
     --exceeds SECONDS (0..): With --job or --running: chance that a run takes longer than this
     --running: The runs that go on: how long each still takes
@@ -221,16 +213,15 @@ def predict(
         raise typer.BadParameter("ask for one of them at a time", param_hint="--job, --running, --costliest")
     if exceeds is not None and job is None and not running:
         raise typer.BadParameter("say which job with --job KEY, or use --running", param_hint="--exceeds")
-    settings = call.settings
-    chosen = one_source(settings.warehouse, source)
+    chosen = one_source(call.warehouse, source)
     if job is not None:
-        show_outlook(settings, chosen, job, exceeds)
+        show_outlook(call.settings, chosen, job, exceeds)
     elif running:
-        show_running(call, settings, chosen, exceeds)
+        show_running(call, call.settings, chosen, exceeds)
     elif costliest:
-        show_costliest(call, settings, chosen)
+        show_costliest(call, call.settings, chosen)
     else:
-        _show_all(call, settings, chosen, by, None if every else top)
+        _show_all(call, call.settings, chosen, by, None if every else top)
 
 
 def _show_all(call: Invocation, settings: "Settings", source: str, by: Risk, top: int | None) -> None:
@@ -344,10 +335,10 @@ def explain(
     call: Invocation,
     run_id: str | None = None,
     job: str | None = None,
-    source: Source = None,
+    source: str | None = None,
     shapes: str | None = None,
-    normalisation: Normalisation = "ratio",
-    out: Out = None,
+    normalisation: Literal["ratio", "delta"] = "ratio",
+    out: Path | None = None,
 ) -> None:
     """Say why a run is expected to take long, and why its job varies.
 
@@ -356,7 +347,9 @@ def explain(
 
     [RUN_ID]: A run: its id in the log
     --job KEY: The next run of this job: its key or a part of it
-    --shapes A[,B]: With --out: what speaks for shape A, for B, and between both"""
+    --source
+    --shapes A[,B]: With --out: what speaks for shape A, for B, and between both
+    --normalisation, --out"""
     numbers = shape_numbers(shapes)
     if numbers and (out is None or run_id is not None or job is not None):
         raise typer.BadParameter("it needs --out DIR, and neither a run nor a job", param_hint="--shapes")
@@ -527,8 +520,8 @@ def whatif(
     shifts: list[str] | None = None,
     stds: list[str] | None = None,
     job: str | None = None,
-    source: Source = None,
-    out: Out = None,
+    source: str | None = None,
+    out: Path | None = None,
 ) -> None:
     """Say what a change would do to runtimes and their variation.
 
@@ -539,17 +532,17 @@ def whatif(
     --set NAME=VALUE: Give a cause, such as tokens, a value or xFACTOR; repeatable
     --shift-sku A:B: Run on SKU B what ran on A; repeatable
     --set-std NAME=0: Set a standard deviation, such as cpu_load; repeatable
-    --job KEY: Only the next run of this job: its key or a part"""
-    settings = call.settings
-    chosen = one_source(settings.warehouse, source)
+    --job KEY: Only the next run of this job: its key or a part
+    --source, --out"""
+    chosen = one_source(call.warehouse, source)
     from tasks.jobs.control.scenarios import parse_scenario
 
-    params = settings.jobs.whatif
+    params = call.settings.jobs.whatif
     question = parse_scenario(scenario=scenario, sets=sets or [], shifts=shifts or [], stds=stds or [])
     from tasks.jobs.control.answering import ask_source
 
     with progress_bar(call, first="changing runs"):
-        asked = ask_source(settings.warehouse, chosen, job=job)
+        asked = ask_source(call.warehouse, chosen, job=job)
         found = asked.answer(question, params)
         if out is not None:
             flags = ["--scenario", scenario] if scenario else []

@@ -1,29 +1,12 @@
 """`whorl nodes`: nodes recorded, read, summarised, preprocessed, ranked."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
-from typer import Option
 
 from flows.cli.files import ingested, not_loaded, read_results, show_read
-from flows.cli.invocation import (
-    DryRun,
-    Invocation,
-    KeptUnder,
-    MaxRefusedShare,
-    Pseudonymise,
-    Renamed,
-    Source,
-    TimeZone,
-    absolute_paths,
-    given,
-    intake_flags,
-    labelled_read_flags,
-    one_source,
-    progress_bar,
-    run_flow,
-)
+from flows.cli.invocation import Invocation, absolute_paths, one_source, progress_bar, run_flow
 from flows.cli.output import (
     Column,
     as_command,
@@ -59,19 +42,6 @@ if TYPE_CHECKING:
     from tasks.nodes.record.params import RecordParams
     from tasks.warehouse.place import Warehouse
 
-LabelFrom = Annotated[str | None, Option(metavar="stem|parent|column:NAME", help="Where the node of a file is written")]
-Manifest = Annotated[
-    Path | None,
-    Option(metavar="FILE", help="CSV or JSONL: path, benchmark, node, machine_type, started_at, is_stressed, dose"),
-]
-
-
-def read_flags(
-    label_from: str | None, manifest: Path | None, renamed: list[str] | None, time_zone: str | None = None
-) -> dict[str, Any]:
-    """Flags of the command line as settings of nodes.read. Raises BadParameter for a --map that is none."""
-    return labelled_read_flags(label_from, manifest, renamed, time_zone, example="node=hostname")
-
 
 def one_learning_source(warehouse: "Warehouse", source: str | None) -> str:
     """As one_source; it must have executions, so that this is told before Prefect is started.
@@ -97,51 +67,25 @@ Place = Literal["local", "emulated"]
 Profile = Literal["short", "paper"]
 
 
-def record(
-    call: Invocation,
-    node: str | None = None,
-    benchmark: list[str] | None = None,
-    runs: int | None = None,
-    executions: int | None = None,
-    minutes: float | None = None,
-    place: Place | None = None,
-    profile: Profile | None = None,
-    stressed: float | None = None,
-    seed: int | None = None,
-    source: str | None = None,
-    out: Path | None = None,
-    dry_run: bool = False,
-) -> None:
+def record(call: Invocation, source: str | None = None, out: Path | None = None, dry_run: bool = False) -> None:
     """Run standard benchmarks and record them with the machine's own metrics.
 
     Without a campaign (--runs) it completes what the node lacks, then repeats what is doubtful or stalest. Needs the
     six tools, and root for emulated nodes. Prints the folder of the recording.
 
-    --node: Name of this machine as a node; otherwise its host name
-    --benchmark, -b NAME: Only this one; may be repeated
-    --runs: A campaign: executions of each benchmark on each node; 0: what is lacking or stalest
-    --executions: Executions of this call without a campaign
-    --minutes: How long executions are started; the next call with the same folder goes on
-    --place: This machine as it is, or emulated nodes on it
-    --profile: short: 2 s a benchmark; paper: 30 s
-    --stressed: Share of a campaign's executions under stress, 0 to 0.5
-    --seed: Decides the order of a campaign, and what is stressed
+    --node (str .record.node): Name of this machine as a node; otherwise its host name
+    --benchmark, -b NAME (strs .record.benchmarks): Only this one; may be repeated
+    --runs (int .record.runs): A campaign: executions of each benchmark on each node; 0: what is lacking or stalest
+    --executions (int .record.executions): Executions of this call without a campaign
+    --minutes (float .record.minutes): How long executions are started; the next call with the same folder goes on
+    --place (local|emulated .record.place): This machine as it is, or emulated nodes on it
+    --profile (short|paper .record.profile): short: 2 s a benchmark; paper: 30 s
+    --stressed (float .record.stressed_ratio): Share of a campaign's executions under stress, 0 to 0.5
+    --seed (int .record.seed): Decides the order of a campaign, and what is stressed
     --source, -s: Put it into the landing folder under this name, for ingest
     --out: Folder of the recording; otherwise <home>/recordings/nodes
     --dry-run: Only say what a campaign would run"""
-    asked = given(
-        node=node,
-        benchmarks=benchmark,
-        runs=runs,
-        executions=executions,
-        minutes=minutes,
-        place=place,
-        profile=profile,
-        stressed_ratio=stressed,
-        seed=seed,
-    )
-    flags = {"nodes": {"record": asked}}
-    settings = call.resolved(flags).settings
+    settings = call.settings
     if dry_run:
         show_plan(call, settings.nodes.record)
         return
@@ -151,7 +95,7 @@ def record(
     told = {"source": checked_source(source)} if source is not None else {}
     folder = out.absolute() if out else settings.warehouse.home / "recordings" / "nodes"
     landing = settings.warehouse.landing_folder if source is not None else ""
-    found = run_flow(call, "nodes-record", settings, folder=str(folder), landing=landing, **told)
+    found = run_flow(call, "nodes-record", folder=str(folder), landing=landing, **told)
     if call.as_json:
         return show_json(found)
     print(found["folder"])
@@ -204,15 +148,9 @@ FROM nodes.executions WHERE source = $source
 def ingest(
     call: Invocation,
     paths: list[str] | None = None,
-    source: KeptUnder = DEFAULT_SOURCE,
+    source: str = DEFAULT_SOURCE,
     reader: NodeReader = AUTO,
-    label_from: LabelFrom = None,
-    manifest: Manifest = None,
-    renamed: Renamed = None,
-    time_zone: TimeZone = None,
-    max_refused_share: MaxRefusedShare = None,
-    pseudonymise: Pseudonymise = False,
-    dry_run: DryRun = False,
+    dry_run: bool = False,
 ) -> None:
     """Read results of benchmarks into the warehouse.
 
@@ -220,26 +158,29 @@ def ingest(
     --label-from, or by a manifest, which may also name the files.
 
     PATH: Results: files or folders; without any, what recorders have put into the landing folder
-    --reader: Format; auto looks into each file"""
+    --source, -s: Name to keep the rows under; different sources never mix
+    --reader: Format; auto looks into each file
+    --label-from stem|parent|column:NAME (str .read.label_from): Where the node of a file is written
+    --manifest FILE (path .read.manifest): CSV or JSONL: path, benchmark, node, machine_type, started_at,
+        is_stressed, dose
+    --map, --time-zone, --max-refused-share, --pseudonymise, --dry-run"""
     from tasks.nodes.intake import Intake, begin_executions, find_files, preview_executions, tell_left_out
 
     source = checked_source(source)
-    asked = intake_flags(max_refused_share, pseudonymise=pseudonymise)
-    read = read_flags(label_from, manifest, renamed, time_zone) | asked
-    settings = call.resolved({"nodes": {"read": read}}).settings
+    read = call.settings.nodes.read
     absolute = absolute_paths(paths)
-    if not absolute and not manifest and (pseudonymise or dry_run):
+    if not absolute and not read.manifest and (read.pseudonymise or dry_run):
         raise typer.BadParameter(
             "name files: what recorders have landed is written already, with its names", param_hint="PATH"
         )
-    files = find_files(absolute, settings.nodes.read.manifest) if absolute or manifest else []
+    files = find_files(absolute, read.manifest) if absolute or read.manifest else []
     if line := tell_left_out(absolute):
         call.note(line)
-    intake, home = Intake(source, reader_asked_for(reader), settings.nodes.read), settings.warehouse.home
+    intake, home = Intake(source, reader_asked_for(reader), read), call.warehouse.home
     ended = ingested(
         call,
         files,
-        lambda: run_flow(call, "nodes-ingest", settings, results=absolute, source=source, reader=reader),
+        lambda: run_flow(call, "nodes-ingest", results=absolute, source=source, reader=reader),
         begin=lambda path: begin_executions(path, intake),
         preview=lambda path: preview_executions(home, path, intake),
         max_refused_share=intake.read.limits.max_refused_share,
@@ -248,7 +189,7 @@ def ingest(
     if ended is None:
         return
     found, failed = ended
-    result = _results(settings.warehouse, source, found) | not_loaded(failed)
+    result = _results(call.warehouse, source, found) | not_loaded(failed)
     if call.as_json:
         show_json(result)
     elif result["files"] or not failed:
@@ -312,10 +253,12 @@ BENCHMARK_COLUMNS = (
 MOST_NODES = 50  # of a table for a person
 
 
-def summary(call: Invocation, source: Source = None) -> None:
+def summary(call: Invocation, source: str | None = None) -> None:
     """Show the nodes and benchmarks of a source, and how often each ran.
 
-    A benchmark with another template is another benchmark, and stands in a line of its own."""
+    A benchmark with another template is another benchmark, and stands in a line of its own.
+
+    --source"""
     from tasks.warehouse.connection import fetch
 
     warehouse = call.warehouse
@@ -338,17 +281,16 @@ def _named(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, "name": called(row["node"], row["is_emulated"])}
 
 
-def preprocess(call: Invocation, source: Source = None, variant: Literal["robust", "paper"] | None = None) -> None:
+def preprocess(call: Invocation, source: str | None = None) -> None:
     """Decide which metrics count and which way, and freeze the reference that nodes are measured against.
 
     Done again with other data or settings, scores are no longer comparable with those before. 'whorl models rollback'
     brings the former reference back.
 
-    --variant: Whose rules hold: ours, or the paper's"""
-    flags: dict[str, Any] = {} if variant is None else {"nodes": {"preprocess": {"variant": variant}}}
-    settings = call.resolved(flags).settings
-    chosen = one_learning_source(settings.warehouse, source)
-    found = run_flow(call, "nodes-preprocess", settings, source=chosen)
+    --source
+    --variant (robust|paper .preprocess.variant): Whose rules hold: ours, or the paper's"""
+    chosen = one_learning_source(call.warehouse, source)
+    found = run_flow(call, "nodes-preprocess", source=chosen)
     if call.as_json:
         return show_json({**found, "source": chosen})
     show_facts(
@@ -380,11 +322,12 @@ METRICS = (
 )
 
 
-def metrics(call: Invocation, source: Source = None, benchmark: str | None = None, kept: bool = False) -> None:
+def metrics(call: Invocation, source: str | None = None, benchmark: str | None = None, kept: bool = False) -> None:
     """Show for each metric unit, kept or dropped and why, orientation, and whether the paper's rule agrees with that.
 
     As decided by the preprocessing in use of the source. The rule is asked with and without the stressed ones.
 
+    --source
     --benchmark, -b: Only those of this benchmark
     --kept: Only those that count"""
     from tasks.nodes.answers import read_decisions, require_model
@@ -428,7 +371,7 @@ LACKS = Column("lacks", "did not run", text)
 
 def rank(
     call: Invocation,
-    source: Source = None,
+    source: str | None = None,
     node: str | None = None,
     machine_type: str | None = None,
     aspect: str | None = None,
@@ -441,6 +384,7 @@ def rank(
     share their place: their executions do not tell them apart. A node that did not run an aspect that half of the
     reference ran stands behind those that did. A source that was never preprocessed is so first.
 
+    --source
     --node: Only this node
     --machine-type: Only nodes of this type
     --aspect: Only this aspect, or all
@@ -448,8 +392,7 @@ def rank(
     from tasks.nodes import answers
     from tasks.nodes.answers import read_scores, read_watched
 
-    settings = call.settings
-    warehouse, nodes = settings.warehouse, settings.nodes
+    warehouse, nodes = call.warehouse, call.settings.nodes
     chosen = one_source(warehouse, source, "nodes")
     with progress_bar(call, first="reading executions"):
         answers.preprocess_once(warehouse, chosen, nodes.preprocess, nodes.score)
@@ -511,10 +454,12 @@ def _ranked(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def report(call: Invocation, source: Source = None) -> None:
+def report(call: Invocation, source: str | None = None) -> None:
     """Write the page of a source and print its path.
 
-    Ranking, scores by aspect, verdicts, repeatability, and what became of each metric; each node has a page."""
+    Ranking, scores by aspect, verdicts, repeatability, and what became of each metric; each node has a page.
+
+    --source"""
     from flows.cli.admin import report as report_page
 
     report_page(call, "nodes", source)

@@ -7,19 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 from typer import Option
 
-from flows.cli.invocation import (
-    Invocation,
-    Renamed,
-    Seed,
-    Source,
-    TablesOut,
-    TimeZone,
-    absolute_paths,
-    given,
-    progress_bar,
-    run_flow,
-)
-from flows.cli.nodes import LabelFrom, Manifest, one_learning_source, one_trained_source, read_flags
+from flows.cli.invocation import Invocation, absolute_paths, given, progress_bar, run_flow
+from flows.cli.nodes import one_learning_source, one_trained_source
 from flows.cli.output import Column, as_command, count, counted, moment, records, show_facts, show_json, show_table
 from tasks.choices import AUTO, NodeReader, reader_asked_for
 from tasks.nodes.node_words import called, called_all, interval
@@ -57,10 +46,10 @@ WORDS = {
 
 def train(
     call: Invocation,
-    source: Source = None,
+    source: str | None = None,
     variant: Variant = Variant.DETECTOR,
     epochs: int | None = None,
-    seed: Seed = None,
+    seed: int | None = None,
     fresh: bool = False,
 ) -> None:
     """Train what tells degraded executions; with --variant ours or paper the network that makes fingerprints.
@@ -70,8 +59,10 @@ def train(
     the latest, and is used if it is better than the one before. Nothing is learned twice from the same data with the
     same parameters. 'whorl models list' shows all, 'whorl models rollback' brings the former one back.
 
+    --source
     --variant: What tells verdicts; or Perona's network, ours or with its authors' choices
     --epochs (1..): Most passes over the training executions
+    --seed
     --fresh: The parameters that the variant begins with instead of those of the model in use, and a training even
         of what was trained before"""
     fit = given(epochs=epochs, seed=seed)
@@ -79,12 +70,11 @@ def train(
     if fit and not is_network:
         raise typer.BadParameter("--epochs and --seed are of the network; name --variant ours or paper")
     flags: dict[str, Any] = {"variant": variant.value, **({"fit": fit} if fit else {})} if is_network else {}
-    settings = call.settings
-    chosen = one_learning_source(settings.warehouse, source)
+    chosen = one_learning_source(call.warehouse, source)
     own: dict[str, Any] = {"as_in_use": not fresh, "trains_again": fresh, "variant": variant.value}
     if flags:
-        own |= {"model": flags} if fresh else asked_model(settings, chosen, flags)
-    found = run_flow(call, "nodes-train", settings, source=chosen, **own)
+        own |= {"model": flags} if fresh else asked_model(call.settings, chosen, flags)
+    found = run_flow(call, "nodes-train", source=chosen, **own)
     if call.as_json:
         return show_json({**found, "source": chosen})
     if "champion_id" in found:
@@ -141,24 +131,24 @@ def facts_of(found: "TrainedNodes") -> dict[str, str]:
     }
 
 
-def tune(call: Invocation, source: Source = None, trials: int | None = None, ray_address: str | None = None) -> None:
+def tune(call: Invocation, source: str | None = None) -> None:
     """Search the parameters of the model with Optuna through Ray, and train with the best.
 
     The latest executions, which models are measured on, have no part in it. A search of the same data that was stopped
     goes on; asked for more trials it adds to them.
 
-    --trials (1..): Configurations that are tried (paper: 100)
-    --ray-address ADDRESS: Ray that runs the trials, such as ray://head:10001"""
+    --source
+    --trials (1.., int .search.n_trials): Configurations that are tried (paper: 100)
+    --ray-address ADDRESS (str .search.ray_address): Ray that runs the trials, such as ray://head:10001"""
     from tasks.nodes.params import RAY_SETTING, WITHOUT_RAY
     from tasks.ray_address import check_ray
 
-    flags = given(n_trials=trials, ray_address=ray_address)
-    settings = call.resolved({"nodes": {"search": flags} if flags else {}}).settings
+    settings = call.settings
     chosen = one_learning_source(settings.warehouse, source)
     if settings.nodes.search.runner == "ray":
         address = settings.nodes.search.ray_address  # before minutes of work that would end with this line
         check_ray(address, setting=RAY_SETTING, otherwise=WITHOUT_RAY)
-    found = run_flow(call, "nodes-tune", settings, source=chosen)
+    found = run_flow(call, "nodes-tune", source=chosen)
     if call.as_json:
         return show_json({**found, "source": chosen})
     show_facts(_search_facts(found) | facts_of(found["trained"]))
@@ -193,19 +183,20 @@ FINGERPRINTED = (
 )
 
 
-def fingerprint(call: Invocation, source: Source = None) -> None:
+def fingerprint(call: Invocation, source: str | None = None) -> None:
     """Say which executions of a source were degraded; where a network was trained, fingerprint them and rank nodes.
 
     A score of 1 is the reference fleet, 2 is twice as good. Verdicts stand in nodes.verdicts, the metrics that say so
-    in nodes.verdict_reasons, fingerprints in nodes.fingerprints."""
-    settings = call.settings
-    chosen = one_trained_source(settings.warehouse, source)
-    found = run_flow(call, "nodes-fingerprint", settings, source=chosen)
+    in nodes.verdict_reasons, fingerprints in nodes.fingerprints.
+
+    --source"""
+    chosen = one_trained_source(call.warehouse, source)
+    found = run_flow(call, "nodes-fingerprint", source=chosen)
     from flows.nodes import with_emulated
     from tasks.nodes.network_steps import read_fingerprint_scores
 
-    scores = read_fingerprint_scores(settings.warehouse, chosen) if found["network_id"] else None
-    rows = [] if scores is None else records(with_emulated(scores, settings.warehouse, chosen))
+    scores = read_fingerprint_scores(call.warehouse, chosen) if found["network_id"] else None
+    rows = [] if scores is None else records(with_emulated(scores, call.warehouse, chosen))
     if call.as_json:
         return show_json({**found, "source": chosen, "scores": rows})
     print(f"{found['n_flagged']:,} of {counted(found['n_judged'], 'execution')} look degraded")
@@ -237,29 +228,29 @@ WATCHED = (
 )
 
 
-def watch(call: Invocation, source: Source = None, ask: bool = True) -> None:
+def watch(call: Invocation, source: str | None = None, ask: bool = True) -> None:
     """Say which nodes are degrading, by the model in use and stated rules, and raise an alarm for each.
 
     One bad execution is no alarm, and an alarm that goes on is told once. What a suspected node runs next confirms the
     alarm or clears it; a confirmed node is to be left out.
 
+    --source
     --ask/--no-ask: Ask suspected nodes for a fresh benchmark, by their deployments"""
-    settings = call.settings
-    chosen = one_trained_source(settings.warehouse, source)
-    found = run_flow(call, "nodes-watch", settings, source=chosen, asks_for_benchmarks=ask)
+    chosen = one_trained_source(call.warehouse, source)
+    found = run_flow(call, "nodes-watch", source=chosen, asks_for_benchmarks=ask)
     from flows.nodes import with_emulated
     from tasks.nodes.verdict_steps import open_messages, read_states
     from tasks.warehouse.alarms import read_alarms
 
-    still = [one for name, one in open_messages(settings.warehouse, chosen).items() if name not in found["alarms"]]
-    rows = records(with_emulated(read_states(settings.warehouse, chosen), settings.warehouse, chosen))
+    still = [one for name, one in open_messages(call.warehouse, chosen).items() if name not in found["alarms"]]
+    rows = records(with_emulated(read_states(call.warehouse, chosen), call.warehouse, chosen))
     if call.as_json:
         return show_json({**found, "source": chosen, "open": still, "states": rows})
     names = {row["node"]: called(row["node"], row["is_emulated"]) for row in rows}
     show_table([{**row, "name": names[row["node"]]} for row in rows], WATCHED)
     print()
     if found["alarms"]:
-        for message in read_alarms(settings.warehouse, ids=found["alarms"], limit=len(found["alarms"]))["message"]:
+        for message in read_alarms(call.warehouse, ids=found["alarms"], limit=len(found["alarms"]))["message"]:
             print(f"alarm: {message}")
     else:
         print("no new alarm")
@@ -277,17 +268,17 @@ def watch(call: Invocation, source: Source = None, ask: bool = True) -> None:
 MOST = 5  # flagged executions of a node that are told one by one
 
 
-def explain(call: Invocation, what: str, source: Source = None) -> None:
+def explain(call: Invocation, what: str, source: str | None = None) -> None:
     """Say why an execution or a node looks degraded or does not, in the tool's own metrics and units.
 
     Verdicts are those of the last 'whorl nodes fingerprint' or 'watch'; without any they are made now.
 
-    NODE|EXECUTION: A node, or the id of one of its executions"""
+    NODE|EXECUTION: A node, or the id of one of its executions
+    --source"""
     from tasks.nodes.verdict_steps import explain as steps_explain
 
-    settings = call.settings
-    chosen = one_trained_source(settings.warehouse, source)
-    found = steps_explain(settings.warehouse, chosen, what, settings.nodes.score)
+    chosen = one_trained_source(call.warehouse, source)
+    found = steps_explain(call.warehouse, chosen, what, call.settings.nodes.score)
     if call.as_json:
         return show_json({**found, "source": chosen})
     for line in _lines(found):
@@ -374,20 +365,16 @@ def evaluate(
     call: Invocation,
     paths: list[str] | None = None,
     reader: NodeReader = AUTO,
-    label_from: LabelFrom = None,
-    manifest: Manifest = None,
-    renamed: Renamed = None,
-    time_zone: TimeZone = None,
     variant: Literal["robust", "paper"] | None = None,
-    model: Model = None,
+    model: Literal["ours", "paper", "both", "none"] | None = None,
     seeds: int | None = None,
     protocols: list[str] | None = None,
     without_labels: bool = False,
-    train: Train = None,
+    train: list[str] | None = None,
     curve: bool = False,
     repeats: int | None = None,
-    seed: Seed = None,
-    out: TablesOut = None,
+    seed: int | None = None,
+    out: Path | None = None,
 ) -> None:
     """Measure on results of benchmarks how well stressed executions are found, and what scores of nodes are worth.
 
@@ -395,15 +382,22 @@ def evaluate(
 
     PATH: Results: files or folders; not needed with --manifest
     --reader: Format; auto looks into each file
+    --label-from stem|parent|column:NAME (str .read.label_from): Where the node of a file is written
+    --manifest FILE (path .read.manifest): CSV or JSONL: path, benchmark, node, machine_type, started_at,
+        is_stressed, dose
+    --map, --time-zone
     --variant: Preprocessing: ours, or the paper's
+    --model: Perona's network beside the plain answers: ours, the paper's, both or none; or else both
     --seeds (1..1000): Fits of the network in each split
     --protocol chronological|paper: Way of splitting that it is fitted in; may be repeated
     --without-labels: Hide labels of stress from all that learns or chooses: they only measure
+    --train PATH: Results that are learned from alone: those of PATH are tested; may be repeated
     --curve: Measure as well what 0, 1, 2, 5, 10 and 20 known stressed executions teach
-    --repeats (0..1000): Random splits, and draws of injected degradation; 0: no such draw"""
-    read = read_flags(label_from, manifest, renamed, time_zone)
+    --repeats (0..1000): Random splits, and draws of injected degradation; 0: no such draw
+    --seed
+    --out DIR: Write tables as Parquet, and a page with figures, there"""
     asked = asked_settings(variant, model, seeds, protocols, seed, repeats, without_labels=without_labels, curve=curve)
-    settings = call.resolved({"nodes": {"read": read}}).settings.nodes
+    settings = call.settings.nodes
     if not paths and not settings.read.manifest:
         raise typer.BadParameter("name results, or a --manifest of them", param_hint="PATH")
     from tasks.nodes.intake import tell_left_out

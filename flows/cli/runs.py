@@ -2,16 +2,9 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Option
+from typer import Argument
 
-from flows.cli.invocation import (
-    Invocation,
-    offered_model_ids,
-    offered_run_ids,
-    offered_sources,
-    offered_words,
-    run_flow,
-)
+from flows.cli.invocation import Invocation, offered_model_ids, offered_run_ids, run_flow
 from flows.cli.output import Column, counted, figure, moment, records, setting, show_facts, show_json, show_table, text
 from tasks.choices import checked_source
 from tasks.quantities import duration
@@ -42,12 +35,8 @@ N_NAMED = 5  # ids that an error message names
 
 def pipeline(
     call: Invocation,
-    source: Annotated[
-        list[str] | None, Option(help="Only this source; once for each", autocompletion=offered_sources)
-    ] = None,
-    word: Annotated[
-        list[str] | None, Option(help="Only the nodes of this word; once for each", show_default=False)
-    ] = None,
+    source: list[str] | None = None,
+    word: list[str] | None = None,
     trials: int = 0,
     network: bool = True,
 ) -> None:
@@ -56,10 +45,12 @@ def pipeline(
     What lies in the inboxes is read; then each source is preprocessed, learned, fingerprinted, clustered and answered.
     Only what has changed is done: data, settings, code, or what an earlier run had made and is gone.
 
+    --source: Only this source; once for each
+    --word: Only the nodes of this word; once for each
     --trials (0..): Trials of the search for Perona's network; 0: no search
     --network/--no-network: Train Perona's network, which makes fingerprints"""
     own = {"sources": tuple(source or ()), "trials": trials, "trains_network": network}
-    found = run_flow(call, "whorl-pipeline", call.settings, **own, **({"words": tuple(word)} if word else {}))
+    found = run_flow(call, "whorl-pipeline", **own, **({"words": tuple(word)} if word else {}))
     if call.as_json:
         show_json(found)
         return
@@ -83,8 +74,10 @@ def list_runs(call: Invocation, top: int = 20) -> None:
         call.note("no flow has run yet in this home")
 
 
-def show(call: Invocation, run: RunId) -> None:
-    """Show one run: parameters, figures, versions."""
+def show(call: Invocation, run: str) -> None:
+    """Show one run: parameters, figures, versions.
+
+    run: Id of a run, or its beginning"""
     from tasks.settings import leaves
     from tasks.warehouse import runs
 
@@ -100,15 +93,12 @@ def show(call: Invocation, run: RunId) -> None:
     show_facts(facts)
 
 
-def compare(
-    call: Invocation,
-    run: Annotated[
-        list[str], Argument(metavar="RUN...", help="Ids of runs, or how they begin", autocompletion=offered_run_ids)
-    ],
-) -> None:
+def compare(call: Invocation, run: list[str]) -> None:
     """Show where runs differ: parameters, and figures with the best marked by *.
 
-    Times and paths are left out. For a notebook: compare_runs of tasks.warehouse.runs gives the same as a frame."""
+    Times and paths are left out. For a notebook: compare_runs of tasks.warehouse.runs gives the same as a frame.
+
+    RUN...: Ids of runs, or how they begin"""
     from tasks.errors import BadSetting
     from tasks.warehouse import runs
 
@@ -183,9 +173,10 @@ def list_models(call: Invocation) -> None:
         call.note(f"{folder}: no model has been trained yet")
 
 
-def promote(call: Invocation, model: ModelId, reason: str = "by hand") -> None:
+def promote(call: Invocation, model: str, reason: str = "by hand") -> None:
     """Put a model into use; the one before it can be brought back with rollback.
 
+    model: Id of a model
     --reason: Why, for those who read the list of champions later"""
     from tasks.errors import NotFound
     from tasks.warehouse import registry
@@ -199,15 +190,12 @@ def promote(call: Invocation, model: ModelId, reason: str = "by hand") -> None:
     _tell(call, registry.promote(warehouse, word, model, reason).model_dump())
 
 
-def rollback(
-    call: Invocation,
-    word: Annotated[str, Argument(help="Word, such as jobs", autocompletion=offered_words)],
-    kind: str,
-    source: Annotated[str, Option("--source", "-s", help="Source", autocompletion=offered_sources)],
-) -> None:
+def rollback(call: Invocation, word: str, kind: str, source: str) -> None:
     """Bring back the model that was in use before the present one.
 
-    kind: Kind of model, as 'whorl models list' shows it"""
+    word: Word, such as jobs
+    kind: Kind of model, as 'whorl models list' shows it
+    --source, -s: Source"""
     from tasks.warehouse import registry
 
     decision = registry.roll_back(call.warehouse, word, checked_source(source), kind)

@@ -4,31 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import typer
-from typer import Option
 
 from flows.cli.files import alarm_rows, ingested, not_loaded, read_results, show_read
-from flows.cli.invocation import (
-    DryRun,
-    Invocation,
-    KeptUnder,
-    MaxRefusedShare,
-    Pseudonymise,
-    Renamed,
-    Seed,
-    Source,
-    TablesOut,
-    TimeZone,
-    absolute_paths,
-    given,
-    intake_flags,
-    labelled_read_flags,
-    one_source,
-    progress_bar,
-    run_flow,
-)
+from flows.cli.invocation import Invocation, absolute_paths, one_source, progress_bar, run_flow
 from flows.cli.output import (
     Column,
     as_command,
@@ -46,7 +27,6 @@ from tasks.choices import (
     AUTO,
     DEFAULT_SOURCE,
     ChangePointMethod,
-    HoldOut,
     TelemetryReader,
     checked_source,
     reader_asked_for,
@@ -62,25 +42,6 @@ if TYPE_CHECKING:
     from tasks.workloads.identifications import Identified
     from tasks.workloads.params import RecordParams
     from tasks.workloads.telemetry import Telemetry
-
-LabelFrom = Annotated[
-    str | None, Option(metavar="stem|parent|column:NAME", help="Where the workload of a file is written")
-]
-Manifest = Annotated[
-    Path | None, Option(metavar="FILE", help="CSV or JSONL with path, workload, input, round, machine of each file")
-]
-
-
-def read_flags(
-    label_from: str | None,
-    manifest: Path | None,
-    renamed: list[str] | None,
-    time_zone: str | None = None,
-    *,
-    example: str = "at_s=elapsed",
-) -> dict[str, Any]:
-    """Flags of the command line as settings of workloads.read. Raises BadParameter for a --map that is none."""
-    return labelled_read_flags(label_from, manifest, renamed, time_zone, example=example)
 
 
 def one_source_with_telemetry(warehouse: "Warehouse", source: str | None) -> str:
@@ -109,15 +70,9 @@ def source_with_model(warehouse: "Warehouse", source: str | None) -> str:
 def ingest(
     call: Invocation,
     paths: list[str] | None = None,
-    source: KeptUnder = DEFAULT_SOURCE,
+    source: str = DEFAULT_SOURCE,
     reader: TelemetryReader = AUTO,
-    label_from: LabelFrom = None,
-    manifest: Manifest = None,
-    renamed: Renamed = None,
-    time_zone: TimeZone = None,
-    max_refused_share: MaxRefusedShare = None,
-    pseudonymise: Pseudonymise = False,
-    dry_run: DryRun = False,
+    dry_run: bool = False,
 ) -> None:
     """Read telemetry into the warehouse.
 
@@ -125,22 +80,24 @@ def ingest(
     which may also name the files.
 
     PATH: Telemetry: files, folders, or the address of a Prometheus server
-    --reader: Format; auto looks into each file"""
+    --source, -s: Name to keep the rows under; different sources never mix
+    --reader: Format; auto looks into each file
+    --label-from stem|parent|column:NAME (str .read.label_from): Where the workload of a file is written
+    --manifest FILE (path .read.manifest): CSV or JSONL with path, workload, input, round, machine of each file
+    --map, --time-zone, --max-refused-share, --pseudonymise, --dry-run"""
     from tasks.workloads.intake import Intake, begin_telemetry, find_files, preview_telemetry
 
     source = checked_source(source)
-    if not paths and manifest is None:
+    read = call.settings.workloads.read
+    if not paths and not read.manifest:
         raise typer.BadParameter("name files, folders or an address, or a --manifest that does", param_hint="PATH...")
-    asked = intake_flags(max_refused_share, pseudonymise=pseudonymise)
-    read = read_flags(label_from, manifest, renamed, time_zone) | asked
-    settings = call.resolved({"workloads": {"read": read}}).settings
     absolute = absolute_paths(paths)
-    files = find_files(absolute, settings.workloads.read.manifest)
-    intake, home = Intake(source, reader_asked_for(reader), settings.workloads.read), settings.warehouse.home
+    files = find_files(absolute, read.manifest)
+    intake, home = Intake(source, reader_asked_for(reader), read), call.warehouse.home
     ended = ingested(
         call,
         files,
-        lambda: run_flow(call, "workloads-ingest", settings, telemetry=absolute, source=source, reader=reader),
+        lambda: run_flow(call, "workloads-ingest", telemetry=absolute, source=source, reader=reader),
         begin=lambda path: begin_telemetry(path, intake),
         preview=lambda path: preview_telemetry(home, path, intake),
         max_refused_share=intake.read.limits.max_refused_share,
@@ -149,13 +106,13 @@ def ingest(
     if ended is None:
         return
     found, failed = ended
-    result = _results(settings.warehouse, source, found) | not_loaded(failed)
+    result = _results(call.warehouse, source, found) | not_loaded(failed)
     if call.as_json:
         show_json(result)
     elif result["files"]:
         show_read(result)
         print(f"{counted(result['n_runs'], 'run')} in source {source}, {result['n_labelled']:,} with a label")
-        call.note(f"next: {_next(settings.warehouse, source, result['n_labelled'])}")
+        call.note(f"next: {_next(call.warehouse, source, result['n_labelled'])}")
     if failed:
         raise failed
 
@@ -190,18 +147,17 @@ def _results(warehouse: "Warehouse", source: str, found: dict[str, Any]) -> dict
     }
 
 
-def fingerprint(call: Invocation, source: Source = None, ray: str | None = None) -> None:
+def fingerprint(call: Invocation, source: str | None = None) -> None:
     """Cut every run of a source into phases and summarise them.
 
     A run whose samples and settings have not changed is not done again.
 
-    --ray ADDRESS: Ray that does it, such as ray://head:10001, or local"""
+    --source
+    --ray ADDRESS (str .fan_out.ray_address): Ray that does it, such as ray://head:10001, or local"""
     from tasks.workloads.models import sources_with_model
 
-    flags = {} if ray is None else {"workloads": {"fan_out": {"ray_address": ray}}}
-    settings = call.resolved(flags).settings
-    chosen = one_source_with_telemetry(settings.warehouse, source)
-    found = run_flow(call, "workloads-fingerprint", settings, source=chosen)
+    chosen = one_source_with_telemetry(call.warehouse, source)
+    found = run_flow(call, "workloads-fingerprint", source=chosen)
     if call.as_json:
         return show_json({**found, "source": chosen})
     show_facts(
@@ -213,7 +169,7 @@ def fingerprint(call: Invocation, source: Source = None, ray: str | None = None)
         }
     )
     print(f"report: {found['report']}")
-    if chosen in sources_with_model(settings.warehouse):
+    if chosen in sources_with_model(call.warehouse):
         call.note(f"next: {as_command('whorl', 'workloads', 'identify', 'RUN', '--source', chosen)}")
 
 
@@ -224,28 +180,21 @@ SHARES = {
 }
 
 
-def train(
-    call: Invocation,
-    source: Source = None,
-    hold_out: HoldOut | None = None,
-    leave_out: list[str] | None = None,
-    seed: Seed = None,
-) -> None:
+def train(call: Invocation, source: str | None = None, leave_out: list[str] | None = None) -> None:
     """Train a model that identifies workloads.
 
     It learns from labelled runs, is measured on those held out, and is put into use if it is better than the model
     before. 'whorl models list' shows all, 'whorl models rollback' brings the former one back.
 
-    --hold-out: What is held out: the last round, or the later part
-    --leave-out RUN: Id of a run that it must not see; repeatable"""
+    --source
+    --hold-out (HoldOut .train.hold_out): What is held out: the last round, or the later part
+    --leave-out RUN: Id of a run that it must not see; repeatable
+    --seed (0..2147483647, int .identify.seed): Seed of everything random"""
     from tasks.workloads.models import read_figures
 
-    flags: dict[str, Any] = {} if seed is None else {"identify": {"seed": seed}}
-    flags |= {} if hold_out is None else {"train": {"hold_out": hold_out}}
-    settings = call.resolved({"workloads": flags}).settings
-    chosen = one_source_with_telemetry(settings.warehouse, source)
-    found = run_flow(call, "workloads-train", settings, source=chosen, left_out=leave_out or [])
-    figures = read_figures(settings.warehouse, chosen, found["model_id"])
+    chosen = one_source_with_telemetry(call.warehouse, source)
+    found = run_flow(call, "workloads-train", source=chosen, left_out=leave_out or [])
+    figures = read_figures(call.warehouse, chosen, found["model_id"])
     if call.as_json:
         return show_json({**found, "source": chosen, "figures": figures})
     show_facts(_training_facts(found, figures))
@@ -390,10 +339,8 @@ def identify(
     seconds: float = 30,
     subject: str = "machine",
     public: list[str] | None = None,
-    source: Source = None,
+    source: str | None = None,
     reader: TelemetryReader = AUTO,
-    label_from: LabelFrom = None,
-    renamed: Renamed = None,
 ) -> None:
     """Say which workload it is, how sure that is, and why; an unknown one is told with what it is nearest to.
 
@@ -406,7 +353,10 @@ def identify(
     --subject machine|PID|GROUP: With --live: beside the machine, whose counters: of a process, or of a control
         group by its path, unit, container or pod
     --public WORKLOAD: Public workload that may stand for it; repeatable
-    --reader: Format of a file; auto looks into it"""
+    --source
+    --reader: Format of a file; auto looks into it
+    --label-from stem|parent|column:NAME (str .read.label_from): Where the workload of a file is written
+    --map"""
     from tasks.workloads.identifications import identify_each
     from tasks.workloads.models import model_in_use
 
@@ -414,7 +364,7 @@ def identify(
         raise typer.BadParameter("name a run or a file, or use --live, not both", param_hint="RUN|FILE")
     if each and (not live or subject != "machine"):
         raise typer.BadParameter("goes with --live, and without --subject", param_hint="--each")
-    settings = call.resolved({"workloads": {"read": read_flags(label_from, None, renamed)}}).settings
+    settings = call.settings
     chosen = source_with_model(settings.warehouse, source)
     card, model = model_in_use(settings.warehouse, chosen)  # before anything is recorded for it
     if each:
@@ -503,29 +453,23 @@ CHANGES = (
 
 
 def clusters(
-    call: Invocation,
-    paths: list[str] | None = None,
-    source: Source = None,
-    reader: TelemetryReader = AUTO,
-    label_from: LabelFrom = None,
-    renamed: Renamed = None,
-    window: Annotated[
-        float | None, Option(metavar="SECONDS", help="Windows that long traces are cut into", show_default=False)
-    ] = None,
+    call: Invocation, paths: list[str] | None = None, source: str | None = None, reader: TelemetryReader = AUTO
 ) -> None:
     """Say which runs are alike, what sets each kind apart, what is new since a week, and when a trace changed.
 
     Needs no label and no model; nothing is kept.
 
     PATH: Telemetry: files or folders; none: the runs of the source
-    --reader: Format of files; auto looks into each"""
+    --source
+    --reader: Format of files; auto looks into each
+    --label-from stem|parent|column:NAME (str .read.label_from): Where the workload of a file is written
+    --map
+    --window SECONDS (float .train.windows.width_s): Windows that long traces are cut into"""
     from tasks.workloads.clusters import clusters_of
     from tasks.workloads.intake import read_telemetry
     from tasks.workloads.landed import fetch_runs
 
-    windows = {} if window is None else {"train": {"windows": {"width_s": window}}}
-    asked = {"read": read_flags(label_from, None, renamed), **windows}
-    settings = call.resolved({"workloads": asked}).settings
+    settings = call.settings
     if paths:
         read = settings.workloads.read
         runs = read_telemetry(absolute_paths(paths), read, reader_asked_for(reader))
@@ -557,29 +501,22 @@ def _when(at: datetime | None, at_s: float) -> str:
 ALARMS = (Column("message", "what runs and should not"),)
 
 
-def watch(
-    call: Invocation,
-    source: Source = None,
-    expect: list[str] | None = None,
-    newest: int | None = None,
-    seconds: float | None = None,
-    subject: str | None = None,
-) -> None:
+def watch(call: Invocation, source: str | None = None, newest: int | None = None) -> None:
     """Look at what runs, and raise an alarm where it should not, or is unknown; the same going on is told once.
 
     What runs now is recorded and kept in the source, or its latest runs are looked at.
 
-    --expect WORKLOAD: Workload that may run; repeatable; otherwise what ran last
+    --source
+    --expect WORKLOAD (strs .watch.expected): Workload that may run; repeatable; otherwise what ran last
     --newest N (1..): Look at the latest runs of the source, instead of recording
-    --seconds (5..3600): How long is recorded
-    --subject machine|PID|GROUP: Beside the machine, whose counters: of a process, or of a control group by its
-        path, unit, container or pod"""
-    flags = given(expected=expect or None, newest=newest, seconds=seconds, subject=subject)
-    flags |= {} if newest is None else {"look_at": "newest"}
-    settings = call.resolved({"workloads": {"watch": flags}} if flags else {}).settings
-    chosen = source_with_model(settings.warehouse, source)
-    found = run_flow(call, "workloads-watch", settings, source=chosen)
-    alarms = alarm_rows(settings.warehouse, found["alarms"])
+    --seconds (5..3600, float .watch.seconds): How long is recorded
+    --subject machine|PID|GROUP (str .watch.subject): Beside the machine, whose counters: of a process, or of a
+        control group by its path, unit, container or pod"""
+    if newest is not None:
+        call = call.having({"workloads": {"watch": {"newest": newest, "look_at": "newest"}}})
+    chosen = source_with_model(call.warehouse, source)
+    found = run_flow(call, "workloads-watch", source=chosen)
+    alarms = alarm_rows(call.warehouse, found["alarms"])
     if call.as_json:
         return show_json({**found, "source": chosen, "alarms": alarms})
     if alarms:
@@ -620,7 +557,7 @@ def changepoints(
     from tasks.workloads.readers.tables import read_series
 
     params = ChangePointParams(method=method)
-    series = read_series(file, call.resolved({}).settings.workloads.read.limits, column or ())
+    series = read_series(file, call.settings.workloads.read.limits, column or ())
     is_alone = each or len(series.names) == 1
     if is_alone:
         found = dict(zip(series.names, find_changepoints_each(series.values, params), strict=True))
@@ -671,13 +608,8 @@ def evaluate(
     call: Invocation,
     paths: list[str] | None = None,
     reader: TelemetryReader = AUTO,
-    label_from: str | None = None,
-    manifest: Path | None = None,
-    renamed: Renamed = None,
-    window: float | None = None,
-    step: float | None = None,
-    seed: Seed = None,
-    out: TablesOut = None,
+    seed: int | None = None,
+    out: Path | None = None,
 ) -> None:
     """Measure on labelled telemetry how well workloads are identified, known and unknown.
 
@@ -685,15 +617,16 @@ def evaluate(
 
     PATH: Labelled telemetry: files or folders; not needed with --manifest
     --reader: Format; auto looks into each file
-    --label-from: Workload of a file: stem (its name), parent (its folder), column:NAME
-    --manifest FILE: CSV or JSONL: path, workload, input, round, machine
-    --window SECONDS: Windows that long traces are cut into
-    --step SECONDS: From one window to the next; otherwise its length"""
-    read = read_flags(label_from, manifest, renamed, example="run_id=trace")
-    windows = given(width_s=window, step_s=step)
-    seeds = {"seed": seed} if seed is not None else {}
-    asked = {"evaluate": {**({"windows": windows} if windows else {}), **seeds}, "identify": seeds}
-    settings = call.resolved({"workloads": {"read": read, **asked}}).settings.workloads
+    --label-from (str .read.label_from): Workload of a file: stem (its name), parent (its folder), column:NAME
+    --manifest FILE (path .read.manifest): CSV or JSONL: path, workload, input, round, machine
+    --map
+    --window SECONDS (float .evaluate.windows.width_s): Windows that long traces are cut into
+    --step SECONDS (float .evaluate.windows.step_s): From one window to the next; otherwise its length
+    --seed
+    --out DIR: Write tables as Parquet, and a page with figures, there"""
+    if seed is not None:
+        call = call.having({"workloads": {"evaluate": {"seed": seed}, "identify": {"seed": seed}}})
+    settings = call.settings.workloads
     if not paths and not settings.read.manifest:
         raise typer.BadParameter("name telemetry, or a --manifest of it", param_hint="PATH")
     from tasks.workloads.evaluate.protocol import evaluate_read
@@ -743,46 +676,36 @@ def _evaluation_facts(figures: dict[str, Any]) -> dict[str, str]:
 
 
 def record(
-    call: Invocation,
-    minutes: float | None = None,
-    workload: list[str] | None = None,
-    rounds: int | None = None,
-    runs: int | None = None,
-    conditions: list[str] | None = None,
-    seed: int | None = None,
-    perf: str | None = None,
-    out: Path | None = None,
-    dry_run: bool = False,
+    call: Invocation, conditions: list[str] | None = None, out: Path | None = None, dry_run: bool = False
 ) -> None:
     """Run real workloads on this machine and sample it meanwhile.
 
     Prints the folder of the recording; what the sampler itself took is said beside it. Needs root for control groups
     and perf, and an otherwise idle machine.
 
-    --minutes: How long runs are started; the next call with the same folder goes on
-    --workload, -w NAME: Only this one; may be repeated
-    --rounds: Rounds, with a full stop in between
-    --runs: Runs of each workload with each input, in all
+    --minutes (float .record.minutes): How long runs are started; the next call with the same folder goes on
+    --workload, -w NAME (strs .record.workloads): Only this one; may be repeated
+    --rounds (int .record.rounds): Rounds, with a full stop in between
+    --runs (int .record.runs): Runs of each workload with each input, in all
     --conditions NAME: Record under conditions instead: pair, pair_unlearned, load, limit, unlearned, input, idle,
         alone, or all; may be repeated
-    --seed: Decides the order of the runs
-    --perf: none, light or syscalls: events that perf counts
+    --seed (int .record.seed): Decides the order of the runs
+    --perf (str .record.perf): none, light or syscalls: events that perf counts
     --out: Folder for the recording; otherwise a new one in <home>/recordings
     --dry-run: Only say what would run, and for how long"""
     from tasks.workloads.params import Condition
     from tasks.workloads.record.campaign import runnable
 
-    asked = given(minutes=minutes, workloads=workload, rounds=rounds, runs=runs, seed=seed, perf=perf)
     if conditions:
-        asked["conditions"] = get_args(Condition) if "all" in conditions else conditions
-    flags = {"workloads": {"record": asked}}
-    settings = call.resolved(flags).settings
+        chosen = get_args(Condition) if "all" in conditions else conditions
+        call = call.having({"workloads": {"record": {"conditions": chosen}}})
+    settings = call.settings
     if dry_run:
         show_plan(call, settings.workloads.record)
         return
     runnable(settings.workloads.record)
     folder = out.absolute() if out else settings.warehouse.home / "recordings" / "workloads-{run}"
-    found = run_flow(call, "workloads-record", settings, folder=str(folder))
+    found = run_flow(call, "workloads-record", folder=str(folder))
     if call.as_json:
         return show_json(found)
     print(found["folder"])

@@ -6,7 +6,6 @@ import pytest
 
 from flows.cli.invocation import Invocation, progress_bar, run_flow
 from tasks.progress import report_progress
-from tasks.settings import Settings
 
 
 def work(invocation: Invocation) -> None:
@@ -67,6 +66,6 @@ def test_what_a_flow_prints_does_not_reach_stdout(
 ) -> None:
     monkeypatch.setattr(Invocation, "prepare_flows", lambda self: None)
     monkeypatch.setattr("flows.engine.forms.run_flow", lambda *_, **__: print("a chatty library"))
-    run_flow(Invocation(), "jobs-train", Settings())
+    run_flow(Invocation(), "jobs-train")
     written = capsys.readouterr()
     assert (written.out, written.err) == ("", "   0 s  starting Prefect\na chatty library\n")

@@ -91,7 +91,7 @@ def load_settings(flags: Mapping[str, Any] | None = None, *, conf: Path = ROOT /
             is_empty_heading = value is None and any(known.startswith(f"{key}.") for known in origins)
             if not is_empty_heading:
                 origins = {**{known: at for known, at in origins.items() if known != key}, key: place}  # last set, last
-        merged = merged(merged, values)
+        merged = overlaid(merged, values)
     try:
         settings = Settings(**merged)
     except ValidationError as error:
@@ -160,13 +160,13 @@ def _value(name: str, text: str) -> Any:
         raise BadSetting(f"{name}: {text!r} is not YAML: {told}; expected [one, two] or {{key: value}}") from error
 
 
-def merged(below: dict[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+def overlaid(below: dict[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """Both, key by key; `above` wins. A key with nothing below it changes nothing where keys and values stand."""
     joined = dict(below)
     for key, value in above.items():
         old = joined.get(key)
         if isinstance(old, dict) and isinstance(value, dict):
-            joined[key] = merged(old, value)
+            joined[key] = overlaid(old, value)
         elif not (isinstance(old, dict) and value is None):
             joined[key] = value
     return joined

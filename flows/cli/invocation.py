@@ -178,16 +178,16 @@ class Invocation:
 
     def having(self, flags: Mapping[str, Any]) -> "Invocation":
         """The same with settings that the user has given, nested like the settings; they win over all others."""
-        from tasks.settings import merged
+        from tasks.settings import overlaid
 
-        return replace(self, flags=merged(dict(self.flags), flags))
+        return replace(self, flags=overlaid(dict(self.flags), flags))
 
     @cached_property
     def resolved(self) -> "Resolved":
         """Settings with the place that set each of them. Raises BadSetting."""
-        from tasks.settings import load_settings, merged
+        from tasks.settings import load_settings, overlaid
 
-        return load_settings(merged(dict(self.flags), {"whorl": {"home": str(self.home)}} if self.home else {}))
+        return load_settings(overlaid(dict(self.flags), {"whorl": {"home": str(self.home)}} if self.home else {}))
 
     @property
     def settings(self) -> "Settings":

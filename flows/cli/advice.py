@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer import Option
 
-from flows.cli.invocation import Invocation, absolute_paths, given, one_source, progress_bar
-from flows.cli.options import pairs
+from flows.cli.invocation import Invocation, given, one_source, progress_bar
+from flows.cli.options import absolute, pairs
 from flows.cli.output import show_json, show_report_table
 
 if TYPE_CHECKING:
@@ -109,11 +109,11 @@ def evaluate(
     --out DIR: Write a page with figures, and tables, there"""
     from tasks.advice import steps
 
-    [path], columns = absolute_paths([runs]), pairs(renamed, "--map", EXAMPLE)
+    columns = pairs(renamed, "--map", EXAMPLE)
     folder = None if out is None else str(out.absolute())
     with progress_bar(call):
         found = steps.evaluate(
-            path, machines, needs, scores, call.settings.advice.search, call.settings.advice.evaluate, columns, folder
+            runs, machines, needs, scores, call.settings.advice.search, call.settings.advice.evaluate, columns, folder
         )
     tell(call, found, out)
 
@@ -121,7 +121,7 @@ def evaluate(
 def estimate(
     call: Invocation,
     onto: str,
-    traces: list[str] | None = None,
+    traces: list[str] = [],
     job: str | None = None,
     source: str | None = None,
     start: str | None = None,
@@ -160,7 +160,7 @@ def estimate(
     else:
         columns = pairs(renamed, "--map", "size=rchar")
         found = steps.estimate_traces(
-            absolute_paths(traces),
+            traces,
             onto,
             steps.scores_for(scores, call.warehouse, scores_of, columns),
             call.settings.advice.estimate,
@@ -213,7 +213,7 @@ def choose(
             raise typer.BadParameter("expected --history and --machines with --deadline, or --recording")
         limit_s = seconds("--deadline", deadline)
         columns = pairs(renamed, "--map", EXAMPLE)
-        [table, kinds] = absolute_paths([str(history), machines])
+        [table, kinds] = absolute([str(history), machines])
         found = steps.choose(table, job, kinds, scores, limit_s, params, columns, source)
     tell(call, found, out)
 

@@ -1,12 +1,14 @@
 """What verbs that read files print: rows kept and refused, and why; with --dry-run what each file would give."""
 
 import json
+import re
 import sys
-from collections.abc import Callable, Sequence
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
 
-from flows.cli.invocation import Invocation, progress_bar, refuse_unreadable, tell_understood
+from flows.cli.invocation import Invocation, progress_bar, refuse_unreadable, run_flow, tell_understood
 from flows.cli.output import Column, clean, count, plain, records, show_facts, show_json, show_table, text
 from tasks.errors import NotAllRead
 from tasks.quantities import share
@@ -15,7 +17,9 @@ if TYPE_CHECKING:
     from tasks.intake.tally import Preview
     from tasks.warehouse.place import Warehouse
 
-Found = TypeVar("Found")
+    Previewing = Callable[[Path, str, Any], Preview]
+
+Begin = Callable[[str, Any], Sequence[str]]
 MOST_REASONS = 5
 FILES = """
     SELECT batch_id, origin AS path, reader, n_read, n_kept, n_quarantined
@@ -45,33 +49,38 @@ REASON_COLUMNS = (
 )
 
 
-def ingested(
-    call: Invocation,
-    files: Sequence[str],
-    run: Callable[[], Found],
-    *,
-    begin: Callable[[str], Sequence[str]],
-    preview: "Callable[[str], Preview]",
-    max_refused_share: float,
-    dry_run: bool,
-) -> "tuple[Found, NotAllRead | None] | None":
-    """What a flow that reads files found, also where it could not read all of them: then with the error that says so.
+@contextmanager
+def ingesting(
+    call: Invocation, flow: str, files: Sequence[str], intake: Any, begin: Begin, preview: "Previewing", **own: Any
+) -> Iterator[dict[str, Any] | None]:
+    """What a flow found that reads files; where it could not read all of them, what says so is raised after the block.
 
-    None after a dry run, which says what each file would give. begin, preview: of one file. Raises BadInput, before
-    Prefect is started, if none of the files can be read."""
-    if dry_run:
-        look(call, files, preview, max_refused_share)
-        return None
-    refuse_unreadable(files, begin, call.note)
+    None with dry_run, which says what each file would give. begin, preview: of one file. own: parameters of the flow.
+    Raises BadInput, before Prefect is started, if none of the files can be read."""
+    if own.pop("dry_run"):
+        home, most = call.warehouse.home, intake.read.limits.max_refused_share
+        look(call, files, lambda path: preview(home, path, intake), most)
+        yield None
+        return
+    refuse_unreadable(files, lambda path: begin(path, intake), call.note)
+    failed = None
     try:
-        return run(), None
+        found = run_flow(call, flow, source=intake.source, **own)
     except NotAllRead as error:
-        return cast(Found, error.result), error
+        found, failed = error.result, error
+    yield {**found, "not_loaded": failed.refused if failed else []}
+    if failed:
+        raise failed
 
 
-def not_loaded(error: "NotAllRead | None") -> dict[str, list[str]]:
-    """The lines about files that are not loaded, as part of a result."""
-    return {"not_loaded": error.refused if error else []}
+def totals(warehouse: "Warehouse", sql: str, source: str) -> dict[str, int]:
+    """Counts of all that a source has. sql: of one row; without a warehouse every count is 0."""
+    from tasks.warehouse.connection import fetch
+
+    if not warehouse.file.exists():
+        return dict.fromkeys(re.findall(r"AS (n_\w+)", sql), 0)
+    [row] = fetch(warehouse, sql, {"source": source}).to_dict("records")
+    return {str(key): int(value) for key, value in row.items()}
 
 
 def read_results(warehouse: "Warehouse", source: str, batches: list[str] | None) -> dict[str, Any]:

@@ -110,11 +110,6 @@ def one_source_with_runs(warehouse: "Warehouse", source: str | None) -> str:
     return chosen
 
 
-def absolute_paths(paths: list[str] | None) -> list[str]:
-    """The paths as they are named from anywhere; addresses stay as they are."""
-    return [path if "://" in path else str(Path(path).absolute()) for path in paths or []]
-
-
 SAY_OTHERWISE = "say otherwise with --map OURS=THEIRS (and, of jobs, --unit, --map-value)"
 
 

@@ -6,19 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from flows.cli.files import (
-    alarm_rows,
-    file_results,
-    ingested,
-    not_loaded,
-    read_results,
-    recurrence_facts,
-    show_files,
-    show_read,
-)
+from flows.cli.files import alarm_rows, file_results, ingesting, read_results, recurrence_facts, show_files, show_read
 from flows.cli.invocation import (
     Invocation,
-    absolute_paths,
     one_source,
     one_source_with_runs,
     progress_bar,
@@ -63,41 +53,29 @@ def ingest(
     --reader: Format; auto looks into each file
     --time-zone (str .read.time_zone): Time zone of logs that name none, such as Europe/Berlin
     --map, --map-value, --unit, --features, --group-by, --max-refused-share, --pseudonymise, --dry-run"""
-    source = checked_source(source)
     from tasks.jobs.intake import Intake, begin_log, find_logs, preview_log
 
-    settings, absolute, home = call.settings, absolute_paths(paths), call.warehouse.home
-    intake = Intake(source, reader_asked_for(reader), settings.jobs.read, settings.jobs.group)
-    logs = find_logs(absolute)
+    source, params = checked_source(source), call.settings.jobs
+    intake, logs = Intake(source, reader_asked_for(reader), params.read, params.group), find_logs(paths)
     if dry_run and any("://" in log for log in logs):
         from flows.engine.servers import prepare
 
-        prepare(home)  # a server of this home wants to see its key
-    ended = ingested(
-        call,
-        logs,
-        lambda: run_flow(call, "jobs-ingest", paths=absolute, source=source, reader=reader),
-        begin=lambda path: begin_log(path, intake),
-        preview=lambda path: preview_log(home, path, intake),
-        max_refused_share=settings.jobs.read.limits.max_refused_share,
-        dry_run=dry_run,
-    )
-    if ended is None:
-        return
-    found, failed = ended
-    results = file_results if found["data_version"] else read_results
-    result = results(settings.warehouse, source, found["batches"]) | not_loaded(failed)
-    result |= {"data_version": found["data_version"], "report": found["report"]}
-    if call.as_json:
-        show_json(result)
-    elif not found["data_version"]:
-        show_read(result)
-    else:
-        show_files(result)
-        print(f"report: {found['report']}")
-        call.note(f"next: {as_command('whorl', 'jobs', 'summary', '--source', source)}")
-    if failed:
-        raise failed
+        prepare(call.warehouse.home)  # a server of this home wants to see its key
+    asked = {"paths": paths, "reader": reader, "dry_run": dry_run}
+    with ingesting(call, "jobs-ingest", logs, intake, begin_log, preview_log, **asked) as found:
+        if found is None:
+            return
+        results = file_results if found["data_version"] else read_results
+        result = results(call.warehouse, source, found["batches"])
+        result |= {key: found[key] for key in ("not_loaded", "data_version", "report")}
+        if call.as_json:
+            show_json(result)
+        elif not found["data_version"]:
+            show_read(result)
+        else:
+            show_files(result)
+            print(f"report: {found['report']}")
+            call.note(f"next: {as_command('whorl', 'jobs', 'summary', '--source', source)}")
 
 
 def fresh_summary(warehouse: "Warehouse", source: str, params: "SummaryParams") -> dict[str, Any]:
@@ -463,13 +441,12 @@ def evaluate(call: Invocation, paths: list[str], reader: ReaderName = AUTO, out:
     from tasks.jobs.intake import Intake
 
     intake = Intake(SOURCE, reader_asked_for(reader), settings.jobs.read, settings.jobs.group)
-    absolute = absolute_paths(paths)
     with progress_bar(call):
-        found = evaluate_logs(absolute, intake, settings.jobs.evaluate, settings.whorl.memory_mb)
+        found = evaluate_logs(paths, intake, settings.jobs.evaluate, settings.whorl.memory_mb)
     if out is not None:
         from tasks.jobs.steps import write_evaluation
 
-        page = write_evaluation(found, ", ".join(Path(path).name for path in absolute[:3]), str(out))
+        page = write_evaluation(found, ", ".join(Path(path).name for path in paths[:3]), str(out))
         call.note(f"tables: {out}; page: {page}")
     if call.as_json:
         return show_json(found.figures)

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from flows.cli.files import ingested, not_loaded, read_results, show_read
-from flows.cli.invocation import Invocation, absolute_paths, one_source, progress_bar, run_flow
+from flows.cli.files import ingesting, read_results, show_read, totals
+from flows.cli.invocation import Invocation, one_source, progress_bar, run_flow
 from flows.cli.output import (
     Column,
     as_command,
@@ -147,7 +147,7 @@ FROM nodes.executions WHERE source = $source
 
 def ingest(
     call: Invocation,
-    paths: list[str] | None = None,
+    paths: list[str] = [],
     source: str = DEFAULT_SOURCE,
     reader: NodeReader = AUTO,
     dry_run: bool = False,
@@ -168,51 +168,29 @@ def ingest(
 
     source = checked_source(source)
     read = call.settings.nodes.read
-    absolute = absolute_paths(paths)
-    if not absolute and not read.manifest and (read.pseudonymise or dry_run):
+    if not paths and not read.manifest and (read.pseudonymise or dry_run):
         raise typer.BadParameter(
             "name files: what recorders have landed is written already, with its names", param_hint="PATH"
         )
-    files = find_files(absolute, read.manifest) if absolute or read.manifest else []
-    if line := tell_left_out(absolute):
+    files = find_files(paths, read.manifest) if paths or read.manifest else []
+    if line := tell_left_out(paths):
         call.note(line)
-    intake, home = Intake(source, reader_asked_for(reader), read), call.warehouse.home
-    ended = ingested(
-        call,
-        files,
-        lambda: run_flow(call, "nodes-ingest", results=absolute, source=source, reader=reader),
-        begin=lambda path: begin_executions(path, intake),
-        preview=lambda path: preview_executions(home, path, intake),
-        max_refused_share=intake.read.limits.max_refused_share,
-        dry_run=dry_run,
-    )
-    if ended is None:
-        return
-    found, failed = ended
-    result = _results(call.warehouse, source, found) | not_loaded(failed)
-    if call.as_json:
-        show_json(result)
-    elif result["files"] or not failed:
-        show_read(result)
-        stressed = f", {result['n_stressed']:,} of them stressed" if result["n_stressed"] else ""
-        emulated = f" ({result['n_emulated']:,} of them emulated)" if result["n_emulated"] else ""
-        on = f"{counted(result['n_nodes'], 'node')}{emulated}"
-        told = f"{counted(result['n_executions'], 'execution')} on {on}{stressed}"
-        print(f"source {source}: {told}")
-        call.note(f"next: {as_command('whorl', 'nodes', 'rank', '--source', source)}")
-    if failed:
-        raise failed
-
-
-def _results(warehouse: "Warehouse", source: str, found: dict[str, Any]) -> dict[str, Any]:
-    """Files and most frequent reasons of refusal of this ingest, and what the whole source has."""
-    from tasks.warehouse.connection import fetch
-
-    if not warehouse.file.exists():  # there was nothing to read
-        counts = dict.fromkeys(("n_executions", "n_nodes", "n_stressed", "n_emulated"), 0)
-        return read_results(warehouse, source, []) | counts
-    [totals] = fetch(warehouse, TOTALS, {"source": source}).to_dict("records")
-    return read_results(warehouse, source, found["batches"]) | {str(key): int(value) for key, value in totals.items()}
+    intake = Intake(source, reader_asked_for(reader), read)
+    asked = {"results": paths, "reader": reader, "dry_run": dry_run}
+    with ingesting(call, "nodes-ingest", files, intake, begin_executions, preview_executions, **asked) as found:
+        if found is None:
+            return
+        result = read_results(call.warehouse, source, found["batches"]) | totals(call.warehouse, TOTALS, source)
+        result |= {"not_loaded": found["not_loaded"]}
+        if call.as_json:
+            show_json(result)
+        elif result["files"] or not found["not_loaded"]:
+            show_read(result)
+            stressed = f", {result['n_stressed']:,} of them stressed" if result["n_stressed"] else ""
+            emulated = f" ({result['n_emulated']:,} of them emulated)" if result["n_emulated"] else ""
+            on = f"{counted(result['n_nodes'], 'node')}{emulated}"
+            print(f"source {source}: {counted(result['n_executions'], 'execution')} on {on}{stressed}")
+            call.note(f"next: {as_command('whorl', 'nodes', 'rank', '--source', source)}")
 
 
 NODES = """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 from typer import Option
 
-from flows.cli.invocation import Invocation, absolute_paths, given, progress_bar, run_flow
+from flows.cli.invocation import Invocation, given, progress_bar, run_flow
 from flows.cli.nodes import one_learning_source, one_trained_source
 from flows.cli.output import Column, as_command, count, counted, moment, records, show_facts, show_json, show_table
 from tasks.choices import AUTO, NodeReader, reader_asked_for
@@ -363,14 +363,14 @@ LEFT_OUT = {"n_refused": "refused row", "n_values_refused": "refused value", "n_
 
 def evaluate(
     call: Invocation,
-    paths: list[str] | None = None,
+    paths: list[str] = [],
     reader: NodeReader = AUTO,
     variant: Literal["robust", "paper"] | None = None,
     model: Literal["ours", "paper", "both", "none"] | None = None,
     seeds: int | None = None,
     protocols: list[str] | None = None,
     without_labels: bool = False,
-    train: list[str] | None = None,
+    train: list[str] = [],
     curve: bool = False,
     repeats: int | None = None,
     seed: int | None = None,
@@ -404,16 +404,15 @@ def evaluate(
     from tasks.nodes.params import EvaluateParams
     from tasks.nodes.steps import evaluate_results
 
-    absolute = absolute_paths(paths)
     with progress_bar(call, first="reading results"):
         found, name, emulated = evaluate_results(
-            absolute,
+            paths,
             reader_asked_for(reader),
             settings.read,
             EvaluateParams.model_validate(asked),
-            train=absolute_paths(train),
+            train=train,
         )
-    if line := tell_left_out(absolute):
+    if line := tell_left_out(paths):
         call.note(line)
     if out is not None:
         _write(call, found, name, out, emulated)

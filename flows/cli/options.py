@@ -71,6 +71,7 @@ KINDS: dict[str, Any] = {
 }
 JSON = "--json: One JSON value on stdout and nothing else"
 STATUS = "status:"
+PATHS = ("PATH", "RUNS")  # paths or addresses, which are named as from anywhere
 TEXTS = (str, str | None, list[str], list[str] | None)
 WITHOUT_JSON = ("serve",)
 
@@ -152,9 +153,11 @@ def command_of(verb: Callable[..., None], word: str = "") -> Callable[..., None]
     if verb.__name__ not in WITHOUT_JSON:
         [json] = lines_of(JSON)
         asked.append(first.replace(name="as_json", default=False, annotation=json.type_for(bool, "as_json")))
+    paths = [one.name for one, line in zip(asked, lines_of(block), strict=False) if line.metavar in PATHS]
     context = first.replace(name="context", annotation=typer.Context)
 
     def command(context: typer.Context, *, as_json: bool = False, **values: Any) -> None:
+        values |= {name: absolute(values[name]) for name in paths if name in values}
         chosen = [(line.flags[0], line.kind, line.setting, values.pop(name)) for name, line in settings.items()]
         flags = [(path, _converted(flag, kind, value, word)) for flag, kind, path, value in chosen if value]
         invocation: Invocation = replace(context.find_root().obj, as_json=as_json)
@@ -199,6 +202,13 @@ def pairs(given: list[str] | None, flag: str, example: str, shape: str = "") -> 
     if wrong := [f"{left}{sign}{right}" for left, sign, right in split if not (left and right)]:
         raise typer.BadParameter(f"{wrong[0]!r} is not {shape}, such as {example}", param_hint=flag)
     return {left: right for left, _, right in split}
+
+
+def absolute(paths: Any) -> Any:
+    """The path or paths as they are named from anywhere; addresses stay as they are."""
+    if isinstance(paths, str):
+        return paths if "://" in paths else str(Path(paths).absolute())
+    return [absolute(path) for path in paths or []]
 
 
 def _nested(path: str, value: Any) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import typer
 
-from flows.cli.files import alarm_rows, ingested, not_loaded, read_results, show_read
-from flows.cli.invocation import Invocation, absolute_paths, one_source, progress_bar, run_flow
+from flows.cli.files import alarm_rows, ingesting, read_results, show_read, totals
+from flows.cli.invocation import Invocation, one_source, progress_bar, run_flow
 from flows.cli.output import (
     Column,
     as_command,
@@ -67,9 +67,14 @@ def source_with_model(warehouse: "Warehouse", source: str | None) -> str:
     return only(sources_with_model(warehouse), none)
 
 
+TOTALS = """
+SELECT count(*) AS n_runs, count(workload) AS n_labelled FROM workloads.runs WHERE source = $source
+"""
+
+
 def ingest(
     call: Invocation,
-    paths: list[str] | None = None,
+    paths: list[str] = [],
     source: str = DEFAULT_SOURCE,
     reader: TelemetryReader = AUTO,
     dry_run: bool = False,
@@ -91,30 +96,19 @@ def ingest(
     read = call.settings.workloads.read
     if not paths and not read.manifest:
         raise typer.BadParameter("name files, folders or an address, or a --manifest that does", param_hint="PATH...")
-    absolute = absolute_paths(paths)
-    files = find_files(absolute, read.manifest)
-    intake, home = Intake(source, reader_asked_for(reader), read), call.warehouse.home
-    ended = ingested(
-        call,
-        files,
-        lambda: run_flow(call, "workloads-ingest", telemetry=absolute, source=source, reader=reader),
-        begin=lambda path: begin_telemetry(path, intake),
-        preview=lambda path: preview_telemetry(home, path, intake),
-        max_refused_share=intake.read.limits.max_refused_share,
-        dry_run=dry_run,
-    )
-    if ended is None:
-        return
-    found, failed = ended
-    result = _results(call.warehouse, source, found) | not_loaded(failed)
-    if call.as_json:
-        show_json(result)
-    elif result["files"]:
-        show_read(result)
-        print(f"{counted(result['n_runs'], 'run')} in source {source}, {result['n_labelled']:,} with a label")
-        call.note(f"next: {_next(call.warehouse, source, result['n_labelled'])}")
-    if failed:
-        raise failed
+    files, intake = find_files(paths, read.manifest), Intake(source, reader_asked_for(reader), read)
+    asked = {"telemetry": paths, "reader": reader, "dry_run": dry_run}
+    with ingesting(call, "workloads-ingest", files, intake, begin_telemetry, preview_telemetry, **asked) as found:
+        if found is None:
+            return
+        result = read_results(call.warehouse, source, found["batches"]) | totals(call.warehouse, TOTALS, source)
+        result |= {"not_loaded": found["not_loaded"]}
+        if call.as_json:
+            show_json(result)
+        elif result["files"]:
+            show_read(result)
+            print(f"{counted(result['n_runs'], 'run')} in source {source}, {result['n_labelled']:,} with a label")
+            call.note(f"next: {_next(call.warehouse, source, result['n_labelled'])}")
 
 
 def _next(warehouse: "Warehouse", source: str, n_labelled: int) -> str:
@@ -128,23 +122,6 @@ def _next(warehouse: "Warehouse", source: str, n_labelled: int) -> str:
         return as_command("whorl", "workloads", "identify", "RUN", "--source", source)
     others = [as_command("whorl", "workloads", "identify", "FILE", "--source", one) for one in models[:1]]
     return " or ".join([as_command("whorl", "workloads", "clusters", "--source", source), *others])
-
-
-def _results(warehouse: "Warehouse", source: str, found: dict[str, Any]) -> dict[str, Any]:
-    """Files and most frequent reasons of refusal of this ingest, and how many runs the whole source has."""
-    from tasks.warehouse.connection import fetch
-
-    if not found["batches"]:
-        return read_results(warehouse, source, []) | {"n_runs": 0, "n_labelled": 0}
-    totals = fetch(
-        warehouse,
-        "SELECT count(*) AS n_runs, count(workload) AS n_labelled FROM workloads.runs WHERE source = $source",
-        {"source": source},
-    )
-    return read_results(warehouse, source, found["batches"]) | {
-        "n_runs": int(totals["n_runs"].iloc[0]),
-        "n_labelled": int(totals["n_labelled"].iloc[0]),
-    }
 
 
 def fingerprint(call: Invocation, source: str | None = None) -> None:
@@ -453,7 +430,7 @@ CHANGES = (
 
 
 def clusters(
-    call: Invocation, paths: list[str] | None = None, source: str | None = None, reader: TelemetryReader = AUTO
+    call: Invocation, paths: list[str] = [], source: str | None = None, reader: TelemetryReader = AUTO
 ) -> None:
     """Say which runs are alike, what sets each kind apart, what is new since a week, and when a trace changed.
 
@@ -472,7 +449,7 @@ def clusters(
     settings = call.settings
     if paths:
         read = settings.workloads.read
-        runs = read_telemetry(absolute_paths(paths), read, reader_asked_for(reader))
+        runs = read_telemetry(paths, read, reader_asked_for(reader))
     else:
         runs = fetch_runs(settings.warehouse, one_source_with_telemetry(settings.warehouse, source))
     found = clusters_of(runs, settings.workloads.train.windows)
@@ -606,7 +583,7 @@ SHARED = (
 
 def evaluate(
     call: Invocation,
-    paths: list[str] | None = None,
+    paths: list[str] = [],
     reader: TelemetryReader = AUTO,
     seed: int | None = None,
     out: Path | None = None,
@@ -632,14 +609,11 @@ def evaluate(
     from tasks.workloads.evaluate.protocol import evaluate_read
     from tasks.workloads.steps import write_evaluation
 
-    absolute = absolute_paths(paths)
     with progress_bar(call, first="reading telemetry"):
-        evaluated = evaluate_read(
-            absolute, settings.read, settings.evaluate, settings.identify, reader_asked_for(reader)
-        )
+        evaluated = evaluate_read(paths, settings.read, settings.evaluate, settings.identify, reader_asked_for(reader))
         found = evaluated.evaluation
         if out is not None:
-            name = ", ".join(Path(path).name for path in absolute[:3]) or "telemetry"
+            name = ", ".join(Path(path).name for path in paths[:3]) or "telemetry"
             page = write_evaluation(found, name, str(out))
     if out is not None:
         call.note(f"tables: {out}; page: {page}")

@@ -4,9 +4,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from tasks.advice.params import AdviceParams, EstimateParams, ReplayParams
-from tasks.advice.params import GroupParams as AdviceGroupParams
-from tasks.advice.params import SearchParams as AdviceSearchParams
+import tasks.advice.params as of_advice
+import tasks.jobs.params as of_jobs
+import tasks.nodes.params as of_nodes
+import tasks.workloads.params as of_workloads
 from tasks.advice.record.plan import RecordParams as EmulationParams
 from tasks.choices import (
     DEFAULT_SOURCE,
@@ -18,33 +19,9 @@ from tasks.choices import (
     TelemetryReader,
     checked_source,
 )
-from tasks.jobs.params import DriftParams, ExplainParams, JobsParams, SummaryParams, WhatIfParams
-from tasks.jobs.params import EvaluateParams as JobsEvaluateParams
-from tasks.jobs.params import GroupParams as JobsGroupParams
-from tasks.jobs.params import ReadParams as JobsReadParams
-from tasks.jobs.params import RecordParams as JobsRecordParams
-from tasks.jobs.params import WatchParams as JobsWatchParams
-from tasks.nodes.params import (
-    AlarmParams,
-    BudgetParams,
-    DetectorParams,
-    ModelParams,
-    NodesParams,
-    PreprocessParams,
-    ScoreParams,
-)
-from tasks.nodes.params import EvaluateParams as NodesEvaluateParams
-from tasks.nodes.params import ReadParams as NodesReadParams
-from tasks.nodes.params import SearchParams as NodesSearchParams
 from tasks.nodes.record.params import RecordParams as NodesRecordParams
 from tasks.params import Params
 from tasks.warehouse.place import PruneParams, Warehouse
-from tasks.workloads.params import EvaluateParams as WorkloadsEvaluateParams
-from tasks.workloads.params import FanOutParams, IdentifyParams, WorkloadsParams
-from tasks.workloads.params import ReadParams as WorkloadsReadParams
-from tasks.workloads.params import RecordParams as WorkloadsRecordParams
-from tasks.workloads.params import TrainParams as WorkloadsTrainParams
-from tasks.workloads.params import WatchParams as WorkloadsWatchParams
 
 SOURCE = "Name under which the rows are kept; rows of different sources never mix"
 OF_SOURCE = "Name under which the rows were kept when they were read; empty: the only source there is"
@@ -89,24 +66,24 @@ class IngestParams(InHomeParams):
     with_summary: bool = Field(
         True, description="Summarise the recurring jobs of the source afterwards, and write its report"
     )
-    read: JobsReadParams = JobsReadParams()
-    summary: SummaryParams = SummaryParams()
-    group: JobsGroupParams = JobsGroupParams()
+    read: of_jobs.ReadParams = of_jobs.ReadParams()
+    summary: of_jobs.SummaryParams = of_jobs.SummaryParams()
+    group: of_jobs.GroupParams = of_jobs.GroupParams()
 
 
 class SummaryFlowParams(OfSourceParams):
     """The summary of a source, its artifact and its report."""
 
     FIRST: ClassVar = "summary.min_support"
-    summary: SummaryParams = SummaryParams()
+    summary: of_jobs.SummaryParams = of_jobs.SummaryParams()
 
 
 class WatchFlowParams(OfSourceParams):
     """The check for runs that take longer than was predicted, and for jobs that have stopped or drift."""
 
     FIRST: ClassVar = "watch.alarms_per_day watch.look_back_days watches_drift=drift.is_watched"
-    watch: JobsWatchParams = JobsWatchParams()
-    drift: DriftParams = DriftParams()
+    watch: of_jobs.WatchParams = of_jobs.WatchParams()
+    drift: of_jobs.DriftParams = of_jobs.DriftParams()
 
 
 class RecordFlowParams(Params):
@@ -114,21 +91,21 @@ class RecordFlowParams(Params):
 
     FIRST: ClassVar = "record.minutes record.jobs record.seed record.isolation"
     folder: Folder
-    record: JobsRecordParams = JobsRecordParams()
+    record: of_jobs.RecordParams = of_jobs.RecordParams()
 
 
 class TrainFlowParams(OfSourceParams):
     """The training of a model on a source."""
 
     FIRST: ClassVar = "evaluate.predict.known_before evaluate.max_training_runs evaluate.seed"
-    evaluate: JobsEvaluateParams = JobsEvaluateParams()
+    evaluate: of_jobs.EvaluateParams = of_jobs.EvaluateParams()
 
 
 class PredictFlowParams(OfSourceParams):
     """The next run of every job of a source."""
 
     FIRST: ClassVar = "summary.min_support"
-    summary: SummaryParams = SummaryParams()
+    summary: of_jobs.SummaryParams = of_jobs.SummaryParams()
 
 
 class EvaluateFlowParams(InHomeParams):
@@ -140,23 +117,23 @@ class EvaluateFlowParams(InHomeParams):
         [], description="Job logs to evaluate instead of the source: files or folders; they are not kept"
     )
     reader: ReaderName = Field("auto", description="Format of these logs; auto looks into each file")
-    read: JobsReadParams = JobsReadParams()
-    group: JobsGroupParams = JobsGroupParams()
-    evaluate: JobsEvaluateParams = JobsEvaluateParams()
+    read: of_jobs.ReadParams = of_jobs.ReadParams()
+    group: of_jobs.GroupParams = of_jobs.GroupParams()
+    evaluate: of_jobs.EvaluateParams = of_jobs.EvaluateParams()
 
 
 class CharacteriseFlowParams(OfSourceParams):
     """The typical runtime distributions of a source."""
 
     FIRST: ClassVar = "evaluate.predict.characterise.shapes.min_support"
-    evaluate: JobsEvaluateParams = JobsEvaluateParams()
+    evaluate: of_jobs.EvaluateParams = of_jobs.EvaluateParams()
 
 
 class ExplainFlowParams(OfSourceParams):
     """The reasons of the runs of a source, and how far they can be trusted."""
 
     FIRST: ClassVar = "explain.look_back_days explain.n_longest explain.n_riskiest explain.most_reasons"
-    explain: ExplainParams = ExplainParams()
+    explain: of_jobs.ExplainParams = of_jobs.ExplainParams()
 
 
 class WhatIfFlowParams(OfSourceParams):
@@ -170,7 +147,7 @@ class WhatIfFlowParams(OfSourceParams):
     )
     shifts: list[str] = Field([], description="Kinds of machine (SKUs) whose vertices move, FROM:TO")
     stds: list[str] = Field([], description="Standard deviations that get a value, such as cpu_load=0")
-    whatif: WhatIfParams = WhatIfParams()
+    whatif: of_jobs.WhatIfParams = of_jobs.WhatIfParams()
 
 
 WORKLOADS_INBOX = "inbox-workloads"  # in the home folder; job logs have one of their own
@@ -183,7 +160,7 @@ class WorkloadRecordParams(Params):
         "record.minutes record.workloads record.rounds record.runs record.conditions record.perf record.seed"
     )
     folder: Folder
-    record: WorkloadsRecordParams = WorkloadsRecordParams()
+    record: of_workloads.RecordParams = of_workloads.RecordParams()
 
 
 class WorkloadIngestParams(InHomeParams):
@@ -197,15 +174,15 @@ class WorkloadIngestParams(InHomeParams):
     )
     source: Source = Field(DEFAULT_SOURCE, description=SOURCE)
     reader: TelemetryReader = Field("auto", description="Format of the files; auto looks into each")
-    read: WorkloadsReadParams = WorkloadsReadParams()
+    read: of_workloads.ReadParams = of_workloads.ReadParams()
 
 
 class FingerprintFlowParams(OfSourceParams):
     """The phases of the runs of a source."""
 
     FIRST: ClassVar = "fan_out.ray_address"
-    identify: IdentifyParams = IdentifyParams()
-    fan_out: FanOutParams = FanOutParams()
+    identify: of_workloads.IdentifyParams = of_workloads.IdentifyParams()
+    fan_out: of_workloads.FanOutParams = of_workloads.FanOutParams()
 
 
 Which = Literal["new", "unlabelled", "all"]
@@ -215,8 +192,8 @@ class WorkloadTrainParams(OfSourceParams):
     """The training of a model of the workloads of a source."""
 
     FIRST: ClassVar = "train.hold_out identify.known_recall identify.seed"
-    identify: IdentifyParams = IdentifyParams()
-    train: WorkloadsTrainParams = WorkloadsTrainParams()
+    identify: of_workloads.IdentifyParams = of_workloads.IdentifyParams()
+    train: of_workloads.TrainParams = of_workloads.TrainParams()
     left_out: list[str] = Field([], description="Ids of runs that are neither learned nor measured")
 
 
@@ -234,8 +211,8 @@ class WorkloadWatchParams(InHomeParams):
 
     FIRST: ClassVar = "watch.look_at watch.expected watch.seconds watch.subject watch.newest"
     source: OfSource = Field(ONLY_SOURCE, description=f"{OF_SOURCE}; its model in use says what runs")
-    watch: WorkloadsWatchParams = WorkloadsWatchParams()
-    record: WorkloadsRecordParams = WorkloadsRecordParams()
+    watch: of_workloads.WatchParams = of_workloads.WatchParams()
+    record: of_workloads.RecordParams = of_workloads.RecordParams()
 
 
 class WorkloadEvaluateParams(InHomeParams):
@@ -247,9 +224,9 @@ class WorkloadEvaluateParams(InHomeParams):
         [], description="Labelled telemetry to evaluate instead of the source: files or folders; it is not kept"
     )
     reader: TelemetryReader = Field("auto", description="Format of these files; auto looks into each")
-    read: WorkloadsReadParams = WorkloadsReadParams()
-    evaluate: WorkloadsEvaluateParams = WorkloadsEvaluateParams()
-    identify: IdentifyParams = IdentifyParams()
+    read: of_workloads.ReadParams = of_workloads.ReadParams()
+    evaluate: of_workloads.EvaluateParams = of_workloads.EvaluateParams()
+    identify: of_workloads.IdentifyParams = of_workloads.IdentifyParams()
 
 
 NODES_INBOX = "inbox-nodes"  # in the home folder; job logs and telemetry have their own
@@ -286,22 +263,22 @@ class NodeIngestParams(InHomeParams):
     )
     source: Source = Field(DEFAULT_SOURCE, description=SOURCE)
     reader: NodeReader = Field("auto", description="Format of the files; auto looks into each")
-    read: NodesReadParams = NodesReadParams()
+    read: of_nodes.ReadParams = of_nodes.ReadParams()
 
 
 class NodePreprocessParams(OfSourceParams):
     """The preprocessing of the metrics of a source."""
 
-    preprocess: PreprocessParams = PreprocessParams()
-    score: ScoreParams = ScoreParams()
+    preprocess: of_nodes.PreprocessParams = of_nodes.PreprocessParams()
+    score: of_nodes.ScoreParams = of_nodes.ScoreParams()
 
 
 class NodeRankParams(OfSourceParams):
     """The ranking of the nodes of a source, and which of them stand out."""
 
     FIRST: ClassVar = "score.left_out_aspects score.aspect_weights"
-    preprocess: PreprocessParams = PreprocessParams()
-    score: ScoreParams = ScoreParams()
+    preprocess: of_nodes.PreprocessParams = of_nodes.PreprocessParams()
+    score: of_nodes.ScoreParams = of_nodes.ScoreParams()
 
 
 class NodeEvaluateParams(InHomeParams):
@@ -313,8 +290,8 @@ class NodeEvaluateParams(InHomeParams):
         [], description="Results to evaluate instead of the source: files or folders; they are not kept"
     )
     reader: NodeReader = Field("auto", description="Format of these files; auto looks into each")
-    read: NodesReadParams = NodesReadParams()
-    evaluate: NodesEvaluateParams = NodesEvaluateParams()
+    read: of_nodes.ReadParams = of_nodes.ReadParams()
+    evaluate: of_nodes.EvaluateParams = of_nodes.EvaluateParams()
 
 
 Trained = Literal["detector", "ours", "paper"]
@@ -327,45 +304,45 @@ class NodeTrainParams(OfSourceParams):
     variant: Trained = Field(
         "detector", description="detector: what tells verdicts; ours, paper: Perona's network, which makes fingerprints"
     )
-    detect: DetectorParams = DetectorParams()
-    budget: BudgetParams = BudgetParams()
-    alarm: AlarmParams = AlarmParams()
+    detect: of_nodes.DetectorParams = of_nodes.DetectorParams()
+    budget: of_nodes.BudgetParams = of_nodes.BudgetParams()
+    alarm: of_nodes.AlarmParams = of_nodes.AlarmParams()
     as_in_use: bool = Field(
         True, description="Take graph, network, losses and fitting of the model in use, where there is one"
     )
     trains_again: bool = Field(
         False, description="Train also where the same data, parameters and code have made a model before"
     )
-    model: ModelParams = ModelParams()
-    preprocess: PreprocessParams = PreprocessParams()
-    score: ScoreParams = ScoreParams()
+    model: of_nodes.ModelParams = of_nodes.ModelParams()
+    preprocess: of_nodes.PreprocessParams = of_nodes.PreprocessParams()
+    score: of_nodes.ScoreParams = of_nodes.ScoreParams()
 
 
 class NodeTuneParams(OfSourceParams):
     """The search of the parameters of a source's model, and a training with the best of them."""
 
     FIRST: ClassVar = "search.n_trials search.ray_address search.runner"
-    search: NodesSearchParams = NodesSearchParams()
-    model: ModelParams = ModelParams()
-    preprocess: PreprocessParams = PreprocessParams()
-    score: ScoreParams = ScoreParams()
+    search: of_nodes.SearchParams = of_nodes.SearchParams()
+    model: of_nodes.ModelParams = of_nodes.ModelParams()
+    preprocess: of_nodes.PreprocessParams = of_nodes.PreprocessParams()
+    score: of_nodes.ScoreParams = of_nodes.ScoreParams()
 
 
 class NodeFingerprintParams(OfSourceParams):
     """Fingerprints and verdicts of the executions of a source, and its nodes ranked by them."""
 
-    score: ScoreParams = ScoreParams()
+    score: of_nodes.ScoreParams = of_nodes.ScoreParams()
 
 
 class NodeWatchParams(OfSourceParams):
     """The check whether nodes of a source are degrading."""
 
     FIRST: ClassVar = "alarm.flagged alarm.last"
-    alarm: AlarmParams = AlarmParams()
+    alarm: of_nodes.AlarmParams = of_nodes.AlarmParams()
     asks_for_benchmarks: bool = Field(
         True, description="A suspected node runs a fresh benchmark, by its deployment nodes-record/<node> on the server"
     )
-    score: ScoreParams = ScoreParams()
+    score: of_nodes.ScoreParams = of_nodes.ScoreParams()
 
 
 class UpkeepParams(InHomeParams):
@@ -412,7 +389,7 @@ class SearchFlowParams(InHomeParams):
         None, gt=0, le=1e9, description="Longest runtime that will do, in seconds; empty: any"
     )
     columns: dict[str, str] = Field({}, description=COLUMNS)
-    search: AdviceSearchParams = AdviceSearchParams()
+    search: of_advice.SearchParams = of_advice.SearchParams()
 
 
 class AdviceEvaluateParams(InHomeParams):
@@ -428,8 +405,8 @@ class AdviceEvaluateParams(InHomeParams):
     needs: str = Field("", description="Table of memory needs by job (job, need_gb); empty: not known")
     scores: str = Field("", description="Table of scores (machine_type, aspect, score); empty: methods without scores")
     columns: dict[str, str] = Field({}, description=COLUMNS)
-    search: AdviceSearchParams = AdviceSearchParams()
-    evaluate: ReplayParams = ReplayParams()
+    search: of_advice.SearchParams = of_advice.SearchParams()
+    evaluate: of_advice.ReplayParams = of_advice.ReplayParams()
 
 
 class AdviceRecordParams(Params):
@@ -449,7 +426,7 @@ class GroupsFlowParams(InHomeParams):
     aspects: list[str] = Field([], description="Aspects that count; empty: all")
     traces: str = Field("", description="Resource trace of a workflow, whose tasks are assigned; empty: none")
     columns: dict[str, str] = Field({}, description=COLUMNS)
-    groups: AdviceGroupParams = AdviceGroupParams()
+    groups: of_advice.GroupParams = of_advice.GroupParams()
 
 
 class EstimateFlowParams(InHomeParams):
@@ -469,16 +446,16 @@ class EstimateFlowParams(InHomeParams):
         None, gt=0, le=1e9, description="With a job: how often it would be late; empty: not asked"
     )
     columns: dict[str, str] = Field({}, description=COLUMNS)
-    estimate: EstimateParams = EstimateParams()
+    estimate: of_advice.EstimateParams = of_advice.EstimateParams()
 
 
 class DemoParams(InHomeParams):
     """Where the demo works, and with which settings."""
 
-    jobs: JobsParams = JobsParams()
-    workloads: WorkloadsParams = WorkloadsParams()
-    nodes: NodesParams = NodesParams()
-    advice: AdviceParams = AdviceParams()
+    jobs: of_jobs.JobsParams = of_jobs.JobsParams()
+    workloads: of_workloads.WorkloadsParams = of_workloads.WorkloadsParams()
+    nodes: of_nodes.NodesParams = of_nodes.NodesParams()
+    advice: of_advice.AdviceParams = of_advice.AdviceParams()
 
 
 Word = Literal["jobs", "workloads", "nodes", "advice"]

@@ -33,6 +33,7 @@ from tasks.errors import BadSetting
 from tasks.nodes.record.params import node_name
 from tasks.params import Params
 from tasks.settings import Settings
+from tasks.warehouse.sources import known_sources
 
 FILE = Path(__file__).parents[2] / "deployments" / "prefect.yaml"
 
@@ -300,7 +301,7 @@ def _deployment(
         "tags": entry.tags,
         "entrypoint": entry.entrypoint,
         "work_pool_name": entry.work_pool.name,
-        "parameter_openapi_schema": form_of(flow),
+        "parameter_openapi_schema": form_of(flow, known_sources(settings.warehouse, flow.name.partition("-")[0])),
         "enforce_parameter_schema": True,
         "job_variables": {"env": FLOW_VARIABLES},
     }

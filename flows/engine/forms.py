@@ -10,7 +10,7 @@ import functools
 import inspect
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy, deepcopy
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -382,11 +382,15 @@ def _documentation(body: Callable[..., Any], model: type[Params]) -> str:
 UNITS = {"s": "s", "mb": "MB", "days": "days", "hours": "hours", "minutes": "minutes", "bytes": "bytes"}
 WORDS = {"api": "API", "id": "ID", "url": "URL", "n": "number of", "min": "minimum", "max": "maximum"}
 AS_THEY_ARE = ("sacct",)  # names of programs are written small
+LISTED, ANOTHER = "One that there is", "Another name"  # ways to say a source
 WHOLE_BELOW = 1e10  # a bound is written out up to here
 
 
-def form_of(flow: Flow[..., Any]) -> dict[str, Any]:
-    """The JSON schema of a flow's parameters, from which Prefect draws its form."""
+def form_of(flow: Flow[..., Any], sources: Sequence[str] = ()) -> dict[str, Any]:
+    """The JSON schema of a flow's parameters, from which Prefect draws its form.
+
+    sources: those that the word of the flow has rows of; the form lists them, and takes another name as well: one that
+    is made by reading files, or that came after the form."""
     schema: dict[str, Any] = deepcopy(parameter_schema(flow).model_dump_for_openapi())
     for part in (schema, *schema.get("definitions", {}).values()):
         if "description" in part:
@@ -395,6 +399,10 @@ def form_of(flow: Flow[..., Any]) -> dict[str, Any]:
             field["title"] = title_of(name)
             if "description" in field:
                 field["description"] = _described(field)
+    if sources and (source := schema["properties"].get("source")):
+        named = {key: source.pop(key) for key in ("type", "minLength", "maxLength") if key in source}
+        listed = {"title": LISTED, "type": "string", "enum": [*dict.fromkeys([source.get("default", ""), *sources])]}
+        source["anyOf"] = [listed, {"title": ANOTHER, **named}]
     if EXPERT in schema["properties"]:
         schema["properties"][EXPERT] |= _expert_schema(model_of(flow), schema.setdefault("definitions", {}))
     return schema

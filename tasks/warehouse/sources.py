@@ -1,7 +1,9 @@
 """The sources that a word has rows of, and the one that is meant where none is named."""
 
+from contextlib import suppress
+
 from tasks.choices import checked_source
-from tasks.errors import NotFound
+from tasks.errors import NotFound, WhorlError
 from tasks.warehouse.connection import fetch, require
 from tasks.warehouse.place import Warehouse
 
@@ -11,6 +13,13 @@ NOTHING_YET = {
     "workloads": "no telemetry yet; read some with 'whorl workloads ingest PATH'",
     "nodes": "no executions of benchmarks yet; read some with 'whorl nodes ingest PATH'",
 }
+
+
+def known_sources(warehouse: Warehouse, word: str) -> list[str]:
+    """The sources that the word has rows of, by name; none without a warehouse, or while it cannot be read."""
+    with suppress(WhorlError):
+        return [str(name) for name in fetch(warehouse, SOURCES, {"word": word})["source"]]
+    return []
 
 
 def source_of(warehouse: Warehouse, word: str, named: str | None = None) -> str:

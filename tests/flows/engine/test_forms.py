@@ -31,6 +31,7 @@ from tasks.jobs.params import ReadParams
 from tasks.params import Params
 from tasks.settings import Settings
 from tasks.warehouse.place import Warehouse
+from tasks.warehouse.sources import known_sources
 
 BUSY = WarehouseBusy("process 7 holds the lock")
 
@@ -277,6 +278,16 @@ def test_a_wrong_name_or_value_is_one_line_with_the_field_and_its_bound(fields: 
         from_form(model_of(flow_of("jobs-train")), {"home": "/home", **fields})
 
 
+def test_a_form_lists_the_sources_that_there_are_beside_its_default(job_log: Any) -> None:
+    flow = flow_of("jobs-train")
+    warehouse = job_log([{"runtime_s": 5.0}])
+    source = form_of(flow, known_sources(warehouse, "jobs"))["properties"]["source"]
+    assert source["anyOf"][0]["enum"] == ["", "log"]
+    assert "type" not in source
+    assert known_sources(warehouse, "nodes") == []
+    assert form_of(flow)["properties"]["source"]["type"] == "string"  # nothing to list
+
+
 @pytest.mark.usefixtures("prefect_server")
 def test_the_server_refuses_a_wrong_name_or_value_when_the_run_is_made(tmp_path: Path) -> None:
     from prefect.client.orchestration import get_client
@@ -288,12 +299,16 @@ def test_the_server_refuses_a_wrong_name_or_value_when_the_run_is_made(tmp_path:
             flow_id=client.create_flow_from_name(flow.name),
             name="refusing",
             parameters=resolved_parameters(Settings(), flow),
-            parameter_openapi_schema=form_of(flow),
+            parameter_openapi_schema=form_of(flow, ["cluster-a"]),
             enforce_parameter_schema=True,
         )
         known = client.read_deployment(made).parameters
         right = {**known, "expert": {"evaluate.predict.n_trees": 33}}
         assert client.create_flow_run_from_deployment(made, parameters=right).parameters == right
+        for source in ("cluster-a", "one that came later"):
+            client.create_flow_run_from_deployment(made, parameters={**known, "source": source})
+        with pytest.raises(PrefectHTTPStatusError, match="409"):
+            client.create_flow_run_from_deployment(made, parameters={**known, "source": "x" * 1000})
         for wrong, told in (
             ({"evaluate.predict.n_trees": -3}, "-3 is less than the minimum of 1"),
             ({"evaluate.predict.n_tree": 3}, "evaluate.predict.n_tree' does not match"),

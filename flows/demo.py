@@ -6,25 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from flows.engine.forms import call, filled_in, flow
+from flows.engine.forms import call, flow
 from flows.jobs import jobs_ingest, jobs_predict, jobs_train, jobs_watch
 from flows.nodes import nodes_fingerprint, nodes_ingest, nodes_preprocess, nodes_rank, nodes_train, nodes_watch
-from flows.parameters import (
-    DemoParams,
-    IngestParams,
-    NodeFingerprintParams,
-    NodeIngestParams,
-    NodePreprocessParams,
-    NodeRankParams,
-    NodeTrainParams,
-    NodeWatchParams,
-    PredictFlowParams,
-    TrainFlowParams,
-    WatchFlowParams,
-    WorkloadIdentifyParams,
-    WorkloadIngestParams,
-    WorkloadTrainParams,
-)
+from flows.parameters import DemoParams
 from flows.workloads import workloads_identify, workloads_ingest, workloads_train
 from tasks import datasets
 from tasks.advice.params import AdviceParams
@@ -67,24 +52,14 @@ def tell_workload(warehouse: Warehouse, workloads: WorkloadsParams, source: str)
     paths = [str(path) for path in sorted(recorded.glob(UNDISTURBED_RUNS))]
     if not paths:
         raise BadInput(recorded, "no recording of workloads", UNDISTURBED_RUNS, "bring the files back")
-    read = call(
-        workloads_ingest, WorkloadIngestParams(telemetry=paths, source=source, read=workloads.read, warehouse=warehouse)
-    )
+    known = {"source": source, "warehouse": warehouse, **dict(workloads)}
+    read = call(workloads_ingest, known, telemetry=paths)
     run_id, label = latest_labelled_run(warehouse, source)
     in_use = champion(warehouse.models, "workloads", source, WORKLOADS_KIND)
     version, left_out = (in_use.data_version, in_use.parameters.get("left_out", [])) if in_use else ("", [])
     if version != read["data_version"] or run_id not in left_out:
-        call(
-            workloads_train,
-            WorkloadTrainParams(
-                source=source,
-                identify=workloads.identify,
-                train=workloads.train,
-                left_out=[run_id],
-                warehouse=warehouse,
-            ),
-        )
-    found = call(workloads_identify, WorkloadIdentifyParams(source=source, run_ids=[run_id], warehouse=warehouse))
+        call(workloads_train, known, left_out=[run_id])
+    found = call(workloads_identify, known, run_ids=[run_id])
     asked = identify_runs(warehouse, source, fetch_runs(warehouse, source, [run_id]))
     if asked.refused:
         raise asked.refused[0]
@@ -128,11 +103,11 @@ def tell_nodes(warehouse: Warehouse, nodes: NodesParams, source: str) -> dict[st
     if not paths:
         raise BadInput(recorded, "no recording of nodes", UNDISTURBED_EXECUTIONS, "bring the files back")
     known = {"source": source, "warehouse": warehouse, **dict(nodes)}
-    read = call(nodes_ingest, filled_in(NodeIngestParams, known, results=paths))
+    read = call(nodes_ingest, known, results=paths)
     in_use = champion(warehouse.models, "nodes", source, NODES_KIND)
     if in_use is None or in_use.data_version != read["data_version"]:
-        call(nodes_preprocess, filled_in(NodePreprocessParams, known))
-    ranked = call(nodes_rank, filled_in(NodeRankParams, known))
+        call(nodes_preprocess, known)
+    ranked = call(nodes_rank, known)
     rows = read_scores(warehouse, source).to_dict("records")
     names = {str(row["node"]): called(str(row["node"]), row["is_emulated"]) for row in rows}
     return {
@@ -152,9 +127,9 @@ def tell_verdicts(warehouse: Warehouse, nodes: NodesParams, source: str, names: 
     A detector of these very data, parameters and code, and what it said, are used again. names: of the nodes, as they
     are shown. No node is asked for a fresh benchmark: these are recordings."""
     known = {"source": source, "warehouse": warehouse, **dict(nodes)}
-    learned = call(nodes_train, filled_in(NodeTrainParams, known))
-    judged = call(nodes_fingerprint, filled_in(NodeFingerprintParams, known))
-    call(nodes_watch, filled_in(NodeWatchParams, known, asks_for_benchmarks=False))
+    learned = call(nodes_train, known)
+    judged = call(nodes_fingerprint, known)
+    call(nodes_watch, known, asks_for_benchmarks=False)
     states = read_states(warehouse, source)
     evidence = [json.loads(one) for one in fetch(warehouse, EVIDENCE, {"source": source})["evidence"]]
     cost = states["cost_share"].max()
@@ -240,22 +215,10 @@ def whorl_demo(params: DemoParams) -> dict[str, Any]:
     run of each job; then name a recorded run of a workload that was held out; and rank recorded nodes, learn what is
     normal for them, and say which look degraded; and choose a machine type for a job that has run on one alone."""
     jobs = params.jobs
-    asked = IngestParams(
-        paths=[str(datasets.RECORDED / "jobs")],
-        source=SOURCE,
-        read=jobs.read,
-        group=jobs.group,
-        summary=jobs.summary,
-        warehouse=params.warehouse,
-    )
-    found = call(jobs_ingest, asked)
-    watching = WatchFlowParams(
-        source=SOURCE,
-        watch=jobs.watch.model_copy(update={"alarms_per_day": ALARMS_PER_DAY}),
-        drift=jobs.drift,
-        warehouse=params.warehouse,
-    )
-    watched = call(jobs_watch, watching)
+    known = {"source": SOURCE, "warehouse": params.warehouse, **dict(jobs)}
+    found = call(jobs_ingest, known, paths=[str(datasets.RECORDED / "jobs")])
+    watch = jobs.watch.model_copy(update={"alarms_per_day": ALARMS_PER_DAY})
+    watched = call(jobs_watch, known, watch=watch)
     predicted = _predicted(params.warehouse, found["data_version"], jobs)
     riskiest = tell_riskiest(params.warehouse, jobs)
     workload = tell_workload(params.warehouse, params.workloads, SOURCE)
@@ -298,11 +261,11 @@ def tell_advice(warehouse: Warehouse, params: AdviceParams) -> dict[str, Any]:
 
 def _predicted(warehouse: Warehouse, data_version: str, jobs: JobsParams) -> dict[str, Any]:
     """The next run of each job by a model of these very data: the one in use, or one trained quickly."""
+    known = {"source": SOURCE, "warehouse": warehouse, **dict(jobs)}
     in_use = champion(warehouse.models, "jobs", SOURCE, KIND)
     if in_use is None or in_use.data_version != data_version:
-        call(jobs_train, TrainFlowParams(source=SOURCE, evaluate=quick(jobs.evaluate), warehouse=warehouse))
-    asked = PredictFlowParams(source=SOURCE, summary=jobs.summary, warehouse=warehouse)
-    return call(jobs_predict, asked)
+        call(jobs_train, known, evaluate=quick(jobs.evaluate))
+    return call(jobs_predict, known)
 
 
 def tell_riskiest(warehouse: Warehouse, jobs: JobsParams) -> dict[str, Any] | None:

@@ -14,6 +14,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypedDict, TypeVar
 
@@ -53,6 +54,7 @@ from tasks.workloads.params import WorkloadsParams
 
 logger = logging.getLogger(__name__)
 INBOXES = {"jobs": "inbox", "workloads": "inbox-workloads", "nodes": "inbox-nodes"}
+READ = "SELECT count(*) AS n FROM ops.files WHERE list_contains($batches, batch_id) HAVING n = $n_batches"
 SOURCES = "SELECT DISTINCT source FROM ops.files WHERE word = $word ORDER BY source"
 LONG_AGO = DateTime(1970, 1, 1, tzinfo=UTC)
 Found = dict[str, Any]
@@ -104,6 +106,11 @@ class Inputs(Generic[S]):
     settings: S
     after: list[Found]
 
+    @property
+    def where(self) -> tuple[Warehouse, str]:
+        """Warehouse and source, which steps take first."""
+        return self.warehouse, self.source
+
 
 def node(there: str) -> Callable[[Callable[..., Found]], Task[..., Found]]:
     """A node of the graph: the task of a function that takes warehouse, source, data version, settings, and what it
@@ -125,21 +132,16 @@ def node(there: str) -> Callable[[Callable[..., Found]], Task[..., Found]]:
     return decorate
 
 
-@node("SELECT count(*) AS n FROM ops.files WHERE list_contains($batches, batch_id) HAVING n = $n_batches")
+@node(READ)
 def jobs_ingest(inputs: Inputs[JobsParams]) -> Found:
     """Job logs of the inbox into the warehouse."""
-    paths = jobs_intake.find_logs([inputs.after[0]["inbox"]])
-    read = (inputs.source, "", inputs.settings.read, inputs.settings.group)
-    return _read_each(
-        paths,
-        lambda path: jobs_steps.ingest_batch(inputs.warehouse, jobs_steps.land_log(inputs.warehouse, path, *read)),
-    )
+    return _read_each(inputs, jobs_intake.find_logs, jobs_steps, jobs_steps.land_log, inputs.settings.group)
 
 
 @node("SELECT 1 FROM jobs.summaries WHERE source = $source AND data_version = $data_version")
 def jobs_preprocess(inputs: Inputs[JobsParams]) -> Found:
     """Which jobs recur, how often, and how much their runtimes vary."""
-    jobs_steps.summarise(inputs.warehouse, inputs.source, inputs.settings.summary)
+    jobs_steps.summarise(*inputs.where, inputs.settings.summary)
     row = fetch(
         inputs.warehouse,
         "SELECT n_runs, n_groups FROM jobs.summaries WHERE source = $source",
@@ -151,51 +153,44 @@ def jobs_preprocess(inputs: Inputs[JobsParams]) -> Found:
 @node("SELECT 1 FROM ops.models WHERE model_id = $model_id")
 def jobs_train(inputs: Inputs[JobsParams]) -> Found:
     """A model of runtimes, put into use if it is better than the one before."""
-    found = jobs_steps.train(inputs.warehouse, inputs.source, inputs.settings.evaluate, str(flow_run.id))
+    found = jobs_steps.train(*inputs.where, inputs.settings.evaluate, str(flow_run.id))
     return _model("jobs", inputs.warehouse, found) | {"said": f"CRPS {found['crps']:,.3g} s on held-out runs"}
 
 
 @node("SELECT 1 FROM jobs.shapes WHERE source = $source AND data_version = $data_version")
 def jobs_cluster(inputs: Inputs[JobsParams]) -> Found:
     """The typical shapes of runtime distributions (K-means), and the shape of each job."""
-    found = jobs_steps.characterise(inputs.warehouse, inputs.source, CharacteriseParams())
+    found = jobs_steps.characterise(*inputs.where, CharacteriseParams())
     return {"said": f"{found['n_groups']:,} jobs in {max(found['k'].values(), default=0)} shapes"}
 
 
 @node("SELECT 1 FROM jobs.predictions WHERE source = $source AND model_id = $model_id AND data_version = $data_version")
 def jobs_answer(inputs: Inputs[JobsParams]) -> Found:
     """How the next run of each job will go, and alarms about runs that went beyond that."""
-    found = jobs_steps.predict(inputs.warehouse, inputs.source)
-    ids = jobs_steps.watch(inputs.warehouse, inputs.source, inputs.settings.watch, inputs.settings.drift)
+    found = jobs_steps.predict(*inputs.where)
+    ids = jobs_steps.watch(*inputs.where, inputs.settings.watch, inputs.settings.drift)
     announce(inputs.warehouse, ids)
     said = f"the next runs of {found['n_jobs']:,} jobs, {len(ids):,} new alarms"
     return {"model_id": found["model_id"], "said": said}
 
 
-@node("SELECT count(*) AS n FROM ops.files WHERE list_contains($batches, batch_id) HAVING n = $n_batches")
+@node(READ)
 def workloads_ingest(inputs: Inputs[WorkloadsParams]) -> Found:
     """Telemetry of the inbox into the warehouse."""
-    paths = workload_steps.find_files([inputs.after[0]["inbox"]], inputs.settings.read)
-    read = (inputs.source, "", inputs.settings.read)
-    return _read_each(
-        paths,
-        lambda path: workload_steps.ingest_batch(
-            inputs.warehouse, workload_steps.land_telemetry(inputs.warehouse, path, *read)
-        ),
-    )
+    find = partial(workload_steps.find_files, read=inputs.settings.read)
+    return _read_each(inputs, find, workload_steps, workload_steps.land_telemetry)
 
 
 @node("SELECT 1 FROM workloads.run_phases WHERE source = $source LIMIT 1")
 def workloads_fingerprint(inputs: Inputs[WorkloadsParams]) -> Found:
     """The phases of each run, and the counters that tell them."""
     plan = fingerprint_steps.plan_fingerprints(
-        inputs.warehouse,
-        inputs.source,
+        *inputs.where,
         inputs.settings.identify.fingerprint,
         inputs.settings.fan_out.model_copy(update={"ray_address": ""}),
     )
     parts = [fingerprint_steps.cut_phases(part) for part in plan["parts"]]
-    n_new = sum(fingerprint_steps.keep_phases(inputs.warehouse, inputs.source, part) for part in parts)
+    n_new = sum(fingerprint_steps.keep_phases(*inputs.where, part) for part in parts)
     fingerprint_steps.clear_parts(plan["parts"])
     return {"said": f"phases of {plan['n_runs']:,} runs, {n_new:,} of them new"}
 
@@ -203,9 +198,7 @@ def workloads_fingerprint(inputs: Inputs[WorkloadsParams]) -> Found:
 @node("SELECT 1 FROM ops.models WHERE model_id = $model_id")
 def workloads_train(inputs: Inputs[WorkloadsParams]) -> Found:
     """A model of the labelled runs, put into use if it is better than the one before."""
-    found = workload_steps.train(
-        inputs.warehouse, inputs.source, inputs.settings.identify, inputs.settings.train, [], str(flow_run.id)
-    )
+    found = workload_steps.train(*inputs.where, inputs.settings.identify, inputs.settings.train, [], str(flow_run.id))
     said = f"accuracy {found['accuracy']:.2f} on held-out runs ({found['held_out']})"
     return _model("workloads", inputs.warehouse, found) | {"said": said}
 
@@ -213,29 +206,21 @@ def workloads_train(inputs: Inputs[WorkloadsParams]) -> Found:
 @node("SELECT 1 FROM workloads.identifications WHERE source = $source AND model_id = $model_id LIMIT 1")
 def workloads_answer(inputs: Inputs[WorkloadsParams]) -> Found:
     """What ran, run by run."""
-    found = workload_steps.identify(inputs.warehouse, inputs.source, None, "all")
+    found = workload_steps.identify(*inputs.where, None, "all")
     return {"model_id": found["model_id"], "said": f"{len(found['run_ids']):,} runs identified"}
 
 
-@node("SELECT count(*) AS n FROM ops.files WHERE list_contains($batches, batch_id) HAVING n = $n_batches")
+@node(READ)
 def nodes_ingest(inputs: Inputs[NodesParams]) -> Found:
     """Results of benchmarks of the inbox into the warehouse."""
-    paths = node_steps.find_files([inputs.after[0]["inbox"]], inputs.settings.read)
-    read = (inputs.source, "", inputs.settings.read)
-    return _read_each(
-        paths,
-        lambda path: node_steps.ingest_batch(
-            inputs.warehouse, node_steps.land_executions(inputs.warehouse, path, *read)
-        ),
-    )
+    find = partial(node_steps.find_files, read=inputs.settings.read)
+    return _read_each(inputs, find, node_steps, node_steps.land_executions)
 
 
 @node("SELECT 1 FROM ops.models WHERE model_id = $model_id")
 def nodes_preprocess(inputs: Inputs[NodesParams]) -> Found:
     """Which metrics count, and which way; the reference that nodes are measured against."""
-    found = node_answers.preprocess(
-        inputs.warehouse, inputs.source, inputs.settings.preprocess, inputs.settings.score, str(flow_run.id)
-    )
+    found = node_answers.preprocess(*inputs.where, inputs.settings.preprocess, inputs.settings.score, str(flow_run.id))
     return _model("nodes", inputs.warehouse, found) | {"said": "metrics that count are chosen"}
 
 
@@ -243,7 +228,7 @@ def nodes_preprocess(inputs: Inputs[NodesParams]) -> Found:
 def nodes_search(inputs: Inputs[NodesParams]) -> Found:
     """The best parameters of Perona's network, by Ray Tune with Optuna; a search that was stopped goes on."""
     given = (ModelParams(), inputs.settings.preprocess, inputs.settings.score, inputs.settings.search)
-    found = network_steps.tune(inputs.warehouse, inputs.source, *given)
+    found = network_steps.tune(*inputs.where, *given)
     return {"best": found["best"], "path": found["trials"], "said": f"{inputs.settings.search.n_trials} trials"}
 
 
@@ -253,7 +238,7 @@ def nodes_train(inputs: Inputs[NodesParams]) -> Found:
     best = next((found["best"] for found in inputs.after if "best" in found), None)
     model = ModelParams.model_validate(best) if best else ModelParams()
     given = (model, inputs.settings.preprocess, inputs.settings.score)
-    found = network_steps.train(inputs.warehouse, inputs.source, *given, str(flow_run.id))
+    found = network_steps.train(*inputs.where, *given, str(flow_run.id))
     return _model("nodes", inputs.warehouse, found) | {"said": "a network that makes fingerprints"}
 
 
@@ -267,24 +252,24 @@ def nodes_detector(inputs: Inputs[NodesParams]) -> Found:
         inputs.settings.alarm,
         inputs.settings.score,
     )
-    found = verdict_steps.learn(inputs.warehouse, inputs.source, *given, str(flow_run.id))
+    found = verdict_steps.learn(*inputs.where, *given, str(flow_run.id))
     return _model("nodes", inputs.warehouse, found) | {"said": "a detector of degraded executions"}
 
 
 @node("SELECT 1 FROM nodes.judgings WHERE source = $source AND data_version = $data_version")
 def nodes_fingerprint(inputs: Inputs[NodesParams]) -> Found:
     """Which executions were degraded, and by which metrics; fingerprints where there is a network."""
-    found = verdict_steps.judge(inputs.warehouse, inputs.source, inputs.settings.score)
+    found = verdict_steps.judge(*inputs.where, inputs.settings.score)
     n_prints = 0
-    if network_steps.has_network(inputs.warehouse, inputs.source):
-        n_prints = network_steps.fingerprint(inputs.warehouse, inputs.source, inputs.settings.score)["n_fingerprints"]
+    if network_steps.has_network(*inputs.where):
+        n_prints = network_steps.fingerprint(*inputs.where, inputs.settings.score)["n_fingerprints"]
     return {"said": f"{found['n_flagged']:,} of {found['n_judged']:,} executions degraded, {n_prints:,} fingerprints"}
 
 
 @node("SELECT 1 FROM nodes.rankings WHERE source = $source AND data_version = $data_version")
 def nodes_answer(inputs: Inputs[NodesParams]) -> Found:
     """How good each node is, by aspect."""
-    found = node_answers.rank(inputs.warehouse, inputs.source, inputs.settings.score, f"{inputs.after}")
+    found = node_answers.rank(*inputs.where, inputs.settings.score, f"{inputs.after}")
     return {"said": f"nodes ranked by {found['n_executions']:,} executions"}
 
 
@@ -437,8 +422,15 @@ class Graph:
         return future.state
 
 
-def _read_each(paths: list[str], read: Callable[[str], str]) -> Found:
-    ids, refused = load_each(paths, read)
+def _read_each(
+    inputs: Inputs[Any], find: Callable[[list[str]], list[str]], steps: Any, land: Callable[..., str], *more: Params
+) -> Found:
+    """The files of an inbox, landed and loaded. steps: of the word; more: what `land` takes beside settings."""
+    paths = find([inputs.after[0]["inbox"]])
+    read = (inputs.source, "", inputs.settings.read, *more)
+    ids, refused = load_each(
+        paths, lambda path: steps.ingest_batch(inputs.warehouse, land(inputs.warehouse, path, *read))
+    )
     told = f"{len(ids):,} of {len(paths):,} files are in the warehouse"
     lines = "; ".join(str(error) for error in refused)
     return {

@@ -154,12 +154,7 @@ PREVIEW_REASONS = (
 )
 
 
-def look(
-    call: Invocation,
-    files: Sequence[str],
-    preview: "Callable[[str], Preview]",
-    max_refused_share: float,
-) -> None:
+def look(call: Invocation, files: Sequence[str], preview: "Callable[[str], Preview]", max_refused_share: float) -> None:
     """Print what the files would give; keeps nothing. Raises BadInput at the end if one of them would not be loaded."""
     from tasks.errors import BadInput
 

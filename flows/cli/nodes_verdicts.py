@@ -406,11 +406,7 @@ def evaluate(
 
     with progress_bar(call, first="reading results"):
         found, name, emulated = evaluate_results(
-            paths,
-            reader_asked_for(reader),
-            settings.read,
-            EvaluateParams.model_validate(asked),
-            train=train,
+            paths, reader_asked_for(reader), settings.read, EvaluateParams.model_validate(asked), train=train
         )
     if line := tell_left_out(paths):
         call.note(line)

@@ -226,11 +226,14 @@ def with_source(word: str, params: P) -> P:
     return params.model_copy(update={"source": source_of(params.warehouse, word)})  # type: ignore[attr-defined]
 
 
-def call(called: Flow[..., Result], params: Params) -> Result:
+def call(called: Flow[..., Result], known: Params | Mapping[str, Any], /, **own: Any) -> Result:
     """Run a flow here and now; returns its result, and its error comes back as the exception.
+
+    known: its parameters, or what is known of them by name, such as the groups of a word; own: those that differ.
 
     The run carries the tags of the flow; a deployed run has those of its deployment. A run with a server of its own
     sends no heartbeats, since nobody would miss them: it ends a second sooner."""
+    params = known if isinstance(known, Params) else filled_in(model_of(called), known, **own)
     changed = {PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None} if is_shared() else {}
     try:
         with temporary_settings(changed), prefect.tags(*called.fn.tags):  # type: ignore[attr-defined]
@@ -246,7 +249,7 @@ def run_flow(name: str, settings: Settings, /, **own: Any) -> Any:
     """The result of a flow such as jobs-train, run here and now: own parameters as given, the others from settings."""
     word, _, verb = name.partition("-")
     called = getattr(import_module(f"flows.{verb if word == TAG else word}"), name.replace("-", "_"))
-    return call(called, filled_in(model_of(called), _settings_of(settings, word), **own))
+    return call(called, _settings_of(settings, word), **own)
 
 
 def filled_in(model: type[P], known: Mapping[str, Any], /, **own: Any) -> P:

@@ -128,8 +128,7 @@ def _quarantine(connection: Connection, table: LandedTable, batch: Batch, refuse
     origin = batch.origin
     about = [batch.batch_id, origin.word, origin.source]
     connection.execute(
-        f"INSERT INTO ops.quarantine SELECT ?, ?, ?, place, reason, raw FROM {parquet(refused)} ORDER BY place",
-        about,
+        f"INSERT INTO ops.quarantine SELECT ?, ?, ?, place, reason, raw FROM {parquet(refused)} ORDER BY place", about
     )
     connection.execute(
         f"INSERT INTO ops.quarantine SELECT ?, ?, ?, place, "

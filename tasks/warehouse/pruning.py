@@ -105,12 +105,7 @@ class Held:
 
 
 def prune(
-    warehouse: Warehouse,
-    params: PruneParams,
-    now: datetime,
-    *,
-    backups: Path | None = None,
-    dry_run: bool = False,
+    warehouse: Warehouse, params: PruneParams, now: datetime, *, backups: Path | None = None, dry_run: bool = False
 ) -> Pruned:
     """Remove old runs and recordings, models that are not in use, landing files of no live batch, and old copies.
 

@@ -130,17 +130,23 @@ def shared() -> dict[str, Line]:
     return {found.flags[0]: found for found in lines_of(SHARED)}
 
 
+def described(verb: Callable[..., None]) -> tuple[str, list[Line]]:
+    """What the docstring of a verb says about it, and its lines about options. Raises TypeError for other lines."""
+    text = inspect.getdoc(verb) or ""
+    about, _, block = text.rpartition("\n\n")
+    if not about or not re.match(r"--|\S+(?: \(.*\))?: ", block):
+        return text, []
+    return about, list(lines_of(block))
+
+
 def command_of(verb: Callable[..., None], word: str = "") -> Callable[..., None]:
     """The command of a verb, with --json beside its own options. word: of the group it is in.
 
     Raises TypeError where the lines of its docstring and its arguments do not fit together."""
-    text = inspect.getdoc(verb) or ""
-    about, _, block = text.rpartition("\n\n")
-    if not re.match(r"--|\S+(?: \(.*\))?: ", block):
-        about, block = text, ""
+    about, lines = described(verb)
     first, *own = inspect.signature(verb).parameters.values()
     waiting, asked, settings = iter(own), [], {}
-    for line in lines_of(block):
+    for line in lines:
         if line.setting:
             settings[line.name] = line
             one = first.replace(name=line.name, default=False if line.kind == "flag" else None)
@@ -153,7 +159,7 @@ def command_of(verb: Callable[..., None], word: str = "") -> Callable[..., None]
     if verb.__name__ not in WITHOUT_JSON:
         [json] = lines_of(JSON)
         asked.append(first.replace(name="as_json", default=False, annotation=json.type_for(bool, "as_json")))
-    paths = [one.name for one, line in zip(asked, lines_of(block), strict=False) if line.metavar in PATHS]
+    paths = [one.name for one, line in zip(asked, lines, strict=False) if line.metavar in PATHS]
     context = first.replace(name="context", annotation=typer.Context)
 
     def command(context: typer.Context, *, as_json: bool = False, **values: Any) -> None:

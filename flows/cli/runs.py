@@ -1,10 +1,8 @@
 """`whorl runs` and `whorl models`: what flows were asked and found, and which model is in use."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from typer import Argument
-
-from flows.cli.invocation import Invocation, offered_model_ids, offered_run_ids, run_flow
+from flows.cli.invocation import Invocation, run_flow
 from flows.cli.output import Column, counted, figure, moment, records, setting, show_facts, show_json, show_table, text
 from tasks.choices import checked_source
 from tasks.quantities import duration
@@ -12,7 +10,6 @@ from tasks.quantities import duration
 if TYPE_CHECKING:
     from tasks.warehouse.place import Warehouse
 
-RunId = Annotated[str, Argument(help="Id of a run, or its beginning", autocompletion=offered_run_ids)]
 RUNS = (
     Column("run_id", "run", kind="key"),
     Column("flow", "flow", kind="name"),
@@ -142,7 +139,6 @@ def one_run(warehouse: "Warehouse", text: str) -> str:
     return str(found[0])
 
 
-ModelId = Annotated[str, Argument(help="Id of a model", autocompletion=offered_model_ids)]
 MOST_METRICS = 3
 MODELS = (
     Column("model_id", "model", kind="key"),

@@ -249,7 +249,7 @@ def run_flow(name: str, settings: Settings, /, **own: Any) -> Any:
     """The result of a flow such as jobs-train, run here and now: own parameters as given, the others from settings."""
     word, _, verb = name.partition("-")
     called = getattr(import_module(f"flows.{verb if word == TAG else word}"), name.replace("-", "_"))
-    return call(called, _settings_of(settings, word), **own)
+    return call(called, filled_in(model_of(called), _settings_of(settings, word), **own))
 
 
 def filled_in(model: type[P], known: Mapping[str, Any], /, **own: Any) -> P:

@@ -10,6 +10,7 @@ import pytest
 import typer.main
 
 from flows.cli import app, run
+from flows.cli.invocation import Invocation
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,28 @@ def whorl(home: Path, capsys: pytest.CaptureFixture[str]) -> Whorl:
         return Ended(code, written.out, written.err)
 
     return call
+
+
+@pytest.fixture
+def flow_finds(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], list[Any]]:
+    """A function that says what flows find from now on: a result, an error, or what a function makes of the parameters.
+
+    It gives the list of the parameters that they are asked with. No flow runs, and Prefect is not prepared."""
+    monkeypatch.setattr(Invocation, "prepare_flows", lambda self: None)
+
+    def find(found: Any) -> list[Any]:
+        asked: list[Any] = []
+
+        def run(_: Any, params: Any) -> Any:
+            asked.append(params)
+            if isinstance(found, Exception):
+                raise found
+            return found(params) if callable(found) else found
+
+        monkeypatch.setattr("flows.engine.forms.call", run)
+        return asked
+
+    return find
 
 
 @pytest.fixture

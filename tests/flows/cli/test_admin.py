@@ -143,15 +143,9 @@ def test_the_demo_answers_speaks_while_it_works_and_leaves_the_home_alone(
     assert (again.code, again.out, again.err) == (0, ended.out, "")
 
 
-def test_flags_of_an_ingest_reach_the_flow(whorl: Whorl, csv_log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+def test_flags_of_an_ingest_reach_the_flow(whorl: Whorl, csv_log: Path, flow_finds: Any) -> None:
     csv_log.write_text(csv_log.read_text().replace("run_id,name", "id,a=b"))
-
-    def refuse(params: Any) -> None:
-        asked.append(params)
-        raise BadInput("a.csv", "nothing in it", "rows")
-
-    monkeypatch.setattr("flows.engine.forms.call", lambda _, params: refuse(params))
+    asked = flow_finds(BadInput("a.csv", "nothing in it", "rows"))
     flags = ["--time-zone", "Europe/Berlin", "--map", "run_id=id", "--map", "name=a=b", "--pseudonymise"]
     ended = whorl("jobs", "ingest", csv_log, "-s", "mine", "--reader", "table", *flags)
     assert ended.code == 3
@@ -163,17 +157,10 @@ def test_flags_of_an_ingest_reach_the_flow(whorl: Whorl, csv_log: Path, monkeypa
 
 
 def test_flags_of_a_recording_are_checked_like_settings(
-    whorl: Whorl, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    whorl: Whorl, home: Path, tmp_path: Path, flow_finds: Any
 ) -> None:
-    asked = []
-
     found = {"isolation": "threads", "n_runs": 1200, "own_cores_ratio": 0.0234}
-
-    def record(params: Any) -> dict[str, Any]:
-        asked.append(params)
-        return {"folder": params.folder} | found
-
-    monkeypatch.setattr("flows.engine.forms.call", lambda _, params: record(params))
+    asked = flow_finds(lambda params: {"folder": params.folder} | found)
     flags = ["--minutes", 2, "--jobs", 9, "--isolation", "threads"]
     ended = whorl("jobs", "record", *flags, "--out", tmp_path / "out")
     assert ended.out == f"{tmp_path}/out\n"
@@ -214,9 +201,8 @@ def test_serve_and_deploy_hand_over_what_was_asked(whorl: Whorl, home: Path, mon
 
 
 def test_flags_of_a_recording_of_workloads_are_checked_like_settings(
-    whorl: Whorl, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    whorl: Whorl, home: Path, tmp_path: Path, flow_finds: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = []
     found = {
         "isolation": "cgroups",
         "n_planned": 210,
@@ -226,11 +212,7 @@ def test_flags_of_a_recording_of_workloads_are_checked_like_settings(
         "sampler_cores": 0.0024,
     }
 
-    def record(params: Any) -> dict[str, Any]:
-        asked.append(params)
-        return {"folder": params.folder} | found
-
-    monkeypatch.setattr("flows.engine.forms.call", lambda _, params: record(params))
+    asked = flow_finds(lambda params: {"folder": params.folder} | found)
     monkeypatch.setattr("tasks.workloads.record.campaign.missing_needs", lambda programs: [])
     ended = whorl("workloads", "record", "--minutes", 9, "-w", "redis", "-w", "nginx", "--out", tmp_path / "out")
     assert ended.out == f"{tmp_path}/out\n"

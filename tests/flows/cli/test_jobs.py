@@ -14,7 +14,6 @@ import pandas as pd
 import pytest
 
 from flows.cli import jobs
-from flows.cli.invocation import Invocation
 from tasks.jobs import steps
 from tasks.jobs.params import EvaluateParams
 from tasks.warehouse.place import Warehouse
@@ -327,16 +326,9 @@ def test_an_empty_home_is_filled_by_the_ingest_of_the_same_word(whorl: Whorl, ve
 
 
 def test_settings_of_alarms_and_drift_reach_the_flow(
-    whorl: Whorl, varied_log: Any, monkeypatch: pytest.MonkeyPatch
+    whorl: Whorl, varied_log: Any, flow_finds: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[Any] = []
-
-    def watch(params: Any) -> dict[str, Any]:
-        asked.append(params)
-        return {"alarms": [], "n_alarms": 0}
-
-    monkeypatch.setattr(Invocation, "prepare_flows", lambda self: None)
-    monkeypatch.setattr("flows.engine.forms.call", lambda _, params: watch(params))
+    asked = flow_finds({"alarms": [], "n_alarms": 0})
     settings = {
         "WHORL_JOBS__WATCH__LOOK_BACK_DAYS": "3",
         "WHORL_JOBS__WATCH__ALARMS_PER_DAY": "0.5",

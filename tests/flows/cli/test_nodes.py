@@ -176,12 +176,12 @@ def test_evaluate_without_a_path_is_wrong_usage(whorl: Whorl) -> None:
 
 @pytest.mark.parametrize(("n_clean", "n_new", "is_said"), [(5, 0, True), (5, 1, False), (6, 0, False)])
 def test_a_recording_that_may_repeat_nothing_more_says_what_to_raise(
-    whorl: Whorl, home: Path, monkeypatch: pytest.MonkeyPatch, n_clean: int, n_new: int, is_said: bool
+    whorl: Whorl, home: Path, flow_finds: Any, monkeypatch: pytest.MonkeyPatch, n_clean: int, n_new: int, is_said: bool
 ) -> None:
     told = {"campaign": "c", "isolation": "none", "nodes": ["n"], "n_planned": 6, "n_clean": n_clean, "n_new": n_new}
     told |= {"n_failed": 0, "unavailable": {}, "sampler_cores": 0.0}
     monkeypatch.setattr("tasks.nodes.record.campaign.runnable", lambda params: None)  # the tools may be missing here
-    monkeypatch.setattr("flows.engine.forms.call", lambda _, params: {"folder": params.folder} | told)
+    flow_finds(lambda params: {"folder": params.folder} | told)
     ended = whorl("nodes", "record", "--runs", 1)
     assert ended.code == 0, ended.err
     assert ("repeated 2 times already; raise nodes.record.repeats" in ended.err) is is_said

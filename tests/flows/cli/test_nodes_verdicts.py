@@ -114,22 +114,8 @@ def facts_of(out: str) -> dict[str, str]:
     return {name: value[0] for name, *value in parted if value}
 
 
-def asked_by(monkeypatch: pytest.MonkeyPatch, found: dict[str, Any]) -> list[Any]:
-    """What a flow is asked from now on; it finds `found`."""
-    asked: list[Any] = []
-
-    def run(_: Any, params: Any) -> dict[str, Any]:
-        asked.append(params)
-        return found
-
-    monkeypatch.setattr("flows.engine.forms.call", run)
-    return asked
-
-
-def test_flags_of_a_training_reach_the_flow(
-    whorl: Whorl, monkeypatch: pytest.MonkeyPatch, nodes_log: Warehouse
-) -> None:
-    asked = asked_by(monkeypatch, TRAINED)
+def test_flags_of_a_training_reach_the_flow(whorl: Whorl, flow_finds: Any, nodes_log: Warehouse) -> None:
+    asked = flow_finds(TRAINED)
     for flags in ([], ["--variant", "paper", "--epochs", 3, "--seed", 5], ["--fresh"]):
         assert whorl("nodes", "train", *flags).code == 0
     assert [(one.as_in_use, one.trains_again) for one in asked] == [(True, False), (False, False), (False, True)]
@@ -141,10 +127,10 @@ def test_flags_of_a_training_reach_the_flow(
 
 
 def test_a_flag_changes_the_parameters_of_the_model_in_use_and_leaves_the_others(
-    whorl: Whorl, monkeypatch: pytest.MonkeyPatch, model_in_use: Warehouse
+    whorl: Whorl, flow_finds: Any, model_in_use: Warehouse
 ) -> None:
     """A search must not be lost to a training with another seed."""
-    asked = asked_by(monkeypatch, TRAINED)
+    asked = flow_finds(TRAINED)
     seeded = ["--variant", "ours", "--seed", 5]
     for flags in (seeded, [*seeded, "--fresh"], ["--variant", "paper"], ["--variant", "ours"]):
         assert whorl("nodes", "train", *flags).code == 0
@@ -163,9 +149,9 @@ def test_flags_of_the_network_are_refused_without_it(whorl: Whorl, nodes_log: Wa
 
 
 def test_a_detector_tells_what_it_found_and_what_its_threshold_costs(
-    whorl: Whorl, monkeypatch: pytest.MonkeyPatch, nodes_log: Warehouse
+    whorl: Whorl, flow_finds: Any, nodes_log: Warehouse
 ) -> None:
-    asked_by(monkeypatch, DETECTED)
+    flow_finds(DETECTED)
     ended = whorl("nodes", "train")
     facts = facts_of(ended.out)
     assert facts["learned"] == "1,216 executions, 240 of them known to be stressed"
@@ -173,13 +159,13 @@ def test_a_detector_tells_what_it_found_and_what_its_threshold_costs(
     assert facts["false alarms"] == (
         "To be expected over this fleet: about 0.9 false alarms a day, at 2,880 executions a day."
     )
-    asked_by(monkeypatch, {**DETECTED, "n_stressed": 0, "figures": {}})
+    flow_finds({**DETECTED, "n_stressed": 0, "figures": {}})
     facts = facts_of(whorl("nodes", "train").out)
     assert facts["verdicts by"] == "headline metrics alone, as no stress is known" and "recall" not in facts
 
 
 def test_flags_of_a_search_reach_the_flow_and_what_it_found_is_told(
-    whorl: Whorl, monkeypatch: pytest.MonkeyPatch, nodes_log: Warehouse
+    whorl: Whorl, flow_finds: Any, nodes_log: Warehouse
 ) -> None:
     network = NetworkParams(heads=5, dropout=0.2, edge_dropout=0.0)
     best = ModelParams(network=network, fit=FitParams(batch_size=64, learning_rate=0.02))
@@ -190,7 +176,7 @@ def test_flags_of_a_search_reach_the_flow_and_what_it_found_is_told(
         "n_resumed": 2,
         "trials": "/searches/t.parquet",
     }
-    asked = asked_by(monkeypatch, {**found, "trained": TRAINED, "report": TRAINED["report"]})
+    asked = flow_finds({**found, "trained": TRAINED, "report": TRAINED["report"]})
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
         ended = whorl("nodes", "tune", "--trials", 9, "--ray-address", address)
@@ -206,9 +192,9 @@ def test_flags_of_a_search_reach_the_flow_and_what_it_found_is_told(
 
 
 def test_a_training_tells_what_is_in_use_and_what_it_rests_on(
-    whorl: Whorl, monkeypatch: pytest.MonkeyPatch, nodes_log: Warehouse
+    whorl: Whorl, flow_finds: Any, nodes_log: Warehouse
 ) -> None:
-    asked_by(monkeypatch, TRAINED)
+    flow_finds(TRAINED)
     ended = whorl("nodes", "train")
     facts = facts_of(ended.out)
     assert (facts["model"], facts["in use"]) == ("fingerprint-v-1", "this model")
@@ -220,7 +206,7 @@ def test_a_training_tells_what_is_in_use_and_what_it_rests_on(
     assert ended.out.endswith("report: /pages/nodes-log.html\n")
     assert "nothing was learned" not in ended.err
     other = {**TRAINED, "champion_id": "fingerprint-u-2", "is_from_before": True}
-    asked_by(monkeypatch, other)
+    flow_finds(other)
     again = whorl("nodes", "train")
     facts = facts_of(again.out)
     assert facts["in use"] == "fingerprint-u-2: this one was not found to be better"
@@ -228,11 +214,9 @@ def test_a_training_tells_what_is_in_use_and_what_it_rests_on(
     assert "nothing was learned: the same data, parameters and code made this model; --fresh trains again" in again.err
 
 
-def test_a_watch_asks_for_benchmarks_unless_told_not_to(
-    whorl: Whorl, monkeypatch: pytest.MonkeyPatch, model_in_use: Warehouse
-) -> None:
+def test_a_watch_asks_for_benchmarks_unless_told_not_to(whorl: Whorl, flow_finds: Any, model_in_use: Warehouse) -> None:
     found = {**WATCHED, "cannot_ask": ["node-1"], "report": "/pages/nodes-log.html"}
-    asked = asked_by(monkeypatch, found)
+    asked = flow_finds(found)
     with writing(model_in_use) as connection, transaction(connection):
         insert_rows(connection, "nodes.states", STATES, {"source": "log", "model_id": "m"})
     ended = whorl("nodes", "watch")

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from flows.cli.invocation import Invocation, one_source
-from tasks.errors import BadInput
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.landed import fetch_runs
@@ -159,48 +158,20 @@ def test_a_source_is_fingerprinted_trained_and_watched_from_the_command_line(
     assert again.err.endswith("looked at 2 runs: no new alarm\n")
 
 
-def test_flags_of_an_ingest_reach_the_flow(whorl: Whorl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-
-    def refuse(params: Any) -> None:
-        asked.append(params)
-        raise BadInput("a.csv", "nothing in it", "telemetry")
-
-    monkeypatch.setattr("flows.engine.forms.call", lambda _, params: refuse(params))
-    (tmp_path / "a.csv").write_text("t,a,b\n" + "".join(f"{i},2,{i % 3}\n" for i in range(60)))
-    (tmp_path / "m.csv").write_text("path,workload\na.csv,redis\n")
-    flags = ["--label-from", "parent", "--map", "at_s=t", "--time-zone", "Europe/Berlin"]
-    flags += ["--manifest", str(tmp_path / "m.csv")]
-    ended = whorl("workloads", "ingest", tmp_path / "a.csv", "-s", "mine", "--reader", "wide", *flags)
-    assert (ended.code, ended.err) == (3, "   0 s  starting Prefect\nwhorl: a.csv: nothing in it; expected telemetry\n")
-    [params] = asked
-    assert (params.telemetry, params.source, params.reader) == ([str(tmp_path / "a.csv")], "mine", "wide")
-    assert (params.read.label_from, params.read.columns) == ("parent", {"at_s": "t"})
-    assert (params.read.time_zone, params.read.manifest) == ("Europe/Berlin", str(tmp_path / "m.csv"))
-
-
 def test_an_ingest_of_nothing_is_wrong_usage(whorl: Whorl) -> None:
     ended = whorl("workloads", "ingest")
     assert ended.code == 2
     assert "--manifest" in ended.err
 
 
-def test_flags_of_a_watch_reach_the_flow(
-    whorl: Whorl, identifying_log: Warehouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = []
-
-    def watch(params: Any) -> dict[str, Any]:
-        asked.append(params.watch)
-        return {"run_ids": ["live"], "model_id": "m", "alarms": [], "n_alarms": 0, "report": ""}
-
-    monkeypatch.setattr("flows.engine.forms.call", lambda _, params: watch(params))
+def test_flags_of_a_watch_reach_the_flow(whorl: Whorl, identifying_log: Warehouse, flow_finds: Any) -> None:
+    asked = flow_finds({"run_ids": ["live"], "model_id": "m", "alarms": [], "n_alarms": 0, "report": ""})
     ended = whorl("workloads", "watch", "--expect", "a", "--expect", "b", "--seconds", 10, "--subject", 77)
     assert ended.err.endswith("looked at 1 run: no new alarm\n")
-    [live] = asked
+    live = asked[0].watch
     assert (live.look_at, live.expected, live.seconds, live.subject) == ("live", ["a", "b"], 10, "77")
     whorl("workloads", "watch", "--newest", 4)
-    assert (asked[1].look_at, asked[1].newest, asked[1].expected) == ("newest", 4, [])
+    assert (asked[1].watch.look_at, asked[1].watch.newest, asked[1].watch.expected) == ("newest", 4, [])
 
 
 def test_sources_of_job_logs_do_not_stand_in_the_way(workloads_log: Warehouse) -> None:

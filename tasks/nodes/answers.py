@@ -21,9 +21,8 @@ from tasks.nodes.node_words import EMULATED, KIND, WORD, called, no_model
 from tasks.nodes.params import MIN_EXECUTIONS, SEED, PreprocessParams, ScoreParams
 from tasks.nodes.type_tables import is_unstressed
 from tasks.warehouse.connection import Connection, fetch, transaction, writing
-from tasks.warehouse.new_card import new_card
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.registry import champion, folder_of, promote, register
+from tasks.warehouse.registry import champion, folder_of, new_card, promote, register
 from tasks.warehouse.versions import code_version
 
 if TYPE_CHECKING:

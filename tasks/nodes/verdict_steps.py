@@ -14,9 +14,8 @@ from tasks.nodes.history import benchmarks_of, version_of
 from tasks.nodes.node_words import CLEARED_KIND, DETECTOR, WORD, no_trained_model, reason_of_row
 from tasks.nodes.params import SEED, AlarmParams, BudgetParams, DetectorParams, PreprocessParams, ScoreParams
 from tasks.warehouse.connection import fetch
-from tasks.warehouse.new_card import new_card
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.registry import champion, folder_of, promote, register
+from tasks.warehouse.registry import champion, folder_of, new_card, promote, register
 
 logger = logging.getLogger(__name__)
 JUDGED = """

@@ -10,7 +10,7 @@ import math
 import os
 import shutil
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -23,6 +23,7 @@ from tasks.storage import narrow, private, prove_inside, remove_inside
 from tasks.warehouse.connection import Connection, transaction, writing
 from tasks.warehouse.faults import told_clearly
 from tasks.warehouse.place import Warehouse
+from tasks.warehouse.versions import code_version
 
 MODEL_FILE = "model.json"
 CHAMPIONS_FILE = "champions.jsonl"
@@ -291,3 +292,37 @@ def _json(values: dict[str, Any]) -> str:
     """JSON with null for what is not a finite number, which JSON does not know."""
     unknown = {key for key, value in values.items() if isinstance(value, float) and not math.isfinite(value)}
     return json.dumps({**values, **dict.fromkeys(unknown)}, sort_keys=True)
+
+
+ID_DIGITS = 8
+
+
+def new_card(
+    *,
+    word: str,
+    source: str,
+    kind: str,
+    run_id: str,
+    data_version: str,
+    seed: int,
+    parameters: dict[str, Any],
+    figures: Mapping[str, Any],
+    identity: str,
+) -> ModelCard:
+    """The card; its id is of kind, data version and `identity`, so the same training gives the same model.
+
+    figures: on held-out data; those that are numbers become the card's metrics, in their order."""
+    digest = uuid.uuid5(uuid.NAMESPACE_OID, identity).hex[:ID_DIGITS]
+    return ModelCard(
+        model_id=f"{kind}-{data_version}-{digest}",
+        word=word,
+        source=source,
+        kind=kind,
+        trained_at=datetime.now(UTC).replace(tzinfo=None),
+        run_id=run_id,
+        data_version=data_version,
+        code_version=code_version(),
+        seed=seed,
+        parameters=parameters,
+        metrics={key: float(value) for key, value in figures.items() if isinstance(value, int | float)},
+    )

@@ -11,9 +11,8 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 
 from tasks.errors import BadInput, NotFound
 from tasks.warehouse.connection import fetch, reading
-from tasks.warehouse.new_card import new_card
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.registry import ModelCard, promote, register
+from tasks.warehouse.registry import ModelCard, new_card, promote, register
 from tasks.warehouse.versions import data_version
 from tasks.workloads.evaluate.items import Item, Split, Splits, cut, splits_of
 from tasks.workloads.evaluate.scores import confusion_of, score_of

@@ -19,9 +19,8 @@ from tasks.jobs.predict.trained import champion_of as champion_of
 from tasks.jobs.scores import crps_of
 from tasks.jobs.summary import refuse_mixture
 from tasks.warehouse.connection import reading, transaction, writing
-from tasks.warehouse.new_card import new_card
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.registry import ModelCard, promote, register
+from tasks.warehouse.registry import ModelCard, new_card, promote, register
 from tasks.warehouse.versions import code_version, data_version
 
 METRIC = "predict.crps.model"

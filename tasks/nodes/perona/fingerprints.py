@@ -33,9 +33,8 @@ from tasks.nodes.ranking.places import rank_nodes
 from tasks.nodes.ranking.scores import COLUMNS, ReferenceFleet
 from tasks.nodes.type_tables import Bools, Floats, NodeTables, TypeTable, is_unstressed, time_places
 from tasks.params import Params
-from tasks.warehouse.new_card import new_card
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.registry import ModelCard, champion, folder_of, promote, register
+from tasks.warehouse.registry import ModelCard, champion, folder_of, new_card, promote, register
 
 logger = logging.getLogger(__name__)
 FINGERPRINT = "fingerprint.json"

@@ -14,9 +14,8 @@ from flows.cli.invocation import Invocation
 from tasks.nodes.answers import insert_rows
 from tasks.nodes.params import FitParams, ModelParams, NetworkParams
 from tasks.warehouse.connection import transaction, writing
-from tasks.warehouse.new_card import new_card
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.registry import promote, register
+from tasks.warehouse.registry import new_card, promote, register
 
 Whorl = Callable[..., Any]
 QUICK = {"WHORL_NODES__SCORE__RESAMPLES": "100", "WHORL_NODES__SEARCH__RUNNER": "here"}

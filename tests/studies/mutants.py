@@ -46,8 +46,8 @@ MUTANTS = (
            "INPUTS + RUN_ID + SameCode()", "INPUTS + RUN_ID", "tests/flows/engine/test_steps.py"),
     Mutant("a wrong file is tried again", "flows/engine/steps.py",
            "and not isinstance(error, FOR_GOOD)", "", "tests/flows/engine/test_steps.py"),
-    Mutant("settings of the environment lose against files", "tasks/settings.py",
-           "            joined[key] = value\n", "            joined.setdefault(key, value)\n", "tests/test_settings.py"),
+    Mutant("the environment loses against files", "tasks/settings.py",
+           "joined[key] = value\n", "joined.setdefault(key, value)\n", "tests/test_settings.py"),
     Mutant("a rollback brings back the present model", "tasks/warehouse/registry.py",
            "reigns[-2])", "reigns[-1])", "tests/warehouse/test_registry.py"),
     Mutant("an equally good model replaces the present one", "tasks/warehouse/registry.py",
@@ -77,7 +77,7 @@ MUTANTS = (
 
 
 def is_noticed(mutant: Mutant, place: Path) -> bool:
-    """Whether the tests of a mutant fail in this copy, which is as it was afterwards. Raises ValueError for no place."""
+    """Whether the tests of a mutant fail in this copy, which is as before then. Raises ValueError for no such place."""
     file = place / mutant.file
     text = file.read_text()
     if text.count(mutant.old) != 1:

@@ -1,6 +1,7 @@
 """The tree of commands: `whorl <word> <verb>`. It imports neither settings nor prefect: a verb does, when it runs."""
 
 import logging
+import os
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -12,7 +13,7 @@ from typer.core import TyperArgument, TyperGroup
 
 from flows.cli import admin, advice, data, demo, jobs, jobs_answers, nodes, nodes_verdicts, runs, workloads
 from flows.cli.invocation import Invocation
-from flows.cli.options import command_of
+from flows.cli.options import command_of, listed
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
@@ -22,6 +23,7 @@ TITLE = "Fingerprints for big-data infrastructure: nodes, workloads, recurring j
 EPILOG = "Every setting has its place in conf/; 'whorl config' shows each of them and where its value came from."
 LOG_FORMAT = "%(name)s: %(message)s"
 WRONG_USAGE = 2
+COMPLETING = "_WHORL_COMPLETE"  # set by a shell that completes a line
 WHOLE = 1_000  # characters of a sentence, none of which is cut
 
 VERBS = (demo.demo, runs.pipeline, admin.report, data.query, data.config, admin.doctor, admin.serve, admin.deploy)
@@ -60,8 +62,12 @@ GROUPS: dict[str, tuple[str, tuple[ModuleType, ...], str]] = {
 
 def run_app(arguments: list[str]) -> None:
     """Run one command; ends with SystemExit, or with the error of the command."""
-    app = build_app(is_rich=sys.stdout.isatty() and sys.stderr.isatty())
-    app(args=hoisted(arguments), prog_name="whorl")
+    ordered = hoisted(arguments)
+    words = [one for before, one in zip(["", *ordered], ordered, strict=False) if before not in WITH_VALUE]
+    asked = next((one for one in words if not one.startswith("-")), "")
+    is_rich = sys.stdout.isatty() and sys.stderr.isatty()
+    app = build_app(is_rich=is_rich, only=None if COMPLETING in os.environ else asked)
+    app(args=ordered, prog_name="whorl")
 
 
 def hoisted(arguments: list[str]) -> list[str]:
@@ -80,8 +86,10 @@ def hoisted(arguments: list[str]) -> list[str]:
     return [*ours, *rest, *waiting]
 
 
-def build_app(*, is_rich: bool = False) -> typer.Typer:
-    """All commands; help and usage errors are drawn with rich on a terminal and are plain elsewhere."""
+def build_app(*, is_rich: bool = False, only: str | None = None) -> typer.Typer:
+    """All commands; help and usage errors are drawn with rich on a terminal and are plain elsewhere.
+
+    only: the group or verb that is asked for, which is made in whole; of others no more than a list of them shows."""
     app = typer.Typer(
         name="whorl",
         cls=Group,
@@ -95,12 +103,12 @@ def build_app(*, is_rich: bool = False) -> typer.Typer:
     app.callback(help=TITLE, epilog=EPILOG)(shared_options)
     for name, (title, modules, verbs) in GROUPS.items():
         group = typer.Typer(help=title, no_args_is_help=True)
-        for verb in verbs.split():
+        for verb in verbs.split() if only in (None, name) else ():
             function = next(getattr(module, verb) for module in modules if hasattr(module, verb))
             group.command(verb.partition("_")[0])(command_of(function, name))
         app.add_typer(group, name=name, cls=Group)
     for function in VERBS:
-        app.command()(command_of(function))
+        app.command()(command_of(function) if only in (None, function.__name__) else listed(function))
     return app
 
 

@@ -12,6 +12,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -125,6 +126,7 @@ def _line(found: re.Match[str]) -> Line:
     return Line(flags, found["metavar"] or None, (bounds[0], bounds[1]), kind, setting, found["help"])
 
 
+@cache
 def shared() -> dict[str, Line]:
     """The options that verbs share, by their flag."""
     return {found.flags[0]: found for found in lines_of(SHARED)}
@@ -174,6 +176,15 @@ def command_of(verb: Callable[..., None], word: str = "") -> Callable[..., None]
     command.__name__, command.__doc__ = verb.__name__, about
     command.__signature__ = inspect.Signature([context, *asked])  # type: ignore[attr-defined]
     command.__annotations__ = {one.name: one.annotation for one in (context, *asked)}
+    return command
+
+
+def listed(verb: Callable[..., None]) -> Callable[..., None]:
+    """A command of this name and docstring that has no options: enough for a list."""
+
+    def command() -> None: ...
+
+    command.__name__, command.__doc__ = verb.__name__, verb.__doc__
     return command
 
 

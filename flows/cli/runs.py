@@ -8,7 +8,7 @@ from tasks.choices import checked_source
 from tasks.quantities import duration
 
 if TYPE_CHECKING:
-    from tasks.warehouse.place import Warehouse
+    pass
 
 RUNS = (
     Column("run_id", "run", kind="key"),
@@ -22,12 +22,7 @@ RUNS = (
 )
 NODES = (Column("node", "node", kind="name"), Column("said", "what it says"))
 
-BEGIN_SO = """
-    SELECT run_id FROM ops.runs WHERE starts_with(run_id, $id) ORDER BY run_id <> $id, started_at DESC, run_id
-"""
-LATEST = "'whorl runs list' shows the latest"
 N_LETTERS = 26
-N_NAMED = 5  # ids that an error message names
 
 
 def pipeline(
@@ -78,8 +73,7 @@ def show(call: Invocation, run: str) -> None:
     from tasks.settings import leaves
     from tasks.warehouse import runs
 
-    warehouse = call.warehouse
-    found = runs.read_run(warehouse, one_run(warehouse, run))
+    found = runs.read_run(call.warehouse, run)
     if call.as_json:
         return show_json(found)
     facts = {key: moment(value) if key.endswith("_at") else text(value) for key, value in found.items()}
@@ -99,7 +93,7 @@ def compare(call: Invocation, run: list[str]) -> None:
     from tasks.errors import BadSetting
     from tasks.warehouse import runs
 
-    ids = list(dict.fromkeys(one_run(call.warehouse, one) for one in run))
+    ids = list(dict.fromkeys(runs.run_id_of(call.warehouse, one) for one in run))
     if len(run) < 2:
         raise BadSetting("runs: one alone; expected two or more to compare")
     rows: list[dict[str, Any]] = records(runs.compare_runs(call.warehouse, ids))
@@ -118,25 +112,6 @@ def compare(call: Invocation, run: list[str]) -> None:
     ]
     show_table(shown, (Column("key", "differs in"), *(Column(one, name, kind="number") for one, name in names.items())))
     call.note(f"{counted(len(rows), 'difference')}; * the best")
-
-
-def one_run(warehouse: "Warehouse", text: str) -> str:
-    """The id of the one run that is called so or whose id begins so.
-
-    Raises BadSetting if nothing is asked for, NotFound if no run or more than one fits."""
-    from tasks.errors import BadSetting, NotFound
-    from tasks.warehouse.connection import fetch
-
-    if not text.strip():
-        raise BadSetting(f"run {text!r}: expected its id or the beginning of it; {LATEST}")
-    found = fetch(warehouse, BEGIN_SO, {"id": text})["run_id"].to_list()
-    if not found:
-        raise NotFound(f"run {text!r}: no run of this home begins so; {LATEST}")
-    if len(found) > 1 and found[0] != text:
-        rest = f" and {len(found) - N_NAMED:,} more" if len(found) > N_NAMED else ""
-        names = ", ".join(found[:N_NAMED])
-        raise NotFound(f"run {text!r}: {len(found):,} runs begin so: {names}{rest}; give more of the id")
-    return str(found[0])
 
 
 MOST_METRICS = 3

@@ -305,7 +305,6 @@ MATCHING = """
     SELECT run_id FROM workloads.runs WHERE source = $source AND starts_with(run_id, $text)
     ORDER BY run_id <> $text, run_id
 """
-N_NAMED = 5  # ids that an error message names
 
 
 def identify(
@@ -400,17 +399,11 @@ def _runs(settings: "Settings", source: str, what: str, reader: str) -> "list[Te
 
 def one_telemetry_run(settings: "Settings", source: str, text: str) -> str:
     """The id of the one run of a source that is called so or begins so. Raises NotFound."""
-    from tasks.errors import NotFound
     from tasks.warehouse.connection import fetch
+    from tasks.warehouse.runs import only_id
 
-    found: list[Any] = fetch(settings.warehouse, MATCHING, {"source": source, "text": text})["run_id"].to_list()
-    if not found:
-        raise NotFound(f"{text}: no file, and no run of source {source!r} begins so")
-    if len(found) > 1 and found[0] != text:
-        rest = f" and {len(found) - N_NAMED:,} more" if len(found) > N_NAMED else ""
-        names = ", ".join(found[:N_NAMED])
-        raise NotFound(f"run {text!r}: {len(found):,} runs begin so: {names}{rest}; give more of the id")
-    return str(found[0])
+    found = fetch(settings.warehouse, MATCHING, {"source": source, "text": text})["run_id"].to_list()
+    return only_id(found, text, f"{text}: no file, and no run of source {source!r} begins so")
 
 
 CLUSTERS = (

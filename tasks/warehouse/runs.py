@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from tasks.errors import NotFound
+from tasks.errors import BadSetting, NotFound
 from tasks.params import Params
 from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.place import Warehouse
@@ -64,22 +64,40 @@ def list_runs(warehouse: Warehouse, *, limit: int = 20) -> pd.DataFrame:
     )
 
 
-def read_run(warehouse: Warehouse, run_id: str) -> dict[str, Any]:
-    """One run by its id or a unique beginning of it, with parameters and figures.
+BEGIN_SO = """
+    SELECT run_id FROM ops.runs WHERE starts_with(run_id, $id) ORDER BY run_id <> $id, started_at DESC, run_id
+"""
+LATEST = "'whorl runs list' shows the latest"
+N_NAMED = 5  # ids that an error message names
 
-    Raises NotFound if there is none, or more than one."""
-    found = fetch(
-        warehouse,
-        "SELECT * FROM ops.runs WHERE starts_with(run_id, $id) ORDER BY run_id <> $id, run_id LIMIT 5",
-        {"id": run_id},
-    )
-    if run_id in found["run_id"].array:
-        found = found[:1]  # its full id, which others may begin with
-    if len(found) != 1:
-        near = ", ".join(found["run_id"]) or "none"
-        raise NotFound(f"run {run_id!r}: {len(found)} runs begin so ({near}); 'whorl runs list' shows them all")
-    run = {str(key): value for key, value in found.iloc[0].to_dict().items()}
-    return {**run, "parameters": json.loads(run["parameters"]), "figures": json.loads(run["figures"])}
+
+def run_id_of(warehouse: Warehouse, text: str) -> str:
+    """The id of the one run that is called so or whose id begins so.
+
+    Raises BadSetting if nothing is asked for, NotFound if no run or more than one fits."""
+    if not text.strip():
+        raise BadSetting(f"run {text!r}: expected its id or the beginning of it; {LATEST}")
+    found = fetch(warehouse, BEGIN_SO, {"id": text})["run_id"].to_list()
+    return only_id(found, text, f"run {text!r}: no run of this home begins so; {LATEST}")
+
+
+def only_id(ids: list[str], text: str, none: str) -> str:
+    """The id that is the text, which stands first then, or the only one that begins so. Raises NotFound."""
+    if not ids:
+        raise NotFound(none)
+    if len(ids) > 1 and ids[0] != text:
+        rest = f" and {len(ids) - N_NAMED:,} more" if len(ids) > N_NAMED else ""
+        names = ", ".join(ids[:N_NAMED])
+        raise NotFound(f"run {text!r}: {len(ids):,} runs begin so: {names}{rest}; give more of the id")
+    return str(ids[0])
+
+
+def read_run(warehouse: Warehouse, text: str) -> dict[str, Any]:
+    """One run by its id or the beginning of it, with parameters and figures. Raises as run_id_of."""
+    values = {"id": run_id_of(warehouse, text)}
+    [run] = fetch(warehouse, "SELECT * FROM ops.runs WHERE run_id = $id", values).to_dict("records")
+    told = {str(key): value for key, value in run.items()}
+    return {**told, "parameters": json.loads(run["parameters"]), "figures": json.loads(run["figures"])}
 
 
 # Which way a figure is better, by a word of its name; that of the last word counts.

@@ -54,9 +54,9 @@ def test_the_beginning_of_an_id_is_enough_where_only_one_run_begins_so(warehouse
     for run_id in ("abc1", "abd2", "xyz"):
         record(run_id)
     assert read_run(warehouse, "x")["run_id"] == "xyz"
-    with pytest.raises(NotFound, match=r"run 'ab': 2 runs begin so \(abc1, abd2\); 'whorl runs list' shows them all"):
+    with pytest.raises(NotFound, match=r"run 'ab': 2 runs begin so: abc1, abd2; give more of the id"):
         read_run(warehouse, "ab")
-    with pytest.raises(NotFound, match=r"run '%': 0 runs begin so \(none\)"):
+    with pytest.raises(NotFound, match=r"run '%': no run of this home begins so; 'whorl runs list' shows"):
         read_run(warehouse, "%")
 
 

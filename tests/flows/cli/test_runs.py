@@ -68,14 +68,6 @@ def test_a_run_is_shown_by_the_beginning_of_its_id(whorl: Whorl, runs: None) -> 
     assert json.loads(whorl("runs", "show", "bb", "--json").out)["figures"] == {"n_rows": 2000.0}
 
 
-def test_an_unknown_run_is_one_line(whorl: Whorl, runs: None) -> None:
-    ended = whorl("runs", "show", "cccc")
-    assert (ended.code, ended.err) == (
-        4,
-        "whorl: run 'cccc': no run of this home begins so; 'whorl runs list' shows the latest\n",
-    )
-
-
 def test_no_id_at_all_asks_for_one(whorl: Whorl, runs: None) -> None:
     for wanted in ("", " "):
         ended = whorl("runs", "show", wanted)
@@ -93,13 +85,6 @@ def test_a_beginning_that_fits_many_runs_counts_all_of_them(whorl: Whorl, job_lo
     ended = whorl("runs", "show", "ab")
     assert ended.code == 4
     assert ended.err == "whorl: run 'ab': 8 runs begin so: ab7, ab6, ab5, ab4, ab3 and 3 more; give more of the id\n"
-
-
-def test_an_id_that_others_begin_with_is_found(whorl: Whorl, job_log: Callable[..., Warehouse]) -> None:
-    warehouse = job_log([{"runtime_s": 1.0}])
-    for run_id in ("ab", "abc"):
-        record_run(warehouse, run_of(run_id, 0))
-    assert json.loads(whorl("runs", "show", "ab", "--json").out)["run_id"] == "ab"
 
 
 def test_runs_are_compared_by_what_differs(whorl: Whorl, runs: None) -> None:

@@ -1,12 +1,22 @@
 """The word `jobs` as flows: logs in, summary, shapes, models, reasons, what-ifs, watch, recording."""
 
 import logging
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from prefect.runtime import flow_run
 
-from flows.engine.artifacts import alarms_part, announce, ingest_part, joined, publish_summary, show, write_report
+from flows.engine.artifacts import (
+    alarms_part,
+    announce,
+    facts_part,
+    ingest_part,
+    joined,
+    publish_summary,
+    show,
+    write_report,
+)
 from flows.engine.forms import files_or_source, flow, of_evaluation, of_ingest, of_source
 from flows.engine.steps import files_or_inbox, load_each, not_all_read, step
 from flows.parameters import (
@@ -26,6 +36,7 @@ from tasks.jobs import intake, steps
 from tasks.jobs.params import ExplainParams, SummaryParams
 from tasks.jobs.summary import read_summary
 from tasks.quantities import plain
+from tasks.report.result import count
 from tasks.warehouse.alarms import read_alarms
 from tasks.warehouse.connection import fetch, reading
 from tasks.warehouse.landing import find_batch
@@ -146,20 +157,30 @@ def jobs_train(params: TrainFlowParams) -> dict[str, Any]:
     warehouse, source = params.warehouse, params.source
     found = train(warehouse, source, params.evaluate, str(flow_run.id))
     path = write_report(warehouse, WORD, source, f"{found}")
-    is_used, shapes = found["champion_id"] == found["model_id"], ", ".join(found["shapes"].values())
+    figures = read_figures(warehouse, source, found["model_id"])
     parts = (
         f"# A model of the jobs of source {plain(source)}",
-        f"{plain(found['model_id'])}, trained on data version {found['data_version']}, with the shapes {shapes}. "
-        + (
-            "It is in use now."
-            if is_used
-            else f"{plain(found['champion_id'])} stays in use: on the same held-out runs it is no worse."
-        ),
-        _measured(read_figures(warehouse, source, found["model_id"])),
+        facts_part(training_facts(found, figures), "of the model"),
+        _measured(figures),
         draw_largest_job(warehouse, source, found["model_id"]),
     )
     show(warehouse, WORD, source, "model", f"The model of the jobs of source {source}", *parts, path=path)
     return {**found, "report": path}
+
+
+def training_facts(found: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[str, str]:
+    """What a training came to, in words. figures: of its model."""
+    champion = found["champion_id"]
+    in_use = (
+        "this model" if champion == found["model_id"] else f"{champion}: no worse on the same runs, so it stays in use"
+    )
+    return {
+        "model": found["model_id"],
+        "in use": in_use,
+        "shapes": ", ".join(found["shapes"].values()),
+        "held out": f"{count(figures['predict.n'])} later runs, which the figures below are of",
+        "data version": found["data_version"],
+    }
 
 
 @flow(name="jobs-predict", run_name=lambda: of_source("predict"), tags=TAGS)

@@ -10,7 +10,7 @@ from prefect.client.schemas.filters import FlowFilter, FlowFilterName
 from prefect.client.schemas.responses import DeploymentResponse
 from prefect.runtime import flow_run
 
-from flows.cli.output import counted
+from flows.cli.output import count, counted
 from flows.engine.artifacts import (
     alarms_part,
     announce,
@@ -336,18 +336,55 @@ def _detector(params: NodeTrainParams) -> dict[str, Any]:
     """A detector of degraded executions, with its page."""
     given = (params.preprocess, params.detect, params.budget, params.alarm, params.score)
     found = learn(params.warehouse, params.source, *given, str(flow_run.id), again=params.trains_again)
-    learned = f"It learned {counted(found['n_learned'], 'execution')}"
     parts = (
         f"# The detector of the nodes of source {plain(params.source)}",
-        f"{budget_words(found)} Model {plain(found['model_id'])}, data version {plain(found['data_version'])}.",
-        f"{learned}, {found['n_stressed']:,} of them known to be stressed; the figures are of each by what the other "
-        "fifths of its type taught."
-        if found["figures"]
-        else f"{learned}; no stress is known, so nothing can be measured, and verdicts rest on the headline metrics of "
-        "each tool.",
+        facts_part(detector_facts(found), "of the detector"),
+        "The figures are of each execution by what the other fifths of its type taught." if found["figures"] else "",
         figures_part(found["figures"]),
     )
     return {**found, "report": _shown(params, found["model_id"], *parts)}
+
+
+WORDS = {
+    "auprc": "average precision",
+    "f1_outlier": "F1, degraded",
+    "precision": "precision",
+    "recall": "recall",
+    "false_alarms_per_1000": "false alarms per 1,000",
+    "error_ratio": "error of own metrics, of the type's mean",
+    "mse_own": "squared error, own metrics",
+    "mse_own_mean_predictor": "the same of the type's mean",
+    "score_spearman": "scores follow performance",
+    "score_deviation": "their ratio varies by",
+}
+
+
+def detector_facts(found: LearnedVerdicts) -> dict[str, str]:
+    """What the training of a detector came to, in words."""
+    known = f"{count(found['n_learned'])} executions, {count(found['n_stressed'])} of them known to be stressed"
+    basis = "models that know stress" if found["n_stressed"] else "headline metrics alone, as no stress is known"
+    return {
+        "detector": found["model_id"],
+        "learned": f"{known}{', before' if found['is_from_before'] else ''}",
+        "verdicts by": basis,
+        **{words: number(found["figures"][key]) for key, words in WORDS.items() if key in found["figures"]},
+        "false alarms": budget_words(found),
+        "data version": found["data_version"],
+    }
+
+
+def facts_of(found: TrainedNodes) -> dict[str, str]:
+    """What a training came to, in words."""
+    champion, figures = found["champion_id"], found["figures"]
+    in_use = "this model" if champion == found["model_id"] else f"{champion}: this one was not found to be better"
+    return {
+        "model": found["model_id"],
+        "in use": in_use,
+        "learned": f"{count(found['n_learned'])} executions{', before' if found['is_from_before'] else ''}",
+        "held out": f"{count(found['n_tested'])} executions, the latest, which the figures below are of",
+        **{words: number(figures[key]) for key, words in WORDS.items() if key in figures},
+        "data version": found["data_version"],
+    }
 
 
 def _trained(params: NodeTrainParams | NodeTuneParams, model: ModelParams, *, again: bool = False) -> TrainedNodes:
@@ -357,14 +394,10 @@ def _trained(params: NodeTrainParams | NodeTuneParams, model: ModelParams, *, ag
 
 def _training(source: str, found: TrainedNodes) -> tuple[str, ...]:
     """What a training of the network learned, and how good it is on executions that it did not see."""
-    is_used = found["champion_id"] == found["model_id"]
-    in_use = "this model" if is_used else f"{found['champion_id']}: this one was not found to be better"
-    in_use += "; made before, of the same data, with the same parameters and code" if found["is_from_before"] else ""
     return (
         f"# The model of the nodes of source {plain(source)}",
-        f"Model {plain(found['model_id'])}, data version {plain(found['data_version'])}. In use: {plain(in_use)}.",
-        f"It learned {counted(found['n_learned'], 'execution')}; the figures are of the latest "
-        f"{found['n_tested']:,}, which it did not see. The better model is chosen by {plain(found['metric'])}.",
+        facts_part(facts_of(found), "of the model"),
+        f"The better model is chosen by {plain(found['metric'])}.",
         figures_part(found["figures"]),
     )
 

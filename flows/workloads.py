@@ -1,6 +1,6 @@
 """The word `workloads` as flows: telemetry in, phases, models, what ran, watch, recording."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -8,8 +8,17 @@ import pandas as pd
 from prefect import Task
 from prefect.runtime import flow_run
 
-from flows.cli.output import counted, runs_or_windows
-from flows.engine.artifacts import alarms_part, announce, figures_part, ingest_part, publish_summary, show, write_report
+from flows.cli.output import count, counted, runs_or_windows
+from flows.engine.artifacts import (
+    alarms_part,
+    announce,
+    facts_part,
+    figures_part,
+    ingest_part,
+    publish_summary,
+    show,
+    write_report,
+)
 from flows.engine.forms import files_or_source, flow, of_evaluation, of_ingest, of_source
 from flows.engine.steps import files_or_inbox, load_each, not_all_read, step
 from flows.parameters import (
@@ -24,7 +33,7 @@ from flows.parameters import (
 )
 from tasks.choices import reader_asked_for
 from tasks.errors import BadInput, MissingTool
-from tasks.quantities import plain
+from tasks.quantities import plain, share
 from tasks.warehouse.alarms import read_alarms
 from tasks.warehouse.landing import find_batch
 from tasks.warehouse.place import Warehouse
@@ -140,21 +149,39 @@ def workloads_train(params: WorkloadTrainParams) -> dict[str, Any]:
     found = train(warehouse, source, params.identify, params.train, params.left_out, str(flow_run.id))
     path = write_report(warehouse, WORD, source, found["model_id"])
     figures = read_figures(warehouse, source, found["model_id"])
-    is_used = found["champion_id"] == found["model_id"]
-    in_use = "It is in use now." if is_used else f"{plain(found['champion_id'])} stays in use: it is no worse."
-    learned, held_out = (
-        runs_or_windows(figures.get(f"{part}.n"), figures.get(f"{part}.n_windows")) for part in ("trained", "held_out")
-    )
     parts = (
         f"# A model of the workloads of source {plain(source)}",
-        f"{plain(found['model_id'])}, trained on data version {found['data_version']}: {learned} of "
-        f"{int(figures.get('trained.classes') or 0)} workloads. {in_use}",
-        f"## On {held_out} that were held out ({plain(found['held_out'])})",
+        facts_part(training_facts(found, figures), "of the model"),
+        "## On what was held out",
         figures_part({key: value for key, value in figures.items() if key.startswith("held_out.")}),
         _confusion(read_confusion(warehouse, source, found["model_id"]), found["model_id"]),
     )
     show(warehouse, WORD, source, "model", f"The model of the workloads of source {source}", *parts, path=path)
     return {**found, "report": path}
+
+
+SHARES = {
+    "held_out.accuracy": "identified",
+    "held_out.macro_f1": "macro F1",
+    "held_out.false_unknown": "called unknown",
+}
+
+
+def training_facts(found: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[str, str]:
+    """What a training came to, in words. figures: of its model."""
+    learned, held_out = (
+        runs_or_windows(figures[f"{part}.n"], figures.get(f"{part}.n_windows")) for part in ("trained", "held_out")
+    )
+    champion = found["champion_id"]
+    in_use = "this model" if champion == found["model_id"] else f"{champion}: no worse on the same runs, so it stays"
+    return {
+        "model": found["model_id"],
+        "in use": in_use,
+        "learned": f"{learned} of {count(figures['trained.classes'])} workloads",
+        "held out": f"{held_out} ({found['held_out']}), which the figures below are of",
+        **{words: share(figures[key]) for key, words in SHARES.items()},
+        "data version": found["data_version"],
+    }
 
 
 @flow(name="workloads-identify", run_name=lambda: of_source("identify workloads of"), tags=TAGS)

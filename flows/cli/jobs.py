@@ -388,31 +388,18 @@ def train(call: Invocation, source: str | None = None) -> None:
     --seed (0..2147483647, int .evaluate.seed): Seed of everything random"""
     chosen = one_source_with_runs(call.warehouse, source)
     found = run_flow(call, "jobs-train", source=chosen)
+    from flows.jobs import training_facts
     from tasks.jobs.predict.training import read_figures  # not before: it imports seconds
 
     figures = read_figures(call.warehouse, chosen, found["model_id"])
     if call.as_json:
         return show_json({**found, "source": chosen, "figures": figures})
-    show_facts(_training_facts(found, figures))
+    show_facts(training_facts(found, figures))
     print()
     show_predictors(figures)
     if found["report"]:
         print(f"report: {found['report']}")
     call.note(f"next: {as_command('whorl', 'jobs', 'predict', '--source', chosen)}")
-
-
-def _training_facts(found: dict[str, Any], figures: dict[str, Any]) -> dict[str, str]:
-    champion = found["champion_id"]
-    in_use = (
-        "this model" if champion == found["model_id"] else f"{champion}: no worse on the same runs, so it stays in use"
-    )
-    return {
-        "model": found["model_id"],
-        "in use": in_use,
-        "shapes": ", ".join(found["shapes"].values()),
-        "held out": f"{count(figures['predict.n'])} later runs, which the figures below are of",
-        "data version": found["data_version"],
-    }
 
 
 def show_predictors(figures: Mapping[str, Any]) -> None:

@@ -18,7 +18,7 @@ from tasks.quantities import share as shown_share
 if TYPE_CHECKING:
     from tasks.nodes.evaluate.protocol import Evaluation
     from tasks.nodes.network_steps import TrainedNodes
-    from tasks.nodes.verdict_steps import Explained, LearnedVerdicts
+    from tasks.nodes.verdict_steps import Explained
     from tasks.settings import Settings
 
 
@@ -28,20 +28,6 @@ class Variant(StrEnum):
     DETECTOR = "detector"
     OURS = "ours"
     PAPER = "paper"
-
-
-WORDS = {
-    "auprc": "average precision",
-    "f1_outlier": "F1, degraded",
-    "precision": "precision",
-    "recall": "recall",
-    "false_alarms_per_1000": "false alarms per 1,000",
-    "error_ratio": "error of own metrics, of the type's mean",
-    "mse_own": "squared error, own metrics",
-    "mse_own_mean_predictor": "the same of the type's mean",
-    "score_spearman": "scores follow performance",
-    "score_deviation": "their ratio varies by",
-}
 
 
 def train(
@@ -77,6 +63,8 @@ def train(
     found = run_flow(call, "nodes-train", source=chosen, **own)
     if call.as_json:
         return show_json({**found, "source": chosen})
+    from flows.nodes import detector_facts, facts_of
+
     if "champion_id" in found:
         show_facts(facts_of(cast("TrainedNodes", found)))
     else:
@@ -101,36 +89,6 @@ def asked_model(settings: "Settings", source: str, flags: dict[str, Any]) -> dic
     return {"as_in_use": False, "model": ModelParams.model_validate({**known, "fit": fit})}
 
 
-def detector_facts(found: "LearnedVerdicts") -> dict[str, str]:
-    """What the training of a detector came to, in words."""
-    from flows.nodes import budget_words
-
-    known = f"{count(found['n_learned'])} executions, {count(found['n_stressed'])} of them known to be stressed"
-    basis = "models that know stress" if found["n_stressed"] else "headline metrics alone, as no stress is known"
-    return {
-        "detector": found["model_id"],
-        "learned": f"{known}{', before' if found['is_from_before'] else ''}",
-        "verdicts by": basis,
-        **{words: number(found["figures"][key]) for key, words in WORDS.items() if key in found["figures"]},
-        "false alarms": budget_words(found),
-        "data version": found["data_version"],
-    }
-
-
-def facts_of(found: "TrainedNodes") -> dict[str, str]:
-    """What a training came to, in words."""
-    champion, figures = found["champion_id"], found["figures"]
-    in_use = "this model" if champion == found["model_id"] else f"{champion}: this one was not found to be better"
-    return {
-        "model": found["model_id"],
-        "in use": in_use,
-        "learned": f"{count(found['n_learned'])} executions{', before' if found['is_from_before'] else ''}",
-        "held out": f"{count(found['n_tested'])} executions, the latest, which the figures below are of",
-        **{words: number(figures[key]) for key, words in WORDS.items() if key in figures},
-        "data version": found["data_version"],
-    }
-
-
 def tune(call: Invocation, source: str | None = None) -> None:
     """Search the parameters of the model with Optuna through Ray, and train with the best.
 
@@ -151,6 +109,8 @@ def tune(call: Invocation, source: str | None = None) -> None:
     found = run_flow(call, "nodes-tune", source=chosen)
     if call.as_json:
         return show_json({**found, "source": chosen})
+    from flows.nodes import facts_of
+
     show_facts(_search_facts(found) | facts_of(found["trained"]))
     print(f"report: {found['report']}")
     call.note(f"next: {as_command('whorl', 'nodes', 'fingerprint', '--source', chosen)}")

@@ -150,13 +150,6 @@ def fingerprint(call: Invocation, source: str | None = None) -> None:
         call.note(f"next: {as_command('whorl', 'workloads', 'identify', 'RUN', '--source', chosen)}")
 
 
-SHARES = {
-    "held_out.accuracy": "identified",
-    "held_out.macro_f1": "macro F1",
-    "held_out.false_unknown": "called unknown",
-}
-
-
 def train(call: Invocation, source: str | None = None, leave_out: list[str] | None = None) -> None:
     """Train a model that identifies workloads.
 
@@ -174,25 +167,11 @@ def train(call: Invocation, source: str | None = None, leave_out: list[str] | No
     figures = read_figures(call.warehouse, chosen, found["model_id"])
     if call.as_json:
         return show_json({**found, "source": chosen, "figures": figures})
-    show_facts(_training_facts(found, figures))
+    from flows.workloads import training_facts
+
+    show_facts(training_facts(found, figures))
     print(f"report: {found['report']}")
     call.note(f"next: {as_command('whorl', 'workloads', 'identify', '--live', '--source', chosen)}")
-
-
-def _training_facts(found: dict[str, Any], figures: dict[str, Any]) -> dict[str, str]:
-    learned, held_out = (
-        runs_or_windows(figures[f"{part}.n"], figures.get(f"{part}.n_windows")) for part in ("trained", "held_out")
-    )
-    champion = found["champion_id"]
-    in_use = "this model" if champion == found["model_id"] else f"{champion}: no worse on the same runs, so it stays"
-    return {
-        "model": found["model_id"],
-        "in use": in_use,
-        "learned": f"{learned} of {count(figures['trained.classes'])} workloads",
-        "held out": f"{held_out} ({found['held_out']}), which the figures below are of",
-        **{words: share(figures[key]) for key, words in SHARES.items()},
-        "data version": found["data_version"],
-    }
 
 
 MANY = (

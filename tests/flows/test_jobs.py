@@ -221,7 +221,7 @@ def test_a_training_names_its_shapes_and_shows_its_figures_beside_the_baselines(
     assert [name.rsplit("-", 1)[0] for name in found["shapes"].values()] == ["ratio-2", "delta-2"]
     page = artifact("jobs-log-model")
     assert found["model_id"] in page
-    assert f"{first.model_id} stays in use" in page
+    assert f"{first.model_id}: no worse on the same runs" in page
     assert "On 144 later runs that were held out" in page
     assert "What was predicted, and what came" in page
     assert page.count("data:image/png;base64,") == 1

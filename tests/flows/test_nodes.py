@@ -272,7 +272,7 @@ def test_the_next_training_takes_the_parameters_of_the_model_in_use(nodes_log: W
     other = SMALL.model_copy(update={"fit": FitParams(epochs=2, batch_size=32)})
     second = trained(nodes_log, model=other)
     assert second["is_from_before"] and second["model_id"] == first["model_id"]  # by the same parameters
-    assert "In use: this model; made before" in artifact("nodes-log-model")
+    assert "executions, before" in artifact("nodes-log-model")
     third = trained(nodes_log, model=other, as_in_use=False)
     assert not third["is_from_before"]
     found = {card.model_id: card.parameters["model"]["fit"] for card in cards(nodes_log.models)}

@@ -58,6 +58,7 @@ TAGS = [WORD]
 ASKED_TAGS = ["whorl", "nodes", "fresh-benchmark"]
 RUN_DIGITS = 8
 PAPER = "the paper recorded 153 metrics of six benchmarks and kept 54"
+LEAST_EXPECTED = 30  # alarms among the executions learned from, from which measured rates were as stated within a half
 SPREAD = ("low", "high", "deviation")  # of a figure over splits and fits, in keys after its own
 NODES_OF_FIGURES = ("nodes.best", "nodes.best.pc1", "nodes.most_suspicious")  # figures that name nodes
 FINGERPRINTS = (
@@ -412,12 +413,18 @@ def _shown(params: NodeTrainParams | NodeTuneParams, model_id: str, *parts: str)
 
 def budget_words(found: LearnedVerdicts) -> str:
     """What the threshold costs, in a sentence."""
-    if found["alarms_per_day"] is None or found["executions_per_day"] is None:
+    if found["alarms_per_day"] is None:
         return "The threshold was chosen by the share of flags that is asked for."
-    return (
-        f"To be expected over this fleet: about {number(found['alarms_per_day'])} false alarms a day, at "
-        f"{found['executions_per_day']:,.0f} executions a day."
-    )
+    about, n, per_day = number(found["alarms_per_day"]), found["n_learned"], found["executions_per_day"]
+    if per_day is None:
+        told, expected = f"in as many executions as these {n:,}, as nobody knows when they ran", found["alarms_per_day"]
+    else:
+        told, expected = f"a day, at {per_day:,.0f} executions a day", found["alarms_per_day"] * n / per_day
+    words = f"To be expected over this fleet: about {about} false alarms {told}."
+    if expected >= LEAST_EXPECTED:
+        return words
+    few = f"these executions are too few to set that closely: {number(expected)} alarms would be among them"
+    return f"{words} That is a guess, as {few}, and {LEAST_EXPECTED:,} tell a rate."
 
 
 def evaluation_parts(what: str, figures: Mapping[str, Any]) -> list[str]:

@@ -11,7 +11,7 @@ from flows.cli.invocation import Invocation, given, progress_bar, run_flow
 from flows.cli.nodes import one_learning_source, one_trained_source
 from flows.cli.output import Column, as_command, count, counted, moment, records, show_facts, show_json, show_table
 from tasks.choices import AUTO, NodeReader, reader_asked_for
-from tasks.nodes.node_words import called, called_all, interval
+from tasks.nodes.node_words import NO_REASON, TOGETHER, called, called_all, interval
 from tasks.quantities import MISSING, number, ratio, share
 from tasks.quantities import share as shown_share
 
@@ -249,7 +249,9 @@ def _lines(found: "Explained") -> list[str]:
     """The answer first, then each flagged execution with its reasons, the latest first."""
     lines = [found["answer"], *found["states"]]
     for one in found["executions"][:MOST]:
-        lines += ["", _head(one), *(f"  {reason}" for reason in one["reasons"] or ["no metric alone says so"])]
+        reasons = one["reasons"] or ([NO_REASON] if one["is_flagged"] else [])
+        heading = [f"  {TOGETHER}"] if one["reasons"] and one["is_together"] else []
+        lines += ["", _head(one), *heading, *(f"  {reason}" for reason in reasons)]
     if len(found["executions"]) > MOST:
         lines += ["", f"and {len(found['executions']) - MOST:,} more; --json has them all"]
     return lines

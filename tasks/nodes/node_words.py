@@ -177,6 +177,9 @@ def no_trained_model(source: str) -> str:
 
 
 FAR = 100.0  # deviations beyond which one is like another
+LEAST_DEVIATION = 2.0  # from which a metric says something by itself: of 100 usual values five are as far away
+TOGETHER = "no metric is unusual by itself; these count most, together:"
+NO_REASON = "no metric says so: the benchmark's level of stress does"
 MORE_DIGITS, MOST_PLACES = 2, 6
 SCALES = {
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
@@ -197,14 +200,21 @@ class Reason:
     deviation: float
     higher_is_better: bool
 
+    @property
+    def is_usual(self) -> bool:
+        """Whether it says nothing by itself."""
+        return abs(self.deviation) < LEAST_DEVIATION
+
     def words(self) -> str:
-        """Such as "write_clat_avg 11.3 ms, usually 4.1 to 4.9: worse (9 deviations)"."""
+        """Such as "write_clat_avg 11.3 ms, usually 4.1 to 4.9: worse (9 deviations)"; of one that is usual alone "on
+        the worse side (1.4 deviations)"."""
         factor, unit = _scale(self.unit, max(abs(self.value), abs(self.usual_high)))
         ends = [one / factor for one in (self.value, self.usual_low, self.usual_high)]
         value, low, high = apart(ends)
-        way = "worse" if self.deviation > 0 else "better"
-        far = abs(self.deviation) >= FAR
-        tail = f"beyond {FAR:.0f} deviations" if far else f"{abs(self.deviation):.0f} deviations"
+        size, way = abs(self.deviation), "worse" if self.deviation > 0 else "better"
+        tail = f"beyond {FAR:.0f} deviations" if size >= FAR else f"{size:.0f} deviations"
+        if self.is_usual:
+            way, tail = f"on the {way} side", f"{size:.1f} deviations"
         usual = low if low == high else f"{low} to {high}"
         return f"{self.metric} {value}{f' {unit}' if unit else ''}, usually {usual}: {way} ({tail})"
 

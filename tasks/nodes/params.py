@@ -19,7 +19,11 @@ SEED = 0  # of resamples and of the detector's trees
 class PreprocessParams(Params):
     """How metrics are selected, oriented, imputed and scaled."""
 
-    variant: Rules = Field("robust", description="Whose rules hold: ours (robust), or those of the paper's authors")
+    variant: Rules = Field(
+        "robust",
+        description="Whose rules hold: ours (robust), or those of the paper's authors, for who compares with its "
+        "figures",
+    )
 
     @property
     def is_paper(self) -> bool:
@@ -32,22 +36,38 @@ class ScoreParams(Params):
 
     basis: Literal["throughput", "all"] = Field(
         "throughput",
-        description="Metrics that count: rates alone where a benchmark has any, else times; or all that can be better",
+        description="Metrics that count: rates alone where a benchmark has any, else times; all: for who serves "
+        "requests "
+        "and cares for latencies as much as for rates",
     )
     left_out_aspects: list[str] = Field(
-        ["application"], max_length=100, description="Aspects that do not count; applications are what scores are for"
+        ["application"],
+        max_length=100,
+        description="Aspects that do not count, such as network where jobs run on one node; applications are what "
+        "scores "
+        "are for",
     )
     aspect_weights: dict[str, Annotated[float, Field(ge=0, le=1e6)]] = Field(
-        {}, description="Weight of each aspect in the one number of a node; 1 where nothing is said"
+        {},
+        description="Weight of each aspect in the one number of a node, 1 where nothing is said: more for what the "
+        "jobs "
+        "of this fleet wait for",
     )
-    resamples: int = Field(1000, ge=100, le=100_000, description="Resamples behind an interval")
+    resamples: int = Field(
+        1000,
+        ge=100,
+        le=100_000,
+        description="Resamples behind an interval: fewer where a fleet of thousands takes long",
+    )
 
 
 class DetectorParams(Params):
     """What is known beforehand of benchmarks that no tool here describes."""
 
     headlines: dict[str, tuple[str, ...]] = Field(
-        {}, description="Metrics that a benchmark exists to report, by benchmark; of tools that are known theirs count"
+        {},
+        description="Metrics that a benchmark exists to report, by benchmark: for who brings results of tools of their "
+        "own; of the tools known here theirs count",
     )
 
 
@@ -56,24 +76,54 @@ class BudgetParams(Params):
 
     by: Literal["alarms", "precision", "recall"] = Field(
         "alarms",
-        description="alarms: false ones a day over the fleet; precision, recall: of flagged executions, labels needed",
+        description="alarms: false ones a day over the fleet, for who watches; precision, recall: of flagged "
+        "executions, "
+        "for who looks at single ones and has recorded stress",
     )
-    alarms_per_day: float = Field(1.0, gt=0, le=10_000, description="False alarms a day over the whole fleet, at most")
-    share: float = Field(0.9, gt=0, lt=1, description="The precision, or the recall, that is wanted")
+    alarms_per_day: float = Field(
+        1.0,
+        gt=0,
+        le=10_000,
+        description="False alarms a day over the whole fleet that whoever is on call will look at; less finds less",
+    )
+    share: float = Field(
+        0.9, gt=0, lt=1, description="The precision, or the recall, that is wanted, where one of them chooses"
+    )
 
 
 class AlarmParams(Params):
     """When executions that are flagged become an alarm, what confirms it and what clears it."""
 
     flagged: int = Field(
-        3, ge=2, le=1000, description="So many of the last executions of a node and aspect must be flagged: one is none"
+        3,
+        ge=2,
+        le=1000,
+        description="So many of the last executions of a node and aspect must be flagged, one is none: fewer for an "
+        "earlier alarm at a higher threshold",
     )
-    last: int = Field(5, ge=2, le=1000, description="How many of the last executions are looked at")
+    last: int = Field(
+        5, ge=2, le=1000, description="How many of the last executions are looked at: more for faults that come and go"
+    )
     min_executions: int = Field(
-        5, ge=2, le=100_000, description="Executions of a node and aspect before there can be an alarm"
+        5,
+        ge=2,
+        le=100_000,
+        description="Executions of a node and aspect before there can be an alarm: more where new nodes take long to "
+        "settle",
     )
-    confirm: int = Field(2, ge=1, le=1000, description="Executions flagged after the alarm was raised that confirm it")
-    clear: int = Field(3, ge=1, le=1000, description="Executions in a row without a flag that clear an alarm")
+    confirm: int = Field(
+        2,
+        ge=1,
+        le=1000,
+        description="Executions flagged after the alarm was raised that confirm it: more where leaving a node out is "
+        "dear",
+    )
+    clear: int = Field(
+        3,
+        ge=1,
+        le=1000,
+        description="Executions in a row without a flag that clear an alarm: more where faults come back",
+    )
 
     @model_validator(mode="after")
     def _can_be_raised(self) -> "AlarmParams":
@@ -223,11 +273,16 @@ class ModelParams(Params):
 class SearchParams(Params):
     """Trials of Table II's values and, in ours, of more batches and rates: Optuna proposes, ASHA gives up the worse."""
 
-    n_trials: int = Field(100, ge=1, le=100_000, description="Configurations tried, given up or not (paper: 100)")
+    n_trials: int = Field(
+        100,
+        ge=1,
+        le=100_000,
+        description="Configurations tried, given up or not: as many as there is time for (paper: 100)",
+    )
     runner: Literal["ray", "here"] = Field(
         "ray",
         description="ray: side by side through Ray Tune, where they end in another order each time; "
-        "here: one after the other without Ray, the same every time",
+        "here: one after the other, the same every time, for who has no Ray or wants a search again",
     )
     ray_address: str = Field(
         LOCAL,
@@ -236,7 +291,11 @@ class SearchParams(Params):
         description="Ray that runs the trials, such as ray://head:10001; local: one on this machine, while it lasts",
     )
     concurrency: int = Field(
-        4, ge=1, le=1000, description="Trials at a time on Ray (paper: 4), and on this machine at most one a core"
+        4,
+        ge=1,
+        le=1000,
+        description="Trials at a time on Ray (paper: 4), on this machine at most one a core: as many cores as may be "
+        "taken",
     )
 
 
@@ -348,20 +407,31 @@ class ReadParams(Params):
     label_from: str = Field(
         "",
         max_length=200,
-        description="Node of a file's executions: stem (its name), parent (its folder), column:NAME; empty: columns",
+        description="Node of a file's executions, where an inbox gets files that do not say it: stem (their name), "
+        "parent "
+        "(their folder), column:NAME; empty: their columns",
     )
     manifest: str = Field(
         "",
         max_length=4096,
-        description="CSV or JSONL with path, benchmark, node, machine_type, started_at, is_stressed, dose of each file",
+        description="CSV or JSONL with path, benchmark, node, machine_type, started_at, is_stressed, dose of each "
+        "file: for "
+        "who knows of logs what they do not say",
     )
     columns: dict[str, str] = Field(
-        {}, description="Renames columns of tables: our name to the name in the file (ours: theirs)"
+        {}, description="Other names of columns, where tables come from another tool: our name to theirs (ours: theirs)"
     )
-    time_zone: str = Field("UTC", min_length=1, max_length=100, description="Time zone of times that name none")
+    time_zone: str = Field(
+        "UTC",
+        min_length=1,
+        max_length=100,
+        description="Time zone of times that name none: that of the machines that wrote the files",
+    )
     pseudonymise: bool = Field(
         False,
-        description="Replace nodes and ids by keyed hashes and drop logs and command lines before anything is kept",
+        description="Replace nodes and ids by keyed hashes and drop logs and command lines before anything is kept: "
+        "where "
+        "results leave the house that measured them",
     )
     limits: ReadLimits = ReadLimits(max_bytes=RESULT_BYTES)
 
@@ -374,17 +444,26 @@ class FleetParams(Params):
     """Remote nodes: each has a Prefect worker of its own, which records there what 'whorl deploy' has registered."""
 
     nodes: tuple[NodeName, ...] = Field(
-        (), max_length=1000, description="Names of remote nodes; each gets a work queue and a deployment of its name"
+        (),
+        max_length=1000,
+        description="Names of the remote nodes that are to record; each gets a work queue and a deployment of its name",
     )
     folder: str = Field(
         "{home}/recordings/nodes",
         min_length=1,
-        description="Folder on each of them for its recording; {home} stands for the home folder of its worker",
+        description="Folder on each of them for its recording, on a disk that survives a restart; {home} stands for "
+        "the "
+        "home folder of its worker",
     )
     landing: str = Field(
-        "", description="Landing folder that all nodes reach, an fsspec address; empty: the one of whorl.landing"
+        "",
+        description="Landing folder that all nodes reach, an fsspec address, where they share no disk; empty: the one"
+        " of "
+        "whorl.landing",
     )
-    source: str = Field(DEFAULT_SOURCE, min_length=1, max_length=100, description="Source that their executions go to")
+    source: str = Field(
+        DEFAULT_SOURCE, min_length=1, max_length=100, description="Source that their executions go to: one a fleet"
+    )
 
 
 class NodesParams(Params):

@@ -11,7 +11,7 @@ import pandas as pd
 from tasks.errors import NotFound
 from tasks.nodes.answers import key_of, now, read_row, replace_rows
 from tasks.nodes.history import benchmarks_of, version_of
-from tasks.nodes.node_words import CLEARED_KIND, DETECTOR, WORD, no_trained_model, reason_of_row
+from tasks.nodes.node_words import CLEARED_KIND, DETECTOR, WORD, Reason, no_trained_model, reason_of_row
 from tasks.nodes.params import SEED, AlarmParams, BudgetParams, DetectorParams, PreprocessParams, ScoreParams
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
@@ -47,7 +47,8 @@ class LearnedVerdicts(TypedDict):
     """model_id: of the detector, which is in use now. figures: out of fold, empty where no stress is known.
 
     n_learned: executions, n_stressed of them known to be. threshold: in logits. alarms_per_day: false ones to be
-    expected over the fleet at executions_per_day; None where a precision or a recall chose the threshold.
+    expected over the fleet at executions_per_day; None where a precision or a recall chose the threshold. Without known
+    times there is no pace: alarms_per_day is then of as many executions as were learned from.
     is_from_before: the same data, parameters and code had made this detector already."""
 
     model_id: str
@@ -83,7 +84,7 @@ class WatchedNodes(TypedDict):
 
 class Explained(TypedDict):
     """answer: a sentence. executions: of a node those that are flagged, the latest first, each with its reasons in
-    words. states: of a node, a line an aspect that is not healthy."""
+    words (is_together: none of them is unusual by itself). states: of a node, a line an aspect that is not healthy."""
 
     what: str
     name: str
@@ -134,7 +135,7 @@ def learn(
         n_stressed=found.n_stressed,
         threshold=found.model.threshold,
         alarms_per_day=chosen.alarms_per_day if chosen else None,
-        executions_per_day=chosen.executions_per_day if chosen else None,
+        executions_per_day=chosen.executions_per_day if chosen and chosen.is_timed else None,
         is_from_before=False,
     )
     card = new_card(
@@ -166,7 +167,7 @@ def judge(warehouse: Warehouse, source: str, score: ScoreParams) -> Judged:
             "n_judged": int(found.executions["probability"].notna().sum()),
             "n_flagged": int(found.executions["is_flagged"].sum()), "threshold": model.threshold,
             "alarms_per_day": model.budget.alarms_per_day if model.budget else None,
-            "executions_per_day": model.budget.executions_per_day if model.budget else None,
+            "executions_per_day": model.budget.executions_per_day if model.budget and model.budget.is_timed else None,
             "judged_at": now(),
         }  # fmt: skip
         verdicts = {"verdicts": found.executions.drop(columns="score"), "verdict_reasons": found.reasons}
@@ -236,7 +237,8 @@ def explain(warehouse: Warehouse, source: str, what: str, score: ScoreParams) ->
             "started_at": None if pd.isna(row["started_at"]) else row["started_at"].isoformat(),
             "probability": None if pd.isna(row["probability"]) else float(row["probability"]),
             "is_flagged": bool(row["is_flagged"]),
-            "reasons": reasons.get(str(row["execution_id"]), []),
+            "reasons": [one.words() for one in reasons.get(str(row["execution_id"]), [])],
+            "is_together": all(one.is_usual for one in reasons.get(str(row["execution_id"]), [])),
         }
         for row in shown.iloc[::-1].to_dict("records")
     ]
@@ -308,15 +310,15 @@ def _named(warehouse: Warehouse, source: str, what: str) -> pd.DataFrame:
     return found[is_meant] if is_meant.any() else found
 
 
-def _reasons_of(warehouse: Warehouse, source: str, ids: list[str]) -> dict[str, list[str]]:
-    """The reasons of some executions in words, the most telling first."""
+def _reasons_of(warehouse: Warehouse, source: str, ids: list[str]) -> dict[str, list[Reason]]:
+    """The reasons of some executions, the most telling first."""
     sql = """
     SELECT * FROM nodes.verdict_reasons WHERE source = $source AND list_contains($ids, execution_id)
     ORDER BY execution_id, place
     """
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[Reason]] = {}
     for row in fetch(warehouse, sql, {"source": source, "ids": ids}).to_dict("records"):
-        found.setdefault(str(row["execution_id"]), []).append(reason_of_row(row).words())
+        found.setdefault(str(row["execution_id"]), []).append(reason_of_row(row))
     return found
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from tasks.nodes.history import is_simulated_source
 from tasks.nodes.node_words import (
+    NO_REASON,
     agreement,
     agreement_without,
     best_words,
@@ -576,7 +577,7 @@ def _flagged(data: NodesData) -> Section:
 
 def _first_of(reasons: Sequence[str]) -> str:
     more = len(reasons) - MOST_REASONS
-    words = "; ".join(reasons[:MOST_REASONS]) or "no metric alone says so"
+    words = "; ".join(reasons[:MOST_REASONS]) or NO_REASON
     return words + (f"; and {more} more" if more > 0 else "")
 
 

@@ -24,7 +24,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from tasks.nodes.node_words import WORD, reason_of_row
+from tasks.nodes.node_words import LEAST_DEVIATION, NO_REASON, WORD, reason_of_row
 from tasks.nodes.params import AlarmParams
 from tasks.nodes.type_tables import Bools, Floats, Ints
 from tasks.quantities import utc_text
@@ -257,7 +257,7 @@ def message_of(alarm: Mapping[str, Any], reasons: Sequence[str], params: AlarmPa
     where = f"node {alarm['node']}, {alarm['aspect']}"
     since = f"since {when(alarm['first_at'], alarm['first_execution'])}"
     flags = f"{alarm['n_flagged']} of {alarm['n_executions']} executions flagged"
-    why = "; ".join(reasons) or "no metric alone says so"
+    why = "; ".join(reasons) or NO_REASON
     clear = f"{params.clear} executions in a row without a flag"
     if alarm["state"] == "suspected":
         return f"{where}: looks degraded {since}, {flags}; {why}; a fresh benchmark will tell, {clear} clear it"
@@ -367,6 +367,8 @@ def _reasons(behind: pd.DataFrame, reasons: pd.DataFrame) -> list[str]:
     flagged = behind.loc[behind["is_flagged"].to_numpy(dtype=bool), "execution_id"]
     order = {name: place for place, name in enumerate(flagged.tolist())}
     said = reasons[reasons["execution_id"].isin(order)]
+    is_clear = said["deviation"] >= LEAST_DEVIATION
+    said = said[is_clear] if is_clear.any() else said
     said = said.assign(at=said["execution_id"].map(order)).sort_values(["at", "place"], kind="stable")
     each = (
         said.groupby("metric")

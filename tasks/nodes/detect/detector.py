@@ -316,6 +316,18 @@ def _scores(known: TypeDetector, prepared: Prepared) -> Floats:
     return np.asarray(np.where(prepared.is_cold, np.minimum(found, COLD), found))
 
 
+def contributions(known: TypeDetector, prepared: Prepared) -> Floats:
+    """How far the score of each execution would fall if one metric were as usual: (n, m)."""
+    score = _scores(known, prepared)
+    fallen = np.zeros(prepared.level.shape)
+    m = len(known.metrics)
+    for metric in range(m):
+        features, level, clean = prepared.features.copy(), prepared.level.copy(), prepared.clean.copy()
+        features[:, metric::m] = level[:, metric] = clean[:, metric] = 0.0
+        fallen[:, metric] = score - _scores(known, replace(prepared, features=features, level=level, clean=clean))
+    return fallen
+
+
 FILE, ARRAYS = "detector.json", "detector.npz"
 
 

@@ -139,14 +139,19 @@ def windows_of(table: TypeTable, is_positive: Bools) -> Windows:
 
 
 def level_deviations(rows: Rows, normal: Normal, windows: Windows) -> Floats:
-    """Deviations from the level: (n, m). Of the node in training; of a node that is new its own recent executions; of
-    one with fewer than FEWEST of these, its machine type; else the fleet."""
-    x = logarithms(rows.table.natural, normal.is_positive)
+    """Deviations from the level: (n, m)."""
+    level = level_of(rows, normal, windows)
+    return np.asarray((logarithms(rows.table.natural, normal.is_positive) - level.median) / level.deviation)
+
+
+def level_of(rows: Rows, normal: Normal, windows: Windows) -> Centre:
+    """The level of each row and its floored deviation: (n, m) each. Of the node in training; of a node that is new its
+    own recent executions; of one with fewer than FEWEST of these, its machine type; else the fleet."""
     level, recent = _levels(rows, normal), windows.centres[RECENT[-1]]
     is_new = ~np.array([name in normal.nodes for name in rows.names], dtype=bool)[rows.table.nodes]
     is_recent = (is_new & (windows.n_before >= FEWEST))[:, None] & ~np.isnan(recent.median)
     centre, spread = (np.where(is_recent, *pair) for pair in zip(recent, level, strict=True))
-    return np.asarray((x - centre) / np.maximum(spread, normal.floor))
+    return Centre(centre, np.maximum(spread, normal.floor))
 
 
 def usual_of(rows: Rows, normal: Normal, windows: Windows, length: int) -> tuple[Centre, Floats]:
@@ -275,13 +280,17 @@ def headline_signs(table: TypeTable, params: DetectorParams) -> Floats:
 
     The tool's facts say so; else params.headlines (benchmark to metrics); else all that have a better and a worse, as
     the preprocessing tells it."""
-    benchmark = table.name.split("@")[0]
-    directed = table.orientation * (table.is_directed if table.is_directed is not None else 1.0)
+    benchmark, directed = table.name.split("@")[0], directions_of(table)
     if named := [name for name in params.headlines.get(benchmark, ()) if name in table.metrics]:
         return np.where(np.isin(table.metrics, named), directed, 0.0)
     declared = {name: 1.0 if is_higher else -1.0 for name, is_higher in headlines(benchmark).items()}
     signs = np.array([declared.get(name, 0.0) for name in table.metrics])
     return signs if signs.any() else directed
+
+
+def directions_of(table: TypeTable) -> Floats:
+    """1 where more of a metric is better, -1 where less is, 0 where neither: (m,)."""
+    return np.asarray(table.orientation * (1.0 if table.is_directed is None else table.is_directed))
 
 
 def headline_score(z: Floats, signs: Floats) -> Floats:

@@ -25,15 +25,35 @@ from scipy.special import bdtrc
 
 from tasks.errors import BadInput
 from tasks.nodes.detect.alarms import follow
-from tasks.nodes.detect.detector import FittedDetector, fit_detector, load_detector, rows_of, save_detector
-from tasks.nodes.detect.deviations import RECENT, usual_of, windows_of, without_fleet_drift
+from tasks.nodes.detect.detector import (
+    FittedDetector,
+    contributions,
+    fit_detector,
+    load_detector,
+    prepare,
+    rows_of,
+    save_detector,
+)
+from tasks.nodes.detect.deviations import (
+    RECENT,
+    Centre,
+    Normal,
+    Rows,
+    Windows,
+    directions_of,
+    level_of,
+    logarithms,
+    usual_of,
+    windows_of,
+    without_fleet_drift,
+)
 from tasks.nodes.evaluate.measures import measures_of
 from tasks.nodes.history import History
-from tasks.nodes.node_words import FAR
+from tasks.nodes.node_words import FAR, LEAST_DEVIATION
 from tasks.nodes.params import AlarmParams, BudgetParams, DetectorParams, PreprocessParams
 from tasks.nodes.preprocess.fitting import Preprocessor, fit, load_preprocessor, save_preprocessor, tables_of
 from tasks.nodes.tools import resolution
-from tasks.nodes.type_tables import Bools, Floats, NodeTables, hours_of, is_stressed, is_unstressed, type_names
+from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables, hours_of, is_stressed, is_unstressed, type_names
 
 RUNGS = np.geomspace(0.3, 0.003, 16)  # flagged shares of calm executions that are tried
 MOST_ALARMS = 30.0  # that a rung counts as
@@ -47,14 +67,15 @@ DAY_H = 24.0
 @dataclass(frozen=True)
 class Budget:
     """threshold: scores above it are flagged. alarms_per_day: false ones to be expected over the fleet at its pace,
-    executions_per_day. flagged_share: of calm executions. n_alarms: raised in training at the rung next to it; with few
-    the expectation is a guess."""
+    executions_per_day; not is_timed: nobody knows when they ran, and all of them count as one day's. flagged_share: of
+    calm executions. n_alarms: raised in training at the rung next to it; with few the expectation is a guess."""
 
     threshold: float
     alarms_per_day: float
     executions_per_day: float
     flagged_share: float
     n_alarms: int
+    is_timed: bool = True
 
 
 def threshold_of_alarms(
@@ -82,7 +103,8 @@ def threshold_of_alarms(
     share = float(np.exp(np.interp(np.log(budget.alarms_per_day / per_day), rates, np.log(shares))))
     expected = float(np.exp(np.interp(np.log(share), np.log(shares), rates))) * per_day
     nearest = int(np.abs(np.log(RUNGS / max(share, RUNGS[-1]))).argmin())
-    return Budget(_quantile(used, share), expected, per_day, share, int(counts[nearest]))
+    is_timed = int((~np.isnan(at_h)).sum()) > 1
+    return Budget(_quantile(used, share), expected, per_day, share, int(counts[nearest]), is_timed)
 
 
 def pace(at_h: Floats) -> float:
@@ -145,7 +167,6 @@ def _quantile(scores: Floats, share: float) -> float:
 
 
 MOST = 5  # reasons of an execution
-LEAST_DEVIATION = 2.0
 USUAL_DEVIATIONS = 2.0  # either side: about 95 of 100 executions
 ROUNDED_STEPS = 50  # of what a tool rounds to: a usual value of fewer is no measurement
 COLUMNS = (
@@ -157,8 +178,9 @@ COLUMNS = (
 def reasons_of(fitted: FittedDetector, tables: NodeTables, at_h: Floats, is_asked: Bools) -> pd.DataFrame:
     """The metrics that say so, the most telling first: one row an execution and metric, with COLUMNS.
 
-    is_asked: (n_executions,) executions that reasons are wanted for. value and usual range: in base units. deviation:
-    positive where it is worse. An execution of which no metric is LEAST_DEVIATION worse has none."""
+    is_asked: (n_executions,) executions that reasons are wanted for. value and usual range: in base units, of the last
+    executions or of the level, whichever it is further from. deviation: positive where it is worse. An execution of
+    which no metric is LEAST_DEVIATION worse has the metrics without which its score would fall most."""
     parts = [pd.DataFrame(columns=list(COLUMNS))]
     for table in tables.tables:
         known = fitted.types.get(table.name)
@@ -166,21 +188,24 @@ def reasons_of(fitted: FittedDetector, tables: NodeTables, at_h: Floats, is_aske
         if known is None or known.metrics != table.metrics or not len(asked):
             continue
         rows, windows = rows_of(table, tables, at_h), windows_of(table, known.normal.is_positive)
-        usual, deviations = usual_of(rows, known.normal, windows, RECENT[-1])
-        z = without_fleet_drift(deviations, rows)[asked]
-        is_directed = 1.0 if table.is_directed is None else table.is_directed.astype(np.float64)
-        signs = np.where(known.signs != 0, known.signs, table.orientation * is_directed)
-        typical = np.abs(natural_of(usual.median[asked], known.normal.is_positive))
+        signs = np.where(known.signs != 0, known.signs, directions_of(table))
+        usual, worse = _further(
+            _lately(rows, known.normal, windows, asked), _from_level(rows, known.normal, windows, asked), signs
+        )
+        typical = np.abs(natural_of(usual.median, known.normal.is_positive))
         steps = np.array([resolution(table.name.split("@")[0], metric) for metric in table.metrics])
         is_rounded = (steps > 0) & (typical < ROUNDED_STEPS * steps)  # the tool rounds it away
-        is_told = ~is_rounded & (signs != 0)
-        worse = np.where(is_told & ~np.isnan(z), -z * signs, -np.inf)  # (k, m)
-        is_first = (known.signs != 0) & (worse >= LEAST_DEVIATION)
-        rank = np.minimum(worse, FAR) + np.where(is_first, FAR, 0.0)
-        order = np.argsort(-rank, axis=1, kind="stable")[:, :MOST]
-        row, place = np.nonzero(np.take_along_axis(worse, order, axis=1) >= LEAST_DEVIATION)
+        alone = np.where(~is_rounded & (signs != 0), worse, -np.inf)  # (k, m)
+        is_first = (known.signs != 0) & (alone >= LEAST_DEVIATION)
+        weight = np.where(alone >= LEAST_DEVIATION, np.minimum(alone, FAR) + np.where(is_first, FAR, 0.0), 0.0)
+        if len(unclear := np.flatnonzero(~(weight > 0).any(axis=1))):
+            prepared = prepare(rows, known.normal, windows, known.signs, fitted.is_plain)
+            lost = contributions(known, prepared.where(asked[unclear]))
+            weight[unclear] = np.where((signs != 0) & ~np.isnan(worse[unclear]), np.maximum(lost, 0.0), 0.0)
+        order = np.argsort(-weight, axis=1, kind="stable")[:, :MOST]
+        row, place = np.nonzero(np.take_along_axis(weight, order, axis=1) > 0)
         column = order[row, place]
-        middle, spread = (one[asked[row], column] for one in usual)
+        middle, spread = (one[row, column] for one in usual)
         ends = (middle - USUAL_DEVIATIONS * spread, middle, middle + USUAL_DEVIATIONS * spread)
         low, typical, high = (natural_of(one, known.normal.is_positive[column]) for one in ends)
         parts.append(
@@ -202,6 +227,31 @@ def reasons_of(fitted: FittedDetector, tables: NodeTables, at_h: Floats, is_aske
         )
     found = pd.concat([part for part in parts if len(part)] or parts, ignore_index=True)
     return found.sort_values(["execution", "place"], kind="stable", ignore_index=True)
+
+
+Beside = tuple[Centre, Floats]  # what is usual, and deviations from it: (k, m) each
+
+
+def _lately(rows: Rows, normal: Normal, windows: Windows, asked: Ints) -> Beside:
+    """Beside the node's last executions, without what the whole fleet shows."""
+    usual, deviations = usual_of(rows, normal, windows, RECENT[-1])
+    return Centre(usual.median[asked], usual.deviation[asked]), without_fleet_drift(deviations, rows)[asked]
+
+
+def _from_level(rows: Rows, normal: Normal, windows: Windows, asked: Ints) -> Beside:
+    """Beside the level of the node."""
+    level = level_of(rows, normal, windows)
+    x = logarithms(rows.table.natural, normal.is_positive)
+    return Centre(level.median[asked], level.deviation[asked]), ((x - level.median) / level.deviation)[asked]
+
+
+def _further(one: Beside, other: Beside, signs: Floats) -> Beside:
+    """Of each metric the view that it looks worse in, with how much worse: (k, m). Where neither is known, NaN."""
+    each = [np.where(np.isnan(z), -np.inf, -z * np.where(signs != 0, signs, 1.0)) for _, z in (one, other)]
+    is_other = each[1] > each[0]
+    usual = Centre(*(np.where(is_other, right, left) for left, right in zip(one[0], other[0], strict=True)))
+    worse = np.where(is_other, each[1], each[0])
+    return usual, np.where(np.isneginf(worse), np.nan, worse)
 
 
 def natural_of(values: Floats, is_positive: Bools) -> Floats:

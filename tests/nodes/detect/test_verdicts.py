@@ -1,6 +1,7 @@
 """Verdicts: the threshold that a budget gives, the reasons, and the model that is learned, kept and asked."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -79,7 +80,7 @@ def test_flagged_executions_have_reasons_and_others_have_none(history, model):
     assert set(found.reasons["execution_id"]) <= set(flagged["execution_id"])
     strong = set(history.executions["execution_id"][history.executions["dose_level"] == 3])
     assert strong & set(flagged["execution_id"]) <= set(found.reasons["execution_id"])
-    assert (found.reasons["deviation"] >= 2).all() and not found.reasons["metric"].str.contains("threads").any()
+    assert not found.reasons["value"].isna().any() and not found.reasons["metric"].str.contains("threads").any()
 
 
 def test_a_saved_model_gives_the_same_verdicts_to_the_bit(history, model, tmp_path):
@@ -243,6 +244,10 @@ def steady(last, levels, n=40, spread=0.05, seed=0):
             "iops 0 a second, usually 70.0 to 80.0: worse (50 deviations)",
         ),
         (Reason("score", "", 3.0, 5.0, 5.0, -4.0, True), "score 3.00, usually 5.00: better (4 deviations)"),
+        (
+            Reason("score", "", 4.0, 3.0, 5.0, 0.7, True),
+            "score 4.00, usually 3.00 to 5.00: on the worse side (0.7 deviations)",
+        ),
     ],
 )
 def test_a_reason_is_told_in_a_unit_that_one_reads(reason, words):
@@ -266,10 +271,38 @@ def test_the_headline_comes_first_then_what_is_worse_by_most(tables):
     assert first.usual_high / first.usual_low == pytest.approx(np.exp(4 * 0.05), rel=0.2)  # two deviations either way
 
 
+def test_what_is_far_from_the_level_is_a_reason_where_lately_all_was_so(tables):
+    """The last 50 executions were at 60 as well: beside these nothing is worse."""
+    natural = steady([60.0], [100.0], n=40)
+    natural = np.vstack([natural, steady([60.0], [60.0], n=55, seed=1)])
+    n = len(natural)
+    found = tables(natural, [0] * n, metrics=("rate",))
+    at_h, asked, calm = np.arange(n, dtype=np.float64), np.arange(n) == n - 1, np.arange(n) < 40
+    nobody = np.zeros(n, dtype=bool)
+    fitted = fit_detector(found, at_h, calm, nobody, calm, DetectorParams(headlines={"spin": ("rate",)}))
+    said = reason_of_row(reasons_of(fitted, found, at_h, asked).iloc[0])
+    assert said.usual_low < 100 < said.usual_high and said.deviation > 5
+
+
+def test_where_no_metric_is_unusual_by_itself_those_that_the_score_hangs_on_are_told(drawn):
+    """Stress costs 6 deviations of `rate`; an execution at 1.5 below has less than two, and `wait` is as usual."""
+    tables, at_h, stressed = drawn(dose=6.0)
+    [table] = tables.tables
+    last = len(at_h) - 1
+    natural = table.natural.copy()
+    own = natural[(table.nodes == table.nodes[last]) & ~stressed]
+    natural[last] = np.median(own, axis=0) * [np.exp(-1.5 * 0.05), 1.0]
+    tables = replace(tables, tables=(replace(table, natural=natural, scaled=natural),))
+    asked = np.arange(len(at_h)) == last
+    fitted = fit_detector(tables, at_h, ~asked, stressed & ~asked, ~stressed & ~asked, DetectorParams())
+    said = [reason_of_row(row) for _, row in reasons_of(fitted, tables, at_h, asked).iterrows()]
+    assert said[0].metric == "rate" and said[0].is_usual and "on the worse side (1." in said[0].words()
+
+
 def test_what_is_better_or_neither_better_nor_worse_is_no_reason(tables):
     natural = steady([200.0, 0.01, 9.0], [100.0, 1.0, 1.0])
     told = {"metrics": ("rate", "wait", "threads"), "orientation": (1, -1, 1), "is_directed": (True, True, False)}
-    assert reasons(tables, natural, **told).empty
+    assert not (reasons(tables, natural, **told)["deviation"] > 0).any()
 
 
 def test_what_a_tool_rounds_away_is_no_reason(tables):

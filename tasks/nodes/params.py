@@ -37,21 +37,18 @@ class ScoreParams(Params):
     basis: Literal["throughput", "all"] = Field(
         "throughput",
         description="Metrics that count: rates alone where a benchmark has any, else times; all: for who serves "
-        "requests "
-        "and cares for latencies as much as for rates",
+        "requests and cares for latencies as much as for rates",
     )
     left_out_aspects: list[str] = Field(
         ["application"],
         max_length=100,
         description="Aspects that do not count, such as network where jobs run on one node; applications are what "
-        "scores "
-        "are for",
+        "scores are for",
     )
     aspect_weights: dict[str, Annotated[float, Field(ge=0, le=1e6)]] = Field(
         {},
         description="Weight of each aspect in the one number of a node, 1 where nothing is said: more for what the "
-        "jobs "
-        "of this fleet wait for",
+        "jobs of this fleet wait for",
     )
     resamples: int = Field(
         1000,
@@ -66,8 +63,8 @@ class DetectorParams(Params):
 
     headlines: dict[str, tuple[str, ...]] = Field(
         {},
-        description="Metrics that a benchmark exists to report, by benchmark: for who brings results of tools of their "
-        "own; of the tools known here theirs count",
+        description="Metrics that a benchmark exists to report, by benchmark: for who brings results of tools of their"
+        " own; of the tools known here theirs count",
     )
 
 
@@ -77,8 +74,7 @@ class BudgetParams(Params):
     by: Literal["alarms", "precision", "recall"] = Field(
         "alarms",
         description="alarms: false ones a day over the fleet, for who watches; precision, recall: of flagged "
-        "executions, "
-        "for who looks at single ones and has recorded stress",
+        "executions, for who looks at single ones and has recorded stress",
     )
     alarms_per_day: float = Field(
         1.0,
@@ -211,8 +207,8 @@ class FitParams(Params):
         0.0,
         ge=0,
         le=1,
-        description="Of Adam (searched: 0.1, 0.01, 0.001); 0: in ours 0.01 for batches of 16, 0.02 for 128, falling to "
-        "0 over all passes; 0.001 in the paper's",
+        description="Of Adam (searched: 0.1, 0.01, 0.001); 0: in ours 0.01 for batches of 16, 0.02 for 128, falling to"
+        " 0 over all passes; 0.001 in the paper's",
     )
     weight_decay: float = Field(0.001, ge=0, le=1, description="Of weights, not of biases (searched: 0.01 to 0.0001)")
     clip_norm: float = Field(1.0, gt=0, le=1000, description="Gradients are cut to this norm")
@@ -281,8 +277,8 @@ class SearchParams(Params):
     )
     runner: Literal["ray", "here"] = Field(
         "ray",
-        description="ray: side by side through Ray Tune, where they end in another order each time; "
-        "here: one after the other, the same every time, for who has no Ray or wants a search again",
+        description="ray: side by side through Ray Tune, where they end in another order each time; here: one after "
+        "the other, the same every time, for who has no Ray or wants a search again",
     )
     ray_address: str = Field(
         LOCAL,
@@ -408,15 +404,13 @@ class ReadParams(Params):
         "",
         max_length=200,
         description="Node of a file's executions, where an inbox gets files that do not say it: stem (their name), "
-        "parent "
-        "(their folder), column:NAME; empty: their columns",
+        "parent (their folder), column:NAME; empty: their columns",
     )
     manifest: str = Field(
         "",
         max_length=4096,
         description="CSV or JSONL with path, benchmark, node, machine_type, started_at, is_stressed, dose of each "
-        "file: for "
-        "who knows of logs what they do not say",
+        "file: for who knows of logs what they do not say",
     )
     columns: dict[str, str] = Field(
         {}, description="Other names of columns, where tables come from another tool: our name to theirs (ours: theirs)"
@@ -430,8 +424,7 @@ class ReadParams(Params):
     pseudonymise: bool = Field(
         False,
         description="Replace nodes and ids by keyed hashes and drop logs and command lines before anything is kept: "
-        "where "
-        "results leave the house that measured them",
+        "where results leave the house that measured them",
     )
     limits: ReadLimits = ReadLimits(max_bytes=RESULT_BYTES)
 
@@ -452,14 +445,12 @@ class FleetParams(Params):
         "{home}/recordings/nodes",
         min_length=1,
         description="Folder on each of them for its recording, on a disk that survives a restart; {home} stands for "
-        "the "
-        "home folder of its worker",
+        "the home folder of its worker",
     )
     landing: str = Field(
         "",
-        description="Landing folder that all nodes reach, an fsspec address, where they share no disk; empty: the one"
-        " of "
-        "whorl.landing",
+        description="Landing folder that all nodes reach, an fsspec address, where they share no disk; empty: the one "
+        "of whorl.landing",
     )
     source: str = Field(
         DEFAULT_SOURCE, min_length=1, max_length=100, description="Source that their executions go to: one a fleet"

@@ -415,16 +415,16 @@ def budget_words(found: LearnedVerdicts) -> str:
     """What the threshold costs, in a sentence."""
     if found["alarms_per_day"] is None:
         return "The threshold was chosen by the share of flags that is asked for."
-    about, n, per_day = number(found["alarms_per_day"]), found["n_learned"], found["executions_per_day"]
+    a_day, n, per_day = found["alarms_per_day"], found["n_learned"], found["executions_per_day"]
     if per_day is None:
-        told, expected = f"in as many executions as these {n:,}, as nobody knows when they ran", found["alarms_per_day"]
+        told, expected = f"in as many executions as these {n:,}, as nobody knows when they ran", a_day
     else:
-        told, expected = f"a day, at {per_day:,.0f} executions a day", found["alarms_per_day"] * n / per_day
-    words = f"To be expected over this fleet: about {about} false alarms {told}."
+        told, expected = f"a day, at {per_day:,.0f} executions a day", a_day * n / per_day
+    about = number(a_day)
+    words = f"To be expected over this fleet: about {about} false {'alarm' if about == '1' else 'alarms'} {told}."
     if expected >= LEAST_EXPECTED:
         return words
-    few = f"these executions are too few to set that closely: {number(expected)} alarms would be among them"
-    return f"{words} That is a guess, as {few}, and {LEAST_EXPECTED:,} tell a rate."
+    return f"{words} A guess: these executions would raise {number(expected)}, and {LEAST_EXPECTED} tell a rate."
 
 
 def evaluation_parts(what: str, figures: Mapping[str, Any]) -> list[str]:

@@ -43,6 +43,7 @@ from tasks.nodes.detect.deviations import (
 from tasks.nodes.params import DetectorParams
 from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables, TypeTable
 
+EVEN_ODDS = 0.0  # score, in logits, from which an execution is more likely degraded than not
 PENALTY = 0.05  # C of the logistic regression
 TREES, LEAF, FEATURES = 100, 4, 0.3
 FEW_STRESSED = 8  # known stressed executions up to which a leaf may hold one

@@ -155,7 +155,6 @@ Detector = Callable[[Case], Floats]  # (n_executions,), larger: more anomalous; 
 OUT_OF_FOLD = ("detector", "logistic")  # what they say of what they learned is by what the other stretches taught
 WITHOUT_LABELS = "headline"  # what these are where no stress is known
 BASELINE = "logistic"  # what a detector has to beat
-EVEN_ODDS = 0.0  # score from which one of ours flags without a label to choose by
 
 
 def detector_scores(case: Case) -> Floats:

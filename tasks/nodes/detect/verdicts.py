@@ -26,6 +26,7 @@ from scipy.special import bdtrc
 from tasks.errors import BadInput
 from tasks.nodes.detect.alarms import follow
 from tasks.nodes.detect.detector import (
+    EVEN_ODDS,
     FittedDetector,
     contributions,
     fit_detector,
@@ -81,7 +82,8 @@ class Budget:
 def threshold_of_alarms(
     executions: pd.DataFrame, scores: Floats, is_calm: Bools, at_h: Floats, budget: BudgetParams, alarm: AlarmParams
 ) -> Budget:
-    """The threshold that raises at most budget.alarms_per_day false alarms, by the calm executions of training.
+    """The threshold that raises at most budget.alarms_per_day false alarms, by the calm executions of training; even
+    odds at least, however large the budget: what is more likely well than not does not look degraded.
 
     executions: with node and aspect. scores: (n,) out of fold, NaN where nothing is known. at_h: (n,) hours, NaN where
     unknown. Raises ValueError if no calm execution has a score."""
@@ -101,10 +103,12 @@ def threshold_of_alarms(
     shares = np.geomspace(LEAST_SHARE, LARGEST_SHARE, GRID)
     rates = np.maximum.accumulate(a + k * np.log(independent_rate(shares, alarm)))
     share = float(np.exp(np.interp(np.log(budget.alarms_per_day / per_day), rates, np.log(shares))))
+    threshold = max(_quantile(used, share), EVEN_ODDS)
+    share = min(share, max(float((used > threshold).mean()), LEAST_SHARE)) if threshold == EVEN_ODDS else share
     expected = float(np.exp(np.interp(np.log(share), np.log(shares), rates))) * per_day
     nearest = int(np.abs(np.log(RUNGS / max(share, RUNGS[-1]))).argmin())
     is_timed = int((~np.isnan(at_h)).sum()) > 1
-    return Budget(_quantile(used, share), expected, per_day, share, int(counts[nearest]), is_timed)
+    return Budget(threshold, expected, per_day, share, int(counts[nearest]), is_timed)
 
 
 def pace(at_h: Floats) -> float:
@@ -239,10 +243,10 @@ def _lately(rows: Rows, normal: Normal, windows: Windows, asked: Ints) -> Beside
 
 
 def _from_level(rows: Rows, normal: Normal, windows: Windows, asked: Ints) -> Beside:
-    """Beside the level of the node."""
-    level = level_of(rows, normal, windows)
-    x = logarithms(rows.table.natural, normal.is_positive)
-    return Centre(level.median[asked], level.deviation[asked]), ((x - level.median) / level.deviation)[asked]
+    """Beside the level of the node, with the spread of the type at least: that of few executions may be any."""
+    median, deviation = (one[asked] for one in level_of(rows, normal, windows))
+    spread = np.fmax(deviation, normal.pooled)
+    return Centre(median, spread), (logarithms(rows.table.natural[asked], normal.is_positive) - median) / spread
 
 
 def _further(one: Beside, other: Beside, signs: Floats) -> Beside:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from tasks.nodes.detect.plain import BASELINE, DETECTORS, EVEN_ODDS, OUT_OF_FOLD, WITHOUT_LABELS, Case, Detector
+from tasks.nodes.detect.detector import EVEN_ODDS
+from tasks.nodes.detect.plain import BASELINE, DETECTORS, OUT_OF_FOLD, WITHOUT_LABELS, Case, Detector
 from tasks.nodes.evaluate import alarms
 from tasks.nodes.evaluate.measures import MEASURES, Figures, measures_of, put, put_mean, put_seeds
 from tasks.nodes.history import History

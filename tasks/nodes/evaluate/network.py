@@ -16,6 +16,7 @@ import pandas as pd
 import torch
 
 from tasks.errors import BadInput
+from tasks.nodes.detect.detector import EVEN_ODDS
 from tasks.nodes.evaluate.detection import (
     BY_TIME,
     COLUMNS,
@@ -37,7 +38,6 @@ from tasks.nodes.perona.training import MOST_GRAPHS, Prepared, fit_prepared, mea
 from tasks.nodes.type_tables import Bools, Floats
 from tasks.progress import report_progress
 
-EVEN_ODDS = 0.0  # the logit of probability 0.5: the authors' threshold, and by which predecessors are chosen at first
 BY_LABELS = "the paper's protocol makes its graphs by labels, which are hidden"
 NO_STRESS = "no training execution is known to be stressed, so the network learns no verdicts"
 FIT_MEASURES = {

@@ -5,10 +5,10 @@ is known, how much worse its headline metrics are than usual.
     score = STEEPNESS · (√(w · recent² + (1 - w) · level²) - HALF)                               none is
 
 so that 0 is even odds either way. recent and level are one-sided robust z-scores of the headline metrics, from the last
-executions that looked normal and from the level, each over its scale: (mean √deviation)² of what is worse or better
-over calm executions, so that a type with two levels of its own does not stand above all others, and what nobody knew to
-be stressed moves it little. Features are the deviations of each metric from the level of its node and
-from the node's last 20 and 50 executions (deviations.py). What it was chosen among: tasks/nodes/README.md."""
+executions that looked normal and from the level, each over its scale: (mean √deviation)² of what is worse over calm
+executions, so that a type with two levels of its own does not stand above all others, and what nobody knew to be
+stressed moves it little. Features are the deviations of each metric from the level of its node and from the node's last
+20 and 50 executions (deviations.py). What it was chosen among: tasks/nodes/README.md."""
 
 import json
 import warnings
@@ -34,6 +34,8 @@ from tasks.nodes.detect.deviations import (
     is_settled,
     learn_normal,
     level_deviations,
+    level_of,
+    logarithms,
     positive_metrics,
     recent_deviations,
     squashed,
@@ -48,7 +50,7 @@ PENALTY = 0.05  # C of the logistic regression
 TREES, LEAF, FEATURES = 100, 4, 0.3
 FEW_STRESSED = 8  # known stressed executions up to which a leaf may hold one
 STRETCHES = 5  # in which training executions are scored by what the others taught
-STEEPNESS, HALF = 1.5, 1.75  # of the score without labels: logits a scale, scales at even odds
+STEEPNESS, HALF = 0.85, 3.1  # of the score without labels: logits a scale, scales at even odds
 RECENT_WEIGHT = 2 / 3  # w: what a node did lately counts twice as much as its level
 SOFTENED = 0.01  # of a tree's share, so that its logit is finite
 TINY_SPREAD = 1e-9
@@ -212,13 +214,14 @@ def rows_of(table: TypeTable, tables: NodeTables, at_h: Floats) -> Rows:
 
 def prepare(rows: Rows, normal: Normal, windows: Windows, signs: Floats, is_plain: bool) -> Prepared:
     """The deviations of all rows, by what normal executions are like. signs: (m,) of the headline metrics."""
-    level = level_deviations(rows, normal, windows)
+    usual = level_of(rows, normal, windows)
+    level = np.asarray((logarithms(rows.table.natural, normal.is_positive) - usual.median) / usual.deviation)
     parts = [level]
     if not is_plain:
         shorter, longer = (recent_deviations(rows, normal, windows, length) for length in RECENT)
         parts += [shorter, without_fleet_drift(longer, rows)]
     features = np.hstack([squashed(one) for one in parts])
-    clean = clean_deviations(rows, normal, windows, level, signs)
+    clean = clean_deviations(rows, normal, windows, usual, signs)
     return Prepared(features, level, clean, is_settled(rows, normal), is_cold(rows, normal, windows))
 
 
@@ -280,9 +283,8 @@ class _Learner:
 
 
 def _scale(calm: Floats, signs: Floats) -> float:
-    """(mean √deviation)² of the headline metrics over calm rows (k, m), of what is worse or better."""
-    sizes = np.maximum(headline_score(calm, signs), headline_score(calm, -signs))
-    return float(np.sqrt(np.maximum(sizes, 0.0)).mean() ** 2) or 1.0
+    """(mean √deviation)² of the headline metrics over calm rows (k, m), of what is worse."""
+    return float(np.sqrt(np.maximum(headline_score(calm, signs), 0.0)).mean() ** 2) or 1.0
 
 
 def _as_arrays(forest: ExtraTreesClassifier) -> Trees:

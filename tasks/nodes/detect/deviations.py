@@ -219,11 +219,11 @@ def is_settled(rows: Rows, normal: Normal) -> Bools:
     return np.isin(np.array(rows.names, dtype=object).astype(str), normal.settled)[rows.table.nodes]
 
 
-def clean_deviations(rows: Rows, normal: Normal, windows: Windows, level: Floats, signs: Floats) -> Floats:
+def clean_deviations(rows: Rows, normal: Normal, windows: Windows, level: Centre, signs: Floats) -> Floats:
     """Headline deviations from the node's last executions that looked normal: (n, m), 0 of other metrics.
 
-    level: (n, m) deviations, for the first FEWEST executions of a node. signs: (m,) of the headline metrics. The spread
-    is that of the executions that looked normal, at least the type's; that of all recent ones, noisy times among them,
+    level: (n, m) each, for the first FEWEST executions of a node. signs: (m,) of the headline metrics. The spread is
+    that of the executions that looked normal, at least the type's; that of all recent ones, noisy times among them,
     widens it by WIDEST at most."""
     used = signs != 0
     x, least = (logarithms(rows.table.natural, normal.is_positive) * signs)[:, used], normal.pooled[used]
@@ -232,9 +232,10 @@ def clean_deviations(rows: Rows, normal: Normal, windows: Windows, level: Floats
         median[own], deviation[own] = _of_normal_looking(x[own], least)
     spread = np.fmax(deviation, least)
     recent = np.fmax(windows.centres[RECENT[-1]].deviation[:, used], least)
-    z = (x - median) / np.maximum(spread, np.minimum(recent, WIDEST * spread)) * signs[used]
-    found = np.zeros(level.shape)
-    found[:, used] = np.where(np.isnan(z), level[:, used], z)
+    z = (x - median) / np.maximum(spread, np.minimum(recent, WIDEST * spread))
+    first = (x - level.median[:, used] * signs[used]) / np.fmax(level.deviation[:, used], least)
+    found = np.zeros(rows.table.natural.shape)
+    found[:, used] = np.where(np.isnan(z), first, z) * signs[used]
     return found
 
 

@@ -12,6 +12,7 @@ from tasks.nodes.detect.deviations import (
     is_settled,
     learn_normal,
     level_deviations,
+    level_of,
     logarithms,
     positive_metrics,
     recent_deviations,
@@ -103,8 +104,8 @@ def test_later_executions_change_no_earlier_deviation(tables, seed):
         rows, windows, _ = prepared(tables, values, nodes)
         _, _, normal = prepared(tables, x, nodes, is_calm)
         recent = without_fleet_drift(recent_deviations(rows, normal, windows, 20), rows)
-        level = level_deviations(rows, normal, windows)
-        found.append(np.hstack([level, recent, clean_deviations(rows, normal, windows, level, np.ones(1))])[:cut])
+        clean = clean_deviations(rows, normal, windows, level_of(rows, normal, windows), np.ones(1))
+        found.append(np.hstack([level_deviations(rows, normal, windows), recent, clean])[:cut])
     np.testing.assert_array_equal(*found)
 
 
@@ -147,9 +148,18 @@ def test_a_level_that_rests_on_twenty_calm_executions_is_settled(tables):
 
 
 def cleaned(tables, x, n_calm, sign=1.0):
-    """Deviations of one metric from what looked normal, 0 wherever there is nothing to compare with: (n,)."""
+    """Deviations of one metric from what looked normal: (n,)."""
     rows, windows, normal = prepared(tables, x, [0] * len(x), np.arange(len(x)) < n_calm)
-    return clean_deviations(rows, normal, windows, np.zeros((len(x), 1)), np.array([sign]))[:, 0]
+    return clean_deviations(rows, normal, windows, level_of(rows, normal, windows), np.array([sign]))[:, 0]
+
+
+def test_the_first_executions_of_a_node_are_no_surer_than_its_type(tables):
+    """Node 1 ran four times within 1 % of 100; node 0 tells that the benchmark varies by 10 %: 20 % less is no fault of
+    100 deviations."""
+    many, few = 100 * np.exp(0.1 * np.sin(np.arange(60.0))), [99.5, 100.5, 100.0, 80.0, 99.8]
+    rows, windows, normal = prepared(tables, np.concatenate([many, few]), [0] * 60 + [1] * 5, np.ones(65))
+    found = clean_deviations(rows, normal, windows, level_of(rows, normal, windows), np.ones(1))[:, 0]
+    assert -4 < found[63] < -1.5 and level_deviations(rows, normal, windows)[63, 0] < 2 * found[63]
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])

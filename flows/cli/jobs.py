@@ -373,8 +373,6 @@ def _plain(found: Any) -> dict[str, Any]:
         "elbow": found.curve.elbow,
         "inertia": dict(zip(map(str, found.curve.ks), found.curve.inertias, strict=True)),
         "shapes": records(found.table[columns]),
-        "rivals": records(found.rivals),
-        "bins": records(found.bins),
     }
 
 

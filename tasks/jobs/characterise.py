@@ -9,7 +9,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,16 +21,12 @@ from tasks.jobs.normalisation import TAIL_SHARE, Bins, Counts, Floats, bins_of, 
 from tasks.jobs.params import LABEL_SUPPORT, CharacteriseParams, Kind, ShapeParams, SplitParams
 from tasks.jobs.predict.preparation import FINISHED, PERIODS
 from tasks.jobs.shapes import (
-    COMPARED_N_BINS,
     NO_LABEL,
-    SEED,
     TABLE_COLUMNS,
-    Clustering,
     InertiaCurve,
     Labels,
     ShapeFit,
     ShapeSet,
-    compare_halves,
     fit_shapes,
     hard_labels,
     in_order,
@@ -40,7 +35,6 @@ from tasks.jobs.shapes import (
     log_shapes,
     posterior_of,
     prior_weights,
-    rival_clusterings,
 )
 from tasks.jobs.summary import refuse_mixture
 from tasks.warehouse.connection import Connection, reading, transaction, writing
@@ -221,7 +215,7 @@ def count_groups(connection: Connection, source: str, params: CharacteriseParams
 
 
 def put_groups(connection: Connection, source: str, params: SplitParams, counts: GroupCounts, labels: Labels) -> None:
-    """Leave temp.finished and temp.groups on a connection, as describe_shapes and halve_groups need them.
+    """Leave temp.finished and temp.groups on a connection, as describe_shapes needs them.
 
     labels: (n_groups,) shape of each job, or NO_LABEL."""
     split_runs(connection, source, params)
@@ -245,35 +239,6 @@ def describe_shapes(connection: Connection, bins: Bins, labels: Labels, k: int) 
     table["n_runs"] = table["n_runs"].fillna(0).astype(np.int64)
     table["p25_p75"], table["p95"] = quantiles[0.75] - quantiles[0.25], quantiles[0.95]
     return table.reset_index()[TABLE_COLUMNS]
-
-
-def halve_groups(
-    connection: Connection, bins: Bins, compared_n_bins: tuple[int, ...], rng: np.random.Generator
-) -> dict[int, tuple[Counts, Counts]]:
-    """Two random halves of the runs in D1 of jobs with a label, by number of bins: (n, n_bins) each. See put_groups.
-
-    Dealing runs out at random makes the histogram of a half multivariate hypergeometric; so it is drawn from the
-    counts. The halves are the same runs for all numbers of bins."""
-    columns = [bin_sql("value", bins.model_copy(update={"n_bins": n_bins})) for n_bins in compared_n_bins]
-    named = ", ".join(f"{column} AS bin_{place}" for place, column in enumerate(columns))
-    members = MEMBERS.format(value=NORMALISED[bins.kind]) + " AND label IS NOT NULL"
-    sql = f"SELECT group_number, {named}, count(*) AS n FROM ({members}) GROUP BY ALL ORDER BY ALL"
-    cells = connection.sql(sql).to_arrow_table()
-    n_in_cell = cells["n"].to_numpy()
-    groups, starts, place = np.unique(cells["group_number"].to_numpy(), return_index=True, return_inverse=True)
-    first = np.zeros_like(n_in_cell)
-    for start, end in pairwise([*starts, len(n_in_cell)]):
-        n = int(n_in_cell[start:end].sum())
-        first[start:end] = rng.multivariate_hypergeometric(n_in_cell[start:end], n - n // 2)
-    halves = {}
-    for column, n_bins in enumerate(compared_n_bins):
-        at, shape = place * n_bins + cells[f"bin_{column}"].to_numpy(), (len(groups), n_bins)
-        one, other = (
-            np.bincount(at, half, minlength=shape[0] * n_bins).astype(np.int64).reshape(shape)
-            for half in (first, n_in_cell - first)
-        )
-        halves[n_bins] = one, other
-    return halves
 
 
 def bin_sql(value: str, bins: Bins) -> str:
@@ -422,7 +387,7 @@ def _quantiles(connection: Connection, values: str, levels: Sequence[float]) -> 
 
 
 logger = logging.getLogger(__name__)
-TABLES = ("shapes", "group_shapes", "shape_curve", "shape_rivals", "bin_comparisons")
+TABLES = ("shapes", "group_shapes", "shape_curve")
 
 
 @dataclass(frozen=True)
@@ -436,14 +401,11 @@ class Characterised:
 
 @dataclass(frozen=True)
 class Characterisation:
-    """The shapes of one normalisation. table: Table 2, a row a shape, with all columns of jobs.shapes; rivals: share of
-    the jobs in the largest cluster of other methods; bins: how well numbers of bins do."""
+    """The shapes of one normalisation. table: Table 2, a row a shape, with all columns of jobs.shapes."""
 
     shapes: ShapeSet
     table: pd.DataFrame
     curve: InertiaCurve
-    rivals: pd.DataFrame
-    bins: pd.DataFrame
 
 
 @dataclass(frozen=True)
@@ -453,7 +415,6 @@ class _Clustered:
     fit: ShapeFit
     params: ShapeParams
     curve: InertiaCurve
-    rivals: list[Clustering]
 
 
 @dataclass(frozen=True)
@@ -463,7 +424,6 @@ class _Described:
     clustered: _Clustered
     table: pd.DataFrame
     posterior: Floats
-    comparison: pd.DataFrame
 
 
 def characterise(warehouse: Warehouse, source: str, params: CharacteriseParams) -> Characterised:
@@ -504,18 +464,13 @@ def read_characterised(warehouse: Warehouse, source: str) -> dict[Kind, Characte
 
 def fetch_shapes(connection: Connection, source: str, kind: Kind) -> Characterisation | None:
     """One normalisation over an open connection; None if the source has no shapes of it."""
-    rows, curve, rivals, bins = (
+    rows, curve = (
         connection.execute(
             f"""SELECT * EXCLUDE (source, kind) FROM jobs.{table}
             WHERE source = $source AND kind = $kind ORDER BY {order}""",
             {"source": source, "kind": kind},
         ).df()
-        for table, order in (
-            ("shapes", "shape"),
-            ("shape_curve", "k"),
-            ("shape_rivals", "method"),
-            ("bin_comparisons", "n_bins"),
-        )
+        for table, order in (("shapes", "shape"), ("shape_curve", "k"))
     )
     if rows.empty:
         return None
@@ -525,7 +480,7 @@ def fetch_shapes(connection: Connection, source: str, kind: Kind) -> Characteris
     shapes = ShapeSet(cut, centres, n_groups / n_groups.sum(), n_groups, float(one["inertia"]))
     bends = curve[curve["is_elbow"]]["k"].tolist()
     points = InertiaCurve(curve["k"].tolist(), curve["inertia"].tolist(), bends[0] if bends else None)
-    return Characterisation(shapes, rows, points, rivals, bins)
+    return Characterisation(shapes, rows, points)
 
 
 def shape_words(kind: Kind, found: Characterisation) -> str:
@@ -551,7 +506,7 @@ def lowered(support: Ints, params: ShapeParams) -> ShapeParams:
 
 
 def _cluster(counts: GroupCounts, kind: Kind, params: CharacteriseParams) -> _Clustered | None:
-    """Shapes, inertia curve and rival clusterings of one kind; None, with a line in the log, if no run is normalised.
+    """Shapes and inertia curve of one kind; None, with a line in the log, if no run is normalised.
 
     Without a job of min_support runs in D1 it is lowered to what the k-th job has, or the first; with fewer different
     distributions than k, there are as many shapes. The log says so."""
@@ -573,20 +528,18 @@ def _cluster(counts: GroupCounts, kind: Kind, params: CharacteriseParams) -> _Cl
     fit = fit_shapes(history, bins, used)
     labels = np.full(counts.n_groups, NO_LABEL, dtype=np.intp)
     labels[groups] = fit.labels
-    curve, rivals = inertia_curve(history, bins, used), rival_clusterings(history, bins, used)
-    return _Clustered(ShapeFit(fit.shapes, labels), used, curve, rivals)
+    return _Clustered(ShapeFit(fit.shapes, labels), used, inertia_curve(history, bins, used))
 
 
 def _describe(
     warehouse: Warehouse, source: str, params: CharacteriseParams, version: str, counts: GroupCounts, one: _Clustered
 ) -> _Described:
-    """The shapes of one kind by the exact gap of their members' runs, their table, posterior and numbers of bins."""
-    old, rng = one.fit.shapes, np.random.default_rng(SEED)
+    """The shapes of one kind by the exact gap of their members' runs, their table and posterior."""
+    old = one.fit.shapes
     with reading(warehouse) as connection:
         _refuse_change(connection, source, version)
         put_groups(connection, source, params.split, counts, one.fit.labels)
         table = describe_shapes(connection, old.bins, one.fit.labels, one.params.k)
-        halves = halve_groups(connection, old.bins, COMPARED_N_BINS, rng)
     order = table["p25_p75"].to_numpy().argsort(kind="stable")
     fit = in_order(one.fit, order)
     log_p = counts.log_posteriors(
@@ -595,8 +548,7 @@ def _describe(
         empty_bin_prior=params.posterior.empty_bin_prior,
         prior=prior_weights(params.posterior.prior, fit.shapes.n_groups),
     )
-    comparison = compare_halves(halves, old.bins, one.params, params.posterior)
-    return _Described(replace(one, fit=fit), table.iloc[order].reset_index(drop=True), np.exp(log_p), comparison)
+    return _Described(replace(one, fit=fit), table.iloc[order].reset_index(drop=True), np.exp(log_p))
 
 
 def _refuse_change(connection: Connection, source: str, version: str) -> None:
@@ -617,7 +569,7 @@ def _write(
     for name in TABLES:
         connection.execute(f"DELETE FROM jobs.{name} WHERE source = $source", {"source": source})
     for kind, one in kinds.items():
-        curve, rivals = one.clustered.curve, one.clustered.rivals
+        curve = one.clustered.curve
         rows = {
             "shapes": pa.Table.from_pandas(
                 _shape_rows(one).assign(data_version=version, parameters=parameters), preserve_index=False
@@ -626,14 +578,6 @@ def _write(
             "shape_curve": pa.table(
                 {"k": curve.ks, "inertia": curve.inertias, "is_elbow": [k == curve.elbow for k in curve.ks]}
             ),
-            "shape_rivals": pa.table(
-                {
-                    "method": [rival.method for rival in rivals],
-                    "largest_share": [rival.largest_share for rival in rivals],
-                    "n_groups": [int((rival.labels >= 0).sum()) for rival in rivals],
-                }
-            ),
-            "bin_comparisons": pa.Table.from_pandas(one.comparison, preserve_index=False),
         }
         for name, table in rows.items():
             connection.register("new_rows", table)

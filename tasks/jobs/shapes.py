@@ -1,7 +1,6 @@
 """Typical distributions, the shapes: K-means over the PMFs of jobs, and how likely each is for a group of runs."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -12,7 +11,7 @@ from scipy.special import logsumexp
 
 from tasks.errors import BadInput, BadSetting
 from tasks.jobs.normalisation import SMOOTHING_BINS, Bins, Counts, Floats, pmfs_of, quantiles, smooth
-from tasks.jobs.params import PosteriorParams, ShapeParams
+from tasks.jobs.params import ShapeParams
 
 
 def log_shapes(shapes: ArrayLike, *, empty_bin_prior: float) -> Floats:
@@ -82,10 +81,8 @@ def _log_prior(prior: ArrayLike | None, k: int) -> Floats:
 
 Labels = NDArray[np.intp]
 NO_LABEL = -1
-STARTS, SEED = 10, 0  # of K-means, of which the best is kept; the seed is that of samples, too
+STARTS, SEED = 10, 0  # of K-means, of which the best is kept
 KS = range(1, 13)  # of the inertia curve
-MAX_LINKED = 3000  # jobs of which every pair is kept
-COMPARED_N_BINS = (50, 100, 200, 500)
 TABLE_COLUMNS = ["n_groups", "n_runs", "outlier_percent", "p25_p75", "p95", "std"]
 
 
@@ -244,68 +241,3 @@ def elbow(ks: list[int], inertias: list[float]) -> int | None:
     depth = 1 - x - y  # the chord is y = 1 - x
     rounding = 1e-9
     return ks[int(depth.argmax())] if depth.max() > rounding else None
-
-
-@dataclass(frozen=True)
-class Clustering:
-    """labels: (n_groups,), -1 outside the sample; largest_share: of the labelled groups, in the largest cluster."""
-
-    method: str
-    labels: Labels
-    largest_share: float
-
-
-def rival_clusterings(counts: Counts, bins: Bins, params: ShapeParams) -> list[Clustering]:
-    """K-means, agglomerative and hierarchical clustering (a dendrogram cut at k), with their imbalance.
-
-    All see the same smoothed PMFs, of at most MAX_LINKED groups, drawn at random. Source: section 4.2,
-    where the last two put over 90 % of the data into one cluster."""
-    from scipy.cluster.hierarchy import fcluster, linkage
-    from sklearn.cluster import AgglomerativeClustering  # type: ignore[import-untyped, unused-ignore]
-
-    is_used, pmfs = usable_pmfs(np.asarray(counts), bins, params)
-    rng, at = np.random.default_rng(SEED), np.flatnonzero(is_used)
-    chosen = np.sort(rng.permutation(len(at))[:MAX_LINKED])
-    pmfs, at, k = pmfs[chosen], at[chosen], params.k
-    found = {"k-means": k_means(pmfs, k)[0]}  # also refuses a k that is too large
-    is_one, one = len(pmfs) == 1, np.zeros(1, np.intp)
-    model = AgglomerativeClustering(k, linkage="average")
-    found["agglomerative (average)"] = one if is_one else model.fit_predict(pmfs)
-    tree = None if is_one else linkage(pmfs, "complete")
-    found["hierarchical (complete)"] = one if tree is None else fcluster(tree, k, criterion="maxclust") - 1
-    clusterings = []
-    for method, members in found.items():
-        labels = np.full(len(is_used), NO_LABEL, dtype=np.intp)
-        labels[at] = members
-        clusterings.append(Clustering(method, labels, float(np.bincount(members).max() / len(members))))
-    return clusterings
-
-
-def compare_halves(
-    halves: Mapping[int, tuple[Counts, Counts]], bins: Bins, params: ShapeParams, posterior: PosteriorParams
-) -> pd.DataFrame:
-    """How well each number of bins does over the ends of `bins`: n_bins, stability, log_score, n_groups.
-
-    halves: by number of bins the histograms of two random halves of the runs of each group, (n_groups, n_bins) each;
-    shapes come from the first halves, for which half of params.min_support is enough; with fewer different ones than
-    params.k, there are as many shapes. stability: adjusted Rand index between the posterior labels of both halves.
-    log_score: mean log density (nats; per ratio or second inside, the probability itself for the bins of outliers) of
-    the second halves under the shapes, weighted by the posterior of the first halves: larger is better, comparable
-    between numbers of bins. Raises as fit_shapes does. Source: section 4.2, where it was done by eye."""
-    from sklearn.metrics import adjusted_rand_score  # type: ignore[import-untyped, unused-ignore]
-
-    half = params.model_copy(update={"min_support": max(1, params.min_support // 2)})
-    rows = []
-    for n_bins, (first, second) in halves.items():
-        cut = bins.model_copy(update={"n_bins": n_bins})
-        k = min(params.k, largest_k(first, cut, half))
-        shapes = fit_shapes(first, cut, half.model_copy(update={"k": k})).shapes.centres
-        prior = posterior.empty_bin_prior
-        log_p = [log_posterior(counts, shapes, empty_bin_prior=prior) for counts in (first, second)]
-        stability = adjusted_rand_score(hard_labels(log_p[0]), hard_labels(log_p[1]))
-        predicted = np.exp(log_p[0]) @ np.exp(log_shapes(shapes, empty_bin_prior=prior))  # (n_groups, n_bins)
-        log_density = np.log(predicted) - np.log(np.r_[1.0, np.full(cut.n_inside, cut.width), 1.0])
-        n_second = second.sum()  # none where every job ran once
-        log_score = float((second * log_density).sum() / n_second) if n_second else np.nan
-        rows.append((n_bins, float(stability), log_score, len(first)))
-    return pd.DataFrame(rows, columns=["n_bins", "stability", "log_score", "n_groups"])

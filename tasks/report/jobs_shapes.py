@@ -1,4 +1,4 @@
-"""The typical runtime distributions of a source (Zhu et al., section 4): shapes, how their number and bins were
+"""The typical runtime distributions of a source (Zhu et al., section 4): shapes, how their number was
 chosen, and how one job is matched with a shape."""
 
 import json
@@ -25,8 +25,6 @@ from tasks.warehouse.versions import data_version
 
 NORMALISED = {"ratio": "runtime over the historic median of the job", "delta": "runtime minus that median"}
 NO_SHAPES = "No job has enough runs in the historic part of the log to take a shape from."
-NO_BINS = "Numbers of bins were not compared: no job has enough runs to be dealt into two halves."
-OURS = "k-means"
 METHOD = (
     "Method and figures after Zhu et al., Runtime Variation in Big Data Analytics, 2023; where they differ, "
     "tasks/jobs/README.md says why. Shapes are numbered by rising gap between the 25th and the 75th percentile, 0 the "
@@ -40,16 +38,6 @@ SHAPES_WORDS = (
 INERTIA_WORDS = (
     "Inertia is the sum of squared distances of the jobs' distributions from their shape: what more shapes would "
     "still explain. {elbow} {chosen} were chosen."
-)
-BINS_WORDS = (
-    "The runs of each job are dealt into two halves at random. The agreement says how far both halves of a job "
-    "get the same shape: 1 always, 0 as by chance. The log-score says how probable the runs of one half are "
-    "under the shape of the other; higher is better."
-)
-RIVALS_WORDS = (
-    "Each method puts the same distributions into the same number of clusters. A method that puts most jobs into "
-    "one cluster, and the rest into tiny ones, tells them apart no more; the dashed line is where the largest "
-    "would be if all were alike."
 )
 # Shares of jobs that have a label both in the history and in the last part of the log.
 STAYED = """
@@ -133,20 +121,12 @@ def shapes_table(shapes: pd.DataFrame, kind: Kind) -> Table:
 
 
 def figures_of_shapes(kind: Kind, found: Characterisation) -> tuple[Figure, ...]:
-    """Shapes, their number, the number of bins, and other clusterings, in the order of a page."""
+    """Shapes, and how many there are, in the order of a page."""
     n_jobs, k, curve = int(found.table["n_groups"].sum()), len(found.table), found.curve
     inertias = pd.DataFrame({"shapes": list(curve.ks), "inertia": list(curve.inertias)})
     elbow = "The curve has no elbow."
     if curve.elbow is not None:
         elbow = f"The elbow, where the curve lies deepest below its chord, is at {curve.elbow}."
-    measured = [
-        pd.DataFrame({"bins": found.bins["n_bins"], "value": found.bins[key].astype(float), "measure": name})
-        for key, name in (("stability", "agreement"), ("log_score", "log-score"))
-    ]
-    rivals = found.rivals.assign(is_rival=found.rivals["method"] != OURS).sort_values(
-        ["is_rival", "largest_share", "method"], kind="stable"
-    )[["method", "largest_share"]]
-    n_halved, n_clustered = (int(of["n_groups"].max()) if len(of) else 0 for of in (found.bins, found.rivals))
     return (
         shapes_figure(found.shapes, found.table, kind),
         plot(
@@ -154,18 +134,6 @@ def figures_of_shapes(kind: Kind, found: Characterisation) -> tuple[Figure, ...]
             f"n = {n_jobs:,} jobs, {len(inertias)} numbers of shapes", charts.lines, inertias,
             Axis("shapes", "number of shapes"), Axis("inertia", "inertia", "count"), rules={"chosen": k},
             nothing=NO_SHAPES,
-        ),
-        plot(
-            f"bins-{kind}", f"How many bins ({kind})", BINS_WORDS,
-            f"n = {n_halved:,} jobs, their runs dealt into two halves; {len(found.bins)} numbers of bins", charts.lines,
-            pd.concat(measured).dropna(), Axis("bins", "number of bins", "log"), Axis("value", ""), panel="measure",
-            rules={"chosen": found.shapes.bins.n_bins}, height=120, nothing=NO_BINS,
-        ),
-        plot(
-            f"rivals-{kind}", f"Other ways to cluster ({kind})", RIVALS_WORDS,
-            f"n = {n_clustered:,} jobs in {k:,} clusters each", charts.bars, rivals,
-            Axis("largest_share", "share of the jobs in the largest cluster", "share"), "method",
-            rule=("all alike", 1 / max(k, 1)), nothing=NO_SHAPES,
         ),
     )  # fmt: skip
 

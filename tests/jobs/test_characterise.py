@@ -13,9 +13,7 @@ from tasks.jobs.characterise import (
     bin_sql,
     characterise,
     count_groups,
-    halve_groups,
     lowered,
-    put_groups,
     read_characterised,
     split_runs,
 )
@@ -88,28 +86,6 @@ def test_posteriors_are_those_of_the_dense_counts(log):
         dense = counts.dense("ratio", np.arange(counts.n_groups), part)
         expected = log_posterior(dense, centres, empty_bin_prior=0.001, prior=prior)
         np.testing.assert_allclose(found[:, part], expected, rtol=1e-9, atol=1e-9)
-
-
-def test_halves_of_the_runs_are_whole_for_every_number_of_bins_and_drawn_at_random(log):
-    params = CharacteriseParams()
-    with reading(log) as connection:
-        counts = count_groups(connection, "log", params)
-        is_chosen = counts.support("delta") >= 20
-        chosen, bins = np.flatnonzero(is_chosen), counts.bins["delta"]
-        put_groups(connection, "log", params.split, counts, np.where(is_chosen, 0, -1))
-        halves, again, others = (
-            halve_groups(connection, bins, (50, 200), np.random.default_rng(seed)) for seed in (1, 1, 2)
-        )
-        many = halve_groups(connection, bins, (50, 200, *range(900, 908)), np.random.default_rng(1))
-    whole = counts.dense("delta", chosen)
-    for found in (halves, again, others, many):
-        first, second = found[200]
-        assert (first + second == whole).all()
-        assert (first.sum(axis=1) - second.sum(axis=1) == whole.sum(axis=1) % 2).all()
-    assert (halves[200][0] == again[200][0]).all()
-    assert (halves[200][0] != others[200][0]).any()
-    # the outliers are the same runs, however the inside is cut
-    assert (halves[50][0][:, [0, -1]] == halves[200][0][:, [0, -1]]).all()
 
 
 BINS = [
@@ -267,8 +243,6 @@ def test_planted_shapes_are_found_and_every_job_gets_its_own(job_log):
     assert (labels.to_numpy() == (np.arange(12) % 2)[:, None]).all()  # the narrow shape comes first
     curve = table(warehouse, "shape_curve").query("kind == 'ratio'")
     assert curve[curve["is_elbow"]]["k"].tolist() == [2]
-    assert table(warehouse, "shape_rivals")["n_groups"].tolist() == [12] * 6
-    assert table(warehouse, "bin_comparisons").query("kind == 'ratio'")["stability"].tolist()[2] == 1
 
 
 def test_table_2_is_that_of_the_pure_functions(job_log):

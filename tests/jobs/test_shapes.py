@@ -7,11 +7,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tasks.errors import BadInput, BadSetting
-from tasks.jobs.normalisation import Bins, bins_of, histogram
-from tasks.jobs.params import BinParams, PosteriorParams, ShapeParams
+from tasks.jobs.normalisation import Bins, bins_of
+from tasks.jobs.params import BinParams, ShapeParams
 from tasks.jobs.shapes import (
     ShapeSet,
-    compare_halves,
     elbow,
     fit_shapes,
     hard_labels,
@@ -21,7 +20,6 @@ from tasks.jobs.shapes import (
     log_shapes,
     prior_weights,
     rank_by_runs,
-    rival_clusterings,
 )
 
 COUNTS = arrays(np.int64, (4, 6), elements=st.integers(0, 500))
@@ -224,33 +222,3 @@ def test_the_inertia_curve_of_two_planted_shapes_bends_at_two(planted, counts_of
     assert curve.ks == list(range(1, 13))
     assert curve.elbow == 2
     assert curve.inertias == sorted(curve.inertias, reverse=True)
-
-
-def test_rival_clusterings_of_well_separated_shapes_agree_and_show_their_imbalance(planted, counts_of):
-    values, groups, kinds = planted(n_jobs=20, n_runs=200)
-    found = rival_clusterings(counts_of(values, groups), RATIO, ShapeParams(k=2))
-    assert [one.method for one in found] == ["k-means", "agglomerative (average)", "hierarchical (complete)"]
-    for one in found:
-        assert one.largest_share == 0.5
-        assert len({(kind, label) for kind, label in zip(kinds, one.labels, strict=True)}) == 2
-
-
-def test_of_many_groups_a_sample_is_linked(planted, counts_of, monkeypatch):
-    monkeypatch.setattr("tasks.jobs.shapes.MAX_LINKED", 8)
-    values, groups, _ = planted(n_jobs=12)
-    for one in rival_clusterings(counts_of(values, groups), RATIO, ShapeParams(k=2)):
-        assert (one.labels >= 0).sum() == 8
-
-
-def test_few_bins_blur_narrow_shapes_and_their_log_score_shows_it(planted):
-    values, groups, _ = planted(n_jobs=40, n_runs=100)
-    is_first = np.arange(len(values)) % 2 == 0
-    halves = {}
-    for n_bins in (6, 200):
-        bins = RATIO.model_copy(update={"n_bins": n_bins})
-        halves[n_bins] = tuple(histogram(values[half], groups[half], 40, bins) for half in (is_first, ~is_first))
-    found = compare_halves(halves, RATIO, ShapeParams(k=2), PosteriorParams())
-    assert found["n_bins"].tolist() == [6, 200]
-    assert found["log_score"][1] > found["log_score"][0] + 0.5
-    assert found["stability"][1] == 1
-    assert found["n_groups"].tolist() == [40, 40]

@@ -353,14 +353,14 @@ def test_a_job_or_shape_that_is_none_is_said_in_one_line(
 
 
 @pytest.mark.slow
-def test_the_shapes_of_a_source_are_drawn_with_bins_and_rivals(
+def test_the_shapes_of_a_source_are_drawn_with_their_number(
     whorl: Whorl, trained_log: Warehouse, calls: list[str], tmp_path: Path
 ) -> None:
     ended = whorl("jobs", "characterise", "--out", tmp_path / "figures")
     assert ended.code == 0, ended.err
     names = sorted(path.stem for path in (tmp_path / "figures").glob("*.png"))
     kinds = ("delta", "ratio")
-    assert names == sorted(f"{name}-{kind}" for name in ("bins", "inertia", "rivals", "shapes") for kind in kinds)
+    assert names == sorted(f"{name}-{kind}" for name in ("inertia", "shapes") for kind in kinds)
 
 
 def test_what_speaks_for_shapes_is_drawn_for_any_of_them(whorl: Whorl, trained_log: Warehouse, tmp_path: Path) -> None:

@@ -289,7 +289,7 @@ def _because(warehouse: Warehouse, key: str, jobs: JobsParams) -> str:
     own = next_run(warehouse, SOURCE, key, jobs.summary)
     low, high, longest = (duration(own.quantiles_s[level]) for level in (0.25, 0.75, 0.95))
     spread = f"half of its {own.n:,} runs took {low} to {high}, one in twenty over {longest}"
-    found = explain_next_of(warehouse, SOURCE, key, jobs.explain)
+    found = explain_next_of(warehouse, SOURCE, key)
     reasons = [one for side in (found.runtime, found.variation) if side for one in side.reasons if one.contribution > 0]
     others = [one.text for one in reasons if one.family != "history"]
     return f"{spread}; {others[0] if others else 'no single cause that is known before it starts makes it 5 % longer'}"

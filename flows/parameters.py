@@ -112,7 +112,7 @@ class CharacteriseFlowParams(OfSourceParams):
 
 
 class ExplainFlowParams(OfSourceParams):
-    FIRST: ClassVar = "explain.look_back_days explain.n_longest explain.n_riskiest explain.most_reasons"
+    FIRST: ClassVar = "explain.look_back_days explain.n_longest explain.n_riskiest"
     explain: of_jobs.ExplainParams = of_jobs.ExplainParams()
 
 

@@ -51,17 +51,17 @@ def test_conf_gives_way_to_local_that_to_the_environment_and_that_to_a_flag(conf
 
 
 def test_layers_are_joined_key_by_key(conf, monkeypatch):
-    (conf / "jobs.yaml").write_text("summary: {min_support: 4, slow_ratio: 5}\nread: {time_zone: UTC}")
+    (conf / "jobs.yaml").write_text("summary: {min_support: 4, outlier_delta_s: 5}\nread: {time_zone: UTC}")
     (conf / "local" / "jobs.yaml").write_text("summary: {min_support: 6}")
     monkeypatch.setenv("WHORL_JOBS__READ__FUTURE_SLACK_S", "0")
     jobs = load_settings({"jobs": {"summary": {"outlier_ratio": 20}}}, conf=conf).settings.jobs
-    assert (jobs.summary.min_support, jobs.summary.slow_ratio, jobs.summary.outlier_ratio) == (6, 5, 20)
+    assert (jobs.summary.min_support, jobs.summary.outlier_delta_s, jobs.summary.outlier_ratio) == (6, 5, 20)
     assert (jobs.read.time_zone, jobs.read.future_slack_s) == ("UTC", 0)
 
 
 def test_origins_name_only_what_differs_from_the_default(conf):
-    (conf / "jobs.yaml").write_text("summary: {min_support: 3, slow_ratio: 5}")
-    assert load_settings(conf=conf).origins == {"jobs.summary.slow_ratio": "conf/jobs.yaml"}
+    (conf / "jobs.yaml").write_text("summary: {min_support: 3, outlier_delta_s: 5}")
+    assert load_settings(conf=conf).origins == {"jobs.summary.outlier_delta_s": "conf/jobs.yaml"}
 
 
 def test_what_conf_ships_is_the_default_and_has_no_origin(conf):
@@ -200,7 +200,7 @@ def test_an_unknown_key_is_one_line_with_the_keys_that_there_are(conf):
     (conf / "local" / "jobs.yaml").write_text("summary: {min_suport: 4}")
     assert refusal(conf) == (
         "conf/local/jobs.yaml: jobs.summary.min_suport: no such key; allowed in jobs.summary: statuses, min_support, "
-        "outlier_ratio, outlier_delta_s, slow_ratio, history_share"
+        "outlier_ratio, outlier_delta_s"
     )
     (conf / "local" / "jobs.yaml").write_text("sumary: {min_support: 4}")
     assert refusal(conf) == f"conf/local/jobs.yaml: jobs.sumary: no such key; allowed in jobs: {JOBS_KEYS}"

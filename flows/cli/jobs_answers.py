@@ -363,7 +363,7 @@ def explain(
         found = _fresh(call, chosen, params)
         show_json(_as_json(found)) if call.as_json else _show_source(call, found)
         return
-    reasons = _of_one(call, chosen, run_id, job, params)
+    reasons = _of_one(call, chosen, run_id, job)
     if out is not None:
         draw_run(call, reasons, out)
     if call.as_json:
@@ -373,17 +373,15 @@ def explain(
         call.note(NOT_CAUSES_NOTE)
 
 
-def _of_one(
-    call: Invocation, source: str, run_id: str | None, job: str | None, params: "ExplainParams"
-) -> "RunReasons":
+def _of_one(call: Invocation, source: str, run_id: str | None, job: str | None) -> "RunReasons":
     from tasks.jobs.explain.reasons import explain_next_of, explain_run_of
     from tasks.jobs.summary import find_group
 
     warehouse = call.settings.warehouse
     if run_id is not None:
-        return explain_run_of(warehouse, source, run_id, params)
+        return explain_run_of(warehouse, source, run_id)
     group_key = find_group(warehouse, source, job or "")
-    return explain_next_of(warehouse, source, group_key, params)
+    return explain_next_of(warehouse, source, group_key)
 
 
 def show_reasons(found: "RunReasons") -> None:

@@ -34,7 +34,6 @@ from tasks.jobs.shapes import (
     largest_k,
     log_shapes,
     posterior_of,
-    prior_weights,
 )
 from tasks.jobs.summary import refuse_mixture
 from tasks.warehouse.connection import Connection, reading, transaction, writing
@@ -166,20 +165,18 @@ class GroupCounts:
         found = np.bincount(self.rows[cells] // N_PARTS, self.n_in_cell[cells], minlength=self.n_groups)
         return found.astype(np.int64)
 
-    def log_posteriors(
-        self, kind: Kind, centres: Floats, *, empty_bin_prior: float, prior: Floats | None = None
-    ) -> Floats:
-        """log_posterior of each job in each of PARTS: (n_groups, N_PARTS, K); with no run there it is the prior."""
+    def log_posteriors(self, kind: Kind, centres: Floats) -> Floats:
+        """log_posterior of each job in each of PARTS: (n_groups, N_PARTS, K); with no run there all are alike."""
         from scipy.sparse import csr_array
 
         cells = self._cells(kind, EVERYTHING)
         shape, n_h = (self.n_groups * N_PARTS, self.bins[kind].n_bins), self.n_in_cell[cells].astype(float)
         starts = np.searchsorted(self.rows[cells], np.arange(shape[0] + 1))
         counts = csr_array((n_h, self.cell_bins[kind][cells], starts), shape=shape)
-        found = counts @ log_shapes(centres, empty_bin_prior=empty_bin_prior).T  # equation 8: (n_groups * N_PARTS, K)
+        found = counts @ log_shapes(centres).T  # equation 8: (n_groups * N_PARTS, K)
         by_part = found.reshape(self.n_groups, N_PARTS, -1)
         by_part[:, EVERYTHING] = by_part.sum(axis=1)
-        return posterior_of(by_part.reshape(shape[0], -1), prior).reshape(by_part.shape)
+        return posterior_of(by_part.reshape(shape[0], -1)).reshape(by_part.shape)
 
     def _cells(self, kind: Kind, part: int) -> Ints:
         """Places of the cells of one of PARTS that have a bin."""
@@ -542,12 +539,7 @@ def _describe(
         table = describe_shapes(connection, old.bins, one.fit.labels, one.params.k)
     order = table["p25_p75"].to_numpy().argsort(kind="stable")
     fit = in_order(one.fit, order)
-    log_p = counts.log_posteriors(
-        old.bins.kind,
-        fit.shapes.centres,
-        empty_bin_prior=params.posterior.empty_bin_prior,
-        prior=prior_weights(params.posterior.prior, fit.shapes.n_groups),
-    )
+    log_p = counts.log_posteriors(old.bins.kind, fit.shapes.centres)
     return _Described(replace(one, fit=fit), table.iloc[order].reset_index(drop=True), np.exp(log_p))
 
 

@@ -24,7 +24,7 @@ from tasks.errors import BadInput
 from tasks.jobs.distribution import Floats
 from tasks.jobs.normalisation import Counts, histogram, normalise
 from tasks.jobs.params import BEFORE_DAYS, LEAST_AFTER, LEAST_BEFORE, MAX_DRIFT_RUNS, DriftParams
-from tasks.jobs.shapes import ShapeSet, log_likelihood, log_posterior
+from tasks.jobs.shapes import EMPTY_BIN_PRIOR, ShapeSet, log_likelihood, log_posterior
 from tasks.quantities import duration, share, times
 
 Booleans = NDArray[np.bool_]
@@ -68,7 +68,6 @@ def find_drift(
     *,
     shapes: ShapeSet | None = None,
     medians_s: Mapping[str, float] | None = None,
-    empty_bin_prior: float = 0.001,
     since_at: pd.Timestamp | None = None,
     seed: int = SEED,
 ) -> Drift:
@@ -94,7 +93,7 @@ def find_drift(
 
     table["q_value"] = false_discovery_control(table["p_value"].to_numpy()) if len(table) else np.zeros(0)
     table["has_changed"] = table["q_value"] <= params.false_discovery_rate
-    table = pd.concat([table, _shapes(sides, shapes, medians_s or {}, empty_bin_prior)], axis=1)
+    table = pd.concat([table, _shapes(sides, shapes, medians_s or {})], axis=1)
     is_other = table["shape_before"] != table["shape_after"]
     table["has_drifted"] = table["has_changed"] & is_other & (table["log_bayes_factor"] >= np.log(MIN_BAYES_FACTOR))
     order = ["has_drifted", "has_changed", "q_value", "p_value", "log_bayes_factor", "group_key"]
@@ -246,9 +245,7 @@ def permutation_test(
     return observed, (1 + extreme) / (1 + max_permutations)
 
 
-def _shapes(
-    sides: list[_Sides], shapes: ShapeSet | None, medians_s: Mapping[str, float], empty_bin_prior: float
-) -> pd.DataFrame:
+def _shapes(sides: list[_Sides], shapes: ShapeSet | None, medians_s: Mapping[str, float]) -> pd.DataFrame:
     """The shape of each job before and since, and the Bayes factor: one row a job."""
     n = len(sides)
     table = pd.DataFrame(
@@ -265,10 +262,10 @@ def _shapes(
     counts = [_counts([getattr(one, side) for one in sides], medians, shapes) for side in ("before", "after")]
     is_known = (counts[0].sum(axis=1) > 0) & (counts[1].sum(axis=1) > 0)
     for side, found in zip(("before", "after"), counts, strict=True):
-        posterior = np.exp(log_posterior(found, shapes.centres, empty_bin_prior=empty_bin_prior))
+        posterior = np.exp(log_posterior(found, shapes.centres))
         table[f"shape_{side}"] = np.where(is_known, posterior.argmax(axis=1), -1)
         table[f"p_shape_{side}"] = np.where(is_known, posterior.max(axis=1), np.nan)
-    factors = log_bayes_factors(counts[0], counts[1], shapes, empty_bin_prior=empty_bin_prior)
+    factors = log_bayes_factors(counts[0], counts[1], shapes)
     table["log_bayes_factor"] = np.where(is_known, factors, np.nan)
     return table
 
@@ -280,7 +277,9 @@ def _counts(runtimes_s: list[Floats], medians_s: list[float], shapes: ShapeSet) 
     return histogram(values, np.repeat(np.arange(len(sizes)), sizes), len(sizes), shapes.bins)
 
 
-def log_bayes_factors(before: ArrayLike, after: ArrayLike, shapes: ShapeSet, *, empty_bin_prior: float) -> Floats:
+def log_bayes_factors(
+    before: ArrayLike, after: ArrayLike, shapes: ShapeSet, *, empty_bin_prior: float = EMPTY_BIN_PRIOR
+) -> Floats:
     """log P(runs | different shapes) / P(runs | one shape), natural log: (n_groups,); above 0 speaks for a change.
 
     before, after: (n_groups, n_bins) runs in each bin. With L_k and M_k the likelihoods of shape k before and after, of

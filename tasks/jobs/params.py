@@ -43,24 +43,12 @@ class ShapeParams(Params):
     min_support: int = Field(20, ge=1, le=1_000_000, description="Runs that a job needs to take part")
 
 
-class PosteriorParams(Params):
-    """How jobs are matched with shapes."""
-
-    empty_bin_prior: float = Field(
-        0.001, ge=0, lt=1, description="Probability of each shape that is spread evenly over all bins"
-    )
-    prior: Literal["uniform", "size"] = Field(
-        "uniform", description="Prior of the shapes: all alike as in the paper, or by the number of jobs of each"
-    )
-
-
 class CharacteriseParams(Params):
-    """Periods, medians, bins, shapes and posterior of one characterisation."""
+    """Periods, bins and shapes of one characterisation."""
 
     split: SplitParams = SplitParams()
     bins: BinParams = BinParams()
     shapes: ShapeParams = ShapeParams()
-    posterior: PosteriorParams = PosteriorParams()
 
 
 class PredictParams(Params):
@@ -100,9 +88,8 @@ def quick(params: EvaluateParams) -> EvaluateParams:
 
 
 class ExplainParams(Params):
-    """Which runs are explained, and with how many reasons."""
+    """Which runs are explained."""
 
-    most_reasons: int = Field(5, ge=1, le=100, description="Reasons of a run, the largest first")
     look_back_days: float = Field(
         7, gt=0, le=36_500, description="Runs that ended in the last days of the log are explained, in days"
     )
@@ -374,6 +361,10 @@ class GroupParams(Params):
     )  # fmt: skip
 
 
+HISTORIC_SHARE = 0.5  # of the finished runs, by submission, against whose medians the later ones stand (Figure 4)
+STALAGMITE_RATIO = 3.0  # a new run at least this many times the historic median stands on the stalagmite (Figure 4)
+
+
 class SummaryParams(Params):
     """How the runs of each recurring job are summarised."""
 
@@ -390,15 +381,6 @@ class SummaryParams(Params):
     )
     outlier_delta_s: float = Field(
         900, gt=0, le=1e9, description="A run more than this above the median of its job is one, in seconds"
-    )
-    slow_ratio: float = Field(
-        3,
-        gt=1,
-        le=1e6,
-        description="A new run at least this many times the historic median stands on the stalagmite (Figure 4)",
-    )
-    history_share: float = Field(
-        0.5, gt=0, lt=1, description="Share of the finished runs, by submission, that count as history (Figure 4)"
     )
 
 

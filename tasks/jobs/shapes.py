@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -13,8 +12,10 @@ from tasks.errors import BadInput, BadSetting
 from tasks.jobs.normalisation import SMOOTHING_BINS, Bins, Counts, Floats, pmfs_of, quantiles, smooth
 from tasks.jobs.params import ShapeParams
 
+EMPTY_BIN_PRIOR = 0.001  # of each shape, spread evenly over all bins
 
-def log_shapes(shapes: ArrayLike, *, empty_bin_prior: float) -> Floats:
+
+def log_shapes(shapes: ArrayLike, *, empty_bin_prior: float = EMPTY_BIN_PRIOR) -> Floats:
     """log theta, with no bin impossible: (1 - a) theta + a / H, for a = empty_bin_prior and H bins.
 
     shapes: (K, H), rows are scaled to sum 1. Returns (K, H). Raises BadSetting for an `a` outside [0, 1), or of 0
@@ -31,7 +32,7 @@ def log_shapes(shapes: ArrayLike, *, empty_bin_prior: float) -> Floats:
     return np.asarray(np.log(theta))
 
 
-def log_likelihood(counts: ArrayLike, shapes: ArrayLike, *, empty_bin_prior: float) -> Floats:
+def log_likelihood(counts: ArrayLike, shapes: ArrayLike, *, empty_bin_prior: float = EMPTY_BIN_PRIOR) -> Floats:
     """sum_h n_h log theta_h, the sum of equation 8, as one matrix product: (n_groups, K).
 
     counts: (n_groups, H) runs of each group in each bin; shapes: (K, H). These are the values of Figure 6."""
@@ -43,7 +44,7 @@ def log_likelihood(counts: ArrayLike, shapes: ArrayLike, *, empty_bin_prior: flo
 
 
 def log_posterior(
-    counts: ArrayLike, shapes: ArrayLike, *, empty_bin_prior: float, prior: ArrayLike | None = None
+    counts: ArrayLike, shapes: ArrayLike, *, empty_bin_prior: float = EMPTY_BIN_PRIOR, prior: ArrayLike | None = None
 ) -> Floats:
     """log p(z | x_1 … x_N) = sum_h n_h log theta_h + log p(z) - constant, so that exp of a row sums to 1.
 
@@ -62,13 +63,6 @@ def posterior_of(log_likelihoods: ArrayLike, prior: ArrayLike | None = None) -> 
 def hard_labels(log_posteriors: ArrayLike) -> NDArray[np.intp]:
     """The most probable shape of each group, of equal ones the first: (n_groups,). Source: section 5.2."""
     return np.asarray(np.argmax(np.atleast_2d(np.asarray(log_posteriors)), axis=1))
-
-
-def prior_weights(prior: Literal["uniform", "size"], n_groups: ArrayLike) -> Floats:
-    """Prior probability of each shape: all alike, or by the number of groups that formed it. n_groups: (K,)."""
-    sizes = np.asarray(n_groups, dtype=float)
-    weights = np.ones(len(sizes)) if prior == "uniform" else sizes
-    return np.asarray(weights / weights.sum())
 
 
 def _log_prior(prior: ArrayLike | None, k: int) -> Floats:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tasks.errors import BadInput, NotFound
-from tasks.jobs.params import SummaryParams
+from tasks.jobs.params import HISTORIC_SHARE, STALAGMITE_RATIO, SummaryParams
 from tasks.warehouse.connection import Connection, reading, transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.versions import data_version
@@ -99,13 +99,13 @@ def _without_ratio(connection: Connection, source: str, min_support: int) -> dic
 
 
 def _write(connection: Connection, source: str, params: SummaryParams) -> Summary:
-    values = {"source": source, "statuses": list(params.statuses), "history_share": params.history_share}
-    ratios = ("min_support", "outlier_ratio", "outlier_delta_s", "slow_ratio")
+    values = {"source": source, "statuses": list(params.statuses), "history_share": HISTORIC_SHARE}
+    ratios = ("min_support", "outlier_ratio", "outlier_delta_s")
     connection.execute("DELETE FROM jobs.groups WHERE source = $source", {"source": source})
     connection.execute("DELETE FROM jobs.summaries WHERE source = $source", {"source": source})
     connection.execute(
         f"INSERT INTO jobs.groups BY NAME {GROUPS.read_text()}",
-        {**values, **{name: getattr(params, name) for name in ratios}},
+        {**values, "slow_ratio": STALAGMITE_RATIO, **{name: getattr(params, name) for name in ratios}},
     )
     version = data_version(connection, "jobs", source)
     connection.execute(

@@ -423,7 +423,6 @@ def drifted_jobs(
             drift,
             shapes=trained.shapes["ratio"],
             medians_s={str(key): float(median_s) for key, median_s in trained.history_s.items()},
-            empty_bin_prior=trained.params.characterise.posterior.empty_bin_prior,
             since_at=since_at,
         )
     table = found.table[found.table["has_drifted" if model else "has_changed"].astype(bool)]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasks.jobs.params import MEASURES, Kind, ReportParams, SummaryParams
+from tasks.jobs.params import HISTORIC_SHARE, MEASURES, STALAGMITE_RATIO, Kind, ReportParams, SummaryParams
 from tasks.jobs.summary import fetch_summary, refuse_mixture
 from tasks.quantities import MISSING, duration, number, ratio, share
 from tasks.report import charts
@@ -291,7 +291,7 @@ def _facts(data: JobsData) -> Iterator[Fact]:
         "median_cov": ("median COV of these jobs", ratio),
         "outlier_share_ratio": (f"of their runs took {number(asked.outlier_ratio)} × the median or more", share),
         "outlier_share_delta": (f"took over {duration(asked.outlier_delta_s)} more than the median", share),
-        "slow_share": (f"of new runs took {number(asked.slow_ratio)} × the historic median or more", share),
+        "slow_share": (f"of new runs took {number(STALAGMITE_RATIO)} × the historic median or more", share),
         "excess_s": ("lost to variation: time beyond the median", duration),
     }
     for key, (words, show) in said.items():
@@ -322,7 +322,7 @@ def _sections(data: JobsData, item: str) -> Iterator[Section]:
         f"{share(summary['support_3_share'])} to one that ran at least 3 times, {share(summary['support_20_share'])} "
         "to one that ran at least 20 times.",
         f"Finished runs are those with status {' or '.join(data.asked.statuses)} and a runtime. Historic: the first "
-        f"{100 * data.asked.history_share:g} % of the finished runs by submission, until "
+        f"{100 * HISTORIC_SHARE:g} % of the finished runs by submission, until "
         f"{moment(summary['split_at'])}.",
     )
     yield Section("Which jobs recur", evidence=f"n = {summary['n_runs']:,} runs, {version}", lines=recurring)
@@ -562,7 +562,7 @@ def _by_job(rows: pd.DataFrame) -> dict[str, list[dict[str, Any]]]:
 def _history(runs: pd.DataFrame, data: JobsData) -> pd.DataFrame:
     """The latest runs of each job, and last the interval of its next one."""
     jobs = data.jobs.set_index("group_key")
-    slow = runs["runtime_s"] >= data.asked.slow_ratio * runs["group_key"].map(jobs["median_s"])
+    slow = runs["runtime_s"] >= STALAGMITE_RATIO * runs["group_key"].map(jobs["median_s"])
     runs = runs.assign(**{"is": np.where(slow, "slow", "as usual")}, **dict.fromkeys(QUANTILES, np.nan))
     latest = runs.groupby("group_key")["submitted_at"].max()
     coming = jobs[jobs["exceeds_2x_share"].notna() & jobs.index.isin(latest.index)]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tasks.jobs.explain.variance import VarianceShares, explain_variance
-from tasks.jobs.params import SummaryParams
+from tasks.jobs.params import HISTORIC_SHARE, STALAGMITE_RATIO, SummaryParams
 from tasks.quantities import duration, number, ratio, share
 from tasks.report import charts
 from tasks.report.charts import Axis
@@ -277,10 +277,10 @@ def over_time_figure(
             "runtime_s": runs["high_s"],
             "shortest_s": runs["low_s"],
             "median_s": runs["median_s"],
-            "slow": runs["high_s"] >= asked.slow_ratio * runs["median_s"],
+            "slow": runs["high_s"] >= STALAGMITE_RATIO * runs["median_s"],
         }
     )
-    slow, has_slices = number(asked.slow_ratio), bool((runs["n"] > 1).any())
+    slow, has_slices = number(STALAGMITE_RATIO), bool((runs["n"] > 1).any())
     words = LINES_WORDS.format(slow=slow)
     if has_slices:
         words += " Where runs are dense, a bar joins the shortest and the longest of a slice of time."
@@ -296,15 +296,15 @@ def against_median(
     connection: Connection, source: str, asked: SummaryParams, max_points: int, slow_share: float | None
 ) -> tuple[Figure, Table]:
     """New runs against the median of their job's past, and the share of slow ones by that median."""
-    past = f"the first {100 * asked.history_share:g} % of the log"
+    past = f"the first {100 * HISTORIC_SHARE:g} % of the log"
     values = {"source": source, "statuses": list(asked.statuses)}
     rows, n = fetch_density(connection, MEDIAN_POINTS, values, max_points)
-    by_band = {**values, "bands": list(BANDS_S), "slow_ratio": asked.slow_ratio}
+    by_band = {**values, "bands": list(BANDS_S), "slow_ratio": STALAGMITE_RATIO}
     found = records(connection.execute(BAND_SHARES.format(points=MEDIAN_POINTS), by_band).df())
     labels = [f"under {duration(BANDS_S[0])}"]
     labels += [f"{duration(low)} to {duration(high)}" for low, high in pairwise(BANDS_S)]
     labels.append(f"{duration(BANDS_S[-1])} and more")
-    slow = number(asked.slow_ratio)
+    slow = number(STALAGMITE_RATIO)
     bands = table(
         [row | {"label": labels[row["band"]]} for row in found], ("label", "historic median"),
         ("n", "new runs", count), ("slow_share", "slow", share), title="Slow runs by length of job",
@@ -314,7 +314,7 @@ def against_median(
     words = MEDIAN_WORDS.format(past=past, share=share(slow_share), slow=slow)
     if n_all[0] > n:
         words += f" {n_all[0] - n:,} runs with a runtime or a median of 0 have no place on these axes."
-    guides = {"= median": 1.0, f"{slow} × median": asked.slow_ratio}
+    guides = {"= median": 1.0, f"{slow} × median": STALAGMITE_RATIO}
     axes = Axis("x", "historic median of the job", "seconds"), Axis("y", "runtime of a new run", "seconds")
     drawn = plot(
         "against-median", AGAINST_MEDIAN, words, f"n = {n:,} new runs, {_marks(rows, n)}", charts.scatter, rows, *axes,

@@ -12,14 +12,14 @@ from tasks.errors import BadSetting, NotFound
 from tasks.jobs import characterise
 from tasks.jobs.characterise import Characterisation, read_characterised, shape_words
 from tasks.jobs.normalisation import Bins, Counts, Floats, historic_medians, normalise
-from tasks.jobs.params import CharacteriseParams, Kind, PosteriorParams
+from tasks.jobs.params import CharacteriseParams, Kind
 from tasks.jobs.predict.preparation import fetch_runs
-from tasks.jobs.shapes import ShapeSet, log_likelihood, log_posterior, prior_weights
+from tasks.jobs.shapes import EMPTY_BIN_PRIOR, ShapeSet, log_likelihood, log_posterior
 from tasks.quantities import duration, number, share
 from tasks.report import charts
 from tasks.report.charts import Axis
 from tasks.report.result import Figure, Result, Section, Table, count, plot, records, table
-from tasks.warehouse.connection import Connection, fetch, reading
+from tasks.warehouse.connection import Connection, reading
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.versions import data_version
 
@@ -196,13 +196,12 @@ def compare_with_shapes(
     counts: Counts,
     shapes: ShapeSet,
     *,
-    empty_bin_prior: float,
-    prior: Floats | None = None,
+    empty_bin_prior: float = EMPTY_BIN_PRIOR,
     numbers: tuple[int, int] | None = None,
 ) -> JobAgainstShapes | None:
     """The job against two shapes, by default the most likely and the second; None for a job without runs.
 
-    counts: (n_bins,); prior: (k,) of the shapes, by default all alike. Raises BadSetting for a number that is no
+    counts: (n_bins,). Raises BadSetting for a number that is no
     shape, or only one shape."""
     k = len(shapes.n_groups)
     if k < 2:
@@ -213,7 +212,7 @@ def compare_with_shapes(
     if not np.sum(counts):
         return None
     likelihoods = log_likelihood(counts, shapes.centres, empty_bin_prior=empty_bin_prior)[0]
-    posteriors = np.exp(log_posterior(counts, shapes.centres, empty_bin_prior=empty_bin_prior, prior=prior))[0]
+    posteriors = np.exp(log_posterior(counts, shapes.centres, empty_bin_prior=empty_bin_prior))[0]
     if numbers is None:
         best, second = np.argsort(-likelihoods, kind="stable")[:2]
         numbers = (int(best), int(second))
@@ -238,20 +237,11 @@ def job_against_shapes(
     Raises NotFound without shapes of this kind, or a job without a run that has a median; BadSetting for a number
     that is no shape. Source: Zhu et al. 2023, equations 1 to 8 and Figure 6."""
     found = _of_kind(warehouse, source, kind)
-    text = fetch(warehouse, MADE_WITH, {"source": source})["parameters"].iloc[0]
-    posterior = PosteriorParams.model_validate(json.loads(str(text))["posterior"])
     with reading(warehouse) as connection:
         counts = _counts(connection, source, job, found.shapes.bins)
     against = None
     if counts is not None:
-        against = compare_with_shapes(
-            job,
-            counts,
-            found.shapes,
-            empty_bin_prior=posterior.empty_bin_prior,
-            prior=prior_weights(posterior.prior, found.shapes.n_groups),
-            numbers=numbers,
-        )
+        against = compare_with_shapes(job, counts, found.shapes, numbers=numbers)
     if against is None:
         raise NotFound(f"job {job!r} of source {source!r}: no finished run has a median to be compared with ({kind})")
     return against

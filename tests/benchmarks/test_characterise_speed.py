@@ -75,7 +75,7 @@ with reading(warehouse) as connection:
 for kind in KINDS:
     history = counts.dense(kind, np.arange(counts.n_groups))
     smoothed = smooth(pmfs_of(history), counts.bins[kind], 1)
-    posterior = counts.log_posteriors(kind, CENTRES, empty_bin_prior=0.001)
+    posterior = counts.log_posteriors(kind, CENTRES)
     digest.update(history.astype(np.int64))
     labels.append(int(posterior[:, -1].argmax(axis=1).sum()))
 tell(started, digest, labels)

@@ -73,7 +73,7 @@ def train(past: pd.DataFrame, rng: np.random.Generator) -> Trained:
 
 def _features(untrained: Trained, past: pd.DataFrame) -> pd.DataFrame:
     medians = {str(key): float(value) for key, value in untrained.history_s.items()}
-    return make_features(past, past, History(untrained.shapes, medians, 0.001))
+    return make_features(past, past, History(untrained.shapes, medians))
 
 
 def test_100_000_submissions_are_scored_in_less_than_8_s_of_cpu(capsys: pytest.CaptureFixture[str]) -> None:

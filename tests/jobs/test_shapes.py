@@ -18,7 +18,6 @@ from tasks.jobs.shapes import (
     k_means,
     log_posterior,
     log_shapes,
-    prior_weights,
     rank_by_runs,
 )
 
@@ -66,8 +65,6 @@ def test_thousands_of_runs_do_not_underflow():
 def test_a_group_without_runs_has_the_prior():
     found = log_posterior([[0, 0]], [[0.5, 0.5], [0.25, 0.75]], empty_bin_prior=0.0, prior=[3, 1])
     assert np.exp(found) == pytest.approx(np.array([[0.75, 0.25]]))
-    assert prior_weights("size", [3, 1]).tolist() == [0.75, 0.25]
-    assert prior_weights("uniform", [3, 1]).tolist() == [0.5, 0.5]
     assert log_posterior(np.zeros((0, 2)), [[0.5, 0.5]], empty_bin_prior=0.0).shape == (0, 1)
 
 

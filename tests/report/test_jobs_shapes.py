@@ -22,13 +22,6 @@ def shapes(bins, *rows):
     return ShapeSet(bins, centres / centres.sum(axis=1, keepdims=True), np.full(k, 1 / k), np.full(k, 30), 1.0)
 
 
-def test_a_prior_moves_the_posterior_and_not_the_likelihood():
-    found = shapes(RATIO, np.r_[0, 8, 1, [0] * 9], np.r_[0, 1, 8, [0] * 9])
-    one = compare_with_shapes("job", np.r_[0, 1, [0] * 10], found, empty_bin_prior=1e-9, prior=np.array([0.1, 0.9]))
-    assert one.posteriors[0] == pytest.approx(0.1 * 8 / (0.1 * 8 + 0.9 * 1), rel=1e-6)
-    assert one.log_likelihoods[0] == pytest.approx(np.log(8 / 9), rel=1e-6)
-
-
 def test_the_two_shapes_shown_are_the_most_likely_ones_with_their_likelihoods():
     found = shapes(RATIO, np.r_[0, 8, 1, [0] * 9], np.r_[0, 1, 8, [0] * 9], np.r_[[0] * 9, 1, 1, 1])
     counts = np.r_[0, 1, 3, [0] * 9]

@@ -344,7 +344,7 @@ def load_explainer(warehouse: Warehouse, source: str) -> Explainer:
     return Explainer(source, card.model_id, trained, runs, trained.features(last, runs).median())
 
 
-def explain_run_of(warehouse: Warehouse, source: str, run_id: str, params: ExplainParams) -> RunReasons:
+def explain_run_of(warehouse: Warehouse, source: str, run_id: str) -> RunReasons:
     """The reasons of one run of a source, whatever became of it, also one that still runs or waits.
 
     Raises NotFound for a source without a model, or a run that is not there or has no submission and no start."""
@@ -357,46 +357,46 @@ def explain_run_of(warehouse: Warehouse, source: str, run_id: str, params: Expla
             rows = read_runs(warehouse, source, statuses=(status,), with_what_ifs=True, group_key=key)
         rows = rows[(rows["run_id"] == run_id).to_numpy()]
         if len(rows):
-            return explain_past(explainer, rows, params)[0]
+            return explain_past(explainer, rows)[0]
     ids = "SELECT run_id, group_key, runtime_s FROM jobs.runs ORDER BY runtime_s DESC"
     see = f"see the ids with {shlex.join(['whorl', 'query', ids])}"
     raise NotFound(f"run {run_id!r}: source {source!r} has no run of this id; {see}")
 
 
-def explain_next_of(warehouse: Warehouse, source: str, group_key: str, params: ExplainParams) -> RunReasons:
+def explain_next_of(warehouse: Warehouse, source: str, group_key: str) -> RunReasons:
     """The reasons of the next run of a job. Raises NotFound for a source without a model, or a job without runs."""
     explainer = load_explainer(warehouse, source)
     if not (explainer.runs["group_key"] == group_key).any():
         raise NotFound(f"job {group_key!r} of source {source!r} has no finished run to explain")
-    return explain_next(explainer, [group_key], params)[0]
+    return explain_next(explainer, [group_key])[0]
 
 
-def explain_past(explainer: Explainer, rows: pd.DataFrame, params: ExplainParams) -> list[RunReasons]:
+def explain_past(explainer: Explainer, rows: pd.DataFrame) -> list[RunReasons]:
     """The reasons of submissions, from what was known then; each is compared with the runs of its job that had ended.
 
     rows: runs of read_runs, of which those without a runtime have not ended."""
     trained, runs = explainer.trained, explainer.runs
     features, known = trained.features(rows, runs), trained.histories(rows, runs)
     expected_s, usual_s = trained.model.predict(features, known).quantile(0.5), usual_times(rows, runs)[0]
-    return _explained(explainer, rows, np.arange(len(rows)), features, expected_s, usual_s, params, is_past=True)
+    return _explained(explainer, rows, np.arange(len(rows)), features, expected_s, usual_s, is_past=True)
 
 
-def explain_next(explainer: Explainer, keys: Sequence[str], params: ExplainParams) -> list[RunReasons]:
+def explain_next(explainer: Explainer, keys: Sequence[str]) -> list[RunReasons]:
     """The reasons of the next runs of jobs with finished runs, in order of their keys.
 
     Each is the mean over what was known before each of the last runs of its job."""
     found = predict_next(explainer.trained, explainer.runs, keys=keys)
     expected_s, usual_s = found.predicted.quantile(0.5), found.jobs["usual_s"].to_numpy(dtype=float)
     rows, job = found.conditions, found.conditions["job"].to_numpy()
-    return _explained(explainer, rows, job, found.features, expected_s, usual_s, params, is_past=False)
+    return _explained(explainer, rows, job, found.features, expected_s, usual_s, is_past=False)
 
 
 def explain_chosen(explainer: Explainer, params: ExplainParams) -> list[RunReasons]:
     """The reasons of the longest runs of the last days, then of the next runs of the jobs most at risk."""
     runs, longest, keys = explainer.runs, longest_runs(explainer, params), riskiest_jobs(explainer, params)
     place = pd.Index(runs["run_id"]).get_indexer(pd.Index(longest))
-    past = explain_past(explainer, runs.iloc[place], params) if longest else []
-    following = {one.group_key: one for one in explain_next(explainer, keys, params)} if keys else {}
+    past = explain_past(explainer, runs.iloc[place]) if longest else []
+    following = {one.group_key: one for one in explain_next(explainer, keys)} if keys else {}
     return past + [following[key] for key in keys]
 
 
@@ -437,7 +437,6 @@ def _explained(
     features: pd.DataFrame,
     expected_s: Floats,
     usual_s: Floats,
-    params: ExplainParams,
     *,
     is_past: bool,
 ) -> list[RunReasons]:
@@ -469,7 +468,7 @@ def _explained(
         variation = None
         if variable is not None:
             among_jobs, mean = Typical(within.by_job.iloc[:0], explainer.overall), variable.rows(is_this).mean()
-            variation = explain_run(mean, shown, key, among_jobs, scale="odds", most=params.most_reasons)
+            variation = explain_run(mean, shown, key, among_jobs, scale="odds")
         found.append(
             RunReasons(
                 source=explainer.source,
@@ -482,7 +481,7 @@ def _explained(
                 expected_s=float(expected_s[one]),
                 n_usual=int(n),
                 n_conditions=int(is_this.sum()),
-                runtime=explain_run(beside, shown, key, within, most=params.most_reasons),
+                runtime=explain_run(beside, shown, key, within),
                 variation=variation,
                 chance=None if variation is None else 1 / (1 + math.exp(-variation.prediction)),
                 k=len(trained.shapes[KIND].centres),

@@ -260,8 +260,7 @@ def _insights(
     jobs = np.asarray(runs["group_key"].to_numpy(dtype=object))
     ratio = np.log(np.maximum(runs["runtime_s"], SHORTEST_S) / runs["median_s"].where(runs["median_s"] > 0))
     found = judge_insights(variable, features, jobs, rng, variation=np.abs(ratio).to_numpy())
-    asked = trained.params.characterise
-    by_job = label_groups(runs, trained.shapes[kind], LABEL_SUPPORT, asked.posterior)
+    by_job = label_groups(runs, trained.shapes[kind], LABEL_SUPPORT)
     actual = label_instances(runs["group_key"], by_job)
     known = actual >= 0
     is_right = trained.classifiers[kind].predict_proba(features).argmax(axis=1) == actual

@@ -221,12 +221,11 @@ class History:
 
     medians_s: historic median of each group of D1, in seconds; a group without one takes the median of its runs that
     had ended before, as historic_medians has it. Shapes and medians of D1 are no secret from D2 on; rows of D1 would
-    see their own future in them. empty_bin_prior: as log_shapes takes it. categories: of each own column of texts its
-    values before the test, the most frequent first."""
+    see their own future in them. categories: of each own column of texts its values before the test, the most frequent
+    first."""
 
     shapes: Mapping[Kind, ShapeSet]
     medians_s: Mapping[str, float]
-    empty_bin_prior: float
     categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
@@ -242,7 +241,7 @@ def make_features(
     back in their order: NaN where the log has nothing, 0 for an operator or SKU that is new to it only by its
     absence here. Raises BadInput without a needed column, NotFound for a name that no feature has.
     Source: Zhu et al. 2023, section 5.1."""
-    earlier, history = earlier_runs(runs, past), history or History({}, {}, 0.0)
+    earlier, history = earlier_runs(runs, past), history or History({}, {})
     found = _known(runs, earlier) | _own(runs, history.categories) | _usage(earlier)
     found |= _of_runtimes(runs, earlier, history) | peer_features(runs, past)
     names = in_order(found) if columns is None else list(columns)
@@ -333,7 +332,7 @@ def _of_runtimes(runs: pd.DataFrame, earlier: EarlierRuns, history: History) -> 
         "hours_since_last": earlier.since_last_s(runs["submitted_at"]) / SECONDS,
     }
     for shapes in history.shapes.values():
-        found |= _shape_features(earlier, shapes, past_s, history.empty_bin_prior)
+        found |= _shape_features(earlier, shapes, past_s)
     return found
 
 
@@ -351,13 +350,13 @@ def _medians_of_past(earlier: EarlierRuns, history: History) -> Floats:
     return medians["median_s"].to_numpy(dtype=float)
 
 
-def _shape_features(earlier: EarlierRuns, shapes: ShapeSet, medians_s: Floats, prior: float) -> dict[str, Floats]:
+def _shape_features(earlier: EarlierRuns, shapes: ShapeSet, medians_s: Floats) -> dict[str, Floats]:
     """The probability of each shape (equations 1 to 8), given all earlier runs and given the last RECENT_RUNS.
 
     medians_s: (n_past,) as _medians_of_past has them. All shapes are alike before the first run; missing for a row
     whose job has no earlier run with a median."""
     bins = shapes.bins.index(normalise(earlier.values("runtime_s"), medians_s, shapes.bins.kind))
-    log_theta = log_shapes(shapes.centres, empty_bin_prior=prior)
+    log_theta = log_shapes(shapes.centres)
     # what each run says (eq. 2), and that it says something; nothing without a median
     evidence = np.where((bins >= 0)[:, None], np.column_stack([log_theta.T[bins], np.ones(len(bins))]), 0.0)
     found: dict[str, Floats] = {}

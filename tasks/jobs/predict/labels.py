@@ -12,11 +12,12 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 
 from tasks.errors import BadInput
 from tasks.jobs.normalisation import Counts, Floats, histogram, normalise, pmfs_of
-from tasks.jobs.params import LABEL_SUPPORT, EvaluateParams, Kind, PosteriorParams
+from tasks.jobs.params import LABEL_SUPPORT, EvaluateParams, Kind
 from tasks.jobs.predict.classifier import Classifier, LabelledRows, LightGbm, fit_classifier, fit_powers, multiplied
 from tasks.jobs.predict.peers import Ints, earlier_runs
 from tasks.jobs.predict.preparation import Prepared
 from tasks.jobs.shapes import (
+    EMPTY_BIN_PRIOR,
     NO_LABEL,
     Labels,
     ShapeSet,
@@ -24,7 +25,6 @@ from tasks.jobs.shapes import (
     log_posterior,
     log_shapes,
     posterior_of,
-    prior_weights,
 )
 
 POSTERIOR = "posterior_"
@@ -44,23 +44,19 @@ def count_runs(runs: pd.DataFrame, shapes: ShapeSet, keys: pd.Index | None = Non
     return index, histogram(values, index.get_indexer(pd.Index(runs["group_key"])), len(index), shapes.bins)
 
 
-def label_groups(runs: pd.DataFrame, shapes: ShapeSet, min_support: int, posterior: PosteriorParams) -> pd.DataFrame:
+def label_groups(
+    runs: pd.DataFrame, shapes: ShapeSet, min_support: int, *, empty_bin_prior: float = EMPTY_BIN_PRIOR
+) -> pd.DataFrame:
     """The shape of each job from its runs of one period, by group_key in sorted order.
 
     runs: as count_runs takes them, of the period. Columns: n_runs (that were counted), label (-1 below min_support
     runs) and posterior_0 … posterior_<k-1>, which sum to 1. Source: Zhu et al. 2023, section 5.2, equations 7 and 8."""
     keys, counts = count_runs(runs, shapes)
-    log_p, n_runs = log_posteriors(counts, shapes, posterior), counts.sum(axis=1)
+    log_p, n_runs = log_posterior(counts, shapes.centres, empty_bin_prior=empty_bin_prior), counts.sum(axis=1)
     labels = np.where(n_runs >= min_support, hard_labels(log_p), NO_LABEL)
     table = pd.DataFrame({"n_runs": n_runs, "label": labels}, index=keys.rename("group_key"))
     names = [f"{POSTERIOR}{shape}" for shape in range(log_p.shape[1])]
     return pd.concat([table, pd.DataFrame(np.exp(log_p), index=table.index, columns=names)], axis=1)
-
-
-def log_posteriors(counts: Counts, shapes: ShapeSet, params: PosteriorParams) -> Floats:
-    """log_posterior with the prior that the parameters ask for: counts (n_groups, n_bins) to (n_groups, k)."""
-    prior = prior_weights(params.prior, shapes.n_groups)
-    return log_posterior(counts, shapes.centres, empty_bin_prior=params.empty_bin_prior, prior=prior)
 
 
 def label_instances(keys: pd.Series, by_group: pd.DataFrame) -> Labels:
@@ -84,13 +80,13 @@ def posterior_instances(keys: pd.Series, by_group: pd.DataFrame) -> Floats:
 @dataclass(frozen=True)
 class SoFar:
     """Of each run: n_known, (n,), runs of its job in its period that had ended strictly before its submission, and
-    probabilities, (n, k), of the shapes given those; the prior where there are none."""
+    probabilities, (n, k), of the shapes given those; all alike where there are none."""
 
     n_known: Ints
     probabilities: Floats
 
 
-def known_so_far(runs: pd.DataFrame, shapes: ShapeSet, params: PosteriorParams) -> SoFar:
+def known_so_far(runs: pd.DataFrame, shapes: ShapeSet, *, empty_bin_prior: float = EMPTY_BIN_PRIOR) -> SoFar:
     """What is known of a period while it goes on: the label of a run is of all runs of its job in its period, and some
     of them have ended when the run is submitted. They are no forecast, so each figure says whether it knows them.
 
@@ -98,16 +94,14 @@ def known_so_far(runs: pd.DataFrame, shapes: ShapeSet, params: PosteriorParams) 
     them, so that after the last run of a period hardly anything of its label is open. Source: equations 7 and 8."""
     earlier = earlier_runs(runs, runs)
     bins = shapes.bins.index(normalise(earlier.values("runtime_s"), earlier.values("median_s"), shapes.bins.kind))
-    log_theta = log_shapes(shapes.centres, empty_bin_prior=params.empty_bin_prior)
+    log_theta = log_shapes(shapes.centres, empty_bin_prior=empty_bin_prior)
     says = np.where((bins >= 0)[:, None], np.column_stack([log_theta.T[bins], np.ones(len(bins))]), 0.0)
     part = pd.Categorical(runs["part"]).codes
     sums = np.zeros((len(runs), says.shape[1]))
     for one in np.unique(part):
         in_part = part == one
         sums[in_part] = earlier.sums(says * in_part[earlier.order][:, None])[in_part]
-    with np.errstate(divide="ignore"):  # a shape without groups, where they set the prior
-        log_p = posterior_of(sums[:, :-1], prior_weights(params.prior, shapes.n_groups))
-    return SoFar(np.rint(sums[:, -1]).astype(np.int64), np.exp(log_p))
+    return SoFar(np.rint(sums[:, -1]).astype(np.int64), np.exp(posterior_of(sums[:, :-1])))
 
 
 MAX_COUNTS_AT_ONCE = 4_000_000  # drawn histograms of a job, in numbers: 32 MB
@@ -143,8 +137,8 @@ def ceiling(
     by_group: pd.DataFrame,
     counts: Counts,
     shapes: ShapeSet,
-    posterior: PosteriorParams,
     *,
+    empty_bin_prior: float = EMPTY_BIN_PRIOR,
     n_draws: int = ORACLE_DRAWS,
     shape_runs: float = ORACLE_SHAPE_RUNS,
     most_groups: int = MOST_GROUPS,
@@ -159,9 +153,9 @@ def ceiling(
     job's own runs vary less than what it could have done, and the best of finitely many draws is picked. Raises
     BadInput if counts and by_group differ in length."""
     rng, rows = _begin(by_group, counts, most_groups, seed)
-    best = shapes.centres[hard_labels(log_posteriors(counts, shapes, posterior))]
+    best = shapes.centres[hard_labels(log_posterior(counts, shapes.centres, empty_bin_prior=empty_bin_prior))]
     distributions = pmfs_of(counts + shape_runs * best)
-    scorer = _Scorer(shapes, posterior)
+    scorer = _Scorer(shapes, empty_bin_prior)
     hits, labels = np.full(len(counts), np.nan), np.full(len(counts), NO_LABEL)
     portion = max(1, MAX_COUNTS_AT_ONCE // counts.shape[1])  # of the draws, which fits into memory
     with threadpool_limits(1):  # products this small gain nothing from more
@@ -181,8 +175,8 @@ def split_half(
     counts: Counts,
     shapes: ShapeSet,
     min_support: int,
-    posterior: PosteriorParams,
     *,
+    empty_bin_prior: float = EMPTY_BIN_PRIOR,
     n_draws: int = HALF_DRAWS,
     seed: int = 0,
 ) -> pd.DataFrame:
@@ -192,7 +186,7 @@ def split_half(
     over n_draws ways to deal them, is missing for jobs with fewer. A diagnostic: halves have fewer runs than the
     label, so an oracle can be right more often than they agree. Raises as ceiling does."""
     rng, rows = _begin(by_group, counts, MOST_GROUPS, seed)
-    scorer, hits = _Scorer(shapes, posterior), np.full(len(counts), np.nan)
+    scorer, hits = _Scorer(shapes, empty_bin_prior), np.full(len(counts), np.nan)
     with threadpool_limits(1):
         for row in rows:
             half = int(counts[row].sum()) // 2
@@ -223,15 +217,13 @@ def history_baseline(by_group: pd.DataFrame, history: pd.DataFrame) -> pd.DataFr
 class _Scorer:
     """The labels that label_groups would give."""
 
-    def __init__(self, shapes: ShapeSet, params: PosteriorParams) -> None:
-        self._log_theta = log_shapes(shapes.centres, empty_bin_prior=params.empty_bin_prior).T  # (n_bins, k)
-        with np.errstate(divide="ignore"):  # a shape without groups
-            self._log_prior: Floats = np.log(prior_weights(params.prior, shapes.n_groups))
+    def __init__(self, shapes: ShapeSet, empty_bin_prior: float) -> None:
+        self._log_theta = log_shapes(shapes.centres, empty_bin_prior=empty_bin_prior).T  # (n_bins, k)
 
     def labels(self, counts: Counts, order: NDArray[np.intp] | None = None) -> NDArray[np.intp]:
         """counts: (n, n_bins), its columns in `order`."""
         log_theta = self._log_theta if order is None else self._log_theta[order]
-        return hard_labels(counts.astype(float) @ log_theta + self._log_prior)
+        return hard_labels(counts.astype(float) @ log_theta)
 
 
 def _begin(
@@ -297,11 +289,10 @@ def evaluate_labels(prepared: Prepared, kind: Kind, params: EvaluateParams) -> L
 
     Raises BadInput where no run of D2 has a label. The label of a run is the most probable shape of all runs of its job
     in its own period. Source: Zhu et al., 5.2."""
-    asked = params.predict.characterise
     runs, shapes, features = prepared.runs, prepared.shapes[kind], prepared.job_features
     training, test, keys = prepared.is_part("D2"), prepared.is_part("D3"), prepared.runs["group_key"]
     parts = {"D2": training, "D3": test, "before": ~test}
-    by_group = {name: label_groups(runs[rows], shapes, LABEL_SUPPORT, asked.posterior) for name, rows in parts.items()}
+    by_group = {name: label_groups(runs[rows], shapes, LABEL_SUPPORT) for name, rows in parts.items()}
     labels = label_instances(keys[training], by_group["D2"])
     used = np.flatnonzero(training)[np.flatnonzero(labels >= 0)[-params.max_training_runs :]]
     if not len(used) or features.empty:
@@ -312,7 +303,7 @@ def evaluate_labels(prepared: Prepared, kind: Kind, params: EvaluateParams) -> L
     varying = [str(name) for name in frame if len(np.unique(frame[name])) > 1]
     fitted, unseen = fit_classifier(data, varying, kind, n_rounds=params.predict.n_rounds, seed=params.seed)
     probabilities = told = fitted.predict_proba(features)
-    known = known_so_far(runs, shapes, asked.posterior)
+    known = known_so_far(runs, shapes)
     if unseen is not None:
         powers = fit_powers([unseen, known.probabilities[used]], data.likely, data.weights)
         told = multiplied([probabilities, known.probabilities], powers)
@@ -387,12 +378,12 @@ def by_occurrences(tables: Mapping[str, pd.DataFrame], n_before: pd.Series) -> p
 def _references(
     prepared: Prepared, kind: Kind, by_group: dict[str, pd.DataFrame], params: EvaluateParams
 ) -> dict[str, pd.DataFrame]:
-    asked, shapes, tested = params.predict.characterise, prepared.shapes[kind], by_group["D3"]
+    shapes, tested = prepared.shapes[kind], by_group["D3"]
     keys, is_test = pd.Index(tested.index), prepared.is_part("D3")
     (_, all_counts), (_, counts) = (count_runs(runs, shapes, keys) for runs in (prepared.runs, prepared.runs[is_test]))
-    halves = split_half(tested, counts, shapes, LABEL_SUPPORT, asked.posterior, seed=params.seed)
+    halves = split_half(tested, counts, shapes, LABEL_SUPPORT, seed=params.seed)
     return {
-        "ceiling": ceiling(tested, all_counts, shapes, asked.posterior, seed=params.seed),
+        "ceiling": ceiling(tested, all_counts, shapes, seed=params.seed),
         "split_half": halves,
         "history_baseline": history_baseline(tested, by_group["before"]),
     }

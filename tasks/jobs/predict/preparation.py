@@ -251,7 +251,7 @@ def prepare(
     fitted = {kind: _shapes(runs[runs["part"] == "D1"], kind, params) for kind in KINDS}
     shapes = {kind: found for kind, (found, _) in fitted.items()}
     tables = {kind: table for kind, (_, table) in fitted.items()}
-    known = history_of(shapes, history_s, params, categories)
+    known = history_of(shapes, history_s, categories)
     return Prepared(runs, history_s, shapes, make_features(runs, runs, known), tables, categories, left_out)
 
 
@@ -295,12 +295,11 @@ def _is_runtime(values: pd.Series, runtime_s: pd.Series) -> str:
 def history_of(
     shapes: Mapping[Kind, ShapeSet],
     history_s: pd.Series,
-    params: CharacteriseParams,
     categories: Mapping[str, Sequence[str]],
 ) -> History:
     """Shapes and medians of D1, history_s by group_key in seconds, as features are made of them."""
     medians_s = {str(key): float(value) for key, value in history_s.items()}
-    return History(shapes, medians_s, params.posterior.empty_bin_prior, categories)
+    return History(shapes, medians_s, categories)
 
 
 def with_ends(runs: pd.DataFrame) -> pd.DataFrame:

@@ -32,7 +32,7 @@ from tasks.jobs.scores import (
     ks_by_group,
     pit_values,
 )
-from tasks.jobs.shapes import ShapeSet
+from tasks.jobs.shapes import EMPTY_BIN_PRIOR, ShapeSet
 
 STAND_INS = 200  # quantiles that stand for a shape
 
@@ -52,7 +52,12 @@ def global_prediction(ratios: Floats, medians_s: Floats) -> Empirical:
 
 
 def predict_by_shapes(
-    shapes: ShapeSet, probabilities: Floats, medians_s: Floats, excess: float, *, empty_bin_prior: float
+    shapes: ShapeSet,
+    probabilities: Floats,
+    medians_s: Floats,
+    excess: float,
+    *,
+    empty_bin_prior: float = EMPTY_BIN_PRIOR,
 ) -> Empirical:
     """The paper's prediction: each run's most probable shape, stretched or shifted by the median of its job (5.2).
 
@@ -167,7 +172,7 @@ def evaluate_runtimes(
     )
     predictions["global"] = global_prediction(ratios[np.isfinite(ratios)], medians_s)
     for kind, found in probabilities.items():
-        predictions[f"paper_{kind}"] = _by_shapes(prepared, kind, found[rows], medians_s, training, params)
+        predictions[f"paper_{kind}"] = _by_shapes(prepared, kind, found[rows], medians_s, training)
     scored = {name: _score(told, prepared, rows, earlier, params) for name, told in predictions.items()}
     differences = _differences(scored, prepared, rows, params)
     seen, told = np.concatenate([places, rows]), np.concatenate([tried.quantiles, quantiles])
@@ -206,16 +211,13 @@ def _baselines(parts: _Parts, features: pd.DataFrame, params: EvaluateParams) ->
     return found
 
 
-def _by_shapes(
-    prepared: Prepared, kind: Kind, probabilities: Floats, medians_s: Floats, training: Places, params: EvaluateParams
-) -> Empirical:
+def _by_shapes(prepared: Prepared, kind: Kind, probabilities: Floats, medians_s: Floats, training: Places) -> Empirical:
     """The paper's prediction of the test rows, by one normalisation."""
     runs, shapes = prepared.runs, prepared.shapes[kind]
     values = normalise(runs["runtime_s"], runs["median_s"], kind)[training]
     above = values[np.isfinite(values) & (values >= shapes.bins.high)] - shapes.bins.high
     excess = float(above.mean()) if len(above) else shapes.bins.width
-    prior = params.predict.characterise.posterior.empty_bin_prior
-    return predict_by_shapes(shapes, probabilities, medians_s, excess, empty_bin_prior=prior)
+    return predict_by_shapes(shapes, probabilities, medians_s, excess)
 
 
 def _medians(prepared: Prepared, model: Predictor, rows: NDArray[np.intp]) -> Floats:

@@ -65,7 +65,7 @@ class Trained:
         """The features of this model for `runs`, which know those of `past` that ended before: (n, p).
 
         past: finished runs of all jobs, with ended_at."""
-        history = history_of(self.shapes, self.history_s, self.params.characterise, self.categories)
+        history = history_of(self.shapes, self.history_s, self.categories)
         return make_features(runs, past, history, columns=self.columns)
 
     def histories(self, runs: pd.DataFrame, past: pd.DataFrame) -> Histories:

@@ -35,7 +35,7 @@ from tasks.jobs.explain.reasons import (
     typical_values,
     words_of,
 )
-from tasks.jobs.params import ExplainParams, OutlookParams, WhatIfParams
+from tasks.jobs.params import OutlookParams, WhatIfParams
 from tasks.jobs.predict.predicting import job_outlook
 from tasks.warehouse.connection import writing
 
@@ -246,9 +246,6 @@ def test_a_feature_without_words_is_said_by_its_name():
     assert words_of("moon_phase") == "moon phase"
 
 
-PARAMS = ExplainParams()
-
-
 @pytest.fixture
 def explainer(caused_log):
     return load_explainer(caused_log, "log")
@@ -264,7 +261,7 @@ def varied(trained_log):
 
 def explain_one(explainer, run_id):
     runs = explainer.runs
-    return explain_past(explainer, runs[runs["run_id"] == run_id], PARAMS)[0]
+    return explain_past(explainer, runs[runs["run_id"] == run_id])[0]
 
 
 def last_of(explainer, cause):
@@ -290,7 +287,7 @@ def test_load_is_the_first_reason_of_a_run_under_load(explainer):
 
 def test_reasons_lead_from_the_usual_runs_to_the_mean_that_is_predicted(explainer):
     run = explainer.runs[explainer.runs["run_id"] == last_of(explainer, "big_input")]
-    found, trained = explain_past(explainer, run, PARAMS)[0], explainer.trained
+    found, trained = explain_past(explainer, run)[0], explainer.trained
     told = found.runtime
     assert told.base + sum(one.contribution for one in told.reasons) + told.rest == pytest.approx(told.prediction)
     quantiles = trained.model.quantiles(trained.features(run, explainer.runs), trained.histories(run, explainer.runs))
@@ -324,26 +321,23 @@ def test_later_runs_change_no_reason(explainer):
 def test_runs_are_explained_together_as_each_by_itself(explainer):
     runs = explainer.runs
     rows = runs.iloc[[899, 8, 400]]
-    assert explain_past(explainer, rows, PARAMS) == [explain_one(explainer, run_id) for run_id in rows["run_id"]]
+    assert explain_past(explainer, rows) == [explain_one(explainer, run_id) for run_id in rows["run_id"]]
     keys = sorted(runs["group_key"].unique())[:3]
-    together = explain_next(explainer, keys, PARAMS)
+    together = explain_next(explainer, keys)
     assert [one.group_key for one in together] == keys
-    assert together == [explain_next(explainer, [key], PARAMS)[0] for key in keys]
+    assert together == [explain_next(explainer, [key])[0] for key in keys]
 
 
 def test_a_run_is_found_by_its_id_and_a_job_by_its_key(caused_log, explainer):
     run_id = last_of(explainer, "load")
     found = explain_one(explainer, run_id)
-    assert explain_run_of(caused_log, "log", run_id, PARAMS) == found
-    assert (
-        explain_next_of(caused_log, "log", found.group_key, PARAMS)
-        == explain_next(explainer, [found.group_key], PARAMS)[0]
-    )
+    assert explain_run_of(caused_log, "log", run_id) == found
+    assert explain_next_of(caused_log, "log", found.group_key) == explain_next(explainer, [found.group_key])[0]
 
 
 def test_the_next_run_is_explained_by_the_conditions_of_the_last_ones(explainer):
     key = explainer.runs["group_key"].iloc[0]
-    [found] = explain_next(explainer, [key], PARAMS)
+    [found] = explain_next(explainer, [key])
     assert (found.run_id, found.runtime_s, found.n_conditions, found.n_usual) == (None, None, 10, USUAL_RUNS)
     assert found.submitted_at > explainer.runs["ended_at"].max()
     assert found.usual_s == explainer.runs["runtime_s"][explainer.runs["group_key"] == key].median()
@@ -352,7 +346,7 @@ def test_the_next_run_is_explained_by_the_conditions_of_the_last_ones(explainer)
 def test_predict_explain_and_what_if_say_one_median_of_the_next_run(caused_log, explainer):
     params = WhatIfParams()
     for key in sorted(explainer.runs["group_key"].unique())[:2]:
-        [found] = explain_next(explainer, [key], PARAMS)
+        [found] = explain_next(explainer, [key])
         told = job_outlook(caused_log, "log", key, OutlookParams())
         [median] = [limit.predicted_s for limit in told.limits if limit.level == 0.5]
         asked = ask_source(caused_log, "log", job=key)
@@ -410,16 +404,16 @@ def test_a_job_that_varied_has_high_odds_of_a_variable_shape_for_that_reason(var
 
 def test_runs_that_go_on_or_failed_are_explained_too(caused_log):
     """What was known at submission is all that is asked of a run."""
-    finished = explain_run_of(caused_log, "log", "batch-000-000899", PARAMS)
+    finished = explain_run_of(caused_log, "log", "batch-000-000899")
     with writing(caused_log) as connection:
         connection.execute("UPDATE jobs.runs SET status = 'failed' WHERE run_id = 'batch-000-000899'")
-    assert explain_run_of(caused_log, "log", "batch-000-000899", PARAMS).runtime == finished.runtime
+    assert explain_run_of(caused_log, "log", "batch-000-000899").runtime == finished.runtime
     with writing(caused_log) as connection:
         connection.execute(
             """UPDATE jobs.runs SET status = 'running', runtime_s = NULL, ended_at = NULL
             WHERE run_id = 'batch-000-000899'"""
         )
-    found = explain_run_of(caused_log, "log", "batch-000-000899", PARAMS)
+    found = explain_run_of(caused_log, "log", "batch-000-000899")
     assert (found.runtime_s, found.expected_s) == (None, finished.expected_s)
     assert found.runtime.reasons == finished.runtime.reasons
 
@@ -430,12 +424,12 @@ def test_the_variable_shapes_are_the_more_variable_half():
 
 def test_a_run_or_job_that_is_not_there_is_one_clear_line(caused_log):
     with pytest.raises(NotFound, match="run 'r7': source 'log' has no run of this id; see the ids with whorl"):
-        explain_run_of(caused_log, "log", "r7", PARAMS)
+        explain_run_of(caused_log, "log", "r7")
     with pytest.raises(NotFound, match="job 'x' of source 'log' has no finished run to explain"):
-        explain_next_of(caused_log, "log", "x", PARAMS)
+        explain_next_of(caused_log, "log", "x")
 
 
 def test_a_source_without_a_model_says_how_to_make_one(job_log):
     warehouse = job_log([{"runtime_s": 1.0}])
     with pytest.raises(NotFound, match="source 'log' has no trained model yet; make one with whorl jobs train"):
-        explain_run_of(warehouse, "log", "batch-000-000000", PARAMS)
+        explain_run_of(warehouse, "log", "batch-000-000000")

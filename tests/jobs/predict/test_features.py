@@ -93,7 +93,7 @@ def shapes(medians_s):
         bins = Bins(kind=kind, low=low, high=high, n_bins=3)
         return ShapeSet(bins, centres, np.array([0.5, 0.5]), np.array([1, 1]), 0.0)
 
-    return History({"ratio": one("ratio", 0, 2), "delta": one("delta", -10, 10)}, medians_s, 0.0)
+    return History({"ratio": one("ratio", 0, 2), "delta": one("delta", -10, 10)}, medians_s)
 
 
 def test_features_worked_out_by_hand():
@@ -248,11 +248,10 @@ def test_runtimes_of_zero_give_finite_features():
 
 BINS = Bins(kind="ratio", low=0, high=3, n_bins=5)  # up to 0, to 1, to 2, to 3, from 3
 CENTRES = np.array([[0.1, 0.4, 0.3, 0.1, 0.1], [0.1, 0.1, 0.1, 0.1, 0.6]])
-PRIOR = 0.01
 
 
 def by_hand(medians_s):
-    return History({"ratio": ShapeSet(BINS, CENTRES, np.ones(2) / 2, np.ones(2, int), 0.0)}, medians_s, PRIOR)
+    return History({"ratio": ShapeSet(BINS, CENTRES, np.ones(2) / 2, np.ones(2, int), 0.0)}, medians_s)
 
 
 def runs(runtimes_s, group="a"):
@@ -263,7 +262,7 @@ def runs(runtimes_s, group="a"):
 
 def posterior(ratios):
     counts = histogram(ratios, np.zeros(len(ratios), int), 1, BINS)
-    return np.exp(log_posterior(counts, CENTRES, empty_bin_prior=PRIOR))[0]
+    return np.exp(log_posterior(counts, CENTRES))[0]
 
 
 def test_it_is_the_posterior_of_the_runs_before_with_the_median_of_the_period_before():

@@ -8,15 +8,7 @@ import pytest
 
 from tasks.errors import BadInput
 from tasks.jobs.normalisation import Bins, histogram
-from tasks.jobs.params import (
-    BinParams,
-    CharacteriseParams,
-    EvaluateParams,
-    PosteriorParams,
-    PredictParams,
-    ShapeParams,
-    SplitParams,
-)
+from tasks.jobs.params import BinParams, CharacteriseParams, EvaluateParams, PredictParams, ShapeParams, SplitParams
 from tasks.jobs.predict.classifier import LabelledRows, fit_classifier
 from tasks.jobs.predict.labels import (
     AtStart,
@@ -41,7 +33,7 @@ from tasks.jobs.shapes import ShapeSet, log_posterior
 BINS = Bins(kind="ratio", low=0, high=2, n_bins=4)  # none, below the median, above it, twice as long or more
 FAST, SLOW = [0, 0.75, 0.25, 0], [0, 0.25, 0.75, 0]
 SHAPES = ShapeSet(BINS, np.array([FAST, SLOW]), np.array([0.5, 0.5]), np.array([3, 1]), 0.0)
-POSTERIOR, LABELS = PosteriorParams(empty_bin_prior=1e-6), 3
+POSTERIOR, LABELS = 1e-6, 3
 
 
 def runs_of(**ratios: list[float]) -> pd.DataFrame:
@@ -51,22 +43,15 @@ def runs_of(**ratios: list[float]) -> pd.DataFrame:
 
 
 def test_two_fast_runs_and_a_slow_one_make_a_job_three_to_one_fast():
-    table = label_groups(runs_of(a=[0.5, 0.5, 1.5]), SHAPES, LABELS, POSTERIOR)
+    table = label_groups(runs_of(a=[0.5, 0.5, 1.5]), SHAPES, LABELS, empty_bin_prior=POSTERIOR)
     # 0.75 * 0.75 * 0.25 against 0.25 * 0.25 * 0.75
     assert table.loc["a", "label"] == 0
     assert table.loc["a", ["posterior_0", "posterior_1"]].to_numpy(dtype=float) == pytest.approx([0.75, 0.25], abs=1e-5)
     assert table.loc["a", "n_runs"] == 3
 
 
-def test_a_prior_by_size_decides_where_the_runs_do_not():
-    runs = runs_of(a=[0.5, 0.5, 1.5, 1.5])
-    by_size = PosteriorParams(empty_bin_prior=1e-6, prior="size")
-    table = label_groups(runs, SHAPES, LABELS, by_size)
-    assert table.loc["a", ["posterior_0", "posterior_1"]].to_numpy(dtype=float) == pytest.approx([0.75, 0.25], abs=1e-5)
-
-
 def test_a_job_with_two_runs_has_a_posterior_but_no_label():
-    table = label_groups(runs_of(a=[0.5, 0.5], b=[1.5] * 3), SHAPES, LABELS, POSTERIOR)
+    table = label_groups(runs_of(a=[0.5, 0.5], b=[1.5] * 3), SHAPES, LABELS, empty_bin_prior=POSTERIOR)
     assert table["label"].tolist() == [-1, 1]
     assert posteriors_in(table).sum(axis=1) == pytest.approx([1, 1])
     assert posteriors_in(table)[0] == pytest.approx([0.9, 0.1], abs=1e-5)
@@ -76,13 +61,13 @@ def test_a_run_without_a_median_counts_nowhere_and_still_has_the_label_of_its_jo
     runs = runs_of(a=[0.5] * 3)
     unknown = runs.iloc[[0]].assign(median_s=np.nan, median_source="none")
     both = pd.concat([runs, unknown, unknown.assign(group_key="new")], ignore_index=True)
-    table = label_groups(both, SHAPES, LABELS, POSTERIOR)
+    table = label_groups(both, SHAPES, LABELS, empty_bin_prior=POSTERIOR)
     assert table["n_runs"].to_dict() == {"a": 3, "new": 0}
     assert label_instances(both["group_key"], table).tolist() == [0, 0, 0, 0, -1]
 
 
 def test_runs_of_a_job_that_has_no_row_have_no_label_and_no_posterior():
-    table = label_groups(runs_of(a=[0.5] * 3), SHAPES, LABELS, POSTERIOR)
+    table = label_groups(runs_of(a=[0.5] * 3), SHAPES, LABELS, empty_bin_prior=POSTERIOR)
     keys = pd.Series(["b", "a"])
     assert label_instances(keys, table).tolist() == [-1, 0]
     found = posterior_instances(keys, table)
@@ -94,7 +79,7 @@ def test_the_order_of_the_runs_changes_no_label():
     rng = np.random.default_rng(1)
     runs = runs_of(a=list(rng.uniform(0, 3, 20)), b=list(rng.uniform(0, 2, 9)), c=[1.0])
     shuffled = runs.sample(frac=1, random_state=2)
-    one, other = (label_groups(r, SHAPES, LABELS, POSTERIOR) for r in (runs, shuffled))
+    one, other = (label_groups(r, SHAPES, LABELS, empty_bin_prior=POSTERIOR) for r in (runs, shuffled))
     pd.testing.assert_frame_equal(one, other)
 
 
@@ -113,13 +98,13 @@ def test_counts_are_given_for_the_jobs_asked_for_in_their_order():
 
 def test_runs_without_a_median_column_are_refused_in_one_line():
     with pytest.raises(BadInput, match=r"runs: no column median_s; expected a frame with group_key"):
-        label_groups(runs_of(a=[1.0]).drop(columns="median_s"), SHAPES, LABELS, POSTERIOR)
+        label_groups(runs_of(a=[1.0]).drop(columns="median_s"), SHAPES, LABELS, empty_bin_prior=POSTERIOR)
 
 
 WIDE = Bins(kind="ratio", low=0, high=3, n_bins=5)
 FIVE = np.array([[0.1, 0.4, 0.3, 0.1, 0.1], [0.1, 0.1, 0.1, 0.1, 0.6]])
 OF_FIVE = ShapeSet(WIDE, FIVE, np.array([0.75, 0.25]), np.array([3, 1]), 0.0)
-SURE = PosteriorParams(empty_bin_prior=0.01)
+SURE = 0.01
 
 
 @pytest.fixture
@@ -129,13 +114,13 @@ def log(log_of):
     return runs.assign(median_s=10.0, part=np.repeat(["D1", "D2", "D3"], 3))
 
 
-def posterior_by_hand(runtimes_s, prior=None):
+def posterior_by_hand(runtimes_s):
     counts = histogram(np.array(runtimes_s) / 10, np.zeros(len(runtimes_s), int), 1, WIDE)
-    return np.exp(log_posterior(counts, FIVE, empty_bin_prior=0.01, prior=prior))[0]
+    return np.exp(log_posterior(counts, FIVE, empty_bin_prior=0.01))[0]
 
 
 def test_it_is_the_posterior_of_the_earlier_runs_of_the_same_period(log):
-    found = known_so_far(log, OF_FIVE, SURE)
+    found = known_so_far(log, OF_FIVE, empty_bin_prior=SURE)
     assert found.n_known.tolist() == [0, 1, 2] * 3
     for first in (0, 3, 6):
         for n in range(3):
@@ -145,12 +130,12 @@ def test_it_is_the_posterior_of_the_earlier_runs_of_the_same_period(log):
 
 def test_a_run_that_goes_on_at_the_submission_is_not_known(log):
     late = log.assign(ended_at=log["ended_at"].where(log.index != 3, log["submitted_at"].iloc[5]))
-    assert known_so_far(late, OF_FIVE, SURE).n_known.tolist() == [0, 1, 2, 0, 0, 1, 0, 1, 2]
+    assert known_so_far(late, OF_FIVE, empty_bin_prior=SURE).n_known.tolist() == [0, 1, 2, 0, 0, 1, 0, 1, 2]
 
 
 def test_a_run_changes_nothing_for_those_before_it_and_in_other_periods(log):
     other = log.assign(runtime_s=log["runtime_s"].where(log.index != 4, 39.0))
-    one, changed = known_so_far(log, OF_FIVE, SURE), known_so_far(other, OF_FIVE, SURE)
+    one, changed = known_so_far(log, OF_FIVE, empty_bin_prior=SURE), known_so_far(other, OF_FIVE, empty_bin_prior=SURE)
     is_same = (one.probabilities == changed.probabilities).all(axis=1)
     assert is_same.tolist() == [True] * 5 + [False] + [True] * 3
 
@@ -159,20 +144,20 @@ def test_jobs_do_not_mix_and_a_run_without_a_median_says_nothing(log):
     runs = log.assign(
         group_key=np.where(log.index == 7, "other", "job"), median_s=np.where(log.index == 3, np.nan, 10.0)
     )
-    assert known_so_far(runs, OF_FIVE, SURE).n_known.tolist() == [0, 1, 2, 0, 0, 1, 0, 0, 1]
+    assert known_so_far(runs, OF_FIVE, empty_bin_prior=SURE).n_known.tolist() == [0, 1, 2, 0, 0, 1, 0, 0, 1]
 
 
 TWO_SHAPES = ShapeSet(
     BINS, np.array([[0, 0.75, 0.25, 0], [0, 0.25, 0.75, 0]]), np.array([0.5, 0.5]), np.array([1, 1]), 0.0
 )
-FLAT = PosteriorParams(empty_bin_prior=1e-6)
+FLAT = 1e-6
 
 
 def table_of(counts: dict[str, tuple[int, int]]) -> pd.DataFrame:
     """Labels of jobs by their numbers of fast and slow runs."""
     rows = [(key, ratio) for key, (fast, slow) in counts.items() for ratio in [0.5] * fast + [1.5] * slow]
     frame = pd.DataFrame(rows, columns=["group_key", "runtime_s"]).assign(median_s=1.0)
-    return label_groups(frame, TWO_SHAPES, 3, FLAT)
+    return label_groups(frame, TWO_SHAPES, 3, empty_bin_prior=FLAT)
 
 
 def counts_of(*pairs: tuple[int, int]) -> np.ndarray:
@@ -187,7 +172,7 @@ def share_of_majority(p: float, n: int) -> float:
 @pytest.mark.parametrize(("fast", "slow", "n"), [(7, 3, 3), (6, 4, 5), (2, 8, 9), (55, 45, 101)])
 def test_the_ceiling_of_two_shapes_is_a_binomial_sum(fast, slow, n):
     test_runs = table_of({"a": (n, 0)})  # only their number matters to the oracle
-    found = ceiling(test_runs, counts_of((fast, slow)), TWO_SHAPES, FLAT, n_draws=40_000, shape_runs=0)
+    found = ceiling(test_runs, counts_of((fast, slow)), TWO_SHAPES, empty_bin_prior=FLAT, n_draws=40_000, shape_runs=0)
     share = share_of_majority(fast / (fast + slow), n)
     assert found.loc["a", "hit"] == pytest.approx(max(share, 1 - share), abs=0.01)  # 4 standard errors
     assert found.loc["a", "oracle_label"] == (0 if fast > slow else 1)
@@ -196,8 +181,8 @@ def test_the_ceiling_of_two_shapes_is_a_binomial_sum(fast, slow, n):
 def test_a_job_s_distribution_leans_on_its_most_likely_shape_by_the_stated_weight():
     # three fast runs are always fast by themselves; 3 runs of the shape beside them: (3 + 2.25) / 6 are fast
     table = table_of({"a": (3, 0)})
-    alone = ceiling(table, counts_of((3, 0)), TWO_SHAPES, FLAT, shape_runs=0)
-    leaning = ceiling(table, counts_of((3, 0)), TWO_SHAPES, FLAT, n_draws=40_000, shape_runs=3)
+    alone = ceiling(table, counts_of((3, 0)), TWO_SHAPES, empty_bin_prior=FLAT, shape_runs=0)
+    leaning = ceiling(table, counts_of((3, 0)), TWO_SHAPES, empty_bin_prior=FLAT, n_draws=40_000, shape_runs=3)
     assert alone.loc["a", "hit"] == 1
     assert leaning.loc["a", "hit"] == pytest.approx(share_of_majority(5.25 / 6, 3), abs=0.01)
 
@@ -206,7 +191,7 @@ def test_the_ceiling_is_near_one_for_many_runs_and_falls_for_few():
     hits = []
     for n_runs in (3, 21, 201):
         table = table_of({"a": (n_runs, 0)})
-        hits.append(ceiling(table, counts_of((70, 30)), TWO_SHAPES, FLAT).loc["a", "hit"])
+        hits.append(ceiling(table, counts_of((70, 30)), TWO_SHAPES, empty_bin_prior=FLAT).loc["a", "hit"])
     assert hits[0] < 0.85 < hits[1] < hits[2]
     assert hits[2] > 0.99
 
@@ -218,14 +203,14 @@ def test_an_oracle_s_accuracy_on_fresh_labels_is_the_ceiling():
     fast = rng.binomial(n_test, truth)
     table = table_of({f"{job:03}": (int(f), int(n - f)) for job, (f, n) in enumerate(zip(fast, n_test, strict=True))})
     many = np.round(np.stack([0 * truth, truth, 1 - truth, 0 * truth], axis=1) * 10_000).astype(int)
-    found = summarise(ceiling(table, many, TWO_SHAPES, FLAT, n_draws=400))
+    found = summarise(ceiling(table, many, TWO_SHAPES, empty_bin_prior=FLAT, n_draws=400))
     accuracy = np.mean((truth < 0.5) == table["label"].to_numpy())
     assert found.by_group == pytest.approx(accuracy, abs=0.08)  # 3 standard errors of the accuracy
 
 
 def test_halves_of_a_job_that_never_varies_always_agree_and_those_of_a_coin_half_the_time():
     table = table_of({"coin": (400, 400), "steady": (8, 0)})
-    found = split_half(table, counts_of((400, 400), (8, 0)), TWO_SHAPES, 3, FLAT, n_draws=2000)
+    found = split_half(table, counts_of((400, 400), (8, 0)), TWO_SHAPES, 3, empty_bin_prior=FLAT, n_draws=2000)
     assert found.loc["steady", "hit"] == 1
     assert found.loc["coin", "hit"] < 0.1  # what one half has more of, the other has less of
 
@@ -234,13 +219,15 @@ def test_halves_of_four_runs_agree_by_hand():
     # three fast and one slow: the half without the slow run is fast; one of each is a tie, which goes to shape 0
     # two fast and two slow: {ff, ss} in 2 of 6 deals disagree, all others are ties, both 0
     counts = counts_of((2, 2), (3, 1))
-    found = split_half(table_of({"a": (2, 2), "b": (3, 1)}), counts, TWO_SHAPES, 2, FLAT, n_draws=10_000)
+    found = split_half(
+        table_of({"a": (2, 2), "b": (3, 1)}), counts, TWO_SHAPES, 2, empty_bin_prior=FLAT, n_draws=10_000
+    )
     assert found["hit"].to_dict() == pytest.approx({"a": 4 / 6, "b": 1.0}, abs=0.015)
 
 
 def test_jobs_whose_halves_are_too_small_are_left_out():
     table = table_of({"a": (5, 0), "b": (6, 0), "c": (1, 0)})
-    found = summarise(split_half(table, counts_of((5, 0), (6, 0), (1, 0)), TWO_SHAPES, 3, FLAT))
+    found = summarise(split_half(table, counts_of((5, 0), (6, 0), (1, 0)), TWO_SHAPES, 3, empty_bin_prior=FLAT))
     assert (found.by_run, found.n_groups) == (1.0, 1)
 
 
@@ -266,14 +253,14 @@ def test_a_reference_over_some_jobs_is_of_those_only():
 
 def test_the_same_seed_gives_the_same_references_and_a_sample_bounds_their_cost():
     table, counts = table_of({f"{job}": (4, 3) for job in range(9)}), counts_of(*[(4, 3)] * 9)
-    one, other = (ceiling(table, counts, TWO_SHAPES, FLAT, most_groups=4, seed=3) for _ in range(2))
+    one, other = (ceiling(table, counts, TWO_SHAPES, empty_bin_prior=FLAT, most_groups=4, seed=3) for _ in range(2))
     pd.testing.assert_frame_equal(one, other)
     assert one["hit"].notna().sum() == 4
 
 
 def test_counts_of_other_jobs_are_refused():
     with pytest.raises(BadInput, match="counts: 1 rows; expected one for each of the 2 jobs"):
-        ceiling(table_of({"a": (3, 0), "b": (3, 0)}), counts_of((3, 0)), TWO_SHAPES, FLAT)
+        ceiling(table_of({"a": (3, 0), "b": (3, 0)}), counts_of((3, 0)), TWO_SHAPES, empty_bin_prior=FLAT)
 
 
 P = np.array([[0.8, 0.2], [0.6, 0.4], [0.3, 0.7], [0.1, 0.9], [0.5, 0.5]])
@@ -340,9 +327,8 @@ def jobs_that_change(n_runs: int, rng: np.random.Generator) -> tuple[pd.DataFram
 def accuracies(n_runs: int, *, with_switch: bool) -> dict[str, float]:
     rng = np.random.default_rng(7)
     runs, _ = jobs_that_change(n_runs, rng)
-    posterior = PosteriorParams()
     parts = {part: runs[runs["part"] == part] for part in ("D1", "D2", "D3")}
-    by_part = {part: label_groups(rows, LABEL_SHAPES, 3, posterior) for part, rows in parts.items()}
+    by_part = {part: label_groups(rows, LABEL_SHAPES, 3) for part, rows in parts.items()}
     told = {
         part: rows.assign(switch=rows["switch"] if with_switch else rng.random(len(rows)))[["switch"]]
         for part, rows in parts.items()
@@ -352,12 +338,12 @@ def accuracies(n_runs: int, *, with_switch: bool) -> dict[str, float]:
     fitted, _ = fit_classifier(data, ["switch"], "ratio", n_rounds=20, seed=0)
     truth = label_instances(parts["D3"]["group_key"], by_part["D3"])
     report = report_classifier(fitted.predict_proba(told["D3"]), truth, parts["D3"]["group_key"])
-    before = label_groups(runs[runs["part"] != "D3"], LABEL_SHAPES, 3, posterior)
+    before = label_groups(runs[runs["part"] != "D3"], LABEL_SHAPES, 3)
     _, counts = count_runs(parts["D3"], LABEL_SHAPES, by_part["D3"].index)
     return {
         "model": report.accuracy or 0.0,
         "history": summarise(history_baseline(by_part["D3"], before)).by_run or 0.0,
-        "ceiling": summarise(ceiling(by_part["D3"], counts * 1000, LABEL_SHAPES, posterior)).by_run or 0.0,
+        "ceiling": summarise(ceiling(by_part["D3"], counts * 1000, LABEL_SHAPES)).by_run or 0.0,
     }
 
 

@@ -97,7 +97,7 @@ def _crps_s(runs: pd.DataFrame, rows: np.ndarray[tuple[int], np.dtype[np.intp]])
 
 SOURCE = "evaluated"
 CHUNK_BYTES = 1 << 20
-REFERENCES = ("ceiling", "split_half", "history_baseline")
+REFERENCES = ("ceiling", "history_baseline")
 TABLE_LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 LEAST_ALARMS = 30  # that are expected in the test period, whatever its length: fewer say nothing of a rate
 LONGER, LEAST_RUNS = 3.0, 20  # test runs of jobs with so many earlier ones are made so many times as long

@@ -1,5 +1,5 @@
 """Shapes as labels of jobs: the most probable one in a period, how well it is foretold, and what that is held against:
-an oracle, two halves of the runs, and the job's history. Source: Zhu et al. 2023, section 5.2."""
+an oracle, and the job's history. Source: Zhu et al. 2023, section 5.2."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,15 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 from tasks.errors import BadInput
 from tasks.jobs.normalisation import Counts, Floats, histogram, normalise, pmfs_of
 from tasks.jobs.params import LABEL_SUPPORT, EvaluateParams, Kind
-from tasks.jobs.predict.classifier import Classifier, LabelledRows, LightGbm, fit_classifier, fit_powers, multiplied
+from tasks.jobs.predict.classifier import (
+    Classifier,
+    LabelledRows,
+    LightGbm,
+    fit_classifier,
+    fit_powers,
+    multiplied,
+    share_right,
+)
 from tasks.jobs.predict.peers import Ints, earlier_runs
 from tasks.jobs.predict.preparation import Prepared
 from tasks.jobs.shapes import (
@@ -105,9 +113,8 @@ def known_so_far(runs: pd.DataFrame, shapes: ShapeSet, *, empty_bin_prior: float
 
 
 MAX_COUNTS_AT_ONCE = 4_000_000  # drawn histograms of a job, in numbers: 32 MB
-MOST_GROUPS = 2000  # of the oracle and of the halves; of more a sample
+MOST_GROUPS = 2000  # of the oracle; of more a sample
 ORACLE_DRAWS = 500  # times that the runs of a job are drawn anew
-HALF_DRAWS = 20  # ways that the runs of a job are dealt into two halves
 ORACLE_SHAPE_RUNS = 1.0  # that the most likely shape counts as in a job's own distribution
 
 
@@ -168,35 +175,6 @@ def ceiling(
                 tally += np.bincount(scorer.labels(drawn, order), minlength=len(tally))
             hits[row], labels[row] = tally.max() / n_draws, tally.argmax()
     return pd.DataFrame({"n_runs": by_group["n_runs"], "hit": hits, "oracle_label": labels}, index=by_group.index)
-
-
-def split_half(
-    by_group: pd.DataFrame,
-    counts: Counts,
-    shapes: ShapeSet,
-    min_support: int,
-    *,
-    empty_bin_prior: float = EMPTY_BIN_PRIOR,
-    n_draws: int = HALF_DRAWS,
-    seed: int = 0,
-) -> pd.DataFrame:
-    """How often two random halves of a job's runs have the same label: n_runs, hit by group_key.
-
-    counts: (n_groups, n_bins) of the same period, in the order of by_group. Each half needs min_support runs; hit,
-    over n_draws ways to deal them, is missing for jobs with fewer. A diagnostic: halves have fewer runs than the
-    label, so an oracle can be right more often than they agree. Raises as ceiling does."""
-    rng, rows = _begin(by_group, counts, MOST_GROUPS, seed)
-    scorer, hits = _Scorer(shapes, empty_bin_prior), np.full(len(counts), np.nan)
-    with threadpool_limits(1):
-        for row in rows:
-            half = int(counts[row].sum()) // 2
-            if half < min_support:
-                continue
-            used = np.flatnonzero(counts[row])  # the fewer bins, the faster
-            first = np.zeros((n_draws, counts.shape[1]), dtype=np.int64)
-            first[:, used] = rng.multivariate_hypergeometric(counts[row, used], half, n_draws)
-            hits[row] = np.mean(scorer.labels(first) == scorer.labels(counts[row] - first))
-    return pd.DataFrame({"n_runs": by_group["n_runs"], "hit": hits}, index=by_group.index)
 
 
 def history_baseline(by_group: pd.DataFrame, history: pd.DataFrame) -> pd.DataFrame:
@@ -305,8 +283,10 @@ def evaluate_labels(prepared: Prepared, kind: Kind, params: EvaluateParams) -> L
     probabilities = told = fitted.predict_proba(features)
     known = known_so_far(runs, shapes)
     if unseen is not None:
-        powers = fit_powers([unseen, known.probabilities[used]], data.likely, data.weights)
-        told = multiplied([probabilities, known.probabilities], powers)
+        factors = [unseen, known.probabilities[used]]
+        powers = fit_powers(factors, data.likely, data.weights)
+        if share_right(multiplied(factors, powers), data.likely) >= share_right(unseen, data.likely):
+            told = multiplied([probabilities, known.probabilities], powers)
     actual = label_instances(keys[test], by_group["D3"])
     report, so_far = (report_classifier(p[test], actual, keys[test].to_numpy()) for p in (probabilities, told))
     tables = {"model": report.by_group, "so_far": so_far.by_group, **_references(prepared, kind, by_group, params)}
@@ -379,11 +359,9 @@ def _references(
     prepared: Prepared, kind: Kind, by_group: dict[str, pd.DataFrame], params: EvaluateParams
 ) -> dict[str, pd.DataFrame]:
     shapes, tested = prepared.shapes[kind], by_group["D3"]
-    keys, is_test = pd.Index(tested.index), prepared.is_part("D3")
-    (_, all_counts), (_, counts) = (count_runs(runs, shapes, keys) for runs in (prepared.runs, prepared.runs[is_test]))
-    halves = split_half(tested, counts, shapes, LABEL_SUPPORT, seed=params.seed)
+    keys = pd.Index(tested.index)
+    _, all_counts = count_runs(prepared.runs, shapes, keys)
     return {
         "ceiling": ceiling(tested, all_counts, shapes, seed=params.seed),
-        "split_half": halves,
         "history_baseline": history_baseline(tested, by_group["before"]),
     }

@@ -491,7 +491,7 @@ def test_one_json_object_holds_every_promised_figure(whorl, log, quick):
     assert len(found["data_sha256"]) == 64 and found["version"]
     for kind in ("ratio", "delta"):
         assert found[f"shapes.k.{kind}"] >= 1
-        for name in ("accuracy", "accuracy_group", "ceiling", "split_half", "history_baseline"):
+        for name in ("accuracy", "accuracy_group", "ceiling", "history_baseline"):
             assert 0 <= found[f"label.{name}.{kind}"] <= 1
     for name in PARTS:
         for measure in ("crps", "coverage90", "ks_group", "ks_pooled"):

@@ -24,7 +24,6 @@ from tasks.jobs.predict.labels import (
     posterior_instances,
     posteriors_in,
     report_classifier,
-    split_half,
     summarise,
 )
 from tasks.jobs.predict.preparation import prepare
@@ -208,29 +207,6 @@ def test_an_oracle_s_accuracy_on_fresh_labels_is_the_ceiling():
     assert found.by_group == pytest.approx(accuracy, abs=0.08)  # 3 standard errors of the accuracy
 
 
-def test_halves_of_a_job_that_never_varies_always_agree_and_those_of_a_coin_half_the_time():
-    table = table_of({"coin": (400, 400), "steady": (8, 0)})
-    found = split_half(table, counts_of((400, 400), (8, 0)), TWO_SHAPES, 3, empty_bin_prior=FLAT, n_draws=2000)
-    assert found.loc["steady", "hit"] == 1
-    assert found.loc["coin", "hit"] < 0.1  # what one half has more of, the other has less of
-
-
-def test_halves_of_four_runs_agree_by_hand():
-    # three fast and one slow: the half without the slow run is fast; one of each is a tie, which goes to shape 0
-    # two fast and two slow: {ff, ss} in 2 of 6 deals disagree, all others are ties, both 0
-    counts = counts_of((2, 2), (3, 1))
-    found = split_half(
-        table_of({"a": (2, 2), "b": (3, 1)}), counts, TWO_SHAPES, 2, empty_bin_prior=FLAT, n_draws=10_000
-    )
-    assert found["hit"].to_dict() == pytest.approx({"a": 4 / 6, "b": 1.0}, abs=0.015)
-
-
-def test_jobs_whose_halves_are_too_small_are_left_out():
-    table = table_of({"a": (5, 0), "b": (6, 0), "c": (1, 0)})
-    found = summarise(split_half(table, counts_of((5, 0), (6, 0), (1, 0)), TWO_SHAPES, 3, empty_bin_prior=FLAT))
-    assert (found.by_run, found.n_groups) == (1.0, 1)
-
-
 def test_a_job_without_history_is_wrong_and_counted():
     now = table_of({"changed": (0, 6), "new": (9, 0), "same": (3, 0), "small": (1, 0)})
     before = table_of({"changed": (5, 0), "gone": (5, 0), "same": (1, 0)})
@@ -402,7 +378,7 @@ def test_shapes_that_the_features_tell_are_found_in_the_test(planted_log, kind):
     assert found.report.confusion.sum(axis=1).tolist() == [120, 120]
     assert found.probabilities.shape == (1200, 2)
     assert found.probabilities.sum(axis=1) == pytest.approx(np.ones(1200))
-    assert list(found.references) == ["model", "so_far", "ceiling", "split_half", "history_baseline"]
+    assert list(found.references) == ["model", "so_far", "ceiling", "history_baseline"]
     assert found.references["model"].by_run == pytest.approx(found.report.accuracy)
     assert found.references["ceiling"].by_run >= 0.95
     assert found.references["history_baseline"].by_run == 1

@@ -249,7 +249,7 @@ def without(key):
     [
         *[
             without(key)
-            for key in ("weights", "is_relative", "usual_log_s", "levels", "moved", "grace", "columns", "least_s")
+            for key in ("weights", "is_relative", "everything", "levels", "moved", "grace", "columns", "least_s")
         ],
         lambda main: main | {"weights": {"oracle": [1.0] * N_CLASSES}},
         lambda main: main | {"weights": {"boosted": ["much"] * N_CLASSES}},

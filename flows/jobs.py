@@ -223,26 +223,21 @@ COUNTS = """
 SELECT count(DISTINCT run_id) AS n_runs, count(DISTINCT group_key) FILTER (run_id IS NULL) AS n_next
 FROM jobs.reasons WHERE source = $source
 """
-RANKS = """
-SELECT mrr FROM jobs.cause_checks WHERE source = $source AND order_name = 'reasons' AND cause = 'all'
-"""
 REASONS = ("What makes runs long", "Why single runs were long", "The paper's insights here")
 
 
 @flow(name="jobs-explain", run_name=lambda: of_source("explain"), tags=TAGS)
 def jobs_explain(params: ExplainFlowParams) -> dict[str, Any]:
     """Say why the longest runs of the last days took so long, why the next runs of the riskiest jobs may, and what
-    makes runs of this source long and its jobs variable; and check these reasons where causes were recorded."""
+    makes runs of this source long and its jobs variable."""
     warehouse, source = params.warehouse, params.source
     model_id = explain_source(warehouse, source, params.explain)
     n_reasons = explain_runs(warehouse, source, params.explain, model_id)
     path = write_report(warehouse, WORD, source, f"{model_id} {n_reasons}")
     show(warehouse, WORD, source, "reasons", f"Why runs of {source} take long", path=path, sections=REASONS)
     [counts] = fetch(warehouse, COUNTS, {"source": source}).to_dict("records")
-    ranks = fetch(warehouse, RANKS, {"source": source})["mrr"]
-    mrr = float(ranks.iloc[0]) if len(ranks) else None  # of the recorded cause; None where none is recorded
     counted = {str(name): int(n) for name, n in counts.items()}
-    return {"model_id": model_id, **counted, "n_reasons": n_reasons, "mrr": mrr, "report": path}
+    return {"model_id": model_id, **counted, "n_reasons": n_reasons, "report": path}
 
 
 @flow(name="jobs-whatif", run_name=lambda: of_source("what if in"), tags=TAGS)

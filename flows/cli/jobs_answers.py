@@ -324,11 +324,6 @@ INSIGHTS = (
     Column("measured_rho", "rho", ratio, kind="number", is_extra=True),
     Column("reason", "because", is_extra=True),
 )
-ORDERS = {
-    "random": "a random order",
-    "importance": "importance over all runs",
-    "frequency": "how often each cause was recorded before",
-}
 
 
 def explain(
@@ -463,7 +458,7 @@ def _show_source(call: Invocation, found: "Explained") -> None:
         "runs": f"{count(of_runtime['n_runs'].max())} that the model did not learn from, "
         f"{count(of_runtime['n_long'].max())} of them at least twice as long as usual",
     }
-    show_facts(facts | _checked(found))
+    show_facts(facts)
     print()
     show_table(_families(found), FAMILIES)
     insights = found.insights[found.insights["kind"] == KIND]
@@ -471,19 +466,6 @@ def _show_source(call: Invocation, found: "Explained") -> None:
         print()
         show_table([{**row, "interval": _rho_interval(row)} for row in records(insights)], INSIGHTS)
     call.note(f"{NOT_CAUSES}; one run: {shlex.join(['whorl', 'jobs', 'explain', '-s', found.source])} RUN_ID")
-
-
-def _checked(found: "Explained") -> dict[str, str]:
-
-    checks = {row["order_name"]: row for row in records(found.checks) if row["cause"] == "all"}
-    if "reasons" not in checks:
-        return {}
-    ours = checks["reasons"]
-    others = [f"{words} {ratio(checks[name]['mrr'])}" for name, words in ORDERS.items() if name in checks]
-    return {
-        "recorded causes": f"mean reciprocal rank {ratio(ours['mrr'])} among the reasons of {count(ours['n'])} runs "
-        f"(95 % interval {ratio(ours['low'])} to {ratio(ours['high'])}; {', '.join(others)})"
-    }
 
 
 def _families(found: "Explained") -> list[dict[str, Any]]:

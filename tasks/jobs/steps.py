@@ -219,7 +219,7 @@ def write_evaluation(found: "Evaluation", name: str, folder: str) -> str:
 
 
 def explain_source(warehouse: Warehouse, source: str, explain: ExplainParams) -> str:
-    """Write jobs.cause_families, jobs.cause_checks and jobs.insights of a source anew; returns the id of the model.
+    """Write jobs.cause_families and jobs.insights of a source anew; returns the id of the model.
 
     Raises NotFound for a source without runs or model, BadInput where the model has seen all runs."""
     from tasks.jobs.explain.reasons import load_explainer

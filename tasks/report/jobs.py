@@ -48,12 +48,6 @@ METHOD = (
     "tasks/jobs/README.md says why. Shapes are numbered by rising gap between the 25th and the 75th percentile, 0 the "
     "steadiest. COV: standard deviation over mean."
 )
-ORDERS = {
-    "reasons": "the reasons of each run",
-    "importance": "one order for all: importance over the training runs",
-    "frequency": "one order for all: how often each cause was recorded before",
-    "random": "a random order",
-}
 MADE_UP = {
     "next_p05_s": "5 % stay under", "next_p25_s": "25 % stay under", "p50_s": "median",
     "next_p75_s": "75 % stay under", "p90_s": "90 % stay under", "next_p95_s": "95 % stay under",
@@ -68,10 +62,6 @@ HISTORY_WORDS = "The latest runs, and at the right the interval that the next on
 REASONS_WORDS = (
     "By how much the families of features move the expected runtime of held-out runs, and the odds that their "
     f"job varies much. {NOT_CAUSES}"
-)
-CHECK_WORDS = (
-    "Mean reciprocal rank of the cause that was recorded with a long run: 1 if it always comes first. Beside it "
-    "orders that look at no run."
 )
 RUNS_WORDS = (
     "The longest recent runs against the usual time of their job, and the next runs of the riskiest jobs, "
@@ -114,7 +104,6 @@ ORDER BY in_use.model_id IS NULL, measured.model_id DESC LIMIT 1
 MODEL_FIGURES = "SELECT key, value FROM jobs.model_figures WHERE source = $source AND model_id = $model_id"
 TABLES = {
     "cause_families": "question, rank",
-    "cause_checks": "cause, order_name",
     "insights": "kind DESC, rank",
     "explanations": "model_id",
     "what_ifs": "scenario, measure",
@@ -365,9 +354,7 @@ def _quality(data: JobsData) -> Section:
 
 
 def _explained(data: JobsData, item: str) -> Iterator[Section]:
-    families, checks, insights, reasons = (
-        data.tables[name] for name in ("cause_families", "cause_checks", "insights", "reasons")
-    )
+    families, insights, reasons = (data.tables[name] for name in ("cause_families", "insights", "reasons"))
     by = {(row["question"], row["family"]): row["share"] for row in records(families)}
     rows = [
         row | {kind: by.get((kind, row["family"])) for kind in KINDS}
@@ -377,23 +364,13 @@ def _explained(data: JobsData, item: str) -> Iterator[Section]:
     if rows:
         n, n_long = rows[0]["n_runs"], rows[0]["n_long"]
         evidence = f"n = {n:,} runs, {n_long:,} of them at least twice as long as usual · model {rows[0]['model_id']}"
-    of_all = {row["order_name"]: row for row in records(checks[checks["cause"] == "all"])}
-    checked = [
-        {"name": words, "mrr": of_all[key]["mrr"], "interval": _lead(key, of_all[key]), "n": of_all[key]["n"]}
-        for key, words in ORDERS.items()
-        if key in of_all
-    ]
     moving = table(
         rows, ("family", "reason"), ("share", "share", share), ("typical_factor", "on average", times),
         ("first_share", "first reason of long runs", share), ("ratio", "of variation (ratio)", share),
         ("delta", "of variation (delta)", share),
     )  # fmt: skip
-    among = table(
-        checked, ("name", "order"), ("mrr", "mean reciprocal rank", ratio), ("n", "runs", count),
-        ("interval", "95 % interval"), title="The recorded cause among the reasons", words=CHECK_WORDS,
-    )  # fmt: skip
     nothing = f"Nothing is explained in this source yet: {data.command('explain')} says what makes runs long."
-    yield Section("What makes runs long", REASONS_WORDS, evidence, tables=(moving, among), nothing=nothing)
+    yield Section("What makes runs long", REASONS_WORDS, evidence, tables=(moving,), nothing=nothing)
     long_runs, next_runs = _runs_explained(reasons)
     if long_runs or next_runs:
         job, why = Column("group_key", "job", one_line, link=f"{item}#" if item else ""), ("words", "first reason")
@@ -518,12 +495,6 @@ def factor(log_ratio: Any) -> str:
 def ends(low: Any, high: Any, show: Any = ratio) -> str:
     """An interval; a dash if it is not known."""
     return MISSING if low is None or high is None or pd.isna(low) or pd.isna(high) else f"{show(low)} to {show(high)}"
-
-
-def _lead(order: str, row: Mapping[str, Any]) -> str:
-    """Of the reasons the interval is of the figure itself, of the others of the lead that the reasons have."""
-    told = ends(row["low"], row["high"])
-    return told if order == "reasons" or told == MISSING else f"reasons lead by {told}"
 
 
 def item_chart() -> charts.Chart:

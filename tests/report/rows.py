@@ -69,10 +69,6 @@ def family(question, name, share, rank=1):
     return {"question": question, "family": name, "rank": rank, "share": share, "model_id": MODEL, **counts}
 
 
-def check(order, mrr, low=None, high=None):
-    return {"order_name": order, "cause": "all", "mrr": mrr, "low": low, "high": high, "n": 12, "model_id": MODEL}
-
-
 def insight(words, *, reason=None):
     return {
         "kind": "ratio",

@@ -9,7 +9,7 @@ from tasks.report.jobs import changes_table, fetch_jobs, job_items, jobs_result
 from tasks.report.result import as_markdown
 from tasks.warehouse.connection import reading, writing
 from tests.report import rows
-from tests.report.rows import HOSTILE, check, family, figures, insight, next_run, reason, what_if
+from tests.report.rows import HOSTILE, family, figures, insight, next_run, reason, what_if
 
 NAMES = ("job a", "job b")
 
@@ -100,17 +100,14 @@ def test_a_run_has_its_first_reason_to_be_longer_even_after_one_to_be_shorter(lo
     assert row["words"] == "its past"
 
 
-def test_families_checks_and_insights_stand_with_what_they_are_measured_against(log, put, rows_of):
+def test_families_and_insights_stand_with_what_they_are_measured_against(log, put, rows_of):
     put(
         log,
         cause_families=[family("runtime", "input", 0.6), family("ratio", "input", 0.2)],
-        cause_checks=[check("reasons", 0.8, 0.7, 0.9), check("random", 0.3, 0.4, 0.6)],
         insights=[insight("larger inputs vary more", reason="too few inputs")],
     )
     result = result_of(log)
     assert rows_of(result, "What makes runs long")[0]["ratio"] == "20.0 %"
-    checks = rows_of(result, "What makes runs long", 1)
-    assert [row["interval"] for row in checks] == ["0.70 to 0.90", "reasons lead by 0.40 to 0.60"]
     [row] = rows_of(result, "The paper's insights here")
     assert (row["verdict"], row["rho"], row["reason"]) == ("cannot be told", "–", "too few inputs")
 

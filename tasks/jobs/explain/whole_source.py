@@ -1,5 +1,4 @@
-"""What makes the runs of a source long and its jobs variable, whether these explanations stand up to checks, and their
-rows in the warehouse."""
+"""What makes the runs of a source long and its jobs variable, and the rows of this in the warehouse."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,16 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput
-from tasks.jobs.distribution import Floats
-from tasks.jobs.explain.contributions import (
-    Contributions,
-    Family,
-    against_usual,
-    by_family,
-    runtime_parts,
-    variable_parts,
-)
-from tasks.jobs.explain.insights import RESAMPLES, Insight, judge_history, judge_insights
+from tasks.jobs.explain.contributions import Contributions, against_usual, by_family, runtime_parts, variable_parts
+from tasks.jobs.explain.insights import Insight, judge_history, judge_insights
 from tasks.jobs.explain.reasons import USUAL_RUNS, Explainer, RunReasons
 from tasks.jobs.normalisation import historic_medians
 from tasks.jobs.params import LABEL_SUPPORT, ExplainParams, Kind
@@ -28,36 +19,29 @@ from tasks.jobs.predict.labels import label_groups, label_instances
 from tasks.jobs.predict.peers import Histories, earlier_runs
 from tasks.jobs.predict.preparation import assign_periods
 from tasks.jobs.predict.trained import Trained
-from tasks.jobs.scores import Difference, bootstrap_difference
 from tasks.warehouse.connection import Connection, reading, transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.versions import data_version
 
 Places = NDArray[np.intp]
-MAX_RUNS = 4000  # held-out runs that are explained, an even sample over time of more; as many training runs beside them
+MAX_RUNS = 4000  # held-out runs that are explained, an even sample over time of more
 SEED = 0  # of the resamples
 RUNTIME = "runtime"
 LONG = 2.0  # times the usual time: the runs whose reasons are counted
 SHORTEST_S = 1e-3
-# What a recorded cause is called here (record/rows.py). None: nothing known before a run tells of it.
-RECORDED: dict[str, Family | None] = {
-    "big_input": "input", "few_tokens": "tokens", "load": "load", "spill": "memory", "lock": None, "cold_cache": None,
-}  # fmt: skip
-ALL, EVEN = "all", "even"
 
 
 @dataclass(frozen=True)
 class HeldOut:
     """runs: of read_runs with median_s (usual time of the job, from D1); features: (n, p), known: of them, row by row.
 
-    test: rows of D3 that the model did not learn from; training: rows that it did; usual: (m,) rows by job and time;
+    test: rows of D3 that the model did not learn from; usual: (m,) rows by job and time;
     first, n_usual: (n_test,) the stretch of `usual` that are the runs of its job before each test row."""
 
     runs: pd.DataFrame
     features: pd.DataFrame
     known: Histories
     test: Places
-    training: Places
     usual: Places
     first: Places
     n_usual: Places
@@ -68,20 +52,20 @@ def describe_held_out(
 ) -> HeldOut:
     """Split as in training, draw evenly over time, and describe by the features of the model.
 
-    runs: of read_runs, all of the source, with ended_at filled; index 0 … n - 1. max_runs: test rows, and training
-    rows, at most; usual_runs: earlier runs of a job. Raises BadInput without a run to hold out."""
+    runs: of read_runs, all of the source, with ended_at filled; index 0 … n - 1. max_runs: test rows at most;
+    usual_runs: earlier runs of a job. Raises BadInput without a run to hold out."""
     asked = trained.params.characterise
     part = assign_periods(runs, asked.split)
     medians = historic_medians(runs.assign(part=part), trained.history_s)
     runs = runs.assign(part=part, median_s=medians["median_s"], median_source=medians["median_source"])
-    test, training = held_out_places(trained, runs, max_runs), training_places(trained, runs, max_runs)
+    test = held_out_places(trained, runs, max_runs)
     usual, first, n_usual = _before(runs, test, usual_runs)
-    rows = np.unique(np.concatenate([test, training, usual]))
+    rows = np.unique(np.concatenate([test, usual]))
     asked_of = runs.iloc[rows]
     features, known = trained.features(asked_of, runs), trained.histories(asked_of, runs)
-    test, training, usual = (np.searchsorted(rows, some) for some in (test, training, usual))
+    test, usual = (np.searchsorted(rows, some) for some in (test, usual))
     runs, features = asked_of.reset_index(drop=True), features.reset_index(drop=True)
-    return HeldOut(runs, features, known, test, training, usual, first, n_usual)
+    return HeldOut(runs, features, known, test, usual, first, n_usual)
 
 
 def _before(runs: pd.DataFrame, test: Places, most: int) -> tuple[Places, Places, Places]:
@@ -122,17 +106,15 @@ def _even(places: Places, most: int) -> Places:
 
 @dataclass(frozen=True)
 class SourceReasons:
-    """Of the held-out runs of a source. families: see family_table; check: of check_causes, on those with a recorded
-    cause, empty without any; insights: by kind of shapes."""
+    """Of the held-out runs of a source. families: see family_table; insights: by kind of shapes."""
 
     model_id: str
     families: pd.DataFrame
-    check: pd.DataFrame
     insights: dict[Kind, list[Insight]]
 
 
 def explain_source(explainer: Explainer) -> SourceReasons:
-    """Tables and checks over the held-out runs. Raises BadInput if the model has seen all runs."""
+    """Families and insights over the held-out runs. Raises BadInput if the model has seen all runs."""
     trained, rng = explainer.trained, np.random.default_rng(SEED)
     held_out = describe_held_out(trained, explainer.runs)
     known = runtime_parts(trained.model, held_out.features, held_out.known)
@@ -145,12 +127,7 @@ def explain_source(explainer: Explainer) -> SourceReasons:
         if variable is not None:
             questions[kind] = variable
             insights[kind] = _insights(trained, kind, variable, runs, features, rng)
-    check = pd.DataFrame()
-    if "recorded_cause" in runs and runs["recorded_cause"].notna().any():
-        causes, training = held_out.runs["recorded_cause"], known.rows(held_out.training)
-        groups, earlier = runs["group_key"].to_numpy(), causes.iloc[held_out.training].tolist()
-        check = check_causes(parts, runs["recorded_cause"].tolist(), groups, rng, training, earlier)
-    return SourceReasons(explainer.model_id, family_table(questions, runs), check, insights)
+    return SourceReasons(explainer.model_id, family_table(questions, runs), insights)
 
 
 def family_table(questions: Mapping[str, Contributions], runs: pd.DataFrame) -> pd.DataFrame:
@@ -177,77 +154,6 @@ def family_table(questions: Mapping[str, Contributions], runs: pd.DataFrame) -> 
     return pd.concat(tables, ignore_index=True)
 
 
-def check_causes(
-    parts: Contributions,
-    recorded: Sequence[str | None],
-    groups: Any,
-    rng: np.random.Generator,
-    training: Contributions,
-    earlier: Sequence[str | None],
-) -> pd.DataFrame:
-    """How high the reasons rank the recorded cause: mean of 1 / rank of its family among the families of features, by
-    what they add to one score that grows with the runtime, largest first; 1 is perfect.
-
-    recorded: (n,) causes as in record/rows.py, None and `none` for runs without one; groups: (n,), for the intervals.
-    One row an order and cause, columns order_name, cause, mrr, low, high, n; empty where no cause can be known before.
-    order_name: reasons; random (exact expectation); importance, one order for all runs, by mean absolute contribution
-    to the `training` runs; frequency, one order, by how often each cause was recorded among the `earlier` runs. cause:
-    all; even, the mean over causes, so that a frequent one counts no more than a rare one; or a cause by itself. low,
-    high: of the mean over all causes, for the reasons of itself, for another order of the reasons' lead over it."""
-    causes, keys = np.array(recorded, dtype=object), np.asarray(groups)
-    sums, families = by_family(parts)
-    place = _places(recorded, families)
-    is_used = place >= 0
-    sums, place, keys, causes = sums[is_used], place[is_used], keys[is_used], causes[is_used].astype(str)
-    if not len(place):
-        return pd.DataFrame()
-    before = _places(earlier, families)
-    often = np.bincount(before[before >= 0], minlength=len(families)).astype(np.float64)
-    weight = np.abs(by_family(training)[0]).mean(axis=0)
-    ours = reciprocal_ranks(sums, place)
-    orders = {
-        name: reciprocal_ranks(np.broadcast_to(each, sums.shape), place)
-        for name, each in (("importance", weight), ("frequency", often))
-    }
-    random = float((1 / np.arange(1, len(families) + 1)).mean())
-    by_cause = {str(cause): causes == cause for cause in np.unique(causes)}
-
-    def beside(other: Floats) -> Difference:
-        return bootstrap_difference(ours, other, keys, rng, n_resamples=RESAMPLES)
-
-    of_reasons, leads = beside(np.zeros(len(ours))), {name: beside(other) for name, other in orders.items()}
-    mrr = of_reasons.value or 0.0
-    rows: list[tuple[str, str, float, float | None, float | None, int]] = [
-        ("reasons", ALL, mrr, of_reasons.low, of_reasons.high, len(ours)),
-        ("random", ALL, random, None, None, len(ours)),
-    ]
-    for name, values in (("reasons", ours), ("frequency", orders["frequency"])):
-        even = float(np.mean([values[mine].mean() for mine in by_cause.values()]))
-        rows.append((name, EVEN, even, None, None, len(ours)))
-    rows += [(name, ALL, mrr - (lead.value or 0.0), lead.low, lead.high, len(ours)) for name, lead in leads.items()]
-    for cause, mine in by_cause.items():
-        for name, values in (("reasons", ours), ("importance", orders["importance"])):
-            rows.append((name, cause, float(values[mine].mean()), None, None, int(mine.sum())))
-    table = pd.DataFrame(rows, columns=["order_name", "cause", "mrr", "low", "high", "n"])
-    return table.astype({"low": float, "high": float})
-
-
-def reciprocal_ranks(scores: Floats, place: Any) -> Floats:
-    """1 / rank of scores[i, place[i]] in row i, rank 1 being the largest; scores: (n, m), returns (n,).
-
-    Ties: the mean of 1 / rank over the ranks that the equal scores share, as if drawn at random."""
-    own = scores[np.arange(len(scores)), place][:, None]
-    above, tied = (scores > own).sum(axis=1), (scores == own).sum(axis=1)
-    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, scores.shape[1] + 1))])
-    return np.asarray((harmonic[above + tied] - harmonic[above]) / tied)
-
-
-def _places(causes: Sequence[str | None], families: tuple[Family, ...]) -> NDArray[np.int64]:
-    """Number of the family that each recorded cause belongs to, -1 without a cause, or if no feature tells of it."""
-    found = [RECORDED.get(str(cause)) for cause in causes]
-    return np.array([families.index(family) if family in families else -1 for family in found], dtype=np.int64)
-
-
 def _insights(
     trained: Trained,
     kind: Kind,
@@ -269,28 +175,26 @@ def _insights(
 
 
 WORD = "jobs"
-ORDERS = {"cause_families": "question, rank", "cause_checks": "order_name, cause", "insights": "kind, rank"}
+ORDERS = {"cause_families": "question, rank", "insights": "kind, rank"}
 OF_RUN = ("source", "run_id", "group_key", "model_id", "runtime_s", "usual_s", "expected_s")
 OF_REASON = ("family", "feature", "value", "typical", "compared_with", "factor")
 
 
 @dataclass(frozen=True)
 class Explained:
-    """The rows of a source: of jobs.cause_families, jobs.cause_checks, jobs.insights, and what they are of."""
+    """The rows of a source: of jobs.cause_families, jobs.insights, and what they are of."""
 
     source: str
     model_id: str
     data_version: str
     families: pd.DataFrame
-    checks: pd.DataFrame
     insights: pd.DataFrame
 
 
 def write_source(warehouse: Warehouse, source: str, found: SourceReasons, params: ExplainParams) -> None:
-    """Write families, checks and insights of a source anew, in one transaction; twice changes nothing."""
+    """Write families and insights of a source anew, in one transaction; twice changes nothing."""
     frames = {
         "cause_families": found.families.assign(rank=found.families.groupby("question").cumcount() + 1),
-        "cause_checks": found.check,
         "insights": pd.DataFrame([row for kind, some in found.insights.items() for row in _insight_rows(kind, some)]),
     }
     parameters = json.dumps(params.model_dump(mode="json"), sort_keys=True)

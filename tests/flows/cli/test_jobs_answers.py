@@ -192,23 +192,9 @@ def test_json_has_every_figure(whorl: Whorl, trained_log: Warehouse, longest: st
     assert {"family", "feature", "value", "typical", "contribution", "text"} <= set(first)
     assert first["family"] == "input"
     of_source = json.loads(whorl("jobs", "explain", "--json").out)
-    assert set(of_source) == {"source", "model_id", "data_version", "families", "checks", "insights"}
+    assert set(of_source) == {"source", "model_id", "data_version", "families", "insights"}
     shares = [row["share"] for row in of_source["families"] if row["question"] == "runtime"]
     assert sum(shares) == pytest.approx(1)
-
-
-@pytest.mark.slow
-def test_the_recorded_causes_are_told_where_there_are_some(whorl: Whorl, trained_log: Warehouse) -> None:
-    from tasks.warehouse.connection import writing
-
-    with writing(trained_log) as connection:
-        connection.execute("UPDATE jobs.runs SET recorded_cause = 'big_input' WHERE input_bytes > 1.4e6")
-    ended = whorl("jobs", "explain")
-    assert "mean reciprocal rank" in ended.out
-    assert "a random order" in ended.out
-    found = json.loads(whorl("jobs", "explain", "--json").out)
-    ours = [row["mrr"] for row in found["checks"] if (row["order_name"], row["cause"]) == ("reasons", "all")]
-    assert ours[0] > 0.5
 
 
 def test_a_run_and_a_job_at_once_is_wrong_usage(whorl: Whorl, trained_log: Warehouse) -> None:

@@ -214,12 +214,9 @@ def label_figures(prepared: Prepared, kind: Kind, found: LabelEvaluation | None,
     _set(figures, f"label.accuracy_group.{kind}", report.accuracy_group if report else None, why)
     _set(figures, f"label.log_loss.{kind}", report.log_loss if report else None, why)
     _set(figures, f"label.n.{kind}", report.n if report else 0)
-    so_far, start = (found.so_far, found.start) if found else (None, None)
+    so_far = found.so_far if found else None
     _set(figures, f"label.accuracy_so_far.{kind}", so_far.accuracy if so_far else None, why)
     _set(figures, f"label.log_loss_so_far.{kind}", so_far.log_loss if so_far else None, why)
-    _set(figures, f"label.n_start.{kind}", start.n if start else 0)
-    _set(figures, f"label.accuracy_start.{kind}", start.accuracy if start else None, why)
-    _set(figures, f"label.ceiling_start.{kind}", start.ceiling if start else None, why)
     for name in REFERENCES:
         one = found.references[name] if found else None
         _set(figures, f"label.{name}.{kind}", one.by_run if one else None, one.reason if one else why)

@@ -12,32 +12,15 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 
 from tasks.choices import Named
 from tasks.errors import NotFound
-from tasks.jobs.control.claims import (
-    Claims,
-    describe_conditions,
-    describe_noise,
-    describe_overall,
-    make_claims,
-    unlike_conditions,
-)
+from tasks.jobs.control.claims import Claims, describe_noise, describe_overall, make_claims
 from tasks.jobs.control.outcomes import MAX_ROWS, Migration, Outcome, ShapeModel, assess, changes_by_group, price_words
-from tasks.jobs.control.pairs import (
-    Comparison,
-    Noise,
-    Pairs,
-    PairScore,
-    compare,
-    match_pairs,
-    noise_of,
-    predicted_change,
-    score_pairs,
-)
-from tasks.jobs.control.scenarios import EDITS, OFFERED, Scenario, apply, changed_columns, skus_of
+from tasks.jobs.control.pairs import Comparison, Noise, Pairs, compare, match_pairs, noise_of
+from tasks.jobs.control.scenarios import EDITS, OFFERED, Scenario, apply, skus_of
 from tasks.jobs.distribution import Empirical, Floats
 from tasks.jobs.explain.whole_source import held_out_places, training_places
 from tasks.jobs.normalisation import historic_medians, quantiles
 from tasks.jobs.params import MEASURES, Kind, WhatIfParams
-from tasks.jobs.predict.features import BY_SKU, feature_of
+from tasks.jobs.predict.features import BY_SKU
 from tasks.jobs.predict.peers import Histories
 from tasks.jobs.predict.predicting import end_of, next_conditions
 from tasks.jobs.predict.preparation import read_runs, with_ends
@@ -156,12 +139,9 @@ def make_subjects(trained: Trained, rows: pd.DataFrame, past: pd.DataFrame, plac
 
 @dataclass(frozen=True)
 class Measured:
-    """The change on its matched pairs. told: the score if the model is told under which load each changed run was
-    submitted; conditions: of `unlike_conditions`; noise: of two runs that nothing sets apart on purpose."""
+    """The change on its matched pairs. noise: of two runs that nothing sets apart on purpose."""
 
     comparison: Comparison
-    told: PairScore
-    conditions: pd.DataFrame
     noise: Noise
 
 
@@ -266,8 +246,8 @@ def _answer(ground: Ground, scenario: Scenario, params: WhatIfParams, rng: np.ra
         is_one=ground.job is not None,
     )
     measured, reason = _measured(ground, scenario, rng)
-    score, told = (measured.comparison.score, measured.told) if measured else (None, None)
-    claims = make_claims(outcome.changes, outcome.support, outcome.companions, score, told)
+    score = measured.comparison.score if measured else None
+    claims = make_claims(outcome.changes, outcome.support, score)
     if any(name.startswith("vertex_share_") for name in outcome.features):
         claims.can.extend(describe_placement(asked.placement, asked.features))
     if outcome.changes.loc["money", "n_runs"]:
@@ -275,9 +255,7 @@ def _answer(ground: Ground, scenario: Scenario, params: WhatIfParams, rng: np.ra
     if measured is not None:
         overall = describe_overall(measured.comparison.overall)
         claims.can.extend(overall.can)
-        claims.cannot.extend(
-            [*overall.cannot, *describe_conditions(measured.conditions), *describe_noise(measured.noise)]
-        )
+        claims.cannot.extend([*overall.cannot, *describe_noise(measured.noise)])
     return Answer(scenario, outcome, asked.placement, measured, reason, claims)
 
 
@@ -295,19 +273,13 @@ def _measured(ground: Ground, scenario: Scenario, rng: np.random.Generator) -> t
         pairs = pairs[pairs["group_key"] == ground.job].reset_index(drop=True)
     if pairs.empty:
         return None, ground.pairs.reason or f"no run was done again with {what_if}"
-    sides = (ground.runs.iloc[pairs[row].to_numpy()].reset_index(drop=True) for row in ("row_before", "row_after"))
-    before, after = (make_subjects(ground.trained, rows, ground.past, ground.subjects.placement) for rows in sides)
+    rows = ground.runs.iloc[pairs["row_before"].to_numpy()].reset_index(drop=True)
+    before = make_subjects(ground.trained, rows, ground.past, ground.subjects.placement)
     # in order of submission, as the changes of offers need it
     edited = apply(scenario, before.features.loc[before.runs["submitted_at"].sort_values(kind="stable").index])
     edited = edited.loc[before.features.index]
-    was = before.predict(before.features)
-    comparison = compare(pairs, was, before.predict(edited), before.medians_s, what_if, rng)
-    # the change made in the features of the changed runs, but under the load that they really met
-    made = [name for name in changed_columns(before.features, edited) if feature_of(name).kind != "environment"]
-    knowing = predicted_change(was, before.predict(after.features.assign(**{name: edited[name] for name in made})))
-    told = score_pairs(pairs["log_ratio"], knowing, pairs["group_key"].to_numpy(), rng)
-    conditions = unlike_conditions(before.features, edited, after.features, ground.training)
-    return Measured(comparison, told, conditions, noise_of(ground.pairs)), None
+    was, told = before.predict(before.features), before.predict(edited)
+    return Measured(compare(pairs, was, told, before.medians_s, what_if, rng), noise_of(ground.pairs)), None
 
 
 BY = "p95_s"  # what the jobs are ordered by
@@ -331,7 +303,6 @@ def answer_figures(answer: Answer, params: WhatIfParams) -> dict[str, Any]:
         "moves_in_words": {kind: one.words for kind, one in outcome.moves.items()},
         "placement": asdict(answer.placement),
         "support": asdict(outcome.support),
-        "companions": _rows(outcome.companions),
         "pairs": None if answer.measured is None else _pairs(answer.measured),
         "pairs_reason": answer.reason,
         "can": answer.claims.can,
@@ -376,8 +347,6 @@ def _pairs(measured: Measured) -> dict[str, Any]:
         "what_if": found.what_if,
         "score": _value(asdict(found.score)),
         "overall": {str(name): _plain(row) for name, row in found.overall.iterrows()},
-        "told_conditions": _value(asdict(measured.told)),
-        "conditions": _rows(measured.conditions),
         "noise": asdict(measured.noise),
     }
 

@@ -6,16 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tasks.jobs.control.outcomes import COMPANION_SDS, MAX_UNLIKE_SHARE, Support
+from tasks.jobs.control.outcomes import MAX_UNLIKE_SHARE, Support
 from tasks.jobs.control.pairs import DEAD_BAND, Noise, PairScore
-from tasks.jobs.control.scenarios import changed_columns
-from tasks.jobs.predict.features import feature_of
 from tasks.jobs.scores import CONFIDENCE, Difference
 from tasks.quantities import digits
 
 TOLD = {"gap_s": "the 25th-75th gap", "p95_s": "the 95th percentile", "median_s": "the median runtime"}
 OVERALL = {"p95": "95th percentile", "gap": "25th-75th gap"}
-CONDITIONS = ["feature", "is_changed", "assumed", "met", "distance"]
 MOST_NAMED = 3
 ALWAYS = (
     "The model was trained on runs as they happened, not on an experiment: runs with few spare tokens, or on one kind "
@@ -36,12 +33,9 @@ class Claims:
     cannot: list[str]
 
 
-def make_claims(
-    changes: pd.DataFrame, support: Support, companions: pd.DataFrame, score: PairScore | None, told: PairScore | None
-) -> Claims:
-    """Claims of one change. changes, support, companions: of its Outcome; score: the same change on its matched pairs,
-    if there are any; told: the same where the model knows the load that each changed run met. What the pairs do not
-    bear out is no claim, though it was predicted."""
+def make_claims(changes: pd.DataFrame, support: Support, score: PairScore | None) -> Claims:
+    """Claims of one change. changes, support: of its Outcome; score: the same change on its matched pairs, if there are
+    any. What the pairs do not bear out is no claim, though it was predicted."""
     predicted = [_predicted(TOLD[str(name)], row) for name, row in changes.iterrows() if name in TOLD and row["n_runs"]]
     is_refuted = score is not None and _is_known(score.versus_no_change) and not _is_better(score.versus_no_change)
     can = [] if is_refuted else [f"Predicted: {line}" for line in predicted]
@@ -52,14 +46,9 @@ def make_claims(
         cannot.insert(0, f"Nothing measured stands behind it: no run was done again with this change{why}.")
     else:
         can += _measured(score)
-        if told is not None and told.directions is not None and told.directions.share is not None:
-            can.append(  # what is wrong then is not the load, which nobody knows before
-                "Measured: had it known the load that each changed run would meet, the direction would be right in "
-                f"{100 * told.directions.share:.0f} %, and the ratio missed by {told.mae:.3f}."
-            )
         is_good, verdict = _verdict(score)
         (can if is_good else cannot).append(verdict)
-    return Claims(can, cannot + _support(support) + _companions(companions))
+    return Claims(can, cannot + _support(support))
 
 
 def describe_overall(overall: pd.DataFrame) -> Claims:
@@ -85,35 +74,6 @@ def describe_noise(noise: Noise) -> list[str]:
     return [
         f"How long a single run will take: {noise.n:,} runs that were repeated unchanged differ by "
         f"{noise.mean_absolute:.3f} in the logarithm on average."
-    ]
-
-
-def unlike_conditions(
-    before: pd.DataFrame, after: pd.DataFrame, met: pd.DataFrame, training: pd.DataFrame
-) -> pd.DataFrame:
-    """Environment features whose mean over the changed runs of the pairs is not what the change assumes.
-
-    before, after: features of the baselines, as they are and with the change made; met: those of the changed runs, row
-    by row; training: gives the deviation of each feature. Named is what lies at least COMPANION_SDS of them
-    apart. Columns: feature, is_changed (by the change), assumed, met, distance (above 0 if larger in the changed runs);
-    the largest first."""
-    changed, rows = changed_columns(before, after), []
-    for name in [str(name) for name in after if feature_of(str(name)).kind == "environment"]:
-        both, sd = after[name].notna() & met[name].notna(), float(training[name].std())
-        if both.any() and sd > 0:
-            assumed, found = float(after.loc[both, name].mean()), float(met.loc[both, name].mean())
-            rows.append((name, name in changed, assumed, found, (found - assumed) / sd))
-    table = pd.DataFrame([row for row in rows if abs(row[-1]) >= COMPANION_SDS], columns=CONDITIONS)
-    return table.sort_values("distance", key=np.abs, ascending=False, kind="stable", ignore_index=True)
-
-
-def describe_conditions(table: pd.DataFrame) -> list[str]:
-    """The features that are furthest from what the change assumes, in sentences."""
-    return [
-        f"The runs that were done again met another {row['feature']}: {digits(row['met'])} on average, where "
-        f"{'the change asks for' if row['is_changed'] else 'the change leaves it at'} "
-        f"{digits(row['assumed'])}; what was measured holds the effect of both."
-        for _, row in table.head(MOST_NAMED).iterrows()
     ]
 
 
@@ -188,14 +148,4 @@ def _support(support: Support) -> list[str]:
         f"{100 * (support.share_outside or 0):.1f} % lie outside the training range of a changed feature{most}; "
         f"{100 * (support.share_unlike or 0):.1f} % are less like any training run than "
         f"{100 * (1 - MAX_UNLIKE_SHARE):g} % of the unchanged runs are."
-    ]
-
-
-def _companions(found: pd.DataFrame) -> list[str]:
-    """One sentence for each of the features that differ most, with the changed feature by which they differ most."""
-    return [
-        f"Where the training data have {row['feature']} near {digits(row['value'])}, {row['companion']} is "
-        f"{digits(row['mean_there'])} on average, {digits(row['mean_in_all'])} over all; the change leaves it alone, "
-        "yet may be foretold for its sake."
-        for _, row in found.drop_duplicates("companion").head(MOST_NAMED).iterrows()
     ]

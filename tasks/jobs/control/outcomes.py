@@ -1,8 +1,6 @@
 """What is predicted to follow from a change: measures of Table 2 and cost, moves between shapes, and its support.
 
-Outside the training data an answer is a guess of the nearest training rows. And in a log little deviation of the load
-can mean that all machines are full: a model that learnt from it foretells slower runs if the deviation is set to 0,
-though nobody asked for full machines."""
+Outside the training data an answer is a guess of the nearest training rows."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -29,9 +27,6 @@ OF_SHAPE = {"outlier_percent": "outliers", "p25_p75": "25th-75th gap", "p95": "9
 MOST_MOVES = 3
 MAX_ROWS = 2000  # rows that a change is tried on, and training rows that they are compared with
 MAX_UNLIKE_SHARE = 0.01  # of the unchanged rows would count as unlike all that the model was trained on
-NEAR_SHARE = 0.05  # of the training rows count as having such a value as a changed feature gets
-COMPANION_SDS = 0.5  # deviations from usual there, from which an unchanged feature is named
-COMPANION_COLUMNS = ["feature", "value", "companion", "mean_there", "mean_in_all", "distance"]
 BLOCK = 64  # rows compared with all training rows at once
 MOST_TREES = 100  # evenly spaced over all, of which a boosted model of many classes has thousands
 Leaves = Callable[[pd.DataFrame], NDArray[Any]]  # (n, p) features -> (n, n_trees) number of the leaf of each tree
@@ -95,7 +90,7 @@ class Support:
 @dataclass(frozen=True)
 class Outcome:
     """before, after: `measure` of each instance, of the jobs `groups`; changes: their means with intervals; moves: by
-    normalisation; features: the names that were changed; companions: of `find_companions`."""
+    normalisation; features: the names that were changed."""
 
     features: list[str]
     before: pd.DataFrame
@@ -104,7 +99,6 @@ class Outcome:
     groups: NDArray[Any]
     moves: dict[Kind, ShapeMoves]
     support: Support
-    companions: pd.DataFrame
 
 
 def assess(
@@ -137,10 +131,9 @@ def assess(
 
     before, after = measured(frame), measured(edited)
     support = support_of(frame, edited, training, rng, leaves)
-    companions = find_companions(frame, edited, training)
     moves = {kind: moves_of(model, frame, edited, groups, UNITS[kind]) for kind, model in models.items()}
     compared = changes(before, after, jobs, rng)
-    return Outcome(changed_columns(frame, edited), before, after, compared, jobs, moves, support, companions)
+    return Outcome(changed_columns(frame, edited), before, after, compared, jobs, moves, support)
 
 
 def measure(predicted: Empirical, medians_s: Floats, tokens: Floats, params: WhatIfParams) -> pd.DataFrame:
@@ -295,33 +288,6 @@ def likeness(leaves: NDArray[Any], training: NDArray[Any]) -> Floats:
     return found
 
 
-def find_companions(before: pd.DataFrame, after: pd.DataFrame, training: pd.DataFrame) -> pd.DataFrame:
-    """Features that the change leaves as they are, and that are unusual where the training data have its new values.
-
-    For each changed feature its median new value is taken, and NEAR_SHARE of the training rows nearest to it; a
-    companion is an unchanged feature whose mean over these rows is at least COMPANION_SDS standard deviations from that
-    over all training rows. Columns: COMPANION_COLUMNS, distance in standard deviations, above 0 if larger there; the
-    largest distance first."""
-    changed, differs, new = _changed(before, after)
-    others = [str(name) for name in after if name not in changed]
-    known = training[others].to_numpy(dtype=float)
-    usual = _means(known)
-    spread = _means((known - usual) ** 2) ** 0.5
-    rows = []
-    for place, name in enumerate(changed):
-        values, theirs = new[differs[:, place], place], training[name].to_numpy(dtype=float)
-        if np.isnan(values).all() or np.isnan(theirs).all():
-            continue
-        value = float(np.nanmedian(values))
-        apart = np.abs(theirs - value)
-        there = _means(known[apart <= np.nanquantile(apart, NEAR_SHARE)])  # ties among the nearest
-        distance = np.divide(there - usual, spread, out=np.zeros(len(others)), where=spread > 0)
-        far = np.flatnonzero(np.abs(distance) >= COMPANION_SDS)
-        rows += [(name, value, others[at], there[at], usual[at], distance[at]) for at in far]
-    found = pd.DataFrame(rows, columns=COMPANION_COLUMNS)
-    return found.sort_values("distance", key=abs, ascending=False, kind="stable", ignore_index=True)
-
-
 def _changed(before: pd.DataFrame, after: pd.DataFrame) -> tuple[list[str], Flags, Floats]:
     """The features that differ in any row; where they do, and their values after, (n, m) each."""
     names = changed_columns(before, after)
@@ -338,10 +304,3 @@ def _sampled(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
     if n <= MAX_ROWS:
         return np.arange(n, dtype=np.int64)
     return np.sort(rng.choice(n, MAX_ROWS, replace=False)).astype(np.int64)
-
-
-def _means(table: Floats) -> Floats:
-    """Mean of each column over what is known; NaN where nothing is: (p,)."""
-    n_known = np.isfinite(table).sum(axis=0)
-    sums = np.where(np.isfinite(table), table, 0.0).sum(axis=0)
-    return np.where(n_known > 0, sums / np.maximum(n_known, 1), np.nan)

@@ -237,23 +237,11 @@ class ClassifierReport:
 
 
 @dataclass(frozen=True)
-class AtStart:
-    """Over the n test runs with a label before which no run of their job in the period had ended: nothing of what is
-    asked for is known there. accuracy: share that is right; ceiling: the oracle's; None without such a run."""
-
-    n: int
-    accuracy: float | None
-    ceiling: float | None
-
-
-@dataclass(frozen=True)
 class LabelEvaluation:
-    """Of one normalisation, on the test runs. report: of the classifier; start: of it, where no run of the period is
-    known yet; so_far: with the runs of the period as far as they are known; occurrences: accuracy beside its references
+    """Of one normalisation, on the test runs. report: of the classifier; so_far: with the runs of the period as far as they are known; occurrences: accuracy beside its references
     by earlier runs; importances: feature, importance; probabilities: (n, k) of all runs, by the classifier."""
 
     report: ClassifierReport
-    start: AtStart
     so_far: ClassifierReport
     references: dict[str, Reference]
     occurrences: pd.DataFrame
@@ -290,11 +278,8 @@ def evaluate_labels(prepared: Prepared, kind: Kind, params: EvaluateParams) -> L
     actual = label_instances(keys[test], by_group["D3"])
     report, so_far = (report_classifier(p[test], actual, keys[test].to_numpy()) for p in (probabilities, told))
     tables = {"model": report.by_group, "so_far": so_far.by_group, **_references(prepared, kind, by_group, params)}
-    is_labelled = actual >= 0
-    is_right = (probabilities[test].argmax(axis=1) == actual)[is_labelled]
     return LabelEvaluation(
         report=report,
-        start=at_start(is_right, known.n_known[test][is_labelled] == 0, keys[test][is_labelled], tables["ceiling"]),
         so_far=so_far,
         references={name: summarise(table) for name, table in tables.items()},
         occurrences=by_occurrences(tables, by_group["before"]["n_runs"]),
@@ -320,17 +305,6 @@ def report_classifier(probabilities: ArrayLike, labels: ArrayLike, groups: Array
     log_loss = float(-np.log(np.maximum(p[np.arange(len(actual)), actual], LEAST_PROBABILITY)).mean())
     accuracy, by_job = float((told == actual).mean()), float(by_group["hit"].mean())
     return ClassifierReport(len(actual), len(by_group), accuracy, by_job, log_loss, confusion, by_group)
-
-
-def at_start(
-    is_right: NDArray[np.bool_], is_start: NDArray[np.bool_], keys: pd.Series, ceiling: pd.DataFrame
-) -> AtStart:
-    """is_right, is_start: (n,) of test runs with a label; keys: (n,) their jobs; ceiling: hit by group_key."""
-    n = int(is_start.sum())
-    hits = ceiling["hit"].reindex(keys.to_numpy()[is_start])
-    if not n:
-        return AtStart(0, None, None)
-    return AtStart(n, float(is_right[is_start].mean()), float(hits.mean()) if hits.notna().any() else None)
 
 
 def by_occurrences(tables: Mapping[str, pd.DataFrame], n_before: pd.Series) -> pd.DataFrame:

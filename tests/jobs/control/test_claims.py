@@ -4,32 +4,23 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import pytest
 
-from tasks.jobs.control.claims import (
-    ALWAYS,
-    Claims,
-    describe_conditions,
-    describe_overall,
-    make_claims,
-    unlike_conditions,
-)
-from tasks.jobs.control.outcomes import COMPANION_COLUMNS, Support, changes
+from tasks.jobs.control.claims import ALWAYS, Claims, describe_overall, make_claims
+from tasks.jobs.control.outcomes import Support, changes
 from tasks.jobs.control.pairs import match_pairs, score_pairs
 from tasks.jobs.params import MEASURES
 from tests.jobs.control.synthetic import SimulatedChange, simulate_pairs
 
 WITHIN = Support(40, 0.0, 0.0, 0.0, {})
-NO_COMPANION = pd.DataFrame(columns=COMPANION_COLUMNS)
 
 
-def claims(*, support=WITHIN, companions=NO_COMPANION, score=None, told=None):
+def claims(*, support=WITHIN, score=None):
     """Of 40 runs of 10 jobs whose gap falls from 7.75 to 1 s, while the median rises in some and falls in others."""
     up_and_down = np.where(np.arange(40) % 2, 1.0, -1.0)
     before = pd.DataFrame({name: np.full(40, 7.75) for name in MEASURES})
     after = before.assign(gap_s=1.0, median_s=7.75 + up_and_down)
     found = changes(before, after, np.arange(40) // 4, np.random.default_rng(1))
-    return make_claims(found, support, companions, score, told)
+    return make_claims(found, support, score)
 
 
 def scored(predicted_from, **settings):
@@ -81,30 +72,11 @@ def test_extrapolation_is_told_with_its_share_and_its_features():
     assert "alters no feature" in claims(support=replace(far, share=None, n_changed=0)).cannot[-1]
 
 
-def test_the_companion_is_named_with_its_figures():
-    found = pd.DataFrame([("load_sd", 0.0, "load_mean", 0.975, 0.5, 1.6)], columns=COMPANION_COLUMNS)
-    line = claims(companions=found).cannot[-1]
-    assert line.startswith("Where the training data have load_sd near 0, load_mean is 0.975")
-
-
 def test_what_the_pairs_do_not_bear_out_is_no_claim():
     measured, jobs = np.random.default_rng(1).normal(0, 0.1, 200), np.arange(200) % 20
     found = claims(score=score_pairs(measured, np.full(200, 0.5), jobs, np.random.default_rng(1)))
     assert not any(line.startswith("Predicted") for line in found.can)
     assert sum("the measured pairs do not bear it out" in line for line in found.cannot) == 3
-
-
-def test_conditions_that_the_changed_runs_did_not_meet_are_named():
-    before = pd.DataFrame({"load_mean": [0.7, 0.8], "load_sd": [0.2, 0.2], "n_before": [5.0, 6.0]})
-    after, met = before.assign(load_sd=0.0), before.assign(load_mean=0.9, load_sd=0.01, n_before=50.0)
-    training = pd.DataFrame({"load_mean": [0.5, 0.6, 0.7], "load_sd": [0.1, 0.2, 0.3], "n_before": [1.0, 2.0, 3.0]})
-    found = unlike_conditions(before, after, met, training)
-    assert found[["feature", "is_changed"]].to_numpy().tolist() == [["load_mean", False]]
-    assert found["distance"].tolist() == pytest.approx([1.5])
-    assert describe_conditions(found) == [
-        "The runs that were done again met another load_mean: 0.9 on average, where the change leaves it at 0.75; "
-        "what was measured holds the effect of both."
-    ]
 
 
 def test_a_variation_that_went_the_other_way_is_no_claim():

@@ -6,7 +6,6 @@ import pytest
 from scipy.stats import lognorm
 
 from tasks.jobs.control.outcomes import (
-    COMPANION_COLUMNS,
     MEASURES,
     Outcome,
     ShapeModel,
@@ -14,7 +13,6 @@ from tasks.jobs.control.outcomes import (
     changes,
     changes_by_group,
     describe_moves,
-    find_companions,
     likeness,
     measure,
     migrate,
@@ -300,35 +298,3 @@ def test_many_training_rows_are_sampled():
     before = training.iloc[:5].reset_index(drop=True)
     support_of(before, before.assign(a=1.0), training, np.random.default_rng(1), leaves=counting)
     assert seen[0] == 2000
-
-
-def training(n=1000):
-    """Where the load does not vary, machines are full; the hour has nothing to do with it."""
-    rng = np.random.default_rng(1)
-    load = rng.uniform(0, 1, n)
-    return pd.DataFrame({"load_mean": load, "load_sd": 0.5 * (1 - load), "hour_of_day": rng.uniform(0, 24, n)})
-
-
-def test_a_load_without_deviation_is_a_full_one_in_the_log():
-    before = pd.DataFrame({"load_mean": [0.5] * 4, "load_sd": [0.25] * 4, "hour_of_day": [1.0, 2, 3, 4]})
-    found = find_companions(before, before.assign(load_sd=0.0), training())
-    assert list(found) == COMPANION_COLUMNS
-    assert found["companion"].tolist() == ["load_mean"]
-    row = found.iloc[0]
-    assert (row["feature"], row["value"]) == ("load_sd", 0)
-    assert abs(row["mean_there"] - 0.975) < 0.01  # the fullest twentieth
-    assert abs(row["mean_in_all"] - 0.5) < 0.03
-    assert abs(row["distance"] - 0.475 * np.sqrt(12)) < 0.1
-
-
-def test_a_feature_that_is_changed_as_well_is_no_companion():
-    before = pd.DataFrame({"load_mean": [0.5], "load_sd": [0.25], "hour_of_day": [1.0]})
-    assert find_companions(before, before.assign(load_sd=0.0, load_mean=0.9), training()).empty
-
-
-def test_no_change_constant_features_and_unknown_values_have_no_companion():
-    before = pd.DataFrame({"load_mean": [0.5], "load_sd": [0.25], "hour_of_day": [1.0]})
-    assert find_companions(before, before, training()).empty
-    assert find_companions(before, before.assign(load_sd=np.nan), training()).empty
-    alike = training().assign(load_mean=1.0, hour_of_day=np.nan)
-    assert find_companions(before, before.assign(load_sd=0.0), alike).empty

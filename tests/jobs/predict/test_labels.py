@@ -11,8 +11,6 @@ from tasks.jobs.normalisation import Bins, histogram
 from tasks.jobs.params import BinParams, CharacteriseParams, EvaluateParams, PredictParams, ShapeParams, SplitParams
 from tasks.jobs.predict.classifier import LabelledRows, fit_classifier
 from tasks.jobs.predict.labels import (
-    AtStart,
-    at_start,
     by_occurrences,
     ceiling,
     count_runs,
@@ -334,14 +332,6 @@ def test_the_fewer_runs_a_label_rests_on_the_less_even_a_told_model_can_reach():
     assert few["model"] < 0.9 < many["model"]
     assert few["ceiling"] < many["ceiling"]
     assert many["ceiling"] > 0.95
-
-
-def test_the_start_is_scored_beside_the_oracle_of_the_same_jobs():
-    keys, ceiling = pd.Series(["a", "a", "b", "c"]), pd.DataFrame({"hit": [0.9, 0.5]}, index=["a", "b"])
-    is_right, is_start = np.array([True, False, False, True]), np.array([True, False, True, False])
-    assert at_start(is_right, is_start, keys, ceiling) == AtStart(2, 0.5, pytest.approx(0.7))
-    assert at_start(is_right, is_start & False, keys, ceiling) == AtStart(0, None, None)
-    assert at_start(is_right[3:], ~is_start[3:], keys[3:], ceiling) == AtStart(1, 1.0, None)
 
 
 def params_of(*, split=None, **changes):

@@ -238,8 +238,9 @@ class ClassifierReport:
 
 @dataclass(frozen=True)
 class LabelEvaluation:
-    """Of one normalisation, on the test runs. report: of the classifier; so_far: with the runs of the period as far as they are known; occurrences: accuracy beside its references
-    by earlier runs; importances: feature, importance; probabilities: (n, k) of all runs, by the classifier."""
+    """Of one normalisation, on the test runs. report: of the classifier; so_far: with the runs of the period as far as
+    they are known; occurrences: accuracy beside its references by earlier runs; importances: feature, importance;
+    probabilities: (n, k) of all runs, by the classifier."""
 
     report: ClassifierReport
     so_far: ClassifierReport

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from flows.cli.invocation import Invocation, progress_bar, refuse_unreadable, run_flow, tell_understood
-from flows.cli.output import Column, clean, count, plain, records, show_facts, show_json, show_table, text
+from flows.cli.output import Column, clean, count, counted, plain, records, show_facts, show_json, show_table, text
 from tasks.errors import NotAllRead
 from tasks.quantities import share
 
@@ -134,7 +134,7 @@ def recurrence_facts(totals: dict[str, Any]) -> dict[str, str]:
     twice, three, twenty = (share(totals[key]) for key in SHARES)
     return {
         "source": text(totals["source"]),
-        "runs": f"{count(totals['n_runs'])} of {count(totals['n_groups'])} jobs",
+        "runs": f"{count(totals['n_runs'])} of {counted(totals['n_groups'], 'job')}",
         "recurring": f"{twice} of the runs are of a job that ran at least twice, {three} at least 3 times, "
         f"{twenty} at least 20 times",
     }

@@ -166,9 +166,9 @@ def show_jobs(call: Invocation, totals: dict[str, Any], *, sort: Sort, top: int 
         call.note(f"no job has at least {least} finished runs (jobs.summary.min_support); --all shows every job")
         return
     show_table(jobs, JOBS)
-    n_jobs = count(totals["n_groups"] if top is None else totals["n_supported_groups"])
-    which = "jobs" if top is None else f"jobs with at least {least} finished runs"
-    call.note(f"{count(len(jobs))} of {n_jobs} {which}, {SORTED[sort]} (--sort, --top, --all)")
+    n_jobs = counted(totals["n_groups"] if top is None else totals["n_supported_groups"], "job")
+    which = "" if top is None else f" with at least {least} finished runs"
+    call.note(f"{count(len(jobs))} of {n_jobs}{which}, {SORTED[sort]} (--sort, --top, --all)")
 
 
 def _jobs(call: Invocation, totals: dict[str, Any], *, sort: Sort, top: int | None) -> list[dict[str, Any]]:
@@ -185,7 +185,7 @@ def _totals(totals: dict[str, Any]) -> dict[str, str]:
     return {
         **recurrence_facts(totals),
         "finished": f"{n_finished} runs; {n_failed} failed, {n_ongoing} have not ended",
-        "variation": f"median COV {ratio(totals['median_cov'])} over {count(totals['n_supported_groups'])} jobs "
+        "variation": f"median COV {ratio(totals['median_cov'])} over {counted(totals['n_supported_groups'], 'job')} "
         f"with at least {asked['min_support']} finished runs",
         "outliers": f"{share(totals['outlier_share_ratio'])} of their runs take at least {times} times the median "
         f"of their job{_left_out(totals)}, {share(totals['outlier_share_delta'])} more than {longer} beyond it",

@@ -245,7 +245,9 @@ def prepare(
     history = runs[runs["part"] == "D1"]
     history_s = history.groupby("group_key")["runtime_s"].median()
     if not (history_s > 0).any():
-        raise BadInput("job log", "all runs of its first part took 0 s", "runtimes to compare", "give more of the log")
+        raise BadInput(
+            "job log", "the median of every job of its first part is 0 s", "jobs that take time", "give more of the log"
+        )
     medians = historic_medians(runs, history_s)
     runs = runs.assign(median_s=medians["median_s"], median_source=medians["median_source"])
     fitted = {kind: _shapes(runs[runs["part"] == "D1"], kind, params) for kind in KINDS}

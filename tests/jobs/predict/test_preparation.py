@@ -298,7 +298,7 @@ def test_jobs_of_0_s_have_no_ratio_and_stand_aside(log_of):
 
 
 def test_a_history_of_0_s_alone_is_refused(log_of):
-    with pytest.raises(BadInput, match="all runs of its first part took 0 s"):
+    with pytest.raises(BadInput, match="the median of every job of its first part is 0 s"):
         ready(log_of([0.0] * 9))
 
 

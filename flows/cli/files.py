@@ -34,6 +34,7 @@ JOBS_WITHOUT_USERS = """
     SELECT count(DISTINCT coalesce(replace(group_key, ' · ' || user_name, ''), group_key)) AS n
     FROM jobs.runs WHERE source = $source
 """
+FEW = 0.5  # of the runs, that are of a job which ran at least twice
 SHARES = ("recurring_share", "support_3_share", "support_20_share")
 FILE_COLUMNS = (
     Column("path", "file", lambda path: text(PurePosixPath(str(path)).name or path), kind="key"),
@@ -126,6 +127,11 @@ def show_files(result: dict[str, Any]) -> None:
         print(
             f"{count(n_apart)} of the jobs differ from another one by their user alone; runs of all users are one job "
             "with group.by_user: false in conf/jobs.yaml"
+        )
+    if result[SHARES[0]] < FEW:
+        print(
+            "few runs recur by these jobs: 'whorl jobs evaluate PATH' says by which key the past predicts best, and "
+            "--group-by user,cpus,limit makes such jobs"
         )
 
 

@@ -29,12 +29,15 @@ def reader_asked_for(name: str) -> str:
     return "" if name == AUTO else name
 
 
-Risk = Literal["chance", "excess", "limit"]
-RISKS: dict[Risk, str] = {"chance": "exceeds_2x_share", "excess": "expected_excess_s", "limit": "p95_s"}
+Risk = Literal["chance", "excess", "limit", "cost"]
+RISKS: dict[Risk, str] = {
+    "chance": "exceeds_2x_share", "excess": "expected_excess_s", "limit": "p95_s", "cost": "cost_s_per_day"
+}  # fmt: skip
 SORTED: dict[Risk, str] = {
     "chance": "most likely to take twice the usual first",
     "excess": "most time beyond the usual first",
     "limit": "longest first",
+    "cost": "most time beyond the usual a day first",
 }
 
 Named = Literal["no_spare", "newest_sku", "steady_load", "even_load"]  # changes that the paper tries, and one more

@@ -20,7 +20,7 @@ from flows.cli.output import (
     show_report_table,
     show_table,
 )
-from tasks.choices import SORTED, Named, Risk
+from tasks.choices import RISKS, SORTED, Named, Risk
 from tasks.quantities import duration, number, ratio, share
 
 if TYPE_CHECKING:
@@ -105,20 +105,6 @@ def _chance(one: "PredictedChance") -> str:
     return f"{share(one.predicted)} predicted{told}"
 
 
-DAY_S = 86_400.0
-COSTS = (
-    Column("group_key", "job", kind="key"),
-    Column("n_runs", "runs", count, kind="number"),
-    Column("runs_per_day", "a day", number, kind="number"),
-    Column("median_s", "median", duration, kind="number"),
-    Column("above_median_s", "beyond it, a run", duration, kind="number"),
-    Column("cost_s_per_day", "cost a day", duration, kind="number"),
-    Column("interval", "90 % interval", kind="number", is_extra=True),
-    Column("share_of_all", "of all", share, kind="number"),
-    Column("predicted_cost_s_per_day", "expected a day", duration, kind="number"),
-)
-
-
 def show_running(call: Invocation, settings: "Settings", source: str, within_s: float | None) -> None:
     """Print, or give as JSON, how long each run that goes on still takes."""
     from tasks.jobs.predict.predicting import runs_going_on
@@ -151,25 +137,6 @@ def show_running(call: Invocation, settings: "Settings", source: str, within_s: 
         call.note("a run beyond all that was expected: how long it still takes is a rule of thumb")
 
 
-def show_costliest(call: Invocation, settings: "Settings", source: str) -> None:
-    """Print, or give as JSON, the jobs whose variation costs the most waiting."""
-    from tasks.jobs.predict.predicting import costs_of_source
-
-    found = costs_of_source(settings.warehouse, source, settings.jobs.cost)
-    rows = records(found.jobs)
-    if call.as_json:
-        return show_json({"source": source, "model_id": found.model_id, "days": found.days, "jobs": rows})
-    show_table([{**row, "interval": _interval(row)} for row in rows], COSTS)
-    call.note(
-        f"time beyond the median of each job, over the {duration(found.days * DAY_S)} of the log; expected: by "
-        f"{found.model_id}, if the jobs run as often"
-    )
-
-
-def _interval(row: dict[str, Any]) -> str:
-    return f"{duration(row['low_s_per_day'])} to {duration(row['high_s_per_day'])}"
-
-
 ANSWERED = 3  # next runs that are answered for in a sentence before the table
 PREDICTED = (
     Column("group_key", "job", kind="key"),
@@ -181,6 +148,7 @@ PREDICTED = (
     Column("p99_s", "99 % under", duration, kind="number"),
     Column("exceeds_2x_share", "twice usual", share, kind="number"),
     Column("expected_excess_s", "expected beyond", duration, kind="number"),
+    Column("cost_s_per_day", "a day", duration, kind="number"),
     Column("shape_ratio", "shape (ratio)", count, kind="number", is_extra=True),
     Column("last_at", "last (UTC)", moment, kind="number", is_extra=True),
 )
@@ -192,7 +160,6 @@ def predict(
     job: str | None = None,
     exceeds: float | None = None,
     running: bool = False,
-    costliest: bool = False,
     by: Risk = "chance",
     top: int = 20,
     every: bool = False,
@@ -205,12 +172,11 @@ def predict(
     --job KEY: One job: its key or a part of it
     --exceeds SECONDS (0..): With --job or --running: chance that a run takes longer than this
     --running: The runs that go on: how long each still takes
-    --costliest: The jobs that cost the most waiting through variation
     --by: What comes first
     --top (1..): How many jobs
     --all: Every job, also those that ran too seldom"""
-    if sum([job is not None, running, costliest]) > 1:
-        raise typer.BadParameter("ask for one of them at a time", param_hint="--job, --running, --costliest")
+    if job is not None and running:
+        raise typer.BadParameter("ask for one of them at a time", param_hint="--job, --running")
     if exceeds is not None and job is None and not running:
         raise typer.BadParameter("say which job with --job KEY, or use --running", param_hint="--exceeds")
     chosen = one_source(call.warehouse, source)
@@ -218,8 +184,6 @@ def predict(
         show_outlook(call.settings, chosen, job, exceeds)
     elif running:
         show_running(call, call.settings, chosen, exceeds)
-    elif costliest:
-        show_costliest(call, call.settings, chosen)
     else:
         _show_all(call, call.settings, chosen, by, None if every else top)
 
@@ -230,8 +194,9 @@ def _show_all(call: Invocation, settings: "Settings", source: str, by: Risk, top
 
     model_id = _up_to_date(settings, source)
     least = settings.jobs.summary.min_support if top is not None else 0
-    found = read_predictions(settings.warehouse, source, by=by, min_before=least)
+    found = read_predictions(settings.warehouse, source, min_before=least)
     found = with_answers(settings.warehouse, source, found)
+    found = found.sort_values(RISKS[by], ascending=False, kind="stable") if len(found) else found
     n_idle = int(found["is_idle"].sum()) if len(found) and top is not None else 0
     found = found[~found["is_idle"]] if n_idle else found
     rows = records(found.head(top if top is not None else len(found)))

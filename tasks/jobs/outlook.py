@@ -1,4 +1,4 @@
-"""What to expect: the next run of a job, a run that goes on, and the jobs that cost the most waiting.
+"""What to expect: the next run of a job, what it costs, and a run that goes on.
 
 The next run, from the job's own runs, is taken as exchangeable with them: as likely to fall into any gap between them.
 A run that goes on is done by d with P(T <= d | T > e) = 1 - S(d) / S(e) after e seconds, S(t) = P(T > t). Where S(e) is
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tasks.errors import BadInput, BadSetting, NotFound
 from tasks.jobs.distribution import Empirical, Floats, checked_levels
-from tasks.jobs.params import CostParams, OutlookParams, SummaryParams
+from tasks.jobs.params import OutlookParams, SummaryParams
 from tasks.jobs.summary import find_group
 from tasks.quantities import duration, share
 from tasks.warehouse.connection import fetch
@@ -32,19 +32,12 @@ CONFIDENCE = 0.9
 LEVELS = (0.5, 0.9, 0.95, 0.99)
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 ROUNDING = 1e-9  # 1 / (1 - 0.9) is a little more than 10 in binary
-DAY_S = 86_400.0
 FAR = 1e-9  # chance to be beyond the time where the integral of the tail is cut
 SHORTEST_S = 1e-3  # where the power law begins at the earliest: a job predicted to take no time has no scale
 NEAREST = 1e-15  # of a level to 0 and 1
 BEYOND_LEVEL = 0.99
 REST = 1 - BEYOND_LEVEL
 TAIL_INDEX = 2.0
-RESAMPLES = 1000  # of the runs of a job, for the interval of its cost
-CELLS = 1_000_000  # runs times resamples drawn together
-COSTS = (
-    "group_key", "n_runs", "runs_per_day", "median_s", "above_median_s", "cost_s_per_day", "low_s_per_day",
-    "high_s_per_day", "share_of_all", "predicted_median_s", "predicted_above_median_s", "predicted_cost_s_per_day",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -291,36 +284,6 @@ def running_outlook(
     return outlook
 
 
-def costliest_jobs(
-    runs: pd.DataFrame,
-    params: CostParams,
-    *,
-    predicted: Empirical | None = None,
-    keys: Sequence[str] | None = None,
-    days: float | None = None,
-) -> pd.DataFrame:
-    """The params.n_jobs jobs with the most waiting through variation: runs per day × E[(T - median)+], costliest first.
-
-    runs: group_key, submitted_at, runtime_s in seconds; rows without a finite runtime are left out. predicted, keys:
-    instances and the job of each, for what is expected of next runs; several of a job count the same. days: how long
-    the log is; by default from its first to its last submission. Columns: group_key, n_runs, runs_per_day, median_s,
-    above_median_s (mean time above the median of its runs), cost_s_per_day with its bootstrap interval low_s_per_day
-    to high_s_per_day, share_of_all (of the cost of all jobs), and the same as predicted: predicted_median_s,
-    predicted_above_median_s, predicted_cost_s_per_day; missing for a job without an instance.
-    Raises BadInput for missing columns, no job with enough runs, or a log without length."""
-    table, times = _measured_costs(runs, params, days)
-    order = np.lexsort((table["group_key"], -table["cost_s_per_day"]))[: params.n_jobs]
-    top = table.iloc[order].reset_index(drop=True)
-    intervals = [
-        _cost_interval(times[key], per_day, place)
-        for place, (key, per_day) in enumerate(zip(top["group_key"], top["runs_per_day"], strict=True))
-    ]
-    top[["low_s_per_day", "high_s_per_day"]] = np.array(intervals)
-    top = top.merge(_expected_costs(predicted, keys), on="group_key", how="left")
-    top["predicted_cost_s_per_day"] = top["runs_per_day"] * top["predicted_above_median_s"]
-    return top[list(COSTS)]
-
-
 def mean_above(predicted: Empirical, time_s: Any) -> Floats:
     """E[(T - x)+] in seconds, the integral of P(T > t) over t > x = time_s: one for all, (n,) or (n, m).
 
@@ -330,63 +293,6 @@ def mean_above(predicted: Empirical, time_s: Any) -> Floats:
     far = predicted.quantile(1 - FAR)
     y = np.maximum(x, far[:, None] if x.ndim == 2 else far)
     return np.asarray(np.maximum((y - x) - (predicted.crps(y) - predicted.crps(x)), 0.0) / 2)
-
-
-def _measured_costs(
-    runs: pd.DataFrame, params: CostParams, days: float | None
-) -> tuple[pd.DataFrame, dict[str, Floats]]:
-    """One row a job with enough runs, and its runtimes, ascending."""
-    needed = ("group_key", "submitted_at", "runtime_s")
-    if missing := [name for name in needed if name not in runs]:
-        raise BadInput("runs", f"no column {', '.join(missing)}", f"a frame with {', '.join(needed)}")
-    runs = runs.loc[np.isfinite(runs["runtime_s"].to_numpy(dtype=np.float64, na_value=np.nan)), list(needed)]
-    if days is None:
-        span = runs["submitted_at"].max() - runs["submitted_at"].min()
-        days = span.total_seconds() / DAY_S if len(runs) else 0.0
-    if not days > 0:
-        raise BadInput("runs", f"a log of {days:g} days", "submissions at different times, or `days`")
-    of_jobs = runs.groupby("group_key")["runtime_s"]
-    times = {str(key): np.sort(one.to_numpy(dtype=float)) for key, one in of_jobs if len(one) >= params.min_support}
-    if not times:
-        raise BadInput("runs", f"no job with {params.min_support} runs", "at least one", "lower min_support")
-    table = pd.DataFrame({"group_key": list(times), "n_runs": [len(one) for one in times.values()]})
-    table["runs_per_day"] = table["n_runs"] / days
-    table["median_s"] = [float(np.median(one)) for one in times.values()]
-    table["above_median_s"] = [_above_median(one[None, :])[0] for one in times.values()]
-    table["cost_s_per_day"] = table["runs_per_day"] * table["above_median_s"]
-    whole = float(table["cost_s_per_day"].sum())
-    table["share_of_all"] = table["cost_s_per_day"] / whole if whole > 0 else 0.0
-    return table, times
-
-
-def _above_median(times: Floats) -> Floats:
-    """Mean time above the median of each row: (n_rows, n_runs) to (n_rows,)."""
-    return np.asarray(np.maximum(times - np.median(times, axis=1, keepdims=True), 0).mean(axis=1))
-
-
-def _cost_interval(times: Floats, per_day: float, place: int) -> tuple[float, float]:
-    """Percentile bootstrap over the runs of one job; the number of runs per day is taken as it is."""
-    rng = np.random.default_rng(place)
-    block = max(1, CELLS // len(times))
-    means = [
-        _above_median(times[rng.integers(len(times), size=(min(block, RESAMPLES - first), len(times)))])
-        for first in range(0, RESAMPLES, block)
-    ]
-    rest = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(np.concatenate(means), [rest, 1 - rest])
-    return float(low) * per_day, float(high) * per_day
-
-
-def _expected_costs(predicted: Empirical | None, keys: Sequence[str] | None) -> pd.DataFrame:
-    """Predicted median and time above it of each job: the mean over its instances."""
-    columns = ["group_key", "predicted_median_s", "predicted_above_median_s"]
-    if predicted is None or keys is None or not predicted.n:
-        return pd.DataFrame(columns=columns).astype(dict.fromkeys(columns[1:], float))
-    if len(keys) != predicted.n:
-        raise BadInput("keys", f"{len(keys)} of them", f"one for each of the {predicted.n} instances")
-    median_s = predicted.quantile(0.5)
-    found = pd.DataFrame(dict(zip(columns, (list(keys), median_s, mean_above(predicted, median_s)), strict=True)))
-    return found.groupby("group_key", as_index=False).mean()[columns]
 
 
 def with_answers(warehouse: Warehouse, source: str, predictions: pd.DataFrame) -> pd.DataFrame:

@@ -269,13 +269,6 @@ class DriftParams(Params):
     )
 
 
-class CostParams(Params):
-    """Which jobs cost the most waiting through variation."""
-
-    n_jobs: int = Field(10, ge=1, le=100_000, description="Jobs that are listed")
-    min_support: int = Field(3, ge=2, le=1_000_000, description="Runs that a job needs to be looked at")
-
-
 Measured = Literal[
     "wait_s", "runtime_s", "requested_runtime_s", "cpu_s", "requested_memory_bytes", "peak_memory_bytes", "input_bytes",
     "read_bytes", "temp_bytes",
@@ -425,4 +418,3 @@ class JobsParams(Params):
     whatif: WhatIfParams = WhatIfParams()
     outlook: OutlookParams = OutlookParams()
     drift: DriftParams = DriftParams()
-    cost: CostParams = CostParams()

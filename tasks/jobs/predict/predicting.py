@@ -1,4 +1,4 @@
-"""What the model in use says: of given submissions, the next run of each job, one job, runs that go on, costly jobs."""
+"""What the model in use says: of given submissions, the next run of each job, one job, runs that go on."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tasks.choices import RISKS, Risk
 from tasks.errors import BadInput, NotFound
 from tasks.jobs.distribution import Empirical, Floats, gather_history
 from tasks.jobs.normalisation import quantiles
@@ -16,13 +15,12 @@ from tasks.jobs.outlook import (
     bound,
     chance_to_exceed,
     chances_beside_history,
-    costliest_jobs,
     mean_above,
     running_outlook,
 )
-from tasks.jobs.params import CostParams, Kind, OutlookParams
+from tasks.jobs.params import Kind, OutlookParams
 from tasks.jobs.predict.outcomes import ENDED, Outcomes, outcome_features
-from tasks.jobs.predict.preparation import fetch_runs, log_end, read_runs, with_ends
+from tasks.jobs.predict.preparation import fetch_runs, log_end, with_ends
 from tasks.jobs.predict.trained import WORD, Trained, needed_champion
 from tasks.jobs.shapes import ShapeSet
 from tasks.jobs.summary import find_group, refuse_mixture
@@ -187,15 +185,14 @@ def endings_of(outcomes: Outcomes, found: NextRuns, features: pd.DataFrame) -> p
 
 
 def read_predictions(
-    warehouse: Warehouse, source: str, *, by: Risk = "chance", min_before: int = 0, limit: int | None = None
+    warehouse: Warehouse, source: str, *, min_before: int = 0, limit: int | None = None
 ) -> pd.DataFrame:
-    """Rows of jobs.predictions of jobs with enough finished runs, the riskiest first; none if nothing was predicted.
-
-    by: chance to take twice the usual time, expected time beyond the usual, or the time that 95 % stay under."""
+    """Rows of jobs.predictions of jobs with enough finished runs, those most likely to take twice their usual time
+    first; none if nothing was predicted."""
     return fetch(
         warehouse,
-        f"""SELECT * EXCLUDE (source) FROM jobs.predictions WHERE source = $source AND n_before >= $min_before
-        ORDER BY {RISKS[by]} DESC NULLS LAST, expected_excess_s DESC, group_key LIMIT $limit""",
+        """SELECT * EXCLUDE (source) FROM jobs.predictions WHERE source = $source AND n_before >= $min_before
+        ORDER BY exceeds_2x_share DESC NULLS LAST, expected_excess_s DESC, group_key LIMIT $limit""",
         {"source": source, "min_before": min_before, "limit": limit},
     )
 
@@ -367,26 +364,3 @@ def runs_going_on(
         in_time = 1 - goes_on[:, 1] / np.where(is_told, goes_on[:, 0], 1.0)
         table["chance_in_time"] = np.where(is_told, in_time, table["chance_in_time"])
     return GoingOn(card.model_id, as_of, table.sort_values(["chance_so_long", "run_id"]).reset_index(drop=True))
-
-
-DAY_S = 86_400.0
-
-
-@dataclass(frozen=True)
-class Costs:
-    """jobs: of costliest_jobs; days: length of the log, which runs per day are counted over; model_id."""
-
-    model_id: str
-    days: float
-    jobs: pd.DataFrame
-
-
-def costs_of_source(warehouse: Warehouse, source: str, params: CostParams) -> Costs:
-    """The costliest jobs of a source. Raises NotFound if it has no runs or no model, BadInput as costliest_jobs."""
-    card, trained = needed_champion(warehouse, source)
-    past = with_ends(read_runs(warehouse, source))
-    top = costliest_jobs(past, params)  # says what is wrong with the log, and whose next runs are asked for
-    found = predict_next(trained, past, keys=set(top["group_key"]))
-    jobs = costliest_jobs(past, params, predicted=found.predicted, keys=found.jobs["group_key"].tolist())
-    days = (past["submitted_at"].max() - past["submitted_at"].min()).total_seconds() / DAY_S
-    return Costs(card.model_id, days, jobs)

@@ -7,8 +7,8 @@ import pytest
 from tasks.errors import BadSetting, NotFound
 from tasks.jobs import steps
 from tasks.jobs.outlook import next_run
-from tasks.jobs.params import CostParams, OutlookParams, SummaryParams
-from tasks.jobs.predict.predicting import ENDINGS, costs_of_source, job_outlook, read_predictions, runs_going_on
+from tasks.jobs.params import OutlookParams, SummaryParams
+from tasks.jobs.predict.predicting import ENDINGS, job_outlook, read_predictions, runs_going_on
 from tasks.warehouse.connection import fetch, writing
 
 JOB = "job03#00000003"
@@ -168,19 +168,6 @@ def test_a_pending_run_has_not_started_and_is_left_out(ongoing):
     assert runs_going_on(ongoing, "log", PARAMS).runs.empty
 
 
-def test_the_varied_jobs_cost_the_most_and_are_expected_to_go_on_so(trained_log):
-    found = costs_of_source(trained_log, "log", CostParams(n_jobs=3))
-    assert (found.jobs["group_key"].str[3:5].astype(int) % 2 == 1).all()
-    assert found.jobs["cost_s_per_day"].is_monotonic_decreasing
-    assert found.jobs["predicted_cost_s_per_day"].between(found.jobs["cost_s_per_day"] / 3, 1e9).all()
-    assert found.days == pytest.approx(719 / 1440)
-
-
-def test_both_need_a_model(job_log):
-    warehouse = job_log([{"runtime_s": 1.0}])
-    for ask in (
-        lambda: runs_going_on(warehouse, "log", PARAMS),
-        lambda: costs_of_source(warehouse, "log", CostParams()),
-    ):
-        with pytest.raises(NotFound, match="no trained model yet"):
-            ask()
+def test_it_needs_a_model(job_log):
+    with pytest.raises(NotFound, match="no trained model yet"):
+        runs_going_on(job_log([{"runtime_s": 1.0}]), "log", PARAMS)

@@ -263,9 +263,9 @@ def fit_predictor(
     log_s = np.log(np.maximum(runtime_s, least_s))
     limits_s = runs["requested_runtime_s"].to_numpy(dtype=float) if "requested_runtime_s" in runs else None
     grace = None if limits_s is None else learn_grace(runtime_s, limits_s)
-    peers = [part for part, (of, _) in POOLED.items() if of in known.log_s] or [EVERYTHING]
-    names = [BOOSTED, *peers, EVERYTHING]
-    even = dict.fromkeys(peers, (1 / len(peers),) * N_CLASSES)  # trees of few runs know less than these
+    peers = [part for part, (of, _) in POOLED.items() if of in known.log_s]
+    names, simple = [BOOSTED, *peers, EVERYTHING], peers or [EVERYTHING]
+    even = dict.fromkeys(simple, (1 / len(simple),) * N_CLASSES)  # trees of few runs know less than these
 
     def fitted(rows: slice, is_relative: bool) -> Predictor:
         everything = np.quantile(log_s[rows], LEVELS) if len(log_s[rows]) else np.zeros(N_LEVELS)

@@ -163,7 +163,8 @@ def fit_classifier(
     factors = [unseen, *evidence_of(data.features, evidence)]
     powers, before = fit_powers(factors, data.likely, data.weights), factors[1]
     if share_right(before, data.likely) > share_right(multiplied(factors, powers), data.likely):
-        powers = np.array([TIE_POWER, *fit_powers([before], data.likely, data.weights), 0.0])
+        powers = np.zeros(len(factors))
+        powers[:2] = TIE_POWER, fit_powers([before], data.likely, np.ones(len(fold)))[0]
     logger.info("%s: powers of trees, all earlier runs and the last ones: %s", kind, np.round(powers, 3))
     leaning = LightGbm(trees.booster, trees.columns, trees.present, trees.fills, evidence, tuple(map(float, powers)))
     return leaning, multiplied(factors, powers)

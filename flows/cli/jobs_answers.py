@@ -181,7 +181,7 @@ def predict(
         raise typer.BadParameter("say which job with --job KEY, or use --running", param_hint="--exceeds")
     chosen = one_source(call.warehouse, source)
     if job is not None:
-        show_outlook(call.settings, chosen, job, exceeds)
+        show_outlook(call, chosen, job, exceeds)
     elif running:
         show_running(call, call.settings, chosen, exceeds)
     else:

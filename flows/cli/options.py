@@ -167,7 +167,7 @@ def command_of(verb: Callable[..., None], word: str = "") -> Callable[..., None]
     def command(context: typer.Context, *, as_json: bool = False, **values: Any) -> None:
         values |= {name: absolute(values[name]) for name in paths if name in values}
         chosen = [(line.flags[0], line.kind, line.setting, values.pop(name)) for name, line in settings.items()]
-        flags = [(path, _converted(flag, kind, value, word)) for flag, kind, path, value in chosen if value]
+        flags = [(path, _converted(flag, kind, value, word)) for flag, kind, path, value in chosen if _is_given(value)]
         invocation: Invocation = replace(context.find_root().obj, as_json=as_json)
         for path, value in flags:
             invocation = invocation.having(_nested(f"{word}{path}" if path.startswith(".") else path, value))
@@ -191,6 +191,11 @@ def listed(verb: Callable[..., None]) -> Callable[..., None]:
 def _kind(name: str) -> Any:
     """The type of an option that sets a setting: one of KINDS, some words with | between them, or a name of choices."""
     return KINDS.get(name) or (Literal[tuple(name.split("|"))] if "|" in name else getattr(choices, name)) | None
+
+
+def _is_given(value: Any) -> bool:
+    """Whether the user has given an option; 0 and an empty text are something."""
+    return value is not None and value is not False and value != []
 
 
 def _converted(flag: str, kind: str, value: Any, word: str) -> Any:

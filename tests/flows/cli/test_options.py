@@ -63,7 +63,7 @@ def reading(call: Invocation, paths: list[str], top: int = 3, kind: Literal["a",
     --kind: Of which kind
     --time-zone (str .read.time_zone): Time zone
     --manifest FILE (path .read.manifest): A list
-    --map, --map-value, --group-by, --pseudonymise"""
+    --map, --map-value, --group-by, --max-refused-share, --pseudonymise"""
 
 
 def test_arguments_arrive_with_their_types_and_paths_are_named_as_from_anywhere(ask: Any) -> None:
@@ -84,6 +84,8 @@ def test_an_option_that_sets_a_setting_is_not_seen_by_the_verb(ask: Any) -> None
     assert read["statuses"] == {"x=y": "completed"}
     assert read["pseudonymise"] is True
     assert call.flags["jobs"]["group"] == {"by": ["user", "cpus"]}
+    _, _, call, _ = ask(reading, "a", "--max-refused-share", "0", "--group-by", "")  # nothing is something
+    assert call.flags["jobs"] == {"read": {"limits": {"max_refused_share": 0.0}}, "group": {"by": []}}
 
 
 @pytest.mark.parametrize(

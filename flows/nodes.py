@@ -59,6 +59,7 @@ ASKED_TAGS = ["whorl", "nodes", "fresh-benchmark"]
 RUN_DIGITS = 8
 PAPER = "the paper recorded 153 metrics of six benchmarks and kept 54"
 LEAST_EXPECTED = 30  # alarms among the executions learned from, from which measured rates were as stated within a half
+LEAST_RATE = 0.001  # false alarms a day that are told as a number
 SPREAD = ("low", "high", "deviation")  # of a figure over splits and fits, in keys after its own
 NODES_OF_FIGURES = ("nodes.best", "nodes.best.pc1", "nodes.most_suspicious")  # figures that name nodes
 FINGERPRINTS = (
@@ -420,11 +421,11 @@ def budget_words(found: LearnedVerdicts) -> str:
         told, expected = f"in as many executions as these {n:,}, as nobody knows when they ran", a_day
     else:
         told, expected = f"a day, at {per_day:,.0f} executions a day", a_day * n / per_day
-    about = number(a_day)
-    words = f"To be expected over this fleet: about {about} false {'alarm' if about == '1' else 'alarms'} {told}."
+    about = f"about {number(a_day)}" if a_day >= LEAST_RATE else f"fewer than {LEAST_RATE:g}"
+    words = f"To be expected over this fleet: {about} false {'alarm' if number(a_day) == '1' else 'alarms'} {told}."
     if expected >= LEAST_EXPECTED:
         return words
-    return f"{words} A guess: these executions would raise {number(expected)}, and {LEAST_EXPECTED} tell a rate."
+    return f"{words} A guess: {LEAST_EXPECTED} alarms tell a rate, and these executions are too few to raise so many."
 
 
 def evaluation_parts(what: str, figures: Mapping[str, Any]) -> list[str]:

@@ -61,7 +61,7 @@ MOST_ALARMS = 30.0  # that a rung counts as
 ITERATIONS = 60  # of the regression, each with a step of at most 1 in a and k
 LEAST_SLOPE = 0.1
 GRID = 4000
-LEAST_SHARE, LARGEST_SHARE = 1e-9, 0.2  # of calm executions that may be flagged, whatever the budget
+LEAST_SHARE, LARGEST_SHARE = 1e-9, 0.1  # of calm executions that may be flagged, whatever the budget
 DAY_H = 24.0
 
 

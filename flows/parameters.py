@@ -153,7 +153,6 @@ class WorkloadIngestParams(InHomeParams):
 
 class FingerprintFlowParams(OfSourceParams):
     FIRST: ClassVar = "fan_out.ray_address"
-    identify: of_workloads.IdentifyParams = of_workloads.IdentifyParams()
     fan_out: of_workloads.FanOutParams = of_workloads.FanOutParams()
 
 

@@ -186,7 +186,6 @@ def workloads_fingerprint(inputs: Inputs[WorkloadsParams]) -> Found:
     """The phases of each run, and the counters that tell them."""
     plan = fingerprint_steps.plan_fingerprints(
         *inputs.where,
-        inputs.settings.identify.fingerprint,
         inputs.settings.fan_out.model_copy(update={"ray_address": ""}),
     )
     parts = [fingerprint_steps.cut_phases(part) for part in plan["parts"]]

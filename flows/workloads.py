@@ -122,7 +122,7 @@ def workloads_fingerprint(params: FingerprintFlowParams) -> dict[str, Any]:
     tried again on their own, and run on Ray where an address is set; a run that is continued goes on with the parts
     that are missing."""
     warehouse, source = params.warehouse, params.source
-    plan = plan_fingerprints(warehouse, source, params.identify.fingerprint, params.fan_out)
+    plan = plan_fingerprints(warehouse, source, params.fan_out)
     n_new = sum(keep_phases(warehouse, source, path) for path in fanned_out(cut_phases, plan["parts"], params.fan_out))
     clear_parts(plan["parts"])
     path = write_report(warehouse, WORD, source, f"{plan['data_version']} {plan['parts']}")

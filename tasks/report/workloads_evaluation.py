@@ -84,8 +84,6 @@ OTHERS: Measures = {
     "unknown.pairs": ("choices of two workloads held out", count),
     "window.accuracy": ("called right from the middle half of a run", share),
     "window.macro_f1": ("macro-F1 of the same", ratio),
-    "pairs.accuracy": ("pairs of runs rightly called the same or different workloads", share),
-    "pairs.f1": ("F1 of the same workload among pairs", ratio),
     "adf.determined_share": ("phases with a determined Dickey–Fuller statistic", share),
     "phases.mean": ("phases of a workload as a count, mean", number),
     "phases.mean_of_counters": ("phases of a counter, mean", number),

@@ -35,7 +35,7 @@ from tasks.warehouse.versions import data_version
 from tasks.workloads.identify.counters import giveaway_of
 from tasks.workloads.landed import fetch_runs
 from tasks.workloads.models import WORD
-from tasks.workloads.params import FanOutParams, FingerprintParams
+from tasks.workloads.params import FanOutParams
 from tasks.workloads.telemetry import Counter, Telemetry
 
 logger = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ class Plan(TypedDict):
     data_version: str
 
 
-def plan_fingerprints(warehouse: Warehouse, source: str, fingerprint: FingerprintParams, fan_out: FanOutParams) -> Plan:
+def plan_fingerprints(warehouse: Warehouse, source: str, fan_out: FanOutParams) -> Plan:
     """Find the runs of a source whose phases are missing or old, and write them into part files.
 
     A run is cut on all of its counters but the give-aways. Raises NotFound for a source without runs."""
@@ -77,12 +77,12 @@ def plan_fingerprints(warehouse: Warehouse, source: str, fingerprint: Fingerprin
         if not counters:
             logger.warning("run %s has no counter but give-aways: no fingerprint", run.run_id)
             continue
-        key = key_of(run, counters, fingerprint)
+        key = key_of(run, counters)
         if known.get(run.run_id) != key:
             waiting.setdefault(counters, []).append((key, run))
             n_waiting += 1
     parts = [
-        _write_part(folder, some, counters, fingerprint)
+        _write_part(folder, some, counters)
         for counters, all_of_them in waiting.items()
         for some in _in_parts(all_of_them, fan_out.runs_per_part)
     ]
@@ -101,15 +101,13 @@ def cut_phases(part: str) -> str:
     fs, there = storage_of(target)
     if not fs.exists(there):
         table = read_part_file(part)
-        how = json.loads(table.schema.metadata[HOW])
-        counters, params = tuple(Counter(**one) for one in how["counters"]), how["params"]
+        counters = tuple(Counter(**one) for one in json.loads(table.schema.metadata[HOW])["counters"])
         rows: list[dict[str, Any]] = []
         for row in range(table.num_rows):
             run_id, key = table["run_id"][row].as_py(), table["key"][row].as_py()
             samples = table["values"][row].values.to_numpy(zero_copy_only=False).reshape(-1, len(counters))
             run = Telemetry(run_id, counters, np.arange(float(len(samples))), samples)
-            cut = phases_of(run, counters, FingerprintParams.model_validate(params))
-            rows += [{"run_id": run_id, "key": key, **phase} for phase in cut]
+            rows += [{"run_id": run_id, "key": key, **phase} for phase in phases_of(run, counters)]
         _write(target, pa.Table.from_pylist(rows, schema=phases_schema()))
     logger.info("cut %s in %.1f s", name, time.perf_counter() - started)
     return target
@@ -170,21 +168,21 @@ def known_keys(warehouse: Warehouse, source: str) -> dict[str, str]:
     return dict(zip(found["run_id"], found["key"], strict=True))
 
 
-def key_of(run: Telemetry, counters: Sequence[Counter], params: FingerprintParams) -> str:
+def key_of(run: Telemetry, counters: Sequence[Counter]) -> str:
     """Hash of the samples of a run and of how it is cut: what its phases depend on."""
     from tasks.workloads.identify.phases import columns_of
 
-    digest = hashlib.sha256(_as_json(counters, params).encode())
+    digest = hashlib.sha256(_as_json(counters).encode())
     digest.update(np.ascontiguousarray(columns_of(run, [one.name for one in counters])).tobytes())
     return digest.hexdigest()[:KEY_CHARS]
 
 
-def phases_of(run: Telemetry, counters: Sequence[Counter], params: FingerprintParams) -> list[dict[str, Any]]:
+def phases_of(run: Telemetry, counters: Sequence[Counter]) -> list[dict[str, Any]]:
     """The phases of a run, those of its counters and those of the workload: rows without run and key."""
     from tasks.workloads.identify.phases import ADF, STATISTICS, UNDETERMINED, fingerprints_of
 
-    [made] = fingerprints_of([run], counters, params)
-    probabilities = probabilities_of(run, counters, made.bounds, params)
+    [made] = fingerprints_of([run], counters)
+    probabilities = probabilities_of(run, counters, made.bounds)
     rows = []
     for counter, bounds, summaries, changes in zip(
         made.counters, made.bounds, made.summaries, probabilities, strict=True
@@ -197,7 +195,7 @@ def phases_of(run: Telemetry, counters: Sequence[Counter], params: FingerprintPa
 
 
 def probabilities_of(
-    run: Telemetry, counters: Sequence[Counter], bounds: "Sequence[np.ndarray[Any, Any]]", params: FingerprintParams
+    run: Telemetry, counters: Sequence[Counter], bounds: "Sequence[np.ndarray[Any, Any]]"
 ) -> list[list[float | None]]:
     """Of each counter the probability of the change that begins each of its phases; none for the first."""
     from tasks.workloads.changepoints.finding import find_changepoints
@@ -205,12 +203,11 @@ def probabilities_of(
 
     values = columns_of(run, [one.name for one in counters])
     values = logarithm_of_rates(values, [one.is_rate for one in counters])
-    shared = find_changepoints(values, OF_PHASES) if params.mode == "shared" else None
     found: list[list[float | None]] = []
     for own, column in zip(bounds, values.T, strict=True):
         places: dict[int, float] = {}
         if len(own) > 2:
-            changes = shared or find_changepoints(column[:, None], OF_PHASES)
+            changes = find_changepoints(column[:, None], OF_PHASES)
             places = dict(zip(changes.indices.tolist(), changes.probabilities.tolist(), strict=True))
         found.append([None if np.isnan(p := places.get(start, np.nan)) else p for start in own[:-1].tolist()])
     return found
@@ -239,15 +236,13 @@ def read_part_file(path: str) -> pa.Table:
         raise BadInput(path, f"cannot be read ({error})", "a part of this run", "run it anew, not continued") from error
 
 
-def _as_json(counters: Sequence[Counter], params: FingerprintParams) -> str:
+def _as_json(counters: Sequence[Counter]) -> str:
     """All that decides the phases of a run beside its samples."""
     told = [asdict(one) for one in counters]
-    return json.dumps({"version": VERSION, "params": params.model_dump(mode="json"), "counters": told})
+    return json.dumps({"version": VERSION, "counters": told})
 
 
-def _write_part(
-    folder: str, runs: Sequence[tuple[str, Telemetry]], counters: Sequence[Counter], params: FingerprintParams
-) -> str:
+def _write_part(folder: str, runs: Sequence[tuple[str, Telemetry]], counters: Sequence[Counter]) -> str:
     """Write runs that have these counters, with their keys; returns the path. Twice is the same as once."""
     from tasks.workloads.identify.phases import columns_of
 
@@ -263,7 +258,7 @@ def _write_part(
                 "values": [columns_of(run, names).ravel() for _, run in runs],
             }
         )
-        _write(path, table.replace_schema_metadata({HOW: _as_json(counters, params).encode()}))
+        _write(path, table.replace_schema_metadata({HOW: _as_json(counters).encode()}))
     return path
 
 

@@ -156,22 +156,9 @@ class EvaluateParams(Params):
     seed: int = Field(0, ge=0, le=2**31 - 1, description="Seed of splits, samples and superposed runs")
 
 
-PhaseMode = Literal["counter", "shared"]
-
-
-class FingerprintParams(Params):
-    """How runs are cut into phases."""
-
-    mode: PhaseMode = Field(
-        "counter",
-        description="Change points of each counter by itself (V-B), or one set over all counters (III-A)",
-    )
-
-
 class IdentifyParams(Params):
     """How workloads are learned and identified."""
 
-    fingerprint: FingerprintParams = FingerprintParams()
     known_recall: float = Field(
         0.95, gt=0, lt=1, description="Share of held-out known runs, in company or alone, that are to be called known"
     )

@@ -27,7 +27,7 @@ from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
 from tasks.workloads import fingerprint_steps, steps
 from tasks.workloads.identify.phases import fingerprints_of
-from tasks.workloads.params import FanOutParams, FingerprintParams, IdentifyParams, ReadParams, TrainParams, WatchParams
+from tasks.workloads.params import FanOutParams, IdentifyParams, ReadParams, TrainParams, WatchParams
 from tasks.workloads.record.parts import table_of, write_table
 from tests.workloads.identify.synthetic import draw_runs, draw_workload
 
@@ -51,7 +51,7 @@ def compile_once() -> None:
     """Before any child: what numba compiles or loads is inherited."""
     rng = np.random.default_rng(1)
     runs = draw_runs([draw_workload("a", 4, 2, rng)], 1, rng)
-    fingerprints_of(runs, runs[0].counters, FingerprintParams())
+    fingerprints_of(runs, runs[0].counters)
 
 
 def ingest(warehouse: Warehouse) -> None:
@@ -59,7 +59,7 @@ def ingest(warehouse: Warehouse) -> None:
 
 
 def fingerprint(warehouse: Warehouse) -> None:
-    plan = fingerprint_steps.plan_fingerprints(warehouse, "log", FingerprintParams(), FanOutParams(runs_per_part=7))
+    plan = fingerprint_steps.plan_fingerprints(warehouse, "log", FanOutParams(runs_per_part=7))
     for part in plan["parts"]:
         fingerprint_steps.keep_phases(warehouse, "log", fingerprint_steps.cut_phases(part))
     fingerprint_steps.clear_parts(plan["parts"])

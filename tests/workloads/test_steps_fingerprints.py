@@ -11,14 +11,13 @@ from tasks.warehouse.copies import hash_tables
 from tasks.workloads import fingerprint_steps, steps
 from tasks.workloads.identify.phases import STATISTICS, cut_run, fingerprints_of
 from tasks.workloads.landed import fetch_runs
-from tasks.workloads.params import FanOutParams, FingerprintParams, ReadParams
+from tasks.workloads.params import FanOutParams, ReadParams
 
-ALONE = FingerprintParams()
 SMALL = FanOutParams(runs_per_part=7)
 
 
-def plan(warehouse, params=ALONE, fan_out=SMALL):
-    return fingerprint_steps.plan_fingerprints(warehouse, "log", params, fan_out)
+def plan(warehouse, fan_out=SMALL):
+    return fingerprint_steps.plan_fingerprints(warehouse, "log", fan_out)
 
 
 def cut_and_keep(warehouse, planned):
@@ -36,14 +35,12 @@ def phases(warehouse):
     return [one.hash for one in hash_tables(warehouse) if one.table in ("workloads.phases", "workloads.run_phases")]
 
 
-@pytest.mark.parametrize("mode", ["counter", "shared"])
-def test_the_phases_in_the_warehouse_are_those_of_the_fingerprint(workloads_log, mode):
-    params = ALONE.model_copy(update={"mode": mode})
-    cut_and_keep(workloads_log, plan(workloads_log, params))
+def test_the_phases_in_the_warehouse_are_those_of_the_fingerprint(workloads_log):
+    cut_and_keep(workloads_log, plan(workloads_log))
     runs = fetch_runs(workloads_log, "log")
     counters = runs[0].counters  # by name, and none gives the session away
     found = fetch(workloads_log, "SELECT * FROM workloads.phases ORDER BY run_id, counter, phase")
-    made = fingerprints_of(runs, counters, params)
+    made = fingerprints_of(runs, counters)
     assert found["adf"].isna().any()
     expected = np.concatenate([summary for one in made for summary in one.summaries])
     assert np.allclose(found[list(STATISTICS)].fillna(0).to_numpy(), expected)
@@ -53,7 +50,7 @@ def test_the_phases_in_the_warehouse_are_those_of_the_fingerprint(workloads_log,
     assert found.loc[is_first, "probability"].isna().all()
     assert found.loc[~is_first, "probability"].between(0, 1).all()
     whole = fetch(workloads_log, "SELECT start_sample FROM workloads.run_phases ORDER BY run_id, phase")
-    bounds = [cut_run(run, counters, params).workload_bounds[:-1] for run in runs]
+    bounds = [cut_run(run, counters).workload_bounds[:-1] for run in runs]
     assert whole["start_sample"].to_list() == np.concatenate(bounds).tolist()
 
 
@@ -83,12 +80,6 @@ def test_the_second_time_nothing_is_left_to_do(workloads_log):
     assert (again["parts"], again["n_done"]) == ([], 24)
     assert cut_and_keep(workloads_log, again) == 0
     assert phases(workloads_log) == before
-
-
-def test_other_parameters_cut_every_run_anew(workloads_log):
-    cut_and_keep(workloads_log, plan(workloads_log))
-    other = ALONE.model_copy(update={"mode": "shared"})
-    assert plan(workloads_log, other)["n_done"] == 0
 
 
 def test_only_a_run_whose_samples_have_changed_is_cut_again(workloads_log, drawn_telemetry):
@@ -174,7 +165,7 @@ def test_parts_that_a_killed_run_left_behind_go_with_the_next_plan(workloads_log
 
 def test_a_source_without_runs_names_those_that_have_some(workloads_log):
     with pytest.raises(NotFound, match="'other' has no runs of workloads; sources that have some: 'log'"):
-        fingerprint_steps.plan_fingerprints(workloads_log, "other", ALONE, SMALL)
+        fingerprint_steps.plan_fingerprints(workloads_log, "other", SMALL)
 
 
 def test_a_new_run_leaves_the_phases_of_the_others_alone(workloads_log, drawn_telemetry):

@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 
 from tasks.workloads.telemetry import FloatArray
 
-# ed: eq. 5; dtw: local cost |p − q| summed over dimensions (V-D); dtw_squared: (p − q)², no root (eq. 6)
-Measure = Literal["ed", "dtw", "dtw_squared"]
+Measure = Literal["ed", "dtw"]  # ed: eq. 5; dtw: local cost |p − q| summed over dimensions (V-D)
 MEASURES: tuple[Measure, ...] = get_args(Measure)
-KINDS: dict[Measure, int] = {"ed": -1, "dtw": 0, "dtw_squared": 1}
 Indices = NDArray[np.int64]
 
 
@@ -48,8 +46,7 @@ def phase_distances(one: FloatArray, other: FloatArray, measure: Measure) -> Flo
     gaps = one - other
     if measure == "dtw":
         return np.asarray(np.sum(np.abs(gaps), axis=1))
-    squares = np.sum(gaps**2, axis=1)
-    return np.asarray(np.sqrt(squares) if measure == "ed" else squares)
+    return np.asarray(np.sqrt(np.sum(gaps**2, axis=1)))
 
 
 def distances_between(runs: Sequence[FloatArray], known: Sequence[FloatArray], measure: Measure = "dtw") -> FloatArray:
@@ -57,19 +54,19 @@ def distances_between(runs: Sequence[FloatArray], known: Sequence[FloatArray], m
 
     Raises ValueError for an empty run, unequal d, or a value that is not finite."""
     one, other = _packed(runs), _packed(known)
-    return np.asarray(_matched_between(*one, *other, KINDS[measure]))
+    return np.asarray(_matched_between(*one, *other, measure == "dtw"))
 
 
 def distances_of_pairs(runs: Sequence[FloatArray], measure: Measure = "dtw") -> FloatArray:
     """Distance of every pair of runs, each at its best offset: (n, n), symmetric; each pair is computed once."""
-    return np.asarray(_matched_pairs(*_packed(runs), KINDS[measure]))
+    return np.asarray(_matched_pairs(*_packed(runs), measure == "dtw"))
 
 
-def warping_distance(one: FloatArray, other: FloatArray, measure: Measure = "dtw") -> float:
+def warping_distance(one: FloatArray, other: FloatArray) -> float:
     """Least total local cost over all warping paths between (n, d) and (m, d), whatever their lengths."""
     points, _ = _packed([one])
     turned = np.ascontiguousarray(_packed([other])[0].T)
-    return float(_warp(points, turned, KINDS[measure], np.inf))
+    return float(_warp(points, turned, np.inf))
 
 
 def _packed(sequences: Sequence[FloatArray]) -> tuple[FloatArray, Indices]:
@@ -88,22 +85,18 @@ def _packed(sequences: Sequence[FloatArray]) -> tuple[FloatArray, Indices]:
 
 
 @njit(cache=True, fastmath={"reassoc", "contract", "nsz", "arcp"}, boundscheck=False)
-def _row_of_costs(point: FloatArray, turned: FloatArray, kind: int, costs: FloatArray) -> None:
-    """costs[j] = sum over k of |point[k] − turned[k, j]|, or of its square."""
+def _row_of_costs(point: FloatArray, turned: FloatArray, costs: FloatArray) -> None:
+    """costs[j] = sum over k of |point[k] − turned[k, j]|."""
     for j in range(costs.shape[0]):
         costs[j] = 0.0
     for k in range(point.shape[0]):
         value = point[k]
-        if kind == 0:
-            for j in range(costs.shape[0]):
-                costs[j] += abs(value - turned[k, j])
-        else:
-            for j in range(costs.shape[0]):
-                costs[j] += (value - turned[k, j]) * (value - turned[k, j])
+        for j in range(costs.shape[0]):
+            costs[j] += abs(value - turned[k, j])
 
 
 @njit(cache=True, fastmath={"nnan"}, boundscheck=False)
-def _warp(one: FloatArray, turned: FloatArray, kind: int, ceiling: float) -> float:
+def _warp(one: FloatArray, turned: FloatArray, ceiling: float) -> float:
     """Least total cost over all warping paths of one: (n, d) and turned: (d, m), both C-contiguous.
 
     w_k = (i, j) moves to (i+1, j), (i, j+1) or (i+1, j+1). Gives up with infinity as soon as no path can stay at or
@@ -112,7 +105,7 @@ def _warp(one: FloatArray, turned: FloatArray, kind: int, ceiling: float) -> flo
     row, costs, reached = np.full(m + 1, np.inf), np.empty(m), np.empty(m)
     row[0] = 0.0
     for i in range(n):
-        _row_of_costs(one[i], turned, kind, costs)
+        _row_of_costs(one[i], turned, costs)
         for j in range(m):
             reached[j] = min(row[j], row[j + 1]) + costs[j]
         row[0] = left = least = np.inf
@@ -136,7 +129,7 @@ def _straight(one: FloatArray, other: FloatArray) -> float:
 
 
 @njit(cache=True, boundscheck=False)
-def _at_best_offset(one: FloatArray, other: FloatArray, kind: int) -> float:
+def _at_best_offset(one: FloatArray, other: FloatArray, is_warped: bool) -> float:
     """Smallest distance of the shorter run to any part of the longer one that has as many phases."""
     longer, shorter = (one, other) if one.shape[0] >= other.shape[0] else (other, one)
     n = shorter.shape[0]
@@ -144,31 +137,31 @@ def _at_best_offset(one: FloatArray, other: FloatArray, kind: int) -> float:
     best = np.inf
     for offset in range(longer.shape[0] - n + 1):
         window = longer[offset : offset + n]
-        best = min(best, _straight(window, shorter) if kind < 0 else _warp(window, turned, kind, best))
+        best = min(best, _warp(window, turned, best) if is_warped else _straight(window, shorter))
     return best
 
 
 @njit(cache=True, boundscheck=False)
-def _matched_pairs(points: FloatArray, starts: Indices, kind: int) -> FloatArray:
+def _matched_pairs(points: FloatArray, starts: Indices, is_warped: bool) -> FloatArray:
     n = starts.shape[0] - 1
     found = np.zeros((n, n))
     for a in range(n):
         for b in range(a + 1, n):
             one, other = points[starts[a] : starts[a + 1]], points[starts[b] : starts[b + 1]]
-            found[a, b] = found[b, a] = _at_best_offset(one, other, kind)
+            found[a, b] = found[b, a] = _at_best_offset(one, other, is_warped)
     return found
 
 
 @njit(cache=True, boundscheck=False)
 def _matched_between(
-    points: FloatArray, starts: Indices, others: FloatArray, other_starts: Indices, kind: int
+    points: FloatArray, starts: Indices, others: FloatArray, other_starts: Indices, is_warped: bool
 ) -> FloatArray:
     n, m = starts.shape[0] - 1, other_starts.shape[0] - 1
     found = np.zeros((n, m))
     for a in range(n):
         for b in range(m):
             one, other = points[starts[a] : starts[a + 1]], others[other_starts[b] : other_starts[b + 1]]
-            found[a, b] = _at_best_offset(one, other, kind)
+            found[a, b] = _at_best_offset(one, other, is_warped)
     return found
 
 

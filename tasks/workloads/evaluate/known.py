@@ -98,7 +98,7 @@ def cohort_of(items: Sequence[Item], params: IdentifyParams, counters: Sequence[
         columns = [counter for counter in item.run.counters if counter.name in names or giveaway_of(counter) == ""]
         run = replace(item.run, counters=tuple(columns), values=columns_of(item.run, [one.name for one in columns]))
         kept.append(replace(item, run=run))
-        cuts[run.run_id] = cut_run(run, used, params.fingerprint)
+        cuts[run.run_id] = cut_run(run, used)
     return Cohort(kept, [item.workload for item in kept], used, cuts)
 
 
@@ -112,7 +112,7 @@ def try_split(cohort: Cohort, split: Split, params: IdentifyParams, *, tested: C
     if not test:
         return None
     model = fit_model(train, params)
-    paper = fit_paper(train, cohort.counters, params.fingerprint, params.seed, cohort.cuts)
+    paper = fit_paper(train, cohort.counters, params.seed, cohort.cuts)
     return Trial(split, model, paper, train, test, len(split.test) - len(test))
 
 

@@ -1,6 +1,6 @@
 """The paper's own method, so that it can be reproduced: boosted trees on padded fingerprints, distances between phases.
 
-Tables III and IV, the threshold of VI-C, and RQ1 read as a binary question. What `whorl workloads identify`
+Tables III and IV, and the threshold of VI-C. What `whorl workloads identify`
 answers with is another method, which stands beside it in every table (`known`)."""
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from tasks.workloads.evaluate.distances import (
     spread_by_workload,
     spread_of,
 )
-from tasks.workloads.evaluate.scores import Figures, put, put_summary, summary_of
+from tasks.workloads.evaluate.scores import Figures, put
 from tasks.workloads.identify.phases import (
     ADF,
     STATISTICS,
@@ -33,14 +33,11 @@ from tasks.workloads.identify.phases import (
     fingerprints_of,
     learn_scale,
 )
-from tasks.workloads.params import FingerprintParams
 from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 
 DISTANCES: tuple[Measure, ...] = ("ed", "dtw")
 COUNTS = ("n_own", "n_rejected", "n_other", "n_accepted")
 MOST_RUNS = 600  # in Table IV; of more, an even sample
-MOST_PAIRS = 2_000  # pairs of runs to learn same or different from, half of them the same
-SAME, DIFFERENT = "same", "different"
 N_TREES = 60  # for each workload
 TREES = {
     **ONE_THREAD,
@@ -60,7 +57,6 @@ TREES = {
     "min_data_in_bin": 1,
     "feature_pre_filter": False,
 }
-Pairs = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -85,41 +81,37 @@ class Trees:
 @dataclass(frozen=True)
 class PaperModel:
     """counters and scale of the fingerprints; n_phases: q of the padded table; known: the training runs' fingerprints;
-    features: (n, p) of them; spreads: between runs of each workload (Table IV), by distance."""
+    spreads: between runs of each workload (Table IV), by distance."""
 
     counters: tuple[Counter, ...]
-    params: FingerprintParams
     scale: Scale
     n_phases: int
     known: list[Fingerprint]
-    features: FloatArray
     trees: Trees
     spreads: dict[Measure, dict[str, Spread]]
-    seed: int
 
     def describe(self, runs: Sequence[Telemetry], cuts: Mapping[str, Cut]) -> tuple[list[Fingerprint], FloatArray]:
         """The fingerprints of runs, and the padded table that the trees read, (n, p)."""
-        made = fingerprints_of(runs, self.counters, self.params, self.scale, cuts)
+        made = fingerprints_of(runs, self.counters, self.scale, cuts)
         return made, np.array([padded(one, self.n_phases) for one in made])
 
 
 def fit_paper(
     runs: Sequence[Telemetry],
     counters: tuple[Counter, ...],
-    params: FingerprintParams,
     seed: int,
     cuts: Mapping[str, Cut],
 ) -> PaperModel:
     """Learn from labelled runs, whose order changes nothing. Raises ValueError without a run."""
     ordered = sorted(runs, key=lambda run: (str(run.workload), run.run_id))
     scale = learn_scale(ordered, counters)
-    known = fingerprints_of(ordered, counters, params, scale, cuts)
+    known = fingerprints_of(ordered, counters, scale, cuts)
     n_phases = max(one.most_phases for one in known)
     features = np.array([padded(one, n_phases) for one in known])
     labels = [str(run.workload) for run in ordered]
     spreads = {one: spread_by_workload(distances_of_pairs(phases_of(known), one), labels) for one in DISTANCES}
     trees = fit_trees(features, labels, seed)
-    return PaperModel(counters, params, scale, n_phases, known, features, trees, spreads, seed)
+    return PaperModel(counters, scale, n_phases, known, trees, spreads)
 
 
 def padded(fingerprint: Fingerprint, n_phases: int) -> FloatArray:
@@ -289,58 +281,3 @@ def threshold_figures(table: pd.DataFrame, reason: str = "") -> Figures:
             if measure == "dtw":
                 put(figures, f"threshold.{name}", share, reason or "no run to ask")
     return figures
-
-
-def pair_scores(model: PaperModel, features: FloatArray, truth: Sequence[str]) -> dict[str, float] | None:
-    """RQ1 as a binary question: do two runs have the same workload? Learned from pairs of training runs, described by
-    how far they lie apart in each feature, asked of pairs of tested ones: accuracy, and precision, recall and F1 of
-    "same". None where one side has no pair of each kind."""
-    rng = np.random.default_rng([model.seed, len(truth)])
-    known = [str(one.workload) for one in model.known]
-    train, test = draw_pairs(known, MOST_PAIRS, rng), draw_pairs(truth, MOST_PAIRS, rng)
-    if not len(train) or not len(test):
-        return None
-    trees = fit_trees(_differences(model.features, train), _same_or_not(known, train), model.seed)
-    return binary_scores(_same_or_not(truth, test), trees.workloads(_differences(features, test)))
-
-
-def draw_pairs(labels: Sequence[str], n_most: int, rng: np.random.Generator) -> Pairs:
-    """Pairs of positions, (n, 2): of the same workload and of different ones, as many of each, at most n_most in all.
-
-    Empty where no workload has two runs, or there is only one workload."""
-    told = np.asarray(labels)
-    first, second = np.triu_indices(len(told), k=1)
-    is_same = told[first] == told[second]
-    n_each = min(int(is_same.sum()), int((~is_same).sum()), n_most // 2)
-    kept = np.sort(np.concatenate([rng.permutation(np.flatnonzero(kind))[:n_each] for kind in (is_same, ~is_same)]))
-    return np.stack([first[kept], second[kept]], axis=1)
-
-
-def binary_scores(truth: Sequence[str], told: Sequence[str]) -> dict[str, float]:
-    """accuracy, and precision, recall and F1 of `same`."""
-    is_same, said_same = np.asarray(truth) == SAME, np.asarray(told) == SAME
-    n_hit, n_said, n_true = int((is_same & said_same).sum()), int(said_same.sum()), int(is_same.sum())
-    return {
-        "accuracy": float((is_same == said_same).mean()),
-        "precision": n_hit / n_said if n_said else 0.0,
-        "recall": n_hit / n_true if n_true else 0.0,
-        "f1": 2 * n_hit / (n_said + n_true) if n_said + n_true else 0.0,
-    }
-
-
-def pair_figures(scores: Sequence[Mapping[str, float]], reason: str = "") -> Figures:
-    """`pairs.<measure>`: means over the splits."""
-    figures: Figures = {}
-    why = reason or "no two runs of one workload, and of two, on both sides of a split"
-    for measure in ("accuracy", "precision", "recall", "f1"):
-        put_summary(figures, f"pairs.{measure}", summary_of([one[measure] for one in scores]), why)
-    return figures
-
-
-def _differences(features: FloatArray, pairs: Pairs) -> FloatArray:
-    return np.asarray(np.abs(features[pairs[:, 0]] - features[pairs[:, 1]]))
-
-
-def _same_or_not(labels: Sequence[str], pairs: Pairs) -> list[str]:
-    told = np.asarray(labels)
-    return [SAME if same else DIFFERENT for same in told[pairs[:, 0]] == told[pairs[:, 1]]]

@@ -30,8 +30,6 @@ from tasks.workloads.evaluate.known import (
 )
 from tasks.workloads.evaluate.paper import (
     fit_paper,
-    pair_figures,
-    pair_scores,
     similarity_of,
     table_iii,
     table_iii_figures,
@@ -49,7 +47,7 @@ from tasks.workloads.telemetry import Telemetry
 ONE_WORKLOAD = "there is one workload; at least two are needed"
 NO_SPLIT = "nothing to learn from and to test; known.accuracy.reason says why"
 MOST_ITEMS = 2_000  # runs and windows; of more, a sample
-N_TRIALS = 3  # base splits that first seconds, windows, thresholds and pairs of runs are measured on
+N_TRIALS = 3  # base splits that first seconds, windows and thresholds are measured on
 PAPER_KNOWN = ("mariadb", "cnn", "redis", "wordpress")  # Table III: learned from
 PAPER_UNKNOWN = ("bayes", "postgresql")  # and never seen
 
@@ -129,7 +127,7 @@ def _evaluate(runs: Sequence[Telemetry], params: EvaluateParams, identify: Ident
     used = counter_table(runs, cohort.counters)
     all_runs = cohort.runs(range(len(items)))
     scale = learn_scale(all_runs, cohort.counters)  # of all runs: there is nothing to predict here
-    made = fingerprints_of(all_runs, cohort.counters, identify.fingerprint, scale, cohort.cuts)
+    made = fingerprints_of(all_runs, cohort.counters, scale, cohort.cuts)
     similarity, tables = similarity_of(made)
     figures: Figures = {
         "n": len(items),
@@ -198,17 +196,14 @@ def _confusions(told: dict[Slice, list[Told]]) -> pd.DataFrame:
 
 
 def _on_trials(cohort: Cohort, trials: Sequence[Trial], identify: IdentifyParams, reason: str) -> Evaluation:
-    """Thresholds, pairs of runs, first seconds and windows, each on a few of the base splits."""
+    """Thresholds, first seconds and windows, each on a few of the base splits."""
     thresholds: list[dict[str, Any]] = []
-    pairs = []
     for trial in trials:
-        described, features = trial.paper.describe(trial.test, cohort.cuts)
+        described, _ = trial.paper.describe(trial.test, cohort.cuts)
         thresholds += [{"split": trial.split.name, **row} for row in threshold_rows(trial.paper, described)]
-        if (scores := pair_scores(trial.paper, features, trial.truth)) is not None:
-            pairs.append(scores)
     table = pd.DataFrame(thresholds)
     partial, tables = partial_results(cohort, trials, identify, reason)
-    figures = threshold_figures(table, reason) | pair_figures(pairs, reason) | partial
+    figures = threshold_figures(table, reason) | partial
     return Evaluation(figures, {"thresholds": table, **tables})
 
 
@@ -221,7 +216,7 @@ def _paper_unknown(cohort: Cohort, identify: IdentifyParams) -> Evaluation:
         return Evaluation(table_iii_figures(table, reason), {"table_iii": table})
     train = cohort.runs(np.flatnonzero(np.isin(labels, PAPER_KNOWN)))
     model = fit_model(train, identify)
-    paper = fit_paper(train, cohort.counters, identify.fingerprint, identify.seed, cohort.cuts)
+    paper = fit_paper(train, cohort.counters, identify.seed, cohort.cuts)
     named, said = {}, {}
     for workload in PAPER_UNKNOWN:
         runs = cohort.runs(np.flatnonzero(labels == workload))

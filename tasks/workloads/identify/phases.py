@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from tasks.workloads.changepoints.finding import find_changepoints
 from tasks.workloads.changepoints.series import ChangePointParams, PriorParams
-from tasks.workloads.params import FingerprintParams
 from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 
 QUANTILES = (0.1, 0.25, 0.75, 0.9)  # the distribution of a phase: a histogram of five samples is mostly empty
@@ -130,13 +129,10 @@ def logarithm_of_rates(values: FloatArray, logged: Sequence[bool]) -> FloatArray
     return np.where(np.asarray(logged), np.sign(values) * np.log1p(np.abs(values)), values)
 
 
-def cut_run(run: Telemetry, counters: Sequence[Counter], params: FingerprintParams) -> Cut:
+def cut_run(run: Telemetry, counters: Sequence[Counter]) -> Cut:
     """The phases of a run on these counters; a counter that it lacks has one. Raises ValueError without a sample."""
     names = tuple(counter.name for counter in counters)
     values = logarithm_of_rates(columns_of(run, names), [counter.is_rate for counter in counters])
-    if params.mode == "shared":
-        shared = bounds_of(find_changepoints(values, OF_PHASES).indices, run.n_samples)
-        return Cut(names, (shared,) * len(names), shared)
     bounds = []
     for column in values.T:
         present = column[np.isfinite(column)]
@@ -149,15 +145,13 @@ def cut_run(run: Telemetry, counters: Sequence[Counter], params: FingerprintPara
     return Cut(names, tuple(bounds), shared_bounds(bounds))
 
 
-def narrowed(cut: Cut, counters: Sequence[Counter], params: FingerprintParams) -> Cut | None:
-    """The same cut on some of its counters; None where it must be made anew.
-
-    That is where a counter is new, and with shared phases, which depend on all counters together."""
+def narrowed(cut: Cut, counters: Sequence[Counter]) -> Cut | None:
+    """The same cut on some of its counters; None where a counter is new."""
     names = tuple(counter.name for counter in counters)
     if names == cut.counters:
         return cut
     place = {name: at for at, name in enumerate(cut.counters)}
-    if params.mode == "shared" or not set(names) <= place.keys():
+    if not set(names) <= place.keys():
         return None
     bounds = tuple(cut.bounds[place[name]] for name in names)
     return Cut(names, bounds, shared_bounds(bounds))
@@ -166,7 +160,6 @@ def narrowed(cut: Cut, counters: Sequence[Counter], params: FingerprintParams) -
 def fingerprints_of(
     runs: Sequence[Telemetry],
     counters: Sequence[Counter],
-    params: FingerprintParams,
     scale: Scale | None = None,
     cuts: Mapping[str, Cut] | None = None,
 ) -> list[Fingerprint]:
@@ -176,7 +169,7 @@ def fingerprints_of(
     made = []
     for run in runs:
         before = (cuts or {}).get(run.run_id)
-        cut = (narrowed(before, counters, params) if before else None) or cut_run(run, counters, params)
+        cut = (narrowed(before, counters) if before else None) or cut_run(run, counters)
         values = columns_of(run, cut.counters)
         by_itself = equation_7(values)
         compared = by_itself if scale is None else on_scale(values, scale)

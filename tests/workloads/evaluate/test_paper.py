@@ -1,4 +1,4 @@
-"""The paper's method in numbers: pairs of runs, thresholds by hand, and the table that the trees read."""
+"""The paper's method in numbers: thresholds by hand, and the table that the trees read."""
 
 from types import SimpleNamespace
 
@@ -8,11 +8,7 @@ import pytest
 
 from tasks.workloads.evaluate.distances import Spread
 from tasks.workloads.evaluate.paper import (
-    DIFFERENT,
-    SAME,
-    binary_scores,
     by_distance,
-    draw_pairs,
     fit_paper,
     table_iii,
     table_iii_figures,
@@ -20,7 +16,6 @@ from tasks.workloads.evaluate.paper import (
     threshold_rows,
 )
 from tasks.workloads.identify.phases import Fingerprint
-from tasks.workloads.params import FingerprintParams
 
 
 def one_phase(workload, value):
@@ -43,7 +38,7 @@ def rows(known, tested, spreads):
 
 def test_workloads_that_differ_are_named_by_trees_and_distances(campaign):
     runs = campaign(rounds=6)
-    model = fit_paper(runs[:24], runs[0].counters, FingerprintParams(), 0, {})
+    model = fit_paper(runs[:24], runs[0].counters, 0, {})
     made_of, features = model.describe(runs[24:], {})
     assert model.trees.workloads(features) == [run.workload for run in runs[24:]]
     told, _ = by_distance(model, made_of, "dtw")
@@ -70,24 +65,6 @@ def test_figures_add_up_over_splits_and_name_the_radius():
     assert figures["threshold.false_reject"] == figures["threshold.false_reject.radius.workload.dtw"]
     missing = threshold_figures(pd.DataFrame(), "one workload")
     assert missing["threshold.false_reject"] is None and missing["threshold.false_reject.reason"] == "one workload"
-
-
-def test_as_many_pairs_are_the_same_as_different_up_to_a_bound():
-    pairs = draw_pairs(list("aaabbc"), 100, np.random.default_rng(0))
-    told = np.array(list("aaabbc"))
-    assert (told[pairs[:, 0]] == told[pairs[:, 1]]).tolist().count(True) == 4 and len(pairs) == 8
-    assert (pairs[:, 0] < pairs[:, 1]).all()
-    assert len(draw_pairs(["a", "b"] * 50, 20, np.random.default_rng(0))) == 20
-
-
-@pytest.mark.parametrize("labels", [["a", "a"], ["a", "b"], ["a"]])
-def test_without_pairs_of_both_kinds_there_are_none(labels):
-    assert len(draw_pairs(labels, 10, np.random.default_rng(0))) == 0
-
-
-def test_binary_scores_by_hand():
-    found = binary_scores([SAME, SAME, DIFFERENT, DIFFERENT], [SAME, DIFFERENT, SAME, DIFFERENT])
-    assert found == {"accuracy": 0.5, "precision": 0.5, "recall": 0.5, "f1": 0.5}
 
 
 def test_table_iii_says_what_an_unknown_workload_was_taken_for():

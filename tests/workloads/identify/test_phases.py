@@ -21,7 +21,6 @@ from tasks.workloads.identify.phases import (
     shared_bounds,
     summarise,
 )
-from tasks.workloads.params import FingerprintParams
 from tasks.workloads.telemetry import Counter, Telemetry
 from tests.workloads.identify.synthetic import draw_runs, draw_workload
 
@@ -196,17 +195,16 @@ def test_the_phases_that_were_drawn_are_found():
     rng = np.random.default_rng(5)
     workload = draw_workload("redis", 30, 3, rng)
     runs = draw_runs([workload], 4, rng)
-    for one in fingerprints_of(runs, counters_of(runs), FingerprintParams()):
+    for one in fingerprints_of(runs, counters_of(runs)):
         assert one.workload_bounds[1:-1] == pytest.approx(np.ceil(workload.changes * 30), abs=1)
 
 
-@pytest.mark.parametrize("mode", ["counter", "shared"])
-def test_phases_found_before_serve_for_some_of_the_counters(drawn, mode):
-    params, counters = FingerprintParams(mode=mode), counters_of(drawn)
-    cuts = {one.run_id: cut_run(one, counters, params) for one in drawn}
+def test_phases_found_before_serve_for_some_of_the_counters(drawn):
+    counters = counters_of(drawn)
+    cuts = {one.run_id: cut_run(one, counters) for one in drawn}
     scale = learn_scale(drawn, counters[:4])
-    first = fingerprints_of(drawn, counters[:4], params, scale, cuts)
-    for one, other in zip(first, fingerprints_of(drawn, counters[:4], params, scale), strict=True):
+    first = fingerprints_of(drawn, counters[:4], scale, cuts)
+    for one, other in zip(first, fingerprints_of(drawn, counters[:4], scale), strict=True):
         np.testing.assert_array_equal(one.workload_phases, other.workload_phases)
 
 
@@ -214,13 +212,5 @@ def test_a_counter_that_a_run_lacks_has_one_phase_of_zeros(drawn):
     counters = counters_of(drawn)
     poorer = replace(drawn[0], counters=drawn[0].counters[1:], values=drawn[0].values[:, 1:])
     lost = [one.name for one in counters].index(drawn[0].names[0])
-    [found] = fingerprints_of([poorer], counters, FingerprintParams())
+    [found] = fingerprints_of([poorer], counters)
     assert found.summaries[lost].shape[0] == 1 and not found.summaries[lost].any()
-
-
-def test_shared_phases_are_those_of_all_counters():
-    values = np.repeat([[0.0, 5], [9, 5], [9, -5]], 10, axis=0)
-    counters = (Counter("a"), Counter("b"))
-    [found] = fingerprints_of([run(values, counters)], counters, FingerprintParams(mode="shared"))
-    assert [one.tolist() for one in found.bounds] == [[0, 10, 20, 30]] * 2
-    assert found.workload_phases.shape == (3, 2 * len(STATISTICS)) and found.most_phases == 3

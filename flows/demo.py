@@ -33,7 +33,7 @@ from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard, champion, read_card
 from tasks.workloads.identifications import identify_runs, latest_labelled_run
-from tasks.workloads.landed import fetch_runs
+from tasks.workloads.intake import fetch_runs
 from tasks.workloads.models import KIND as WORKLOADS_KIND
 from tasks.workloads.params import WorkloadsParams
 

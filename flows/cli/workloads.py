@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from tasks.settings import Settings
     from tasks.warehouse.place import Warehouse
     from tasks.workloads.changepoints.finding import ChangePoints
-    from tasks.workloads.clusters import Cluster
     from tasks.workloads.identifications import Identified
     from tasks.workloads.params import RecordParams
     from tasks.workloads.telemetry import Telemetry
@@ -362,8 +361,7 @@ def _runs(settings: "Settings", source: str, what: str, reader: str) -> "list[Te
     """The runs of a file or an address, or the run of the warehouse that is called so. Raises NotFound, BadInput."""
     from pathlib import Path
 
-    from tasks.workloads.intake import read_telemetry
-    from tasks.workloads.landed import fetch_runs
+    from tasks.workloads.intake import fetch_runs, read_telemetry
 
     if "://" in what or Path(what).exists():
         path = what if "://" in what else str(Path(what).absolute())
@@ -414,33 +412,28 @@ def clusters(
     --label-from stem|parent|column:NAME (str .read.label_from): Where the workload of a file is written
     --map
     --window SECONDS (float .train.windows.width_s): Windows that long traces are cut into"""
-    from tasks.workloads.clusters import clusters_of
-    from tasks.workloads.intake import read_telemetry
-    from tasks.workloads.landed import fetch_runs
+    from tasks.workloads.clusters import clusters_of, seen_words
+    from tasks.workloads.intake import fetch_runs, read_telemetry
 
     settings = call.settings
     if paths:
         read = settings.workloads.read
         runs = read_telemetry(paths, read, reader_asked_for(reader))
     else:
-        runs = fetch_runs(settings.warehouse, one_source_with_telemetry(settings.warehouse, source))
+        source = one_source_with_telemetry(settings.warehouse, source)
+        runs = fetch_runs(settings.warehouse, source)
     found = clusters_of(runs, settings.workloads.train.windows)
     if call.as_json:
         return show_json(asdict(found))
-    show_table([{**vars(one), "n_runs": len(one.run_ids), "seen": _seen(one)} for one in found.clusters], CLUSTERS)
+    show_table([{**vars(one), "n_runs": len(one.run_ids), "seen": seen_words(one)} for one in found.clusters], CLUSTERS)
     if found.changes:
         print()
         show_table([{**vars(one), "when": _when(one.at, one.at_s)} for one in found.changes], CHANGES)
     n_runs = sum(len(one.run_ids) for one in found.clusters)
     call.note(f"compared {counted(n_runs, 'run')} on {counted(found.n_counters, 'counter')}")
-
-
-def _seen(cluster: "Cluster") -> str:
-    """New, or from when to when."""
-    if cluster.first_at is None or cluster.last_at is None:
-        return ""
-    words = f"{cluster.first_at:%Y-%m-%d %H:%M} to {cluster.last_at:%Y-%m-%d %H:%M}"
-    return f"new: {words}" if cluster.is_new else words
+    if any(not one.labels for one in found.clusters):
+        named = as_command("whorl", "workloads", "ingest", "--manifest", "FILE", "--source", source or DEFAULT_SOURCE)
+        call.note(f"next: name a run of each in a manifest (path, run_id, workload): {named}")
 
 
 def _when(at: datetime | None, at_s: float) -> str:

@@ -51,10 +51,14 @@ from tasks.report.workloads_runs import (
     typical_runs,
 )
 from tasks.warehouse.connection import Connection
+from tasks.workloads.clusters import Clusters, clusters_of, seen_words
+from tasks.workloads.intake import read_runs
+from tasks.workloads.params import WindowParams
 
 WORD = "workloads"
 UNKNOWN, OTHERS, NO_LABEL = "unknown", "others", "no label"
 MOST_RUNS, MOST_ROWS = 300, 14  # of the timeline: the latest runs, and rows of workloads
+MOST_ALIKE = 300  # runs that are held against each other, the latest
 MOST_OF_ITEM, MOST_REASONS, NAME_CHARS = 200, 4, 60
 IDENTIFIED_WORDS = (
     "What each run was called, how sure the model is, and the counters and phases that speak for it or against it. A "
@@ -64,6 +68,11 @@ IDENTIFIED_WORDS = (
 TIMELINE_WORDS = (
     "A mark is a run, in the row of what it was called, stronger in colour where the model is surer. Orange: it is "
     "unknown, or is not what its label says or what should run."
+)
+ALIKE_WORDS = (
+    "Runs without a label, and what they are like: each kind by the run in its middle, the labels among its runs, and "
+    "the counters that set it apart. New: nothing like it ran until the last week. "
+    "To name them, list one run of each in a manifest (path, run_id, workload)"
 )
 MARKED = ("as it should be", "not so, or unknown")
 TYPICAL = "Of each workload the run is shown whose levels are nearest to the medians over its workload."
@@ -106,7 +115,8 @@ class WorkloadsData:
     """Tables of one source, and figures of how its runs look.
 
     groups: runs by workload and input; phases: how many, and the share with a Dickey-Fuller statistic;
-    identifications: the latest of each run, the newest first."""
+    identifications: the latest of each run, the newest first; alike: kinds of runs, None where all
+    have labels, or are of one kind."""
 
     source: str
     is_simulated: bool
@@ -115,6 +125,7 @@ class WorkloadsData:
     phases: pd.DataFrame
     figures: tuple[Figure, ...]
     identifications: pd.DataFrame
+    alike: Clusters | None
     measured: Measured
     intake: Intake
 
@@ -143,8 +154,20 @@ def fetch_workloads(connection: Connection, source: str, params: WorkloadsReport
     )
     return WorkloadsData(
         source, is_simulated, groups, runs, phases, _figures(connection, source, identifications, params),
-        identifications, fetch_measured(connection, source), fetch_intake(connection, WORD, source),
+        identifications, _alike(connection, source, runs), fetch_measured(connection, source),
+        fetch_intake(connection, WORD, source),
     )  # fmt: skip
+
+
+def _alike(connection: Connection, source: str, runs: pd.DataFrame) -> Clusters | None:
+    if not (runs["workload"] == NO_LABEL).any():
+        return None
+    latest = [str(name) for name in runs["run_id"].head(MOST_ALIKE)]
+    try:
+        found = clusters_of(read_runs(connection, source, latest), WindowParams())
+    except BadInput:  # no counter that all of them have
+        return None
+    return found if found.clusters[1:] else None
 
 
 def _kind(connection: Connection, source: str) -> bool:
@@ -218,10 +241,11 @@ def _answer(data: WorkloadsData) -> tuple[str, str, State]:
     """What ran, and whether somebody has to look."""
     found = data.identifications
     if found.empty:
-        ran = data.groups["workload"].dropna()
-        kinds = f"{ran.nunique():,} labelled workloads" if len(ran) else "runs without a label"
-        verb = "identify" if data.measured.model_id else "train"
-        return f"{data.n_runs:,} runs of {kinds}; none was identified yet.", f"Next: {data.command(verb)}.", "unknown"
+        n_labelled, n_kinds = data.groups["workload"].nunique(), len(data.alike.clusters) if data.alike else 0
+        kinds = f"of {n_labelled:,} labelled workloads" if n_labelled else "without a label"
+        kinds += f", of {n_kinds:,} kinds" if n_kinds and not n_labelled else ""
+        verb = "identify" if data.measured.model_id else "train" if n_labelled else "clusters"
+        return f"{data.n_runs:,} runs {kinds}; none was identified yet.", f"Next: {data.command(verb)}.", "unknown"
     odd = _is_odd(found)
     latest = found.iloc[0].to_dict()
     last = f"The latest run, {one_line(latest['run_id'], 60)}, is {called(latest)} ({share(latest['confidence'])} sure)"
@@ -281,6 +305,8 @@ def _sections(data: WorkloadsData, item: str) -> Iterator[Section]:
         nothing=f"No run of this source was identified yet: {data.command('identify')} says what a run was.",
     )  # fmt: skip
     yield _groups_section(data, item, version)
+    if data.alike:
+        yield _alike_section(data.alike, data, version)
     yield alone(confusion_figure(measured.confusion, f"model {measured.model_id}"), _measured_words(data))
     if (known := known_table(measured.evaluation)).rows:
         words = "Of the last evaluation: means over the held-out runs of each kind of split."
@@ -338,6 +364,18 @@ def _groups_section(data: WorkloadsData, item: str, version: str) -> Section:
         ("missed", "samples missed", share), name="list",
     )  # fmt: skip
     return Section("Runs by workload and input", words, evidence, tables=(shown,), is_open=True)
+
+
+def _alike_section(found: Clusters, data: WorkloadsData, version: str) -> Section:
+    rows = [vars(one) | {"n_runs": len(one.run_ids), "seen": seen_words(one)} for one in found.clusters]
+    shown = table(
+        rows, ("number", "kind", count), ("n_runs", "runs", count), ("medoid", "like"), ("labels", "labels", ", ".join),
+        ("seen", "seen (UTC)"), ("telling", "what sets it apart", "; ".join), name="alike",
+    )  # fmt: skip
+    n_runs = sum(len(one.run_ids) for one in found.clusters)
+    next_one = shlex.join(["whorl", WORD, "ingest", "--manifest", "FILE", "--source", data.source])
+    words = f"{ALIKE_WORDS}: {next_one}, then {data.command('train')}."
+    return Section("Runs that are alike", words, f"n = {n_runs:,} runs, the latest · {version}", tables=(shown,))
 
 
 def timeline_figure(found: pd.DataFrame, odd: Collection[str] = ()) -> Figure:

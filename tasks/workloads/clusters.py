@@ -87,6 +87,14 @@ def clusters_of(runs: Sequence[Telemetry], windows: WindowParams) -> Clusters:
     return Clusters(tuple(clusters), tuple(_changes(items, numbers)), silhouette, len(counters))
 
 
+def seen_words(cluster: Cluster) -> str:
+    """From when to when, and whether it is new; empty where the runs do not say when they started."""
+    if cluster.first_at is None or cluster.last_at is None:
+        return ""
+    words = f"{cluster.first_at:%Y-%m-%d %H:%M} to {cluster.last_at:%Y-%m-%d %H:%M}"
+    return f"new: {words}" if cluster.is_new else words
+
+
 def points_of(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> FloatArray:
     """Logarithms of means and deviations, in units of what the halves of a run differ by: (n_runs, 2 n_counters)."""
     moments = np.nan_to_num(np.abs(moments_of(runs, counters)))

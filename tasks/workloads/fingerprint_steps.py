@@ -33,7 +33,7 @@ from tasks.warehouse.landing import is_local
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.versions import data_version
 from tasks.workloads.identify.counters import giveaway_of
-from tasks.workloads.landed import fetch_runs
+from tasks.workloads.intake import fetch_runs
 from tasks.workloads.models import WORD
 from tasks.workloads.params import FanOutParams
 from tasks.workloads.telemetry import Counter, Telemetry

@@ -20,7 +20,7 @@ from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard
 from tasks.workloads.evaluate.items import cut
-from tasks.workloads.landed import fetch_runs
+from tasks.workloads.intake import fetch_runs
 from tasks.workloads.models import model_in_use
 from tasks.workloads.params import TrainParams, WatchParams
 from tasks.workloads.telemetry import Telemetry

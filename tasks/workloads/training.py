@@ -18,7 +18,7 @@ from tasks.workloads.evaluate.items import Item, Split, Splits, cut, splits_of
 from tasks.workloads.evaluate.scores import confusion_of, score_of
 from tasks.workloads.identify.identification import Identification, identify_all, view_of
 from tasks.workloads.identify.model import Model, fit_model, save_model
-from tasks.workloads.landed import fetch_runs
+from tasks.workloads.intake import fetch_runs
 from tasks.workloads.models import KIND, WORD, champion_of
 from tasks.workloads.params import EvaluateParams, IdentifyParams, TrainParams
 from tasks.workloads.telemetry import Telemetry

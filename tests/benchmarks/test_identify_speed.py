@@ -13,7 +13,7 @@ import pytest
 
 from tasks.warehouse.place import Warehouse
 from tasks.workloads import steps
-from tasks.workloads.landed import fetch_runs
+from tasks.workloads.intake import fetch_runs
 from tasks.workloads.params import IdentifyParams, ReadParams, TrainParams
 from tasks.workloads.training import train_source
 
@@ -30,7 +30,7 @@ from tasks.boosters import lightgbm_alone
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.identify.identification import identify
 from tasks.workloads.identify.model import load_model
-from tasks.workloads.landed import fetch_runs
+from tasks.workloads.intake import fetch_runs
 home, folder, run_id = sys.argv[1:]
 lightgbm_alone()
 began_s = time.perf_counter()

@@ -35,7 +35,7 @@ from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards
 from tasks.warehouse.runs import list_runs, read_run
 from tasks.workloads import steps
-from tasks.workloads.landed import fetch_runs
+from tasks.workloads.intake import fetch_runs
 from tasks.workloads.params import EvaluateParams, FanOutParams, IdentifyParams, ReadParams, TrainParams, WatchParams
 from tests.flows.artifacts import artifact
 

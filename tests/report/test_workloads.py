@@ -6,7 +6,7 @@ import pytest
 from tasks.errors import BadInput, NotFound
 from tasks.report.params import WorkloadsReportParams
 from tasks.report.workloads import called, fetch_workloads, timeline_figure, workload_items, workloads_result
-from tasks.warehouse.connection import reading
+from tasks.warehouse.connection import reading, writing
 from tests.report import rows
 
 
@@ -56,6 +56,16 @@ def test_a_source_without_phases_or_model_says_how_to_make_them(empty, put_rows,
     words = told(result_of(put_rows(empty, "workloads", "box", **rows.telemetry())))
     for verb in ("fingerprint", "train", "identify", "watch"):
         assert f"whorl workloads {verb} --source box" in words
+
+
+def test_runs_without_a_label_are_shown_by_what_they_are_like_and_how_to_name_them(workloads_log, told):
+    with writing(workloads_log) as connection:
+        connection.execute("UPDATE workloads.runs SET workload = NULL").fetchall()
+    result = result_of(workloads_log, "log")
+    assert result.answer == "24 runs without a label, of 4 kinds; none was identified yet."
+    assert result.action == "Next: whorl workloads clusters --source log."
+    words = told(result)
+    assert "whorl workloads ingest --manifest FILE --source log, then whorl workloads train --source log" in words
 
 
 def test_simulated_runs_are_called_simulated_and_never_mixed(empty, put_rows):

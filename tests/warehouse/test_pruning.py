@@ -25,7 +25,7 @@ from tasks.warehouse.pruning import Pruned, live_folder, prune
 from tasks.warehouse.rebuild import rebuild
 from tasks.warehouse.runs import RunRecord, record_run
 from tasks.workloads import steps
-from tasks.workloads.landed import fetch_runs
+from tasks.workloads.intake import fetch_runs
 from tasks.workloads.params import ReadParams
 from tasks.workloads.record.parts import table_of, write_table
 

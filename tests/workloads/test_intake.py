@@ -12,8 +12,7 @@ from tasks.warehouse.copies import hash_tables
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.rebuild import rebuild
 from tasks.workloads import steps
-from tasks.workloads.intake import find_files, read_telemetry
-from tasks.workloads.landed import fetch_runs
+from tasks.workloads.intake import fetch_runs, find_files, read_telemetry
 from tasks.workloads.params import ReadParams, RegularParams
 
 FIXTURES = Path(__file__).parent / "readers" / "fixtures"

@@ -10,7 +10,7 @@ from tasks.warehouse.connection import fetch
 from tasks.warehouse.copies import hash_tables
 from tasks.workloads import fingerprint_steps, steps
 from tasks.workloads.identify.phases import STATISTICS, cut_run, fingerprints_of
-from tasks.workloads.landed import fetch_runs
+from tasks.workloads.intake import fetch_runs
 from tasks.workloads.params import FanOutParams, ReadParams
 
 SMALL = FanOutParams(runs_per_part=7)

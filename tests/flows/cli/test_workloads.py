@@ -12,7 +12,7 @@ import pytest
 from flows.cli.invocation import Invocation, one_source
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
-from tasks.workloads.landed import fetch_runs
+from tasks.workloads.intake import fetch_runs
 from tasks.workloads.telemetry import Conditions
 
 Whorl = Callable[..., Any]

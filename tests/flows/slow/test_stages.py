@@ -25,7 +25,7 @@ from tasks.warehouse.alarms import read_alarms, unannounced
 from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards, champion
-from tasks.workloads.landed import fetch_runs
+from tasks.workloads.intake import fetch_runs
 from tasks.workloads.params import FanOutParams, IdentifyParams, TrainParams, WatchParams
 
 pytestmark = [pytest.mark.usefixtures("prefect_server"), pytest.mark.slow]  # each stage starts a flow twice

@@ -431,6 +431,8 @@ def clusters(
         show_table([{**vars(one), "when": _when(one.at, one.at_s)} for one in found.changes], CHANGES)
     n_runs = sum(len(one.run_ids) for one in found.clusters)
     call.note(f"compared {counted(n_runs, 'run')} on {counted(found.n_counters, 'counter')}")
+    if found.left_out:
+        call.note(f"left out, without a counter in common: {', '.join(found.left_out[:N_NAMED])}")
     if any(not one.labels for one in found.clusters):
         named = as_command("whorl", "workloads", "ingest", "--manifest", "FILE", "--source", source or DEFAULT_SOURCE)
         call.note(f"next: name a run of each in a manifest (path, run_id, workload): {named}")

@@ -60,23 +60,32 @@ class Change:
 @dataclass(frozen=True)
 class Clusters:
     """clusters: the largest first, numbered from 1. changes: in the order of traces and time. silhouette: mean over the
-    runs, None for one cluster; n_counters: compared."""
+    runs, None for one cluster; n_counters: compared; left_out: runs that share no counter with these."""
 
     clusters: tuple[Cluster, ...]
     changes: tuple[Change, ...]
     silhouette: float | None
     n_counters: int
+    left_out: tuple[str, ...] = ()
 
 
 def clusters_of(runs: Sequence[Telemetry], windows: WindowParams) -> Clusters:
-    """Cluster runs, long traces in windows. Raises BadInput without a run, and without a counter that all have."""
+    """Cluster runs, long traces in windows. Where they share no counter, those that most share are compared, and the
+    others left out. Raises BadInput without a run, and without a counter that tells anything."""
     items = cut(runs, windows).items
+    left_out: tuple[str, ...] = ()
+    if items and not _counters([item.run for item in items]):
+        sets = Tally(item.run.names for item in items)
+        usual = sets.most_common(1)[0][0]
+        left_out = tuple(item.run.run_id for item in items if item.run.names != usual)
+        items = [item for item in items if item.run.names == usual]
     if len(items) > MOST_RUNS:
         items = [items[at] for at in np.unique(np.linspace(0, len(items) - 1, MOST_RUNS).astype(int))]
     found = [item.run for item in items]
-    counters = next((common for view in VIEWS if (common := common_counters(found, view))), ())
+    counters = _counters(found)
     if not counters:
-        raise BadInput(f"{len(items)} runs", "no counter in common", "runs sampled in the same way", "ask for some")
+        problem = "no counter that does not give the session away"
+        raise BadInput(f"{len(items)} runs", problem, "rates, or counters of a group", "record some")
     points = points_of(found, counters)
     numbers, silhouette = partition_of(points)
     sizes = Tally(numbers.tolist())
@@ -84,7 +93,12 @@ def clusters_of(runs: Sequence[Telemetry], windows: WindowParams) -> Clusters:
     numbers = np.array([order.index(one) + 1 for one in numbers.tolist()])
     means = moments_of(found, counters)[:, : len(counters)]
     clusters = [_cluster(number, numbers, points, means, found, counters) for number in range(1, len(order) + 1)]
-    return Clusters(tuple(clusters), tuple(_changes(items, numbers)), silhouette, len(counters))
+    return Clusters(tuple(clusters), tuple(_changes(items, numbers)), silhouette, len(counters), left_out)
+
+
+def _counters(runs: Sequence[Telemetry]) -> tuple[Counter, ...]:
+    """Of the first view in which runs have counters in common."""
+    return next((common for view in VIEWS if (common := common_counters(runs, view))), ())
 
 
 def seen_words(cluster: Cluster) -> str:

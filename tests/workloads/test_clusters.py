@@ -88,9 +88,16 @@ def test_one_run_is_a_cluster(runs):
     assert (only.run_ids, only.medoid, only.telling) == (("scan-0",), "scan-0", ())
 
 
-def test_runs_without_a_common_counter_and_none_at_all_are_refused(runs):
-    with pytest.raises(BadInput, match="none"):
+def test_a_run_that_shares_no_counter_with_the_others_is_left_out_by_name(runs):
+    other = replace(runs[0], run_id="other", counters=tuple(replace(one, name=f"x.{one.name}") for one in COUNTERS))
+    found = clusters_of([other, *runs], WINDOWS)
+    assert found.left_out == ("other",)
+    assert found.clusters == clusters_of(runs, WINDOWS).clusters
+
+
+def test_no_run_and_runs_of_give_aways_alone_are_refused(runs):
+    with pytest.raises(BadInput, match="none; expected at least one run"):
         clusters_of([], WINDOWS)
-    alien = replace(runs[0], counters=tuple(replace(one, name=f"x{one.name}") for one in COUNTERS))
-    with pytest.raises(BadInput, match="no counter in common"):
-        clusters_of([*runs, alien], WINDOWS)
+    levels = (Counter("memory.free_bytes", "B"), Counter("uptime"), Counter("disk_total"))
+    with pytest.raises(BadInput, match="no counter that does not give the session away"):
+        clusters_of([replace(runs[0], counters=levels)], WINDOWS)

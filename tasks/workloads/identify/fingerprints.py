@@ -280,7 +280,7 @@ def _even(places: Places, most: int) -> Places:
 
 N_NEAREST = 3  # runs of a workload that decide together how near it is
 MOST_RUNS = 120  # of a workload, an even sample
-LEAST_DISTANCE = 1e-3
+LEAST_DISTANCE = 0.1  # in deviations within a workload: what is nearer is as good as equal
 DRIFT = 2.0  # of a later session, in deviations of a held-out stretch from the rest of its trace
 HALF = 0.5  # a counter, added to each side of the odds
 SHRINKAGE = 0.3  # of the covariance within workloads, towards its diagonal

@@ -212,21 +212,25 @@ def identify_all(
 
 def judge(run_id: str, moments: FloatArray, view: View, name: ViewName) -> Identification:
     """What the means and deviations of a run, (2 n_counters,), say by one view: without reasons and conditions."""
-    sums = sums_of(moments[: len(view.counters)], view.library)
     near = view.neighbours.near(moments)
-    nearest = tuple(Nearest(name, one.distance) for name, one in near.items())
-    found = best_sum(sums, view.library)
-    if found is None or not found.parts:
-        return _unknown(run_id, 1.0, nearest, name)
-    rest, has_rest = view.rest(found, view.neighbours.strangeness(near))
-    probabilities = view.presence.probability(presence_features(found)).tolist()
-    present = _present(found, probabilities, has_rest=has_rest)
-    if not present:
-        return _unknown(run_id, rest if has_rest else 1 - max(probabilities), nearest, name)
-    if len(found.parts) == 1:  # alone: single runs tell it better than fingerprints do
-        present = (present[0]._replace(workload=nearest[0].workload),)
-        if name == "own" and not has_rest:  # a group is one workload: it is the nearest, or something unknown
-            present = (present[0]._replace(probability=1 - rest),)
+    nearest = tuple(Nearest(workload, one.distance) for workload, one in near.items())
+    strangeness = view.neighbours.strangeness(near)
+    if view.presence is None:  # a group is one workload: the nearest, or something unknown
+        rest, has_rest = view.rest(None, strangeness)
+        if has_rest:
+            return _unknown(run_id, rest, nearest, name)
+        present: tuple[Present, ...] = (Present(nearest[0].workload, 1.0, 1 - rest),)
+    else:
+        found = best_sum(sums_of(moments[: len(view.counters)], view.library), view.library)
+        if found is None or not found.parts:
+            return _unknown(run_id, 1.0, nearest, name)
+        rest, has_rest = view.rest(found, strangeness)
+        probabilities = view.presence.probability(presence_features(found)).tolist()
+        present = _present(found, probabilities, has_rest=has_rest)
+        if not present:
+            return _unknown(run_id, rest if has_rest else 1 - max(probabilities), nearest, name)
+        if len(found.parts) == 1:  # alone: single runs tell it better than fingerprints do
+            present = (present[0]._replace(workload=nearest[0].workload),)
     main = present[0]
     return Identification(
         run_id=run_id,

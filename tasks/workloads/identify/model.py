@@ -1,12 +1,13 @@
 """What is learned from labelled runs and kept: known fingerprints, and how far to trust what is said by them.
 
-There is a view on the counters of a workload's own control group, and one on those of the machine. In each, runs are
-explained by known fingerprints (`mixture`); what is alone is named by the known runs near it (`neighbours`); two small
-logistic models turn what is left into probabilities: is this part there, and is there something else that nobody has
-learned? They learn from training runs that are superposed on each other, with their own workload or their partner's
-left out of what is known, rounds held out in turn: so from conditions like those of a shared machine, and from
-workloads that were not known. A group is known by whole runs and by their later halves, and by inputs held out in
-turn: who asks what runs in it comes in the middle, and the program is at work on something else than it was then.
+There is a view on the counters of a workload's own control group, and one on those of the machine. What is alone is
+named by the known runs near it, and a group is one workload: the nearest, or something that nobody has learned. On the
+machine, runs are explained by known fingerprints that add up. Small logistic models turn what is left into
+probabilities: is this part there, and is there something else? They learn from training runs, on the machine superposed
+on each other, with their own workload or their partner's left out of what is known, rounds held out in turn: so from
+conditions like those of a shared machine, and from workloads that were not known. A group is known by whole runs and by
+their later halves, and by inputs held out in turn: who asks what runs in it comes in the middle, and the program is at
+work on something else than it was then.
 
 identify.json     parameters, counters, labels, and what the logistic models weigh
 arrays.parquet    one row an array: name, shape, values"""
@@ -52,12 +53,12 @@ LEAST_PROBABILITY, MOST_PROBABILITY = 1e-6, 1 - 1e-6  # whose odds are taken
 UNKNOWN_PASSED = 0.02  # share of unknown cases that may pass for known
 PENALTY = 0.02  # on the squared weights of a logistic model, beside the mean log loss
 MAIN, ARRAYS = "identify.json", "arrays.parquet"
-FORMAT, VERSION = "whorl.workloads.identify", 7
+FORMAT, VERSION = "whorl.workloads.identify", 8
 SCHEMA = pa.schema([("name", pa.string()), ("shape", pa.list_(pa.int64())), ("values", pa.list_(pa.float64()))])
 LIBRARY_ARRAYS = ("rows", "floor", "spread", "idle", "is_scaled")
 N_ALONE = {"own": 1, "machine": 3}  # features of what is not known, where a sum has one part
 N_IN_COMPANY = 5  # and where it has more
-LOGISTICS = ("presence", "rest_alone", "rest_in_company")
+LOGISTICS = ("rest_alone", "presence", "rest_in_company")
 NEIGHBOUR_ARRAYS = ("logs", "floor", "whitening", "usual")
 
 
@@ -86,20 +87,26 @@ class Rest:
 
 @dataclass(frozen=True)
 class View:
-    """What is known on some counters. neighbours: known runs, by means and deviations of the counters. presence: of a
-    part of a sum; rest_alone, rest_in_company: of something unknown, where a sum has one part and where it has more."""
+    """What is known on some counters. neighbours: known runs, by means and deviations of the counters. rest_alone: of
+    something unknown, where there is one workload. Of a machine also: presence, of a part of a sum; rest_in_company: of
+    something unknown, where a sum has more than one part."""
 
     counters: tuple[Counter, ...]
     library: Library
     neighbours: Neighbours
-    presence: Logistic
     rest_alone: Rest
-    rest_in_company: Rest
+    presence: Logistic | None = None
+    rest_in_company: Rest | None = None
 
-    def rest(self, found: Sum, strangeness: tuple[float, float, float]) -> tuple[float, bool]:
-        """Probability that something unknown runs besides the parts of a sum, and whether it is said."""
-        judge = self.rest_alone if len(found.parts) == 1 else self.rest_in_company
-        features = rest_features(found, strangeness, is_group=self.library.most_parts == 1)
+    def rest(self, found: Sum | None, strangeness: tuple[float, float, float]) -> tuple[float, bool]:
+        """Probability that something unknown runs besides the parts of a sum, and whether it is said. found: None for a
+        group."""
+        judge = self.rest_alone
+        if found is None:
+            features = group_features(strangeness)
+        else:
+            features = rest_features(found, strangeness)
+            judge = self.rest_in_company if len(found.parts) > 1 and self.rest_in_company else judge
         probability = float(judge.score.probability(features[None])[0])
         return probability, probability > judge.limit
 
@@ -163,15 +170,19 @@ def presence_features(found: Sum) -> FloatArray:
     ).reshape(len(found.parts), 6)
 
 
-def rest_features(found: Sum, strangeness: tuple[float, float, float], *, is_group: bool) -> FloatArray:
-    """What speaks for something unknown besides the parts of a sum.
+def group_features(strangeness: tuple[float, float, float]) -> FloatArray:
+    """What speaks for something unknown in a group: (1,)."""
+    return np.array([strangeness[0] + strangeness[1]])
 
-    Where there is one part, how strange the run is among its neighbours, of a group (1,), of the machine (3,): it tells
-    the unknown better than what the sum costs, which another input or a crowd raises as well. Where there are more, the
-    costs, (5,)."""
+
+def rest_features(found: Sum, strangeness: tuple[float, float, float]) -> FloatArray:
+    """What speaks for something unknown on the machine besides the parts of a sum.
+
+    Where there is one part, how strange the run is among its neighbours, (3,): it tells the unknown better than what
+    the sum costs, which a crowd raises as well. Where there are more, the costs, (5,)."""
     n_parts = len(found.parts)
     if n_parts == 1:
-        return np.array([strangeness[0] + strangeness[1]] if is_group else strangeness)
+        return np.array(strangeness)
     shares = [part.share + LEAST_SHARE for part in found.parts]
     purity = float(np.average([part.purity for part in found.parts], weights=shares))
     return np.array([*np.log1p([found.cost, found.excess, found.lack, purity]), float(n_parts)])
@@ -212,6 +223,7 @@ def save_model(model: Model, folder: Path) -> None:
         arrays |= {f"{name}.neighbours.{key}": getattr(view.neighbours, key) for key in NEIGHBOUR_ARRAYS}
         for part, logistic in _logistics(view).items():
             arrays |= {f"{name}.{part}.{key}": getattr(logistic, key) for key in ("centre", "deviation", "weights")}
+        rests = [one for one in (view.rest_alone, view.rest_in_company) if one]
         views[name] = {
             "counters": [asdict(counter) for counter in view.counters],
             "workloads": list(view.library.workloads),
@@ -219,7 +231,7 @@ def save_model(model: Model, folder: Path) -> None:
             "n_prototypes": view.library.n_prototypes,
             "most_parts": view.library.most_parts,
             "intercepts": [logistic.intercept for logistic in _logistics(view).values()],
-            "limits": [view.rest_alone.limit, view.rest_in_company.limit],
+            "limits": [one.limit for one in rests],
         }
     rows = [
         {"name": name, "shape": list(array.shape), "values": np.asarray(array, dtype=float).ravel()}
@@ -269,21 +281,19 @@ def _view_from(name: ViewName, told: Mapping[str, Any], arrays: Mapping[str, Flo
     shapes = (logs.shape, near_floor.shape, whitening.shape, usual.shape)
     if shapes != ((len(neighbours.workloads), m), (m,), (m, m), (len(neighbours.names),)):
         raise ValueError(f"known runs of view {name} that do not fit its {len(counters)} counters")
-    presence, alone, in_company = (
-        Logistic(
-            arrays[f"{name}.{part}.centre"],
-            arrays[f"{name}.{part}.deviation"],
-            arrays[f"{name}.{part}.weights"],
-            float(intercept),
-        )
-        for part, intercept in zip(LOGISTICS, told["intercepts"], strict=True)
+    alone, *others = (
+        Logistic(*(arrays[f"{name}.{part}.{key}"] for key in ("centre", "deviation", "weights")), float(intercept))
+        for part, intercept in zip(LOGISTICS, told["intercepts"], strict=False)
     )
     limits = [float(limit) for limit in told["limits"]]
-    return View(counters, library, neighbours, presence, Rest(alone, limits[0]), Rest(in_company, limits[1]))
+    view = View(counters, library, neighbours, Rest(alone, limits[0]))
+    return view if name == "own" else replace(view, presence=others[0], rest_in_company=Rest(others[1], limits[1]))
 
 
 def _logistics(view: View) -> dict[str, Logistic]:
-    return dict(zip(LOGISTICS, (view.presence, view.rest_alone.score, view.rest_in_company.score), strict=True))
+    rest = view.rest_in_company.score if view.rest_in_company else None
+    named = zip(LOGISTICS, (view.rest_alone.score, view.presence, rest), strict=True)
+    return {name: one for name, one in named if one}
 
 
 def _fit_view(runs: Sequence[Telemetry], counters: tuple[Counter, ...], name: ViewName, params: IdentifyParams) -> View:
@@ -329,7 +339,13 @@ def _fit_view(runs: Sequence[Telemetry], counters: tuple[Counter, ...], name: Vi
         library = library_of(outside)
         inside = inside[np.isin(names[inside], library.names)]
         for at in _thinned(inside, MOST_CASES * len(inside) // max(1, len(runs)) + 1):
-            for seen, present, unknown in _cases(at, inside, moments, names, library, name, rng):
+            if name == "own":
+                near_by = of_fold.near(moments[at])
+                others = {other: one for other, one in near_by.items() if other != workloads[at]}
+                asked = ((near_by, False), (others, True))
+                rests[True] += [(group_features(of_fold.strangeness(near)), is_new) for near, is_new in asked if near]
+                continue
+            for seen, present, unknown in _cases(at, inside, moments, names, library, rng):
                 sums = sums_of(seen[: len(counters)], library)
                 near_by = of_fold.near(seen)
                 for left_out in unknown:
@@ -337,9 +353,9 @@ def _fit_view(runs: Sequence[Telemetry], counters: tuple[Counter, ...], name: Vi
                     if found is None or not found.parts:
                         continue
                     known = {workload for workload in present if workload not in left_out}
-                    apart = {name: one for name, one in near_by.items() if name not in left_out}
+                    apart = {other: one for other, one in near_by.items() if other not in left_out}
                     has_rest = any(present[workload] >= REST_WEIGHT for workload in left_out)
-                    features = rest_features(found, of_fold.strangeness(apart), is_group=name == "own")
+                    features = rest_features(found, of_fold.strangeness(apart))
                     rests[len(found.parts) == 1].append((features, has_rest))
                     parts += list(presence_features(found))
                     is_there += [part.workload in known for part in found.parts]
@@ -347,14 +363,17 @@ def _fit_view(runs: Sequence[Telemetry], counters: tuple[Counter, ...], name: Vi
                 later = (of_fold.drifted(moments[at], workloads[at]) for at in inside.tolist())
                 drifted += [np.array(of_fold.strangeness(of_fold.near(seen))) for seen in later]
     library = library_of(np.arange(len(runs)))
-    presence = _fit_logistic(np.array(parts).reshape(-1, 6), np.array(is_there, dtype=bool))
     alone = _fit_rest(
         rests[True], N_ALONE[name], params.known_recall, drifted, is_safe=name == "machine" and has_sessions
     )
     if other_inputs:  # two inputs that were meant to differ are farther apart than most: even odds, not a share of them
         alone = replace(alone, limit=EVEN)
+    view = View(counters, library, neighbours, alone)
+    if name == "own":
+        return view
+    presence = _fit_logistic(np.array(parts).reshape(-1, 6), np.array(is_there, dtype=bool))
     in_company = _fit_rest(rests[False], N_IN_COMPANY, params.known_recall)
-    return View(counters, library, neighbours, presence, alone, in_company)
+    return replace(view, presence=presence, rest_in_company=in_company)
 
 
 def _with_later_halves(
@@ -423,7 +442,6 @@ def _cases(
     moments: FloatArray,
     names: NDArray[np.str_],
     library: Library,
-    view: ViewName,
     rng: np.random.Generator,
 ) -> list[tuple[FloatArray, dict[str, float], list[tuple[str, ...]]]]:
     """A held-out run alone, or in company: means and deviations that are seen, the weight of each workload
@@ -431,8 +449,6 @@ def _cases(
     workload = str(names[at])
     mean, deviation = np.split(moments[at], 2)
     cases = [(moments[at], {workload: 1.0}, [(), (workload,)])]
-    if view == "own":
-        return cases
     others = inside[names[inside] != workload]
     if len(others):
         other, weight = int(rng.choice(others)), float(rng.choice(COMPANY))
@@ -449,10 +465,10 @@ def _limit(known: FloatArray, unknown: FloatArray, known_recall: float, *, is_sa
     share of the known cases stays at or below and where the unknown ones begin, since conditions that nobody has seen
     lie between. Where the unknown ones begin earlier, the known ones decide; is_safe: half way there as well, as whole
     rounds that were held out have shown how far another session moves known runs."""
-    if not len(known):
+    if not len(known) or not len(unknown):
         return EVEN
     least = float(np.quantile(known, known_recall, method="higher"))
-    first = float(np.quantile(unknown, UNKNOWN_PASSED)) if len(unknown) else least
+    first = float(np.quantile(unknown, UNKNOWN_PASSED))
     ends = np.clip([least, first if is_safe else max(least, first)], LEAST_PROBABILITY, MOST_PROBABILITY)
     return float(1 / (1 + np.exp(-np.mean(np.log(ends / (1 - ends))))))
 

@@ -56,7 +56,7 @@ MAIN, ARRAYS = "identify.json", "arrays.parquet"
 FORMAT, VERSION = "whorl.workloads.identify", 8
 SCHEMA = pa.schema([("name", pa.string()), ("shape", pa.list_(pa.int64())), ("values", pa.list_(pa.float64()))])
 LIBRARY_ARRAYS = ("rows", "floor", "spread", "idle", "is_scaled")
-N_ALONE = {"own": 1, "machine": 3}  # features of what is not known, where a sum has one part
+N_ALONE = {"own": 2, "machine": 3}  # features of what is not known, where a sum has one part
 N_IN_COMPANY = 5  # and where it has more
 LOGISTICS = ("rest_alone", "presence", "rest_in_company")
 NEIGHBOUR_ARRAYS = ("logs", "floor", "whitening", "usual")
@@ -171,8 +171,9 @@ def presence_features(found: Sum) -> FloatArray:
 
 
 def group_features(strangeness: tuple[float, float, float]) -> FloatArray:
-    """What speaks for something unknown in a group: (1,)."""
-    return np.array([strangeness[0] + strangeness[1]])
+    """What speaks for something unknown in a group: how far its nearest workload is, over what is usual between rounds
+    and over the next one, (2,)."""
+    return np.array(strangeness[:2])
 
 
 def rest_features(found: Sum, strangeness: tuple[float, float, float]) -> FloatArray:
@@ -322,10 +323,10 @@ def _fit_view(runs: Sequence[Telemetry], counters: tuple[Counter, ...], name: Vi
         learn_neighbours(moments[~held], [workloads[at] for at in np.flatnonzero(~held)])
         for held in (*held_out, *other_inputs)
     ]
-    n_usual = len(held_out) if other_inputs else 0  # an input that nobody has learned is farther than another round
+    n_rounds = len(held_out)
     held_out += other_inputs
     neighbours = learn_neighbours(moments, workloads)
-    usual = _usual(neighbours.names, workloads, moments, held_out[n_usual:], near[n_usual:])
+    usual = _usual(neighbours.names, workloads, moments, held_out[:n_rounds], near[:n_rounds])
     neighbours = replace(neighbours, usual=usual)
     parts: list[FloatArray] = []
     is_there: list[bool] = []

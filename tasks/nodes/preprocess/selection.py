@@ -92,8 +92,14 @@ def spread_of(values: Floats) -> Spread | None:
         high=float(high),
         greatest=float(ordered[-1]),
         mean=float(ordered.mean()),
-        deviation=float(ordered.std(ddof=1)) if len(ordered) > 1 else 0.0,
+        deviation=_deviation(ordered),
     )
+
+
+def _deviation(ordered: Floats) -> float:
+    """The standard deviation, 0 of one value; of values whose squares are none, infinite."""
+    with np.errstate(over="ignore"):
+        return float(ordered.std(ddof=1)) if len(ordered) > 1 else 0.0
 
 
 def count_distinct(ordered: Floats) -> int:

@@ -124,7 +124,7 @@ UTIL = re.compile(rf"util=({NUMBER})%")
 DIRECTION = re.compile(r"^\s+(read|write|trim)\s*: (.*)$")
 LATENCY = re.compile(r"^\s+(slat|clat|lat) \(([a-z]+)\)\s*: (min=.*)$")
 PERCENTILES_OF = re.compile(r"^\s+([a-z]+) percentiles \(([a-z]+)\)\s*:")
-PERCENTILE = re.compile(r"\b([0-9]{1,3}(?:\.[0-9]{1,6})?)th=\[\s*([^\]]*?)\s*\]")
+PERCENTILE = re.compile(r"(?<![0-9.,])([0-9]{1,3}(?:[.,][0-9]{1,6})?)th=\[\s*([^\]]*?)\s*\]")  # 99,95th elsewhere
 SAMPLES = re.compile(r"^\s+(?:(bw) \(\s*([KMGT]?i?B)\s*/s\)|(iops))\s*: (.*)$")
 SYNC = re.compile(r"^\s+fsync/fdatasync")
 CPU = re.compile(r"^\s+cpu\s*: (.*)$")
@@ -354,7 +354,7 @@ def _read_moments(log: Log, prefix: str, unit: str, rest: str, line: Line) -> No
 
 def _read_percentiles(log: Log, way: str, unit: str, text: str, line: Line) -> None:
     for percentile, value in PERCENTILE.findall(text) if way and unit else ():
-        if name := NAMES.get(float(percentile)):
+        if name := NAMES.get(float(percentile.replace(",", "."))):
             log.take(f"{way}_clat_{name}", value, unit, line)
         else:
             log.fault(line.place, f"percentile {percentile} is not kept", line.text)

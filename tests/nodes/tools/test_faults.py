@@ -1,6 +1,7 @@
 """Of a broken log what is whole survives, and the rest is said with its line; the same for all tools."""
 
 import json
+import re
 from collections.abc import Callable
 
 import pytest
@@ -201,6 +202,7 @@ HARMLESS: list[tuple[str, Edit]] = [
     (FIO, lambda text: text.replace("     | 30.00th", "[ 12.5] audit: backlog limit exceeded\n     | 30.00th")),
     (FIO, lambda text: text.replace("\nmyjob: (groupid", "\rJobs: 1 (f=1): [W(1)][9.1%][eta 00m]\r\nmyjob: (groupid")),
     (FIO, lambda text: text.replace("sec):\n     |", "sec): |").replace(",\n     |", ", |")),
+    (FIO, lambda text: re.sub(r"\.([0-9]{2}th=)", r",\1", text)),  # another locale
     (FIO_JSON, lambda text: f"note: both iodepth >= 1 and synchronous I/O engine are selected\n{text}\nDONE\n"),
     (IOPING, lambda text: text.replace("min/avg", "Nov 21 kernel: sd 0:0:0:0: [sda] tag#3\nmin/avg")),
     (IOPING, lambda text: text.replace("^", "").replace("\n---", "^C\n---")),

@@ -37,6 +37,7 @@ MIN_LEAF = 50  # rows of a leaf; of few rows a tenth
 LEAST_POSTERIOR = 0.02  # a label less likely is not learnt from
 LEAST = 1e-4  # what a shape counts as that the evidence excludes
 RIDGE = 1e-3
+LEAST_LEAD = 0.01  # of the share that all earlier runs alone are right about, for them to decide
 TIE_POWER = 0.01  # of the trees where a job is said to be as before: they speak for jobs without a run
 N_FOLDS = 5
 PREFIXES = ("shape", "recent_shape")
@@ -147,8 +148,8 @@ def fit_classifier(
 
     columns: the features that the trees get; the others may hold evidence. With one shape only, or no feature that
     varies, the answer is Frequencies; with fewer jobs than folds, or without evidence, the trees stand alone, and
-    nothing is told of rows unseen. Where all earlier runs alone are right more often than the product, they decide. The
-    same rows and seed give the same model."""
+    nothing is told of rows unseen. Where all earlier runs alone are right more often than the product by
+    LEAST_LEAD, they decide. The same rows and seed give the same model."""
 
     def fitted(rows: NDArray[np.bool_] | slice) -> Classifier:
         return _fit(data.features.loc[rows, list(columns)], data.likely[rows], data.weights[rows], n_rounds, seed)
@@ -162,7 +163,7 @@ def fit_classifier(
         unseen[fold == one] = fitted(fold != one).predict_proba(data.features[fold == one])
     factors = [unseen, *evidence_of(data.features, evidence)]
     powers, before = fit_powers(factors, data.likely, data.weights), factors[1]
-    if share_right(before, data.likely) > share_right(multiplied(factors, powers), data.likely):
+    if share_right(before, data.likely) > share_right(multiplied(factors, powers), data.likely) + LEAST_LEAD:
         powers = np.zeros(len(factors))
         powers[:2] = TIE_POWER, fit_powers([before], data.likely, np.ones(len(fold)))[0]
     logger.info("%s: powers of trees, all earlier runs and the last ones: %s", kind, np.round(powers, 3))

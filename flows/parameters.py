@@ -1,6 +1,4 @@
-"""The parameters of all flows: what the forms of their deployments show. Nothing here imports prefect.
-
-A class is named after its flow, whose docstring says what is done with them."""
+"""The parameters of all flows: what the forms of their deployments show. Nothing here imports prefect."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -43,14 +41,20 @@ LABELLED = "read.label_from read.manifest read.columns"
 
 
 class InHomeParams(Params):
+    """What works on the warehouse of a home."""
+
     warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
 class OfSourceParams(InHomeParams):
+    """What asks about a source of it."""
+
     source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
 
 
 class IngestParams(InHomeParams):
+    """Job logs into the warehouse."""
+
     FIRST: ClassVar = "read.time_zone read.columns read.statuses read.units read.pseudonymise"
     paths: list[str] = Field(
         [],
@@ -68,33 +72,45 @@ class IngestParams(InHomeParams):
 
 
 class SummaryFlowParams(OfSourceParams):
+    """The summary of a source, its artifact and its report."""
+
     FIRST: ClassVar = "summary.min_support"
     summary: of_jobs.SummaryParams = of_jobs.SummaryParams()
 
 
 class WatchFlowParams(OfSourceParams):
+    """The check for runs that take longer than was predicted, and for jobs that have stopped or drift."""
+
     FIRST: ClassVar = "watch.alarms_per_day watch.look_back_days watches_drift=drift.is_watched"
     watch: of_jobs.WatchParams = of_jobs.WatchParams()
     drift: of_jobs.DriftParams = of_jobs.DriftParams()
 
 
 class RecordFlowParams(Params):
+    """A recording of real recurring jobs on the machine of the worker."""
+
     FIRST: ClassVar = "record.minutes record.jobs record.seed record.isolation"
     folder: Folder
     record: of_jobs.RecordParams = of_jobs.RecordParams()
 
 
 class TrainFlowParams(OfSourceParams):
+    """The training of a model on a source."""
+
     FIRST: ClassVar = "evaluate.predict.known_before evaluate.max_training_runs evaluate.seed"
     evaluate: of_jobs.EvaluateParams = of_jobs.EvaluateParams()
 
 
 class PredictFlowParams(OfSourceParams):
+    """The next run of every job of a source."""
+
     FIRST: ClassVar = "summary.min_support"
     summary: of_jobs.SummaryParams = of_jobs.SummaryParams()
 
 
 class EvaluateFlowParams(InHomeParams):
+    """An experiment: how well runtimes of a source, or of job logs, are predicted with these parameters."""
+
     FIRST: ClassVar = "read.time_zone read.columns group_by=group.by evaluate.predict.known_before evaluate.seed"
     source: OfSource = Field(ONLY_SOURCE, description=f"{OF_SOURCE}; not looked at where logs are named")
     logs: list[str] = Field(
@@ -107,16 +123,22 @@ class EvaluateFlowParams(InHomeParams):
 
 
 class CharacteriseFlowParams(OfSourceParams):
+    """The typical runtime distributions of a source."""
+
     FIRST: ClassVar = "evaluate.predict.characterise.shapes.min_support"
     evaluate: of_jobs.EvaluateParams = of_jobs.EvaluateParams()
 
 
 class ExplainFlowParams(OfSourceParams):
+    """The reasons of the runs of a source, and how far they can be trusted."""
+
     FIRST: ClassVar = "explain.look_back_days explain.n_longest explain.n_riskiest"
     explain: of_jobs.ExplainParams = of_jobs.ExplainParams()
 
 
 class WhatIfFlowParams(OfSourceParams):
+    """Changes of the features of held-out runs, and what the model in use predicts to follow."""
+
     scenarios: list[Named] = Field(
         ["no_spare", "newest_sku", "steady_load"], description="Named changes, each by itself: those of the paper"
     )
@@ -132,6 +154,8 @@ WORKLOADS_INBOX = "inbox-workloads"  # in the home folder; job logs have one of 
 
 
 class WorkloadRecordParams(Params):
+    """A recording of real workloads on the machine of the worker."""
+
     FIRST: ClassVar = (
         "record.minutes record.workloads record.rounds record.runs record.conditions record.perf record.seed"
     )
@@ -140,6 +164,8 @@ class WorkloadRecordParams(Params):
 
 
 class WorkloadIngestParams(InHomeParams):
+    """Telemetry into the warehouse."""
+
     FIRST: ClassVar = f"{LABELLED} read.time_zone read.pseudonymise"
     telemetry: list[str] = Field(
         [],
@@ -152,6 +178,8 @@ class WorkloadIngestParams(InHomeParams):
 
 
 class FingerprintFlowParams(OfSourceParams):
+    """The phases of the runs of a source."""
+
     FIRST: ClassVar = "fan_out.ray_address"
     fan_out: of_workloads.FanOutParams = of_workloads.FanOutParams()
 
@@ -160,6 +188,8 @@ Which = Literal["new", "unlabelled", "all"]
 
 
 class WorkloadTrainParams(OfSourceParams):
+    """The training of a model of the workloads of a source."""
+
     FIRST: ClassVar = "train.hold_out identify.known_recall identify.seed"
     identify: of_workloads.IdentifyParams = of_workloads.IdentifyParams()
     train: of_workloads.TrainParams = of_workloads.TrainParams()
@@ -167,6 +197,8 @@ class WorkloadTrainParams(OfSourceParams):
 
 
 class WorkloadIdentifyParams(OfSourceParams):
+    """The identification of runs of a source by its model in use."""
+
     run_ids: list[str] = Field([], description="Ids of the runs to identify; empty: those that the next field names")
     which: Which = Field(
         "new", description="new: runs that the model in use has not identified; unlabelled: those without a label; all"
@@ -174,6 +206,8 @@ class WorkloadIdentifyParams(OfSourceParams):
 
 
 class WorkloadWatchParams(InHomeParams):
+    """The check of what runs against what should run."""
+
     FIRST: ClassVar = "watch.look_at watch.expected watch.seconds watch.subject watch.newest"
     source: OfSource = Field(ONLY_SOURCE, description=f"{OF_SOURCE}; its model in use says what runs")
     watch: of_workloads.WatchParams = of_workloads.WatchParams()
@@ -181,6 +215,8 @@ class WorkloadWatchParams(InHomeParams):
 
 
 class WorkloadEvaluateParams(InHomeParams):
+    """An experiment: how well workloads of a source, or of telemetry in files, are told apart."""
+
     FIRST: ClassVar = f"{LABELLED} window_s=evaluate.windows.width_s evaluate.seed"
     source: OfSource = Field(ONLY_SOURCE, description=f"{OF_SOURCE}; not looked at where telemetry is named")
     telemetry: list[str] = Field(
@@ -196,6 +232,8 @@ NODES_INBOX = "inbox-nodes"  # in the home folder; job logs and telemetry have t
 
 
 class NodeRecordParams(Params):
+    """A recording of benchmarks on the machine of the worker."""
+
     FIRST: ClassVar = (
         "record.node record.benchmarks record.runs record.executions record.minutes record.place record.profile"
     )
@@ -214,6 +252,8 @@ class NodeRecordParams(Params):
 
 
 class NodeIngestParams(InHomeParams):
+    """Executions of benchmarks into the warehouse."""
+
     FIRST: ClassVar = f"{LABELLED} read.time_zone read.pseudonymise"
     results: list[str] = Field(
         [],
@@ -226,17 +266,23 @@ class NodeIngestParams(InHomeParams):
 
 
 class NodePreprocessParams(OfSourceParams):
+    """The preprocessing of the metrics of a source."""
+
     preprocess: of_nodes.PreprocessParams = of_nodes.PreprocessParams()
     score: of_nodes.ScoreParams = of_nodes.ScoreParams()
 
 
 class NodeRankParams(OfSourceParams):
+    """The ranking of the nodes of a source, and which of them stand out."""
+
     FIRST: ClassVar = "score.left_out_aspects score.aspect_weights"
     preprocess: of_nodes.PreprocessParams = of_nodes.PreprocessParams()
     score: of_nodes.ScoreParams = of_nodes.ScoreParams()
 
 
 class NodeEvaluateParams(InHomeParams):
+    """An experiment: how well plain answers find stressed executions and rank nodes, on a source or on files."""
+
     FIRST: ClassVar = f"{LABELLED} evaluate.without_labels evaluate.seed"
     source: OfSource = Field(ONLY_SOURCE, description=f"{OF_SOURCE}; not looked at where results are named")
     results: list[str] = Field(
@@ -251,6 +297,8 @@ Trained = Literal["detector", "ours", "paper"]
 
 
 class NodeTrainParams(OfSourceParams):
+    """The training of a detector of degraded executions, or of the network that makes fingerprints."""
+
     FIRST: ClassVar = "budget.alarms_per_day model.fit.epochs model.fit.seed"
     variant: Trained = Field(
         "detector", description="detector: what tells verdicts; ours, paper: Perona's network, which makes fingerprints"
@@ -270,6 +318,8 @@ class NodeTrainParams(OfSourceParams):
 
 
 class NodeTuneParams(OfSourceParams):
+    """The search of the parameters of a source's model, and a training with the best of them."""
+
     FIRST: ClassVar = "search.n_trials search.ray_address search.runner"
     search: of_nodes.SearchParams = of_nodes.SearchParams()
     model: of_nodes.ModelParams = of_nodes.ModelParams()
@@ -278,10 +328,14 @@ class NodeTuneParams(OfSourceParams):
 
 
 class NodeFingerprintParams(OfSourceParams):
+    """Fingerprints and verdicts of the executions of a source, and its nodes ranked by them."""
+
     score: of_nodes.ScoreParams = of_nodes.ScoreParams()
 
 
 class NodeWatchParams(OfSourceParams):
+    """The check whether nodes of a source are degrading."""
+
     FIRST: ClassVar = "alarm.flagged alarm.last"
     alarm: of_nodes.AlarmParams = of_nodes.AlarmParams()
     asks_for_benchmarks: bool = Field(
@@ -291,6 +345,8 @@ class NodeWatchParams(OfSourceParams):
 
 
 class UpkeepParams(InHomeParams):
+    """What is backed up, and what is kept."""
+
     FIRST: ClassVar = "prune.runs_kept_days prune.models_kept"
     with_backup: bool = Field(True, description="Back the warehouse up before anything is removed")
     backup_folder: str = Field(
@@ -312,6 +368,8 @@ COLUMNS = "Columns of the table that have other names (ours: theirs)"
 
 
 class SearchFlowParams(InHomeParams):
+    """A search for the cheapest configuration of one job."""
+
     FIRST: ClassVar = "search.nodes search.max_vcpu"
     history: str = Field(
         "",
@@ -334,6 +392,8 @@ class SearchFlowParams(InHomeParams):
 
 
 class AdviceEvaluateParams(InHomeParams):
+    """A replay of all search methods on a table of runs."""
+
     FIRST: ClassVar = "evaluate.searches evaluate.seed"
     runs: str = Field(
         "",
@@ -349,12 +409,16 @@ class AdviceEvaluateParams(InHomeParams):
 
 
 class AdviceRecordParams(Params):
+    """A recording of recurring jobs on machine types that the worker's machine emulates."""
+
     FIRST: ClassVar = "record.minutes record.blocks record.repeats record.seed"
     folder: str = Field(min_length=1, description="Folder for the recording; the next run with the same folder goes on")
     record: EmulationParams = EmulationParams()
 
 
 class GroupsFlowParams(InHomeParams):
+    """Groups of alike machines."""
+
     FIRST: ClassVar = "groups.confidence groups.seed"
     scores: str = Field("", description="Table of scores (machine, aspect, score, low, high); empty: those of nodes")
     nodes_of: str = Field("", description="Source of nodes whose ranking says the scores; empty: the only one")
@@ -365,6 +429,8 @@ class GroupsFlowParams(InHomeParams):
 
 
 class EstimateFlowParams(InHomeParams):
+    """Runtimes on a machine that was not tried: of the tasks of traces, or of a recurring job."""
+
     LATER: ClassVar = ("machine",)
     onto: str = Field("", description="The machine, or machine type, to estimate for; it has to be named")
     traces: list[str] = Field([], description="Traces of a workflow (Nextflow's trace.txt, or tables); empty: a job")
@@ -383,6 +449,8 @@ class EstimateFlowParams(InHomeParams):
 
 
 class DemoParams(InHomeParams):
+    """Where the demo works, and with which settings."""
+
     jobs: of_jobs.JobsParams = of_jobs.JobsParams()
     workloads: of_workloads.WorkloadsParams = of_workloads.WorkloadsParams()
     nodes: of_nodes.NodesParams = of_nodes.NodesParams()
@@ -393,6 +461,8 @@ Word = Literal["jobs", "workloads", "nodes", "advice"]
 
 
 class PipelineParams(DemoParams):
+    """Which part of the graph from files to answers is run."""
+
     sources: tuple[str, ...] = Field((), description="Sources whose nodes are run; empty: all that have rows")
     words: tuple[Word, ...] = Field(("jobs", "workloads", "nodes", "advice"), description="Words whose nodes are run")
     trials: int = Field(

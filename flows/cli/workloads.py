@@ -434,8 +434,8 @@ def clusters(
     if found.left_out:
         call.note(f"left out, without a counter in common: {', '.join(found.left_out[:N_NAMED])}")
     if any(not one.labels for one in found.clusters):
-        named = as_command("whorl", "workloads", "ingest", "--manifest", "FILE", "--source", source or DEFAULT_SOURCE)
-        call.note(f"next: name a run of each in a manifest (path, run_id, workload): {named}")
+        command = as_command("whorl", "workloads", "ingest", "--manifest", "FILE", "--source", source or DEFAULT_SOURCE)
+        call.note(f"next: name a run of each in a manifest (path, run_id, workload): {command}")
 
 
 def _when(at: datetime | None, at_s: float) -> str:

@@ -4,7 +4,9 @@ python -m tests.studies.live_groups SECONDS ROUNDS FOLDER…, as root where cont
 The model is learned from the recordings in the folders, without the workloads that they hold to be never learned. Each
 program is started in a group of its own with commands, data and options that no recording had, and is asked about when
 it has run for some seconds: on a quiet machine or a busy one, whichever this is meanwhile. Known programs should be
-named, foreign ones called unknown. Printed: a line a try, then one JSON object."""
+named, foreign ones called unknown. Beside the model stands the plain way, asked about the same recording: the nearest
+run by L1 on logarithms of means per core, unknown where it is farther than LIMIT of the learned runs are from those of
+other rounds. Printed: a line a try, then one JSON object."""
 
 import json
 import shutil
@@ -14,20 +16,24 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from tasks.errors import MissingTool
 from tasks.machine import campaign_group
-from tasks.workloads.evaluate.items import read_labelled
-from tasks.workloads.identify.counters import condition_of
-from tasks.workloads.identify.identification import Identification, identify
-from tasks.workloads.identify.model import Model, fit_model
+from tasks.workloads.evaluate.items import part_of, read_labelled
+from tasks.workloads.identify.counters import common_counters, condition_of, floors_of, means_of
+from tasks.workloads.identify.identification import OWN_BUSY, identify
+from tasks.workloads.identify.model import fit_model
 from tasks.workloads.params import IdentifyParams, ReadParams
 from tasks.workloads.record.bench import record_live
+from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 
 FOREIGN = "unknown"
+LIMIT = 0.95  # share of the learned runs
+LEAST_CORES = 1e-3
 WARM_UP_S = 4.0
 CONTROLLERS = ("cpu", "cpuacct", "memory", "blkio", "pids")
 DATA_MB, N_SOURCES, N_FUNCTIONS = 200, 6, 300
@@ -56,11 +62,49 @@ PROGRAMS = {
 }
 
 
-def learned(folders: Sequence[str]) -> Model:
-    """A model of the labelled runs below the folders."""
+def learnable(folders: Sequence[str]) -> list[Telemetry]:
+    """The labelled runs below the folders, without the workloads that they hold to be never learned."""
     runs = read_labelled(folders, ReadParams()).runs
-    unlearned = {run.workload for run in runs if condition_of(run) == "unlearned"}
-    return fit_model([run for run in runs if run.workload not in unlearned], IdentifyParams(), ["own"])
+    unlearned = {run.workload for run in runs if condition_of(run) in ("unlearned", "idle")}
+    return [run for run in runs if run.workload not in unlearned]
+
+
+@dataclass(frozen=True)
+class PlainWay:
+    """counters of the group. logs: (n, c), of means per core of the learned runs. limit: of a distance."""
+
+    counters: tuple[Counter, ...]
+    workloads: tuple[str, ...]
+    floor: FloatArray
+    logs: FloatArray
+    limit: float
+
+    def named(self, run: Telemetry) -> str:
+        """The workload of the nearest run, or FOREIGN. What was not measured is no difference."""
+        [seen] = per_core([run], self.counters)
+        apart = np.nansum(np.abs(np.log(seen + self.floor) - self.logs), axis=1)
+        return self.workloads[int(apart.argmin())] if apart.min() <= self.limit else FOREIGN
+
+
+def per_core(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> FloatArray:
+    """Means, rates over the cores that the group used: (n_runs, n_counters)."""
+    means = np.abs(means_of(runs, counters))
+    busy = [at for at, counter in enumerate(counters) if counter.name in OWN_BUSY]
+    cores = np.maximum(means[:, busy].sum(axis=1, keepdims=True), LEAST_CORES)
+    return np.where([counter.is_rate for counter in counters], means / cores, means)
+
+
+def plain_way(runs: Sequence[Telemetry]) -> PlainWay:
+    """Learn the plain way from labelled runs that say their rounds, and from their later halves, as the model does."""
+    counters = common_counters(runs, "own")
+    runs = [*runs, *(part_of(run, run.n_samples // 2, run.n_samples) for run in runs)]
+    means = per_core(runs, counters)
+    floor = floors_of(means)
+    logs, rounds = np.log(means + floor), np.array([str(run.round) for run in runs])
+    apart = np.array([np.abs(logs - one).sum(axis=1) for one in logs])
+    apart[rounds[:, None] == rounds[None, :]] = np.inf
+    return PlainWay(counters, tuple(str(run.workload) for run in runs), floor, logs,
+                    float(np.quantile(apart.min(axis=1), LIMIT)))  # fmt: skip
 
 
 @contextmanager
@@ -84,8 +128,8 @@ def inputs() -> Iterator[dict[str, Path]]:
         yield {"here": here, "data": here / "data", "sources": here / "sources"}
 
 
-def asked(script: str, name: str, seconds: float, model: Model) -> Identification:
-    """What is said of a group in which the script is at work. Raises MissingTool without control groups."""
+def recorded(script: str, name: str, seconds: float) -> Telemetry:
+    """A group in which the script is at work. Raises MissingTool without control groups."""
     with campaign_group(weight=100, prefix="whorl-live-", controllers=CONTROLLERS) as campaign:
         if campaign is None:
             raise MissingTool("control groups cannot be made here; start as root where /sys/fs/cgroup can be written")
@@ -96,35 +140,46 @@ def asked(script: str, name: str, seconds: float, model: Model) -> Identificatio
         try:
             time.sleep(WARM_UP_S)
             folder = group.folders["cpu"]
-            return identify(record_live(str(folder.relative_to(folder.parents[1])), seconds), model)
+            return record_live(str(folder.relative_to(folder.parents[1])), seconds)
         finally:
             while procs := (group.folders["cpu"] / "cgroup.procs").read_text().split():
                 subprocess.run(["/bin/kill", "-9", *procs], check=False, capture_output=True)
             process.wait()
 
 
-def main(seconds: float, n_rounds: int, folders: Sequence[str]) -> dict[str, float]:
-    """Shares of right answers: known programs that are named, those called unknown, foreign ones called unknown."""
-    model = learned(folders)
-    right: dict[str, list[bool]] = {"known_named": [], "known_called_unknown": [], "foreign_called_unknown": []}
+def main(seconds: float, n_rounds: int, folders: Sequence[str]) -> dict[str, dict[str, float]]:
+    """By way, what `shares` gives."""
+    runs = learnable(folders)
+    model, plain = fit_model(runs, IdentifyParams(), ["own"]), plain_way(runs)
+    told: dict[str, list[tuple[str, str]]] = {"model": [], "plain": []}  # what should be said, and what is
     with inputs() as places:
         for n in range(n_rounds):
             for at, (name, (expected, script)) in enumerate(PROGRAMS.items()):
                 if shutil.which(name.split(",")[0].replace("redis", "redis-server")) is None:
                     continue
-                answer = asked(script.format(**places), f"{n}-{at}", seconds, model)
-                said = answer.workload if answer.is_known else FOREIGN
+                run = recorded(script.format(**places), f"{n}-{at}", seconds)
+                answer, by_plain = identify(run, model), plain.named(run)
+                said = str(answer.workload) if answer.is_known else FOREIGN
                 took = f"{answer.foreign_share or 0:.0%} of the machine was taken by others"
-                told = f"{said} ({answer.statement}, {answer.confidence:.2f})"
-                print(f"{name}: {told}, expected {expected}; {took}", flush=True)
-                if expected == FOREIGN:
-                    right["foreign_called_unknown"].append(said == FOREIGN)
-                else:
-                    right["known_named"].append(said == expected)
-                    right["known_called_unknown"].append(said == FOREIGN)
-    return {key: float(np.mean(each)) for key, each in right.items()} | {
-        "n_known": len(right["known_named"]), "n_foreign": len(right["foreign_called_unknown"]),
-    }  # fmt: skip
+                print(
+                    f"{name}: {said} ({answer.confidence:.2f}), plain {by_plain}, expected {expected}; {took}",
+                    flush=True,
+                )
+                told["model"].append((expected, said))
+                told["plain"].append((expected, by_plain))
+    return {way: shares(pairs) for way, pairs in told.items()}
+
+
+def shares(told: Sequence[tuple[str, str]]) -> dict[str, float]:
+    """Of known programs the shares that are named rightly and by another name, of foreign ones called unknown."""
+    known, foreign = ([pair for pair in told if (pair[0] == FOREIGN) == kind] for kind in (False, True))
+    return {
+        "known_named": float(np.mean([one == other for one, other in known])),
+        "known_misnamed": float(np.mean([other not in (one, FOREIGN) for one, other in known])),
+        "foreign_called_unknown": float(np.mean([other == FOREIGN for _, other in foreign])),
+        "n_known": len(known),
+        "n_foreign": len(foreign),
+    }
 
 
 if __name__ == "__main__":

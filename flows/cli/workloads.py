@@ -391,6 +391,7 @@ CLUSTERS = (
     Column("seen", "seen", kind="name"),
     Column("telling", "what sets it apart", "; ".join, kind="name"),
 )
+N_LEFT_OUT = 5  # runs that are named
 CHANGES = (
     Column("trace", "trace", kind="key"),
     Column("when", "when", kind="name"),
@@ -432,7 +433,7 @@ def clusters(
     n_runs = sum(len(one.run_ids) for one in found.clusters)
     call.note(f"compared {counted(n_runs, 'run')} on {counted(found.n_counters, 'counter')}")
     if found.left_out:
-        call.note(f"left out, without a counter in common: {', '.join(found.left_out[:N_NAMED])}")
+        call.note(f"left out, without a counter in common: {', '.join(found.left_out[:N_LEFT_OUT])}")
     if any(not one.labels for one in found.clusters):
         command = as_command("whorl", "workloads", "ingest", "--manifest", "FILE", "--source", source or DEFAULT_SOURCE)
         call.note(f"next: name a run of each in a manifest (path, run_id, workload): {command}")

@@ -448,7 +448,7 @@ def _rho_interval(row: dict[str, Any]) -> str:
 
 def _as_json(found: "Explained") -> dict[str, Any]:
 
-    tables = {"families": found.families, "checks": found.checks, "insights": found.insights}
+    tables = {"families": found.families, "insights": found.insights}
     same = ["source", "model_id"]
     return {
         "source": found.source,

@@ -10,7 +10,6 @@ from prefect.client.schemas.filters import FlowFilter, FlowFilterName
 from prefect.client.schemas.responses import DeploymentResponse
 from prefect.runtime import flow_run
 
-from flows.cli.output import counted
 from flows.engine.artifacts import (
     alarms_part,
     announce,
@@ -44,7 +43,7 @@ from tasks.nodes.params import AlarmParams, ModelParams
 from tasks.nodes.record.params import RecordParams, node_name
 from tasks.nodes.steps import Recording, benchmarks_of_aspect
 from tasks.nodes.verdict_steps import LearnedVerdicts
-from tasks.quantities import number, plain
+from tasks.quantities import counted, number, plain
 from tasks.settings import leaves
 from tasks.warehouse.alarms import read_alarms
 from tasks.warehouse.connection import fetch

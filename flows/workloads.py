@@ -8,7 +8,7 @@ import pandas as pd
 from prefect import Task
 from prefect.runtime import flow_run
 
-from flows.cli.output import counted, runs_or_windows
+from flows.cli.output import runs_or_windows
 from flows.engine.artifacts import alarms_part, announce, figures_part, ingest_part, publish_summary, show, write_report
 from flows.engine.forms import files_or_source, flow, of_evaluation, of_ingest, of_source
 from flows.engine.steps import files_or_inbox, load_each, not_all_read, step
@@ -24,7 +24,7 @@ from flows.parameters import (
 )
 from tasks.choices import reader_asked_for
 from tasks.errors import BadInput, MissingTool
-from tasks.quantities import plain
+from tasks.quantities import counted, plain
 from tasks.warehouse.alarms import read_alarms
 from tasks.warehouse.landing import find_batch
 from tasks.warehouse.place import Warehouse

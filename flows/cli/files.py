@@ -7,9 +7,10 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from flows.cli.invocation import Invocation, progress_bar, refuse_unreadable, tell_understood
-from flows.cli.output import Column, clean, count, plain, records, show_facts, show_json, show_table, text
+from flows.cli.output import clean, plain, records, show_facts, show_json, show_table
 from tasks.errors import NotAllRead
 from tasks.quantities import share
+from tasks.report.result import Column, as_text, columns, count
 
 if TYPE_CHECKING:
     from tasks.intake.tally import Preview
@@ -31,18 +32,12 @@ JOBS_WITHOUT_USERS = """
     FROM jobs.runs WHERE source = $source
 """
 SHARES = ("recurring_share", "support_3_share", "support_20_share")
-FILE_COLUMNS = (
-    Column("path", "file", lambda path: text(PurePosixPath(str(path)).name or path), kind="key"),
-    Column("reader", "format", kind="name"),
-    Column("n_read", "rows", count, kind="number"),
-    Column("n_kept", "kept", count, kind="number"),
-    Column("n_quarantined", "refused", count, kind="number"),
-)
-REASON_COLUMNS = (
-    Column("n_rows", "refused", count, kind="number"),
-    Column("first_place", "first in line", count, kind="number"),
-    Column("reason", "because"),
-)
+FILE_COLUMNS = columns(
+    Column("path", "file", lambda path: as_text(PurePosixPath(str(path)).name or path), kind="key"),
+    ("reader", "format", "name"), ("n_read", "rows", count), ("n_kept", "kept", count),
+    ("n_quarantined", "refused", count),
+)  # fmt: skip
+REASON_COLUMNS = columns(("n_rows", "refused", count), ("first_place", "first in line", count), ("reason", "because"))
 
 
 def ingested(
@@ -125,7 +120,7 @@ def recurrence_facts(totals: dict[str, Any]) -> dict[str, str]:
     """How much of a source recurs, in words; totals: a row of jobs.summaries."""
     twice, three, twenty = (share(totals[key]) for key in SHARES)
     return {
-        "source": text(totals["source"]),
+        "source": as_text(totals["source"]),
         "runs": f"{count(totals['n_runs'])} of {count(totals['n_groups'])} jobs",
         "recurring": f"{twice} of the runs are of a job that ran at least twice, {three} at least 3 times, "
         f"{twenty} at least 20 times",
@@ -133,17 +128,11 @@ def recurrence_facts(totals: dict[str, Any]) -> dict[str, str]:
 
 
 PREVIEWED = (*FILE_COLUMNS[:-1], Column("n_refused", "refused", count, kind="number"))
-JOB_COLUMNS = (
-    Column("n_groups", "jobs", count, kind="number"),
-    Column("recurring_share", "recur", share, kind="number"),
-    Column("support_3_share", "3 or more", share, kind="number"),
-    Column("support_20_share", "20 or more", share, kind="number"),
-)
-PREVIEW_REASONS = (
-    Column("n_rows", "refused", count, kind="number"),
-    Column("places", "for instance in line"),
-    Column("reason", "because"),
-)
+JOB_COLUMNS = columns(
+    ("n_groups", "jobs", count), ("recurring_share", "recur", share), ("support_3_share", "3 or more", share),
+    ("support_20_share", "20 or more", share),
+)  # fmt: skip
+PREVIEW_REASONS = columns(("n_rows", "refused", count), ("places", "for instance in line"), ("reason", "because"))
 
 
 def look(

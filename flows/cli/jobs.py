@@ -51,21 +51,19 @@ from flows.cli.invocation import (
     write_drawing,
 )
 from flows.cli.output import (
-    Column,
     as_command,
     clean,
-    count,
-    counted,
     moment,
     plain,
     records,
+    show_described,
     show_facts,
     show_json,
-    show_report_table,
     show_table,
 )
 from tasks.choices import AUTO, DEFAULT_SOURCE, ReaderName, checked_source, reader_asked_for
-from tasks.quantities import duration, number, ratio, share
+from tasks.quantities import counted, duration, number, ratio, share
+from tasks.report.result import Column, columns, count, extra
 
 if TYPE_CHECKING:
     from tasks.jobs.outlook import NextRun
@@ -176,19 +174,13 @@ SORTED = {
     "p95": "longest first",
     "waiting": "most time lost to variation first",
 }
-JOBS = (
-    Column("group_key", "job", kind="key"),
-    Column("n_finished", "runs", count, kind="number"),
-    Column("median_s", "median", duration, kind="number"),
-    Column("cov", "COV", ratio, kind="number"),
-    Column("p05_s", "5 %", duration, kind="number"),
-    Column("p95_s", "95 %", duration, kind="number"),
-    Column("outlier_share_ratio", "outliers", share, kind="number"),
-    Column("excess_s", "lost", duration, kind="number", is_extra=True),
-    Column("max_s", "longest", duration, kind="number", is_extra=True),
-    Column("n_failed", "failed", count, kind="number", is_extra=True),
-    Column("last_at", "last (UTC)", moment, kind="number", is_extra=True),
-)
+JOBS = columns(
+    ("group_key", "job", "key"), ("n_finished", "runs", count), ("median_s", "median", duration),
+    ("cov", "COV", ratio), ("p05_s", "5 %", duration), ("p95_s", "95 %", duration),
+    ("outlier_share_ratio", "outliers", share),
+    *extra(("excess_s", "lost", duration), ("max_s", "longest", duration), ("n_failed", "failed", count),
+        ("last_at", "last (UTC)", moment)),
+)  # fmt: skip
 
 
 def summary(
@@ -294,7 +286,7 @@ def show_next_run(found: "NextRun") -> None:
 
 MOST_SHOWN = 10
 ALL_ALARMS = "SELECT raised_at, message FROM ops.alarms"
-ALARMS = (Column("message", "slow, stopped or drifted"),)
+ALARMS = columns(("message", "slow, stopped or drifted"))
 
 
 def watch(context: typer.Context, source: Source = None, as_json: Json = False) -> None:
@@ -320,11 +312,11 @@ def _show_alarms(invocation: Invocation, warehouse: "Warehouse", ids: list[str])
     invocation.note(f"{counted(len(alarms), 'new alarm')}{more}")
 
 
-LIKELIHOODS = (
-    Column("shape", "shape", kind="number"),
+LIKELIHOODS = columns(
+    ("shape", "shape", "number"),
     Column("log_likelihood", "log-likelihood", lambda value: f"{value:,.1f}", kind="number"),
-    Column("posterior", "posterior", share, kind="number"),
-)
+    ("posterior", "posterior", share),
+)  # fmt: skip
 
 
 def show_job(
@@ -504,7 +496,7 @@ def show_predictors(figures: Mapping[str, Any]) -> None:
     """Print the predictors of held-out runs beside each other."""
     from tasks.report.jobs_evaluation import predictor_rows, predictors_table
 
-    show_report_table(predictors_table(predictor_rows(figures)))
+    show_described(predictors_table(predictor_rows(figures)))
 
 
 LEFT_OUT = "own.left_out."

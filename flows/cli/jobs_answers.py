@@ -21,20 +21,10 @@ from flows.cli.invocation import (
     shape_numbers,
     write_drawing,
 )
-from flows.cli.output import (
-    Column,
-    count,
-    counted,
-    moment,
-    plain,
-    records,
-    show_facts,
-    show_json,
-    show_report_table,
-    show_table,
-)
+from flows.cli.output import moment, plain, records, show_described, show_facts, show_json, show_table
 from tasks.choices import SORTED, Named, Risk
-from tasks.quantities import duration, number, ratio, share
+from tasks.quantities import counted, duration, number, ratio, share
+from tasks.report.result import Column, columns, count, extra
 
 if TYPE_CHECKING:
     from tasks.jobs.control.answering import Answer, Ground
@@ -47,11 +37,10 @@ if TYPE_CHECKING:
 
 MOST_SHAPES = 3
 LIKELY = 0.01  # a shape less likely is not worth a line
-LIMITS = (
-    Column("level", "stays under, with", kind="name"),
-    Column("predicted_s", "predicted", duration, kind="number"),
-    Column("own", "its own runs", kind="number"),
-)
+LIMITS = columns(
+    ("level", "stays under, with", "name"), ("predicted_s", "predicted", duration),
+    ("own", "its own runs", "number"),
+)  # fmt: skip
 
 
 def show_outlook(settings: "Settings", source: str, job: str, exceeds: float | None, *, as_json: bool) -> None:
@@ -119,17 +108,12 @@ def _chance(one: "PredictedChance") -> str:
 
 
 DAY_S = 86_400.0
-COSTS = (
-    Column("group_key", "job", kind="key"),
-    Column("n_runs", "runs", count, kind="number"),
-    Column("runs_per_day", "a day", number, kind="number"),
-    Column("median_s", "median", duration, kind="number"),
-    Column("above_median_s", "beyond it, a run", duration, kind="number"),
-    Column("cost_s_per_day", "cost a day", duration, kind="number"),
-    Column("interval", "90 % interval", kind="number", is_extra=True),
-    Column("share_of_all", "of all", share, kind="number"),
-    Column("predicted_cost_s_per_day", "expected a day", duration, kind="number"),
-)
+COSTS = columns(
+    ("group_key", "job", "key"), ("n_runs", "runs", count), ("runs_per_day", "a day", number),
+    ("median_s", "median", duration), ("above_median_s", "beyond it, a run", duration),
+    ("cost_s_per_day", "cost a day", duration), *extra(("interval", "90 % interval", "number")),
+    ("share_of_all", "of all", share), ("predicted_cost_s_per_day", "expected a day", duration),
+)  # fmt: skip
 
 
 def show_running(
@@ -186,19 +170,13 @@ def _interval(row: dict[str, Any]) -> str:
 
 
 ANSWERED = 3  # next runs that are answered for in a sentence before the table
-PREDICTED = (
-    Column("group_key", "job", kind="key"),
-    Column("n_before", "runs", count, kind="number"),
-    Column("usual_s", "usual", duration, kind="number"),
-    Column("p50_s", "predicted median", duration, kind="number"),
-    Column("p90_s", "90 % under", duration, kind="number", is_extra=True),
-    Column("p95_s", "95 % under", duration, kind="number"),
-    Column("p99_s", "99 % under", duration, kind="number"),
-    Column("exceeds_2x_share", "twice usual", share, kind="number"),
-    Column("expected_excess_s", "expected beyond", duration, kind="number"),
-    Column("shape_ratio", "shape (ratio)", count, kind="number", is_extra=True),
-    Column("last_at", "last (UTC)", moment, kind="number", is_extra=True),
-)
+PREDICTED = columns(
+    ("group_key", "job", "key"), ("n_before", "runs", count), ("usual_s", "usual", duration),
+    ("p50_s", "predicted median", duration), *extra(("p90_s", "90 % under", duration)),
+    ("p95_s", "95 % under", duration), ("p99_s", "99 % under", duration),
+    ("exceeds_2x_share", "twice usual", share), ("expected_excess_s", "expected beyond", duration),
+    *extra(("shape_ratio", "shape (ratio)", count), ("last_at", "last (UTC)", moment)),
+)  # fmt: skip
 
 
 def predict(
@@ -325,23 +303,17 @@ def draw_run(invocation: Invocation, found: "RunReasons", out: Path) -> None:
 
 UNEXPLAINED = 2  # times the expected time, from which it is said how much the reasons leave open
 NOT_CAUSES_NOTE = "these are reasons of the prediction, which need not be causes of the runtime"
-FAMILIES = (
-    Column("family", "reason", kind="name"),
-    Column("share", "share", share, kind="number"),
+FAMILIES = columns(
+    ("family", "reason", "name"), ("share", "share", share),
     Column("typical_factor", "on average", lambda factor: f"{ratio(factor)} ×", kind="number"),
-    Column("first_share", "first reason of long runs", share, kind="number"),
-    Column("ratio", "of variation (ratio)", share, kind="number"),
-    Column("delta", "of variation (delta)", share, kind="number"),
-)
-INSIGHTS = (
-    Column("words", "insight of the paper"),
-    Column("verdict", "by the model", kind="name"),
-    Column("rho", "rho", ratio, kind="number"),
-    Column("interval", "95 % interval", kind="number"),
-    Column("measured_verdict", "as measured", kind="name"),
-    Column("measured_rho", "rho", ratio, kind="number", is_extra=True),
-    Column("reason", "because", is_extra=True),
-)
+    ("first_share", "first reason of long runs", share), ("ratio", "of variation (ratio)", share),
+    ("delta", "of variation (delta)", share),
+)  # fmt: skip
+INSIGHTS = columns(
+    ("words", "insight of the paper"), ("verdict", "by the model", "name"), ("rho", "rho", ratio),
+    ("interval", "95 % interval", "number"), ("measured_verdict", "as measured", "name"),
+    *extra(("measured_rho", "rho", ratio), ("reason", "because")),
+)  # fmt: skip
 ORDERS = {
     "random": "a random order",
     "importance": "importance over all runs",
@@ -613,7 +585,7 @@ def _show(invocation: Invocation, found: "Answer", facts: dict[str, str]) -> Non
     facts |= _moved(found) | _measured(found)
     show_facts(facts)
     print()
-    show_report_table(changes_table(outcome.changes))
+    show_described(changes_table(outcome.changes))
     _lines("Moves between shapes", [f"{kind}: {line}" for kind, one in outcome.moves.items() for line in one.words])
     _lines("What the figures support", found.claims.can)
     _lines("What they do not", found.claims.cannot)

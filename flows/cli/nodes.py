@@ -26,18 +26,7 @@ from flows.cli.invocation import (
     progress_bar,
     run_flow,
 )
-from flows.cli.output import (
-    Column,
-    as_command,
-    count,
-    counted,
-    moment,
-    records,
-    show_facts,
-    show_json,
-    show_table,
-    text,
-)
+from flows.cli.output import as_command, moment, records, show_facts, show_json, show_table
 from tasks.choices import AUTO, DEFAULT_SOURCE, NodeReader, checked_source, reader_asked_for
 from tasks.errors import NotFound
 from tasks.nodes.node_words import (
@@ -53,7 +42,8 @@ from tasks.nodes.node_words import (
     shared_words,
     standing_out,
 )
-from tasks.quantities import MISSING, duration, number, ratio, share
+from tasks.quantities import MISSING, counted, duration, number, ratio, share
+from tasks.report.result import Column, as_text, columns, count, extra
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -298,23 +288,16 @@ SELECT benchmark || CASE WHEN coalesce(template_hash, '') = '' THEN '' ELSE '@' 
 FROM nodes.executions LEFT JOIN counted USING (execution_id) WHERE source = $source
 GROUP BY ALL ORDER BY aspect, benchmark
 """
-NODE_COLUMNS = (
-    Column("name", "node", kind="key"),
-    Column("machine_type", "machine type", text, is_extra=True),
-    Column("n_executions", "executions", count, kind="number"),
-    Column("n_stressed", "stressed", count, kind="number"),
-    Column("n_contaminated", "disturbed", count, kind="number", is_extra=True),
-    Column("n_not_completed", "not completed", count, kind="number", is_extra=True),
-    Column("last_at", "last (UTC)", moment, kind="name"),
-)
-BENCHMARK_COLUMNS = (
-    Column("benchmark", "benchmark", kind="key"),
-    Column("aspect", "aspect", kind="name"),
-    Column("n_executions", "executions", count, kind="number"),
-    Column("n_nodes", "nodes", count, kind="number"),
-    Column("duration_s", "takes", duration, kind="number"),
-    Column("n_metrics", "metrics", count, kind="number"),
-)
+NODE_COLUMNS = columns(
+    ("name", "node", "key"), *extra(("machine_type", "machine type")), ("n_executions", "executions", count),
+    ("n_stressed", "stressed", count),
+    *extra(("n_contaminated", "disturbed", count), ("n_not_completed", "not completed", count)),
+    ("last_at", "last (UTC)", moment),
+)  # fmt: skip
+BENCHMARK_COLUMNS = columns(
+    ("benchmark", "benchmark", "key"), ("aspect", "aspect", "name"), ("n_executions", "executions", count),
+    ("n_nodes", "nodes", count), ("duration_s", "takes", duration), ("n_metrics", "metrics", count),
+)  # fmt: skip
 MOST_NODES = 50  # of a table for a person
 
 
@@ -376,19 +359,14 @@ def preprocess(
     invocation.note(f"next: {as_command('whorl', 'nodes', 'metrics', '--source', chosen)}")
 
 
-METRICS = (
-    Column("benchmark_type", "benchmark", kind="key"),
-    Column("metric", "metric", kind="key"),
-    Column("unit", "unit", kind="name"),
-    Column("unit_written", "written", is_extra=True),
-    Column("n_values", "values", count, kind="number", is_extra=True),
-    Column("dispersion", "varies by", share, kind="number", is_extra=True),
+METRICS = columns(
+    ("benchmark_type", "benchmark", "key"), ("metric", "metric", "key"), ("unit", "unit", "name"),
+    *extra(("unit_written", "written"), ("n_values", "values", count), ("dispersion", "varies by", share)),
     Column("decision", "kept or dropped", style=lambda told: "" if told == "kept" else "dim"),
-    Column("counts_as", "counts as", kind="name"),
-    Column("orientation_from", "said by", kind="name", is_extra=True),
-    Column("rule", "paper's rule", kind="name", is_extra=True),
-    Column("without", "without stressed", kind="name", is_extra=True),
-)
+    ("counts_as", "counts as", "name"),
+    *extra(("orientation_from", "said by", "name"), ("rule", "paper's rule", "name"),
+        ("without", "without stressed", "name")),
+)  # fmt: skip
 
 
 def metrics(
@@ -421,24 +399,18 @@ def metrics(
 
 
 def _metric(row: dict[str, Any]) -> dict[str, Any]:
-    told = {"decision": text(decision(row)), "counts_as": counts_as(row)}
+    told = {"decision": as_text(decision(row)), "counts_as": counts_as(row)}
     return {**row, **told, "rule": agreement(row["agrees"]), "without": agreement_without(row)}
 
 
-RANKED = (
-    Column("aspect", "aspect", kind="name"),
-    Column("rank", "place", count, kind="number"),
-    Column("name", "node", kind="key"),
-    Column("score", "score", ratio, kind="number"),
-    Column("interval", "interval", kind="name"),
-    Column("tied", "tied", kind="name"),
-    Column("n_executions", "executions", count, kind="number"),
-    Column("machine_type", "machine type", text, is_extra=True),
-    Column("pc1", "first component", number, kind="number", is_extra=True),
-)
+RANKED = columns(
+    ("aspect", "aspect", "name"), ("rank", "place", count), ("name", "node", "key"), ("score", "score", ratio),
+    ("interval", "interval", "name"), ("tied", "tied", "name"), ("n_executions", "executions", count),
+    *extra(("machine_type", "machine type"), ("pc1", "first component", number)),
+)  # fmt: skip
 MOST_NAMED = 10
 SHARED = Column("shared_words", "shared component", kind="name")
-LACKS = Column("lacks", "did not run", text)
+LACKS = Column("lacks", "did not run", as_text)
 
 
 def rank(

@@ -22,11 +22,12 @@ from flows.cli.invocation import (
     run_flow,
 )
 from flows.cli.nodes import LabelFrom, Manifest, one_learning_source, one_trained_source, read_flags
-from flows.cli.output import Column, as_command, count, counted, moment, records, show_facts, show_json, show_table
+from flows.cli.output import as_command, moment, records, show_facts, show_json, show_table
 from tasks.choices import AUTO, NodeReader, reader_asked_for
 from tasks.nodes.node_words import called, called_all, interval
-from tasks.quantities import MISSING, number, ratio, share
+from tasks.quantities import MISSING, counted, number, ratio, share
 from tasks.quantities import share as shown_share
+from tasks.report.result import columns, count
 
 if TYPE_CHECKING:
     from tasks.nodes.evaluate.protocol import Evaluation
@@ -196,15 +197,10 @@ def _search_facts(found: dict[str, Any]) -> dict[str, str]:
     }
 
 
-FINGERPRINTED = (
-    Column("aspect", "aspect", kind="name"),
-    Column("rank", "place", count, kind="number"),
-    Column("name", "node", kind="key"),
-    Column("score", "score", ratio, kind="number"),
-    Column("interval", "interval", kind="name"),
-    Column("tied", "tied", kind="name"),
-    Column("n_executions", "executions", count, kind="number"),
-)
+FINGERPRINTED = columns(
+    ("aspect", "aspect", "name"), ("rank", "place", count), ("name", "node", "key"), ("score", "score", ratio),
+    ("interval", "interval", "name"), ("tied", "tied", "name"), ("n_executions", "executions", count),
+)  # fmt: skip
 
 
 def fingerprint(context: typer.Context, source: Source = None, as_json: Json = False) -> None:
@@ -243,15 +239,11 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, **told, "name": called(row["node"], row["is_emulated"])}
 
 
-WATCHED = (
-    Column("name", "node", kind="key"),
-    Column("aspect", "aspect", kind="name"),
-    Column("state", "state", kind="name"),
-    Column("since", "since (UTC)", moment, kind="name"),
-    Column("n_executions", "executions", count, kind="number"),
-    Column("n_recent_flagged", "flagged of the last", count, kind="number"),
-    Column("cost_share", "share of its time", share, kind="number"),
-)
+WATCHED = columns(
+    ("name", "node", "key"), ("aspect", "aspect", "name"), ("state", "state", "name"),
+    ("since", "since (UTC)", moment), ("n_executions", "executions", count),
+    ("n_recent_flagged", "flagged of the last", count), ("cost_share", "share of its time", share),
+)  # fmt: skip
 
 
 def watch(
@@ -400,14 +392,11 @@ def asked_settings(
     return asked | {"learned": {name: value for name, value in learned.items() if value is not None}}
 
 
-DETECTION = (
-    Column("split", "tested on", kind="name"),
-    Column("detector", "told by", kind="name"),
-    Column("f1_outlier", "F1 of stressed", ratio, kind="number"),
-    Column("f1_normal", "F1 of others", ratio, kind="number"),
-    Column("auprc", "AUPRC", ratio, kind="number"),
-    Column("false_alarms_per_1000", "false alarms in 1,000", number, kind="number"),
-)
+DETECTION = columns(
+    ("split", "tested on", "name"), ("detector", "told by", "name"), ("f1_outlier", "F1 of stressed", ratio),
+    ("f1_normal", "F1 of others", ratio), ("auprc", "AUPRC", ratio),
+    ("false_alarms_per_1000", "false alarms in 1,000", number),
+)  # fmt: skip
 LEFT_OUT = {"n_refused": "refused row", "n_values_refused": "refused value", "n_replaced": "replaced execution"}
 
 

@@ -12,12 +12,11 @@ import pandas as pd
 from prefect.artifacts import create_markdown_artifact
 from prefect.events import emit_event
 
-from flows.cli.output import counted
 from flows.engine.shared_server import is_shared
 from flows.engine.steps import step
 from tasks.errors import BadInput, NotFound
-from tasks.quantities import number, plain, utc_text
-from tasks.report.result import Column, Table, count, moment, numbers, records, table_markdown
+from tasks.quantities import counted, number, plain, utc_text
+from tasks.report.result import count, moment, records, table, table_markdown
 from tasks.settings import load_settings
 from tasks.warehouse.alarms import mark_announced, read_alarms
 from tasks.warehouse.connection import reading
@@ -166,23 +165,24 @@ def ingest_part(
         for batch in batches
     ]
     counts = ((name, f"{what}s", count) for name, what in (*tables.items(), ("refused", "row in quarantine")))
-    columns = (Column("file", "file"), Column("reader", "reader"), *numbers(*counts), Column("batch", "batch"))
+    shown = (("file", "file"), ("reader", "reader"), *counts, ("batch", "batch"))
     first, what = next(iter(tables.items()))
     n_rows, n_refused = (sum(int(row[name]) for row in rows) for name in (first, "refused"))
     done = f"{counted(len(batches), 'file')}, {counted(n_rows, what)} and {counted(n_refused, 'row')} in quarantine."
     lines = "\n".join(["## Files that could not be read", *(f"- {plain(str(one))}" for one in refused)])
-    shown = table_markdown(Table("", "", columns, rows)) if rows else ""
+    files = table_markdown(table(rows, *shown)) if rows else ""
     said = [f"- {plain(one.origin.path)}: {plain('; '.join(one.understood))}" for one in batches if one.understood]
     understood = "\n".join(["## What columns were taken for", *said]) if said else ""
-    return joined([f"# {plain(title)}", done, notice, shown, understood, lines if refused else ""])
+    return joined([f"# {plain(title)}", done, notice, files, understood, lines if refused else ""])
 
 
 def alarms_part(title: str, alarms: pd.DataFrame, none: str) -> str:
     """The alarms that one watch raised, or that there was none. alarms: of read_alarms."""
     if alarms.empty:
         return joined([f"# {plain(title)}", none])
-    columns = (Column("message", "alarm"), Column("kind", "kind"), Column("raised_at", "raised (UTC)", moment))
-    shown = table_markdown(Table("", "", columns, records(alarms)))
+    shown = table_markdown(
+        table(records(alarms), ("message", "alarm"), ("kind", "kind"), ("raised_at", "raised (UTC)", moment))
+    )
     return joined([f"# {plain(title)}", f"{counted(len(alarms), 'new alarm')}.", shown])
 
 
@@ -195,7 +195,7 @@ def figures_part(figures: Mapping[str, Any]) -> str:
 def facts_part(facts: Mapping[str, Any], what: str) -> str:
     """Names and values as a table; "" without any. what: the names are."""
     rows = [{"name": name, "value": str(value)} for name, value in facts.items()]
-    return table_markdown(Table("", "", (Column("name", what), Column("value", "value")), rows)) if rows else ""
+    return table_markdown(table(rows, ("name", what), ("value", "value"))) if rows else ""
 
 
 def figure(value: Any, reason: str | None = None) -> str:

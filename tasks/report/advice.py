@@ -89,7 +89,7 @@ _TABLE_WORDS = (
 
 def _columns(rows: list[dict[str, Any]]) -> tuple[Column, ...]:
     shown = [n for n in CHECKPOINTS if any(f"mean.{n}" in row for row in rows)]
-    found = (Column(f"after.{n}", f"{n} run" if n == 1 else f"{n} runs", is_number=True) for n in shown)
+    found = (Column(f"after.{n}", f"{n} run" if n == 1 else f"{n} runs", kind="number") for n in shown)
     return columns(
         ("words", "method"), *found, ("valid.6", "valid in 6", share), ("hit.6", "optimum in 6", share),
         ("against", "against ours, 6"), ("spent.6", "spent in 6", number), ("cpu_s", "CPU of a search", duration),
@@ -143,7 +143,7 @@ TYPES = columns(
     ("late_high", "to", share), ("median_s", "median", duration), ("p95_s", "95 % within", duration),
     ("cost_1000_runs", "1,000 runs cost", number), ("bound", "bound by"),
 )  # fmt: skip
-COST_RATIO = Column("cost_ratio", "cost over the best's", RATIO, is_number=True)
+COST_RATIO = Column("cost_ratio", "cost over the best's", RATIO, kind="number")
 JOBS = columns(
     ("job", "job"), ("deadline_s", "deadline", duration), ("answer", "answer"), ("said_late", "said late", share),
     ("late", "was late", share), ("best", "best type"), COST_RATIO, ("is_safe", "sure"),
@@ -154,7 +154,7 @@ RULES = columns(
     ("late", "late runs", share), COST_RATIO,
 )  # fmt: skip
 RUNTIMES = columns(
-    ("machine_type", "type"), Column("median_error", "error of the median (log)", RATIO, is_number=True),
+    ("machine_type", "type"), Column("median_error", "error of the median (log)", RATIO, kind="number"),
     ("below_p95", "runs within the said 95 %", share),
 )  # fmt: skip
 CALIBRATION = columns(

@@ -59,6 +59,7 @@ MADE_UP = {
     "next_p75_s": "75 % stay under", "p90_s": "90 % stay under", "next_p95_s": "95 % stay under",
     "p99_s": "99 % stay under", "expected_excess_s": "expected beyond the usual",
 }  # fmt: skip
+TONES = {"as usual": charts.BLUE, "slow": charts.ORANGE, "next run": charts.INK}
 QUANTILES = ("p05_s", "p25_s", "p50_s", "p75_s", "p95_s")
 LIST_WORDS = (
     "All jobs, the likeliest to take twice their usual time first; jobs under {least} finished runs stand "
@@ -341,8 +342,8 @@ def _jobs_section(data: JobsData, item: str) -> Section:
         ("next_p95_s", "95 % stay under", duration), ("p99_s", "99 % stay under", duration),
         ("expected_excess_s", "expected beyond usual", duration), ("n_finished", "runs", count),
         ("median_s", "median", duration), ("p05_s", "5 %", duration), ("p95_s", "95 %", duration),
-        Column("cov", "COV", ratio, is_number=True, meaning="Standard deviation over mean"),
-        Column("excess_s", "time lost", duration, is_number=True,
+        Column("cov", "COV", ratio, kind="number", meaning="Standard deviation over mean"),
+        Column("excess_s", "time lost", duration, kind="number",
                meaning="What its runs took beyond the median, added up"),
         ("outlier_share_ratio", f"≥ {number(asked.outlier_ratio)} × median", share),
         ("outlier_share_delta", f"> {duration(asked.outlier_delta_s)} over it", share),
@@ -489,7 +490,7 @@ def changes_table(changes: pd.DataFrame) -> Table:
         for name, row in changes.iterrows()
         if not pd.isna(row["before"])
     ]
-    shown = (Column(key, key, is_number=True) for key in ("before", "after", "change", "interval"))
+    shown = (Column(key, key, kind="number") for key in ("before", "after", "change", "interval"))
     return table(rows, ("measure", "mean over the runs"), *shown)
 
 
@@ -529,7 +530,7 @@ def _lead(order: str, row: Mapping[str, Any]) -> str:
 def item_chart() -> charts.Chart:
     """The chart of the history of a job, with one row that stands for all."""
     row = {"submitted_at": pd.Timestamp(0), "runtime_s": 1.0, "is": "as usual", **dict.fromkeys(QUANTILES, 1.0)}
-    return charts.history(pd.DataFrame([row]))
+    return charts.fan(pd.DataFrame([row]), TONES, is_next=True, height=260)
 
 
 def job_items(connection: Connection, data: JobsData) -> Iterator[tuple[str, Result]]:

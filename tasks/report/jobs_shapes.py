@@ -165,7 +165,7 @@ def figures_of_shapes(kind: Kind, found: Characterisation) -> tuple[Figure, ...]
             f"rivals-{kind}", f"Other ways to cluster ({kind})", RIVALS_WORDS,
             f"n = {n_clustered:,} jobs in {k:,} clusters each", charts.bars, rivals,
             Axis("largest_share", "share of the jobs in the largest cluster", "share"), "method",
-            rule=("all alike", 1 / max(k, 1)), nothing=NO_SHAPES,
+            rule=1 / max(k, 1), nothing=NO_SHAPES,
         ),
     )  # fmt: skip
 

@@ -1,21 +1,25 @@
 """A result described once: the answer, how sure it is, why, what it rests on, and the tables and figures behind it.
 
-Terminal, Prefect artifact and web page are renderings of the same description. Light: charts are made when a
-rendering asks for them."""
+Terminal, JSON, Prefect artifact and web page are renderings of the same description. Light: pandas and charts are
+imported when a rendering asks for them."""
 
+import base64
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import pandas as pd
+from tasks.quantities import MISSING, digits, duration, is_missing, number, plain, ratio, share
 
-from tasks.quantities import MISSING, digits, duration, number, plain, ratio, share
-from tasks.report import charts
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tasks.report.charts import Chart
 
 State = Literal["good", "look", "unknown"]
+Kind = Literal["text", "key", "name", "number"]
 LINE_CHARS, SENTENCE_CHARS = 160, 600
 MARKDOWN_ROWS = 50
 SAFE = "!'()*~"  # in addresses, as encodeURIComponent leaves them
@@ -42,20 +46,22 @@ def sentence(text: Any) -> str:
 
 
 def as_text(value: Any) -> str:
-    """Any value in a cell: a dash for a missing one, yes and no for a claim."""
-    if value is None or value is pd.NA or value != value:
+    """Any value in a cell: a dash for a missing one, yes and no for a claim, what a list holds."""
+    if isinstance(value, list | tuple):
+        return sentence(", ".join(map(str, value)))
+    if is_missing(value):
         return MISSING
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else one_line(value, SENTENCE_CHARS)
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else sentence(value) if value != "" else ""
 
 
 def count(value: Any) -> str:
     """A whole number with thousands separators; a dash for a missing one."""
-    return MISSING if value is None or pd.isna(value) else f"{value:,.0f}"
+    return MISSING if is_missing(value) else f"{value:,.0f}"
 
 
 def moment(value: Any) -> str:
     """Day and minute, as people write them: 1993-10-01 14:35."""
-    return MISSING if value is None or pd.isna(value) else f"{value:%Y-%m-%d %H:%M}"
+    return MISSING if is_missing(value) else f"{value:%Y-%m-%d %H:%M}"
 
 
 QUANTITIES = (count, digits, duration, number, ratio, share, times)  # how columns of numbers are written
@@ -92,15 +98,23 @@ class Row:
 class Column:
     """A column of a table: its key in the rows, its title, how its values are written, and what they mean.
 
-    link: what stands before the value in the address that a name leads to."""
+    kind: in a terminal text is wrapped, a key is shortened in its middle, a name and a number (to the right) are never
+    cut. link: what stands before the value in the address that a name leads to. is_extra: a terminal leaves it out
+    where there is no room; style: the colour of a value there, as rich names it."""
 
     key: str
     title: str
     show: Callable[[Any], str] = as_text
-    is_number: bool = False
-    unit: str = ""
+    kind: Kind = "text"
     meaning: str = ""
     link: str = ""
+    is_extra: bool = False
+    style: Callable[[Any], str] | None = None
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the values stand to the right and are sorted by size."""
+        return self.kind == "number"
 
     def text(self, row: Mapping[str, Any]) -> str:
         """The value of a row as it is written, on one line."""
@@ -108,17 +122,23 @@ class Column:
         return value.line if isinstance(value, Cell) else self.show(value)
 
 
-def columns(*found: Column | tuple[str, str] | tuple[str, str, Callable[[Any], str]]) -> tuple[Column, ...]:
-    """Columns from key, title and how values are written; those of quantities are numbers."""
-    return tuple(
-        one if isinstance(one, Column) else replace(Column(*one), is_number=len(one) > 2 and one[-1] in QUANTITIES)
-        for one in found
-    )
+Described = Column | tuple[str, str] | tuple[str, str, Callable[[Any], str] | Kind]
 
 
-def numbers(*columns: tuple[str, str, Callable[[Any], str]]) -> tuple[Column, ...]:
-    """Columns of numbers from key, title and how they are written."""
-    return tuple(Column(key, title, show, is_number=True) for key, title, show in columns)
+def columns(*found: Described) -> tuple[Column, ...]:
+    """Columns from key, title and how values are written, or what kind they are; those of quantities are numbers."""
+    return tuple(one if isinstance(one, Column) else _column(*one) for one in found)
+
+
+def extra(*found: Described) -> tuple[Column, ...]:
+    """Columns that a terminal leaves out where there is no room for them."""
+    return tuple(replace(one, is_extra=True) for one in columns(*found))
+
+
+def _column(key: str, title: str, how: Callable[[Any], str] | Kind = as_text) -> Column:
+    if isinstance(how, str):
+        return Column(key, title, kind=how)
+    return Column(key, title, how, kind="number" if how in QUANTITIES else "text")
 
 
 @dataclass(frozen=True)
@@ -141,7 +161,7 @@ class Table:
 
 def table(
     rows: Sequence[Mapping[str, Any]],
-    *shown: Column | tuple[str, str] | tuple[str, str, Callable[[Any], str]],
+    *shown: Described,
     title: str = "",
     words: str = "",
     name: str = "",
@@ -153,13 +173,13 @@ def table(
 
 def cell_table(first: str, heads: Sequence[str], rows: Sequence[Row], title: str = "", words: str = "") -> Table:
     """A table of named rows of cells. first: what the names are."""
-    shown = [Column("name", first), *(Column(str(at), one_line(head), is_number=True) for at, head in enumerate(heads))]
+    shown = columns(("name", first), *((str(at), one_line(head), "number") for at, head in enumerate(heads)))
     found = [
         {"name": Cell(one_line(row.name), (row.below,) if row.below else ())}
         | {str(at): cell for at, cell in enumerate(row.cells)}
         for row in rows
     ]
-    return Table(title, words, tuple(shown), found)
+    return Table(title, words, shown, found)
 
 
 @dataclass(frozen=True)
@@ -172,13 +192,15 @@ class Figure:
     title: str
     words: str
     evidence: str
-    chart: Callable[[], charts.Chart] | None = None
+    chart: Callable[[], "Chart"] | None = None
     use: str = ""
     columns: Sequence[str] = ()
     rows: Sequence[Sequence[Any]] = ()
 
     def png(self) -> bytes:
         """The chart as an image; empty where there is nothing to draw."""
+        from tasks.report import charts
+
         return charts.to_png(charts.spec_of(self.chart())) if self.chart else b""
 
 
@@ -187,8 +209,8 @@ def plot(
     title: str,
     words: str,
     evidence: str,
-    chart: Callable[..., charts.Chart],
-    rows: pd.DataFrame | None,
+    chart: Callable[..., "Chart"],
+    rows: "pd.DataFrame | None",
     /,
     *axes: Any,
     nothing: str = "",
@@ -279,7 +301,7 @@ def slug(title: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "part"
 
 
-def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+def records(frame: "pd.DataFrame") -> list[dict[str, Any]]:
     """The rows of a frame, by column."""
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
@@ -326,7 +348,8 @@ def figure_markdown(one: Figure, more: str = "", *, is_drawn: bool = True, level
     parts = [f"{'#' * level} {plain(one.title)}" if level else "", f"{plain(one.words)} {plain(more)}".strip()]
     png = one.png() if is_drawn else b""
     if 0 < len(png) < MOST_PNG_BYTES:
-        parts.append(f"![{plain(one.title)}]({charts.data_uri(png)})")
+        drawn = base64.b64encode(png).decode("ascii")  # an address that needs no request
+        parts.append(f"![{plain(one.title)}](data:image/png;base64,{drawn})")
     return "\n\n".join(part for part in (*parts, f"*{plain(one.evidence)}*" if one.evidence else "") if part)
 
 

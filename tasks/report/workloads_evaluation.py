@@ -408,7 +408,7 @@ def _distances_table(spreads: pd.DataFrame) -> Table:
             for end in ("mean", "deviation") if row[f"{prefix}n_pairs"] else ():
                 own[f"{row['measure']} {prefix}{end}"] = row[f"{prefix}{end}"]
     shown = [
-        Column(f"{kind} {prefix}{end}", words.format(kind.upper()), _short, is_number=True)
+        Column(f"{kind} {prefix}{end}", words.format(kind.upper()), _short, kind="number")
         for kind in DISTANCES
         for prefix, mean in (("", "{}, own runs: mean"), ("others_", "{}, to others: mean"))
         for end, words in (("mean", mean), ("deviation", "deviation"))

@@ -14,8 +14,8 @@ from tasks.report.result import (
     Table,
     as_markdown,
     cell_table,
+    columns,
     count,
-    numbers,
     one_line,
     table_markdown,
 )
@@ -24,7 +24,7 @@ HOSTILE = "</script><script>alert(1)</script>| `x`\x00\n[a](http://x)"
 TABLE = Table(
     "Jobs",
     "",
-    (Column("name", "job", link="job.html#"), *numbers(("n", "runs", count))),
+    columns(Column("name", "job", link="job.html#"), ("n", "runs", count)),
     [{"name": HOSTILE, "n": 1234}],
 )
 RESULT = Result(

@@ -402,6 +402,7 @@ def characterise(
 
 def _show_all(invocation: Invocation, settings: "Settings", source: str, out: Path | None, *, as_json: bool) -> None:
     from tasks.jobs.characterise import read_characterised, shape_words
+    from tasks.report.jobs_shapes import shapes_table
 
     written = run_flow(invocation, "jobs-characterise", settings, source=source)
     found = read_characterised(settings.warehouse, source)
@@ -416,25 +417,8 @@ def _show_all(invocation: Invocation, settings: "Settings", source: str, out: Pa
         return show_json({**written, "source": source, **{kind: _plain(one) for kind, one in found.items()}})
     for place, (kind, one) in enumerate(found.items()):
         print(("\n" if place else "") + shape_words(kind, one))
-        show_table(_rows(one), _columns(kind))
+        show_described(shapes_table(one.table, kind))
     invocation.note("the shape of each job: whorl query 'SELECT * FROM jobs.group_shapes'; of one: --job KEY")
-
-
-def _columns(kind: str) -> tuple[Column, ...]:
-    value = number if kind == "ratio" else duration
-    return (
-        Column("shape", "shape", kind="number"),
-        Column("n_groups", "jobs", count, kind="number"),
-        Column("n_runs", "runs", count, kind="number"),
-        Column("outlier_share", "outliers", share, kind="number"),
-        Column("p25_p75", "25–75 % gap", value, kind="number"),
-        Column("p95", "95 %", value, kind="number"),
-        Column("std", "std", value, kind="number"),
-    )
-
-
-def _rows(found: Any) -> list[dict[str, Any]]:
-    return records(found.table.assign(outlier_share=found.table["outlier_percent"] / 100))
 
 
 def _plain(found: Any) -> dict[str, Any]:

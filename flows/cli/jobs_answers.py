@@ -303,17 +303,6 @@ def draw_run(invocation: Invocation, found: "RunReasons", out: Path) -> None:
 
 UNEXPLAINED = 2  # times the expected time, from which it is said how much the reasons leave open
 NOT_CAUSES_NOTE = "these are reasons of the prediction, which need not be causes of the runtime"
-FAMILIES = columns(
-    ("family", "reason", "name"), ("share", "share", share),
-    Column("typical_factor", "on average", lambda factor: f"{ratio(factor)} ×", kind="number"),
-    ("first_share", "first reason of long runs", share), ("ratio", "of variation (ratio)", share),
-    ("delta", "of variation (delta)", share),
-)  # fmt: skip
-INSIGHTS = columns(
-    ("words", "insight of the paper"), ("verdict", "by the model", "name"), ("rho", "rho", ratio),
-    ("interval", "95 % interval", "number"), ("measured_verdict", "as measured", "name"),
-    *extra(("measured_rho", "rho", ratio), ("reason", "because")),
-)  # fmt: skip
 ORDERS = {
     "random": "a random order",
     "importance": "importance over all runs",
@@ -450,6 +439,7 @@ def _fresh(invocation: Invocation, source: str, params: "ExplainParams") -> "Exp
 
 def _show_source(invocation: Invocation, found: "Explained") -> None:
     from tasks.jobs.explain.reasons import KIND
+    from tasks.report.jobs import families_table, insights_table
 
     of_runtime = found.families[found.families["question"] == "runtime"]
     facts = {
@@ -460,11 +450,11 @@ def _show_source(invocation: Invocation, found: "Explained") -> None:
     }
     show_facts(facts | _checked(found))
     print()
-    show_table(_families(found), FAMILIES)
+    show_described(families_table(found.families))
     insights = found.insights[found.insights["kind"] == KIND]
     if len(insights):
         print()
-        show_table([{**row, "interval": _rho_interval(row)} for row in records(insights)], INSIGHTS)
+        show_described(insights_table(insights))
     invocation.note(f"{NOT_CAUSES}; one run: {shlex.join(['whorl', 'jobs', 'explain', '-s', found.source])} RUN_ID")
 
 
@@ -479,19 +469,6 @@ def _checked(found: "Explained") -> dict[str, str]:
         "recorded causes": f"mean reciprocal rank {ratio(ours['mrr'])} among the reasons of {count(ours['n'])} runs "
         f"(95 % interval {ratio(ours['low'])} to {ratio(ours['high'])}; {', '.join(others)})"
     }
-
-
-def _families(found: "Explained") -> list[dict[str, Any]]:
-    """A row for each family, by its share in the runtimes, with its shares in the variation."""
-    shares = found.families.pivot_table(index="family", columns="question", values="share")
-    of_runtime = found.families[found.families["question"] == "runtime"].set_index("family")
-    of_runtime = of_runtime.drop(columns="share").join(shares, how="outer").rename(columns={"runtime": "share"})
-    ordered = of_runtime.sort_values("share", ascending=False, kind="stable", na_position="last").reset_index()
-    return [{str(key): value for key, value in row.items()} for row in ordered.to_dict("records")]
-
-
-def _rho_interval(row: dict[str, Any]) -> str:
-    return "" if row["low"] is None or row["low"] != row["low"] else f"{ratio(row['low'])} to {ratio(row['high'])}"
 
 
 def _as_json(found: "Explained") -> dict[str, Any]:

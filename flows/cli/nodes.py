@@ -26,22 +26,10 @@ from flows.cli.invocation import (
     progress_bar,
     run_flow,
 )
-from flows.cli.output import as_command, moment, records, show_facts, show_json, show_table
+from flows.cli.output import as_command, moment, records, show_described, show_facts, show_json, show_table
 from tasks.choices import AUTO, DEFAULT_SOURCE, NodeReader, checked_source, reader_asked_for
 from tasks.errors import NotFound
-from tasks.nodes.node_words import (
-    agreement,
-    agreement_without,
-    best_words,
-    called,
-    counts_as,
-    decision,
-    interval,
-    left_out,
-    placed_by,
-    shared_words,
-    standing_out,
-)
+from tasks.nodes.node_words import best_words, called, interval, left_out, placed_by, shared_words, standing_out
 from tasks.quantities import MISSING, counted, duration, number, ratio, share
 from tasks.report.result import Column, as_text, columns, count, extra
 
@@ -359,16 +347,6 @@ def preprocess(
     invocation.note(f"next: {as_command('whorl', 'nodes', 'metrics', '--source', chosen)}")
 
 
-METRICS = columns(
-    ("benchmark_type", "benchmark", "key"), ("metric", "metric", "key"), ("unit", "unit", "name"),
-    *extra(("unit_written", "written"), ("n_values", "values", count), ("dispersion", "varies by", share)),
-    Column("decision", "kept or dropped", style=lambda told: "" if told == "kept" else "dim"),
-    ("counts_as", "counts as", "name"),
-    *extra(("orientation_from", "said by", "name"), ("rule", "paper's rule", "name"),
-        ("without", "without stressed", "name")),
-)  # fmt: skip
-
-
 def metrics(
     context: typer.Context,
     source: Source = None,
@@ -380,6 +358,7 @@ def metrics(
 
     As decided by the preprocessing in use of the source. The rule is asked with and without the stressed ones."""
     from tasks.nodes.answers import read_decisions, require_model
+    from tasks.report.nodes import decisions_table
 
     invocation = invocation_of(context)
     warehouse = invocation.warehouse
@@ -389,18 +368,12 @@ def metrics(
     n_all, n_kept = len(found), int(found["is_kept"].sum())
     if benchmark is not None:
         found = found[found["benchmark_type"].str.partition("@")[0] == benchmark.partition("@")[0]]
-    rows = records(found[found["is_kept"]] if kept else found)
+    found = found[found["is_kept"]] if kept else found
     if as_json:
-        return show_json(
-            {"source": chosen, "model_id": model_id, "n_recorded": n_all, "n_kept": n_kept, "metrics": rows}
-        )
-    show_table([_metric(row) for row in rows], METRICS)
+        told = {"source": chosen, "model_id": model_id, "n_recorded": n_all, "n_kept": n_kept}
+        return show_json(told | {"metrics": records(found)})
+    show_described(decisions_table(found))
     invocation.note(f"{n_kept:,} of {n_all:,} metrics kept by {model_id}; the paper: 54 of 153")
-
-
-def _metric(row: dict[str, Any]) -> dict[str, Any]:
-    told = {"decision": as_text(decision(row)), "counts_as": counts_as(row)}
-    return {**row, **told, "rule": agreement(row["agrees"]), "without": agreement_without(row)}
 
 
 RANKED = columns(

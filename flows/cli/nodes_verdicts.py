@@ -21,13 +21,13 @@ from flows.cli.invocation import (
     progress_bar,
     run_flow,
 )
-from flows.cli.nodes import LabelFrom, Manifest, one_learning_source, one_trained_source, read_flags
-from flows.cli.output import as_command, moment, records, show_facts, show_json, show_table
+from flows.cli.nodes import RANKED, LabelFrom, Manifest, one_learning_source, one_trained_source, read_flags
+from flows.cli.output import as_command, records, show_described, show_facts, show_json, show_table
 from tasks.choices import AUTO, NodeReader, reader_asked_for
 from tasks.nodes.node_words import called, called_all, interval
-from tasks.quantities import MISSING, counted, number, ratio, share
+from tasks.quantities import MISSING, counted, number, ratio
 from tasks.quantities import share as shown_share
-from tasks.report.result import columns, count
+from tasks.report.result import count
 
 if TYPE_CHECKING:
     from tasks.nodes.evaluate.protocol import Evaluation
@@ -197,12 +197,6 @@ def _search_facts(found: dict[str, Any]) -> dict[str, str]:
     }
 
 
-FINGERPRINTED = columns(
-    ("aspect", "aspect", "name"), ("rank", "place", count), ("name", "node", "key"), ("score", "score", ratio),
-    ("interval", "interval", "name"), ("tied", "tied", "name"), ("n_executions", "executions", count),
-)  # fmt: skip
-
-
 def fingerprint(context: typer.Context, source: Source = None, as_json: Json = False) -> None:
     """Say which executions of a source were degraded; where a network was trained, fingerprint them and rank nodes.
 
@@ -223,7 +217,7 @@ def fingerprint(context: typer.Context, source: Source = None, as_json: Json = F
     if found["network_id"]:
         print(f"{found['n_fingerprints']:,} of {counted(found['n_executions'], 'execution')} have a fingerprint")
         print()
-        show_table([_shown(row) for row in rows], FINGERPRINTED)
+        show_table([_shown(row) for row in rows], RANKED)
         names = {row["node"]: called(row["node"], row["is_emulated"]) for row in rows}
         print(f"best by fingerprints: {', '.join(names[node] for node in found['best']) or 'none'}")
     else:
@@ -237,13 +231,6 @@ def fingerprint(context: typer.Context, source: Source = None, as_json: Json = F
 def _shown(row: dict[str, Any]) -> dict[str, Any]:
     told = {"interval": interval(row) or MISSING, "tied": "tied" if row["is_tied"] else ""}
     return {**row, **told, "name": called(row["node"], row["is_emulated"])}
-
-
-WATCHED = columns(
-    ("name", "node", "key"), ("aspect", "aspect", "name"), ("state", "state", "name"),
-    ("since", "since (UTC)", moment), ("n_executions", "executions", count),
-    ("n_recent_flagged", "flagged of the last", count), ("cost_share", "share of its time", share),
-)  # fmt: skip
 
 
 def watch(
@@ -264,14 +251,16 @@ def watch(
     found = run_flow(invocation, "nodes-watch", settings, source=chosen, asks_for_benchmarks=ask)
     from flows.nodes import with_emulated
     from tasks.nodes.verdict_steps import open_messages, read_states
+    from tasks.report.nodes import states_table
     from tasks.warehouse.alarms import read_alarms
 
     still = [one for name, one in open_messages(settings.warehouse, chosen).items() if name not in found["alarms"]]
-    rows = records(with_emulated(read_states(settings.warehouse, chosen), settings.warehouse, chosen))
+    states = with_emulated(read_states(settings.warehouse, chosen), settings.warehouse, chosen)
+    rows = records(states)
     if as_json:
         return show_json({**found, "source": chosen, "open": still, "states": rows})
     names = {row["node"]: called(row["node"], row["is_emulated"]) for row in rows}
-    show_table([{**row, "name": names[row["node"]]} for row in rows], WATCHED)
+    show_described(states_table(states))
     print()
     if found["alarms"]:
         for message in read_alarms(settings.warehouse, ids=found["alarms"], limit=len(found["alarms"]))["message"]:
@@ -392,11 +381,6 @@ def asked_settings(
     return asked | {"learned": {name: value for name, value in learned.items() if value is not None}}
 
 
-DETECTION = columns(
-    ("split", "tested on", "name"), ("detector", "told by", "name"), ("f1_outlier", "F1 of stressed", ratio),
-    ("f1_normal", "F1 of others", ratio), ("auprc", "AUPRC", ratio),
-    ("false_alarms_per_1000", "false alarms in 1,000", number),
-)  # fmt: skip
 LEFT_OUT = {"n_refused": "refused row", "n_values_refused": "refused value", "n_replaced": "replaced execution"}
 
 
@@ -461,17 +445,12 @@ def _write(invocation: Invocation, found: "Evaluation", name: str, out: Path, em
 
 
 def _show(figures: dict[str, Any], emulated: frozenset[str]) -> None:
+    from tasks.report.nodes_evaluation import detectors_table
+
     show_facts(_evaluation_facts(figures, emulated))
-    if rows := _detection(figures):
+    if (shown := detectors_table(figures)).rows:
         print()
-        show_table(rows, DETECTION)
-
-
-def _detection(figures: dict[str, Any]) -> list[dict[str, Any]]:
-    """A row a way of splitting and detector that has figures."""
-    from tasks.report.nodes_evaluation import detection_figures
-
-    return [row for row in detection_figures(figures) if row.get("f1_outlier") is not None]
+        show_described(shown)
 
 
 def _evaluation_facts(figures: dict[str, Any], emulated: frozenset[str]) -> dict[str, str]:

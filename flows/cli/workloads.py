@@ -660,13 +660,6 @@ def _told(found: "ChangePoints") -> dict[str, Any]:
     return {"changepoints": found.indices.tolist(), "probabilities": found.probabilities.tolist()}
 
 
-SHARED = columns(
-    ("condition", "condition", "name"), ("view", "counters", "name"), ("method", "method", "name"),
-    Column("measure", "measure", lambda measure: measure.replace("_", " "), kind="name"),
-    ("value", "share", share), ("low", "from", share), ("high", "to", share), ("n", "runs", number),
-)  # fmt: skip
-
-
 def evaluate(
     context: typer.Context,
     paths: Annotated[
@@ -716,15 +709,14 @@ def evaluate(
         invocation.note(f"tables: {out}; page: {page}")
     if as_json:
         return show_json(found.figures)
-    from tasks.report.workloads_evaluation import known_table
+    from tasks.report.workloads_evaluation import known_table, shared_table
 
     show_facts(_evaluation_facts(found.figures))
     print()
     show_described(known_table(found.figures))
-    if len(found.tables["shared"]):
+    if (shared := shared_table(found.tables["shared"])).rows:
         print()
-        rows: list[dict[str, Any]] = found.tables["shared"].to_dict("records")  # type: ignore[assignment]
-        show_table([row for row in rows if row["measure"] != "names"], SHARED)
+        show_described(shared)
 
 
 def _evaluation_facts(figures: dict[str, Any]) -> dict[str, str]:

@@ -27,6 +27,7 @@ from tasks.report.result import (
     State,
     Table,
     count,
+    extra,
     moment,
     one_line,
     records,
@@ -369,26 +370,16 @@ def _explained(data: JobsData, item: str) -> Iterator[Section]:
     families, checks, insights, reasons = (
         data.tables[name] for name in ("cause_families", "cause_checks", "insights", "reasons")
     )
-    by = {(row["question"], row["family"]): row["share"] for row in records(families)}
-    rows = [
-        row | {kind: by.get((kind, row["family"])) for kind in KINDS}
-        for row in records(families[families["question"] == "runtime"].sort_values("rank"))
-    ]
-    evidence = ""
-    if rows:
-        n, n_long = rows[0]["n_runs"], rows[0]["n_long"]
-        evidence = f"n = {n:,} runs, {n_long:,} of them at least twice as long as usual · model {rows[0]['model_id']}"
+    moving, evidence = families_table(families), ""
+    for row in moving.rows[:1]:
+        n, n_long = row["n_runs"], row["n_long"]
+        evidence = f"n = {n:,} runs, {n_long:,} of them at least twice as long as usual · model {row['model_id']}"
     of_all = {row["order_name"]: row for row in records(checks[checks["cause"] == "all"])}
     checked = [
         {"name": words, "mrr": of_all[key]["mrr"], "interval": _lead(key, of_all[key]), "n": of_all[key]["n"]}
         for key, words in ORDERS.items()
         if key in of_all
     ]
-    moving = table(
-        rows, ("family", "reason"), ("share", "share", share), ("typical_factor", "on average", times),
-        ("first_share", "first reason of long runs", share), ("ratio", "of variation (ratio)", share),
-        ("delta", "of variation (delta)", share),
-    )  # fmt: skip
     among = table(
         checked, ("name", "order"), ("mrr", "mean reciprocal rank", ratio), ("n", "runs", count),
         ("interval", "95 % interval"), title="The recorded cause among the reasons", words=CHECK_WORDS,
@@ -405,19 +396,36 @@ def _explained(data: JobsData, item: str) -> Iterator[Section]:
         model = f"model {reasons['model_id'].iloc[0]}"
         yield Section("Why single runs were long", RUNS_WORDS, model, tables=(longest, coming))
     if len(insights):
-        told = [
-            row
-            | {"interval": ends(row["low"], row["high"])}
-            | {"measured_interval": ends(row["measured_low"], row["measured_high"])}
-            for row in records(insights)
-        ]
-        shown = table(
-            told, Column("words", "insight", sentence), ("kind", "shapes"), ("verdict", "by the model"),
-            ("rho", "rho", ratio), ("interval", "95 % interval"), ("measured_verdict", "as measured"),
-            ("measured_rho", "rho", ratio), ("measured_interval", "95 % interval"), ("reason", "not told"),
-        )  # fmt: skip
         evidence = f"n = {int(insights['n_runs'].max()):,} held-out runs · model {insights['model_id'].iloc[0]}"
-        yield Section("The paper's insights here", INSIGHTS_WORDS, evidence, tables=(shown,))
+        yield Section("The paper's insights here", INSIGHTS_WORDS, evidence, tables=(insights_table(insights),))
+
+
+def families_table(families: pd.DataFrame) -> Table:
+    """What makes runs long, the largest first, and vary. families: rows of jobs.cause_families."""
+    by = {(row["question"], row["family"]): row["share"] for row in records(families)}
+    rows = [
+        row | {kind: by.get((kind, row["family"])) for kind in KINDS}
+        for row in records(families[families["question"] == "runtime"].sort_values("rank"))
+    ]
+    return table(
+        rows, ("family", "reason", "name"), ("share", "share", share), ("typical_factor", "on average", times),
+        ("first_share", "first reason of long runs", share), ("ratio", "of variation (ratio)", share),
+        ("delta", "of variation (delta)", share),
+    )  # fmt: skip
+
+
+def insights_table(insights: pd.DataFrame) -> Table:
+    """Whether what the paper found holds. insights: rows of jobs.insights."""
+    told = [
+        row | {"interval": ends(row["low"], row["high"])}
+        | {"measured_interval": ends(row["measured_low"], row["measured_high"])}
+        for row in records(insights)
+    ]  # fmt: skip
+    return table(
+        told, ("words", "insight", sentence), *extra(("kind", "shapes", "name")), ("verdict", "by the model", "name"),
+        ("rho", "rho", ratio), ("interval", "95 % interval", "name"), ("measured_verdict", "as measured", "name"),
+        *extra(("measured_rho", "rho", ratio), ("measured_interval", "95 % interval", "name"), ("reason", "not told")),
+    )  # fmt: skip
 
 
 def _runs_explained(reasons: pd.DataFrame) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -45,6 +45,7 @@ from tasks.report.result import (
     alone,
     cell_table,
     count,
+    extra,
     moment,
     one_line,
     plot,
@@ -510,9 +511,10 @@ def _nodes_table(data: NodesData, item: str) -> Table:
 def states_table(states: pd.DataFrame) -> Table:
     """The state of each node and aspect, those that need looking at first."""
     return table(
-        named(states), ("name", "node"), ("aspect", "aspect"), ("state", "state"), ("since", "since (UTC)", moment),
-        ("n_executions", "executions", count), ("n_recent_flagged", "flagged of the last", count),
-        ("n_left_out", "left out", count), ("cost_share", "share of its time", share), name="states",
+        named(states), ("name", "node", "key"), ("aspect", "aspect", "name"), ("state", "state", "name"),
+        ("since", "since (UTC)", moment), ("n_executions", "executions", count),
+        ("n_recent_flagged", "flagged of the last", count), *extra(("n_left_out", "left out", count)),
+        ("cost_share", "share of its time", share), name="states",
     )  # fmt: skip
 
 
@@ -712,10 +714,11 @@ def decisions_table(rows: pd.DataFrame) -> Table:
         for row in records(rows)
     ]  # fmt: skip
     return table(
-        shown, ("metric", "metric"), ("benchmark_type", "benchmark"), ("unit_words", "unit"),
-        ("n_values", "values", count), ("dispersion", "varies by", share), ("decision", "kept or dropped"),
-        ("direction", "counts as"), ("orientation_from", "said by"), ("rule", "the paper's rule"),
-        ("without", "without stressed"), name="metrics",
+        shown, ("metric", "metric", "key"), ("benchmark_type", "benchmark", "key"),
+        *extra(("unit_words", "unit"), ("n_values", "values", count), ("dispersion", "varies by", share)),
+        ("decision", "kept or dropped"), ("direction", "counts as", "name"),
+        *extra(("orientation_from", "said by", "name"), ("rule", "the paper's rule", "name"),
+               ("without", "without stressed", "name")), name="metrics",
     )  # fmt: skip
 
 

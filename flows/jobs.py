@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from prefect.runtime import flow_run
 
-from flows.engine.artifacts import alarms_part, announce, ingest_part, joined, publish_summary, show, write_report
+from flows.engine.artifacts import (
+    alarms_part,
+    announce,
+    ingest_part,
+    joined,
+    publish_summary,
+    show,
+    site_address,
+    write_report,
+)
 from flows.engine.forms import files_or_source, flow, of_evaluation, of_ingest, of_source
 from flows.engine.steps import files_or_inbox, load_each, not_all_read, step
 from flows.parameters import (
@@ -109,7 +118,8 @@ def jobs_watch(params: WatchFlowParams) -> dict[str, Any]:
     path = write_report(warehouse, WORD, source, ", ".join(ids)) if ids else ""
     title = f"Slow runs, stopped and drifting jobs of source {source}"
     alarms = read_alarms(warehouse, ids=ids, limit=max(1, len(ids)))
-    show(warehouse, WORD, source, "alarms", title, alarms_part(title, alarms, NO_ALARM), path=path)
+    part = alarms_part(title, alarms, NO_ALARM, site_address(warehouse))
+    show(warehouse, WORD, source, "alarms", title, part, path=path)
     return {"alarms": ids, "n_alarms": len(ids), "report": path}
 
 

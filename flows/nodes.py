@@ -18,6 +18,7 @@ from flows.engine.artifacts import (
     ingest_part,
     publish_summary,
     show,
+    site_address,
     write_report,
 )
 from flows.engine.deploying import DEPLOYED
@@ -318,7 +319,7 @@ def nodes_watch(params: NodeWatchParams) -> dict[str, Any]:
     path = write_report(warehouse, WORD, source, f"{found}")
     title = f"Which nodes of source {source} are degrading"
     parts = (
-        alarms_part(title, alarms, "No alarm that had not been raised before."),
+        alarms_part(title, alarms, "No alarm that had not been raised before.", site_address(warehouse)),
         f"{counted(found['n_nodes'], 'node')} watched by model {plain(found['model_id'])}. To be left out: "
         f"{plain(', '.join(found['excluded'])) or 'none'}.",
         f"Fresh benchmarks were asked for: {plain(', '.join(asked))}." if asked else "",

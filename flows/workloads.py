@@ -9,7 +9,16 @@ from prefect import Task
 from prefect.runtime import flow_run
 
 from flows.cli.output import runs_or_windows
-from flows.engine.artifacts import alarms_part, announce, figures_part, ingest_part, publish_summary, show, write_report
+from flows.engine.artifacts import (
+    alarms_part,
+    announce,
+    figures_part,
+    ingest_part,
+    publish_summary,
+    show,
+    site_address,
+    write_report,
+)
 from flows.engine.forms import files_or_source, flow, of_evaluation, of_ingest, of_source
 from flows.engine.steps import files_or_inbox, load_each, not_all_read, step
 from flows.parameters import (
@@ -218,8 +227,9 @@ def workloads_watch(params: WorkloadWatchParams) -> dict[str, Any]:
     rows = read_identifications(warehouse, source, found["run_ids"])
     path = write_report(warehouse, WORD, source, ", ".join(ids)) if ids else ""
     title = f"What runs in source {source}, and what should not"
+    alarms = read_alarms(warehouse, ids=ids, limit=max(1, len(ids)))
     parts = (
-        alarms_part(title, read_alarms(warehouse, ids=ids, limit=max(1, len(ids))), NO_ALARM),
+        alarms_part(title, alarms, NO_ALARM, site_address(warehouse)),
         "## Looked at",
         *(_identified(rows, found["refused"]) if len(rows) else ("No run.",)),
         _watched(warehouse, source, rows, params.watch.expected),

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -85,9 +84,7 @@ def _cell(column: Column, row: Mapping[str, Any]) -> Any:
     value = row.get(column.key)
     if isinstance(value, Cell):
         return [value.text, value.value, None, list(value.notes), value.is_marked]
-    text, href = column.show(value), row.get(f"{column.key}.href")
-    if column.link and href is None and value is not None:
-        href = column.link + quote(str(value), safe="!'()*~")
+    text, href = column.show(value), column.address(row)
     raw = _raw(value) if column.is_number else None
     if href is not None:
         return [text, raw, href]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
 
 from tasks.quantities import MISSING, digits, duration, is_missing, number, plain, ratio, share
 
@@ -120,6 +121,11 @@ class Column:
         """The value of a row as it is written, on one line."""
         value = row.get(self.key)
         return value.line if isinstance(value, Cell) else self.show(value)
+
+    def address(self, row: Mapping[str, Any]) -> str | None:
+        """Where the value of a row leads, relative to the site; None: nowhere."""
+        value, href = row.get(self.key), row.get(f"{self.key}.href")
+        return self.link + quote(str(value), safe=SAFE) if self.link and href is None and value is not None else href
 
 
 Described = Column | tuple[str, str] | tuple[str, str, Callable[[Any], str] | Kind]
@@ -306,38 +312,36 @@ def records(frame: "pd.DataFrame") -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
-def as_markdown(result: Result, *, only: Sequence[str] = (), pictures: Sequence[str] = ()) -> str:
+def as_markdown(result: Result, *, only: Sequence[str] = (), pictures: Sequence[str] = (), site: str = "") -> str:
     """The result as an artifact; nothing from a file is read as markup.
 
-    only: titles of the sections that are shown, none: all; pictures: names of the figures that are drawn."""
+    only: titles of the sections that are shown, none: all; pictures: names of the figures that are drawn; site: address
+    of the pages that names lead to, none: they lead nowhere."""
     parts = [f"# {plain(result.title)}", f"**{plain(result.answer)}**", plain(result.certainty)]
     parts += [f"**{plain(line)}**" for line in result.notices]
     parts.append("\n".join(f"- {plain(reason)}" for reason in result.reasons))
     parts.append("\n".join(f"- {plain(fact.text)} {plain(fact.words)}" for fact in result.facts))
     for part in result.parts:
         if not only or part.title in only:
-            parts.append(section_markdown(part, pictures))
+            parts.append(section_markdown(part, pictures, site))
     parts += [plain(result.action), f"*{plain(result.made_of)}*" if result.made_of else ""]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def section_markdown(part: Section, pictures: Sequence[str] = ()) -> str:
+def section_markdown(part: Section, pictures: Sequence[str] = (), site: str = "") -> str:
     """One section, with the figures that `pictures` names drawn inside."""
     parts = [f"## {plain(part.title)}", plain(part.nothing if part.is_empty and part.nothing else part.words)]
     parts.append("\n".join(f"- {plain(line)}" for line in part.lines))
-    parts += [
-        text for table in part.tables if len(table.rows) for text in (_heading(table, part), table_markdown(table))
-    ]
-    for one in part.figures:
-        parts.append(figure_markdown(one, is_drawn=one.name in pictures, level=0 if one.title == part.title else 3))
+    for one in part.tables:
+        if len(one.rows):
+            title = f"### {plain(one.title)}" if one.title and one.title != part.title else ""
+            parts += [title, plain(one.words), table_markdown(one, site)]
+    for drawn in part.figures:
+        is_drawn, level = drawn.name in pictures, 0 if drawn.title == part.title else 3
+        parts.append(figure_markdown(drawn, is_drawn=is_drawn, level=level))
     if part.evidence:
         parts.append(f"*{plain(part.evidence)}*")
     return "\n\n".join(text for text in parts if text)
-
-
-def _heading(table: Table, part: Section) -> str:
-    title = f"### {plain(table.title)}" if table.title and table.title != part.title else ""
-    return "\n\n".join(text for text in (title, plain(table.words)) if text)
 
 
 def figure_markdown(one: Figure, more: str = "", *, is_drawn: bool = True, level: int = 2) -> str:
@@ -353,12 +357,22 @@ def figure_markdown(one: Figure, more: str = "", *, is_drawn: bool = True, level
     return "\n\n".join(part for part in (*parts, f"*{plain(one.evidence)}*" if one.evidence else "") if part)
 
 
-def table_markdown(table: Table, most: int = MARKDOWN_ROWS) -> str:
-    """A table in markdown, at most so many rows; how many more there are is said."""
+def table_markdown(table: Table, site: str = "", most: int = MARKDOWN_ROWS) -> str:
+    """A table in markdown, at most so many rows; how many more there are is said. site: where links lead."""
     header = [plain(column.title) for column in table.columns]
     rule = ["---:" if column.is_number else "---" for column in table.columns]
-    shown = replace(table, rows=list(table.rows)[:most])
-    lines = [header, rule, *([plain(cell) for cell in row] for row in shown.cells())]
+    lines = [header, rule, *([_linked(one, row, site) for one in table.columns] for row in table.rows[:most])]
     more = len(table.rows) - most
     rest = f"\n\n{more:,} more are in the warehouse." if more > 0 else ""
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + rest
+
+
+def _linked(column: Column, row: Mapping[str, Any], site: str) -> str:
+    """A value in markdown, with the address that it leads to."""
+    text, href = plain(column.text(row)), column.address(row) if site else None
+    return text if href is None else f"[{text}]({markdown_address(site, href)})"
+
+
+def markdown_address(site: str, href: str) -> str:
+    """The address of a page in brackets of markdown, which a bracket in it would end."""
+    return f"{site}/{href}".replace("(", "%28").replace(")", "%29")

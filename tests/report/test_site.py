@@ -14,7 +14,7 @@ from tasks.jobs.summary import summarise
 from tasks.report.metrics import metrics_text
 from tasks.report.result import Result
 from tasks.report.site import item_address, part_of, write_advice, write_index, write_site, write_source
-from tasks.warehouse.connection import reading
+from tasks.warehouse.connection import reading, writing
 from tasks.warehouse.place import Warehouse
 from tests.report.browser import CHROMIUM, CONTRAST, WIDE, browsing
 from tests.report.pictures import write_pictures
@@ -90,13 +90,40 @@ def test_an_item_stands_in_the_part_that_the_page_looks_in():
     assert item_address("jobs", "log", "a b/ü") == "jobs-log-job.html#a%20b%2F%C3%BC"
 
 
-def test_a_source_that_is_gone_leaves_the_index(home, tmp_path):
+def test_pages_of_a_source_that_is_gone_leave_the_site_and_nothing_that_whorl_did_not_write(home, tmp_path):
     shutil.copytree(home.home, tmp_path / "home")
     copy = Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
-    verdict = copy.home / "reports" / "data" / "verdicts" / "jobs-gone.json"
-    verdict.write_text(json.dumps({"word": "jobs", "source": "gone", "written_at": "2026"}))
+    reports = copy.home / "reports"
+    (reports / "jobs-log-notes.html").write_text("mine")
+    mine = reports / "data" / "jobs-log" / "mine.js"
+    mine.write_text("mine")
+    outside = tmp_path / "outside.html"
+    outside.write_text("mine")
+    verdict = reports / "data" / "verdicts" / "nodes-log.json"
+    verdict.write_text(
+        json.dumps(json.loads(verdict.read_text()) | {"files": ["nodes-log.html", "../../outside.html"]})
+    )
+    with writing(copy) as connection:
+        connection.execute("DELETE FROM ops.files WHERE word IN ('jobs', 'nodes')").fetchall()
     write_index(copy)
-    assert not verdict.exists()
+    left = {path.name for path in reports.glob("*.html")}
+    assert {"jobs-log.html", "jobs-log-job.html", "nodes-log.html"}.isdisjoint(left)
+    assert {"index.html", "workloads-box.html", "advice-story.html", "jobs-log-notes.html"} <= left
+    assert [path.name for path in (reports / "data" / "jobs-log").iterdir()] == ["mine.js"]
+    assert outside.exists()
+
+
+def test_an_item_that_is_gone_leaves_no_part_behind(home, tmp_path):
+    shutil.copytree(home.home, tmp_path / "home")
+    copy = Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
+    verdict = copy.home / "reports" / "data" / "verdicts" / "workloads-box.json"
+    old = copy.home / "reports" / "data" / "workloads-box" / "499.js"
+    old.write_text("whorlPart(499,{});")
+    found = json.loads(verdict.read_text())
+    verdict.write_text(json.dumps(found | {"files": [*found["files"], "data/workloads-box/499.js"]}))
+    write_source(copy, "workloads", "box")
+    assert not old.exists()
+    assert json.loads(verdict.read_text())["files"] == found["files"]
 
 
 def test_a_source_without_anything_is_refused_and_no_page_is_left(home):

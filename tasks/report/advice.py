@@ -114,13 +114,20 @@ def _verdict(figures: Mapping[str, Any]) -> tuple[str, str]:
     if key is None:
         return "Searches were too short to say what is found in six runs.", ""
     mean, hit = figures[f"{key}.mean.6"], figures[f"{key}.hit.6"]
-    said = "nothing valid in some searches" if mean is None else f"{mean - 1:.1%} above the optimum on average"
+    said = "nothing valid in some searches" if mean is None else f"{share(mean - 1)} above the optimum on average"
     rival = "ruya" if key.endswith("memory") else "cherrypick"
     certainty = ""
     if f"completed.{rival}.minus_ours.6" in figures:
         low, high = (figures[f"completed.{rival}.minus_ours.6.{end}"] for end in ("low", "high"))
-        certainty = f"{WORDS[rival]} costs {low:+.1%} to {high:+.1%} against that (90 % interval over jobs)."
+        certainty = (
+            f"{WORDS[rival]} costs {signed_share(low)} to {signed_share(high)} against that (90 % interval over jobs)."
+        )
     return f"After six runs: {said}, and the optimum itself in {share(hit)} of the searches.", certainty
+
+
+def signed_share(value: float) -> str:
+    """A difference in percent, with its sign."""
+    return f"{'−' if value < 0 else '+'}{share(abs(value))}"
 
 
 def _search_figure(figures: Mapping[str, Any], candidates: str, words: str, methods: list[str]) -> Figure:
@@ -185,7 +192,7 @@ def story_result(told: Story, name: str, again: str, job: str | None = None) -> 
             Table("Chances", "Every job on every type, by what was said.", CALIBRATION, records(told.calibration)),
             Table("Runtimes", "Medians and tails on each type over all jobs.", RUNTIMES, records(told.runtimes)),
         ]
-    answer, certainty, *reasons = checks or (told.answer,)
+    answer, certainty, *reasons = checks or (told.answer, told.sureness)
     return Result("A machine type for each job", answer, certainty, tuple(reasons), tuple(tables), (), made_of, again)
 
 

@@ -153,7 +153,7 @@ def _position(channel: Any, axis: Axis, **more: Any) -> Any:
     if axis.kind == "name":
         return channel(f"{axis.field}:N", title=axis.title or None, sort=None, **more)
     if axis.kind == "time":
-        scale, ticks = alt.Scale(type="utc"), alt.Axis(grid=grid, labelOverlap=True, format=TIMES)
+        scale, ticks = alt.Scale(type="utc", padding=8), alt.Axis(grid=grid, labelOverlap=True, format=TIMES)
         return channel(f"{axis.field}:T", title=axis.title, scale=scale, axis=ticks, **more)
     if axis.kind == "seconds":
         ticks = alt.Axis(values=list(SECONDS), labelExpr=SECOND_WORDS, grid=grid, labelOverlap=True)
@@ -211,7 +211,7 @@ def _rows_px(rows: pd.DataFrame, row: str, series: str = "", px: int = ROW_PX) -
 
 
 def _layered(
-    rows: pd.DataFrame, layers: Sequence[Any], height: int, panel: str = "", *, is_shared: bool = False
+    rows: pd.DataFrame, layers: Sequence[Any], height: Any, panel: str = "", *, is_shared: bool = False
 ) -> Any:
     """Layers over the same rows as one chart; panel: column of names, a row of charts each, in the order of the frame,
     each with its own y unless `is_shared`."""
@@ -477,7 +477,7 @@ def timeline(frame: pd.DataFrame, x: Axis, row: str, *, marked: str, words: tupl
     marks = alt.Chart(rows).mark_circle(size=70).encode(
         x=_position(alt.X, x), color=tone, opacity=opacity, tooltip=_tips(rows), **_in_rows(row, grid=True)
     )  # fmt: skip
-    return _zoomable(_layered(rows, [marks], _rows_px(rows, row)), ["x"])
+    return _zoomable(_layered(rows, [marks], alt.Step(ROW_PX)), ["x"])
 
 
 def beneath(*charts: Chart) -> Chart:

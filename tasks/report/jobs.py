@@ -26,6 +26,7 @@ from tasks.report.result import (
     Section,
     State,
     Table,
+    command,
     count,
     extra,
     moment,
@@ -176,7 +177,7 @@ class JobsData:
 
     def command(self, verb: str, *more: str) -> str:
         """The command that makes what is missing."""
-        return shlex.join(["whorl", WORD, verb, "--source", self.source, *more])
+        return command("whorl", WORD, verb, "--source", self.source, *more)
 
 
 def fetch_jobs(connection: Connection, source: str, params: ReportParams) -> JobsData:

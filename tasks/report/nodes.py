@@ -44,6 +44,7 @@ from tasks.report.result import (
     Table,
     alone,
     cell_table,
+    command,
     count,
     extra,
     moment,
@@ -280,7 +281,7 @@ class NodesData:
 
     def command(self, verb: str) -> str:
         """The command that makes what is missing."""
-        return shlex.join(["whorl", WORD, verb, "--source", self.source])
+        return command("whorl", WORD, verb, "--source", self.source)
 
 
 def fetch_nodes(connection: Connection, source: str) -> NodesData:

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from tasks.report import charts
-from tasks.report.result import Cell, Column, Figure, Result, Section, Table, one_line, slug
+from tasks.report.result import Cell, Column, Figure, Result, Section, Table, one_line, slug, spoken
 from tasks.warehouse.versions import code_version
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -120,6 +120,7 @@ def page_text(description: Mapping[str, Any], *, kind: str = "result", parts: st
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
+    environment.filters["prose"] = _prose
     return environment.get_template("page.html").render(
         found=description,
         kind=kind,
@@ -128,6 +129,12 @@ def page_text(description: Mapping[str, Any], *, kind: str = "result", parts: st
         assets=ASSETS,
         code_version=f"whorl {code_version()}",
     )
+
+
+def _prose(text: str) -> Markup:
+    """A sentence as HTML, its commands as buttons that copy them."""
+    button = Markup('<code role="button" tabindex="0" class="command" title="copy">{}</code>')
+    return Markup("").join(button.format(part) if is_command else escape(part) for part, is_command in spoken(text))
 
 
 def write_text(path: Path, text: str) -> Path:

@@ -5,6 +5,7 @@ imported when a rendering asks for them."""
 
 import base64
 import re
+import shlex
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -44,6 +45,27 @@ def one_line(text: Any, limit: int = LINE_CHARS) -> str:
 def sentence(text: Any) -> str:
     """Words from elsewhere on one line."""
     return one_line(text, SENTENCE_CHARS)
+
+
+def command(*words: object) -> str:
+    """A command as it is pasted into a shell, marked in a sentence by backticks."""
+    return f"`{shlex.join(map(str, words))}`"
+
+
+def spoken(text: str) -> list[tuple[str, bool]]:
+    """The parts of a sentence, and whether each is a command: what stands in backticks."""
+    parts = text.split("`")
+    return [(part, at % 2 == 1 and at < len(parts) - 1) for at, part in enumerate(parts) if part]
+
+
+def prose(text: str) -> str:
+    """A sentence in markdown, its commands as code; nothing in it is read as markup."""
+    return "".join(f"`{part}`" if is_command else _spaced(part) for part, is_command in spoken(text))
+
+
+def _spaced(part: str) -> str:
+    """Escaped, with the spaces at its ends, which `plain` takes off."""
+    return f"{part[: len(part) - len(part.lstrip())]}{plain(part)}{part[len(part.rstrip()) :] if part.strip() else ''}"
 
 
 def as_text(value: Any) -> str:
@@ -318,19 +340,19 @@ def as_markdown(result: Result, *, only: Sequence[str] = (), pictures: Sequence[
     only: titles of the sections that are shown, none: all; pictures: names of the figures that are drawn; site: address
     of the pages that names lead to, none: they lead nowhere."""
     parts = [f"# {plain(result.title)}", f"**{plain(result.answer)}**", plain(result.certainty)]
-    parts += [f"**{plain(line)}**" for line in result.notices]
+    parts += [f"**{prose(line)}**" for line in result.notices]
     parts.append("\n".join(f"- {plain(reason)}" for reason in result.reasons))
     parts.append("\n".join(f"- {plain(fact.text)} {plain(fact.words)}" for fact in result.facts))
     for part in result.parts:
         if not only or part.title in only:
             parts.append(section_markdown(part, pictures, site))
-    parts += [plain(result.action), f"*{plain(result.made_of)}*" if result.made_of else ""]
+    parts += [prose(result.action), f"*{plain(result.made_of)}*" if result.made_of else ""]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def section_markdown(part: Section, pictures: Sequence[str] = (), site: str = "") -> str:
     """One section, with the figures that `pictures` names drawn inside."""
-    parts = [f"## {plain(part.title)}", plain(part.nothing if part.is_empty and part.nothing else part.words)]
+    parts = [f"## {plain(part.title)}", prose(part.nothing if part.is_empty and part.nothing else part.words)]
     parts.append("\n".join(f"- {plain(line)}" for line in part.lines))
     for one in part.tables:
         if len(one.rows):

@@ -17,6 +17,7 @@ import pandas as pd
 from tasks.errors import NotFound
 from tasks.jobs.params import ReportParams
 from tasks.params import Params
+from tasks.quantities import MISSING
 from tasks.report import charts
 from tasks.report.intake import ALARM_ITEM
 from tasks.report.page import data_block, describe, file_slug, page_text, write_assets, write_result, write_text
@@ -35,7 +36,7 @@ QUESTIONS = {
     "nodes": ("How good is each node, and is it degrading?", "whorl nodes ingest PATH"),
     "advice": ("Which machines should a job use?", "whorl advice choose --help"),
 }
-DATA, VERDICTS = "data", "data/verdicts"
+DATA, VERDICTS, NAMES = "data", "data/verdicts", "names.js"
 MOST_ITEMS, A_PART, MOST_PARTS = 20_000, 40, 500
 ALARM_DAYS, MOST_ALARMS = 7, 200
 FNV_START, FNV_PRIME, BITS = 0x811C9DC5, 0x01000193, 0xFFFFFFFF
@@ -49,7 +50,7 @@ ALL UNION ALL SELECT 'workloads', source, max(started_at) FROM workloads.runs GR
 UNION ALL SELECT 'nodes', source, max(started_at) FROM nodes.executions GROUP BY ALL
 """
 WATCHED = """
-SELECT word, source, max(ended_at) AS watched_at FROM ops.runs WHERE flow LIKE '%-watch' AND status = 'COMPLETED'
+SELECT word, source, max(ended_at) AS watched_at FROM ops.runs WHERE flow LIKE '%-watch' AND status = 'completed'
 GROUP BY ALL
 """
 ALARMS = """
@@ -208,6 +209,8 @@ def _write_items(
     page = item_address(word, source)
     place = f"{DATA}/{_name(word, source)}"
     yield write_text(folder / page, page_text(description, kind="item", parts=place))
+    names = data_block([key for key, _ in shown])
+    yield write_text(folder / place / NAMES, f"whorlNames({data_block(page)},{names});\n")
     by_part: dict[int, dict[str, Any]] = {}
     for key, one in shown:
         by_part.setdefault(part_of(key, n_parts), {})[key] = one
@@ -227,8 +230,10 @@ def _keep(folder: Path, word: str, source: str, result: Result, pages: Sequence[
     """Keep what the index says of a result, and which files are its pages, the first of which it leads to. Those that
     it had before and has no more are removed."""
     path, files = folder / VERDICTS / f"{_name(word, source)}.json", [str(one.relative_to(folder)) for one in pages]
-    for old in set(_files(path)) - set(files):
-        (folder / old).unlink(missing_ok=True)
+    old = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    for gone in set(_files(old)) - set(files):
+        (folder / gone).unlink(missing_ok=True)
+    has_changed = "answer" in old and old["answer"] != result.answer
     fact = result.facts[0] if result.facts else None
     verdict = {
         **{"word": word, "source": source, "title": result.title, "href": files[0], "state": result.state},
@@ -236,24 +241,23 @@ def _keep(folder: Path, word: str, source: str, result: Result, pages: Sequence[
         "fact": {"key": fact.key, "text": fact.text, "words": fact.words} if fact else None,
         "written_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "files": files,
+        "before": {key: old[key] for key in ("answer", "written_at")} if has_changed else old.get("before"),
     }
     write_text(path, json.dumps(verdict, ensure_ascii=False))
 
 
-def _files(verdict: Path) -> list[str]:
+def _files(verdict: Mapping[str, Any]) -> list[str]:
     """The pages that were written beside a verdict, relative to the site; names that lead out of it are none."""
-    if not verdict.exists():
-        return []
-    found = json.loads(verdict.read_text(encoding="utf-8"))
-    names = map(str, found.get("files", [found["href"]] if "href" in found else []))
+    names = map(str, verdict.get("files", [verdict["href"]] if "href" in verdict else []))
     return [name for name in names if not Path(name).is_absolute() and ".." not in Path(name).parts]
 
 
 def _remove(folder: Path, verdict: Path) -> None:
     """Remove a verdict and the pages beside it; nothing that was not written with it."""
-    for name in _files(verdict):
-        (folder / name).unlink(missing_ok=True)
-    verdict.unlink(missing_ok=True)
+    if verdict.exists():
+        for name in _files(json.loads(verdict.read_text(encoding="utf-8"))):
+            (folder / name).unlink(missing_ok=True)
+        verdict.unlink()
 
 
 def write_advice(warehouse: Warehouse, name: str, result: Result) -> Path:
@@ -292,7 +296,9 @@ def write_index(warehouse: Warehouse) -> Path:
         {"title": "Overview", "href": "index.html"},
         *({"title": _link_title(one, verdicts), "href": one["href"]} for one in verdicts),
     ]
-    write_text(folder / "assets" / "nav.js", f"window.whorlNav={data_block(links)};\n")
+    items = [name for one in verdicts for name in _files(one) if name.endswith(f"/{NAMES}")]
+    nav = f"window.whorlNav={data_block(links)};\nwindow.whorlItems={data_block(items)};\n"
+    write_text(folder / "assets" / "nav.js", nav)
     return write_text(folder / "index.html", page_text(describe(result) | {"cards": cards}, kind="index"))
 
 
@@ -317,9 +323,9 @@ def _link_title(one: Mapping[str, Any], verdicts: Sequence[Mapping[str, Any]]) -
 
 
 def _card(word: str, verdicts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    question, command = QUESTIONS[word]
+    question, verb = QUESTIONS[word]
     if not verdicts:
-        nothing = {"answer": "Nothing is known yet.", "action": f"Begin with: {command}", "state": "unknown"}
+        nothing = {"answer": "Nothing is known yet.", "action": f"Begin with: `{verb}`", "state": "unknown"}
         return {"title": f"{TITLES[word]} · {question}", "href": "", "certainty": "", "fact": None, **nothing}
     first = next((one for one in verdicts if one["state"] == "look"), verdicts[0])
     return {key: first[key] for key in ("href", "state", "answer", "certainty", "action", "fact")} | {
@@ -368,8 +374,17 @@ def _freshness(connection: Connection, sources: pd.DataFrame) -> Section:
 
 
 def _sources_section(verdicts: Sequence[Mapping[str, Any]]) -> Section:
-    rows = [
-        dict(one) | {"title.href": one["href"], "written": one["written_at"][:16].replace("T", " ")} for one in verdicts
-    ]
-    shown = table(rows, ("title", "page"), ("answer", "says"), ("written", "written (UTC)"))
-    return Section("All pages", tables=(shown,), nothing="None yet.")
+    rows = []
+    for one in verdicts:
+        before = one.get("before") or {"answer": MISSING, "written_at": MISSING}
+        told = {"title.href": one["href"], "before": before["answer"], "until": _minute(before["written_at"])}
+        rows.append(dict(one) | told | {"written": _minute(one["written_at"])})
+    shown = table(
+        rows, ("title", "page"), ("answer", "says"), ("written", "written (UTC)"), ("before", "said before"),
+        ("until", "last on (UTC)"),
+    )  # fmt: skip
+    return Section("All pages, and what changed", tables=(shown,), nothing="None yet.")
+
+
+def _minute(written_at: str) -> str:
+    return written_at[:16].replace("T", " ")

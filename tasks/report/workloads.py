@@ -26,6 +26,7 @@ from tasks.report.result import (
     State,
     Table,
     alone,
+    command,
     count,
     moment,
     one_line,
@@ -130,7 +131,7 @@ class WorkloadsData:
 
     def command(self, verb: str) -> str:
         """The command that makes what is missing."""
-        return shlex.join(["whorl", WORD, verb, "--source", self.source])
+        return command("whorl", WORD, verb, "--source", self.source)
 
 
 def fetch_workloads(connection: Connection, source: str, params: WorkloadsReportParams) -> WorkloadsData:

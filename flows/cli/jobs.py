@@ -66,9 +66,9 @@ from tasks.quantities import counted, duration, number, ratio, share
 from tasks.report.result import Column, columns, count, extra
 
 if TYPE_CHECKING:
+    from tasks.jobs.matching import JobAgainstShapes
     from tasks.jobs.outlook import NextRun
     from tasks.jobs.params import Kind, SummaryParams
-    from tasks.report.jobs_shapes import JobAgainstShapes
     from tasks.settings import Settings
     from tasks.warehouse.place import Warehouse
 
@@ -333,7 +333,8 @@ def show_job(
     """Print how likely the runs of a job are under each shape; with `out` draw them against two shapes.
 
     job: its whole key; numbers: of two shapes, or none for the two most likely."""
-    from tasks.report.jobs_shapes import job_against_shapes, likelihood_figure
+    from tasks.jobs.matching import job_against_shapes
+    from tasks.report.jobs_shapes import likelihood_figure
 
     found = job_against_shapes(warehouse, source, job, kind, (numbers[0], numbers[1]) if numbers else None)
     if out is not None:
@@ -389,8 +390,8 @@ def characterise(
     if job is None:
         _show_all(invocation, settings, chosen, out, as_json=as_json)
         return
+    from tasks.jobs.matching import are_shapes_fresh
     from tasks.jobs.summary import find_group
-    from tasks.report.jobs_shapes import are_shapes_fresh
 
     key = find_group(settings.warehouse, chosen, job)
     if not are_shapes_fresh(settings.warehouse, chosen, settings.jobs.evaluate.predict.characterise):

@@ -273,7 +273,8 @@ def draw_source(invocation: Invocation, source: str, kind: "Kind", numbers: tupl
 
     Raises BadSetting for a shape that the model in use does not know."""
     from tasks.jobs.explain.reasons import load_explainer
-    from tasks.report.jobs_reasons import find_shape_reasons, shape_reason_figures
+    from tasks.jobs.explain.shape_reasons import find_shape_reasons
+    from tasks.report.jobs_reasons import shape_reason_figures
 
     with progress_bar(invocation, first="drawing reasons"):
         reasons = find_shape_reasons(load_explainer(invocation.warehouse, source), kind)

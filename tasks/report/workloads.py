@@ -43,15 +43,9 @@ from tasks.report.workloads_evaluation import (
     known_table,
     other_figures,
 )
-from tasks.report.workloads_runs import (
-    alignment_figure,
-    fetch_cut_runs,
-    partner_of,
-    phases_figure,
-    series_figure,
-    typical_runs,
-)
+from tasks.report.workloads_runs import alignment_figure, phases_figure, series_figure
 from tasks.warehouse.connection import Connection
+from tasks.workloads.cut_runs import fetch_cut_runs, partner_of, typical_runs
 
 WORD = "workloads"
 UNKNOWN, OTHERS, NO_LABEL = "unknown", "others", "no label"

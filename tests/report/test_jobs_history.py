@@ -6,17 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tasks.jobs.explain.variance import causes_of, fetch_variance, sku_shares
 from tasks.jobs.params import SummaryParams
-from tasks.report.jobs_history import (
-    against_median,
-    causes_of,
-    cov_drift_figure,
-    fetch_density,
-    fetch_variance,
-    over_time_figure,
-    sku_shares,
-    skyline_figure,
-)
+from tasks.report.jobs_history import against_median, cov_drift_figure, fetch_density, over_time_figure, skyline_figure
 from tasks.warehouse.connection import reading
 
 PARAMS = SummaryParams()

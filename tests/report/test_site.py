@@ -99,7 +99,8 @@ ASKED = {  # the verb that says the same as the page, and where its JSON has wha
     "jobs-log": (
         ("jobs", "summary", "--source", "log"),
         {f"jobs.{key}": lambda told, key=key: told[key] for key in (
-            "n_finished", "n_supported_groups", "median_cov", "outlier_share_ratio", "outlier_share_delta", "excess_s")},
+            *("n_finished", "n_supported_groups", "median_cov"),
+            *("outlier_share_ratio", "outlier_share_delta", "excess_s"))},
     ),
     "nodes-log": (
         ("nodes", "summary", "--source", "log"),

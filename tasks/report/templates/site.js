@@ -54,8 +54,9 @@
         words.length && !fits.length ? make("li", { class: "muted" }, "nothing has this name") : "");
     };
     window.whorlNames = (page, more) => { if (isSafe(page)) names.push(...more.map((name) => [name, page])); update(); };
-    input.addEventListener("focus", () => document.head.append(...sources.splice(0).map((src) => make("script", { src }))));
-    input.addEventListener("input", update);
+    const load = () => document.head.append(...sources.splice(0).map((src) => make("script", { src })));
+    input.addEventListener("focus", load);
+    input.addEventListener("input", () => { load(); update(); });
     hits.addEventListener("click", () => { input.value = ""; update(); });
     document.getElementById("theme").before(make("div", { class: "find", role: "search" }, input, hits));
   }

@@ -17,7 +17,7 @@ from tasks.report import charts
 from tasks.report.intake import Intake, fetch_intake, intake_sections
 from tasks.report.jobs_evaluation import SIDE_BY_SIDE, labels_table, predictor_rows, predictor_words, predictors_table
 from tasks.report.jobs_history import history_sections
-from tasks.report.jobs_shapes import KindOfShapes, fetch_shapes, shape_sections
+from tasks.report.jobs_shapes import METHOD, NOT_CAUSES, KindOfShapes, fetch_shapes, shape_sections
 from tasks.report.result import (
     Column,
     Fact,
@@ -43,13 +43,7 @@ KINDS: tuple[Kind, ...] = ("ratio", "delta")
 RISKY = 0.25  # chance of taking twice the usual from which a job is counted as likely to be late
 MOST_OF_ITEM = 60  # runs in the history of a job
 MOST_EXPLAINED, MOST_ALARMS = 200, 20
-NOT_CAUSES = "These are reasons of the prediction, which need not be causes of the runtime."
 NO_REASON = "nothing that was known at submission"
-METHOD = (
-    "Method and figures after Zhu et al., Runtime Variation in Big Data Analytics, 2023; where they differ, "
-    "tasks/jobs/README.md says why. Shapes are numbered by rising gap between the 25th and the 75th percentile, 0 the "
-    "steadiest. COV: standard deviation over mean."
-)
 ORDERS = {
     "reasons": "the reasons of each run",
     "importance": "one order for all: importance over the training runs",

@@ -14,10 +14,10 @@ from tasks.jobs.normalisation import Counts
 from tasks.quantities import ratio, share
 from tasks.report import charts
 from tasks.report.charts import Axis
+from tasks.report.jobs_shapes import NOT_CAUSES
 from tasks.report.result import Figure, plot
 
 NO_FEATURE = "The model uses no feature: every run is predicted alike."
-NOT_CAUSES = "These are reasons of the prediction, which need not be causes of the runtime."
 NEXT = "the next run"
 MOST_SWARM, MOST_DOTS = 250, 400  # marks of a feature, of pairs
 N_FEATURES, N_REASONS = 10, 8

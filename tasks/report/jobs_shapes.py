@@ -23,10 +23,11 @@ NORMALISED = {"ratio": "runtime over the historic median of the job", "delta": "
 NO_SHAPES = "No job has enough runs in the historic part of the log to take a shape from."
 NO_BINS = "Numbers of bins were not compared: no job has enough runs to be dealt into two halves."
 OURS = "k-means"
+NOT_CAUSES = "These are reasons of the prediction, which need not be causes of the runtime."
 METHOD = (
     "Method and figures after Zhu et al., Runtime Variation in Big Data Analytics, 2023; where they differ, "
     "tasks/jobs/README.md says why. Shapes are numbered by rising gap between the 25th and the 75th percentile, 0 the "
-    "steadiest."
+    "steadiest. COV: standard deviation over mean."
 )
 SHAPES_WORDS = (
     "Each row is a shape that many jobs share: the distribution of {what}. They are ranked by the gap between the "

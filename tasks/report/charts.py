@@ -201,7 +201,7 @@ def _in_rows(row: str, series: str = "", **axis: Any) -> dict[str, Any]:
     """The encoding of rows by their names, in the order of the frame; series: of a row lie beneath each other."""
     import altair as alt
 
-    offset = {"yOffset": alt.YOffset(f"{series}:N", sort=None)} if series else {}
+    offset: dict[str, Any] = {"yOffset": alt.YOffset(f"{series}:N", sort=None)} if series else {}
     return {"y": alt.Y(f"{row}:N", sort=None, title=None, axis=alt.Axis(labelLimit=220, **axis)), **offset}
 
 
@@ -432,9 +432,9 @@ def fan(rows: pd.DataFrame, tones: Mapping[str, str], *, is_next: bool = False, 
         return _position(alt.Y, Axis(field, "runtime", "seconds"))
 
     said = base.transform_filter("isValid(datum.p50_s)")
-    band = {"strokeWidth": 9} if is_next else {"interpolate": "step", "opacity": 0.75}
-    draw = said.mark_rule if is_next else said.mark_area
-    middle = said.mark_tick(size=16, thickness=3, color=INK) if is_next else said.mark_line(
+    band: dict[str, Any] = {"strokeWidth": 9} if is_next else {"interpolate": "step", "opacity": 0.75}
+    draw: Any = said.mark_rule if is_next else said.mark_area
+    middle: Any = said.mark_tick(size=16, thickness=3, color=INK) if is_next else said.mark_line(
         color=BLUE, interpolate="step", strokeWidth=1.6)  # fmt: skip
     came = base.transform_filter("isValid(datum.runtime_s)").mark_circle(size=28, opacity=0.85)
     layers = [

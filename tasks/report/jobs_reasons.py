@@ -18,7 +18,6 @@ from tasks.report.jobs_shapes import NOT_CAUSES
 from tasks.report.result import Figure, plot
 
 NO_FEATURE = "The model uses no feature: every run is predicted alike."
-NEXT = "the next run"
 MOST_SWARM, MOST_DOTS = 250, 400  # marks of a feature, of pairs
 N_FEATURES, N_REASONS = 10, 8
 THIRDS = {"lowest third": charts.BLUE, "highest third": charts.ORANGE}

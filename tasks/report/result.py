@@ -55,7 +55,9 @@ def command(*words: object) -> str:
 def spoken(text: str) -> list[tuple[str, bool]]:
     """The parts of a sentence, and whether each is a command: what stands in backticks."""
     parts = text.split("`")
-    return [(part, at % 2 == 1 and at < len(parts) - 1) for at, part in enumerate(parts) if part]
+    if len(parts) % 2 == 0:  # the last backtick stands for itself
+        parts[-2:] = ["`".join(parts[-2:])]
+    return [(part, at % 2 == 1) for at, part in enumerate(parts) if part]
 
 
 def prose(text: str) -> str:

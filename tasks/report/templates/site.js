@@ -21,7 +21,8 @@
   const command = (words) => make("code", { role: "button", tabindex: "0", class: "command", title: "copy" }, words);
   function prose(words) {
     const cut = String(words ?? "").split("`");
-    return cut.map((part, at) => (at % 2 && at < cut.length - 1 ? command(part) : part)).filter(Boolean);
+    if (cut.length % 2 === 0) cut.push(cut.splice(-2).join("`")); // the last one stands for itself
+    return cut.map((part, at) => (at % 2 ? command(part) : part)).filter(Boolean);
   }
   async function copy(event) {
     const button = event.target.closest(".command");

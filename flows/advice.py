@@ -7,7 +7,7 @@ from typing import Any
 from prefect import Task
 from prefect.runtime import flow_run
 
-from flows.engine.artifacts import artifact_key, publish
+from flows.engine.artifacts import artifact_key, joined, page_line, publish
 from flows.engine.forms import flow
 from flows.engine.steps import step
 from flows.parameters import (
@@ -57,7 +57,7 @@ def advice_search(params: SearchFlowParams) -> dict[str, Any]:
         "renamed": params.columns,
     }
     found = search(params.warehouse, asked)
-    publish(artifact_key(WORD, found["job"], "search"), found["markdown"], f"Where to run {found['job']} next")
+    _publish(params.warehouse, (found["job"], "search"), found, f"Where to run {found['job']} next")
     return {key: found[key] for key in (*SEARCHED, "report")}
 
 
@@ -80,7 +80,7 @@ def advice_groups(params: GroupsFlowParams) -> dict[str, Any]:
     }
     found = groups(params.warehouse, asked)
     name = source or Path(params.scores).name
-    publish(artifact_key(WORD, name, "groups"), found.pop("markdown"), f"Which machines of {name} are alike")
+    _publish(params.warehouse, (name, "groups"), found, f"Which machines of {name} are alike")
     return found
 
 
@@ -104,7 +104,7 @@ def advice_evaluate(params: AdviceEvaluateParams) -> dict[str, Any]:
         "out": str(folder),
     }
     found = evaluate(folder, asked)
-    publish(artifact_key(WORD, Path(runs).name, "evaluation"), found.pop("markdown"), f"Searches on {runs}")
+    _publish(params.warehouse, (Path(runs).name, "evaluation"), found, f"Searches on {runs}")
     return found
 
 
@@ -132,5 +132,10 @@ def advice_estimate(params: EstimateFlowParams) -> dict[str, Any]:
         asked |= {"size_ratio": params.size_ratio, "renamed": params.columns}
         found = estimate_traces(params.warehouse, asked | {"onto": onto, "start": start})
     title = f"Runtimes on {params.onto}"
-    publish(artifact_key(WORD, params.job or "traces", params.onto, "estimate"), found.pop("markdown"), title)
+    _publish(params.warehouse, (params.job or "traces", params.onto, "estimate"), found, title)
     return found
+
+
+def _publish(warehouse: Warehouse, about: tuple[str, ...], found: dict[str, Any], title: str) -> None:
+    """Show an answer as an artifact that leads to its page; its markdown leaves what the flow returns."""
+    publish(artifact_key(WORD, *about), joined([found.pop("markdown"), page_line(warehouse, found["report"])]), title)

@@ -15,6 +15,7 @@ from flows.engine.artifacts import (
     joined,
     publish_summary,
     show,
+    site_address,
     write_report,
 )
 from flows.engine.forms import files_or_source, flow, of_evaluation, of_ingest, of_source
@@ -120,7 +121,8 @@ def jobs_watch(params: WatchFlowParams) -> dict[str, Any]:
     path = write_report(warehouse, WORD, source, ", ".join(ids)) if ids else ""
     title = f"Slow runs, stopped and drifting jobs of source {source}"
     alarms = read_alarms(warehouse, ids=ids, limit=max(1, len(ids)))
-    show(warehouse, WORD, source, "alarms", title, alarms_part(title, alarms, NO_ALARM), path=path)
+    part = alarms_part(title, alarms, NO_ALARM, site_address(warehouse))
+    show(warehouse, WORD, source, "alarms", title, part, path=path)
     return {"alarms": ids, "n_alarms": len(ids), "report": path}
 
 

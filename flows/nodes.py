@@ -10,7 +10,6 @@ from prefect.client.schemas.filters import FlowFilter, FlowFilterName
 from prefect.client.schemas.responses import DeploymentResponse
 from prefect.runtime import flow_run
 
-from flows.cli.output import count, counted
 from flows.engine.artifacts import (
     alarms_part,
     announce,
@@ -19,6 +18,7 @@ from flows.engine.artifacts import (
     ingest_part,
     publish_summary,
     show,
+    site_address,
     write_report,
 )
 from flows.engine.deploying import DEPLOYED
@@ -44,7 +44,8 @@ from tasks.nodes.params import AlarmParams, ModelParams
 from tasks.nodes.record.params import RecordParams, node_name
 from tasks.nodes.steps import Recording, benchmarks_of_aspect
 from tasks.nodes.verdict_steps import LearnedVerdicts
-from tasks.quantities import number, plain
+from tasks.quantities import counted, number, plain
+from tasks.report.result import count
 from tasks.settings import leaves
 from tasks.warehouse.alarms import read_alarms
 from tasks.warehouse.connection import fetch
@@ -321,7 +322,7 @@ def nodes_watch(params: NodeWatchParams) -> dict[str, Any]:
     path = write_report(warehouse, WORD, source, f"{found}")
     title = f"Which nodes of source {source} are degrading"
     parts = (
-        alarms_part(title, alarms, "No alarm that had not been raised before."),
+        alarms_part(title, alarms, "No alarm that had not been raised before.", site_address(warehouse)),
         f"{counted(found['n_nodes'], 'node')} watched by model {plain(found['model_id'])}. To be left out: "
         f"{plain(', '.join(found['excluded'])) or 'none'}.",
         f"Fresh benchmarks were asked for: {plain(', '.join(asked))}." if asked else "",

@@ -8,7 +8,7 @@ import pandas as pd
 from prefect import Task
 from prefect.runtime import flow_run
 
-from flows.cli.output import count, counted, runs_or_windows
+from flows.cli.output import runs_or_windows
 from flows.engine.artifacts import (
     alarms_part,
     announce,
@@ -17,6 +17,7 @@ from flows.engine.artifacts import (
     ingest_part,
     publish_summary,
     show,
+    site_address,
     write_report,
 )
 from flows.engine.forms import files_or_source, flow, of_evaluation, of_ingest, of_source
@@ -33,7 +34,8 @@ from flows.parameters import (
 )
 from tasks.choices import reader_asked_for
 from tasks.errors import BadInput, MissingTool
-from tasks.quantities import plain, share
+from tasks.quantities import counted, plain, share
+from tasks.report.result import count
 from tasks.warehouse.alarms import read_alarms
 from tasks.warehouse.landing import find_batch
 from tasks.warehouse.place import Warehouse
@@ -245,8 +247,9 @@ def workloads_watch(params: WorkloadWatchParams) -> dict[str, Any]:
     rows = read_identifications(warehouse, source, found["run_ids"])
     path = write_report(warehouse, WORD, source, ", ".join(ids)) if ids else ""
     title = f"What runs in source {source}, and what should not"
+    alarms = read_alarms(warehouse, ids=ids, limit=max(1, len(ids)))
     parts = (
-        alarms_part(title, read_alarms(warehouse, ids=ids, limit=max(1, len(ids))), NO_ALARM),
+        alarms_part(title, alarms, NO_ALARM, site_address(warehouse)),
         "## Looked at",
         *(_identified(rows, found["refused"]) if len(rows) else ("No run.",)),
         _watched(warehouse, source, rows, params.watch.expected),

@@ -4,7 +4,7 @@ import math
 import re
 from datetime import datetime
 from decimal import Decimal
-from typing import Literal
+from typing import Any, Literal
 
 UNITS_S = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"))
 MISSING = "–"
@@ -51,6 +51,16 @@ def unit_in_name(column: str, dimension: Dimension) -> str | None:
     if last.lower() in UNCLEAR[dimension]:
         raise ValueError(f"'{last}' may be several units")
     return last if last.lower() in FACTORS[dimension] else None
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN, NaT, and pandas' NA."""
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
+
+
+def counted(n: int, what: str) -> str:
+    """A number of things: 1 file, 2 files."""
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
 def duration(seconds: float | None) -> str:

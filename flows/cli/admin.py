@@ -9,7 +9,8 @@ import typer
 from typer import Option
 
 from flows.cli.invocation import Invocation, one_source, progress_bar
-from flows.cli.output import Column, as_command, plain, show_json, show_table
+from flows.cli.output import as_command, plain, show_json, show_table
+from tasks.report.result import Column, columns, extra
 
 if TYPE_CHECKING:
     from tasks.doctor import Finding
@@ -116,11 +117,10 @@ def _figures_of_runs(
 
 
 CHANGE_COLOURS = {"created": "green", "updated": "yellow", "unchanged": "dim"}
-DEPLOYED = (
-    Column("kind", "what", kind="name"),
-    Column("name", "name", kind="name"),
+DEPLOYED = columns(
+    ("kind", "what", "name"), ("name", "name", "name"),
     Column("change", "done", kind="name", style=lambda change: CHANGE_COLOURS[change]),
-)
+)  # fmt: skip
 
 
 def serve(
@@ -178,13 +178,10 @@ def deploy(call: Invocation, api_url: str | None = None) -> None:
 
 STATE_COLOURS = {"ok": "green", "missing": "yellow", "broken": "bold red"}
 AREAS = ("whorl", "machine", "tools")
-FINDINGS = (
-    Column("state", "state", kind="name", style=lambda state: STATE_COLOURS[state]),
-    Column("name", "what", kind="name"),
-    Column("found", "found"),
-    Column("purpose", "for", is_extra=True),
-    Column("fix", "what to do"),
-)
+FINDINGS = columns(
+    Column("state", "state", kind="name", style=lambda state: STATE_COLOURS[state]), ("name", "what", "name"),
+    ("found", "found"), *extra(("purpose", "for")), ("fix", "what to do"),
+)  # fmt: skip
 
 
 def doctor(call: Invocation) -> None:

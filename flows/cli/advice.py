@@ -8,7 +8,7 @@ from typer import Option
 
 from flows.cli.invocation import Invocation, given, one_source, progress_bar
 from flows.cli.options import absolute, pairs
-from flows.cli.output import show_json, show_report_table
+from flows.cli.output import show_described, show_json
 
 if TYPE_CHECKING:
     from tasks.advice.steps import Answered
@@ -308,7 +308,7 @@ def show_result(result: "Result") -> None:
     for table in result.tables:
         if table.rows:
             print(f"\n{table.title}")
-            show_report_table(table)
+            show_described(table)
     if result.made_of:
         print(f"\n{result.made_of}")
 

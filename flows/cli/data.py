@@ -12,11 +12,8 @@ import typer
 from flows.cli.invocation import Invocation, progress_bar
 from flows.cli.output import (
     PIPED,
-    Column,
     as_command,
     clean,
-    count,
-    counted,
     is_limited,
     plain,
     setting,
@@ -24,8 +21,9 @@ from flows.cli.output import (
     show_rows,
     show_table,
     stdout_console,
-    text,
 )
+from tasks.quantities import counted
+from tasks.report.result import Column, as_text, columns, count, extra
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -115,7 +113,7 @@ def _column(field: "pa.Field") -> Column:
 
 def _cut_cell(value: Any) -> str:
     """A list or struct in one line; a list of vertices would fill the screen. Machines get all of it."""
-    return _cut(text(value), NESTED_CHARS)
+    return _cut(_cell(value), NESTED_CHARS)
 
 
 def _cut(whole: str, most: int) -> str:
@@ -123,7 +121,10 @@ def _cut(whole: str, most: int) -> str:
 
 
 def _cell(value: Any) -> str:
-    return f"{value:.10g}" if isinstance(value, float) and value == value else text(value)
+    if isinstance(value, float) and value == value:
+        return f"{value:.10g}"
+    whole = ", ".join(map(str, value)) if isinstance(value, list) else value
+    return clean(whole) if isinstance(whole, str) else as_text(whole)
 
 
 def _show_csv(names: list[str], rows: Iterable[dict[str, Any]]) -> None:
@@ -140,11 +141,7 @@ def _tell_rows(call: Invocation, n_rows: int, *, is_cut: bool) -> None:
 
 
 MADE_AFTER = ("summary", "characterise", "train", "predict")  # in this order
-HASHED = (
-    Column("table", "table", kind="name"),
-    Column("n_rows", "rows", count, kind="number"),
-    Column("hash", "hash", kind="name"),
-)
+HASHED = columns(("table", "table", "name"), ("n_rows", "rows", count), ("hash", "hash", "name"))
 
 
 def snapshot(call: Invocation, file: Path) -> None:
@@ -280,15 +277,11 @@ def dictionary(call: Invocation) -> None:
     print(data_dictionary(), end="")
 
 
-LISTED = (
-    Column("name", "name", kind="name"),
-    Column("is_here", "here", style=lambda is_here: "green" if is_here else "dim"),
-    Column("title", "what"),
-    Column("rows", "rows", kind="number"),
-    Column("words", "for"),
-    Column("licence", "licence", is_extra=True),
-    Column("home", "public home", is_extra=True),
-)
+LISTED = columns(
+    ("name", "name", "name"), Column("is_here", "here", style=lambda is_here: "green" if is_here else "dim"),
+    ("title", "what"), ("rows", "rows", "number"), ("words", "for"),
+    *extra(("licence", "licence"), ("home", "public home")),
+)  # fmt: skip
 
 
 def list_data_sets(call: Invocation) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from flows.cli.invocation import Invocation, run_flow
-from flows.cli.output import as_command, clean, counted, show_facts, show_json
-from tasks.quantities import duration, ratio, share
+from flows.cli.output import as_command, clean, show_facts, show_json
+from tasks.quantities import counted, duration, ratio, share
 
 if TYPE_CHECKING:
     from tasks.settings import Settings

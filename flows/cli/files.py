@@ -9,9 +9,10 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from flows.cli.invocation import Invocation, progress_bar, refuse_unreadable, run_flow, tell_understood
-from flows.cli.output import Column, clean, count, counted, plain, records, show_facts, show_json, show_table, text
+from flows.cli.output import clean, plain, records, show_facts, show_json, show_table
 from tasks.errors import NotAllRead
-from tasks.quantities import share
+from tasks.quantities import counted, share
+from tasks.report.result import Column, as_text, columns, count
 
 if TYPE_CHECKING:
     from tasks.intake.tally import Preview
@@ -36,18 +37,12 @@ JOBS_WITHOUT_USERS = """
 """
 FEW = 0.5  # of the runs, that are of a job which ran at least twice
 SHARES = ("recurring_share", "support_3_share", "support_20_share")
-FILE_COLUMNS = (
-    Column("path", "file", lambda path: text(PurePosixPath(str(path)).name or path), kind="key"),
-    Column("reader", "format", kind="name"),
-    Column("n_read", "rows", count, kind="number"),
-    Column("n_kept", "kept", count, kind="number"),
-    Column("n_quarantined", "refused", count, kind="number"),
-)
-REASON_COLUMNS = (
-    Column("n_rows", "refused", count, kind="number"),
-    Column("first_place", "first in line", count, kind="number"),
-    Column("reason", "because"),
-)
+FILE_COLUMNS = columns(
+    Column("path", "file", lambda path: as_text(PurePosixPath(str(path)).name or path), kind="key"),
+    ("reader", "format", "name"), ("n_read", "rows", count), ("n_kept", "kept", count),
+    ("n_quarantined", "refused", count),
+)  # fmt: skip
+REASON_COLUMNS = columns(("n_rows", "refused", count), ("first_place", "first in line", count), ("reason", "because"))
 
 
 @contextmanager
@@ -139,7 +134,7 @@ def recurrence_facts(totals: dict[str, Any]) -> dict[str, str]:
     """How much of a source recurs, in words; totals: a row of jobs.summaries."""
     twice, three, twenty = (share(totals[key]) for key in SHARES)
     return {
-        "source": text(totals["source"]),
+        "source": as_text(totals["source"]),
         "runs": f"{count(totals['n_runs'])} of {counted(totals['n_groups'], 'job')}",
         "recurring": f"{twice} of the runs are of a job that ran at least twice, {three} at least 3 times, "
         f"{twenty} at least 20 times",
@@ -147,17 +142,11 @@ def recurrence_facts(totals: dict[str, Any]) -> dict[str, str]:
 
 
 PREVIEWED = (*FILE_COLUMNS[:-1], Column("n_refused", "refused", count, kind="number"))
-JOB_COLUMNS = (
-    Column("n_groups", "jobs", count, kind="number"),
-    Column("recurring_share", "recur", share, kind="number"),
-    Column("support_3_share", "3 or more", share, kind="number"),
-    Column("support_20_share", "20 or more", share, kind="number"),
-)
-PREVIEW_REASONS = (
-    Column("n_rows", "refused", count, kind="number"),
-    Column("places", "for instance in line"),
-    Column("reason", "because"),
-)
+JOB_COLUMNS = columns(
+    ("n_groups", "jobs", count), ("recurring_share", "recur", share), ("support_3_share", "3 or more", share),
+    ("support_20_share", "20 or more", share),
+)  # fmt: skip
+PREVIEW_REASONS = columns(("n_rows", "refused", count), ("places", "for instance in line"), ("reason", "because"))
 
 
 def look(call: Invocation, files: Sequence[str], preview: "Callable[[str], Preview]", max_refused_share: float) -> None:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from flows.cli.output import as_command, clean, counted
+from flows.cli.output import as_command, clean
 from tasks.progress import Show, report_progress, shown_by
+from tasks.quantities import counted
 
 if TYPE_CHECKING:
     from tasks.report.result import Figure, Section

@@ -17,26 +17,24 @@ from flows.cli.invocation import (
     write_drawing,
 )
 from flows.cli.output import (
-    Column,
     as_command,
     clean,
-    count,
-    counted,
     moment,
     plain,
     records,
+    show_described,
     show_facts,
     show_json,
-    show_report_table,
     show_table,
 )
 from tasks.choices import AUTO, DEFAULT_SOURCE, ReaderName, checked_source, reader_asked_for
-from tasks.quantities import duration, number, ratio, share
+from tasks.quantities import counted, duration, number, ratio, share
+from tasks.report.result import Column, columns, count, extra
 
 if TYPE_CHECKING:
+    from tasks.jobs.matching import JobAgainstShapes
     from tasks.jobs.outlook import NextRun
     from tasks.jobs.params import Kind, SummaryParams
-    from tasks.report.jobs_shapes import JobAgainstShapes
     from tasks.settings import Settings
     from tasks.warehouse.place import Warehouse
 
@@ -103,19 +101,13 @@ SORTED = {
     "p95": "longest first",
     "waiting": "most time lost to variation first",
 }
-JOBS = (
-    Column("group_key", "job", kind="key"),
-    Column("n_finished", "runs", count, kind="number"),
-    Column("median_s", "median", duration, kind="number"),
-    Column("cov", "COV", ratio, kind="number"),
-    Column("p05_s", "5 %", duration, kind="number"),
-    Column("p95_s", "95 %", duration, kind="number"),
-    Column("outlier_share_ratio", "outliers", share, kind="number"),
-    Column("excess_s", "lost", duration, kind="number", is_extra=True),
-    Column("max_s", "longest", duration, kind="number", is_extra=True),
-    Column("n_failed", "failed", count, kind="number", is_extra=True),
-    Column("last_at", "last (UTC)", moment, kind="number", is_extra=True),
-)
+JOBS = columns(
+    ("group_key", "job", "key"), ("n_finished", "runs", count), ("median_s", "median", duration),
+    ("cov", "COV", ratio), ("p05_s", "5 %", duration), ("p95_s", "95 %", duration),
+    ("outlier_share_ratio", "outliers", share),
+    *extra(("excess_s", "lost", duration), ("max_s", "longest", duration), ("n_failed", "failed", count),
+        ("last_at", "last (UTC)", moment)),
+)  # fmt: skip
 
 
 def summary(
@@ -221,7 +213,7 @@ def show_next_run(found: "NextRun") -> None:
 
 MOST_SHOWN = 10
 ALL_ALARMS = "SELECT raised_at, message FROM ops.alarms"
-ALARMS = (Column("message", "slow, stopped or drifted"),)
+ALARMS = columns(("message", "slow, stopped or drifted"))
 
 
 def watch(call: Invocation, source: str | None = None) -> None:
@@ -247,11 +239,11 @@ def _show_alarms(call: Invocation, warehouse: "Warehouse", ids: list[str]) -> No
     call.note(f"{counted(len(alarms), 'new alarm')}{more}")
 
 
-LIKELIHOODS = (
-    Column("shape", "shape", kind="number"),
+LIKELIHOODS = columns(
+    ("shape", "shape", "number"),
     Column("log_likelihood", "log-likelihood", lambda value: f"{value:,.1f}", kind="number"),
-    Column("posterior", "posterior", share, kind="number"),
-)
+    ("posterior", "posterior", share),
+)  # fmt: skip
 
 
 def show_job(
@@ -267,7 +259,8 @@ def show_job(
     """Print how likely the runs of a job are under each shape; with `out` draw them against two shapes.
 
     job: its whole key; numbers: of two shapes, or none for the two most likely."""
-    from tasks.report.jobs_shapes import job_against_shapes, likelihood_figure
+    from tasks.jobs.matching import job_against_shapes
+    from tasks.report.jobs_shapes import likelihood_figure
 
     found = job_against_shapes(warehouse, source, job, kind, (numbers[0], numbers[1]) if numbers else None)
     if out is not None:
@@ -318,8 +311,8 @@ def characterise(
     if job is None:
         _show_all(call, call.settings, chosen, out)
         return
+    from tasks.jobs.matching import are_shapes_fresh
     from tasks.jobs.summary import find_group
-    from tasks.report.jobs_shapes import are_shapes_fresh
 
     key = find_group(call.warehouse, chosen, job)
     if not are_shapes_fresh(call.warehouse, chosen, call.settings.jobs.evaluate.predict.characterise):
@@ -331,6 +324,7 @@ def characterise(
 
 def _show_all(call: Invocation, settings: "Settings", source: str, out: Path | None) -> None:
     from tasks.jobs.characterise import read_characterised, shape_words
+    from tasks.report.jobs_shapes import shapes_table
 
     written = run_flow(call, "jobs-characterise", source=source)
     found = read_characterised(settings.warehouse, source)
@@ -345,25 +339,8 @@ def _show_all(call: Invocation, settings: "Settings", source: str, out: Path | N
         return show_json({**written, "source": source, **{kind: _plain(one) for kind, one in found.items()}})
     for place, (kind, one) in enumerate(found.items()):
         print(("\n" if place else "") + shape_words(kind, one))
-        show_table(_rows(one), _columns(kind))
+        show_described(shapes_table(one.table, kind))
     call.note("the shape of each job: whorl query 'SELECT * FROM jobs.group_shapes'; of one: --job KEY")
-
-
-def _columns(kind: str) -> tuple[Column, ...]:
-    value = number if kind == "ratio" else duration
-    return (
-        Column("shape", "shape", kind="number"),
-        Column("n_groups", "jobs", count, kind="number"),
-        Column("n_runs", "runs", count, kind="number"),
-        Column("outlier_share", "outliers", share, kind="number"),
-        Column("p25_p75", "25–75 % gap", value, kind="number"),
-        Column("p95", "95 %", value, kind="number"),
-        Column("std", "std", value, kind="number"),
-    )
-
-
-def _rows(found: Any) -> list[dict[str, Any]]:
-    return records(found.table.assign(outlier_share=found.table["outlier_percent"] / 100))
 
 
 def _plain(found: Any) -> dict[str, Any]:
@@ -404,7 +381,7 @@ def show_predictors(figures: Mapping[str, Any]) -> None:
     """Print the predictors of held-out runs beside each other."""
     from tasks.report.jobs_evaluation import predictor_rows, predictors_table
 
-    show_report_table(predictors_table(predictor_rows(figures)))
+    show_described(predictors_table(predictor_rows(figures)))
 
 
 LEFT_OUT = "own.left_out."

@@ -8,20 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from flows.cli.invocation import Invocation, one_source, progress_bar, shape_numbers, write_drawing
-from flows.cli.output import (
-    Column,
-    count,
-    counted,
-    moment,
-    plain,
-    records,
-    show_facts,
-    show_json,
-    show_report_table,
-    show_table,
-)
+from flows.cli.output import moment, plain, records, show_described, show_facts, show_json, show_table
 from tasks.choices import RISKS, SORTED, Named, Risk
-from tasks.quantities import duration, number, ratio, share
+from tasks.quantities import counted, duration, number, share
+from tasks.report.result import Column, columns, count, extra
 
 if TYPE_CHECKING:
     from tasks.jobs.control.answering import Answer, Ground
@@ -34,11 +24,10 @@ if TYPE_CHECKING:
 
 MOST_SHAPES = 3
 LIKELY = 0.01  # a shape less likely is not worth a line
-LIMITS = (
-    Column("level", "stays under, with", kind="name"),
-    Column("predicted_s", "predicted", duration, kind="number"),
-    Column("own", "its own runs", kind="number"),
-)
+LIMITS = columns(
+    ("level", "stays under, with", "name"), ("predicted_s", "predicted", duration),
+    ("own", "its own runs", "number"),
+)  # fmt: skip
 
 
 def show_outlook(call: Invocation, source: str, job: str, exceeds: float | None) -> None:
@@ -138,20 +127,14 @@ def show_running(call: Invocation, settings: "Settings", source: str, within_s: 
 
 
 ANSWERED = 3  # next runs that are answered for in a sentence before the table
-PREDICTED = (
-    Column("group_key", "job", kind="key"),
-    Column("n_before", "runs", count, kind="number"),
-    Column("usual_s", "usual", duration, kind="number"),
-    Column("p50_s", "predicted median", duration, kind="number"),
-    Column("p90_s", "90 % under", duration, kind="number", is_extra=True),
-    Column("p95_s", "95 % under", duration, kind="number"),
-    Column("p99_s", "99 % under", duration, kind="number"),
-    Column("exceeds_2x_share", "twice usual", share, kind="number"),
-    Column("expected_excess_s", "expected beyond", duration, kind="number"),
-    Column("cost_s_per_day", "a day", duration, kind="number"),
-    Column("shape_ratio", "shape (ratio)", count, kind="number", is_extra=True),
-    Column("last_at", "last (UTC)", moment, kind="number", is_extra=True),
-)
+PREDICTED = columns(
+    ("group_key", "job", "key"), ("n_before", "runs", count), ("usual_s", "usual", duration),
+    ("p50_s", "predicted median", duration), *extra(("p90_s", "90 % under", duration)),
+    ("p95_s", "95 % under", duration), ("p99_s", "99 % under", duration),
+    ("exceeds_2x_share", "twice usual", share), ("expected_excess_s", "expected beyond", duration),
+    ("cost_s_per_day", "a day", duration),
+    *extra(("shape_ratio", "shape (ratio)", count), ("last_at", "last (UTC)", moment)),
+)  # fmt: skip
 
 
 def predict(
@@ -242,7 +225,8 @@ def draw_source(call: Invocation, source: str, kind: "Kind", numbers: tuple[int,
 
     Raises BadSetting for a shape that the model in use does not know."""
     from tasks.jobs.explain.reasons import load_explainer
-    from tasks.report.jobs_reasons import find_shape_reasons, shape_reason_figures
+    from tasks.jobs.explain.shape_reasons import find_shape_reasons
+    from tasks.report.jobs_reasons import shape_reason_figures
 
     with progress_bar(call, first="drawing reasons"):
         reasons = find_shape_reasons(load_explainer(call.warehouse, source), kind)
@@ -272,23 +256,6 @@ def draw_run(call: Invocation, found: "RunReasons", out: Path) -> None:
 
 UNEXPLAINED = 2  # times the expected time, from which it is said how much the reasons leave open
 NOT_CAUSES_NOTE = "these are reasons of the prediction, which need not be causes of the runtime"
-FAMILIES = (
-    Column("family", "reason", kind="name"),
-    Column("share", "share", share, kind="number"),
-    Column("typical_factor", "on average", lambda factor: f"{ratio(factor)} ×", kind="number"),
-    Column("first_share", "first reason of long runs", share, kind="number"),
-    Column("ratio", "of variation (ratio)", share, kind="number"),
-    Column("delta", "of variation (delta)", share, kind="number"),
-)
-INSIGHTS = (
-    Column("words", "insight of the paper"),
-    Column("verdict", "by the model", kind="name"),
-    Column("rho", "rho", ratio, kind="number"),
-    Column("interval", "95 % interval", kind="number"),
-    Column("measured_verdict", "as measured", kind="name"),
-    Column("measured_rho", "rho", ratio, kind="number", is_extra=True),
-    Column("reason", "because", is_extra=True),
-)
 
 
 def explain(
@@ -415,6 +382,7 @@ def _fresh(call: Invocation, source: str, params: "ExplainParams") -> "Explained
 
 def _show_source(call: Invocation, found: "Explained") -> None:
     from tasks.jobs.explain.reasons import KIND
+    from tasks.report.jobs import families_table, insights_table
 
     of_runtime = found.families[found.families["question"] == "runtime"]
     facts = {
@@ -425,25 +393,12 @@ def _show_source(call: Invocation, found: "Explained") -> None:
     }
     show_facts(facts)
     print()
-    show_table(_families(found), FAMILIES)
+    show_described(families_table(found.families))
     insights = found.insights[found.insights["kind"] == KIND]
     if len(insights):
         print()
-        show_table([{**row, "interval": _rho_interval(row)} for row in records(insights)], INSIGHTS)
+        show_described(insights_table(insights))
     call.note(f"{NOT_CAUSES}; one run: {shlex.join(['whorl', 'jobs', 'explain', '-s', found.source])} RUN_ID")
-
-
-def _families(found: "Explained") -> list[dict[str, Any]]:
-    """A row for each family, by its share in the runtimes, with its shares in the variation."""
-    shares = found.families.pivot_table(index="family", columns="question", values="share")
-    of_runtime = found.families[found.families["question"] == "runtime"].set_index("family")
-    of_runtime = of_runtime.drop(columns="share").join(shares, how="outer").rename(columns={"runtime": "share"})
-    ordered = of_runtime.sort_values("share", ascending=False, kind="stable", na_position="last").reset_index()
-    return [{str(key): value for key, value in row.items()} for row in ordered.to_dict("records")]
-
-
-def _rho_interval(row: dict[str, Any]) -> str:
-    return "" if row["low"] is None or row["low"] != row["low"] else f"{ratio(row['low'])} to {ratio(row['high'])}"
 
 
 def _as_json(found: "Explained") -> dict[str, Any]:
@@ -530,7 +485,7 @@ def _show(call: Invocation, found: "Answer", facts: dict[str, str]) -> None:
     facts |= _moved(found) | _measured(found)
     show_facts(facts)
     print()
-    show_report_table(changes_table(outcome.changes))
+    show_described(changes_table(outcome.changes))
     _lines("Moves between shapes", [f"{kind}: {line}" for kind, one in outcome.moves.items() for line in one.words])
     _lines("What the figures support", found.claims.can)
     _lines("What they do not", found.claims.cannot)

@@ -7,34 +7,12 @@ import typer
 
 from flows.cli.files import ingesting, read_results, show_read, totals
 from flows.cli.invocation import Invocation, one_source, progress_bar, run_flow
-from flows.cli.output import (
-    Column,
-    as_command,
-    count,
-    counted,
-    moment,
-    records,
-    show_facts,
-    show_json,
-    show_table,
-    text,
-)
+from flows.cli.output import as_command, moment, records, show_described, show_facts, show_json, show_table
 from tasks.choices import AUTO, DEFAULT_SOURCE, NodeReader, checked_source, reader_asked_for
 from tasks.errors import NotFound
-from tasks.nodes.node_words import (
-    agreement,
-    agreement_without,
-    best_words,
-    called,
-    counts_as,
-    decision,
-    interval,
-    left_out,
-    placed_by,
-    shared_words,
-    standing_out,
-)
-from tasks.quantities import MISSING, duration, number, ratio, share
+from tasks.nodes.node_words import best_words, called, interval, left_out, placed_by, shared_words, standing_out
+from tasks.quantities import MISSING, counted, duration, number, ratio, share
+from tasks.report.result import Column, as_text, columns, count, extra
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -211,23 +189,16 @@ SELECT benchmark || CASE WHEN coalesce(template_hash, '') = '' THEN '' ELSE '@' 
 FROM nodes.executions LEFT JOIN counted USING (execution_id) WHERE source = $source
 GROUP BY ALL ORDER BY aspect, benchmark
 """
-NODE_COLUMNS = (
-    Column("name", "node", kind="key"),
-    Column("machine_type", "machine type", text, is_extra=True),
-    Column("n_executions", "executions", count, kind="number"),
-    Column("n_stressed", "stressed", count, kind="number"),
-    Column("n_contaminated", "disturbed", count, kind="number", is_extra=True),
-    Column("n_not_completed", "not completed", count, kind="number", is_extra=True),
-    Column("last_at", "last (UTC)", moment, kind="name"),
-)
-BENCHMARK_COLUMNS = (
-    Column("benchmark", "benchmark", kind="key"),
-    Column("aspect", "aspect", kind="name"),
-    Column("n_executions", "executions", count, kind="number"),
-    Column("n_nodes", "nodes", count, kind="number"),
-    Column("duration_s", "takes", duration, kind="number"),
-    Column("n_metrics", "metrics", count, kind="number"),
-)
+NODE_COLUMNS = columns(
+    ("name", "node", "key"), *extra(("machine_type", "machine type")), ("n_executions", "executions", count),
+    ("n_stressed", "stressed", count),
+    *extra(("n_contaminated", "disturbed", count), ("n_not_completed", "not completed", count)),
+    ("last_at", "last (UTC)", moment),
+)  # fmt: skip
+BENCHMARK_COLUMNS = columns(
+    ("benchmark", "benchmark", "key"), ("aspect", "aspect", "name"), ("n_executions", "executions", count),
+    ("n_nodes", "nodes", count), ("duration_s", "takes", duration), ("n_metrics", "metrics", count),
+)  # fmt: skip
 MOST_NODES = 50  # of a table for a person
 
 
@@ -285,21 +256,6 @@ def preprocess(call: Invocation, source: str | None = None) -> None:
     call.note(f"next: {as_command('whorl', 'nodes', 'metrics', '--source', chosen)}")
 
 
-METRICS = (
-    Column("benchmark_type", "benchmark", kind="key"),
-    Column("metric", "metric", kind="key"),
-    Column("unit", "unit", kind="name"),
-    Column("unit_written", "written", is_extra=True),
-    Column("n_values", "values", count, kind="number", is_extra=True),
-    Column("dispersion", "varies by", share, kind="number", is_extra=True),
-    Column("decision", "kept or dropped", style=lambda told: "" if told == "kept" else "dim"),
-    Column("counts_as", "counts as", kind="name"),
-    Column("orientation_from", "said by", kind="name", is_extra=True),
-    Column("rule", "paper's rule", kind="name", is_extra=True),
-    Column("without", "without stressed", kind="name", is_extra=True),
-)
-
-
 def metrics(call: Invocation, source: str | None = None, benchmark: str | None = None, kept: bool = False) -> None:
     """Show for each metric unit, kept or dropped and why, orientation, and whether the paper's rule agrees with that.
 
@@ -309,6 +265,7 @@ def metrics(call: Invocation, source: str | None = None, benchmark: str | None =
     --benchmark, -b: Only those of this benchmark
     --kept: Only those that count"""
     from tasks.nodes.answers import read_decisions, require_model
+    from tasks.report.nodes import decisions_table
 
     warehouse = call.warehouse
     chosen = one_source(warehouse, source, "nodes")
@@ -317,34 +274,22 @@ def metrics(call: Invocation, source: str | None = None, benchmark: str | None =
     n_all, n_kept = len(found), int(found["is_kept"].sum())
     if benchmark is not None:
         found = found[found["benchmark_type"].str.partition("@")[0] == benchmark.partition("@")[0]]
-    rows = records(found[found["is_kept"]] if kept else found)
+    found = found[found["is_kept"]] if kept else found
     if call.as_json:
-        return show_json(
-            {"source": chosen, "model_id": model_id, "n_recorded": n_all, "n_kept": n_kept, "metrics": rows}
-        )
-    show_table([_metric(row) for row in rows], METRICS)
+        told = {"source": chosen, "model_id": model_id, "n_recorded": n_all, "n_kept": n_kept}
+        return show_json(told | {"metrics": records(found)})
+    show_described(decisions_table(found))
     call.note(f"{n_kept:,} of {n_all:,} metrics kept by {model_id}; the paper: 54 of 153")
 
 
-def _metric(row: dict[str, Any]) -> dict[str, Any]:
-    told = {"decision": text(decision(row)), "counts_as": counts_as(row)}
-    return {**row, **told, "rule": agreement(row["agrees"]), "without": agreement_without(row)}
-
-
-RANKED = (
-    Column("aspect", "aspect", kind="name"),
-    Column("rank", "place", count, kind="number"),
-    Column("name", "node", kind="key"),
-    Column("score", "score", ratio, kind="number"),
-    Column("interval", "interval", kind="name"),
-    Column("tied", "tied", kind="name"),
-    Column("n_executions", "executions", count, kind="number"),
-    Column("machine_type", "machine type", text, is_extra=True),
-    Column("pc1", "first component", number, kind="number", is_extra=True),
-)
+RANKED = columns(
+    ("aspect", "aspect", "name"), ("rank", "place", count), ("name", "node", "key"), ("score", "score", ratio),
+    ("interval", "interval", "name"), ("tied", "tied", "name"), ("n_executions", "executions", count),
+    *extra(("machine_type", "machine type"), ("pc1", "first component", number)),
+)  # fmt: skip
 MOST_NAMED = 10
 SHARED = Column("shared_words", "shared component", kind="name")
-LACKS = Column("lacks", "did not run", text)
+LACKS = Column("lacks", "did not run", as_text)
 
 
 def rank(

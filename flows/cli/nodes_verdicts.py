@@ -8,11 +8,11 @@ import typer
 from typer import Option
 
 from flows.cli.invocation import Invocation, given, progress_bar, run_flow
-from flows.cli.nodes import one_learning_source, one_trained_source
-from flows.cli.output import Column, as_command, count, counted, moment, records, show_facts, show_json, show_table
+from flows.cli.nodes import RANKED, one_learning_source, one_trained_source
+from flows.cli.output import as_command, records, show_described, show_facts, show_json, show_table
 from tasks.choices import AUTO, NodeReader, reader_asked_for
 from tasks.nodes.node_words import NO_REASON, TOGETHER, called, called_all, interval
-from tasks.quantities import MISSING, number, ratio, share
+from tasks.quantities import MISSING, counted, number, ratio
 from tasks.quantities import share as shown_share
 
 if TYPE_CHECKING:
@@ -132,17 +132,6 @@ def _search_facts(found: dict[str, Any]) -> dict[str, str]:
     }
 
 
-FINGERPRINTED = (
-    Column("aspect", "aspect", kind="name"),
-    Column("rank", "place", count, kind="number"),
-    Column("name", "node", kind="key"),
-    Column("score", "score", ratio, kind="number"),
-    Column("interval", "interval", kind="name"),
-    Column("tied", "tied", kind="name"),
-    Column("n_executions", "executions", count, kind="number"),
-)
-
-
 def fingerprint(call: Invocation, source: str | None = None) -> None:
     """Say which executions of a source were degraded; where a network was trained, fingerprint them and rank nodes.
 
@@ -163,7 +152,7 @@ def fingerprint(call: Invocation, source: str | None = None) -> None:
     if found["network_id"]:
         print(f"{found['n_fingerprints']:,} of {counted(found['n_executions'], 'execution')} have a fingerprint")
         print()
-        show_table([_shown(row) for row in rows], FINGERPRINTED)
+        show_table([_shown(row) for row in rows], RANKED)
         names = {row["node"]: called(row["node"], row["is_emulated"]) for row in rows}
         print(f"best by fingerprints: {', '.join(names[node] for node in found['best']) or 'none'}")
     else:
@@ -175,17 +164,6 @@ def fingerprint(call: Invocation, source: str | None = None) -> None:
 def _shown(row: dict[str, Any]) -> dict[str, Any]:
     told = {"interval": interval(row) or MISSING, "tied": "tied" if row["is_tied"] else ""}
     return {**row, **told, "name": called(row["node"], row["is_emulated"])}
-
-
-WATCHED = (
-    Column("name", "node", kind="key"),
-    Column("aspect", "aspect", kind="name"),
-    Column("state", "state", kind="name"),
-    Column("since", "since (UTC)", moment, kind="name"),
-    Column("n_executions", "executions", count, kind="number"),
-    Column("n_recent_flagged", "flagged of the last", count, kind="number"),
-    Column("cost_share", "share of its time", share, kind="number"),
-)
 
 
 def watch(call: Invocation, source: str | None = None, ask: bool = True) -> None:
@@ -200,14 +178,16 @@ def watch(call: Invocation, source: str | None = None, ask: bool = True) -> None
     found = run_flow(call, "nodes-watch", source=chosen, asks_for_benchmarks=ask)
     from flows.nodes import with_emulated
     from tasks.nodes.verdict_steps import open_messages, read_states
+    from tasks.report.nodes import states_table
     from tasks.warehouse.alarms import read_alarms
 
     still = [one for name, one in open_messages(call.warehouse, chosen).items() if name not in found["alarms"]]
-    rows = records(with_emulated(read_states(call.warehouse, chosen), call.warehouse, chosen))
+    states = with_emulated(read_states(call.warehouse, chosen), call.warehouse, chosen)
+    rows = records(states)
     if call.as_json:
         return show_json({**found, "source": chosen, "open": still, "states": rows})
     names = {row["node"]: called(row["node"], row["is_emulated"]) for row in rows}
-    show_table([{**row, "name": names[row["node"]]} for row in rows], WATCHED)
+    show_described(states_table(states))
     print()
     if found["alarms"]:
         for message in read_alarms(call.warehouse, ids=found["alarms"], limit=len(found["alarms"]))["message"]:
@@ -312,14 +292,6 @@ def asked_settings(
     return asked | {"learned": {name: value for name, value in learned.items() if value is not None}}
 
 
-DETECTION = (
-    Column("split", "tested on", kind="name"),
-    Column("detector", "told by", kind="name"),
-    Column("f1_outlier", "F1 of stressed", ratio, kind="number"),
-    Column("f1_normal", "F1 of others", ratio, kind="number"),
-    Column("auprc", "AUPRC", ratio, kind="number"),
-    Column("false_alarms_per_1000", "false alarms in 1,000", number, kind="number"),
-)
 LEFT_OUT = {"n_refused": "refused row", "n_values_refused": "refused value", "n_replaced": "replaced execution"}
 
 
@@ -387,17 +359,12 @@ def _write(call: Invocation, found: "Evaluation", name: str, out: Path, emulated
 
 
 def _show(figures: dict[str, Any], emulated: frozenset[str]) -> None:
+    from tasks.report.nodes_evaluation import detectors_table
+
     show_facts(_evaluation_facts(figures, emulated))
-    if rows := _detection(figures):
+    if (shown := detectors_table(figures)).rows:
         print()
-        show_table(rows, DETECTION)
-
-
-def _detection(figures: dict[str, Any]) -> list[dict[str, Any]]:
-    """A row a way of splitting and detector that has figures."""
-    from tasks.report.nodes_evaluation import detection_figures
-
-    return [row for row in detection_figures(figures) if row.get("f1_outlier") is not None]
+        show_described(shown)
 
 
 def _evaluation_facts(figures: dict[str, Any], emulated: frozenset[str]) -> dict[str, str]:

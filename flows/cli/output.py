@@ -11,50 +11,22 @@ import shlex
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from tasks import quantities
-from tasks.quantities import utc_text
+from tasks.quantities import MISSING, counted, is_missing, number, utc_text
+from tasks.report.result import Column, Table, as_text, columns
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
-    from tasks.report.result import Table
-
-MISSING = quantities.MISSING
 SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
 UNPRINTABLE = "\N{REPLACEMENT CHARACTER}"
 STEP = 1024
 WHOLE_FROM = 100  # 512 MiB, but 5.1 GiB
-
-
-def is_missing(value: Any) -> bool:
-    """None, NaN and NaT."""
-    return value is None or bool(value != value)
-
-
-def text(value: Any) -> str:
-    """Any value as one line; a dash for a missing one."""
-    if isinstance(value, list | tuple):
-        return clean(", ".join(str(part) for part in value))
-    if is_missing(value):
-        return MISSING
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else clean(str(value))
-
-
-def count(value: Any) -> str:
-    """A whole number with thousands separators."""
-    return MISSING if is_missing(value) else f"{int(value):,}"
-
-
-def counted(n: int, what: str) -> str:
-    """A number of things: 1 file, 2 files."""
-    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
 def runs_or_windows(n: Any, n_windows: Any) -> str:
@@ -66,14 +38,14 @@ def runs_or_windows(n: Any, n_windows: Any) -> str:
 def figure(value: Any) -> str:
     """A number of a table that may hold numbers and texts."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return quantities.number(value) if is_number else text(value)
+    return number(value) if is_number else as_text(value)
 
 
 def setting(value: Any) -> str:
     """The value of a setting or parameter, so that one that is empty can be seen."""
     if isinstance(value, dict | list | tuple) and not value:
         return "none"
-    return text(value) if value != "" else "''"
+    return as_text(value) if value != "" else "''"
 
 
 def moment(value: Any) -> str:
@@ -118,34 +90,18 @@ LEAST_TEXT = 20  # wrapped text is at least so wide
 UNLIMITED = 10_000
 PIPED = 100  # of what is read by people alone, also where nobody looks at a terminal
 
-Kind = Literal["text", "key", "name", "number"]
 Painter = Callable[[str, str], str]
 
 
-@dataclass(frozen=True)
-class Column:
-    """One column of a table.
-
-    kind: text is wrapped, a key is shortened in its middle, a name and a number (to the right) are never cut.
-    is_extra: left out where there is no room for it. style: the colour of a value, as rich names it."""
-
-    key: str
-    title: str
-    show: Callable[[Any], str] = text
-    kind: Kind = "text"
-    is_extra: bool = False
-    style: Callable[[Any], str] | None = None
-
-
-def show_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], *, piped_width: int = UNLIMITED) -> None:
+def show_table(rows: Sequence[Mapping[str, Any]], shown: Sequence[Column], *, piped_width: int = UNLIMITED) -> None:
     """Print rows under the titles of the columns. Which columns a terminal has no room for is said on stderr."""
     console = stdout_console()
     paint = _painter(console)
-    cells = {column.key: [column.show(row.get(column.key)) for row in rows] for column in columns}
+    cells = {column.key: [column.text(row) for row in rows] for column in shown}
     width = min(console.width, UNLIMITED if is_limited() else piped_width)
-    widths = fitted(columns, cells, width)
-    chosen = [column for column in columns if column.key in widths]
-    if gone := [column.title for column in columns if column.key not in widths]:
+    widths = fitted(shown, cells, width)
+    chosen = [column for column in shown if column.key in widths]
+    if gone := [column.title for column in shown if column.key not in widths]:
         logger.warning("left out at a width of %d: %s (--json has all)", width, ", ".join(gone))
     titles = [_lines(column, clean(column.title), widths[column.key]) for column in chosen]
     bold = ["bold"] * len(chosen)
@@ -158,16 +114,21 @@ def show_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], *, 
             print(line)
 
 
+def show_described(table: Table) -> None:
+    """Print a table as reports describe it."""
+    show_table(table.rows, table.columns)
+
+
 def show_facts(facts: Mapping[str, str]) -> None:
     """Print names and values below each other."""
-    columns = (Column("name", "", kind="name"), Column("value", ""))
+    shown = columns(("name", "", "name"), ("value", ""))
     console = stdout_console()
     paint = _painter(console)
     cells = {"name": [clean(name) for name in facts], "value": [clean(value) for value in facts.values()]}
-    widths = fitted(columns, cells, console.width)
+    widths = fitted(shown, cells, console.width)
     for name, value in zip(cells["name"], cells["value"], strict=True):
-        parts = [[name], _lines(columns[1], value, widths["value"])]
-        for line in _beside(columns, parts, widths, ["dim", ""], paint):
+        parts = [[name], _lines(shown[1], value, widths["value"])]
+        for line in _beside(shown, parts, widths, ["dim", ""], paint):
             print(line)
 
 
@@ -330,9 +291,3 @@ def _number_or_text(value: Any) -> Any:
 def records(frame: "pd.DataFrame") -> list[dict[str, Any]]:
     """The rows of a frame as dicts, in order."""
     return [{str(key): value for key, value in row.items()} for row in frame.to_dict("records")]
-
-
-def show_report_table(table: "Table") -> None:
-    """Print a table as reports describe it."""
-    kinds: dict[bool, Kind] = {True: "number", False: "text"}
-    show_table(table.rows, [Column(one.key, one.title, one.show, kind=kinds[one.is_number]) for one in table.columns])

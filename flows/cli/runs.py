@@ -3,24 +3,21 @@
 from typing import TYPE_CHECKING, Any
 
 from flows.cli.invocation import Invocation, run_flow
-from flows.cli.output import Column, counted, figure, moment, records, setting, show_facts, show_json, show_table, text
+from flows.cli.output import figure, moment, records, setting, show_facts, show_json, show_table
 from tasks.choices import checked_source
-from tasks.quantities import duration
+from tasks.quantities import counted, duration
+from tasks.report.result import Column, as_text, columns, extra
 
 if TYPE_CHECKING:
     pass
 
-RUNS = (
-    Column("run_id", "run", kind="key"),
-    Column("flow", "flow", kind="name"),
-    Column("source", "source", kind="key"),
+RUNS = columns(
+    ("run_id", "run", "key"), ("flow", "flow", "name"), ("source", "source", "key"),
     Column("status", "status", kind="name", style=lambda status: "red" if status == "failed" else "green"),
-    Column("started_at", "started (UTC)", moment, kind="number"),
-    Column("runtime_s", "took", duration, kind="number"),
-    Column("data_version", "data version", kind="name", is_extra=True),
-    Column("code_version", "code version", kind="name", is_extra=True),
-)
-NODES = (Column("node", "node", kind="name"), Column("said", "what it says"))
+    ("started_at", "started (UTC)", moment), ("runtime_s", "took", duration),
+    *extra(("data_version", "data version", "name"), ("code_version", "code version", "name")),
+)  # fmt: skip
+NODES = columns(("node", "node", "name"), ("said", "what it says"))
 
 N_LETTERS = 26
 
@@ -76,7 +73,7 @@ def show(call: Invocation, run: str) -> None:
     found = runs.read_run(call.warehouse, run)
     if call.as_json:
         return show_json(found)
-    facts = {key: moment(value) if key.endswith("_at") else text(value) for key, value in found.items()}
+    facts = {key: moment(value) if key.endswith("_at") else as_text(value) for key, value in found.items()}
     facts["took"] = duration((found["ended_at"] - found["started_at"]).total_seconds())
     for part, show_value in (("figures", figure), ("parameters", setting)):
         del facts[part]
@@ -115,16 +112,14 @@ def compare(call: Invocation, run: list[str]) -> None:
 
 
 MOST_METRICS = 3
-MODELS = (
-    Column("model_id", "model", kind="key"),
-    Column("word", "word", kind="name"),
-    Column("source", "source", kind="key"),
-    Column("kind", "kind", kind="key"),
+MODELS = columns(
+    ("model_id", "model", "key"), ("word", "word", "name"), ("source", "source", "key"),
+    ("kind", "kind", "key"),
     Column("is_champion", "in use", lambda is_champion: "yes" if is_champion else "", style=lambda _: "green"),
-    Column("trained_at", "trained (UTC)", moment, kind="number", is_extra=True),
+    *extra(("trained_at", "trained (UTC)", moment)),
     Column("metrics", "figures of its training", lambda all_: _first(all_)),
-    Column("data_version", "data version", kind="name", is_extra=True),
-)
+    *extra(("data_version", "data version", "name")),
+)  # fmt: skip
 
 
 def list_models(call: Invocation) -> None:
@@ -184,5 +179,5 @@ def _tell(call: Invocation, decision: dict[str, object]) -> None:
     if call.as_json:
         show_json(decision)
     else:
-        kind, source, model = (text(decision[key]) for key in ("kind", "source", "model_id"))
-        print(f"{kind} of source {source} is now {model} ({text(decision['reason'])})")
+        kind, source, model = (as_text(decision[key]) for key in ("kind", "source", "model_id"))
+        print(f"{kind} of source {source} is now {model} ({as_text(decision['reason'])})")

@@ -10,19 +10,7 @@ import typer
 
 from flows.cli.files import alarm_rows, ingesting, read_results, show_read, totals
 from flows.cli.invocation import Invocation, one_source, progress_bar, run_flow
-from flows.cli.output import (
-    Column,
-    as_command,
-    clean,
-    count,
-    counted,
-    runs_or_windows,
-    show_facts,
-    show_json,
-    show_report_table,
-    show_table,
-    text,
-)
+from flows.cli.output import as_command, clean, runs_or_windows, show_described, show_facts, show_json, show_table
 from tasks.choices import (
     AUTO,
     DEFAULT_SOURCE,
@@ -32,7 +20,8 @@ from tasks.choices import (
     reader_asked_for,
     said,
 )
-from tasks.quantities import number, share
+from tasks.quantities import counted, number, share
+from tasks.report.result import Column, columns, count, extra
 
 if TYPE_CHECKING:
     from tasks.settings import Settings
@@ -173,23 +162,21 @@ def train(call: Invocation, source: str | None = None, leave_out: list[str] | No
     call.note(f"next: {as_command('whorl', 'workloads', 'identify', '--live', '--source', chosen)}")
 
 
-MANY = (
-    Column("run_id", "run", kind="key"),
-    Column("said", "what", kind="name"),
-    Column("confidence", "sure", share, kind="number"),
-    Column("view", "by the counters of", kind="name"),
+MANY = columns(
+    ("run_id", "run", "key"), ("said", "what", "name"), ("confidence", "sure", share),
+    ("view", "by the counters of", "name"),
     Column("nearest", "nearest", lambda nearest: nearest[0]["workload"], kind="name"),
-    Column("label", "label", text, kind="name", is_extra=True),
-)
+    *extra(("label", "label", "name")),
+)  # fmt: skip
 N_NEAREST = 3
 VIEWS = {"own": "its own group", "machine": "the machine"}
-EACH_GROUP = (
-    Column("run_id", "control group", kind="key"),
+EACH_GROUP = columns(
+    ("run_id", "control group", "key"),
     Column("own_share", "of the machine", lambda own: "" if own is None else share(own), kind="number"),
-    Column("said", "what", kind="name"),
+    ("said", "what", "name"),
     Column("confidence", "sure", lambda sure: "" if sure is None else share(sure), kind="number"),
     Column("nearest", "nearest", lambda nearest: nearest[0]["workload"] if nearest else "", kind="name"),
-)
+)  # fmt: skip
 
 
 def as_records(found: "Identified", runs: "Sequence[Telemetry]", public: Sequence[str] | None) -> list[dict[str, Any]]:
@@ -383,21 +370,16 @@ def one_telemetry_run(settings: "Settings", source: str, text: str) -> str:
     return only_id(found, text, f"{text}: no file, and no run of source {source!r} begins so")
 
 
-CLUSTERS = (
-    Column("number", "cluster", count, kind="number"),
-    Column("n_runs", "runs", count, kind="number"),
-    Column("medoid", "like", kind="key"),
-    Column("labels", "labels", ", ".join, kind="name"),
-    Column("seen", "seen", kind="name"),
+CLUSTERS = columns(
+    ("number", "cluster", count), ("n_runs", "runs", count), ("medoid", "like", "key"),
+    Column("labels", "labels", ", ".join, kind="name"), ("seen", "seen", "name"),
     Column("telling", "what sets it apart", "; ".join, kind="name"),
-)
+)  # fmt: skip
 N_LEFT_OUT = 5  # runs that are named
-CHANGES = (
-    Column("trace", "trace", kind="key"),
-    Column("when", "when", kind="name"),
-    Column("before", "from cluster", count, kind="number"),
-    Column("after", "to cluster", count, kind="number"),
-)
+CHANGES = columns(
+    ("trace", "trace", "key"), ("when", "when", "name"), ("before", "from cluster", count),
+    ("after", "to cluster", count),
+)  # fmt: skip
 
 
 def clusters(
@@ -443,7 +425,7 @@ def _when(at: datetime | None, at_s: float) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S}" if at else f"after {at_s:g} s"
 
 
-ALARMS = (Column("message", "what runs and should not"),)
+ALARMS = columns(("message", "what runs and should not"))
 
 
 def watch(call: Invocation, source: str | None = None, newest: int | None = None) -> None:
@@ -470,14 +452,10 @@ def watch(call: Invocation, source: str | None = None, newest: int | None = None
     call.note(f"looked at {counted(len(found['run_ids']), 'run')}: {new}")
 
 
-CHANGE_COLUMNS = (
-    Column("counter", "column", kind="name"),
-    Column("row", "row", count, kind="number"),
-    Column("at", "at", kind="name"),
-    Column("probability", "probability", share, kind="number"),
-    Column("mean_before", "before", number, kind="number"),
-    Column("mean_after", "after", number, kind="number"),
-)
+CHANGE_COLUMNS = columns(
+    ("counter", "column", "name"), ("row", "row", count), ("at", "at", "name"),
+    ("probability", "probability", share), ("mean_before", "before", number), ("mean_after", "after", number),
+)  # fmt: skip
 
 
 def changepoints(
@@ -537,18 +515,6 @@ def _told(found: "ChangePoints") -> dict[str, Any]:
     return {"changepoints": found.indices.tolist(), "probabilities": found.probabilities.tolist()}
 
 
-SHARED = (
-    Column("condition", "condition", kind="name"),
-    Column("view", "counters", kind="name"),
-    Column("method", "method", kind="name"),
-    Column("measure", "measure", lambda measure: measure.replace("_", " "), kind="name"),
-    Column("value", "share", share, kind="number"),
-    Column("low", "from", share, kind="number"),
-    Column("high", "to", share, kind="number"),
-    Column("n", "runs", number, kind="number"),
-)
-
-
 def evaluate(
     call: Invocation,
     paths: list[str] = [],
@@ -587,15 +553,14 @@ def evaluate(
         call.note(f"tables: {out}; page: {page}")
     if call.as_json:
         return show_json(found.figures)
-    from tasks.report.workloads_evaluation import known_table
+    from tasks.report.workloads_evaluation import known_table, shared_table
 
     show_facts(_evaluation_facts(found.figures))
     print()
-    show_report_table(known_table(found.figures))
-    if len(found.tables["shared"]):
+    show_described(known_table(found.figures))
+    if (shared := shared_table(found.tables["shared"])).rows:
         print()
-        rows: list[dict[str, Any]] = found.tables["shared"].to_dict("records")  # type: ignore[assignment]
-        show_table([row for row in rows if row["measure"] != "names"], SHARED)
+        show_described(shared)
 
 
 def _evaluation_facts(figures: dict[str, Any]) -> dict[str, str]:

@@ -6,18 +6,20 @@ import logging
 import re
 import uuid
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import pandas as pd
 from prefect.artifacts import create_markdown_artifact
 from prefect.events import emit_event
 
-from flows.cli.output import counted
+from flows.engine.servers import LOOPBACK, read_server_file
 from flows.engine.shared_server import is_shared
 from flows.engine.steps import step
 from tasks.errors import BadInput, NotFound
-from tasks.quantities import number, plain, utc_text
-from tasks.report.result import Column, Table, count, moment, numbers, records, table_markdown
+from tasks.quantities import counted, number, plain, utc_text
+from tasks.report.result import count, markdown_address, moment, records, table, table_markdown
 from tasks.settings import load_settings
 from tasks.warehouse.alarms import mark_announced, read_alarms
 from tasks.warehouse.connection import reading
@@ -83,6 +85,21 @@ PICTURES = (
 )
 
 
+def site_address(warehouse: Warehouse) -> str:
+    """Where a browser finds the pages of a home while it is served: as its server says, else by the settings."""
+    found = read_server_file(warehouse.home)
+    return found.pages if found and found.pages else f"http://{LOOPBACK}:{load_settings().settings.whorl.reports_port}"
+
+
+def page_line(warehouse: Warehouse, path: str) -> str:
+    """Where a page is: on the site, and as a file; "" without one."""
+    place, reports = Path(path), warehouse.home / "reports"
+    if not path or not place.is_relative_to(reports):
+        return f"On the worker's machine as a page: {plain(path)}" if path else ""
+    address = markdown_address(site_address(warehouse), quote(place.relative_to(reports).as_posix()))
+    return f"[The whole page]({address}), on the worker's machine {plain(path)}"
+
+
 def site_params() -> "SiteParams":
     """What pages show, as the settings of this machine say."""
     from tasks.report.site import SiteParams
@@ -130,11 +147,9 @@ def show(
 ) -> None:
     """Publish what a flow found about a source as an artifact: parts of its own, sections of the page, where that is.
 
-    about: what the artifact is called within the source. sections: beginnings of their titles. A browser opens no file
-    from Prefect's UI, so the path of the page is no link."""
+    about: what the artifact is called within the source. sections: beginnings of their titles."""
     shown = _sections(warehouse, word, source, sections) if sections and path else ""
-    where = f"On the worker's machine as a page: {plain(path)}" if path else ""
-    publish(artifact_key(word, source, about), joined([*parts, shown, where]) or title, title)
+    publish(artifact_key(word, source, about), joined([*parts, shown, page_line(warehouse, path)]) or title, title)
 
 
 def publish_summary(warehouse: Warehouse, word: str, source: str, path: str) -> None:
@@ -146,13 +161,14 @@ def publish_summary(warehouse: Warehouse, word: str, source: str, path: str) -> 
 def _sections(warehouse: Warehouse, word: str, source: str, sections: Sequence[str]) -> str:
     """The answer about a source, and sections of its page by how they begin; figures only where a UI shows them."""
     from tasks.report.result import as_markdown
-    from tasks.report.site import result_of
+    from tasks.report.site import item_address, result_of
 
     with reading(warehouse) as connection:
-        result, _ = result_of(connection, word, source, site_params())
+        result, _ = result_of(connection, word, source, site_params(), item_address(word, source))
     titles = [part.title for part in result.parts if part.title.startswith(tuple(sections))]
     names = [one.name for part in result.parts for one in part.figures if one.name.startswith(PICTURES)]
-    return as_markdown(result, only=titles or ["none"], pictures=() if is_shared() else names)
+    drawn, site = () if is_shared() else names, site_address(warehouse)
+    return as_markdown(result, only=titles or ["none"], pictures=drawn, site=site)
 
 
 def ingest_part(
@@ -166,24 +182,32 @@ def ingest_part(
         for batch in batches
     ]
     counts = ((name, f"{what}s", count) for name, what in (*tables.items(), ("refused", "row in quarantine")))
-    columns = (Column("file", "file"), Column("reader", "reader"), *numbers(*counts), Column("batch", "batch"))
+    shown = (("file", "file"), ("reader", "reader"), *counts, ("batch", "batch"))
     first, what = next(iter(tables.items()))
     n_rows, n_refused = (sum(int(row[name]) for row in rows) for name in (first, "refused"))
     done = f"{counted(len(batches), 'file')}, {counted(n_rows, what)} and {counted(n_refused, 'row')} in quarantine."
     lines = "\n".join(["## Files that could not be read", *(f"- {plain(str(one))}" for one in refused)])
-    shown = table_markdown(Table("", "", columns, rows)) if rows else ""
+    files = table_markdown(table(rows, *shown)) if rows else ""
     said = [f"- {plain(one.origin.path)}: {plain('; '.join(one.understood))}" for one in batches if one.understood]
     understood = "\n".join(["## What columns were taken for", *said]) if said else ""
-    return joined([f"# {plain(title)}", done, notice, shown, understood, lines if refused else ""])
+    return joined([f"# {plain(title)}", done, notice, files, understood, lines if refused else ""])
 
 
-def alarms_part(title: str, alarms: pd.DataFrame, none: str) -> str:
-    """The alarms that one watch raised, or that there was none. alarms: of read_alarms."""
+def alarms_part(title: str, alarms: pd.DataFrame, none: str, site: str = "") -> str:
+    """The alarms that one watch raised, or that there was none. alarms: of read_alarms; site: where their pages are."""
     if alarms.empty:
         return joined([f"# {plain(title)}", none])
-    columns = (Column("message", "alarm"), Column("kind", "kind"), Column("raised_at", "raised (UTC)", moment))
-    shown = table_markdown(Table("", "", columns, records(alarms)))
-    return joined([f"# {plain(title)}", f"{counted(len(alarms), 'new alarm')}.", shown])
+    rows = [row | ({"message.href": _page_of(row)} if site else {}) for row in records(alarms)]
+    shown = table(rows, ("message", "alarm"), ("kind", "kind"), ("raised_at", "raised (UTC)", moment))
+    return joined([f"# {plain(title)}", f"{counted(len(alarms), 'new alarm')}.", table_markdown(shown, site)])
+
+
+def _page_of(alarm: Mapping[str, Any]) -> str:
+    """The address of the page of the job, workload or node that an alarm is of, relative to the site."""
+    from tasks.report.intake import item_of
+    from tasks.report.site import alarm_address
+
+    return alarm_address(str(alarm["word"]), str(alarm["source"]), item_of(json.loads(alarm["evidence"])))
 
 
 def figures_part(figures: Mapping[str, Any]) -> str:
@@ -195,7 +219,7 @@ def figures_part(figures: Mapping[str, Any]) -> str:
 def facts_part(facts: Mapping[str, Any], what: str) -> str:
     """Names and values as a table; "" without any. what: the names are."""
     rows = [{"name": name, "value": str(value)} for name, value in facts.items()]
-    return table_markdown(Table("", "", (Column("name", what), Column("value", "value")), rows)) if rows else ""
+    return table_markdown(table(rows, ("name", what), ("value", "value"))) if rows else ""
 
 
 def figure(value: Any, reason: str | None = None) -> str:
@@ -215,10 +239,11 @@ def announce(warehouse: Warehouse, ids: list[str]) -> int:
         return 0
     found = read_alarms(warehouse, ids=ids, limit=len(ids))
     for alarm in found.head(MAX_EVENTS).to_dict("records"):
-        _emit({str(key): value for key, value in alarm.items()})
+        page = f"{site_address(warehouse)}/{_page_of(alarm)}"
+        _emit({str(key): value for key, value in alarm.items()} | {"page": page})
     more = len(found) - MAX_EVENTS
     if more > 0:
-        _emit(_rest(found, more))
+        _emit(_rest(found, more) | {"page": site_address(warehouse)})
     mark_announced(warehouse, ids)  # killed before this line, the next run emits the same events again
     return min(len(found), MAX_EVENTS + 1)
 
@@ -239,6 +264,7 @@ def _emit(alarm: dict[str, Any]) -> None:
             "kind": alarm["kind"],
             "subject": alarm["subject"],
             "raised_at": utc_text(pd.Timestamp(alarm["raised_at"])),
+            "page": alarm["page"],
         },
         id=uuid.uuid5(uuid.NAMESPACE_URL, f"whorl:alarm:{alarm['alarm_id']}"),  # emitted again, it is the same event
     )

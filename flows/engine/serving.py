@@ -156,12 +156,13 @@ def serve(
     page = f"http://{page_host(host)}:{chosen}"
     wanted = (0 if port == 0 else settings.whorl.reports_port) if reports_port is None else reports_port
     with _stop_signals() as stopped, serving_site(settings.warehouse, key, host, free_port(host, wanted)) as pages:
-        say(f"Reports: http://{page_host(host)}:{pages} (the same log-in; metrics at /metrics)")
+        site = f"http://{page_host(host)}:{pages}"
+        say(f"Reports: {site} (the same log-in; metrics at /metrics)")
         say(f"starting Prefect's server on {page} (logs in {logs})")
         with taken_over(home, stopped, say):
             command, variables = _server_command(host, chosen), server_environment(home, host, chosen)
             server = start_child("server", command, variables, logs / "server.log")
-            write_server_file(home, url, os.getpid())
+            write_server_file(home, url, os.getpid(), pages=site)
         try:
             wait_until_healthy(server, url, stopped)
             if not stopped.is_set():

@@ -28,6 +28,7 @@ from tasks.advice.choice import (
 )
 from tasks.advice.params import ChoiceParams
 from tasks.errors import BadInput
+from tasks.quantities import duration, share
 
 Floats = NDArray[np.float64]
 OURS, STAY, ORACLE = "choose", "stay on the source", "oracle (held-back runs)"
@@ -360,23 +361,23 @@ def answer_of(choice: Choice) -> str:
     one, source = choice.estimate, choice.of(choice.source)
     change = one.cost / source.cost - 1
     cost = "the source itself" if choice.machine_type == choice.source else (
-        f"{abs(change):.0%} {'cheaper' if change < 0 else 'dearer'} a run than {choice.source}"
+        f"{share(abs(change))} {'cheaper' if change < 0 else 'dearer'} a run than {choice.source}"
     )  # fmt: skip
     if not choice.is_safe:
         return (
-            f"No type is surely late in at most {choice.late_share:.0%} of the runs of {choice.job}; least often late "
-            f"is {choice.machine_type} ({one.late:.1%}), {cost}."
+            f"No type is surely late in at most {share(choice.late_share)} of the runs of {choice.job}; least often "
+            f"late is {choice.machine_type} ({share(one.late)}), {cost}."
         )
-    told = f"Run {choice.job} on {choice.machine_type}: late in {one.late:.1%} of its runs"
-    return f"{told} (deadline {choice.deadline_s:.3g} s), {cost}."
+    told = f"Run {choice.job} on {choice.machine_type}: late in {share(one.late)} of its runs"
+    return f"{told} (deadline {duration(choice.deadline_s)}), {cost}."
 
 
 def sureness_of(choice: Choice) -> str:
     """The interval, and which cheaper types were left for it."""
     one = choice.estimate
     told = (
-        f"{choice.level:.0%} interval of the chance {one.low:.1%} to {one.high:.1%}, from {choice.n_runs} runs on "
-        f"{choice.source}; {one.meets:.0%} sure that it is at most {choice.late_share:.0%}"
+        f"{share(choice.level)} interval of the chance {share(one.low)} to {share(one.high)}, from {choice.n_runs} "
+        f"runs on {choice.source}; {share(one.meets)} sure that it is at most {share(choice.late_share)}"
     )
     unclear = [e.machine_type for e in choice.estimates if e.cost < one.cost and e.is_unclear(choice.late_share)]
     return told + (f"; {', '.join(unclear)} would be cheaper, but cannot be told to be safe" if unclear else "")
@@ -389,8 +390,8 @@ def reason_of(choice: Choice) -> str:
         one = choice.of(name)
         told.append(
             f"on {name} it is bound by {one.bound} "
-            f"(CPU {one.cpu_s:.3g} s, disk {one.disk_s:.3g} s of {one.median_s:.3g} s"
-            + (f"; memory does not suffice for {one.lacks_memory:.0%} of its runs)" if one.lacks_memory else ")")
+            f"(CPU {duration(one.cpu_s)}, disk {duration(one.disk_s)} of {duration(one.median_s)}"
+            + (f"; memory does not suffice for {share(one.lacks_memory)} of its runs)" if one.lacks_memory else ")")
         )
     named = (choice.source, choice.machine_type)
     short = [e.machine_type for e in choice.estimates if e.lacks_memory > 0 and e.machine_type not in named]
@@ -402,9 +403,9 @@ def next_run_of(choice: Choice) -> str:
     if choice.next_type is None:
         return "nothing: no run on another type would change the answer"
     one = choice.of(choice.next_type)
-    told = f"one run of usual size on {choice.next_type}: safe if it takes at most {one.critical_s:.3g} s"
-    told += f" ({one.median_s:.3g} s are expected)"
-    return told + (f", which is expected to save {choice.saving:.0%} of the cost" if choice.saving > 0 else "")
+    told = f"one run of usual size on {choice.next_type}: safe if it takes at most {duration(one.critical_s)}"
+    told += f" ({duration(one.median_s)} are expected)"
+    return told + (f", which is expected to save {share(choice.saving)} of the cost" if choice.saving > 0 else "")
 
 
 def types_table(choice: Choice) -> pd.DataFrame:

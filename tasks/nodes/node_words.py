@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tasks.quantities import number, ratio
+from tasks.quantities import is_missing, number, ratio
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,11 +122,6 @@ def _chance(p_value: float) -> str:
 def is_true(value: Any) -> bool:
     """True for a truth, false for a falsehood and for what nobody says."""
     return not is_missing(value) and bool(value)
-
-
-def is_missing(value: Any) -> bool:
-    """None, NaN, and pandas' own missing value, which is no truth when compared."""
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
 
 
 def shared_words(row: Mapping[Any, Any]) -> str:

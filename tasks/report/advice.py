@@ -89,7 +89,7 @@ _TABLE_WORDS = (
 
 def _columns(rows: list[dict[str, Any]]) -> tuple[Column, ...]:
     shown = [n for n in CHECKPOINTS if any(f"mean.{n}" in row for row in rows)]
-    found = (Column(f"after.{n}", f"{n} run" if n == 1 else f"{n} runs", is_number=True) for n in shown)
+    found = (Column(f"after.{n}", f"{n} run" if n == 1 else f"{n} runs", kind="number") for n in shown)
     return columns(
         ("words", "method"), *found, ("valid.6", "valid in 6", share), ("hit.6", "optimum in 6", share),
         ("against", "against ours, 6"), ("spent.6", "spent in 6", number), ("cpu_s", "CPU of a search", duration),
@@ -114,13 +114,20 @@ def _verdict(figures: Mapping[str, Any]) -> tuple[str, str]:
     if key is None:
         return "Searches were too short to say what is found in six runs.", ""
     mean, hit = figures[f"{key}.mean.6"], figures[f"{key}.hit.6"]
-    said = "nothing valid in some searches" if mean is None else f"{mean - 1:.1%} above the optimum on average"
+    said = "nothing valid in some searches" if mean is None else f"{share(mean - 1)} above the optimum on average"
     rival = "ruya" if key.endswith("memory") else "cherrypick"
     certainty = ""
     if f"completed.{rival}.minus_ours.6" in figures:
         low, high = (figures[f"completed.{rival}.minus_ours.6.{end}"] for end in ("low", "high"))
-        certainty = f"{WORDS[rival]} costs {low:+.1%} to {high:+.1%} against that (90 % interval over jobs)."
+        certainty = (
+            f"{WORDS[rival]} costs {signed_share(low)} to {signed_share(high)} against that (90 % interval over jobs)."
+        )
     return f"After six runs: {said}, and the optimum itself in {share(hit)} of the searches.", certainty
+
+
+def signed_share(value: float) -> str:
+    """A difference in percent, with its sign."""
+    return f"{'−' if value < 0 else '+'}{share(abs(value))}"
 
 
 def _search_figure(figures: Mapping[str, Any], candidates: str, words: str, methods: list[str]) -> Figure:
@@ -143,7 +150,7 @@ TYPES = columns(
     ("late_high", "to", share), ("median_s", "median", duration), ("p95_s", "95 % within", duration),
     ("cost_1000_runs", "1,000 runs cost", number), ("bound", "bound by"),
 )  # fmt: skip
-COST_RATIO = Column("cost_ratio", "cost over the best's", RATIO, is_number=True)
+COST_RATIO = Column("cost_ratio", "cost over the best's", RATIO, kind="number")
 JOBS = columns(
     ("job", "job"), ("deadline_s", "deadline", duration), ("answer", "answer"), ("said_late", "said late", share),
     ("late", "was late", share), ("best", "best type"), COST_RATIO, ("is_safe", "sure"),
@@ -154,7 +161,7 @@ RULES = columns(
     ("late", "late runs", share), COST_RATIO,
 )  # fmt: skip
 RUNTIMES = columns(
-    ("machine_type", "type"), Column("median_error", "error of the median (log)", RATIO, is_number=True),
+    ("machine_type", "type"), Column("median_error", "error of the median (log)", RATIO, kind="number"),
     ("below_p95", "runs within the said 95 %", share),
 )  # fmt: skip
 CALIBRATION = columns(
@@ -185,7 +192,7 @@ def story_result(told: Story, name: str, again: str, job: str | None = None) -> 
             Table("Chances", "Every job on every type, by what was said.", CALIBRATION, records(told.calibration)),
             Table("Runtimes", "Medians and tails on each type over all jobs.", RUNTIMES, records(told.runtimes)),
         ]
-    answer, certainty, *reasons = checks or (told.answer,)
+    answer, certainty, *reasons = checks or (told.answer, told.sureness)
     return Result("A machine type for each job", answer, certainty, tuple(reasons), tuple(tables), (), made_of, again)
 
 

@@ -3,7 +3,6 @@
 Colours are named (@blue), so that light, dark and print each have their own. A chart holds at most MOST_BYTES of data:
 more is binned or sampled before, and said beside it. Altair takes two seconds to import, so functions import it."""
 
-import base64
 import io
 import json
 from collections.abc import Mapping, Sequence
@@ -21,8 +20,11 @@ if TYPE_CHECKING:
 Kind = Literal["number", "count", "share", "seconds", "log", "time", "name"]
 Chart: TypeAlias = "alt.Chart | alt.LayerChart | alt.FacetChart | alt.VConcatChart"
 MOST_BYTES = 200_000
-WIDTH_PX, ROW_PX, HEIGHT_PX = 560, 24, 240
+WIDTH_PX, ROW_PX, HEIGHT_PX, TALL_PX = 560, 24, 240, 360
 DIGITS = 5
+MANY = 600  # points of a line that are drawn beside it
+LEAST_SHARE = 1e-4  # at which bars on a logarithmic axis begin
+REACH = 4.0  # deviations at which a colour is strongest
 MOST_TONES = 256  # of an image; a palette can have no more
 SECONDS = (
     *(step * 10.0**power for power in (-4, -3, -2, -1) for step in (1, 2, 5)),
@@ -118,11 +120,6 @@ def to_png(spec: Mapping[str, Any], scale: float = 1.5) -> bytes:
     return found.getvalue()
 
 
-def data_uri(png: bytes) -> str:
-    """An image as an address that needs no request."""
-    return f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}"
-
-
 def tidy(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows as a chart holds them: times as milliseconds of UTC, numbers with five digits, the rest as text."""
     found: dict[str, Any] = {}
@@ -156,7 +153,7 @@ def _position(channel: Any, axis: Axis, **more: Any) -> Any:
     if axis.kind == "name":
         return channel(f"{axis.field}:N", title=axis.title or None, sort=None, **more)
     if axis.kind == "time":
-        scale, ticks = alt.Scale(type="utc"), alt.Axis(grid=grid, labelOverlap=True, format=TIMES)
+        scale, ticks = alt.Scale(type="utc", padding=8), alt.Axis(grid=grid, labelOverlap=True, format=TIMES)
         return channel(f"{axis.field}:T", title=axis.title, scale=scale, axis=ticks, **more)
     if axis.kind == "seconds":
         ticks = alt.Axis(values=list(SECONDS), labelExpr=SECOND_WORDS, grid=grid, labelOverlap=True)
@@ -193,79 +190,45 @@ def _tips(frame: pd.DataFrame) -> list[Any]:
     ]
 
 
-def scatter(
-    frame: pd.DataFrame,
-    x: Axis,
-    y: Axis,
-    *,
-    colour: str = "",
-    colours: Mapping[str, str] | None = None,
-    count: str = "",
-    lines: Mapping[str, float] | None = None,
-    height: int = 360,
-) -> Chart:
-    """A mark a row. colour: column of names by `colours`; count: column of how many a mark stands for (stronger colour
-    where more); lines: words and how many times x they lie at y, on two axes alike."""
+def _tone(field: str, colours: Mapping[str, str] | None) -> Any:
+    """Colours by name; without any one colour for all."""
     import altair as alt
 
-    rows = tidy(frame)
-    marks = alt.Chart(rows).mark_circle(size=34, opacity=0.65, color=BLUE)
-    encoding: dict[str, Any] = {"x": _position(alt.X, x), "y": _position(alt.Y, y), "tooltip": _tips(rows)}
-    if colour and colours:
-        encoding["color"] = _colour(colour, colours)
-    elif count and len(rows) and rows[count].max() > 1:
-        marks = alt.Chart(rows).mark_square(size=58)
-        scale = alt.Scale(type="log", range=[PALE, BLUE])
-        encoding["color"] = alt.Color(f"{count}:Q", scale=scale, legend=alt.Legend(title="how many", orient="top"))
-    layers: list[Any] = [marks.encode(**encoding)]
-    if lines and len(rows):
-        ends = [float(rows[x.field].min()), float(rows[x.field].max())]
-        guides = pd.DataFrame(
-            [{"line": name, x.field: at, y.field: at * k} for name, k in lines.items() for at in ends]
-        )
-        tones = dict(zip(lines, (MUTED, ORANGE), strict=False))
-        layers.append(
-            alt.Chart(guides)
-            .mark_line(strokeDash=[5, 3], strokeWidth=1.5)
-            .encode(x=f"{x.field}:Q", y=f"{y.field}:Q", color=_colour("line", tones))
-        )
-    layered = alt.layer(*layers).resolve_scale(color="independent")
-    return _zoomable(layered.properties(width=WIDTH_PX, height=height))
+    return _colour(field, colours) if field and colours else alt.value(BLUE)
 
 
-def lines(
-    frame: pd.DataFrame,
-    x: Axis,
-    y: Axis,
-    *,
-    series: str = "",
-    panel: str = "",
-    rules: Mapping[str, float] | None = None,
-    steps: bool = False,
-    height: int = HEIGHT_PX,
-) -> Chart:
-    """A line a series, with points to hover; panel: column of names, a row of charts each with its own y; rules: words
-    of vertical lines and where on x they stand."""
+def _in_rows(row: str, series: str = "", **axis: Any) -> dict[str, Any]:
+    """The encoding of rows by their names, in the order of the frame; series: of a row lie beneath each other."""
     import altair as alt
 
-    rows = tidy(frame)
-    names = list(dict.fromkeys(rows[series])) if series else []
-    tone = (
-        {"color": _colour(series, dict(zip(names, SERIES * 3, strict=False)))} if names else {"color": alt.value(BLUE)}
-    )
-    base = alt.Chart(rows).encode(x=_position(alt.X, x), y=_position(alt.Y, y), **tone)
-    layers: list[Any] = [base.mark_line(interpolate="step-after" if steps else "linear", strokeWidth=1.8)]
-    if len(rows) <= MANY:
-        layers.append(base.mark_circle(size=30).encode(tooltip=_tips(rows)))
-    for words, at in (rules or {}).items():
-        rule = alt.Chart(rows).mark_rule(color=ORANGE, strokeDash=[4, 3]).encode(x=alt.datum(at))
-        layers += [rule, alt.Chart(rows.head(1)).mark_text(
-            text=words, color=ORANGE, align="left", dx=4, y=8).encode(x=alt.datum(at))]  # fmt: skip
+    offset: dict[str, Any] = {"yOffset": alt.YOffset(f"{series}:N", sort=None)} if series else {}
+    return {"y": alt.Y(f"{row}:N", sort=None, title=None, axis=alt.Axis(labelLimit=220, **axis)), **offset}
+
+
+def _rows_px(rows: pd.DataFrame, row: str, series: str = "", px: int = ROW_PX) -> int:
+    """The height of a chart of named rows."""
+    return max(60, px * rows[row].nunique() * (rows[series].nunique() if series else 1))
+
+
+def _layered(
+    rows: pd.DataFrame, layers: Sequence[Any], height: Any, panel: str = "", *, is_shared: bool = False
+) -> Any:
+    """Layers over the same rows as one chart; panel: column of names, a row of charts each, in the order of the frame,
+    each with its own y unless `is_shared`."""
+    import altair as alt
+
     layered = alt.layer(*layers, data=rows).properties(width=WIDTH_PX, height=height)
-    return _in_panels(layered, rows, panel) if panel else _zoomable(layered)
+    if not panel:
+        return layered
+    header = alt.Header(title=None, labelAnchor="start", labelOrient="top", labelFontWeight="bold", labelLimit=520)
+    names = alt.Row(f"{panel}:N", sort=list(dict.fromkeys(rows[panel])), header=header)
+    found = layered.facet(row=names, spacing=14)
+    return found if is_shared else found.resolve_scale(y="independent")
 
 
-LEAST_SHARE = 1e-4  # at which bars on a logarithmic axis begin
+def _rule(base: Any, at: Any) -> Any:
+    """A dashed line at a place on x."""
+    return base.mark_rule(color=ORANGE, strokeDash=[4, 3]).encode(x=at)
 
 
 def _zoomable(chart: Any, encodings: Sequence[Literal["x", "y"]] = ("x", "y")) -> Chart:
@@ -277,75 +240,84 @@ def _zoomable(chart: Any, encodings: Sequence[Literal["x", "y"]] = ("x", "y")) -
     return zoomable
 
 
-MANY = 600  # points of a line that are drawn beside it
-
-
-def _in_panels(layered: Any, rows: pd.DataFrame, panel: str, *, is_shared: bool = False) -> Chart:
-    """A row of charts a panel, in the order of the frame, each with its own y."""
+def scatter(
+    frame: pd.DataFrame, x: Axis, y: Axis, *, colour: str = "", colours: Mapping[str, str] | None = None,
+    count: str = "", lines: Mapping[str, float] | None = None,
+) -> Chart:  # fmt: skip
+    """A mark a row. colour: column of names by `colours`; count: column of how many a mark stands for (stronger colour
+    where more); lines: words and how many times x they lie at y, on two axes alike."""
     import altair as alt
 
-    header = alt.Header(title=None, labelAnchor="start", labelOrient="top", labelFontWeight="bold", labelLimit=520)
-    found: alt.FacetChart = layered.facet(
-        row=alt.Row(f"{panel}:N", sort=list(dict.fromkeys(rows[panel])), header=header), spacing=14
-    )
-    return found if is_shared else found.resolve_scale(y="independent")
+    rows = tidy(frame)
+    marks, tone = alt.Chart(rows).mark_circle(size=34, opacity=0.65), _tone(colour, colours)
+    if count and len(rows) and rows[count].max() > 1:
+        scale, legend = alt.Scale(type="log", range=[PALE, BLUE]), alt.Legend(title="how many", orient="top")
+        marks, tone = alt.Chart(rows).mark_square(size=58), alt.Color(f"{count}:Q", scale=scale, legend=legend)
+    layers = [marks.encode(x=_position(alt.X, x), y=_position(alt.Y, y), tooltip=_tips(rows), color=tone)]
+    if lines and len(rows):
+        ends = [float(rows[x.field].min()), float(rows[x.field].max())]
+        guides = [{"line": name, x.field: at, y.field: at * k} for name, k in lines.items() for at in ends]
+        drawn = alt.Chart(pd.DataFrame(guides)).mark_line(strokeDash=[5, 3], strokeWidth=1.5)
+        tones = dict(zip(lines, (MUTED, ORANGE), strict=False))
+        layers.append(drawn.encode(x=f"{x.field}:Q", y=f"{y.field}:Q", color=_colour("line", tones)))
+    layered = alt.layer(*layers).resolve_scale(color="independent")
+    return _zoomable(layered.properties(width=WIDTH_PX, height=TALL_PX))
+
+
+def lines(
+    frame: pd.DataFrame, x: Axis, y: Axis, *, series: str = "", panel: str = "",
+    rules: Mapping[str, float] | None = None, steps: bool = False, height: int = HEIGHT_PX,
+) -> Chart:  # fmt: skip
+    """A line a series, with points to hover; panel: column of names, a row of charts each with its own y; rules: words
+    of vertical lines and where on x they stand."""
+    import altair as alt
+
+    rows = tidy(frame)
+    names = dict.fromkeys(rows[series]) if series else ()
+    tone = _tone(series, dict(zip(names, SERIES * 3, strict=False)))
+    base = alt.Chart(rows).encode(x=_position(alt.X, x), y=_position(alt.Y, y), color=tone)
+    layers = [base.mark_line(interpolate="step-after" if steps else "linear", strokeWidth=1.8)]
+    if len(rows) <= MANY:
+        layers.append(base.mark_circle(size=30).encode(tooltip=_tips(rows)))
+    for words, at in (rules or {}).items():
+        said = alt.Chart(rows.head(1)).mark_text(text=words, color=ORANGE, align="left", dx=4, y=8)
+        layers += [_rule(alt.Chart(rows), alt.datum(at)), said.encode(x=alt.datum(at))]
+    layered: Chart = _layered(rows, layers, height, panel)
+    return layered if panel else _zoomable(layered)
 
 
 def bars(
-    frame: pd.DataFrame,
-    value: Axis,
-    row: str,
-    *,
-    series: str = "",
-    colours: Mapping[str, str] | None = None,
-    rule: tuple[str, float] | None = None,
-) -> Chart:
+    frame: pd.DataFrame, value: Axis, row: str, *, series: str = "", colours: Mapping[str, str] | None = None,
+    rule: float | None = None,
+) -> Chart:  # fmt: skip
     """A bar a row, in the order of the frame; series: column whose bars of a row lie behind each other."""
     import altair as alt
 
     rows = tidy(frame)
-    tone = {"color": _colour(series, colours)} if series and colours else {"color": alt.value(BLUE)}
-    base = alt.Chart(rows).encode(y=alt.Y(f"{row}:N", sort=None, title=None, axis=alt.Axis(labelLimit=230)))
-    offset: dict[str, Any] = {"yOffset": alt.YOffset(f"{series}:N", sort=None)} if series else {}
-    layers: list[Any] = [
-        base.mark_bar().encode(x=_position(alt.X, value, stack=None), tooltip=_tips(rows), **tone, **offset)
-    ]
-    if rule:
-        layers.append(alt.Chart(rows).mark_rule(color=ORANGE, strokeDash=[4, 3]).encode(x=alt.datum(rule[1])))
-    n = rows[row].nunique() * (rows[series].nunique() if series else 1)
-    return alt.layer(*layers).properties(width=WIDTH_PX, height=max(60, ROW_PX * n))
+    base, along = alt.Chart(rows), _position(alt.X, value, stack=None)
+    drawn = base.mark_bar().encode(x=along, color=_tone(series, colours), tooltip=_tips(rows), **_in_rows(row, series))
+    layers = [drawn] if rule is None else [drawn, _rule(base, alt.datum(rule))]
+    found: Chart = _layered(rows, layers, _rows_px(rows, row, series))
+    return found
 
 
 def intervals(
-    frame: pd.DataFrame,
-    value: Axis,
-    row: str,
-    *,
-    low: str = "low",
-    high: str = "high",
-    series: str = "",
-    tone: str = "",
-    colours: Mapping[str, str] | None = None,
-    panel: str = "",
-) -> Chart:
+    frame: pd.DataFrame, value: Axis, row: str, *, low: str = "low", high: str = "high", series: str = "",
+    tone: str = "", colours: Mapping[str, str] | None = None, panel: str = "",
+) -> Chart:  # fmt: skip
     """A dot with its interval a row. series: column whose dots of a row lie beneath each other, in its colours; tone:
     column of colours alone."""
     import altair as alt
 
     rows = tidy(frame)
-    by = series or tone
-    colour = {"color": _colour(by, colours)} if by and colours else {"color": alt.value(BLUE)}
-    offset: dict[str, Any] = {"yOffset": alt.YOffset(f"{series}:N", sort=None)} if series else {}
-    axis = alt.Axis(labelLimit=200)
-    base = alt.Chart(rows).encode(y=alt.Y(f"{row}:N", sort=None, title=None, axis=axis), **colour, **offset)
-    bar = base.mark_rule(strokeWidth=3, opacity=0.45).encode(
-        x=_position(alt.X, Axis(low, value.title, value.kind)), x2=f"{high}:Q"
-    )
+    base = alt.Chart(rows).encode(color=_tone(series or tone, colours), **_in_rows(row, series))
+    from_low = _position(alt.X, Axis(low, value.title, value.kind))
+    bar = base.mark_rule(strokeWidth=3, opacity=0.45).encode(x=from_low, x2=f"{high}:Q")
     dot = base.mark_circle(size=70, opacity=1).encode(x=_position(alt.X, value), tooltip=_tips(rows))
-    n = rows[row].nunique() * (rows[series].nunique() if series else 1)
-    per = rows.groupby(panel)[row].nunique().max() if panel and len(rows) else n
-    layered = alt.layer(bar, dot, data=rows).properties(width=WIDTH_PX, height=max(50, ROW_PX * int(per)))
-    return _in_panels(layered, rows, panel).resolve_scale(x="independent", y="independent") if panel else layered
+    parts = [part for _, part in rows.groupby(panel)] if panel else [rows]
+    found = _layered(rows, [bar, dot], max(_rows_px(part, row, series) for part in parts), panel)
+    shown: Chart = found.resolve_scale(x="independent", y="independent") if panel else found
+    return shown
 
 
 def dots(
@@ -359,21 +331,20 @@ def dots(
 
     golden = 0.6180339887498949
     rows = tidy(frame).assign(spread=[(at * golden) % 1 for at in range(len(frame))])
-    encoding: dict[str, Any] = {"tooltip": _tips(rows.drop(columns="spread"))}
+    tone = _tone(colour, colours)
     if low_to_high:
         scale = alt.Scale(range=[BLUE, GRID, ORANGE], domain=[0, 0.5, 1], interpolate="rgb")
-        encoding["color"] = alt.Color(f"{low_to_high}:Q", scale=scale, legend=alt.Legend(
-            title="value of the feature, low to high", orient="top", values=[0, 1]))  # fmt: skip
-    else:
-        encoding["color"] = _colour(colour, colours) if colour and colours else alt.value(BLUE)
-    base = alt.Chart(rows).encode(y=alt.Y(f"{row}:N", sort=None, title=None, axis=alt.Axis(labelLimit=230)))
+        legend = alt.Legend(title="value of the feature, low to high", orient="top", values=[0, 1])
+        tone = alt.Color(f"{low_to_high}:Q", scale=scale, legend=legend)
+    base = alt.Chart(rows).encode(**_in_rows(row))
     offset = alt.YOffset("spread:Q", scale=alt.Scale(domain=[-0.6, 1.6]))
-    layers: list[Any] = [
-        base.mark_circle(size=22, opacity=0.6).encode(x=_position(alt.X, value), yOffset=offset, **encoding)
-    ]
+    tips = _tips(rows.drop(columns="spread"))
+    marks = base.mark_circle(size=22, opacity=0.6)
+    layers = [marks.encode(x=_position(alt.X, value), yOffset=offset, color=tone, tooltip=tips)]
     if mean:
         layers.append(base.mark_tick(color=INK, thickness=2, size=18).encode(x=f"mean({value.field}):Q"))
-    return alt.layer(*layers).properties(width=WIDTH_PX, height=max(60, 34 * rows[row].nunique()))
+    found: Chart = _layered(rows, layers, _rows_px(rows, row, px=34))
+    return found
 
 
 def heatmap(frame: pd.DataFrame, row: Axis, column: Axis, share: str, *, most: int = 40) -> Chart:
@@ -387,209 +358,126 @@ def heatmap(frame: pd.DataFrame, row: Axis, column: Axis, share: str, *, most: i
         y=alt.Y(f"{row.field}:N", sort=None, title=row.title, axis=alt.Axis(labelLimit=200)),
         tooltip=_tips(rows),
     )
-    cells = base.mark_rect().encode(
-        color=alt.Color(f"{share}:Q", scale=alt.Scale(domain=[0, 1], range=[PALE, BLUE]), legend=None)
-    )
+    scale = alt.Scale(domain=[0, 1], range=[PALE, BLUE])
+    cells = base.mark_rect().encode(color=alt.Color(f"{share}:Q", scale=scale, legend=None))
     light = alt.condition(alt.datum[share] > 0.6, alt.value("@paper"), alt.value(INK))
-    words = base.transform_filter(f"datum['{share}'] >= 0.005").mark_text(fontSize=10).encode(
-        text=alt.Text(f"{share}:Q", format=".0%"), color=light)  # fmt: skip
+    words = base.transform_filter(f"datum['{share}'] >= 0.005").mark_text(fontSize=10)
+    words = words.encode(text=alt.Text(f"{share}:Q", format=".0%"), color=light)
     size = max(26, min(44, WIDTH_PX // max(n_columns, 1)))
-    return alt.layer(*((cells, words) if max(n_rows, n_columns) <= most else (cells,))).properties(
-        width=size * n_columns, height=max(24, size * 2 // 3) * n_rows)  # fmt: skip
+    layered = alt.layer(*((cells, words) if max(n_rows, n_columns) <= most else (cells,)))
+    return layered.properties(width=size * n_columns, height=max(24, size * 2 // 3) * n_rows)
 
 
 def histogram(
-    frame: pd.DataFrame,
-    x: Axis,
-    share: Axis,
-    *,
-    end: str = "end",
-    panel: str = "",
-    series: str = "",
-    colours: Mapping[str, str] | None = None,
-    rule: float | None = None,
-    overlay: str = "",
-    height: int = 90,
-) -> Chart:
+    frame: pd.DataFrame, x: Axis, share: Axis, *, end: str = "end", panel: str = "", series: str = "",
+    colours: Mapping[str, str] | None = None, rule: float | None = None, overlay: str = "", height: int = 90,
+) -> Chart:  # fmt: skip
     """Bars from `x.field` to `end` of each bin; overlay: column of shares that a line shows above them."""
     import altair as alt
 
     rows = tidy(frame)
-    tone = {"color": _colour(series, colours)} if series and colours else {"color": alt.value(BLUE)}
-    base = alt.Chart(rows)
-    floor = LEAST_SHARE if share.kind == "log" else 0
-    layers: list[Any] = [
-        base.mark_bar(opacity=0.75).encode(
-            x=_position(alt.X, x, grid=False), x2=f"{end}:Q",
-            y=_position(alt.Y, share, stack=None), y2=alt.datum(floor), tooltip=_tips(rows), **tone,
-        )
-    ]  # fmt: skip
+    base = alt.Chart(rows).encode(x=_position(alt.X, x, grid=False))
+    floor = alt.datum(LEAST_SHARE if share.kind == "log" else 0)
+    tall = {"y": _position(alt.Y, share, stack=None), "y2": floor, "color": _tone(series, colours)}
+    layers = [base.mark_bar(opacity=0.75).encode(x2=f"{end}:Q", tooltip=_tips(rows), **tall)]
     if overlay:
-        layers.append(
-            base.mark_line(interpolate="step-after", color=ORANGE, strokeWidth=2).encode(
-                x=_position(alt.X, x, grid=False), y=f"{overlay}:Q"
-            )
-        )
+        line = base.mark_line(interpolate="step-after", color=ORANGE, strokeWidth=2)
+        layers.append(line.encode(y=f"{overlay}:Q"))
     if rule is not None:
-        layers.append(base.mark_rule(color=ORANGE, strokeDash=[4, 3]).encode(x=alt.datum(rule)))
-    layered = alt.layer(*layers, data=rows).properties(width=WIDTH_PX, height=height)
-    return _in_panels(layered, rows, panel, is_shared=True) if panel else layered
+        layers.append(_rule(alt.Chart(rows), alt.datum(rule)))
+    found: Chart = _layered(rows, layers, height, panel, is_shared=True)
+    return found
 
 
 def strips(
-    frame: pd.DataFrame,
-    x: Axis,
-    y: Axis,
-    panel: str,
-    *,
-    marked: str = "",
-    words: tuple[str, str] = ("", ""),
-    high: str = "",
-    level: str = "",
-    change: str = "",
-    height: int = 84,
-) -> Chart:
+    frame: pd.DataFrame, x: Axis, y: Axis, panel: str, *, marked: str = "", words: tuple[str, str] = ("", ""),
+    high: str = "", level: str = "", change: str = "", height: int = 84,
+) -> Chart:  # fmt: skip
     """A strip a panel with an axis of its own: points over x. marked: column of truths, orange where true, with the
     words for false and true; high: column up to which a bar joins; level: column of a line; change: column of
     places on x with a dashed line."""
     import altair as alt
 
-    rows = tidy(frame)
-    tone: dict[str, Any] = {"color": alt.value(BLUE)}
-    if marked:
-        rows[marked] = np.where(rows[marked].astype(bool), words[1], words[0])
-        tone = {"color": _colour(marked, {words[0]: BLUE, words[1]: ORANGE})}
-    base = alt.Chart(rows)
-    at = _position(alt.X, x, grid=False)
+    rows = _with_words(tidy(frame), marked, words) if marked else tidy(frame)
+    base, at = alt.Chart(rows), _position(alt.X, x, grid=False)
+    there = {"x": at, "y": _position(alt.Y, y), "color": _tone(marked, dict(zip(words, (BLUE, ORANGE), strict=True)))}
     layers: list[Any] = []
     if change:
-        layers.append(
-            base.mark_rule(color=ORANGE, strokeDash=[4, 3], opacity=0.8).encode(x=f"{change}:{at.shorthand[-1]}")
-        )
+        layers.append(_rule(base, f"{change}:{at.shorthand[-1]}"))
     if level:
-        layers.append(
-            base.mark_line(color=MUTED, strokeWidth=1.4, interpolate="step-after").encode(x=at, y=f"{level}:Q")
-        )
+        line = base.mark_line(color=MUTED, strokeWidth=1.4, interpolate="step-after")
+        layers.append(line.encode(x=at, y=f"{level}:Q"))
     if high:
-        layers.append(base.mark_rule(opacity=0.6).encode(x=at, y=_position(alt.Y, y), y2=f"{high}:Q", **tone))
-    layers.append(
-        base.mark_circle(size=16, opacity=0.8).encode(x=at, y=_position(alt.Y, y), tooltip=_tips(rows), **tone)
-    )
-    return _in_panels(alt.layer(*layers, data=rows).properties(width=WIDTH_PX, height=height), rows, panel)
+        layers.append(base.mark_rule(opacity=0.6).encode(y2=f"{high}:Q", **there))
+    layers.append(base.mark_circle(size=16, opacity=0.8).encode(tooltip=_tips(rows), **there))
+    found: Chart = _layered(rows, layers, height, panel)
+    return found
 
 
-def fan(runs: pd.DataFrame, *, time: str = "submitted_at", actual: str = "runtime_s") -> Chart:
-    """What was predicted and what came. runs: p05_s, p25_s, p50_s, p75_s, p95_s (missing before the first
-    prediction), the actual runtime (missing for a run to come) and is_outside."""
-    import altair as alt
-
-    rows = tidy(runs.assign(is_outside=np.where(runs["is_outside"], "outside the 90 % interval", "inside it")))
-    base = alt.Chart(rows)
-    x = _position(alt.X, Axis(time, "submitted (UTC)", "time"))
-
-    def y(field: str) -> Any:
-        return _position(alt.Y, Axis(field, "runtime", "seconds"))
-
-    known = base.transform_filter("isValid(datum.p50_s)")
-    outside = _colour("is_outside", {"inside it": INK, "outside the 90 % interval": ORANGE})
-    return _zoomable(
-        alt.layer(
-            known.mark_area(color=PALE, interpolate="step", opacity=0.9).encode(x=x, y=y("p05_s"), y2="p95_s:Q"),
-            known.mark_area(color=MIDDLE, interpolate="step", opacity=0.6).encode(x=x, y=y("p25_s"), y2="p75_s:Q"),
-            known.mark_line(color=BLUE, interpolate="step", strokeWidth=1.6).encode(x=x, y=y("p50_s")),
-            base.transform_filter(f"isValid(datum.{actual})")
-            .mark_circle(size=26, opacity=0.85)
-            .encode(x=x, y=y(actual), color=outside, tooltip=_tips(rows)),
-        ).properties(width=WIDTH_PX, height=300)
-    )
+def _with_words(rows: pd.DataFrame, marked: str, words: tuple[str, str]) -> pd.DataFrame:
+    """A column of truths as words for false and true."""
+    return rows.assign(**{marked: np.where(rows[marked].astype(bool), words[1], words[0])})
 
 
-def history(rows: pd.DataFrame) -> Chart:
-    """The runs of a job over time, and the interval that its next run is expected in. rows: at, runtime_s (missing
-    for the next run), is (as usual, slow or next run), and p05_s, p25_s, p50_s, p75_s, p95_s of the next run."""
+def fan(rows: pd.DataFrame, tones: Mapping[str, str], *, is_next: bool = False, height: int = 300) -> Chart:
+    """What was predicted and what came. rows: submitted_at, runtime_s (missing for a run to come), is (one of `tones`),
+    and p05_s, p25_s, p50_s, p75_s, p95_s (missing where nothing was predicted); is_next: of the next run alone, drawn
+    as a bar in place of a band."""
     import altair as alt
 
     found = tidy(rows)
-    base = alt.Chart(found)
-    x = _position(alt.X, Axis("submitted_at", "submitted (UTC)", "time"))
+    base, x = alt.Chart(found), _position(alt.X, Axis("submitted_at", "submitted (UTC)", "time"))
 
     def y(field: str) -> Any:
         return _position(alt.Y, Axis(field, "runtime", "seconds"))
 
-    tones = {"as usual": BLUE, "slow": ORANGE, "next run": INK}
-    return _zoomable(
-        alt.layer(
-            base.mark_circle(size=30, opacity=0.8).encode(
-                x=x, y=y("runtime_s"), color=_colour("is", tones), tooltip=_tips(found)
-            ),
-            base.mark_rule(strokeWidth=9, color=PALE).encode(x=x, y=y("p05_s"), y2="p95_s:Q"),
-            base.mark_rule(strokeWidth=9, color=MIDDLE).encode(x=x, y=y("p25_s"), y2="p75_s:Q"),
-            base.mark_tick(size=16, thickness=3, color=INK).encode(x=x, y=y("p50_s")),
-        ).properties(width=WIDTH_PX, height=260)
-    )
+    said = base.transform_filter("isValid(datum.p50_s)")
+    band: dict[str, Any] = {"strokeWidth": 9} if is_next else {"interpolate": "step", "opacity": 0.75}
+    draw: Any = said.mark_rule if is_next else said.mark_area
+    middle: Any = said.mark_tick(size=16, thickness=3, color=INK) if is_next else said.mark_line(
+        color=BLUE, interpolate="step", strokeWidth=1.6)  # fmt: skip
+    came = base.transform_filter("isValid(datum.runtime_s)").mark_circle(size=28, opacity=0.85)
+    layers = [
+        draw(color=PALE, **band).encode(x=x, y=y("p05_s"), y2="p95_s:Q"),
+        draw(color=MIDDLE, **band).encode(x=x, y=y("p25_s"), y2="p75_s:Q"),
+        middle.encode(x=x, y=y("p50_s")),
+        came.encode(x=x, y=y("runtime_s"), color=_colour("is", tones), tooltip=_tips(found)),
+    ]
+    return _zoomable(_layered(found, layers, height))
 
 
 def spans(
-    frame: pd.DataFrame,
-    x: Axis,
-    row: str,
-    *,
-    end: str = "end",
-    level: str = "",
-    reach: float = 4.0,
-    colour: str = "",
-    colours: Mapping[str, str] | None = None,
-    panel: str = "",
-    row_px: int = 20,
-) -> Chart:
+    frame: pd.DataFrame, x: Axis, row: str, *, end: str = "end", level: str = "", colour: str = "",
+    colours: Mapping[str, str] | None = None, panel: str = "", row_px: int = 20,
+) -> Chart:  # fmt: skip
     """Bars from x to `end` in the row that each is of. level: column of deviations, blue below and orange above,
-    stronger up to `reach`; colour: column of names by `colours`."""
+    stronger up to REACH; colour: column of names by `colours`."""
     import altair as alt
 
-    rows = tidy(frame)
+    rows, tone = tidy(frame), _tone(colour, colours)
     if level:
-        scale = alt.Scale(domain=[-reach, 0, reach], range=[BLUE, "@paper", ORANGE], clamp=True, interpolate="rgb")
-        tone: Any = alt.Color(
-            f"{level}:Q", scale=scale, legend=alt.Legend(title="deviations from the usual", orient="top")
-        )
-    else:
-        tone = _colour(colour, colours) if colour and colours else alt.value(BLUE)
-    layered = (
-        alt.Chart(rows)
-        .mark_bar(height={"band": 0.8})
-        .encode(
-            x=_position(alt.X, x, grid=False),
-            x2=f"{end}:Q",
-            y=alt.Y(f"{row}:N", sort=None, title=None, axis=alt.Axis(labelLimit=200)),
-            color=tone,
-            tooltip=_tips(rows),
-        )
-        .properties(width=WIDTH_PX, height=max(40, row_px * rows[row].nunique()))
-    )
-    if not panel:
-        return alt.layer(layered)
-    found: alt.FacetChart = _in_panels(layered, rows, panel, is_shared=True).resolve_scale(x="independent")
-    return found
+        scale = alt.Scale(domain=[-REACH, 0, REACH], range=[BLUE, "@paper", ORANGE], clamp=True, interpolate="rgb")
+        legend = alt.Legend(title="deviations from the usual", orient="top")
+        tone = alt.Color(f"{level}:Q", scale=scale, legend=legend)
+    marks = alt.Chart(rows).mark_bar(height={"band": 0.8}).encode(
+        x=_position(alt.X, x, grid=False), x2=f"{end}:Q", color=tone, tooltip=_tips(rows), **_in_rows(row)
+    )  # fmt: skip
+    found = _layered(rows, [marks], max(40, row_px * rows[row].nunique()), panel, is_shared=True)
+    shown: Chart = found.resolve_scale(x="independent") if panel else found
+    return shown
 
 
 def timeline(frame: pd.DataFrame, x: Axis, row: str, *, marked: str, words: tuple[str, str], strength: str) -> Chart:
     """A mark a happening in its row over time, stronger in colour by `strength` (0 to 1), orange where marked."""
     import altair as alt
 
-    rows = tidy(frame.assign(**{marked: np.where(frame[marked], words[1], words[0])}))
-    return _zoomable(
-        alt.Chart(rows)
-        .mark_circle(size=70)
-        .encode(
-            x=_position(alt.X, x),
-            y=alt.Y(f"{row}:N", sort=None, title=None, axis=alt.Axis(labelLimit=200, grid=True)),
-            color=_colour(marked, {words[0]: BLUE, words[1]: ORANGE}),
-            opacity=alt.Opacity(f"{strength}:Q", scale=alt.Scale(domain=[0, 1], range=[0.25, 1]), legend=None),
-            tooltip=_tips(rows),
-        )
-        .properties(width=WIDTH_PX, height=max(60, ROW_PX * rows[row].nunique())),
-        ["x"],
-    )
+    rows = _with_words(tidy(frame), marked, words)
+    opacity = alt.Opacity(f"{strength}:Q", scale=alt.Scale(domain=[0, 1], range=[0.25, 1]), legend=None)
+    tone = _colour(marked, dict(zip(words, (BLUE, ORANGE), strict=True)))
+    marks = alt.Chart(rows).mark_circle(size=70).encode(
+        x=_position(alt.X, x), color=tone, opacity=opacity, tooltip=_tips(rows), **_in_rows(row, grid=True)
+    )  # fmt: skip
+    return _zoomable(_layered(rows, [marks], alt.Step(ROW_PX)), ["x"])
 
 
 def beneath(*charts: Chart) -> Chart:

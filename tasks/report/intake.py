@@ -1,8 +1,9 @@
 """What was read into a source, what was refused and why, and the alarms that were raised: the same for every word."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import Any
 from urllib.parse import quote
 
 import pandas as pd
@@ -44,6 +45,12 @@ ALARM_ITEM = """coalesce(
     json_extract_string(evidence, 'group_key'), json_extract_string(evidence, 'node'),
     json_extract_string(evidence, 'workload'))"""
 MOST_ALARMS = 1_000
+
+
+def item_of(evidence: Mapping[str, Any]) -> str | None:
+    """The same of the evidence of an alarm."""
+    found = (evidence.get(key) for key in ("group_key", "node", "workload"))
+    return next((str(one) for one in found if one is not None), None)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from tasks.report import charts
 from tasks.report.intake import Intake, fetch_intake, intake_sections
 from tasks.report.jobs_evaluation import SIDE_BY_SIDE, labels_table, predictor_rows, predictor_words, predictors_table
 from tasks.report.jobs_history import history_sections
-from tasks.report.jobs_shapes import KindOfShapes, fetch_shapes, shape_sections
+from tasks.report.jobs_shapes import METHOD, NOT_CAUSES, KindOfShapes, fetch_shapes, shape_sections
 from tasks.report.result import (
     Column,
     Fact,
@@ -26,7 +26,9 @@ from tasks.report.result import (
     Section,
     State,
     Table,
+    command,
     count,
+    extra,
     moment,
     one_line,
     records,
@@ -41,18 +43,13 @@ KINDS: tuple[Kind, ...] = ("ratio", "delta")
 RISKY = 0.25  # chance of taking twice the usual from which a job is counted as likely to be late
 MOST_OF_ITEM = 60  # runs in the history of a job
 MOST_EXPLAINED, MOST_ALARMS = 200, 20
-NOT_CAUSES = "These are reasons of the prediction, which need not be causes of the runtime."
 NO_REASON = "nothing that was known at submission"
-METHOD = (
-    "Method and figures after Zhu et al., Runtime Variation in Big Data Analytics, 2023; where they differ, "
-    "tasks/jobs/README.md says why. Shapes are numbered by rising gap between the 25th and the 75th percentile, 0 the "
-    "steadiest. COV: standard deviation over mean."
-)
 MADE_UP = {
     "next_p05_s": "5 % stay under", "next_p25_s": "25 % stay under", "p50_s": "median",
     "next_p75_s": "75 % stay under", "p90_s": "90 % stay under", "next_p95_s": "95 % stay under",
     "p99_s": "99 % stay under", "expected_excess_s": "expected beyond the usual",
 }  # fmt: skip
+TONES = {"as usual": charts.BLUE, "slow": charts.ORANGE, "next run": charts.INK}
 QUANTILES = ("p05_s", "p25_s", "p50_s", "p75_s", "p95_s")
 LIST_WORDS = (
     "All jobs, the likeliest to take twice their usual time first; jobs under {least} finished runs stand "
@@ -163,7 +160,7 @@ class JobsData:
 
     def command(self, verb: str, *more: str) -> str:
         """The command that makes what is missing."""
-        return shlex.join(["whorl", WORD, verb, "--source", self.source, *more])
+        return command("whorl", WORD, verb, "--source", self.source, *more)
 
 
 def fetch_jobs(connection: Connection, source: str, params: ReportParams) -> JobsData:
@@ -330,8 +327,8 @@ def _jobs_section(data: JobsData, item: str) -> Section:
         ("next_p95_s", "95 % stay under", duration), ("p99_s", "99 % stay under", duration),
         ("expected_excess_s", "expected beyond usual", duration), ("n_finished", "runs", count),
         ("median_s", "median", duration), ("p05_s", "5 %", duration), ("p95_s", "95 %", duration),
-        Column("cov", "COV", ratio, is_number=True, meaning="Standard deviation over mean"),
-        Column("excess_s", "time lost", duration, is_number=True,
+        Column("cov", "COV", ratio, kind="number", meaning="Standard deviation over mean"),
+        Column("excess_s", "time lost", duration, kind="number",
                meaning="What its runs took beyond the median, added up"),
         ("outlier_share_ratio", f"≥ {number(asked.outlier_ratio)} × median", share),
         ("outlier_share_delta", f"> {duration(asked.outlier_delta_s)} over it", share),
@@ -355,20 +352,10 @@ def _quality(data: JobsData) -> Section:
 
 def _explained(data: JobsData, item: str) -> Iterator[Section]:
     families, insights, reasons = (data.tables[name] for name in ("cause_families", "insights", "reasons"))
-    by = {(row["question"], row["family"]): row["share"] for row in records(families)}
-    rows = [
-        row | {kind: by.get((kind, row["family"])) for kind in KINDS}
-        for row in records(families[families["question"] == "runtime"].sort_values("rank"))
-    ]
-    evidence = ""
-    if rows:
-        n, n_long = rows[0]["n_runs"], rows[0]["n_long"]
-        evidence = f"n = {n:,} runs, {n_long:,} of them at least twice as long as usual · model {rows[0]['model_id']}"
-    moving = table(
-        rows, ("family", "reason"), ("share", "share", share), ("typical_factor", "on average", times),
-        ("first_share", "first reason of long runs", share), ("ratio", "of variation (ratio)", share),
-        ("delta", "of variation (delta)", share),
-    )  # fmt: skip
+    moving, evidence = families_table(families), ""
+    for row in moving.rows[:1]:
+        n, n_long = row["n_runs"], row["n_long"]
+        evidence = f"n = {n:,} runs, {n_long:,} of them at least twice as long as usual · model {row['model_id']}"
     nothing = f"Nothing is explained in this source yet: {data.command('explain')} says what makes runs long."
     yield Section("What makes runs long", REASONS_WORDS, evidence, tables=(moving,), nothing=nothing)
     long_runs, next_runs = _runs_explained(reasons)
@@ -381,19 +368,36 @@ def _explained(data: JobsData, item: str) -> Iterator[Section]:
         model = f"model {reasons['model_id'].iloc[0]}"
         yield Section("Why single runs were long", RUNS_WORDS, model, tables=(longest, coming))
     if len(insights):
-        told = [
-            row
-            | {"interval": ends(row["low"], row["high"])}
-            | {"measured_interval": ends(row["measured_low"], row["measured_high"])}
-            for row in records(insights)
-        ]
-        shown = table(
-            told, Column("words", "insight", sentence), ("kind", "shapes"), ("verdict", "by the model"),
-            ("rho", "rho", ratio), ("interval", "95 % interval"), ("measured_verdict", "as measured"),
-            ("measured_rho", "rho", ratio), ("measured_interval", "95 % interval"), ("reason", "not told"),
-        )  # fmt: skip
         evidence = f"n = {int(insights['n_runs'].max()):,} held-out runs · model {insights['model_id'].iloc[0]}"
-        yield Section("The paper's insights here", INSIGHTS_WORDS, evidence, tables=(shown,))
+        yield Section("The paper's insights here", INSIGHTS_WORDS, evidence, tables=(insights_table(insights),))
+
+
+def families_table(families: pd.DataFrame) -> Table:
+    """What makes runs long, the largest first, and vary. families: rows of jobs.cause_families."""
+    by = {(row["question"], row["family"]): row["share"] for row in records(families)}
+    rows = [
+        row | {kind: by.get((kind, row["family"])) for kind in KINDS}
+        for row in records(families[families["question"] == "runtime"].sort_values("rank"))
+    ]
+    return table(
+        rows, ("family", "reason", "name"), ("share", "share", share), ("typical_factor", "on average", times),
+        ("first_share", "first reason of long runs", share), ("ratio", "of variation (ratio)", share),
+        ("delta", "of variation (delta)", share),
+    )  # fmt: skip
+
+
+def insights_table(insights: pd.DataFrame) -> Table:
+    """Whether what the paper found holds. insights: rows of jobs.insights."""
+    told = [
+        row | {"interval": ends(row["low"], row["high"])}
+        | {"measured_interval": ends(row["measured_low"], row["measured_high"])}
+        for row in records(insights)
+    ]  # fmt: skip
+    return table(
+        told, ("words", "insight", sentence), *extra(("kind", "shapes", "name")), ("verdict", "by the model", "name"),
+        ("rho", "rho", ratio), ("interval", "95 % interval", "name"), ("measured_verdict", "as measured", "name"),
+        *extra(("measured_rho", "rho", ratio), ("measured_interval", "95 % interval", "name"), ("reason", "not told")),
+    )  # fmt: skip
 
 
 def _runs_explained(reasons: pd.DataFrame) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -466,7 +470,7 @@ def changes_table(changes: pd.DataFrame) -> Table:
         for name, row in changes.iterrows()
         if not pd.isna(row["before"])
     ]
-    shown = (Column(key, key, is_number=True) for key in ("before", "after", "change", "interval"))
+    shown = (Column(key, key, kind="number") for key in ("before", "after", "change", "interval"))
     return table(rows, ("measure", "mean over the runs"), *shown)
 
 
@@ -500,7 +504,7 @@ def ends(low: Any, high: Any, show: Any = ratio) -> str:
 def item_chart() -> charts.Chart:
     """The chart of the history of a job, with one row that stands for all."""
     row = {"submitted_at": pd.Timestamp(0), "runtime_s": 1.0, "is": "as usual", **dict.fromkeys(QUANTILES, 1.0)}
-    return charts.history(pd.DataFrame([row]))
+    return charts.fan(pd.DataFrame([row]), TONES, is_next=True, height=260)
 
 
 def job_items(connection: Connection, data: JobsData) -> Iterator[tuple[str, Result]]:

@@ -89,6 +89,7 @@ IMPORTANCE_WORDS = (
     "How much each feature contributes to the decisions of the model over all training runs. These are reasons "
     "of the prediction, which need not be causes of the runtime."
 )
+INSIDE, OUTSIDE = "inside it", "outside the 90 % interval"
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 COLUMNS = ["submitted_at", "runtime_s", "p05_s", "p25_s", "p50_s", "p75_s", "p95_s"]
 
@@ -225,9 +226,11 @@ def fan_figure(job: str, fan: pd.DataFrame, past: pd.DataFrame) -> Figure:
     earlier = past[past["runtime_s"] > 0].sort_values("submitted_at", kind="stable").tail(MOST_PAST) if before else past
     rows = None
     if len(fan):
-        rows = pd.concat([earlier.assign(is_outside=False), fan.assign(is_outside=outside)], ignore_index=True)
+        seen = fan.assign(**{"is": np.where(outside, OUTSIDE, INSIDE)})
+        rows = pd.concat([earlier.assign(**{"is": INSIDE}), seen], ignore_index=True)
         rows[COLUMNS[2:]] = rows[COLUMNS[2:]].clip(lower=LEAST_S)
-    return plot("fan", "What was predicted, and what came", FAN_WORDS, evidence, charts.fan, rows, nothing=NO_TEST)
+    return plot("fan", "What was predicted, and what came", FAN_WORDS, evidence, charts.fan, rows,
+                {INSIDE: charts.INK, OUTSIDE: charts.ORANGE}, nothing=NO_TEST)  # fmt: skip
 
 
 def calibration_figure(pit: Floats) -> Figure:

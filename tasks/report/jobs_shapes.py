@@ -1,34 +1,31 @@
 """The typical runtime distributions of a source (Zhu et al., section 4): shapes, how their number was
 chosen, and how one job is matched with a shape."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from tasks.errors import BadSetting, NotFound
 from tasks.jobs import characterise
-from tasks.jobs.characterise import Characterisation, read_characterised, shape_words
-from tasks.jobs.normalisation import Bins, Counts, Floats, historic_medians, normalise
-from tasks.jobs.params import CharacteriseParams, Kind
-from tasks.jobs.predict.preparation import fetch_runs
-from tasks.jobs.shapes import EMPTY_BIN_PRIOR, ShapeSet, log_likelihood, log_posterior
+from tasks.jobs.characterise import Characterisation, shape_words
+from tasks.jobs.matching import JobAgainstShapes
+from tasks.jobs.normalisation import Bins, Floats
+from tasks.jobs.params import Kind
+from tasks.jobs.shapes import ShapeSet
 from tasks.quantities import duration, number, share
 from tasks.report import charts
 from tasks.report.charts import Axis
 from tasks.report.result import Figure, Result, Section, Table, count, plot, records, table
-from tasks.warehouse.connection import Connection, reading
-from tasks.warehouse.place import Warehouse
-from tasks.warehouse.versions import data_version
+from tasks.warehouse.connection import Connection
 
 NORMALISED = {"ratio": "runtime over the historic median of the job", "delta": "runtime minus that median"}
 NO_SHAPES = "No job has enough runs in the historic part of the log to take a shape from."
+NOT_CAUSES = "These are reasons of the prediction, which need not be causes of the runtime."
 METHOD = (
     "Method and figures after Zhu et al., Runtime Variation in Big Data Analytics, 2023; where they differ, "
     "tasks/jobs/README.md says why. Shapes are numbered by rising gap between the 25th and the 75th percentile, 0 the "
-    "steadiest."
+    "steadiest. COV: standard deviation over mean."
 )
 SHAPES_WORDS = (
     "Each row is a shape that many jobs share: the distribution of {what}. They are ranked by the gap between the "
@@ -46,9 +43,6 @@ STAYED = """
     WHERE source = $source AND kind = $kind AND before.part = 'D1' AND after.part = 'D3'
         AND before.label IS NOT NULL AND after.label IS NOT NULL
 """
-MADE_WITH = "SELECT parameters, data_version FROM jobs.shapes WHERE source = $source LIMIT 1"
-MEDIAN = """SELECT median_s FROM jobs.group_shapes
-    WHERE source = $source AND kind = $kind AND group_key = $job AND part = 'all'"""
 
 
 @dataclass(frozen=True)
@@ -170,100 +164,6 @@ def shapes_figure(shapes: ShapeSet, found: pd.DataFrame | None, kind: str) -> Fi
         pd.concat(rows), _value_axis(kind), Axis("share", "share", "log"), panel="panel", series="is",
         colours={"runs": charts.BLUE, "outliers": charts.ORANGE}, height=46,
     )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class JobAgainstShapes:
-    """counts: (n_bins,) runs of the job in each bin. numbers: of the two shapes compared.
-
-    log_likelihoods, posteriors: (k,) of every shape (equation 8)."""
-
-    group_key: str
-    shapes: ShapeSet
-    counts: Counts
-    numbers: tuple[int, int]
-    log_likelihoods: Floats
-    posteriors: Floats
-
-    @property
-    def n_runs(self) -> int:
-        """Runs of the job."""
-        return int(self.counts.sum())
-
-
-def compare_with_shapes(
-    group_key: str,
-    counts: Counts,
-    shapes: ShapeSet,
-    *,
-    empty_bin_prior: float = EMPTY_BIN_PRIOR,
-    numbers: tuple[int, int] | None = None,
-) -> JobAgainstShapes | None:
-    """The job against two shapes, by default the most likely and the second; None for a job without runs.
-
-    counts: (n_bins,). Raises BadSetting for a number that is no
-    shape, or only one shape."""
-    k = len(shapes.n_groups)
-    if k < 2:
-        raise BadSetting("shapes: there is only one, and so no two to compare")
-    if numbers is not None and not (len(set(numbers)) == 2 and all(0 <= number < k for number in numbers)):
-        shown = " and ".join(str(number) for number in numbers)
-        raise BadSetting(f"shapes {shown}: expected two different ones of the {k} shapes, from 0 to {k - 1}")
-    if not np.sum(counts):
-        return None
-    likelihoods = log_likelihood(counts, shapes.centres, empty_bin_prior=empty_bin_prior)[0]
-    posteriors = np.exp(log_posterior(counts, shapes.centres, empty_bin_prior=empty_bin_prior))[0]
-    if numbers is None:
-        best, second = np.argsort(-likelihoods, kind="stable")[:2]
-        numbers = (int(best), int(second))
-    return JobAgainstShapes(group_key, shapes, np.asarray(counts), numbers, likelihoods, posteriors)
-
-
-def are_shapes_fresh(warehouse: Warehouse, source: str, params: CharacteriseParams) -> bool:
-    """Whether the source has shapes that were made of its files of now, with these parameters."""
-    with reading(warehouse) as connection:
-        found = connection.execute(MADE_WITH, {"source": source}).fetchone()
-        if found is None:
-            return False
-        version = data_version(connection, "jobs", source)
-    return bool(json.loads(found[0]) == params.model_dump(mode="json") and found[1] == version)
-
-
-def job_against_shapes(
-    warehouse: Warehouse, source: str, job: str, kind: Kind, numbers: tuple[int, int] | None = None
-) -> JobAgainstShapes:
-    """All finished runs of a job against two shapes of its source, by default the two most likely.
-
-    Raises NotFound without shapes of this kind, or a job without a run that has a median; BadSetting for a number
-    that is no shape. Source: Zhu et al. 2023, equations 1 to 8 and Figure 6."""
-    found = _of_kind(warehouse, source, kind)
-    with reading(warehouse) as connection:
-        counts = _counts(connection, source, job, found.shapes.bins)
-    against = None
-    if counts is not None:
-        against = compare_with_shapes(job, counts, found.shapes, numbers=numbers)
-    if against is None:
-        raise NotFound(f"job {job!r} of source {source!r}: no finished run has a median to be compared with ({kind})")
-    return against
-
-
-def _of_kind(warehouse: Warehouse, source: str, kind: Kind) -> Characterisation:
-    found = read_characterised(warehouse, source).get(kind)
-    if found is None:
-        raise NotFound(f"source {source!r} has no {kind} shapes; ask for the other normalisation")
-    return found
-
-
-def _counts(connection: Connection, source: str, job: str, bins: Bins) -> Counts | None:
-    """Runs of the job in each bin, (n_bins,); None if the characterisation knows no run of it with a median."""
-    row = connection.execute(MEDIAN, {"source": source, "kind": bins.kind, "job": job}).fetchone()
-    if row is None:
-        return None
-    history = {} if row[0] is None else {job: float(row[0])}
-    runs = fetch_runs(connection, source, group_key=job)
-    medians = historic_medians(runs, history)
-    index = bins.index(normalise(runs["runtime_s"], medians["median_s"], bins.kind))
-    return np.bincount(index[index >= 0], minlength=bins.n_bins).astype(np.int64)
 
 
 def likelihood_figure(job: JobAgainstShapes, name: str = "likelihood") -> Figure:

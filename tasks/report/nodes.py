@@ -45,7 +45,9 @@ from tasks.report.result import (
     Table,
     alone,
     cell_table,
+    command,
     count,
+    extra,
     moment,
     one_line,
     plot,
@@ -113,13 +115,6 @@ SPREAD_WORDS = (
 BENCHMARKS_WORDS = (
     "A benchmark with another template is another benchmark: never compared. Duration and metrics: medians."
 )
-# is_emulated: a node is emulated where any of its executions is
-EMULATED = """
-WITH emulated AS (
-    SELECT node, coalesce(bool_or(is_emulated), false) AS is_emulated
-    FROM nodes.executions WHERE source = $source GROUP BY node
-)
-"""
 TABLES = {
     "nodes": """
 SELECT node, any_value(machine_type) AS machine_type, coalesce(bool_or(is_emulated), false) AS is_emulated,
@@ -139,11 +134,10 @@ SELECT benchmark, coalesce(template_hash, '') AS template_hash, any_value(aspect
 FROM nodes.executions LEFT JOIN counted USING (execution_id) WHERE source = $source
 GROUP BY ALL ORDER BY aspect, benchmark, template_hash
 """,
-    "scores": EMULATED
-    + """
-SELECT aspect, node, machine_type, is_emulated, score, low, high, rank, is_tied, n_executions, shared,
+    "scores": """
+SELECT aspect, node, machine_type, score, low, high, rank, is_tied, n_executions, shared,
     shared_place, coalesce(lacks, '') AS lacks, model_id, scored_at
-FROM nodes.scores LEFT JOIN emulated USING (node) WHERE source = $source
+FROM nodes.scores WHERE source = $source
 ORDER BY aspect <> 'all', aspect, rank, score DESC, node
 """,
     "decisions": """
@@ -152,28 +146,21 @@ SELECT * FROM nodes.decisions WHERE source = $source AND model_id = (
     ORDER BY sequence DESC LIMIT 1
 ) ORDER BY benchmark_type, NOT is_kept, metric
 """,
-    "repeatability": EMULATED
-    + """
-SELECT repeatability.*, is_emulated FROM nodes.repeatability AS repeatability LEFT JOIN emulated USING (node)
-WHERE source = $source ORDER BY NOT is_counted, aspect, benchmark_type, metric, node
+    "repeatability": """
+SELECT * FROM nodes.repeatability WHERE source = $source ORDER BY NOT is_counted, aspect, benchmark_type, metric, node
 """,
     "pairs": """
 SELECT benchmark_type, metric, median(coalesce(n_runs, 'infinity'::DOUBLE)) AS n_runs
 FROM nodes.pairs WHERE source = $source AND is_counted GROUP BY ALL ORDER BY ALL
 """,
-    "watched": EMULATED
-    + """
-SELECT watched.*, is_emulated FROM nodes.watched AS watched LEFT JOIN emulated USING (node)
-WHERE source = $source ORDER BY place
-""",
+    "watched": "SELECT * FROM nodes.watched WHERE source = $source ORDER BY place",
     "evaluation": "SELECT key, value, reason FROM nodes.evaluation_figures WHERE source = $source ORDER BY key",
     "judgings": "SELECT * FROM nodes.judgings WHERE source = $source",
     "fingerprintings": "SELECT * FROM nodes.fingerprintings WHERE source = $source",
-    "flagged": EMULATED
-    + """
-SELECT execution_id, node, emulated.is_emulated, benchmark, coalesce(template_hash, '') AS template_hash, started_at,
+    "flagged": """
+SELECT execution_id, node, benchmark, coalesce(template_hash, '') AS template_hash, started_at,
     probability, is_stressed, is_contaminated
-FROM nodes.verdicts JOIN nodes.executions USING (source, execution_id) LEFT JOIN emulated USING (node)
+FROM nodes.verdicts JOIN nodes.executions USING (source, execution_id)
 WHERE source = $source AND is_flagged ORDER BY started_at DESC NULLS FIRST, execution_id LIMIT $most
 """,
     "known": """
@@ -182,9 +169,8 @@ SELECT count(*) FILTER (is_stressed) AS n_stressed, count(*) FILTER (is_stressed
 FROM nodes.verdicts JOIN nodes.executions USING (source, execution_id)
 WHERE source = $source AND probability IS NOT NULL
 """,
-    "states": EMULATED
-    + """
-SELECT states.*, emulated.is_emulated FROM nodes.states AS states LEFT JOIN emulated USING (node) WHERE source = $source
+    "states": """
+SELECT * FROM nodes.states WHERE source = $source
 ORDER BY list_position(['confirmed', 'suspected', 'cleared', 'healthy'], state), node, aspect
 """,
     # Of each type the first by a hash of their names, so that the part that is drawn is spread over nodes and time.
@@ -204,15 +190,13 @@ SELECT benchmark, template_hash, node, x, y, exp(log_norm - middle) AS ratio, is
 FROM prints JOIN typical USING (benchmark, template_hash)
 QUALIFY place <= $most ORDER BY n_of_type DESC, benchmark, template_hash, place
 """,
-    "ranked": EMULATED
-    + """
-SELECT own.aspect, own.node, own.machine_type, emulated.is_emulated, own.rank, own.is_tied, own.score, own.low,
+    "ranked": """
+SELECT own.aspect, own.node, own.machine_type, own.rank, own.is_tied, own.score, own.low,
     own.high, own.n_executions, plain.rank AS plain_rank, plain.is_tied AS plain_is_tied, plain.score AS plain_score,
     plain.low AS plain_low, plain.high AS plain_high
 FROM nodes.fingerprint_scores AS own
     LEFT JOIN nodes.scores AS plain
         ON plain.source = own.source AND plain.aspect = own.aspect AND plain.node = own.node
-    LEFT JOIN emulated ON emulated.node = own.node
 WHERE own.source = $source ORDER BY own.aspect <> 'all', own.aspect, own.rank, own.score DESC, own.node
 """,
     # What the answers rest on; data versions are empty where there are none, or nobody kept what they rest on.
@@ -223,6 +207,7 @@ SELECT coalesce(any_value(data_version), '') AS ranked_version, coalesce(any_val
 FROM nodes.rankings WHERE source = $source
 """,
 }
+OF_NODES = ("scores", "repeatability", "watched", "flagged", "states", "ranked")  # tables with a column of nodes
 REASONS = """
 SELECT reasons.*, executions.node FROM nodes.verdict_reasons AS reasons JOIN nodes.executions USING (source,
 execution_id) WHERE source = $source AND ($ids IS NULL OR list_contains($ids, execution_id)) ORDER BY execution_id,
@@ -280,7 +265,7 @@ class NodesData:
 
     def command(self, verb: str) -> str:
         """The command that makes what is missing."""
-        return shlex.join(["whorl", WORD, verb, "--source", self.source])
+        return command("whorl", WORD, verb, "--source", self.source)
 
 
 def fetch_nodes(connection: Connection, source: str) -> NodesData:
@@ -293,6 +278,9 @@ def fetch_nodes(connection: Connection, source: str) -> NodesData:
         name: connection.execute(sql, {"source": source} | ({"most": most[name]} if name in most else {})).df()
         for name, sql in TABLES.items()
     }
+    emulated = tables["nodes"].set_index("node")["is_emulated"]  # where any of its executions is
+    for name in OF_NODES:
+        tables[name] = tables[name].assign(is_emulated=tables[name]["node"].map(emulated))
     ids = [str(one) for one in tables["flagged"]["execution_id"]]
     reasons = connection.execute(REASONS, {"source": source, "ids": ids}).df()
     return NodesData(source, is_simulated, tables, reasons, fetch_intake(connection, WORD, source))
@@ -314,9 +302,12 @@ def aspect_name(aspect: str) -> str:
     return "all aspects" if aspect == OVERALL else aspect
 
 
-def named(rows: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows with the names of their nodes."""
-    return [row | {"name": node_name(row)} for row in records(rows)]
+def named(rows: pd.DataFrame, item: str = "") -> list[dict[str, Any]]:
+    """The rows with the names of their nodes, and where these lead. item: address of the pages of single nodes."""
+    return [
+        row | {"name": node_name(row), "name.href": f"{item}#{quote(str(row['node']), safe=SAFE)}" if item else None}
+        for row in records(rows)
+    ]
 
 
 def nodes_result(data: NodesData, item: str = "") -> Result:
@@ -428,22 +419,22 @@ def _sections(data: NodesData, item: str) -> Iterator[Section]:
         watched_at, model_id = states[["watched_at", "model_id"]].iloc[0]
         evidence = f"nodes and aspects, watched {moment(watched_at)} (UTC) by model {model_id}"
     yield Section(
-        "Which nodes are degrading", words, evidence, tables=(states_table(states),),
+        "Which nodes are degrading", words, evidence, tables=(states_table(states, item),),
         nothing=f"Nobody has watched these nodes yet: {data.command('watch')}.",
         is_open=bool(len(states)) and bool((states["state"] != "healthy").any()),
     )  # fmt: skip
-    yield _flagged(data)
+    yield _flagged(data, item)
     if len(data["ranked"]):
         yield from _fingerprints(data)
     slow = table(
-        [row | {"slow_time": slow_time(row)} for row in named(data["watched"])],
+        [row | {"slow_time": slow_time(row)} for row in named(data["watched"], item)],
         ("name", "node"), ("n_low", "slow", count), ("n_executions", "executions", count),
         ("low_share", "share", share), ("worst_type", "most in"), ("worst_ratio", "there at", ratio),
         ("p_value", "p", number), ("slow_time", "in time"), name="slow",
     )  # fmt: skip
     nothing = f"No node has been judged yet: {data.command('rank')}."
     yield Section("Nodes by slow executions", SLOW_WORDS, ranked, tables=(slow,), nothing=nothing)
-    yield _reruns(data, ranked)
+    yield _reruns(data, ranked, item)
     yield Section(
         "Metrics: kept or dropped, and why", _decided(decisions),
         f"model {decisions['model_id'].iloc[0]}" if len(decisions) else "", tables=(decisions_table(decisions),),
@@ -486,34 +477,34 @@ def _nodes_table(data: NodesData, item: str) -> Table:
     worst = states.drop_duplicates("node").set_index("node")["state"].to_dict()
     aspects = [str(one) for one in scores["aspect"].unique()]
     rows = []
-    for row in named(data["nodes"]):
+    for row in named(data["nodes"], item):
         node = str(row["node"])
         first = best.get(node, {})
         lacks = (f"did not run {first['lacks']}",) if first.get("lacks") else ()
         place = Cell(_place(first.get("rank"), first.get("is_tied")), lacks, value=first.get("rank"))
         row |= {"state": worst.get(node), "rank": place, "shared": first.get("shared")}
-        row |= {"node": row["name"], "node.href": f"{item}#{quote(node, safe=SAFE)}" if item else None}
         row |= {aspect: cells.get((node, aspect), NOTHING) for aspect in aspects}
         rows.append(row | {"n_low": slow.get(node, {}).get("n_low")})
     rows.sort(key=lambda row: (row["rank"].value is None, row["rank"].value or 0))
     shared = [("shared", "shared component", number)] if data.best["shared"].notna().any() else []
     return table(
         rows,
-        ("node", "node"), Column("state", "state", meaning="Of the aspect that most needs looking at"),
-        Column("rank", "place", is_number=True), *shared,
-        *(Column(aspect, aspect_name(aspect), is_number=True) for aspect in aspects),
+        ("name", "node"), Column("state", "state", meaning="Of the aspect that most needs looking at"),
+        Column("rank", "place", kind="number"), *shared,
+        *(Column(aspect, aspect_name(aspect), kind="number") for aspect in aspects),
         ("n_low", "slow", count), ("n_executions", "executions", count), ("n_stressed", "stressed on purpose", count),
         ("n_contaminated", "disturbed", count), ("n_failed", "failed", count), ("machine_type", "machine type"),
         ("first_at", "first (UTC)", moment), ("last_at", "last (UTC)", moment), name="list",
     )  # fmt: skip
 
 
-def states_table(states: pd.DataFrame) -> Table:
-    """The state of each node and aspect, those that need looking at first."""
+def states_table(states: pd.DataFrame, item: str = "") -> Table:
+    """The state of each node and aspect, those that need looking at first. item: address of the pages of nodes."""
     return table(
-        named(states), ("name", "node"), ("aspect", "aspect"), ("state", "state"), ("since", "since (UTC)", moment),
-        ("n_executions", "executions", count), ("n_recent_flagged", "flagged of the last", count),
-        ("n_left_out", "left out", count), ("cost_share", "share of its time", share), name="states",
+        named(states, item), ("name", "node", "key"), ("aspect", "aspect", "name"), ("state", "state", "name"),
+        ("since", "since (UTC)", moment), ("n_executions", "executions", count),
+        ("n_recent_flagged", "flagged of the last", count), *extra(("n_left_out", "left out", count)),
+        ("cost_share", "share of its time", share), name="states",
     )  # fmt: skip
 
 
@@ -545,7 +536,7 @@ def cost_words(states: pd.DataFrame) -> str:
     )
 
 
-def _flagged(data: NodesData) -> Section:
+def _flagged(data: NodesData, item: str) -> Section:
     """The latest flagged executions, with the metrics that say so."""
     n_judged, n_flagged = (int(data["judgings"][name].sum()) for name in ("n_judged", "n_flagged"))
     evidence = "".join(
@@ -559,7 +550,7 @@ def _flagged(data: NodesData) -> Section:
     rows = [
         row | {"type": type_name(row), "known": _known(row)}
         | {"because": _first_of(said.get(str(row["execution_id"]), []))}
-        for row in named(data["flagged"])
+        for row in named(data["flagged"], item)
     ]  # fmt: skip
     most = f"The latest {len(rows):,}; all are in the warehouse, nodes.verdicts." if n_flagged > MOST_FLAGGED else ""
     shown = table(
@@ -667,11 +658,11 @@ def _draw_plane(drawn: pd.DataFrame) -> charts.Chart:
     )  # fmt: skip
 
 
-def _reruns(data: NodesData, ranked: str) -> Section:
+def _reruns(data: NodesData, ranked: str, item: str) -> Section:
     counted = data["repeatability"]
     counted = counted[counted["is_counted"]] if len(counted) else counted
     shown = table(
-        named(counted), ("benchmark_type", "benchmark"), ("metric", "metric"), ("name", "node"),
+        named(counted, item), ("benchmark_type", "benchmark"), ("metric", "metric"), ("name", "node"),
         ("n_runs", "executions", number), ("cv", "spread", share), ("rerun_median", "a rerun differs by", share),
         ("rerun_p90", "in one of ten by", share), ("runs_for_5", "runs to see 5 %", count),
         ("runs_for_10", "runs to see 10 %", count), title="How much a rerun differs", name="reruns",
@@ -713,10 +704,11 @@ def decisions_table(rows: pd.DataFrame) -> Table:
         for row in records(rows)
     ]  # fmt: skip
     return table(
-        shown, ("metric", "metric"), ("benchmark_type", "benchmark"), ("unit_words", "unit"),
-        ("n_values", "values", count), ("dispersion", "varies by", share), ("decision", "kept or dropped"),
-        ("direction", "counts as"), ("orientation_from", "said by"), ("rule", "the paper's rule"),
-        ("without", "without stressed"), name="metrics",
+        shown, ("metric", "metric", "key"), ("benchmark_type", "benchmark", "key"),
+        *extra(("unit_words", "unit"), ("n_values", "values", count), ("dispersion", "varies by", share)),
+        ("decision", "kept or dropped"), ("direction", "counts as", "name"),
+        *extra(("orientation_from", "said by", "name"), ("rule", "the paper's rule", "name"),
+               ("without", "without stressed", "name")), name="metrics",
     )  # fmt: skip
 
 

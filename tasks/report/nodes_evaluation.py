@@ -5,6 +5,7 @@ Keys are `detect.<measure>.<detector>[.<protocol>][.<dose>]`, `inject.<kind>.<me
 `rank.<method>[.<machine type>|.mean][.<variant>]`, with `.low` and `.high` beside those of several fits."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,21 @@ from tasks.report.evaluation import (
     reasons,
 )
 from tasks.report.nodes import decisions_table, ranking_figure
-from tasks.report.result import NOTHING, Cell, Fact, Figure, Result, Row, Section, Table, cell_table, count, plot, table
+from tasks.report.result import (
+    NOTHING,
+    Cell,
+    Fact,
+    Figure,
+    Result,
+    Row,
+    Section,
+    Table,
+    cell_table,
+    columns,
+    count,
+    plot,
+    table,
+)
 
 if TYPE_CHECKING:
     from tasks.nodes.evaluate.protocol import Evaluation
@@ -63,6 +78,7 @@ MEASURES: Measures = {
     "false_alarms_per_1000": ("false alarms in 1,000", number),
     "delay_executions": ("executions until it is told", number),
 }
+IN_BRIEF = ("f1_outlier", "f1_normal", "auprc", "false_alarms_per_1000")  # where there is little room
 JUDGED_BY = ("f1_outlier", "auprc")
 ANY, DOSE, STRONG, KIND = "any", "dose_", "from_dose_", "kind_"  # of stress: all, of a level, from it on, of a kind
 METHODS = {
@@ -232,11 +248,10 @@ def _sections(found: "Evaluation", emulated: frozenset[str]) -> Iterator[Section
         is_measured = any(figures.get(key) is not None for key, _ in _asked(VERDICTS))
         lines = (*falls_short(figures), *(f"not measured: {line}" for line in missing_lines(figures)))
         yield Section("What falls short", lines=lines or ((NOTHING_SHORT,) if is_measured else ()), is_open=True)
-    measures = ((key, words, show) for key, (words, show) in MEASURES.items())
-    rows = detection_figures(figures)
-    detected = table(rows, ("detector", "told by"), ("split", "tested on"), *measures, name="detectors")
     nothing = f"Not measured: {'; '.join(reasons(figures, 'detect.')[:3])}."
-    yield Section("Stressed executions found", SPLITS, tables=(detected,), nothing=nothing, is_open=not verdicts)
+    yield Section(
+        "Stressed executions found", SPLITS, tables=(detectors_table(figures),), nothing=nothing, is_open=not verdicts
+    )
     tables = {
         ("F1 of stressed executions, by how strong the stress was", BY_DOSE): dose_tables(figures),
         ("The paper's way of splitting, beside what the paper reports", BESIDE): [paper_table(figures)],
@@ -286,6 +301,14 @@ def detection_figures(figures: Figures) -> list[dict[str, Any]]:
     splits = list(PROTOCOLS)
     order = sorted(found, key=lambda one: (splits.index(one[0]), -found[one].get(JUDGED_BY[0], -1.0)))
     return [{"split": PROTOCOLS[one[0]], "detector": detector_name(one[1]), **found[one]} for one in order]
+
+
+def detectors_table(figures: Figures) -> Table:
+    """A row a way of splitting and detector, a column a measure."""
+    shown = columns(*((key, words, show) for key, (words, show) in MEASURES.items()))
+    shown = tuple(replace(one, is_extra=one.key not in IN_BRIEF) for one in shown)
+    rows = detection_figures(figures)
+    return table(rows, ("detector", "told by", "name"), ("split", "tested on", "name"), *shown, name="detectors")
 
 
 def figure_rows(figures: Figures) -> list[dict[str, str]]:

@@ -10,13 +10,12 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from tasks.report import charts
-from tasks.report.result import Cell, Column, Figure, Result, Section, Table, one_line, slug
+from tasks.report.result import Cell, Column, Figure, Result, Section, Table, one_line, slug, spoken
 from tasks.warehouse.versions import code_version
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -85,9 +84,7 @@ def _cell(column: Column, row: Mapping[str, Any]) -> Any:
     value = row.get(column.key)
     if isinstance(value, Cell):
         return [value.text, value.value, None, list(value.notes), value.is_marked]
-    text, href = column.show(value), row.get(f"{column.key}.href")
-    if column.link and href is None and value is not None:
-        href = column.link + quote(str(value), safe="!'()*~")
+    text, href = column.show(value), column.address(row)
     raw = _raw(value) if column.is_number else None
     if href is not None:
         return [text, raw, href]
@@ -123,6 +120,7 @@ def page_text(description: Mapping[str, Any], *, kind: str = "result", parts: st
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
+    environment.filters["prose"] = _prose
     return environment.get_template("page.html").render(
         found=description,
         kind=kind,
@@ -131,6 +129,12 @@ def page_text(description: Mapping[str, Any], *, kind: str = "result", parts: st
         assets=ASSETS,
         code_version=f"whorl {code_version()}",
     )
+
+
+def _prose(text: str) -> Markup:
+    """A sentence as HTML, its commands as buttons that copy them."""
+    button = Markup('<code role="button" tabindex="0" class="command" title="copy">{}</code>')
+    return Markup("").join(button.format(part) if is_command else escape(part) for part, is_command in spoken(text))
 
 
 def write_text(path: Path, text: str) -> Path:

@@ -1,21 +1,27 @@
 """A result described once: the answer, how sure it is, why, what it rests on, and the tables and figures behind it.
 
-Terminal, Prefect artifact and web page are renderings of the same description. Light: charts are made when a
-rendering asks for them."""
+Terminal, JSON, Prefect artifact and web page are renderings of the same description. Light: pandas and charts are
+imported when a rendering asks for them."""
 
+import base64
 import re
+import shlex
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
 
-import pandas as pd
+from tasks.quantities import MISSING, digits, duration, is_missing, number, plain, ratio, share
 
-from tasks.quantities import MISSING, digits, duration, number, plain, ratio, share
-from tasks.report import charts
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tasks.report.charts import Chart
 
 State = Literal["good", "look", "unknown"]
+Kind = Literal["text", "key", "name", "number"]
 LINE_CHARS, SENTENCE_CHARS = 160, 600
 MARKDOWN_ROWS = 50
 SAFE = "!'()*~"  # in addresses, as encodeURIComponent leaves them
@@ -41,21 +47,46 @@ def sentence(text: Any) -> str:
     return one_line(text, SENTENCE_CHARS)
 
 
+def command(*words: object) -> str:
+    """A command as it is pasted into a shell, marked in a sentence by backticks."""
+    return f"`{shlex.join(map(str, words))}`"
+
+
+def spoken(text: str) -> list[tuple[str, bool]]:
+    """The parts of a sentence, and whether each is a command: what stands in backticks."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # the last backtick stands for itself
+        parts[-2:] = ["`".join(parts[-2:])]
+    return [(part, at % 2 == 1) for at, part in enumerate(parts) if part]
+
+
+def prose(text: str) -> str:
+    """A sentence in markdown, its commands as code; nothing in it is read as markup."""
+    return "".join(f"`{part}`" if is_command else _spaced(part) for part, is_command in spoken(text))
+
+
+def _spaced(part: str) -> str:
+    """Escaped, with the spaces at its ends, which `plain` takes off."""
+    return f"{part[: len(part) - len(part.lstrip())]}{plain(part)}{part[len(part.rstrip()) :] if part.strip() else ''}"
+
+
 def as_text(value: Any) -> str:
-    """Any value in a cell: a dash for a missing one, yes and no for a claim."""
-    if value is None or value is pd.NA or value != value:
+    """Any value in a cell: a dash for a missing one, yes and no for a claim, what a list holds."""
+    if isinstance(value, list | tuple):
+        return sentence(", ".join(map(str, value)))
+    if is_missing(value):
         return MISSING
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else one_line(value, SENTENCE_CHARS)
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else sentence(value) if value != "" else ""
 
 
 def count(value: Any) -> str:
     """A whole number with thousands separators; a dash for a missing one."""
-    return MISSING if value is None or pd.isna(value) else f"{value:,.0f}"
+    return MISSING if is_missing(value) else f"{value:,.0f}"
 
 
 def moment(value: Any) -> str:
     """Day and minute, as people write them: 1993-10-01 14:35."""
-    return MISSING if value is None or pd.isna(value) else f"{value:%Y-%m-%d %H:%M}"
+    return MISSING if is_missing(value) else f"{value:%Y-%m-%d %H:%M}"
 
 
 QUANTITIES = (count, digits, duration, number, ratio, share, times)  # how columns of numbers are written
@@ -92,33 +123,52 @@ class Row:
 class Column:
     """A column of a table: its key in the rows, its title, how its values are written, and what they mean.
 
-    link: what stands before the value in the address that a name leads to."""
+    kind: in a terminal text is wrapped, a key is shortened in its middle, a name and a number (to the right) are never
+    cut. link: what stands before the value in the address that a name leads to. is_extra: a terminal leaves it out
+    where there is no room; style: the colour of a value there, as rich names it."""
 
     key: str
     title: str
     show: Callable[[Any], str] = as_text
-    is_number: bool = False
-    unit: str = ""
+    kind: Kind = "text"
     meaning: str = ""
     link: str = ""
+    is_extra: bool = False
+    style: Callable[[Any], str] | None = None
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the values stand to the right and are sorted by size."""
+        return self.kind == "number"
 
     def text(self, row: Mapping[str, Any]) -> str:
         """The value of a row as it is written, on one line."""
         value = row.get(self.key)
         return value.line if isinstance(value, Cell) else self.show(value)
 
-
-def columns(*found: Column | tuple[str, str] | tuple[str, str, Callable[[Any], str]]) -> tuple[Column, ...]:
-    """Columns from key, title and how values are written; those of quantities are numbers."""
-    return tuple(
-        one if isinstance(one, Column) else replace(Column(*one), is_number=len(one) > 2 and one[-1] in QUANTITIES)
-        for one in found
-    )
+    def address(self, row: Mapping[str, Any]) -> str | None:
+        """Where the value of a row leads, relative to the site; None: nowhere."""
+        value, href = row.get(self.key), row.get(f"{self.key}.href")
+        return self.link + quote(str(value), safe=SAFE) if self.link and href is None and value is not None else href
 
 
-def numbers(*columns: tuple[str, str, Callable[[Any], str]]) -> tuple[Column, ...]:
-    """Columns of numbers from key, title and how they are written."""
-    return tuple(Column(key, title, show, is_number=True) for key, title, show in columns)
+Described = Column | tuple[str, str] | tuple[str, str, Callable[[Any], str] | Kind]
+
+
+def columns(*found: Described) -> tuple[Column, ...]:
+    """Columns from key, title and how values are written, or what kind they are; those of quantities are numbers."""
+    return tuple(one if isinstance(one, Column) else _column(*one) for one in found)
+
+
+def extra(*found: Described) -> tuple[Column, ...]:
+    """Columns that a terminal leaves out where there is no room for them."""
+    return tuple(replace(one, is_extra=True) for one in columns(*found))
+
+
+def _column(key: str, title: str, how: Callable[[Any], str] | Kind = as_text) -> Column:
+    if isinstance(how, str):
+        return Column(key, title, kind=how)
+    return Column(key, title, how, kind="number" if how in QUANTITIES else "text")
 
 
 @dataclass(frozen=True)
@@ -141,7 +191,7 @@ class Table:
 
 def table(
     rows: Sequence[Mapping[str, Any]],
-    *shown: Column | tuple[str, str] | tuple[str, str, Callable[[Any], str]],
+    *shown: Described,
     title: str = "",
     words: str = "",
     name: str = "",
@@ -153,13 +203,13 @@ def table(
 
 def cell_table(first: str, heads: Sequence[str], rows: Sequence[Row], title: str = "", words: str = "") -> Table:
     """A table of named rows of cells. first: what the names are."""
-    shown = [Column("name", first), *(Column(str(at), one_line(head), is_number=True) for at, head in enumerate(heads))]
+    shown = columns(("name", first), *((str(at), one_line(head), "number") for at, head in enumerate(heads)))
     found = [
         {"name": Cell(one_line(row.name), (row.below,) if row.below else ())}
         | {str(at): cell for at, cell in enumerate(row.cells)}
         for row in rows
     ]
-    return Table(title, words, tuple(shown), found)
+    return Table(title, words, shown, found)
 
 
 @dataclass(frozen=True)
@@ -172,13 +222,15 @@ class Figure:
     title: str
     words: str
     evidence: str
-    chart: Callable[[], charts.Chart] | None = None
+    chart: Callable[[], "Chart"] | None = None
     use: str = ""
     columns: Sequence[str] = ()
     rows: Sequence[Sequence[Any]] = ()
 
     def png(self) -> bytes:
         """The chart as an image; empty where there is nothing to draw."""
+        from tasks.report import charts
+
         return charts.to_png(charts.spec_of(self.chart())) if self.chart else b""
 
 
@@ -187,8 +239,8 @@ def plot(
     title: str,
     words: str,
     evidence: str,
-    chart: Callable[..., charts.Chart],
-    rows: pd.DataFrame | None,
+    chart: Callable[..., "Chart"],
+    rows: "pd.DataFrame | None",
     /,
     *axes: Any,
     nothing: str = "",
@@ -279,43 +331,41 @@ def slug(title: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "part"
 
 
-def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+def records(frame: "pd.DataFrame") -> list[dict[str, Any]]:
     """The rows of a frame, by column."""
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
-def as_markdown(result: Result, *, only: Sequence[str] = (), pictures: Sequence[str] = ()) -> str:
+def as_markdown(result: Result, *, only: Sequence[str] = (), pictures: Sequence[str] = (), site: str = "") -> str:
     """The result as an artifact; nothing from a file is read as markup.
 
-    only: titles of the sections that are shown, none: all; pictures: names of the figures that are drawn."""
+    only: titles of the sections that are shown, none: all; pictures: names of the figures that are drawn; site: address
+    of the pages that names lead to, none: they lead nowhere."""
     parts = [f"# {plain(result.title)}", f"**{plain(result.answer)}**", plain(result.certainty)]
-    parts += [f"**{plain(line)}**" for line in result.notices]
+    parts += [f"**{prose(line)}**" for line in result.notices]
     parts.append("\n".join(f"- {plain(reason)}" for reason in result.reasons))
     parts.append("\n".join(f"- {plain(fact.text)} {plain(fact.words)}" for fact in result.facts))
     for part in result.parts:
         if not only or part.title in only:
-            parts.append(section_markdown(part, pictures))
-    parts += [plain(result.action), f"*{plain(result.made_of)}*" if result.made_of else ""]
+            parts.append(section_markdown(part, pictures, site))
+    parts += [prose(result.action), f"*{plain(result.made_of)}*" if result.made_of else ""]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def section_markdown(part: Section, pictures: Sequence[str] = ()) -> str:
+def section_markdown(part: Section, pictures: Sequence[str] = (), site: str = "") -> str:
     """One section, with the figures that `pictures` names drawn inside."""
-    parts = [f"## {plain(part.title)}", plain(part.nothing if part.is_empty and part.nothing else part.words)]
+    parts = [f"## {plain(part.title)}", prose(part.nothing if part.is_empty and part.nothing else part.words)]
     parts.append("\n".join(f"- {plain(line)}" for line in part.lines))
-    parts += [
-        text for table in part.tables if len(table.rows) for text in (_heading(table, part), table_markdown(table))
-    ]
-    for one in part.figures:
-        parts.append(figure_markdown(one, is_drawn=one.name in pictures, level=0 if one.title == part.title else 3))
+    for one in part.tables:
+        if len(one.rows):
+            title = f"### {plain(one.title)}" if one.title and one.title != part.title else ""
+            parts += [title, plain(one.words), table_markdown(one, site)]
+    for drawn in part.figures:
+        is_drawn, level = drawn.name in pictures, 0 if drawn.title == part.title else 3
+        parts.append(figure_markdown(drawn, is_drawn=is_drawn, level=level))
     if part.evidence:
         parts.append(f"*{plain(part.evidence)}*")
     return "\n\n".join(text for text in parts if text)
-
-
-def _heading(table: Table, part: Section) -> str:
-    title = f"### {plain(table.title)}" if table.title and table.title != part.title else ""
-    return "\n\n".join(text for text in (title, plain(table.words)) if text)
 
 
 def figure_markdown(one: Figure, more: str = "", *, is_drawn: bool = True, level: int = 2) -> str:
@@ -326,16 +376,27 @@ def figure_markdown(one: Figure, more: str = "", *, is_drawn: bool = True, level
     parts = [f"{'#' * level} {plain(one.title)}" if level else "", f"{plain(one.words)} {plain(more)}".strip()]
     png = one.png() if is_drawn else b""
     if 0 < len(png) < MOST_PNG_BYTES:
-        parts.append(f"![{plain(one.title)}]({charts.data_uri(png)})")
+        drawn = base64.b64encode(png).decode("ascii")  # an address that needs no request
+        parts.append(f"![{plain(one.title)}](data:image/png;base64,{drawn})")
     return "\n\n".join(part for part in (*parts, f"*{plain(one.evidence)}*" if one.evidence else "") if part)
 
 
-def table_markdown(table: Table, most: int = MARKDOWN_ROWS) -> str:
-    """A table in markdown, at most so many rows; how many more there are is said."""
+def table_markdown(table: Table, site: str = "", most: int = MARKDOWN_ROWS) -> str:
+    """A table in markdown, at most so many rows; how many more there are is said. site: where links lead."""
     header = [plain(column.title) for column in table.columns]
     rule = ["---:" if column.is_number else "---" for column in table.columns]
-    shown = replace(table, rows=list(table.rows)[:most])
-    lines = [header, rule, *([plain(cell) for cell in row] for row in shown.cells())]
+    lines = [header, rule, *([_linked(one, row, site) for one in table.columns] for row in table.rows[:most])]
     more = len(table.rows) - most
     rest = f"\n\n{more:,} more are in the warehouse." if more > 0 else ""
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + rest
+
+
+def _linked(column: Column, row: Mapping[str, Any], site: str) -> str:
+    """A value in markdown, with the address that it leads to."""
+    text, href = plain(column.text(row)), column.address(row) if site else None
+    return text if href is None else f"[{text}]({markdown_address(site, href)})"
+
+
+def markdown_address(site: str, href: str) -> str:
+    """The address of a page in brackets of markdown, which a bracket in it would end."""
+    return f"{site}/{href}".replace("(", "%28").replace(")", "%29")

@@ -17,6 +17,7 @@ import pandas as pd
 from tasks.errors import NotFound
 from tasks.jobs.params import ReportParams
 from tasks.params import Params
+from tasks.quantities import MISSING
 from tasks.report import charts
 from tasks.report.intake import ALARM_ITEM
 from tasks.report.page import data_block, describe, file_slug, page_text, write_assets, write_result, write_text
@@ -35,7 +36,7 @@ QUESTIONS = {
     "nodes": ("How good is each node, and is it degrading?", "whorl nodes ingest PATH"),
     "advice": ("Which machines should a job use?", "whorl advice choose --help"),
 }
-DATA, VERDICTS = "data", "data/verdicts"
+DATA, VERDICTS, NAMES = "data", "data/verdicts", "names.js"
 MOST_ITEMS, A_PART, MOST_PARTS = 20_000, 40, 500
 ALARM_DAYS, MOST_ALARMS = 7, 200
 FNV_START, FNV_PRIME, BITS = 0x811C9DC5, 0x01000193, 0xFFFFFFFF
@@ -49,7 +50,7 @@ ALL UNION ALL SELECT 'workloads', source, max(started_at) FROM workloads.runs GR
 UNION ALL SELECT 'nodes', source, max(started_at) FROM nodes.executions GROUP BY ALL
 """
 WATCHED = """
-SELECT word, source, max(ended_at) AS watched_at FROM ops.runs WHERE flow LIKE '%-watch' AND status = 'COMPLETED'
+SELECT word, source, max(ended_at) AS watched_at FROM ops.runs WHERE flow LIKE '%-watch' AND status = 'completed'
 GROUP BY ALL
 """
 ALARMS = """
@@ -100,15 +101,26 @@ def reports(warehouse: Warehouse) -> Path:
     return warehouse.home / "reports"
 
 
+def _name(word: str, source: str) -> str:
+    """What the files of a source begin with."""
+    return file_slug(f"{word}-{source}")
+
+
 def page_name(word: str, source: str) -> str:
     """The file of the page of a source."""
-    return f"{file_slug(f'{word}-{source}')}.html"
+    return f"{_name(word, source)}.html"
 
 
 def item_address(word: str, source: str, key: str = "") -> str:
     """Where the page of a job, workload or node is, relative to the site."""
-    page = f"{file_slug(f'{word}-{source}')}-{ITEMS[word]}.html"
+    page = f"{_name(word, source)}-{ITEMS[word]}.html"
     return f"{page}#{quote(key, safe=SAFE)}" if key else page
+
+
+def alarm_address(word: str, source: str, item: Any) -> str:
+    """Where the page of the job, workload or node is that an alarm is of; of the source where nobody says of which."""
+    known = isinstance(item, str) and word in ITEMS
+    return item_address(word, source, item) if known else f"{page_name(word, source)}#alarms"
 
 
 def write_site(warehouse: Warehouse, params: SiteParams = DEFAULTS) -> Path:
@@ -121,6 +133,7 @@ def write_site(warehouse: Warehouse, params: SiteParams = DEFAULTS) -> Path:
             _write_source(warehouse, str(word), str(source), params)
         except NotFound as error:
             logger.info("no page of %s %s: %s", word, source, error)
+            _remove(reports(warehouse), reports(warehouse) / VERDICTS / f"{_name(word, source)}.json")
     return write_index(warehouse)
 
 
@@ -159,8 +172,7 @@ def _write_source(warehouse: Warehouse, word: str, source: str, params: SitePara
         result, items = result_of(connection, word, source, params, item)
         described = [(key, _compact(describe(one))) for key, one in items]
     path = write_result(folder, f"{word}-{source}", result)
-    _write_items(folder, word, source, described)
-    _write_verdict(folder, word, source, result, page_name(word, source))
+    _keep(folder, word, source, result, [path, *_write_items(folder, word, source, described)])
     logger.info("wrote %s", path)
     return path
 
@@ -174,7 +186,9 @@ def _compact(description: dict[str, Any]) -> dict[str, Any]:
 ITEM_CHARTS = {"jobs": "history", "workloads": "runs", "nodes": "verdicts"}
 
 
-def _write_items(folder: Path, word: str, source: str, items: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+def _write_items(
+    folder: Path, word: str, source: str, items: Sequence[tuple[str, Mapping[str, Any]]]
+) -> Iterator[Path]:
     """The page of the items of a source, which reads its part by the name of the item; a file can load scripts
     alone."""
     shown, n_parts = items[:MOST_ITEMS], min(MOST_PARTS, max(1, len(items) // A_PART))
@@ -193,16 +207,15 @@ def _write_items(folder: Path, word: str, source: str, items: Sequence[tuple[str
         },
     }
     page = item_address(word, source)
-    place = f"{DATA}/{file_slug(f'{word}-{source}')}"
-    write_text(folder / page, page_text(description, kind="item", parts=place))
+    place = f"{DATA}/{_name(word, source)}"
+    yield write_text(folder / page, page_text(description, kind="item", parts=place))
+    names = data_block([key for key, _ in shown])
+    yield write_text(folder / place / NAMES, f"whorlNames({data_block(page)},{names});\n")
     by_part: dict[int, dict[str, Any]] = {}
     for key, one in shown:
         by_part.setdefault(part_of(key, n_parts), {})[key] = one
     for number, part in by_part.items():
-        write_text(folder / place / f"{number}.js", f"whorlPart({number},{data_block(part)});\n")
-    for old in (folder / place).glob("*.js"):
-        if int(old.stem) not in by_part:
-            old.unlink()
+        yield write_text(folder / place / f"{number}.js", f"whorlPart({number},{data_block(part)});\n")
 
 
 def part_of(key: str, n_parts: int) -> int:
@@ -213,23 +226,45 @@ def part_of(key: str, n_parts: int) -> int:
     return found % n_parts
 
 
-def _write_verdict(folder: Path, word: str, source: str, result: Result, href: str) -> None:
-    """Keep what the index says of a result."""
+def _keep(folder: Path, word: str, source: str, result: Result, pages: Sequence[Path]) -> None:
+    """Keep what the index says of a result, and which files are its pages, the first of which it leads to. Those that
+    it had before and has no more are removed."""
+    path, files = folder / VERDICTS / f"{_name(word, source)}.json", [str(one.relative_to(folder)) for one in pages]
+    old = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    for gone in set(_files(old)) - set(files):
+        (folder / gone).unlink(missing_ok=True)
+    has_changed = "answer" in old and old["answer"] != result.answer
     fact = result.facts[0] if result.facts else None
     verdict = {
-        **{"word": word, "source": source, "title": result.title, "href": href, "state": result.state},
+        **{"word": word, "source": source, "title": result.title, "href": files[0], "state": result.state},
         **{"answer": result.answer, "certainty": result.certainty, "action": result.action},
         "fact": {"key": fact.key, "text": fact.text, "words": fact.words} if fact else None,
         "written_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "files": files,
+        "before": {key: old[key] for key in ("answer", "written_at")} if has_changed else old.get("before"),
     }
-    write_text(folder / VERDICTS / f"{file_slug(f'{word}-{source}')}.json", json.dumps(verdict, ensure_ascii=False))
+    write_text(path, json.dumps(verdict, ensure_ascii=False))
+
+
+def _files(verdict: Mapping[str, Any]) -> list[str]:
+    """The pages that were written beside a verdict, relative to the site; names that lead out of it are none."""
+    names = map(str, verdict.get("files", [verdict["href"]] if "href" in verdict else []))
+    return [name for name in names if not Path(name).is_absolute() and ".." not in Path(name).parts]
+
+
+def _remove(folder: Path, verdict: Path) -> None:
+    """Remove a verdict and the pages beside it; nothing that was not written with it."""
+    if verdict.exists():
+        for name in _files(json.loads(verdict.read_text(encoding="utf-8"))):
+            (folder / name).unlink(missing_ok=True)
+        verdict.unlink()
 
 
 def write_advice(warehouse: Warehouse, name: str, result: Result) -> Path:
     """Write the page of an answer of advice as part of the site, and the index where there is a warehouse."""
     folder = reports(warehouse)
     path = write_result(folder, name, result)
-    _write_verdict(folder, "advice", name.removeprefix("advice-"), result, path.name)
+    _keep(folder, "advice", name.removeprefix("advice-"), result, [path])
     if warehouse.file.exists():
         write_index(warehouse)
     return path
@@ -261,19 +296,23 @@ def write_index(warehouse: Warehouse) -> Path:
         {"title": "Overview", "href": "index.html"},
         *({"title": _link_title(one, verdicts), "href": one["href"]} for one in verdicts),
     ]
-    write_text(folder / "assets" / "nav.js", f"window.whorlNav={data_block(links)};\n")
+    items = [name for one in verdicts for name in _files(one) if name.endswith(f"/{NAMES}")]
+    nav = f"window.whorlNav={data_block(links)};\nwindow.whorlItems={data_block(items)};\n"
+    write_text(folder / "assets" / "nav.js", nav)
     return write_text(folder / "index.html", page_text(describe(result) | {"cards": cards}, kind="index"))
 
 
 def _verdicts(folder: Path, known: set[tuple[str, str]]) -> list[dict[str, Any]]:
-    """The verdicts of sources that are still there and of all advice, by word, the latest of each first."""
+    """The verdicts of sources that are still there, and of all advice whose page is, by word, the latest of each first;
+    the pages of the others are removed."""
     found = []
     for path in (folder / VERDICTS).glob("*.json"):
         one = json.loads(path.read_text(encoding="utf-8"))
-        if one["word"] == "advice" or (one["word"], one["source"]) in known:
+        has_page = (folder / one["href"]).exists() if one["word"] == "advice" else (one["word"], one["source"]) in known
+        if has_page:
             found.append(one)
         else:
-            path.unlink()
+            _remove(folder, path)
     found.sort(key=lambda one: one["written_at"], reverse=True)
     return sorted(found, key=lambda one: WORDS.index(one["word"]))
 
@@ -284,9 +323,9 @@ def _link_title(one: Mapping[str, Any], verdicts: Sequence[Mapping[str, Any]]) -
 
 
 def _card(word: str, verdicts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    question, command = QUESTIONS[word]
+    question, verb = QUESTIONS[word]
     if not verdicts:
-        nothing = {"answer": "Nothing is known yet.", "action": f"Begin with: {command}", "state": "unknown"}
+        nothing = {"answer": "Nothing is known yet.", "action": f"Begin with: `{verb}`", "state": "unknown"}
         return {"title": f"{TITLES[word]} · {question}", "href": "", "certainty": "", "fact": None, **nothing}
     first = next((one for one in verdicts if one["state"] == "look"), verdicts[0])
     return {key: first[key] for key in ("href", "state", "answer", "certainty", "action", "fact")} | {
@@ -295,14 +334,9 @@ def _card(word: str, verdicts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _alarms_section(alarms: pd.DataFrame) -> Section:
-    rows = []
-    for row in records(alarms):
-        has_item = isinstance(row["item"], str) and row["word"] in ITEMS
-        href = f"{page_name(row['word'], row['source'])}#alarms"
-        href = item_address(row["word"], row["source"], row["item"]) if has_item else href
-        rows.append(row | {"message": sentence(row["message"]), "message.href": href})
+    rows = [row | {"message.href": alarm_address(row["word"], row["source"], row["item"])} for row in records(alarms)]
     shown = table(
-        rows, ("message", "what happened"), ("word", "word"), ("source", "source"), ("kind", "kind"),
+        rows, ("message", "what happened", sentence), ("word", "word"), ("source", "source"), ("kind", "kind"),
         ("raised_at", "raised (UTC)", moment), name="alarms",
     )  # fmt: skip
     words = f"Of the {ALARM_DAYS} days up to the latest alarm."
@@ -340,8 +374,17 @@ def _freshness(connection: Connection, sources: pd.DataFrame) -> Section:
 
 
 def _sources_section(verdicts: Sequence[Mapping[str, Any]]) -> Section:
-    rows = [
-        dict(one) | {"title.href": one["href"], "written": one["written_at"][:16].replace("T", " ")} for one in verdicts
-    ]
-    shown = table(rows, ("title", "page"), ("answer", "says"), ("written", "written (UTC)"))
-    return Section("All pages", tables=(shown,), nothing="None yet.")
+    rows = []
+    for one in verdicts:
+        before = one.get("before") or {"answer": MISSING, "written_at": MISSING}
+        told = {"title.href": one["href"], "before": before["answer"], "until": _minute(before["written_at"])}
+        rows.append(dict(one) | told | {"written": _minute(one["written_at"])})
+    shown = table(
+        rows, ("title", "page"), ("answer", "says"), ("written", "written (UTC)"), ("before", "said before"),
+        ("until", "last on (UTC)"),
+    )  # fmt: skip
+    return Section("All pages, and what changed", tables=(shown,), nothing="None yet.")
+
+
+def _minute(written_at: str) -> str:
+    return written_at[:16].replace("T", " ")

@@ -26,6 +26,7 @@ from tasks.report.result import (
     State,
     Table,
     alone,
+    command,
     count,
     moment,
     one_line,
@@ -42,16 +43,10 @@ from tasks.report.workloads_evaluation import (
     known_table,
     other_figures,
 )
-from tasks.report.workloads_runs import (
-    alignment_figure,
-    fetch_cut_runs,
-    partner_of,
-    phases_figure,
-    series_figure,
-    typical_runs,
-)
+from tasks.report.workloads_runs import alignment_figure, phases_figure, series_figure
 from tasks.warehouse.connection import Connection
 from tasks.workloads.clusters import Clusters, clusters_of, seen_words
+from tasks.workloads.cut_runs import fetch_cut_runs, partner_of, typical_runs
 from tasks.workloads.intake import read_runs
 from tasks.workloads.params import WindowParams
 
@@ -141,7 +136,7 @@ class WorkloadsData:
 
     def command(self, verb: str) -> str:
         """The command that makes what is missing."""
-        return shlex.join(["whorl", WORD, verb, "--source", self.source])
+        return command("whorl", WORD, verb, "--source", self.source)
 
 
 def fetch_workloads(connection: Connection, source: str, params: WorkloadsReportParams) -> WorkloadsData:

@@ -168,14 +168,8 @@ def _sections(figures: Figures, tables: Mapping[str, pd.DataFrame], evidence: st
     yield alone(_online_figure(figures, rows["online"]))
     distances = _distances_figure(rows["table_iv"], int(figures["n"]))
     yield Section(distances.title, figures=(distances,), tables=(_distances_table(rows["table_iv"]),))
-    if len(shared := rows["shared"]):
-        shared = shared[shared["measure"] != "names"]  # a number, not a share
-        shown = table(
-            records(shared.assign(measure=shared["measure"].str.replace("_", " "))), ("condition", "condition"),
-            ("view", "counters of"), ("method", "method"), ("measure", "measure"), ("value", "share", share),
-            ("low", "from", share), ("high", "to", share), ("n", "runs", count),
-        )  # fmt: skip
-        yield Section("On machines that others use as well", SHARED, tables=(shown,))
+    if (shared := shared_table(rows["shared"])).rows:
+        yield Section("On machines that others use as well", SHARED, tables=(shared,))
     by_rule = {
         (rule, level, measure): (words, f"{LEVELS[level]}, {measure.upper()}")
         for rule, words in RULES.items()
@@ -202,6 +196,18 @@ def known_table(figures: Figures) -> Table:
     measures = {key: one for key, one in KNOWN.items() if key != "confirmed" or has_confirmed}
     words = "F1, precision and recall are means over the workloads."
     return matrix(figures, "told by", rows, measures, lambda row, key: f"known.{key}.{'.'.join(row)}", words=words)
+
+
+def shared_table(shared: pd.DataFrame) -> Table:
+    """What was called right while something else ran. shared: condition, view, method, measure, value, low, high, n."""
+    rows = [
+        row | {"measure": row["measure"].replace("_", " ")} for row in records(shared) if row["measure"] != "names"
+    ]  # names are a number, not a share
+    return table(
+        rows, ("condition", "condition", "name"), ("view", "counters of", "name"), ("method", "method", "name"),
+        ("measure", "measure", "name"), ("value", "share", share), ("low", "from", share), ("high", "to", share),
+        ("n", "runs", count),
+    )  # fmt: skip
 
 
 def missing_splits(figures: Figures) -> list[str]:
@@ -406,7 +412,7 @@ def _distances_table(spreads: pd.DataFrame) -> Table:
             for end in ("mean", "deviation") if row[f"{prefix}n_pairs"] else ():
                 own[f"{row['measure']} {prefix}{end}"] = row[f"{prefix}{end}"]
     shown = [
-        Column(f"{kind} {prefix}{end}", words.format(kind.upper()), _short, is_number=True)
+        Column(f"{kind} {prefix}{end}", words.format(kind.upper()), _short, kind="number")
         for kind in DISTANCES
         for prefix, mean in (("", "{}, own runs: mean"), ("others_", "{}, to others: mean"))
         for end, words in (("mean", mean), ("deviation", "deviation"))

@@ -1,10 +1,7 @@
 """Runs of telemetry as figures show them: counters over time with their change points, phases side by side, and two
 runs at their best offset (Hossain et al., Figures 2 and 4, V-D)."""
 
-import re
-from collections import Counter as Tally
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -20,17 +17,15 @@ from tasks.report.result import Figure, plot, records
 from tasks.warehouse.connection import Connection, reading
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.versions import data_version
+from tasks.workloads.cut_runs import RunPhases, fetch_cut_runs, movement, pick_counters
 from tasks.workloads.evaluate.distances import match_phases
-from tasks.workloads.identify.phases import Bounds
 from tasks.workloads.telemetry import OWN_PREFIX, FloatArray
 
 SHOWN, PER_FAMILY = 14, 3  # counters of phases side by side, and of one family
 ALIGNED, ALIGNED_PER_FAMILY = 10, 2  # the same of two runs at their best offset
 MOST_PAIRS, MOST_POINTS, MOST_PHASES = 6, 400, 1_200
-RECENT = 50  # runs of a workload, the latest, that the typical one is chosen among
 PER_SECOND = {"core-seconds": "cores", "s": "s a second", "": "a second"}
 PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
-FAMILY = re.compile(r"[._]")
 NO_PHASES = "No run has been cut into phases yet."
 SERIES_WORDS = (
     "Dots are samples, the line the mean of each phase. A dashed line is a change point; the numbers of the "
@@ -49,183 +44,10 @@ ALIGNED_WORDS = (
     "longer run stands above the shorter; where the colours agree the runs are alike. Beneath them the distances "
     "of the phases that meet."
 )
-# The typical run: its mean levels are nearest to the medians over runs of its workload, summed over counters.
-TYPICAL = """
-WITH chosen AS (
-    SELECT run_id, coalesce(workload, '') AS workload FROM workloads.runs WHERE source = $source
-    QUALIFY row_number() OVER (PARTITION BY workload ORDER BY started_at DESC NULLS LAST, run_id DESC) <= $recent
-),
-levels AS (
-    SELECT workload, run_id, counter,
-        sum(mean * (end_sample - start_sample)) / sum(end_sample - start_sample) AS level
-    FROM workloads.phases JOIN chosen USING (run_id) WHERE source = $source
-    GROUP BY workload, run_id, counter
-),
-centres AS (SELECT workload, counter, median(level) AS centre FROM levels GROUP BY workload, counter),
-gaps AS (
-    SELECT workload, run_id, sum(abs(level - centre)) AS gap
-    FROM levels JOIN centres USING (workload, counter) GROUP BY workload, run_id
-),
-final AS (
-    SELECT workload, arg_min(run_id, (gap, run_id)) AS run_id, count(*) AS n_runs FROM gaps GROUP BY workload
-)
-SELECT run_id FROM final ORDER BY n_runs DESC, workload LIMIT $most
-"""
-# Another run of the workload: with the same input if there is one, with another number of phases, the latest.
-PARTNER = """
-WITH counted AS (
-    SELECT run_id, count(*) AS n_phases FROM workloads.run_phases WHERE source = $source GROUP BY run_id
-),
-labelled AS (SELECT * FROM workloads.runs JOIN counted USING (run_id) WHERE source = $source),
-wanted AS (SELECT workload, input, n_phases FROM labelled WHERE run_id = $run_id),
-final AS (
-    SELECT run_id,
-        labelled.input IS NOT DISTINCT FROM wanted.input AS has_same_input,
-        labelled.n_phases <> wanted.n_phases AS has_other_number,
-        started_at
-    FROM labelled JOIN wanted ON labelled.workload = coalesce($workload, wanted.workload)
-    WHERE run_id <> $run_id
-)
-SELECT run_id FROM final
-ORDER BY has_same_input DESC, has_other_number DESC, started_at DESC NULLS LAST, run_id LIMIT 1
-"""
-ABOUT = """
-SELECT run_id, workload, input, interval_s, at_s,
-    (SELECT count(*) FROM workloads.counters WHERE source = $source AND counters.run_id = runs.run_id) AS n_counters
-FROM workloads.runs WHERE source = $source AND list_contains($run_ids, run_id)
-"""
-PHASES = """
-SELECT run_id, counter, start_sample, end_sample, mean, probability FROM workloads.phases
-WHERE source = $source AND list_contains($run_ids, run_id) ORDER BY run_id, counter, start_sample
-"""
-RUN_PHASES = """
-SELECT run_id, start_sample, end_sample FROM workloads.run_phases
-WHERE source = $source AND list_contains($run_ids, run_id) ORDER BY run_id, start_sample
-"""
 SAMPLES = """
 SELECT counter, unit, is_rate, samples FROM workloads.counters
 WHERE source = $source AND run_id = $run_id AND list_contains($names, counter) ORDER BY counter
 """
-
-
-@dataclass(frozen=True)
-class RunPhases:
-    """One run. about: its row of workloads.runs; rows: of workloads.phases, of this run. bounds, levels: of each
-    counter where its phases begin (samples), and their means on the learned scale.
-
-    shared: where phases of the workload begin (V-D); over: the level of every counter in each, (n_phases, n_counters).
-    """
-
-    about: Mapping[str, Any]
-    rows: pd.DataFrame
-    counters: tuple[str, ...]
-    bounds: tuple[Bounds, ...]
-    levels: tuple[FloatArray, ...]
-    shared: Bounds
-    over: FloatArray
-
-    @property
-    def run_id(self) -> str:
-        """The name of the run."""
-        return str(self.about["run_id"])
-
-    @property
-    def title(self) -> str:
-        """What ran, on what input, and the run; the run alone where nobody says."""
-        known = [self.about[key] for key in ("workload", "input") if isinstance(self.about[key], str)]
-        return f"{' · '.join(known)} ({self.run_id})" if known else self.run_id
-
-    @property
-    def interval_s(self) -> float:
-        """Seconds between samples; 1 where nobody says."""
-        interval_s = self.about["interval_s"]
-        return 1.0 if pd.isna(interval_s) else float(interval_s) or 1.0
-
-    def on(self, names: Sequence[str]) -> "RunPhases":
-        """The run with these counters only, which it must have, in this order; phases of the workload stay."""
-        at = [self.counters.index(name) for name in names]
-        bounds, levels = tuple(self.bounds[one] for one in at), tuple(self.levels[one] for one in at)
-        return replace(self, counters=tuple(names), bounds=bounds, levels=levels, over=self.over[:, at])
-
-
-def phases_of_rows(about: Mapping[str, Any], rows: pd.DataFrame, of_workload: pd.DataFrame) -> RunPhases:
-    """The phases of a run from its rows of workloads.phases (counter, start_sample, end_sample, mean), at least one,
-    and of workloads.run_phases (start_sample, end_sample).
-
-    A counter's level in a phase of the workload is the mean of its own phases there, each for the samples it covers."""
-    ordered = rows.sort_values(["counter", "start_sample"], kind="stable")
-    parts = {str(name): part for name, part in ordered.groupby("counter", sort=True)}
-    bounds = tuple(_bounds(part) for part in parts.values())
-    levels = tuple(part["mean"].to_numpy(dtype=float) for part in parts.values())
-    shared = _bounds(of_workload.sort_values("start_sample", kind="stable"))
-    samples = [np.repeat(one, np.diff(edges)) for edges, one in zip(bounds, levels, strict=True)]
-    over = np.array([[one[start:end].mean() for one in samples] for start, end in pairwise(shared)])
-    return RunPhases(about, rows, tuple(parts), bounds, levels, shared, over)
-
-
-def _bounds(part: pd.DataFrame) -> Bounds:
-    return np.append(part["start_sample"].to_numpy(), part["end_sample"].iloc[-1]).astype(np.int64)
-
-
-def fetch_cut_runs(connection: Connection, source: str, run_ids: Sequence[str]) -> list[RunPhases]:
-    """The named runs that have phases, in the order of the names."""
-    asked = {"source": source, "run_ids": list(run_ids)}
-    about = {str(row["run_id"]): row for row in records(connection.execute(ABOUT, asked).df())}
-    of_run, of_workload = (
-        dict(list(connection.execute(sql, asked).df().groupby("run_id"))) for sql in (PHASES, RUN_PHASES)
-    )
-    there = [run_id for run_id in run_ids if run_id in of_run and run_id in of_workload]
-    return [phases_of_rows(about[one], of_run[one], of_workload[one]) for one in there]
-
-
-def typical_runs(connection: Connection, source: str, most: int) -> list[str]:
-    """Run ids, one a workload that has fingerprints, those of the most runs first, at most so many.
-
-    Runs without a label count as one workload."""
-    found = connection.execute(TYPICAL, {"source": source, "recent": RECENT, "most": most}).fetchall()
-    return [str(run_id) for (run_id,) in found]
-
-
-def partner_of(connection: Connection, source: str, run_id: str, workload: str | None = None) -> str | None:
-    """Another run with phases, of that workload or of the run's own; None if there is none."""
-    asked = {"source": source, "run_id": run_id, "workload": workload}
-    found = connection.execute(PARTNER, asked).fetchone()
-    return None if found is None else str(found[0])
-
-
-def family_of(name: str) -> str:
-    """What a counter is about: cpu, disk, net; that of the workload's own group is of the same family."""
-    return FAMILY.split(name.removeprefix(OWN_PREFIX), maxsplit=1)[0]
-
-
-def movement(levels: Sequence[FloatArray], bounds: Sequence[Bounds]) -> FloatArray:
-    """How far the phases of each counter lie apart: the deviation of their levels, weighed by samples: (n_counters,).
-
-    levels: of each counter (n_phases,), all on one scale; bounds: where its phases begin, and the end."""
-    return np.array([_deviation(one, np.diff(edges)) for one, edges in zip(levels, bounds, strict=True)])
-
-
-def _deviation(levels: FloatArray, weights: FloatArray) -> float:
-    there = np.isfinite(levels)
-    if not there.any():
-        return 0.0
-    mean = np.average(levels[there], weights=weights[there])
-    return float(np.sqrt(np.average((levels[there] - mean) ** 2, weights=weights[there])))
-
-
-def pick_counters(names: Sequence[str], moved: FloatArray, n: int, *, per_family: int = 1) -> list[str]:
-    """The n counters that moved most, at most so many of a family; then the rest of those that moved.
-
-    Ties go to the name. Returns them with the most moved first; fewer than n where fewer moved."""
-    size = dict(zip(names, moved, strict=True))
-    order = sorted((name for name in names if size[name] > 0), key=lambda name: (-size[name], name))
-    taken: Tally[str] = Tally()
-    first: list[str] = []
-    others: list[str] = []
-    for name in order:
-        taken[family_of(name)] += 1
-        (first if taken[family_of(name)] <= per_family else others).append(name)
-    return sorted((first + others)[:n], key=order.index)
 
 
 def _by_family(names: Sequence[str]) -> list[str]:

@@ -151,9 +151,9 @@ def test_a_claim_that_is_wrong_is_not_inside():
 def test_the_sentences_name_type_chance_reason_and_next_run():
     history, _ = world(1)
     told = tell(choose_type(history, MACHINES, SCORES, "job0", 40.0))
-    assert told.answer.startswith("Run job0 on slow: late in 0.")
+    assert told.answer.startswith("Run job0 on slow: late in < 0.1 %")
     assert "% cheaper a run than a" in told.answer
-    assert told.sureness.startswith("80% interval of the chance 0.0% to") and "from 20 runs on a" in told.sureness
+    assert told.sureness.startswith("80.0 % interval of the chance < 0.1 % to") and "from 20 runs on a" in told.sureness
     assert "on a it is bound by CPU" in told.reason and "on slow it is bound by CPU" in told.reason
     assert told.next_run.startswith("nothing")
     assert told.types["machine_type"][0] == "slow" and told.types["verdict"][0] == "answer"
@@ -163,7 +163,7 @@ def test_the_sentences_name_type_chance_reason_and_next_run():
 def test_an_answer_that_is_not_sure_says_so():
     history, _ = world(1)
     told = tell(choose_type(history, MACHINES, SCORES, "job0", 3.0))
-    assert "No type is surely late in at most 5%" in told.answer
+    assert "No type is surely late in at most 5.0 %" in told.answer
     unsure = tell(choose_type(history, MACHINES, SCORES, "job0", 23.0, model=ModelParams(error_speed=0.2)))
     assert "slow would be cheaper, but cannot be told to be safe" in unsure.sureness
     assert unsure.next_run.startswith("one run of usual size on slow: safe if it takes at most")

@@ -66,7 +66,6 @@ def test_a_template_has_no_data_and_takes_rows_by_name():
 def test_a_chart_becomes_an_image_without_a_browser():
     png = charts.to_png(spec(charts.bars(pd.DataFrame({"row": ["a"], "v": [0.5]}), Axis("v", "share", "share"), "row")))
     assert png.startswith(b"\x89PNG")
-    assert charts.data_uri(png).startswith("data:image/png;base64,")
 
 
 def test_an_image_is_small_enough_for_an_artifact():

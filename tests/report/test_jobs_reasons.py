@@ -9,12 +9,10 @@ import pytest
 from tasks.errors import BadSetting
 from tasks.jobs.control.pairs import Directions
 from tasks.jobs.explain.contributions import Contributions, log_odds
+from tasks.jobs.explain.shape_reasons import Reasons, ShapeReasons, ends_of
 from tasks.jobs.predict.classifier import LEAST
 from tasks.report.jobs_reasons import (
     N_FEATURES,
-    Reasons,
-    ShapeReasons,
-    ends_of,
     leading_factors,
     migration_figure,
     pairs_figure,

@@ -55,7 +55,7 @@ def test_before_any_step_each_part_says_which_command_gives_it(nodes_log, told):
 
 def test_the_list_of_nodes_has_place_scores_and_state_and_leads_to_their_pages(watched, rows_of):
     rows = rows_of(result_of(watched), "Nodes")
-    assert [(row["node"], row["rank"], row["state"]) for row in rows] == [
+    assert [(row["name"], row["rank"], row["state"]) for row in rows] == [
         ("node-2", "1", "suspected"),
         ("node-1", "2", "healthy"),
         ("node-3", "3", "confirmed"),

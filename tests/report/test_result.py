@@ -14,9 +14,14 @@ from tasks.report.result import (
     Table,
     as_markdown,
     cell_table,
+    columns,
+    command,
     count,
-    numbers,
+    extra,
     one_line,
+    prose,
+    spoken,
+    table,
     table_markdown,
 )
 
@@ -24,7 +29,7 @@ HOSTILE = "</script><script>alert(1)</script>| `x`\x00\n[a](http://x)"
 TABLE = Table(
     "Jobs",
     "",
-    (Column("name", "job", link="job.html#"), *numbers(("n", "runs", count))),
+    columns(Column("name", "job", link="job.html#"), ("n", "runs", count)),
     [{"name": HOSTILE, "n": 1234}],
 )
 RESULT = Result(
@@ -105,3 +110,22 @@ def test_a_page_and_its_scripts_are_written_whole(tmp_path):
         "site.js",
         "vega.js",
     ]
+
+
+def test_a_command_in_a_sentence_is_code_and_a_backtick_alone_stays_text():
+    told = f"Next: {command('whorl', 'jobs', 'train', '--source', 'a b')}."
+    assert prose(told) == "Next: `whorl jobs train --source 'a b'`."
+    assert spoken(told) == [("Next: ", False), ("whorl jobs train --source 'a b'", True), (".", False)]
+    assert prose("a ` b *c*") == "a \\` b \\*c\\*"
+
+
+def test_names_lead_to_their_pages_where_the_site_is_known():
+    shown = table([{"job": "a (b)", "n": 2}], Column("job", "job", link="job.html#"), ("n", "runs", count))
+    assert "| a \\(b\\) | 2 |" in table_markdown(shown)
+    assert "| [a \\(b\\)](http://host/job.html#a%20%28b%29) | 2 |" in table_markdown(shown, "http://host")
+
+
+def test_columns_of_quantities_are_numbers_and_extras_are_marked():
+    name, n, more = columns(("job", "job", "key"), ("n", "runs", count), *extra(("note", "note")))
+    assert [name.kind, n.kind, more.kind] == ["key", "number", "text"]
+    assert [one.is_extra for one in (name, n, more)] == [False, False, True]

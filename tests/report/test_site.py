@@ -8,13 +8,24 @@ from pathlib import Path
 
 import pytest
 
+from flows.cli import run
 from tasks.errors import NotFound
 from tasks.jobs.params import SummaryParams
 from tasks.jobs.summary import summarise
+from tasks.quantities import plain
 from tasks.report.metrics import metrics_text
-from tasks.report.result import Result
-from tasks.report.site import item_address, part_of, write_advice, write_index, write_site, write_source
-from tasks.warehouse.connection import reading
+from tasks.report.result import Result, as_markdown
+from tasks.report.site import (
+    SiteParams,
+    item_address,
+    part_of,
+    result_of,
+    write_advice,
+    write_index,
+    write_site,
+    write_source,
+)
+from tasks.warehouse.connection import reading, writing
 from tasks.warehouse.place import Warehouse
 from tests.report.browser import CHROMIUM, CONTRAST, WIDE, browsing
 from tests.report.pictures import write_pictures
@@ -84,19 +95,99 @@ def test_equal_numbers_print_equally_on_all_pages(home):
     assert told[first["key"]] == first["text"]
 
 
+ASKED = {  # the verb that says the same as the page, and where its JSON has what a fact of the page is
+    "jobs-log": (
+        ("jobs", "summary", "--source", "log"),
+        {f"jobs.{key}": lambda told, key=key: told[key] for key in (
+            *("n_finished", "n_supported_groups", "median_cov"),
+            *("outlier_share_ratio", "outlier_share_delta", "excess_s"))},
+    ),
+    "nodes-log": (
+        ("nodes", "summary", "--source", "log"),
+        {"nodes.n_nodes": lambda told: len(told["nodes"]),
+         "nodes.n_executions": lambda told: sum(one["n_executions"] for one in told["nodes"])},
+    ),
+    "workloads-box": (
+        ("query", "SELECT count(*) AS n FROM workloads.runs"),
+        {"workloads.n_runs": lambda told: told["rows"][0]["n"]},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("page", ASKED)
+def test_one_question_has_one_number_on_the_page_in_the_terminal_in_json_and_in_the_artifact(
+    home, monkeypatch, capsys, page
+):
+    verb, measures = ASKED[page]
+    monkeypatch.setenv("WHORL_HOME", str(home.home))
+    capsys.readouterr()
+    assert run([*verb, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert run(list(verb)) == 0
+    terminal = capsys.readouterr().out
+    with reading(home) as connection:
+        result, _ = result_of(connection, page.split("-")[0], page.split("-")[1], SiteParams())
+    shown = {fact["key"]: fact["text"] for fact in described(home, f"{page}.html")["facts"]}
+    described_as = {fact.key: fact for fact in result.facts}
+    artifact = as_markdown(result)
+    for key, read in measures.items():
+        text = described_as[key].show(read(told))
+        assert shown[key] == text, key
+        assert f"- {plain(text)} " in artifact, key
+        if key not in ("nodes.n_nodes", "nodes.n_executions"):  # the terminal has a row a node
+            assert text in terminal, key
+
+
 def test_an_item_stands_in_the_part_that_the_page_looks_in():
     assert part_of("", 7) == 0x811C9DC5 % 7
     assert part_of("a", 2**32) == 0xE40C292C  # FNV-1a, as published
     assert item_address("jobs", "log", "a b/ü") == "jobs-log-job.html#a%20b%2F%C3%BC"
 
 
-def test_a_source_that_is_gone_leaves_the_index(home, tmp_path):
+def test_pages_of_a_source_that_is_gone_leave_the_site_and_nothing_that_whorl_did_not_write(home, tmp_path):
     shutil.copytree(home.home, tmp_path / "home")
     copy = Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
-    verdict = copy.home / "reports" / "data" / "verdicts" / "jobs-gone.json"
-    verdict.write_text(json.dumps({"word": "jobs", "source": "gone", "written_at": "2026"}))
+    reports = copy.home / "reports"
+    (reports / "jobs-log-notes.html").write_text("mine")
+    mine = reports / "data" / "jobs-log" / "mine.js"
+    mine.write_text("mine")
+    outside = tmp_path / "outside.html"
+    outside.write_text("mine")
+    verdict = reports / "data" / "verdicts" / "nodes-log.json"
+    verdict.write_text(
+        json.dumps(json.loads(verdict.read_text()) | {"files": ["nodes-log.html", "../../outside.html"]})
+    )
+    with writing(copy) as connection:
+        connection.execute("DELETE FROM ops.files WHERE word IN ('jobs', 'nodes')").fetchall()
     write_index(copy)
-    assert not verdict.exists()
+    left = {path.name for path in reports.glob("*.html")}
+    assert {"jobs-log.html", "jobs-log-job.html", "nodes-log.html"}.isdisjoint(left)
+    assert {"index.html", "workloads-box.html", "advice-story.html", "jobs-log-notes.html"} <= left
+    assert [path.name for path in (reports / "data" / "jobs-log").iterdir()] == ["mine.js"]
+    assert outside.exists()
+
+
+def test_an_item_that_is_gone_leaves_no_part_behind(home, tmp_path):
+    shutil.copytree(home.home, tmp_path / "home")
+    copy = Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
+    verdict = copy.home / "reports" / "data" / "verdicts" / "workloads-box.json"
+    old = copy.home / "reports" / "data" / "workloads-box" / "499.js"
+    old.write_text("whorlPart(499,{});")
+    found = json.loads(verdict.read_text())
+    verdict.write_text(json.dumps(found | {"files": [*found["files"], "data/workloads-box/499.js"]}))
+    write_source(copy, "workloads", "box")
+    assert not old.exists()
+    assert json.loads(verdict.read_text())["files"] == found["files"]
+
+
+def test_the_index_keeps_what_a_page_said_before(home, tmp_path):
+    copy = Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
+    shutil.copytree(home.home, copy.home)
+    write_advice(copy, "advice-story", Result("A machine type", "Take the large one.", state="good"))
+    write_advice(copy, "advice-story", Result("A machine type", "Take the large one.", state="good"))
+    part = next(one for one in described(copy, "index.html")["sections"] if one["title"].startswith("All pages"))
+    [row] = [row for row in part["tables"][0]["rows"] if row[0][0] == "A machine type"]
+    assert row[1] == "Take the large one." and row[3] == "Take the small one."
 
 
 def test_a_source_without_anything_is_refused_and_no_page_is_left(home):
@@ -172,6 +263,27 @@ def test_a_list_is_searched_sorted_and_kept_in_its_address(home, browser):
     assert browser.evaluate("document.querySelectorAll('#list tbody tr').length") == 1
     browser.open(f"{address}#list?q=nothing+has+this+name")
     assert browser.evaluate("document.querySelector('#list [role=status]').textContent") == "nothing fits"
+
+
+@needs_chromium
+def test_a_name_is_found_from_every_page_and_leads_to_its_own(home, browser):
+    browser.open(f"{(home.home / 'reports').as_uri()}/index.html")
+    find = "(() => {{ const e = document.querySelector('.find input'); e.focus(); e.value = '{}'; e.dispatchEvent(new Event('input')); }})()"  # noqa: E501
+    browser.evaluate(find.format("NODE-3"))
+    browser.until("document.querySelector('.hits a') !== null")
+    assert browser.evaluate("[...document.querySelectorAll('.hits a')].map((a) => a.getAttribute('href'))") == [
+        "nodes-log-node.html#node-3"
+    ]
+    browser.evaluate(find.format("no such name"))
+    assert browser.evaluate("document.querySelector('.hits').textContent") == "nothing has this name"
+
+
+@needs_chromium
+def test_a_command_is_copied_or_marked(home, browser):
+    browser.open(f"{(home.home / 'reports').as_uri()}/index.html")
+    browser.evaluate("document.querySelector('#what-is-missing-or-stale .command').click()")
+    browser.until("document.querySelector('#what-is-missing-or-stale .command').dataset.told !== undefined")
+    assert browser.logged == []
 
 
 @needs_chromium

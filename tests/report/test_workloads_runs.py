@@ -6,17 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.report.workloads_runs import (
-    RunPhases,
-    alignment_figure,
-    family_of,
-    movement,
-    phases_figure,
-    phases_of_rows,
-    pick_counters,
-    short_number,
-    unit_words,
-)
+from tasks.report.workloads_runs import alignment_figure, phases_figure, short_number, unit_words
+from tasks.workloads.cut_runs import RunPhases, family_of, movement, phases_of_rows, pick_counters
 
 ABOUT = {"run_id": "run", "workload": "redis", "input": "large", "interval_s": 2.0}
 

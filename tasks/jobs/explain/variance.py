@@ -7,8 +7,53 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tasks.jobs.params import SummaryParams
+from tasks.warehouse.connection import Connection
+
 FOLDS = 5
 MIN_RUNS = 2  # of a group: the mean of one run leaves nothing to explain
+MOST_RUNS = 200_000  # the latest; more would take memory and change nothing
+MOST_SKUS = 20  # with the most vertex time; the others are told apart from them only
+INPUT, TOKENS, SKU, LOAD = "input size", "tokens", "SKU", "load"
+# Runs that were changed on purpose (what_if) show what somebody did and not how the job varies.
+VARIANCE_RUNS = """
+WITH finished AS (
+    SELECT * FROM jobs.runs
+    WHERE source = $source AND what_if IS NULL AND runtime_s > 0 AND isfinite(runtime_s)
+        AND list_contains($statuses, status)
+    QUALIFY count(*) OVER (PARTITION BY group_key) >= $min_support
+),
+final AS (
+    SELECT run_id, group_key, runtime_s, input_bytes, requested_cpus, spare_tokens_available, spare_tokens_used,
+        load_mean, load_sd
+    FROM finished ORDER BY coalesce(submitted_at, started_at) DESC, run_id LIMIT $most
+)
+SELECT * FROM final ORDER BY run_id
+"""
+HAS_CONDITIONS = """
+SELECT count(load_mean) + count(spare_tokens_used) + count(spare_tokens_available) + count(vertices) > 0
+FROM jobs.runs WHERE source = $source
+"""
+SKU_TIMES = """
+WITH timed AS (
+    SELECT run_id, sku, date_diff('microsecond', started_at, ended_at) / 1e6 AS seconds
+    FROM jobs.vertices WHERE source = $source AND sku IS NOT NULL
+),
+final AS (SELECT run_id, sku, sum(seconds) AS seconds FROM timed GROUP BY run_id, sku)
+SELECT * FROM final WHERE seconds IS NOT NULL ORDER BY run_id, sku
+"""
+# Load of the SKUs that the vertices ran on; load_mean and load_sd of a run are of all SKUs offered.
+SKU_LOADS = """
+WITH used AS (
+    SELECT run_id, sku, count(*) AS n FROM jobs.vertices WHERE source = $source GROUP BY run_id, sku
+),
+offered AS (SELECT run_id, sku, load_mean, load_sd FROM jobs.run_skus WHERE source = $source AND load_mean IS NOT NULL),
+final AS (
+    SELECT run_id, sum(n * load_mean) / sum(n) AS used_load_mean, sum(n * load_sd) / sum(n) AS used_load_sd
+    FROM used JOIN offered USING (run_id, sku) GROUP BY run_id
+)
+SELECT * FROM final ORDER BY run_id
+"""
 
 
 @dataclass(frozen=True)
@@ -126,3 +171,42 @@ def _held_out_share(log_runtimes: Any, features: Any, folds: Any, n_folds: int) 
         b = np.linalg.lstsq(features[~is_out], log_runtimes[~is_out], rcond=None)[0]  # (n_features,)
         left += float(np.square(log_runtimes[is_out] - features[is_out] @ b).sum())
     return 1 - left / float(np.square(log_runtimes).sum())
+
+
+def fetch_variance(connection: Connection, source: str, params: SummaryParams) -> VarianceShares | None:
+    """Shares of the variance within jobs by cause; None for a log that has neither tokens nor load nor vertices."""
+    has_any = connection.execute(HAS_CONDITIONS, {"source": source}).fetchone()
+    if not has_any or not has_any[0]:
+        return None
+    asked = {"statuses": list(params.statuses), "min_support": params.min_support, "most": MOST_RUNS}
+    runs = connection.execute(VARIANCE_RUNS, {"source": source, **asked}).df()
+    sku_times = connection.execute(SKU_TIMES, {"source": source}).df()
+    runs = runs.merge(connection.execute(SKU_LOADS, {"source": source}).df(), on="run_id", how="left")
+    return explain_variance(runs["runtime_s"], runs["group_key"], causes_of(runs, sku_times))
+
+
+def causes_of(runs: pd.DataFrame, sku_times: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The features of each cause, in the order of runs; sizes and tokens as logarithms.
+
+    runs: columns of jobs.runs and of SKU_LOADS, one row a run_id. sku_times: run_id, sku, seconds of
+    its vertices on that SKU."""
+    tokens = ["requested_cpus", "spare_tokens_available", "spare_tokens_used"]
+    return {
+        INPUT: _logarithms(runs[["input_bytes"]]),
+        TOKENS: _logarithms(runs[tokens]),
+        SKU: sku_shares(runs["run_id"], sku_times),
+        LOAD: runs[["load_mean", "load_sd", "used_load_mean", "used_load_sd"]].astype(float),
+    }
+
+
+def _logarithms(amounts: pd.DataFrame) -> pd.DataFrame:
+    """log (1 + x), so that none is 0."""
+    return pd.DataFrame(np.log1p(amounts.to_numpy(dtype=float, na_value=np.nan)), columns=amounts.columns)
+
+
+def sku_shares(run_ids: pd.Series, sku_times: pd.DataFrame) -> pd.DataFrame:
+    """Share of each run's vertex time by SKU, a column a SKU; missing for a run without vertices."""
+    largest = sku_times.groupby("sku")["seconds"].sum().nlargest(MOST_SKUS).index.sort_values()
+    seconds = sku_times.pivot_table(index="run_id", columns="sku", values="seconds", aggfunc="sum").fillna(0.0)
+    shares = seconds.div(seconds.sum(axis=1).replace(0.0, np.nan), axis=0)
+    return shares.reindex(index=run_ids, columns=largest).reset_index(drop=True)

@@ -17,10 +17,51 @@
   }
   const isSafe = (href) => /^[\w.-]*\.html(#.*)?$|^#/.test(href);
 
+  // a sentence whose commands, in backticks, are buttons that copy them
+  const command = (words) => make("code", { role: "button", tabindex: "0", class: "command", title: "copy" }, words);
+  function prose(words) {
+    const cut = String(words ?? "").split("`");
+    if (cut.length % 2 === 0) cut.push(cut.splice(-2).join("`")); // the last one stands for itself
+    return cut.map((part, at) => (at % 2 ? command(part) : part)).filter(Boolean);
+  }
+  async function copy(event) {
+    const button = event.target.closest(".command");
+    if (!button || (event.key && event.key !== "Enter")) return;
+    try {
+      await navigator.clipboard.writeText(button.textContent);
+      button.dataset.told = "copied";
+    } catch { // a page from elsewhere may not: then the command is at least marked
+      getSelection().selectAllChildren(button);
+      button.dataset.told = "Ctrl-C copies";
+    }
+    setTimeout(() => delete button.dataset.told, 1500);
+  }
+  for (const kind of ["click", "keydown"]) document.addEventListener(kind, copy);
+
   // the pages of the site
   const here = location.pathname.split("/").pop();
   document.getElementById("pages").append(...(window.whorlNav || []).filter((link) => isSafe(link.href)).map((link) => make("a",
     { href: link.href, "aria-current": here === link.href || (link.href !== "index.html" && here.startsWith(link.href.replace(".html", "-"))) ? "page" : null }, link.title)));
+
+  // every job, workload and node of the site by its name; names are read when somebody looks for one
+  function showSearch(sources) {
+    const names = [], most = 12, hits = make("ul", { class: "hits" });
+    const input = make("input", { type: "search", placeholder: "find a job, workload, node", "aria-label": "find a job, workload or node" });
+    const update = () => {
+      const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const fits = words.length ? names.filter(([name]) => words.every((word) => name.toLowerCase().includes(word))) : [];
+      hits.replaceChildren(...fits.slice(0, most).map(([name, page]) => make("li", {}, make("a", { href: `${page}#${encodeURIComponent(name)}` }, name))),
+        fits.length > most ? make("li", { class: "muted" }, `and ${(fits.length - most).toLocaleString("en")} more`) : "",
+        words.length && !fits.length ? make("li", { class: "muted" }, "nothing has this name") : "");
+    };
+    window.whorlNames = (page, more) => { if (isSafe(page)) names.push(...more.map((name) => [name, page])); update(); };
+    const load = () => document.head.append(...sources.splice(0).map((src) => make("script", { src })));
+    input.addEventListener("focus", load);
+    input.addEventListener("input", () => { load(); update(); });
+    hits.addEventListener("click", () => { input.value = ""; update(); });
+    document.getElementById("theme").before(make("div", { class: "find", role: "search" }, input, hits));
+  }
+  if ((window.whorlItems || []).length) showSearch([...window.whorlItems]);
 
   // theme
   const store = { get: () => { try { return localStorage.getItem("whorl-theme"); } catch { return null; } },
@@ -132,7 +173,7 @@
   function showCell(cell, column) {
     const [words, , href, notes, isMarked] = Array.isArray(cell) ? cell : [cell];
     const isTime = /^\d{4}-\d\d-\d\d \d\d:\d\d$/.test(words);
-    let inner = isMarked ? make("strong", {}, words) : words;
+    let inner = isMarked ? make("strong", {}, words) : column.key === "command" ? command(words) : words;
     if (href && isSafe(href)) inner = make("a", { href }, words);
     return make("td", { class: column.num ? "num" : isTime ? "time" : String(words).length > 60 ? "long" : null }, inner, ...(notes || []).map((note) => make("small", {}, note)));
   }
@@ -234,7 +275,7 @@
     const fill = () => {
       if (isFilled) return;
       isFilled = true;
-      inner.append(...[part.words].filter(Boolean).map((words) => make("p", {}, words)));
+      inner.append(...[part.words].filter(Boolean).map((words) => make("p", {}, ...prose(words))));
       if (part.lines) inner.append(make("ul", {}, ...part.lines.map((line) => make("li", {}, line))));
       const isAlone = (part.figures || []).length === 1 && part.figures[0].title === part.title;
       for (const one of part.figures || []) inner.append(showFigure(one, isAlone));
@@ -295,7 +336,7 @@
       const before = [make("p", { class: "answer", "data-state": item.state }, item.answer)];
       if (item.certainty) before.push(make("p", { class: "certainty" }, item.certainty));
       if (item.reasons) before.push(make("ul", { class: "reasons" }, ...item.reasons.map((line) => make("li", {}, line))));
-      if (item.action) before.push(make("p", { class: "action" }, item.action));
+      if (item.action) before.push(make("p", { class: "action" }, ...prose(item.action)));
       if (item.facts) before.push(make("dl", { class: "facts" }, ...item.facts.map((fact) => make("div", { "data-key": fact.key },
         make("dd", {}, fact.text), make("dt", {}, fact.words)))));
       main.before(...before);
@@ -317,7 +358,7 @@
       main.append(make("div", { class: "cards" }, ...found.cards.map((card) => make("section", { class: "card", "data-state": card.state },
         make("h2", {}, card.href && isSafe(card.href) ? make("a", { href: card.href }, card.title) : card.title),
         make("p", { class: "says" }, card.answer), card.fact ? make("p", { "data-key": card.fact.key }, `${card.fact.text} ${card.fact.words}`) : "",
-        card.certainty ? make("p", { class: "muted" }, card.certainty) : "", card.action ? make("p", { class: "action" }, card.action) : ""))));
+        card.certainty ? make("p", { class: "muted" }, card.certainty) : "", card.action ? make("p", { class: "action" }, ...prose(card.action)) : ""))));
     }
     showSections(found.sections);
     const follow = () => { const [id] = hashState(); if (id) open(id); };

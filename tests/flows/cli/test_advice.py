@@ -174,7 +174,7 @@ def test_the_answer_comes_first_then_how_sure_then_why(whorl, tables):
     assert said.code == 0
     lines = said.out.splitlines()
     assert lines[0].startswith("Run nightly on slow: late in") and "% cheaper a run than m5" in lines[0]
-    assert lines[1].startswith("80% interval of the chance")
+    assert lines[1].startswith("80.0 % interval of the chance")
     assert "bound by CPU" in lines[2]
     assert "safe, dearer" in said.out
 

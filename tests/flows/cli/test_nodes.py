@@ -98,7 +98,7 @@ def test_metrics_tell_unit_decision_orientation_and_the_papers_rule(whorl: Whorl
     answers.preprocess(nodes_log, "log", PreprocessParams(), ScoreParams(), "")
     ended = whorl("nodes", "metrics", "--benchmark", "cpu-sysbench")
     assert ended.code == 0, ended.err
-    lines = {line.split()[1]: line for line in ended.out.splitlines()[1:]}
+    lines = {line.split()[0]: line for line in ended.out.splitlines()[1:]}
     assert set(lines) == {"events_per_second", "latency_avg", "latency_95p", "num_threads"}
     assert "more is better" in lines["events_per_second"]
     assert "less is better" in lines["latency_avg"]

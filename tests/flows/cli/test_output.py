@@ -11,10 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flows.cli.output import (
-    Column,
     clean,
-    count,
-    counted,
     figure,
     fitted,
     moment,
@@ -25,8 +22,9 @@ from flows.cli.output import (
     show_json,
     show_table,
     size,
-    text,
 )
+from tasks.quantities import counted
+from tasks.report.result import Column, as_text, count
 
 WIDE = (
     Column("key", "job", kind="key"),
@@ -94,7 +92,7 @@ def test_a_shortened_key_fits_and_keeps_both_ends(key: str, width: int) -> None:
 def test_values_are_readable() -> None:
     assert [count(1234567.0), count(None), count(float("nan"))] == ["1,234,567", "–", "–"]
     assert [counted(1, "file"), counted(1200, "file")] == ["1 file", "1,200 files"]
-    assert [text(None), text(True), text(["a", "b"]), text(pd.NaT)] == ["–", "yes", "a, b", "–"]
+    assert [as_text(None), as_text(True), as_text(["a", "b"]), as_text(pd.NaT)] == ["–", "yes", "a, b", "–"]
     assert [figure(2000.0), figure("x"), figure(False)] == ["2,000", "x", "no"]
     assert [setting(""), setting([]), setting({}), setting(0)] == ["''", "none", "none", "0"]
     assert [size(0), size(2048), size(5.5 * 2**30), size(None)] == ["0 B", "2.0 KiB", "5.5 GiB", "–"]

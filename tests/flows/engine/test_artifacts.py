@@ -1,5 +1,6 @@
 """What flows show: artifacts under stable keys, and alarms as events."""
 
+import os
 import re
 from datetime import datetime
 from types import SimpleNamespace
@@ -9,7 +10,8 @@ import pandas as pd
 import pytest
 
 from flows.engine import artifacts
-from flows.engine.artifacts import alarms_part, artifact_key, figures_part, ingest_part
+from flows.engine.artifacts import alarms_part, artifact_key, figures_part, ingest_part, page_line
+from flows.engine.servers import write_server_file
 from tasks.errors import BadInput
 from tasks.quantities import plain
 from tasks.warehouse.alarms import Alarm, raise_alarms
@@ -63,6 +65,29 @@ def test_no_alarm_is_said_to_be_none_and_new_ones_are_counted() -> None:
     assert "| &lt;b&gt; is slow | slow-run | 2026-01-29 00:00 |" in part
 
 
+def test_an_alarm_leads_to_the_page_of_what_it_is_of() -> None:
+    told = {"word": "nodes", "source": "log", "kind": "degrading", "raised_at": pd.Timestamp("2026-01-29")}
+    alarms = pd.DataFrame(
+        [
+            told | {"message": "one", "evidence": '{"node": "rack (2)"}'},
+            told | {"message": "two", "evidence": "{}"},
+        ]
+    )
+    part = alarms_part("States", alarms, "None.", "http://host:1")
+    assert "| [one](http://host:1/nodes-log-node.html#rack%20%282%29) |" in part
+    assert "| [two](http://host:1/nodes-log.html#alarms) |" in part
+
+
+def test_the_page_of_an_artifact_is_where_the_site_is_served(warehouse: Warehouse) -> None:
+    path = warehouse.home / "reports" / "jobs-my log.html"
+    assert page_line(warehouse, "") == ""
+    assert page_line(warehouse, str(path)).startswith("[The whole page](http://127.0.0.1:4280/jobs-my%20log.html), on")
+    warehouse.home.mkdir(exist_ok=True)
+    write_server_file(warehouse.home, "http://127.0.0.1:1/api", os.getpid(), pages="http://host:7")
+    assert "(http://host:7/jobs-my%20log.html)" in page_line(warehouse, str(path))
+    assert page_line(warehouse, "/elsewhere/page.html") == "On the worker's machine as a page: /elsewhere/page.html"
+
+
 def test_a_figure_that_cannot_be_had_says_why() -> None:
     part = figures_part({"n": 1234, "best": None, "best.reason": "no node", "report": "/x.html"})
     assert part.splitlines()[2:] == ["| n | 1,234 |", "| best | no node |"]
@@ -90,6 +115,7 @@ def test_an_alarm_is_an_event_of_its_word_with_message_and_evidence(warehouse: W
     assert event["payload"]["message"] == "run 0 was slow"
     assert event["payload"]["evidence"] == {"n": 0}
     assert event["payload"]["raised_at"] == "2026-01-01T00:00:00Z"
+    assert event["payload"]["page"] == "http://127.0.0.1:4280/jobs-main.html#alarms"
     assert event["resource"]["prefect.resource.id"].startswith("whorl.alarm.")
 
 

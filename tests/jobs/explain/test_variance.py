@@ -1,10 +1,17 @@
 """What explains the variation inside jobs: worked out by hand, and where the truth is known."""
 
+from datetime import datetime, timedelta
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.jobs.explain.variance import explain_variance
+from tasks.jobs.explain.variance import causes_of, explain_variance, fetch_variance, sku_shares
+from tasks.jobs.params import SummaryParams
+from tasks.warehouse.connection import reading
+
+PARAMS = SummaryParams()
+NOON = datetime(2026, 1, 1, 12)
 
 
 def frame(**columns):
@@ -96,3 +103,77 @@ def test_where_there_is_nothing_to_explain_there_is_no_answer():
     four = frame(x=[1.0, 2.0, 3.0, 4.0])
     assert explain_variance([5.0, 5.0, 7.0, 7.0], ["a", "a", "b", "b"], {"x": four}) is None
     assert explain_variance([5.0, 6.0, 7.0, 8.0], ["a", "a", "b", "b"], {}) is None
+
+
+def vertices(seconds):
+    """One vertex on each SKU for so long."""
+    return [
+        {"vertex": i, "sku": sku, "started_at": NOON, "ended_at": NOON + timedelta(seconds=s)}
+        for i, (sku, s) in enumerate(seconds.items())
+    ]
+
+
+@pytest.fixture
+def caused_runs():
+    """20 jobs of 15 runs; log runtime = 1.0 load + 0.5 share of the old SKU (as 0 or 1) + 0.1 noise."""
+    rng = np.random.default_rng(11)
+    rows = []
+    for i in range(300):
+        load, is_old, level = rng.normal(), float(rng.random() < 0.5), i % 20
+        runtime_s = float(np.exp(level / 5 + load + 0.5 * is_old + rng.normal(0, 0.1)))
+        others = {"load_mean": load + 10, "vertices": vertices({"old" if is_old else "new": runtime_s})}
+        rows.append(
+            {"run_id": f"r{i:03}", "group_key": f"job {level}", "runtime_s": runtime_s, "input_bytes": 1e6, **others}
+        )
+    return rows
+
+
+def test_the_shares_are_those_that_the_runs_were_made_with(job_log, caused_runs):
+    with reading(job_log(caused_runs, source="log")) as connection:
+        shares = fetch_variance(connection, "log", PARAMS)
+    alone = {one.cause: one.alone for one in shares.causes}
+    assert set(alone) == {"load", "SKU"}  # neither input nor tokens differ within a job
+    total = 1 + 0.25 * 0.25 + 0.01  # load, a coin of height 0.5, noise
+    assert alone["load"] == pytest.approx(1 / total, abs=0.05)
+    assert alone["SKU"] == pytest.approx(0.0625 / total, abs=0.05)
+    assert shares.together == pytest.approx(1 - 0.01 / total, abs=0.01)
+    assert (shares.n_runs, shares.n_groups) == (300, 20)
+
+
+def test_runs_that_were_changed_on_purpose_do_not_count(job_log, caused_runs):
+    changed = [
+        row | {"run_id": f"w{i}", "runtime_s": 1e6, "what_if": "steady_load"} for i, row in enumerate(caused_runs)
+    ]
+    with reading(job_log([*caused_runs, *changed], source="log")) as connection:
+        assert fetch_variance(connection, "log", PARAMS).n_runs == 300
+
+
+def test_the_load_of_the_skus_that_a_run_was_on_counts_beside_that_of_all(job_log):
+    """The mean over the SKUs offered is always the same; the runtime follows the load of the one that was used."""
+    rng = np.random.default_rng(2)
+    rows = []
+    for i in range(200):
+        load, mine, other = float(rng.uniform(0, 1)), *rng.permutation(["a", "b"])
+        skus = [{"sku": mine, "load_mean": load}, {"sku": other, "load_mean": 1 - load}]
+        others = {"vertices": vertices({mine: 1.0}), "skus": skus, "load_mean": 0.5}
+        rows.append({"run_id": f"{i}", "group_key": f"job {i % 4}", "runtime_s": float(np.exp(load)), **others})
+    with reading(job_log(rows, source="log")) as connection:
+        shares = fetch_variance(connection, "log", PARAMS)
+    assert {one.cause: one.alone for one in shares.causes}["load"] == pytest.approx(1)
+
+
+def test_vertex_time_is_shared_out_by_sku():
+    times = pd.DataFrame({"run_id": ["1", "1", "2"], "sku": ["a", "b", "b"], "seconds": [3.0, 1.0, 5.0]})
+    shares = sku_shares(pd.Series(["2", "none", "1"]), times)
+    assert shares.columns.to_list() == ["a", "b"]
+    assert shares.to_numpy().tolist()[0] == [0.0, 1.0]
+    assert shares.iloc[1].isna().all()
+    assert shares.to_numpy().tolist()[2] == [0.75, 0.25]
+
+
+def test_a_log_without_vertices_has_no_sku_columns():
+    runs = pd.DataFrame({"run_id": ["1"], "input_bytes": [1.0], "requested_cpus": [None]})
+    runs = runs.assign(spare_tokens_available=1.0, spare_tokens_used=None, load_mean=0.1, load_sd=0.1)
+    runs = runs.assign(used_load_mean=None, used_load_sd=None)
+    found = causes_of(runs, pd.DataFrame({"run_id": [], "sku": [], "seconds": []}))
+    assert found["SKU"].shape == (1, 0)

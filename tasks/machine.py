@@ -16,7 +16,7 @@ import struct
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -218,11 +218,9 @@ class Group:
         for folder in dict.fromkeys(self.folders.values()):
             (folder / "cgroup.procs").write_text(str(pid))
 
-    def command_inside(self, command: list[str]) -> list[str]:
+    def command_inside(self, command: Sequence[str]) -> list[str]:
         """The command, made to move itself into the group before it starts anything."""
-        files = [str(folder / "cgroup.procs") for folder in dict.fromkeys(self.folders.values())]
-        script = 'while [ "$1" != -- ]; do echo $$ > "$1"; shift; done; shift; exec "$@"'
-        return ["/bin/sh", "-c", script, "sh", *files, "--", *command]
+        return joining([folder / "cgroup.procs" for folder in dict.fromkeys(self.folders.values())], command)
 
     def set_quota(self, quota_us: int, period_us: int) -> None:
         """At most quota_us of CPU time in each period; UNLIMITED takes the limit away."""
@@ -283,6 +281,12 @@ class Group:
         for name in {path.name for folder in self.folders.values() for path in folder.glob(f"{prefix}[0-9]*")}:
             if not Path("/proc", name.removeprefix(prefix)).exists():
                 Group(self.version, {key: folder / name for key, folder in self.folders.items()}).remove()
+
+
+def joining(files: Iterable[Path], command: Sequence[str]) -> list[str]:
+    """The command, made to write its process id into these files before it is anything else; it ends if it cannot."""
+    script = 'while [ "$1" != -- ]; do echo $$ > "$1" || exit 97; shift; done; shift; exec "$@"'
+    return ["/bin/sh", "-c", script, "sh", *map(str, files), "--", *command]
 
 
 def root_group(root: Path = CGROUP_ROOT, controllers: Sequence[str] = CONTROLLERS) -> Group | None:

@@ -5,7 +5,6 @@ nodes.executions, metrics list<metric, value, unit>, telemetry list<metric, unit
 recorded stands in the metadata."""
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,11 +13,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tasks.intake.files import Chunk
+from tasks.intake.tables import RECORD_KEY
 from tasks.nodes.type_tables import Aspect
+from tasks.record.parts import write_table
 
 TIMESTAMP = pa.timestamp("us")  # UTC, without a time zone
 VALUES = pa.list_(pa.float64())
@@ -167,7 +167,6 @@ class Execution:
 
 
 DEFAULTS = {"is_simulated": False}
-RECORD_KEY = b"whorl.record"
 METRIC = pa.struct([("metric", pa.string()), ("value", pa.float64()), ("unit", pa.string())])
 SERIES = pa.struct([("metric", pa.string()), ("unit", pa.string()), ("at_s", VALUES), ("samples", VALUES)])
 NESTED = {"metrics": pa.list_(METRIC), "telemetry": pa.list_(SERIES)}
@@ -180,7 +179,6 @@ PART_SCHEMA = pa.schema(
         ("log", pa.string()),
     ]
 )
-PACKED = {"compression": "zstd", "compression_level": 9}
 
 
 def as_chunk(executions: Sequence[Execution], refused: pd.DataFrame) -> Chunk:
@@ -285,16 +283,6 @@ def write_part(path: Path, executions: Sequence[Execution], record: Mapping[str,
         twice = next(one for at, one in enumerate(ids) if one in ids[:at])
         raise ValueError(f"{path}: execution {twice} stands there twice")
     write_table(path, table_of(executions), record or {})
-
-
-def write_table(path: Path, table: pa.Table, record: Mapping[str, Any]) -> None:
-    """Write rows of parts; see write_part."""
-    temporary = path.with_suffix(".tmp")
-    kept = table.replace_schema_metadata({RECORD_KEY: json.dumps(dict(record)).encode()})
-    pq.write_table(kept, temporary, **PACKED)
-    with temporary.open("rb") as handle:
-        os.fsync(handle.fileno())
-    temporary.replace(path)
 
 
 def record_of(schema: pa.Schema) -> dict[str, Any]:

@@ -32,13 +32,15 @@ from tasks.machine import only_recorder
 from tasks.nodes.execution import PART_SCHEMA
 from tasks.nodes.intake import FLAGGED
 from tasks.nodes.preprocess.unification import conversion_of
-from tasks.nodes.record.bench import Bench, Outcome, Usages
-from tasks.nodes.record.campaign import sigterm_unwinds, staged
-from tasks.nodes.record.ledger import part_paths
+from tasks.nodes.record.bench import Bench, Outcome
+from tasks.nodes.record.campaign import staged
+from tasks.nodes.record.ledger import parts_in
 from tasks.nodes.record.params import LEVELS, SHIPPED, Dose, RecordParams, doses_of
 from tasks.nodes.record.place import check_tools
 from tasks.nodes.record.plan import PlannedExecution, chosen_templates
 from tasks.nodes.tools import PARSERS
+from tasks.record.campaign import sigterm_unwinds
+from tasks.record.facts import Usages
 
 WATCHED = {
     "cpu-sysbench": "events_per_second",
@@ -168,7 +170,7 @@ def measure_doses(params: RecordParams, *, n_calm: int = 8, n_stressed: int = 4)
     doses = [dose for some in tried.values() for dose in some]
     check_tools(templates, doses)
     seen = {one.benchmark: Seen() for one in templates}
-    with sigterm_unwinds(), only_recorder("nodes", None, wait_s=0):
+    with sigterm_unwinds(), only_recorder("nodes"):
         with staged(params, templates, doses, "doses") as stage:
             by_name = {one.benchmark: one for one in stage.templates}
             bench = Bench(params, "doses", by_name, stage.places, PARSERS, Usages(stage.group))
@@ -252,7 +254,7 @@ class Moved:
 def read_recorded(folder: Path) -> list[Recorded]:
     """The executions of all parts of a folder, each once. Raises BadInput where there is no part, a broken one, or
     a benchmark with several templates: their results are never compared."""
-    paths = part_paths(folder)
+    paths = parts_in(folder).paths()
     if not paths:
         raise BadInput(folder, "no parts of a recording", EXPECTED, "name the folder that holds them")
     found: dict[str, Recorded] = {}

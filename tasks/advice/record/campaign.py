@@ -2,38 +2,44 @@
 
 import contextlib
 import logging
-import os
 import shutil
-import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tasks.advice.record.parts import NODES, Ledger, begin, deciding
-from tasks.advice.record.plan import MachineType, PlannedRun, RecordParams, benchmarks_of, job_templates, make_plan
+from tasks.advice.record.parts import NODES, RunLedger
+from tasks.advice.record.plan import (
+    MachineType,
+    Plan,
+    PlannedRun,
+    RecordParams,
+    benchmarks_of,
+    job_templates,
+    make_plan,
+)
 from tasks.errors import BadSetting
 from tasks.jobs.record.pool import Answer, WorkerPool, build_data
 from tasks.jobs.record.templates import DATA_SETS, PARTS, Measured, Order
-from tasks.machine import Group, campaign_group, only_recorder, remove_scratch, scratch_folder
-from tasks.nodes.record.bench import Bench, Usages, disturbance_between
-from tasks.nodes.record.campaign import end_leftovers, machine_facts, sigterm_unwinds
+from tasks.machine import Group, campaign_group, remove_scratch, scratch_folder
+from tasks.nodes.record.bench import Bench
+from tasks.nodes.record.campaign import end_leftovers
 from tasks.nodes.record.groups import CONTROLLERS, PREFIX
-from tasks.nodes.record.ledger import SPOOL, finished, spooled_paths, write_parts, write_spooled
+from tasks.nodes.record.ledger import finished, keep_execution, parts_in
 from tasks.nodes.record.params import RecordParams as NodesParams
 from tasks.nodes.record.place import Place, check_tools, make_place
-from tasks.nodes.record.plan import CLEAN, PlannedExecution
+from tasks.nodes.record.plan import PlannedExecution
 from tasks.nodes.tools import PARSERS
+from tasks.record.campaign import Ledger, Tell, on_disk, recording
+from tasks.record.facts import Usages, disturbance_between, known, machine_facts
 
-ON_DISK = Path("/var/tmp")
 DATA, PLACES, RESULT = "data", "types", "result"
 NAP_S, READY_S = 1.0, 30.0
-DIGITS, MB, MINUTE_S = 5, 1_000_000, 60
+MINUTE_S = 60
 SAME_TOOL = {"cpu-sysbench-one": "cpu-sysbench"}  # whose parser reads the log
-Tell = Callable[[int, int], None]
 logger = logging.getLogger(__name__)
 
 
@@ -68,15 +74,14 @@ def record_advice(
     control groups here, another campaign in out_dir, another recording at work), MissingTool."""
     began_s = time.monotonic()
     check_tools(benchmarks_of(params), ())
-    out_dir.mkdir(parents=True, exist_ok=True)
-    with sigterm_unwinds(), only_recorder("advice", lock, wait_s=params.lock_wait_s):
-        shared = ON_DISK if os.access(ON_DISK, os.W_OK) else Path(tempfile.gettempdir())
-        scratch = scratch_folder("advice", str(out_dir.resolve()), place=params.scratch, shared=shared)
+    plan = make_plan(params)
+    with recording("advice", out_dir, lock, wait_s=params.lock_wait_s):
+        scratch = scratch_folder("advice", str(out_dir.resolve()), place=params.scratch, shared=on_disk())
         end_leftovers(scratch / PLACES)
-        begin(out_dir, params, make_plan(params), {"machine": machine_facts()})
+        ledger = RunLedger(out_dir, params, plan, {"machine": machine_facts()})
         build_data(scratch / DATA, params.data_scale, params.seed)
         with _staged(params, scratch) as stage:
-            session = Session(params, out_dir, scratch, stage, progress or (lambda *_: None))
+            session = Session(params, plan, ledger, scratch, stage, progress or (lambda *_: None))
             try:
                 session.run(began_s + params.minutes * MINUTE_S)
             finally:
@@ -129,13 +134,12 @@ def _staged(params: RecordParams, scratch: Path) -> Iterator[Stage]:
 class Session:
     """One call at work: takes the plan's runs and benchmarks in order, keeps each as it ends."""
 
-    def __init__(self, params: RecordParams, out_dir: Path, scratch: Path, stage: Stage, progress: Tell) -> None:
-        self.params, self.scratch, self.stage, self.progress = params, scratch, stage, progress
-        self.plan, self.types = make_plan(params), {one.name: one for one in params.types}
-        self.nodes_dir = out_dir / NODES
-        (self.nodes_dir / SPOOL).mkdir(parents=True, exist_ok=True)
-        self.record = {"params": deciding(params), "plan": self.plan.digest(), "machine": machine_facts()}
-        self.ledger = Ledger(out_dir, self.record)
+    def __init__(
+        self, params: RecordParams, plan: Plan, ledger: RunLedger, scratch: Path, stage: Stage, progress: Tell
+    ) -> None:
+        self.params, self.plan, self.ledger = params, plan, ledger
+        self.scratch, self.stage, self.progress = scratch, stage, progress
+        self.types = {one.name: one for one in params.types}
         self.usages = Usages(stage.group)
         self.bench = Bench(
             NodesParams(place="emulated", foreign_limit_ratio=params.foreign_limit_ratio),
@@ -145,44 +149,45 @@ class Session:
             PARSERS | {name: PARSERS[tool] for name, tool in SAME_TOOL.items()},
             self.usages,
         )
-        told = finished(self.nodes_dir)
-        self.executed = {one.execution_id for one in told}
-        self.clean_executions = {_without_attempt(one.execution_id) for one in told if one.status == CLEAN}
+        self.benchmarks: Ledger[PlannedExecution] = Ledger(
+            parts_in(ledger.parts.folder / NODES, every_s=params.part_minutes * MINUTE_S),
+            (plan.executions,),
+            lambda one: one.id_in(self.bench.campaign),
+            repeats=params.repeats,
+        )
+        self.benchmarks.begin({one.execution_id: one.status for one in finished(self.benchmarks.parts)})
         self.statuses: Counter[str] = Counter()
-        self.part_due_s = time.monotonic() + params.part_minutes * MINUTE_S
 
     def run(self, until_s: float) -> None:
         """Everything that is planned and not done, then what was disturbed, until a time (monotonic)."""
-        for attempt in range(self.params.repeats + 1):
-            for planned in (one for block in self.plan.blocks for one in block):
+        for block in self._todo():
+            for planned in block:
                 if time.monotonic() >= until_s:
                     return
                 if isinstance(planned, PlannedRun):
-                    self._run_job(planned, attempt)
+                    self._run_job(planned)
                 else:
-                    self._run_benchmark(planned, attempt)
-                if time.monotonic() >= self.part_due_s:
-                    self.write_parts()
+                    self._run_benchmark(planned)
 
-    def _run_job(self, planned: PlannedRun, attempt: int) -> None:
-        again = replace(planned, attempt=attempt)
-        if again.key in self.ledger.done or (attempt and planned.run_id in self.ledger.clean):
-            return
-        row = self._row(again)
-        self.ledger.keep(row)
+    def _todo(self) -> Iterator[Sequence[PlannedRun | PlannedExecution]]:
+        """What is left of all blocks, in their order, then of each repetition."""
+        for n in range(self.params.repeats + 1):
+            if n == 0:
+                left = {*self.ledger.left(self.plan.runs), *self.benchmarks.left(self.plan.executions)}
+            else:
+                left = {*self.ledger.repetition(n), *self.benchmarks.repetition(n)}
+            yield [again for block in self.plan.blocks for one in block if (again := one.again(n)) in left]
+
+    def _run_job(self, planned: PlannedRun) -> None:
+        row = self._row(planned)
+        self.ledger.keep(planned, row)
         self.statuses[row["status"]] += 1
-        self.progress(sum(not attempt for _, attempt in self.ledger.done), len(self.plan.runs))
+        self.progress(self.ledger.n_done, len(self.plan.runs))
 
-    def _run_benchmark(self, planned: PlannedExecution, attempt: int) -> None:
-        again = planned.again(attempt)
-        name = self.bench.campaign
-        if again.id_in(name) in self.executed or (attempt and planned.id_in(name) in self.clean_executions):
-            return
-        outcome = self.bench.record(again, None)
-        write_spooled(self.nodes_dir, outcome.execution, outcome.status, outcome.facts)
-        self.executed.add(again.id_in(name))
-        if outcome.status == CLEAN:
-            self.clean_executions.add(planned.id_in(name))
+    def _run_benchmark(self, planned: PlannedExecution) -> None:
+        outcome = self.bench.record(planned, None)
+        keep_execution(self.benchmarks.parts, outcome.execution, outcome.facts, self.ledger.record)
+        self.benchmarks.statuses[planned.id_in(self.bench.campaign)] = outcome.status
 
     def _order(self, planned: PlannedRun, kind: MachineType) -> Order:
         template = job_templates()[planned.job]
@@ -221,21 +226,21 @@ class Session:
             "role": planned.role,
             "run": planned.number,
             "block": planned.block,
-            "started_at": datetime.fromtimestamp(answer.started_at, UTC).replace(tzinfo=None).isoformat(),
-            "runtime_s": round(told.runtime_s if told else answer.ended_at - answer.started_at, DIGITS),
+            "started_at": datetime.fromtimestamp(answer.started_at, UTC).replace(tzinfo=None),
+            "runtime_s": known(told.runtime_s if told else answer.ended_at - answer.started_at),
             "status": "killed" if is_killed else "failed" if reason else "completed",
             "reason": reason or None,
             "input_parts": planned.parts[1],
             "input_bytes": self._input_bytes(planned),
-            "cpu_s": round(cpu_s, DIGITS),
+            "cpu_s": known(cpu_s),
             "read_bytes": float(after[0] - moved[0]) if lived and after and moved else None,
             "written_bytes": float(after[1] - moved[1]) if lived and after and moved else None,
             "peak_memory_bytes": float(told.peak_memory_bytes) if told else None,
             "buffer_bytes": float(told.buffer_bytes) if told and not reason else None,
             "spilled_bytes": float(told.temp_bytes) if told and not reason else None,
-            "foreign_cores": _known(disturbance.foreign_cores),
-            "steal_cores": _known(disturbance.steal_cores),
-            "is_disturbed": disturbance.exceeds(self.params.foreign_limit_ratio, os.cpu_count() or 1),
+            "foreign_cores": known(disturbance.foreign_cores),
+            "steal_cores": known(disturbance.steal_cores),
+            "is_disturbed": disturbance.exceeds(self.params.foreign_limit_ratio),
         }
 
     def _wait_for(self, slot: str) -> None:
@@ -262,27 +267,19 @@ class Session:
         data_set = DATA_SETS[template.data_set]
         return float(sum((folder / data_set.path(part)).stat().st_size for part in range(first, first + n)))
 
-    def write_parts(self) -> None:
-        """Put all that has ended into parts."""
-        self.ledger.write_parts()
-        if spooled_paths(self.nodes_dir):
-            write_parts(self.nodes_dir, self.record)
-        self.part_due_s = time.monotonic() + self.params.part_minutes * MINUTE_S
-
     def close(self) -> None:
         """Write what is left."""
-        self.write_parts()
-        with contextlib.suppress(OSError):
-            (self.nodes_dir / SPOOL).rmdir()
+        self.ledger.parts.close()
+        self.benchmarks.parts.close()
 
     def summary(self, duration_s: float) -> RecordSummary:
         """What this call did."""
         return RecordSummary(
             planned=len(self.plan.runs),
-            done=sum(not attempt for _, attempt in self.ledger.done),
-            clean=len(self.ledger.clean),
+            done=self.ledger.n_done,
+            clean=self.ledger.n_clean,
             statuses=dict(self.statuses),
-            executions=len(self.executed),
+            executions=len(self.benchmarks.statuses),
             unavailable={name: tuple(place.faults) for name, place in self.stage.places.items() if place.faults},
             duration_s=duration_s,
         )
@@ -294,11 +291,3 @@ def disk_bytes_of(pid: int) -> tuple[int, int] | None:
         told = dict(line.split(": ") for line in Path(f"/proc/{pid}/io").read_text().splitlines())
         return int(told["read_bytes"]), int(told["write_bytes"])
     return None
-
-
-def _without_attempt(execution_id: str) -> str:
-    return execution_id.partition(".again")[0]
-
-
-def _known(value: float) -> float | None:
-    return round(value, DIGITS) if value == value else None

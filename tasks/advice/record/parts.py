@@ -5,27 +5,26 @@
     held-back-NNNN.parquet   runs on every type for the check alone
     nodes/                   executions of the benchmarks, as `nodes record` leaves them
 
-A finished run is a line of JSON at once, and a row of a part some minutes later."""
+A finished run is a file of its own at once, and a row of a part some minutes later."""
 
-import json
-import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from tasks.advice.record.plan import Plan, RecordParams, Role
-from tasks.errors import BadInput, BadSetting
+from tasks.advice.record.plan import Plan, PlannedRun, RecordParams, Role, attempt_id
+from tasks.errors import BadInput
+from tasks.record.campaign import Ledger
+from tasks.record.parts import Parts, Record, check_same, deciding, part_paths, read_json, read_table, write_json
+from tasks.record.plan import CLEAN
 
-CAMPAIGN, SPOOL, NODES = "campaign.json", "finished.jsonl", "nodes"
+CAMPAIGN, NODES = "campaign.json", "nodes"
+KEY = ("run_id", "attempt")
 STEMS: Mapping[Role, str] = {"history": "history", "held_back": "held-back"}
-RECORD_KEY = b"whorl.record"
-UNIMPORTANT = ("minutes", "part_minutes", "scratch", "repeats", "cpu_weight", "lock_wait_s")
+UNIMPORTANT = frozenset({"minutes", "part_minutes", "scratch", "repeats", "cpu_weight", "lock_wait_s"})
 COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "run_id": (pa.string(), "job, type, role and number; the same for all attempts"),
     "attempt": (pa.int32(), "0, or which repetition of a flagged run"),
@@ -56,110 +55,53 @@ EXPECTED = "parts of `whorl advice record`"
 Row = dict[str, Any]
 
 
-def deciding(params: RecordParams) -> Row:
-    """The parameters that decide a campaign: not how long a call goes on, nor where its scratch folder is."""
-    return params.model_dump(mode="json", exclude=set(UNIMPORTANT))
+class RunLedger(Ledger[PlannedRun]):
+    """The runs that a folder holds. facts: for the record of each part, and of the campaign, which is written down
+    before it runs. Raises BadSetting if the folder holds another campaign, BadInput."""
+
+    def __init__(self, folder: Path, params: RecordParams, plan: Plan, facts: Mapping[str, Any]) -> None:
+        parts = Parts(folder, tuple(STEMS.values()), kind_of=_kind_of, key=KEY, every_s=params.part_minutes * 60)
+        super().__init__(parts, (plan.runs,), lambda run: run.attempt_id, repeats=params.repeats)
+        path, digest = folder / CAMPAIGN, plan.digest()
+        self.record = {"plan": digest, "params": deciding(params, UNIMPORTANT), **facts}
+        if path.exists():
+            check_same(path, read_campaign(folder), params, UNIMPORTANT, digest)
+        else:
+            write_json(path, self.record)
+        rows = [row for _, table, _ in parts.recorded(("is_disturbed",)) for row in table.to_pylist()]
+        told = {attempt_id(row["run_id"], row["attempt"]): row["is_disturbed"] for row in rows}
+        self.begin({run_id: "disturbed" if is_disturbed else CLEAN for run_id, is_disturbed in told.items()})
+
+    @property
+    def n_done(self) -> int:
+        """How many runs of the plan have run, at once."""
+        return sum(run.attempt_id in self.statuses for run in self.runs)
+
+    def keep(self, planned: PlannedRun, row: Row) -> None:
+        """Write a finished run down."""
+        self.parts.keep(planned.attempt_id, pa.Table.from_pylist([row], schema=SCHEMA), self.record)
+        self.statuses[planned.attempt_id] = "disturbed" if row["is_disturbed"] else CLEAN
 
 
-def begin(folder: Path, params: RecordParams, plan: Plan, facts: Mapping[str, Any]) -> None:
-    """Write the campaign down before it runs, or check that the folder's is the same. Raises BadSetting, BadInput."""
-    path = folder / CAMPAIGN
-    if not path.exists():
-        told = {"plan": plan.digest(), "params": deciding(params), **facts}
-        temporary = path.with_suffix(".tmp")
-        temporary.write_text(json.dumps(told, indent=1) + "\n")
-        temporary.replace(path)
-        return
-    theirs = read_campaign(folder)
-    if theirs["plan"] != plan.digest():
-        ours = deciding(params)
-        differing = [key for key in ours if theirs["params"].get(key) != ours[key]] or ["its version of whorl"]
-        raise BadSetting(
-            f"{path}: belongs to a campaign with other parameters ({', '.join(differing)}); "
-            "expected the same ones to continue it; use another folder"
-        )
+def _kind_of(table: pa.Table, _: Record) -> str:
+    role: Role = table["role"][0].as_py()
+    return STEMS[role]
 
 
 def read_campaign(folder: Path) -> Row:
     """What was written down before the campaign ran. Raises BadInput."""
-    path = folder / CAMPAIGN
-    try:
-        told: Row = json.loads(path.read_text())
-        told["plan"], told["params"]["types"], told["params"]["jobs"]
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise BadInput(path, f"cannot be read ({problem})", EXPECTED, "name the folder of a recording") from problem
-    return told
+    return read_json(folder / CAMPAIGN, _what_is_needed, EXPECTED, "name the folder of a recording")
 
 
-class Ledger:
-    """The runs that a folder holds. done: keys of the attempts that have finished; clean: ids of the runs of which
-    some attempt was not disturbed."""
-
-    def __init__(self, folder: Path, record: Mapping[str, Any]) -> None:
-        self.folder, self.record = folder, dict(record)
-        self._waiting = _spooled(folder / SPOOL)
-        rows = [*read_rows(folder, "history"), *read_rows(folder, "held_back"), *self._waiting]
-        self.done = {(row["run_id"], row["attempt"]) for row in rows}
-        self.clean = {row["run_id"] for row in rows if not row["is_disturbed"]}
-
-    def keep(self, row: Row) -> None:
-        """Write a finished run down."""
-        with (self.folder / SPOOL).open("a") as file:
-            file.write(json.dumps(row) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        self._waiting.append(row)
-        self.done.add((row["run_id"], row["attempt"]))
-        if not row["is_disturbed"]:
-            self.clean.add(row["run_id"])
-
-    def write_parts(self) -> None:
-        """Put the runs kept so far into parts; each appears whole or not at all, and no run stands in two."""
-        for role, stem in STEMS.items():
-            held = {(row["run_id"], row["attempt"]) for row in read_rows(self.folder, role)}
-            ours = [row for row in self._waiting if row["role"] == role and (row["run_id"], row["attempt"]) not in held]
-            if ours:
-                _write(self.folder, stem, ours, self.record)
-        (self.folder / SPOOL).unlink(missing_ok=True)
-        self._waiting = []
-
-
-def _spooled(path: Path) -> list[Row]:
-    """The finished runs that are in no part yet; a last line that was cut off is a run that did not finish."""
-    if not path.exists():
-        return []
-    rows = []
-    for line in path.read_text().splitlines(keepends=True):
-        if line.endswith("\n"):
-            try:
-                rows.append(json.loads(line))
-            except ValueError as problem:
-                raise BadInput(path, "a line is no JSON", "finished runs", "remove the line") from problem
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))  # or the next line would follow the torn one
-    return rows
-
-
-def _write(folder: Path, stem: str, rows: Sequence[Row], record: Mapping[str, Any]) -> None:
-    taken = [int(path.stem.rpartition("-")[2]) for path in folder.glob(f"{stem}-[0-9]*.parquet")]
-    path = folder / f"{stem}-{max(taken, default=0) + 1:04d}.parquet"
-    timed = [row | {"started_at": datetime.fromisoformat(row["started_at"])} for row in rows]
-    schema = SCHEMA.with_metadata({RECORD_KEY: json.dumps(dict(record)).encode()})
-    temporary = path.with_suffix(".tmp")
-    pq.write_table(pa.Table.from_pylist(timed, schema=schema), temporary, compression="zstd", compression_level=9)
-    with temporary.open("rb") as handle:
-        os.fsync(handle.fileno())
-    temporary.replace(path)
+def _what_is_needed(told: Row) -> object:
+    return told["plan"], told["params"]["types"], told["params"]["jobs"]
 
 
 def read_rows(folder: Path, role: Role) -> list[Row]:
     """All rows of a role in the order of its parts, every attempt of a run. Raises BadInput for a broken part."""
     rows: list[Row] = []
-    for path in sorted(folder.glob(f"{STEMS[role]}-[0-9]*.parquet")):
-        try:
-            rows += pq.read_table(path).select(SCHEMA.names).cast(SCHEMA).to_pylist()
-        except (pa.ArrowException, OSError, KeyError, ValueError) as problem:
-            told = " ".join(str(problem).split())
-            raise BadInput(path, f"cannot be read ({told})", EXPECTED, "move it away") from problem
+    for path in part_paths(folder, [STEMS[role]]):
+        rows += read_table(path, SCHEMA.names, expected=EXPECTED)[0].cast(SCHEMA).to_pylist()
     return rows
 
 
@@ -197,14 +139,10 @@ def read_executions(folder: Path, *, with_flagged: bool = False) -> pd.DataFrame
     """The benchmarks of a recording: machine_type, benchmark, metric, value, unit, started_at; one row a metric.
 
     with_flagged: also of executions that were disturbed. Raises BadInput."""
-    stems: Iterable[str] = ("executions", "flagged") if with_flagged else ("executions",)
     rows: list[Row] = []
-    for path in (path for stem in stems for path in sorted((folder / NODES).glob(f"{stem}-[0-9]*.parquet"))):
-        try:
-            read = pq.read_table(path, columns=["machine_type", "benchmark", "started_at", "status", "metrics"])
-        except (pa.ArrowException, OSError, KeyError, ValueError) as problem:
-            raise BadInput(path, f"cannot be read ({problem})", EXPECTED, "move it away") from problem
-        for one in read.to_pylist():
+    columns = ("machine_type", "benchmark", "started_at", "status", "metrics")
+    for path in part_paths(folder / NODES, ("executions", "flagged") if with_flagged else ("executions",)):
+        for one in read_table(path, columns, expected=EXPECTED)[0].to_pylist():
             about = {key: one[key] for key in ("machine_type", "benchmark", "started_at")}
             rows += [about | metric for metric in one["metrics"] or () if one["status"] == "completed"]
     if not rows:

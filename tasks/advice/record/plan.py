@@ -4,10 +4,9 @@ Every block holds each job the same number of times on each type, in a drawn ord
 course of a campaign (the machine, its other users) falls on all types alike. Deadlines, inputs and which runs are held
 back are decided here, before anything runs."""
 
-import hashlib
 import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import Literal
 
@@ -18,12 +17,12 @@ from tasks.jobs.record.templates import PARTS, Template, composite, draw, templa
 from tasks.nodes.record.params import PAPER, SHORT, SLUG, BenchmarkTemplate, NodeParams
 from tasks.nodes.record.plan import PlannedExecution
 from tasks.params import Params
+from tasks.record.plan import AGAIN, digest_of
 
 Role = Literal["history", "held_back"]
 PERCENT = 100
 MIB_PER_MB = 1e6 / 2**20
 NETWORK = "network"  # jobs of a campaign use none, and no type limits it
-DIGEST_DIGITS = 16
 SECONDS_SHORT, SECONDS_PAPER = 2, 30
 ONE_THREAD = BenchmarkTemplate(
     benchmark="cpu-sysbench-one", aspect="cpu", command=f"sysbench cpu --threads=1 --time={SECONDS_SHORT} run"
@@ -162,9 +161,18 @@ class PlannedRun:
         return f"{self.job}.{self.machine_type}.{self.role}.{self.number:03d}"
 
     @property
-    def key(self) -> tuple[str, int]:
-        """What tells this attempt from all others."""
-        return self.run_id, self.attempt
+    def attempt_id(self) -> str:
+        """Unique, one for each attempt."""
+        return attempt_id(self.run_id, self.attempt)
+
+    def again(self, n: int) -> "PlannedRun":
+        """The n-th repetition of this run."""
+        return replace(self, attempt=n)
+
+
+def attempt_id(run_id: str, attempt: int) -> str:
+    """The id of one attempt of a run."""
+    return f"{run_id}{AGAIN}{attempt}" if attempt else run_id
 
 
 @dataclass(frozen=True)
@@ -186,7 +194,7 @@ class Plan:
     def digest(self) -> str:
         """A short hash of all that the plan says."""
         text = json.dumps([[asdict(one) for one in block] for block in self.blocks], sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_DIGITS]
+        return digest_of(text)
 
 
 def benchmarks_of(params: RecordParams) -> tuple[BenchmarkTemplate, ...]:

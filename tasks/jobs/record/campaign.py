@@ -1,35 +1,30 @@
 """A recording campaign from end to end: plan, data sets, workers, load, part files. The way in is `record_jobs`."""
 
-import contextlib
-import fcntl
 import logging
 import math
-import os
-import signal
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import gettempdir
 
-from tasks.errors import BadSetting
 from tasks.jobs.params import Campaign, LoadLevel, RecordParams
-from tasks.jobs.record.cluster import PLANNER, Cluster, Monitor, load_source, machine_facts, offered_load, open_cluster
-from tasks.jobs.record.plan import LoadPlan, PlannedRun, make_plan
+from tasks.jobs.record.cluster import PLANNER, Cluster, Monitor, load_source, offered_load, open_cluster, versions
+from tasks.jobs.record.plan import LoadPlan, Plan, PlannedRun, make_plan
 from tasks.jobs.record.pool import Answer, WorkerPool, build_data
-from tasks.jobs.record.rows import PartWriter, finished_ids, make_row, part_paths, recorded_params
+from tasks.jobs.record.rows import RunLedger, make_row, part_paths
 from tasks.jobs.record.scheduler import RunningJob, Scheduler, SkuNow, Submission
 from tasks.jobs.record.templates import DATA_SETS, PARTS, Order, Planned, composite
-from tasks.machine import only_recorder, remove_scratch, scratch_folder
+from tasks.machine import remove_scratch, scratch_folder
+from tasks.record.campaign import alone_in, recording
+from tasks.record.facts import machine_facts
 
 logger = logging.getLogger(__name__)
 SAMPLE_S = 0.5
 MONITOR_S = 1.0
 NAP_S = 0.1
 GAP_S = 10.0  # an idle stretch of the schedule that is skipped
-SIGTERM_STATUS = 128 + signal.SIGTERM
 
 
 class Session:
@@ -38,21 +33,21 @@ class Session:
     def __init__(
         self,
         data_dir: Path,
-        writer: PartWriter,
+        ledger: RunLedger,
         params: Campaign,
         cluster: Cluster,
         pool: WorkerPool,
         scheduler: Scheduler,
         on_finished: Callable[[int], None],
     ) -> None:
-        self.writer, self.params, self.cluster = writer, params, cluster
+        self.ledger, self.params, self.cluster = ledger, params, cluster
         self.pool, self.scheduler, self.on_finished = pool, scheduler, on_finished
         self.monitor = Monitor()
         self.statuses: dict[str, int] = {}
         self._levels: dict[str, LoadLevel] = {}
         self._to_plan: deque[Submission] = deque()
         self._queue: deque[Submission] = deque()
-        self._due = {"sample": 0.0, "monitor": 0.0, "part": time.monotonic() + params.part_minutes * 60}
+        self._due = {"sample": 0.0, "monitor": 0.0}
         self._part_bytes = {
             name: sum((data_dir / kind.path(part)).stat().st_size for part in range(PARTS)) / PARTS
             for name, kind in DATA_SETS.items()
@@ -139,7 +134,7 @@ class Session:
     def _finish(self, job: RunningJob) -> None:
         run, skus = job.submission.run, {name: state.sku for name, state in self.cluster.skus.items()}
         row = make_row(job, run.parts[1] * self._part_bytes[run.job.template.data_set], skus)
-        self.writer.add(row)
+        self.ledger.keep(row)
         self.scheduler.clear(job)
         self.statuses[row["status"]] = self.statuses.get(row["status"], 0) + 1
         self.on_finished(sum(self.statuses.values()))
@@ -154,9 +149,6 @@ class Session:
             own_pids = [*self.pool.pids, *self.cluster.load_pids] if grouped_s is None else []
             self.monitor.sample(own_pids, grouped_s or 0.0)
             self._due["monitor"] = now + MONITOR_S
-        if now >= self._due["part"]:
-            self.writer.flush()
-            self._due["part"] = now + self.params.part_minutes * 60
 
 
 def planning_order(run: PlannedRun) -> Order:
@@ -194,67 +186,33 @@ class RecordSummary:
     duration_s: float = 0.0
 
 
-@contextlib.contextmanager
-def _sigterm_unwinds() -> Iterator[None]:
-    """SIGTERM raises SystemExit here, so that every `finally` runs; only the main thread can have it so."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def leave(*_: object) -> None:
-        raise SystemExit(SIGTERM_STATUS)
-
-    before = signal.signal(signal.SIGTERM, leave)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-@contextlib.contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Nobody else records into this folder meanwhile. Raises BadSetting."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError as error:
-        raise BadSetting(
-            f"{folder}: another recording is at work here; wait for its end, or use another folder"
-        ) from error
-    finally:
-        os.close(handle)
-
-
 def _record(params: Campaign, out_dir: Path, scratch: Path, told: Callable[[int, int], None]) -> RecordSummary:
     source, plan = load_source(params), make_plan(params)
-    already = finished_ids(out_dir, params, plan)
-    with open_cluster(params, source, scratch) as cluster:
-        runs = list(plan.runs)
-        if cluster.isolation != "cgroups":  # spare tokens and SKUs change nothing then
-            runs = [run for run in runs if run.what_if not in ("no_spare", "newest_sku")]
-        to_run = [run for run in runs if run.run_id not in already]
-        found = RecordSummary(params.jobs, len(runs), len(already), source, cluster.isolation)
-        logger.info("%d of %d runs of %d jobs are still to record", len(to_run), len(runs), params.jobs)
-        if not to_run:
-            return found
-        build_data(scratch, params.data_scale, params.seed)
-        record = {
-            "params": recorded_params(params),
-            "plan": plan.digest(),
-            "machine": machine_facts(),
-            "load_source": source,
-            "isolation": cluster.isolation,
-        }
-        slots = cluster.slots()
-        with WorkerPool(slots, scratch) as pool, PartWriter(out_dir, record) as writer:
-            scheduler = Scheduler(params, cluster, pool, slots, scratch / "partials")
-            session = Session(
-                scratch, writer, params, cluster, pool, scheduler, lambda n: told(len(already) + n, len(runs))
-            )
-            began, before_s = time.monotonic(), time.process_time() + pool.cpu_s(PLANNER)
-            session.run(to_run, plan.load)
-            own_cpu_s = time.process_time() + pool.cpu_s(PLANNER) - before_s
+    with RunLedger(out_dir, params, plan) as ledger, open_cluster(params, source, scratch) as cluster:
+        isolation = cluster.isolation
+        ledger.record |= {"machine": machine_facts(**versions()), "load_source": source, "isolation": isolation}
+        return _run_left(params, plan, cluster, ledger, scratch, told)
+
+
+def _run_left(
+    params: Campaign, plan: Plan, cluster: Cluster, ledger: RunLedger, scratch: Path, told: Callable[[int, int], None]
+) -> RecordSummary:
+    runs = list(plan.runs)
+    if cluster.isolation != "cgroups":  # spare tokens and SKUs change nothing then
+        runs = [run for run in runs if run.what_if not in ("no_spare", "newest_sku")]
+    to_run, n_already = [run for run in runs if run.run_id not in ledger.finished], len(ledger.finished)
+    found = RecordSummary(params.jobs, len(runs), n_already, ledger.record["load_source"], cluster.isolation)
+    logger.info("%d of %d runs of %d jobs are still to record", len(to_run), len(runs), params.jobs)
+    if not to_run:
+        return found
+    build_data(scratch, params.data_scale, params.seed)
+    slots = cluster.slots()
+    with WorkerPool(slots, scratch) as pool:
+        scheduler = Scheduler(params, cluster, pool, slots, scratch / "partials")
+        session = Session(scratch, ledger, params, cluster, pool, scheduler, lambda n: told(n_already + n, len(runs)))
+        began, before_s = time.monotonic(), time.process_time() + pool.cpu_s(PLANNER)
+        session.run(to_run, plan.load)
+        own_cpu_s = time.process_time() + pool.cpu_s(PLANNER) - before_s
     return replace(found, statuses=session.statuses, own_cpu_s=own_cpu_s, recorded_s=time.monotonic() - began)
 
 
@@ -270,11 +228,10 @@ def record_jobs(
     read), RecorderFailed.
     """
     began, campaign = time.monotonic(), Campaign(**dict(params))
-    out_dir.mkdir(parents=True, exist_ok=True)
-    with _sigterm_unwinds(), _alone_in(out_dir), only_recorder("jobs"):
+    with recording("jobs", out_dir), alone_in(out_dir):
         name = f"{out_dir.resolve()}\n{params.seed}\n{params.data_scale}"
         scratch = scratch_folder("record", name, place=params.scratch, shared=Path(gettempdir()))
-        with _alone_in(scratch):
+        with alone_in(scratch):
             found = _record(campaign, out_dir, scratch, progress or (lambda _finished, _planned: None))
             if found.already + sum(found.statuses.values()) >= found.planned:
                 remove_scratch(scratch, params.scratch)

@@ -5,7 +5,6 @@ import contextlib
 import logging
 import math
 import os
-import platform
 import resource
 import shutil
 import signal
@@ -25,7 +24,6 @@ from tasks.machine import (
     UNLIMITED,
     Group,
     campaign_group,
-    cpu_model,
     disk_of,
     read_cgroups,
     shared_server_cpu_s,
@@ -379,14 +377,6 @@ def _stress_version() -> str:
     return next((word for word in told if word[:1].isdigit()), UNKNOWN)
 
 
-def machine_facts() -> dict[str, str | int]:
-    """CPU model, cores, memory in bytes, kernel, and the versions that shaped the recording."""
-    return {
-        "cpu_model": cpu_model(),
-        "cores": os.cpu_count() or 0,
-        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "kernel": f"{platform.system()} {platform.release()}",
-        "python": platform.python_version(),
-        "duckdb": version("duckdb"),
-        "stress_ng": _stress_version(),
-    }
+def versions() -> dict[str, str]:
+    """The versions of what shaped the recording."""
+    return {"duckdb": version("duckdb"), "stress_ng": _stress_version()}

@@ -5,7 +5,6 @@ Then matched pairs: runs of the last period done again unchanged, and again with
 2023, 7.1 to 7.3 (no spare tokens; everything on the newest machines; equal load everywhere), which the paper only
 predicts."""
 
-import hashlib
 import math
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ import numpy as np
 
 from tasks.jobs.params import PAIRS, STEADY, Campaign, LoadLevel
 from tasks.jobs.record.templates import DATA_SETS, PARTS, Template, draw, templates
+from tasks.record.plan import digest_of
 
 T = TypeVar("T")
 Schedule = Literal["daily", "twice_daily", "six_hourly", "bursty", "ad_hoc"]
@@ -66,7 +66,6 @@ RUN_STREAM = 2_000_000  # apart from every job's stream
 OFFER_OF_ALL = 0.6  # runs that are offered every SKU; the others lack one
 WhatIf = Literal["baseline", "no_spare", "newest_sku", "steady_load"]
 STEADY_LEVEL: LoadLevel = "cpu-35"  # about the mean of the changing levels
-DIGEST_DIGITS = 16
 PAIR_STREAM = 3_000_000
 APART_S = (5.0, 60.0)
 LOAD_STREAM = 1_000_000  # apart from every job's stream
@@ -350,11 +349,8 @@ class Plan:
 
     def digest(self) -> str:
         """The same for the same runs: a campaign that began with another plan cannot be continued with this one."""
-        found = hashlib.sha256()
-        for run in self.runs:
-            what = (run.run_id, run.name, run.sql, run.merge, run.parts, run.tokens, run.skus, run.is_cold)
-            found.update(repr(what).encode())
-        return found.hexdigest()[:DIGEST_DIGITS]
+        told = ((r.run_id, r.name, r.sql, r.merge, r.parts, r.tokens, r.skus, r.is_cold) for r in self.runs)
+        return digest_of("".join(map(repr, told)))
 
 
 def _changed(run: PlannedRun, what_if: WhatIf, params: Campaign) -> PlannedRun:

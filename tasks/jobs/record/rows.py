@@ -1,26 +1,24 @@
 """Recorded runs as rows of `jobs`, and the part files that hold them."""
 
 import json
-import math
-import os
 from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Self
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from tasks.errors import BadInput, BadSetting
 from tasks.jobs.columns import RUNS_SCHEMA
 from tasks.jobs.params import Campaign, Sku
 from tasks.jobs.record.plan import Plan, usual_parts, usual_tokens
 from tasks.jobs.record.scheduler import RunningJob, Step, Submission, VertexDone, mean_tokens
 from tasks.jobs.record.templates import Measured
+from tasks.record.facts import all_known, known
+from tasks.record.parts import Parts, Record, check_same, deciding
+from tasks.record.parts import part_paths as paths_of
 
 MB = 1_000_000
 MS_DIGITS = 3
@@ -30,13 +28,6 @@ FLOOR = 0.5  # what takes half of a run has doubled it
 
 def _moment(unix_s: float) -> datetime:
     return datetime.fromtimestamp(unix_s, UTC).replace(tzinfo=None)
-
-
-def _known(value: Any) -> Any:
-    """The value, None where nobody knows it yet; numbers to three digits."""
-    if not isinstance(value, float):
-        return value
-    return None if math.isnan(value) else round(value, MS_DIGITS)
 
 
 def _known_before(submission: Submission) -> dict[str, Any]:
@@ -60,9 +51,9 @@ def _known_before(submission: Submission) -> dict[str, Any]:
         "matched_run_id": run.matched_run_id,
         "queue_length": float(submission.queue_length),
         "spare_tokens_available": submission.spare_tokens_available,
-        "load_mean": _known(submission.load_mean),
-        "load_sd": _known(submission.load_sd),
-        "skus": [{key: _known(value) for key, value in asdict(sku).items()} for sku in submission.skus],
+        "load_mean": known(submission.load_mean, MS_DIGITS),
+        "load_sd": known(submission.load_sd, MS_DIGITS),
+        "skus": [all_known(asdict(sku), MS_DIGITS) for sku in submission.skus],
         "job": job.name,
         "template": job.template.name,
         "sizing": job.sizing,
@@ -238,8 +229,8 @@ def recorded_cause(shares: Mapping[Cause, float] | None) -> Cause:
 
 
 KINDS = ("runs", "pairs")  # pairs: matched pairs of what-ifs, kept apart from the jobs' own runs
-PATTERN = "{kind}-[0-9][0-9][0-9][0-9].parquet"
-RECORD_KEY = b"whorl.record"
+UNIMPORTANT = frozenset({"scratch", "minutes", "part_minutes", "most_waiting"})  # a campaign's pace and place
+MOST_WAITING = 1_000
 DERIVED = ("group_key", "place")  # the reader makes them
 # beyond the columns of jobs.runs; readers ignore them
 EXTRA_COLUMNS: dict[str, tuple[pa.DataType, str]] = {
@@ -271,102 +262,51 @@ SCHEMA = pa.schema(
 )
 
 
-def recorded_params(params: Campaign) -> dict[str, Any]:
-    """The parameters that decide a campaign: all but its pace, how long a call goes on, and its scratch folder."""
-    return params.model_dump(mode="json", exclude={"scratch", "minutes", "part_minutes", "most_waiting"})
+class RunLedger:
+    """The runs that a folder holds. record: how those of this call are made, kept as metadata of each part.
 
+    A finished run is written down by a thread, so that nobody waits for the disk; when the block ends, however it ends,
+    all are in parts. Raises BadSetting if the folder holds another campaign, BadInput if a part cannot be read."""
 
-def part_paths(folder: Path) -> list[Path]:
-    """The part files of a folder, in order."""
-    return [path for kind in KINDS for path in sorted(folder.glob(PATTERN.format(kind=kind)))]
-
-
-def kind_of(run: dict[str, Any]) -> str:
-    """Which files a run belongs into."""
-    return "pairs" if run["what_if"] else "runs"
-
-
-def write_part(folder: Path, kind: str, runs: Sequence[dict[str, Any]], record: dict[str, Any]) -> Path:
-    """Write the next part file of a kind; it appears whole or not at all. record: how the runs were made, kept as
-    metadata."""
-    taken = [int(path.stem.partition("-")[2]) for path in folder.glob(PATTERN.format(kind=kind))]
-    path = folder / f"{kind}-{max(taken, default=0) + 1:04d}.parquet"
-    schema = SCHEMA.with_metadata({RECORD_KEY: json.dumps(record).encode()})
-    temporary = path.with_suffix(".tmp")
-    pq.write_table(pa.Table.from_pylist(list(runs), schema=schema), temporary, compression="zstd")
-    with temporary.open("rb") as handle:
-        os.fsync(handle.fileno())
-    temporary.replace(path)
-    return path
-
-
-def finished_ids(folder: Path, params: Campaign, plan: Plan) -> set[str]:
-    """Ids of the runs that earlier parts of the same campaign hold.
-
-    Raises BadSetting if the folder holds a campaign with other parameters, BadInput if a part cannot be read.
-    """
-    ids: set[str] = set()
-    for path in part_paths(folder):
-        try:
-            table = pq.read_table(path, columns=["run_id"])
-        except (pa.ArrowInvalid, OSError) as problem:
-            expected = "a part file of the recorder"
-            raise BadInput(path, f"cannot be read ({problem})", expected, "move it away") from problem
-        record = json.loads((table.schema.metadata or {}).get(RECORD_KEY, b"{}"))
-        theirs, ours = record.get("params") or {}, recorded_params(params)
-        if {key: theirs.get(key) for key in ours} != ours:
-            differing = sorted(key for key in ours if theirs.get(key) != ours[key])
-            raise BadSetting(
-                f"{path}: belongs to a campaign with other parameters ({', '.join(differing)}); "
-                "expected the same ones to continue it; use another folder or move its parts away"
-            )
-        if record.get("plan", plan.digest()) != plan.digest():
-            raise BadSetting(
-                f"{path}: was planned by another version of whorl, whose jobs differ; "
-                "expected the same plan to continue it; use another folder or move its parts away"
-            )
-        ids.update(table["run_id"].to_pylist())
-    return ids
-
-
-class PartWriter:
-    """Keeps rows until `flush`, which hands them to a thread; all are written when the block ends, however it ends."""
-
-    def __init__(self, folder: Path, record: dict[str, Any]) -> None:
-        """record: how the runs were made, kept as metadata of each part."""
-        self.folder, self.record = folder, record
-        self._rows: dict[str, deque[dict[str, Any]]] = {kind: deque() for kind in KINDS}
+    def __init__(self, folder: Path, params: Campaign, plan: Plan) -> None:
+        self.record: Record = {"params": deciding(params, UNIMPORTANT), "plan": plan.digest()}
+        self.parts = Parts(folder, KINDS, kind_of=_kind_of, every_s=params.part_minutes * 60, most_waiting=MOST_WAITING)
+        self.finished: set[str] = set()
+        for path, table, record in self.parts.recorded():
+            check_same(path, record, params, UNIMPORTANT, plan.digest())
+            self.finished.update(table["run_id"].to_pylist())
+        self._rows: deque[dict[str, Any]] = deque()
         self._thread = ThreadPoolExecutor(max_workers=1)
         self._writing: Future[None] | None = None
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.flush()
+    def __exit__(self, *_: object) -> None:
+        self._writing = self._thread.submit(self._write, is_last=True)
         self._thread.shutdown()
-        self._check()
+        self._writing.result()
 
-    def add(self, row: dict[str, Any]) -> None:
-        """Keep a finished run."""
-        self._rows[kind_of(row)].append(row)
-
-    def flush(self) -> None:
-        """Have everything kept so far written. Raises what an earlier write failed with."""
+    def keep(self, row: dict[str, Any]) -> None:
+        """Have a finished run written down. Raises what an earlier write failed with."""
+        self._rows.append(row)
         if self._writing is not None and self._writing.done():
-            self._check()
+            self._writing.result()
         self._writing = self._thread.submit(self._write)
 
-    def _check(self) -> None:
-        if self._writing is not None:
-            self._writing.result()
+    def _write(self, *, is_last: bool = False) -> None:
+        while self._rows:
+            table = pa.Table.from_pylist([self._rows[0]], schema=SCHEMA)
+            self.parts.keep(self._rows[0]["run_id"], table, self.record)
+            self._rows.popleft()  # only now: what could not be written is tried again
+        if is_last:
+            self.parts.close()
 
-    def _write(self) -> None:
-        for kind, rows in self._rows.items():
-            taken = list(rows)
-            if taken:
-                write_part(self.folder, kind, taken, self.record)
-            for _ in taken:  # only now: what a failed write holds is written by the next one
-                rows.popleft()
+
+def _kind_of(table: pa.Table, _: Record) -> str:
+    return KINDS[table["what_if"][0].as_py() is not None]
+
+
+def part_paths(folder: Path) -> list[Path]:
+    """The parts of a recording of jobs, in order."""
+    return paths_of(folder, KINDS)

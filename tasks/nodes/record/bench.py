@@ -3,124 +3,35 @@
 import contextlib
 import os
 import re
-import resource
 import shutil
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import psutil
-
-from tasks.machine import CGROUP_ROOT, Group, find_tool, root_group, shared_server_cpu_s
+from tasks.machine import Group, find_tool
 from tasks.nodes.execution import Execution, ParsedLog
-from tasks.nodes.record.groups import CONTROLLERS, Running, allow_share, processes_in, run, start, throttled_s
+from tasks.nodes.record.groups import Running, allow_share, processes_in, run, start, throttled_s
 from tasks.nodes.record.params import BenchmarkTemplate, Dose, RecordParams
 from tasks.nodes.record.place import STRESS, STRESS_SERVER, Place
-from tasks.nodes.record.plan import CLEAN, PlannedExecution
+from tasks.nodes.record.plan import PlannedExecution
 from tasks.nodes.tools.parsing import Parser
-from tasks.workloads.record.programs.place import members
+from tasks.record.facts import Disturbance, Usages, all_known, cpu_s, disturbance_between, known
+from tasks.record.plan import CLEAN
+from tasks.record.processes import members
 
 ASKED = {"ioping": "-v", "qperf": "--version"}  # their logs do not tell which version wrote them
 ASK_S = 10.0
-NAN = float("nan")
-PARENT, USER = 1, 11  # fields of /proc/PID/stat, counted from the one behind the name
-KTHREADD = "2"
 START_S, NAP_S = 2.0, 0.01
 AT_WORK_S = 0.003  # CPU time that it has used when it has begun
 STARTING_S = 0.15  # time that its start takes, with its full speed
 LEAST_CORES = 0.0005  # mean, while the benchmark ran: a stressor that sleeps uses none
 MARGIN_S = 30.0
 IO_FIELDS = ("rchar", "wchar", "read_bytes", "write_bytes")
-DIGITS = 5
-
-
-@dataclass(frozen=True)
-class Usage:
-    """CPU seconds so far. all_s: of the machine; ours_s: of the campaign; recorder_s: of this process and of the
-    Prefect server that it shares; kernel_s: of the kernel's own threads, which write back what the benchmark wrote and
-    carry its packets."""
-
-    at_s: float
-    all_s: float
-    ours_s: float
-    recorder_s: float
-    steal_s: float
-    kernel_s: float = 0.0
-
-
-@dataclass(frozen=True)
-class Disturbance:
-    """Means over an execution, in cores; NaN where the machine does not say."""
-
-    foreign_cores: float
-    steal_cores: float
-
-    def exceeds(self, limit_ratio: float, cores: int) -> bool:
-        """Whether others, or the hypervisor, took more than this ratio of the cores. What is not known does not."""
-        return any(taken > limit_ratio * cores for taken in (self.foreign_cores, self.steal_cores))
-
-
-class Usages:
-    """Reads what the machine and the campaign have used.
-
-    With control groups both are exact. Without, the machine's is counted in clock ticks, and the campaign's is that of
-    the children of this process that have ended, and of those that live, without what these have started."""
-
-    def __init__(self, campaign: Group | None, root: Path = CGROUP_ROOT) -> None:
-        self.campaign = campaign
-        self.everything = root_group(root, CONTROLLERS) if campaign else None
-
-    def now(self, living: Iterable[int] = ()) -> Usage:
-        """What has been used until now. living: children of this process that are at work."""
-        times = psutil.cpu_times()
-        steal_s = float(getattr(times, "steal", NAN))
-        if self.everything and self.campaign:
-            all_s, ours_s = self.everything.usage_s(), self.campaign.usage_s()
-        else:
-            all_s = times.user + times.nice + times.system + getattr(times, "irq", 0.0) + getattr(times, "softirq", 0.0)
-            ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-            ours_s = ended.ru_utime + ended.ru_stime + sum(_cpu_s(pid, 4) for pid in living)
-        recorder_s = time.process_time() + shared_server_cpu_s()
-        return Usage(time.monotonic(), all_s, ours_s, recorder_s, steal_s, kernel_threads_s())
-
-
-def disturbance_between(before: Usage, after: Usage) -> Disturbance:
-    """What disturbed an execution."""
-    lasted_s = max(after.at_s - before.at_s, 1e-3)
-    ours_s = (after.ours_s - before.ours_s) + (after.recorder_s - before.recorder_s)
-    foreign_s = (after.all_s - before.all_s) - ours_s - max(0.0, after.kernel_s - before.kernel_s)
-    steal_s = after.steal_s - before.steal_s
-    return Disturbance(_possible(foreign_s / lasted_s), _possible(steal_s / lasted_s))
-
-
-def _possible(cores: float) -> float:
-    """Not less than nothing and not more than there are, as differences of clock ticks can be; NaN stays."""
-    return min(max(0.0, cores), float(os.cpu_count() or 1)) if cores == cores else NAN
-
-
-def kernel_threads_s(proc: Path = Path("/proc")) -> float:
-    """CPU time of all threads of the kernel; 0 where none is to be seen, as in a container."""
-    ticks = 0
-    names = [path.name for path in proc.iterdir()] if proc.is_dir() else []
-    for name in filter(str.isdecimal, names):  # glob would fail where a process ends while it looks
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            fields = (proc / name / "stat").read_text().rpartition(")")[2].split()
-            if fields[PARENT] == KTHREADD:
-                ticks += sum(int(text) for text in fields[USER : USER + 2])
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def _cpu_s(pid: int, n_fields: int = 2) -> float:
-    """CPU time of a process, user's and system's; of 4 fields also that of its children that have ended."""
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return sum(int(ticks) for ticks in fields[USER : USER + n_fields]) / os.sysconf("SC_CLK_TCK")
-    return 0.0
 
 
 NO_STRESS = Dose(benchmark="none", level=1, name="none")
@@ -199,8 +110,8 @@ class Stressor:
         is_alive = running.is_alive if running else not self.dose.command
         if self.dose.delay_ms:
             is_alive = is_alive and self.place.link is not None and self.place.link.is_delayed
-        cpu_s = self.group.usage_s() if self.group else sum(map(_cpu_s, pids))
-        return StressReading(time.monotonic(), cpu_s, sum(map(_io_bytes, pids)), waited, is_alive)
+        used_s = self.group.usage_s() if self.group else sum(map(cpu_s, pids))
+        return StressReading(time.monotonic(), used_s, sum(map(_io_bytes, pids)), waited, is_alive)
 
     def outcome(self, before: StressReading, after: StressReading) -> StressOutcome:
         """Whether it was at work from the one reading to the other. A stressor that has ended was not."""
@@ -301,7 +212,7 @@ class Bench:
         n_faults = len(parsed.faults) if parsed else 0
         facts: dict[str, Any] = {"status": status, "exit_status": ran.exit_status, "faults": n_faults}
         if ran.stress:
-            facts |= {"stress": _rounded(asdict(ran.stress)) | ({"told": ran.told} if ran.told else {})}
+            facts |= {"stress": all_known(asdict(ran.stress)) | ({"told": ran.told} if ran.told else {})}
         if place.lowered:
             facts |= {"lowered": list(place.lowered)}
         return Outcome(planned, status, ran.running.began_s, ran.running.ended_s, execution, facts)
@@ -342,15 +253,15 @@ class Bench:
             "tool_version": (parsed.version if parsed else "") or told_version(template.tool) or None,
             "started_at": started_at,
             "ended_at": started_at + timedelta(seconds=duration_s),
-            "duration_s": round(duration_s, DIGITS),
+            "duration_s": known(duration_s),
             "status": "timeout" if ran.exit_status is None else "completed" if is_whole else "failed",
             "is_stressed": bool(ran.stress and ran.stress.is_applied),
             "stress_wanted": planned.stress_wanted,
             "dose": ".".join(filter(None, (planned.dose, *place.lowered))),
             "dose_level": planned.dose_level,
-            "is_contaminated": ran.disturbance.exceeds(self.params.foreign_limit_ratio, os.cpu_count() or 1),
-            "foreign_cores": _known(ran.disturbance.foreign_cores),
-            "steal_cores": _known(ran.disturbance.steal_cores),
+            "is_contaminated": ran.disturbance.exceeds(self.params.foreign_limit_ratio),
+            "foreign_cores": known(ran.disturbance.foreign_cores),
+            "steal_cores": known(ran.disturbance.steal_cores),
             "load_1m": ran.load_1m,
             "is_emulated": place.is_emulated,
             "campaign": self.campaign,
@@ -366,14 +277,6 @@ def _status_of(execution: Execution, dose: Dose | None) -> str:
     if execution.facts["is_contaminated"]:
         return "contaminated"
     return "unstressed" if dose and not execution.facts["is_stressed"] else CLEAN
-
-
-def _rounded(facts: dict[str, Any]) -> dict[str, Any]:
-    return {key: round(value, DIGITS) if isinstance(value, float) else value for key, value in facts.items()}
-
-
-def _known(value: float) -> float | None:
-    return round(value, DIGITS) if value == value else None
 
 
 @lru_cache

@@ -2,13 +2,7 @@
 
 import contextlib
 import logging
-import os
-import platform
-import signal
-import tempfile
-import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -16,15 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from tasks.errors import BadSetting, WhorlError
-from tasks.machine import CGROUP_ROOT, Group, campaign_group, cpu_model, only_recorder, read_cgroups, scratch_folder
-from tasks.nodes.record.bench import Bench, Outcome, Usages
+from tasks.machine import CGROUP_ROOT, Group, campaign_group, scratch_folder
+from tasks.nodes.record.bench import Bench, Outcome
 from tasks.nodes.record.groups import CONTROLLERS, PREFIX, REGISTER, end_abandoned
-from tasks.nodes.record.ledger import Ledger, part_paths
+from tasks.nodes.record.ledger import ExecutionLedger
 from tasks.nodes.record.link import remove_abandoned
 from tasks.nodes.record.params import BenchmarkTemplate, Dose, RecordParams, doses_of, nodes_of
 from tasks.nodes.record.place import Place, check_tools, make_place
 from tasks.nodes.record.plan import (
-    CLEAN,
     Plan,
     PlannedExecution,
     chosen_templates,
@@ -36,33 +29,16 @@ from tasks.nodes.record.plan import (
 from tasks.nodes.record.sampler import NodeReader, NodeSampler
 from tasks.nodes.tools import PARSERS
 from tasks.nodes.tools.parsing import Parser
-from tasks.workloads.record.programs.place import end_registered
+from tasks.record.campaign import Tell, on_disk, recording
+from tasks.record.facts import Usages, machine_facts
+from tasks.record.plan import CLEAN
+from tasks.record.processes import end_registered
 
-STATUS = 128 + signal.SIGTERM
-ON_DISK = Path("/var/tmp")
 MARGIN_S = 1.0  # metrics of a node are kept from this long before an execution until this long after it
 KEPT_S = 60.0  # samples are kept this much longer than the two longest executions
-Tell = Callable[[int, int], None]
 Turn = Callable[[BenchmarkTemplate], AbstractContextManager[object]]
 NAP_S = 0.02
 logger = logging.getLogger(__name__)
-
-
-@contextlib.contextmanager
-def sigterm_unwinds() -> Iterator[None]:
-    """SIGTERM raises SystemExit here; only the main thread can have it so, in others nothing changes."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def leave(*_: object) -> None:
-        raise SystemExit(STATUS)
-
-    before = signal.signal(signal.SIGTERM, leave)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @dataclass(frozen=True)
@@ -98,8 +74,7 @@ def staged(
     """Everything that the nodes need for these benchmarks and doses. What a killed recorder has left is ended first.
 
     campaign: what tells its data from that of others. Raises MissingTool, NotPrepared."""
-    shared = ON_DISK if os.access(ON_DISK, os.W_OK) else Path(tempfile.gettempdir())
-    scratch = scratch_folder("nodes", campaign, place=params.scratch, shared=shared)
+    scratch = scratch_folder("nodes", campaign, place=params.scratch, shared=on_disk())
     end_leftovers(scratch)
     has_network = params.isolation != "none" and any(one.is_network for one in templates)
     places: dict[str, Place] = {}
@@ -133,18 +108,6 @@ def _remove(scratch: Path) -> None:
         scratch.rmdir()
 
 
-def machine_facts() -> dict[str, str | int]:
-    """Processor, cores, memory in bytes, kernel and control groups."""
-    return {
-        "cpu_model": cpu_model(),
-        "cores": os.cpu_count() or 0,
-        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "kernel": f"{platform.system()} {platform.release()}",
-        "cgroups": read_cgroups().layout,
-        "python": platform.python_version(),
-    }
-
-
 def end_leftovers(scratch: Path) -> None:
     """End what a recorder that was killed has left: its processes, groups and namespaces."""
     n = end_registered(scratch / REGISTER, scratch)
@@ -174,16 +137,15 @@ def _group(params: RecordParams) -> AbstractContextManager[Group | None]:
 
 @dataclass
 class Schedule:
-    """One call of the recorder. waiting: executions whose last samples are not taken yet; errors: of those that could
-    not be run, by id; failed: their numbers; broken: without a plan, node and benchmark of these."""
+    """One call of the recorder. waiting: executions whose last samples are not taken yet; failed: numbers of those that
+    could not be run; broken: without a plan, node and benchmark of these."""
 
     bench: Bench
-    ledger: Ledger
+    ledger: ExecutionLedger
     sampler: NodeSampler
     tell: Tell
     turn: Turn | None
     waiting: list[Outcome] = field(default_factory=list)
-    errors: dict[str, str] = field(default_factory=dict)
     failed: set[int] = field(default_factory=set)
     broken: set[tuple[str, str]] = field(default_factory=set)
     n_run: int = 0
@@ -218,11 +180,9 @@ class Schedule:
         if self.ledger.plan is None:
             yield from self._steady()
             return
-        yield from self.ledger.left(self.ledger.plan.executions)
-        for n in range(self.bench.params.repeats):
+        for executions in self.ledger.todo():
+            yield from (one for one in executions if one.number not in self.failed)
             self._settle()
-            again = [one for one in self.ledger.repetition(n + 1) if one.number not in self.failed]
-            yield from again
 
     def _steady(self) -> Iterator[PlannedExecution]:
         for _ in range(self.bench.params.executions):
@@ -234,7 +194,7 @@ class Schedule:
         while templates := [one for one in self.bench.templates.values() if (node, one.benchmark) not in self.broken]:
             self._settle()
             template = next_benchmark(self.ledger.past(node), templates)
-            number = len(self.ledger.done) + len(self.errors) + 1
+            number = len(self.ledger.done) + len(self.ledger.errors) + 1
             yield PlannedExecution(number, node, template.benchmark, template.template_hash, template.is_network)
             if number not in self.failed:
                 return
@@ -252,7 +212,7 @@ class Schedule:
                 waited_s = time.monotonic() - began_s
                 outcome = self.bench.record(planned, dose)
         except (WhorlError, OSError) as error:  # any fault of one benchmark is its own, not the end of the campaign
-            self.errors[planned.id_in(self.ledger.campaign)] = str(error)
+            self.ledger.errors[planned.id_in(self.ledger.campaign)] = str(error)
             self.failed.add(planned.number)
             logger.warning("%s cannot be run: %s", planned.id_in(self.ledger.campaign), error)
             return
@@ -393,21 +353,19 @@ def record_nodes(
     logs nobody reads, limits to lower where there are no control groups), BadInput (a part cannot be read)."""
     began_s = time.monotonic()
     templates, doses = runnable(params, parsers)
-    out_dir.mkdir(parents=True, exist_ok=True)
-    with sigterm_unwinds(), only_recorder("nodes", lock, wait_s=0):
+    with recording("nodes", out_dir, lock):
         with staged(params, templates, doses, str(out_dir.resolve())) as bare:
             plan = planned(params, bare.templates, has_groups=bare.group is not None)
             stage = _with_lacking_stress(bare, params, plan)
-            ledger = Ledger(out_dir, params, plan, stage.facts())
-            before = set(ledger.done)
+            ledger = ExecutionLedger(out_dir, params, plan, stage.facts())
             try:
                 by_name = {one.benchmark: one for one in stage.templates}
                 bench = Bench(params, ledger.campaign, by_name, stage.places, parsers, Usages(stage.group))
                 schedule = Schedule(bench, ledger, stage.sampler, progress or (lambda *_: None), turn)
                 schedule.run(began_s + params.minutes * 60)
             finally:
-                ledger.close()
-        return _summary(stage, ledger, schedule, before, began_s)
+                ledger.parts.close()
+        return _summary(stage, ledger, schedule, began_s)
 
 
 def _with_lacking_stress(stage: Stage, params: RecordParams, plan: Plan | None) -> Stage:
@@ -421,21 +379,19 @@ def _with_lacking_stress(stage: Stage, params: RecordParams, plan: Plan | None) 
     return replace(stage, unavailable={name: (*stage.unavailable.get(name, ()), *lacking) for name in stage.places})
 
 
-def _summary(stage: Stage, ledger: Ledger, schedule: Schedule, before: set[str], began_s: float) -> RecordSummary:
-    new = [done for execution_id, done in ledger.done.items() if execution_id not in before]
-    plan = ledger.plan
-    n_clean = sum(map(ledger.has_clean, plan.executions)) if plan else sum(done.status == CLEAN for done in new)
+def _summary(stage: Stage, ledger: ExecutionLedger, schedule: Schedule, began_s: float) -> RecordSummary:
+    recorded = ledger.recorded
     return RecordSummary(
         campaign=ledger.campaign,
-        planned=len(plan.executions) if plan else len(new),
-        clean=n_clean,
-        recorded=dict(Counter(done.status for done in new)),
-        errors=schedule.errors,
+        planned=len(ledger.runs) if ledger.plan else sum(recorded.values()),
+        clean=ledger.n_clean if ledger.plan else recorded.get(CLEAN, 0),
+        recorded=recorded,
+        errors=ledger.errors,
         nodes=tuple(stage.places),
         unavailable=dict(stage.unavailable),
         sampler_cores=stage.sampler.cores,
         isolation=stage.isolation,
         overhead_s=schedule.overhead_s,
-        parts=tuple(path.name for path in part_paths(ledger.folder)),
+        parts=tuple(path.name for path in ledger.parts.paths()),
         duration_s=time.monotonic() - began_s,
     )

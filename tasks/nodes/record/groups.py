@@ -12,9 +12,9 @@ from pathlib import Path
 
 import psutil
 
-from tasks.machine import UNLIMITED, Group, disk_of, root_group
+from tasks.machine import UNLIMITED, Group, disk_of, joining, root_group
 from tasks.nodes.record.params import NodeParams
-from tasks.workloads.record.programs.place import end_session, started, wait_for_end, write_down
+from tasks.record.processes import end_session, last_words, started, wait_for_end, write_down
 
 CONTROLLERS = ("cpu", "cpuacct", "memory", "blkio", "unified")
 PREFIX = "whorl-nodes-"  # and the recorder's process id
@@ -24,10 +24,7 @@ PART_PERIOD_US = 100_000  # of a small share of it, which may not be less than a
 LEAST_QUOTA_US = 1000
 NS, US = 1e-9, 1e-6
 END_S, NAP_S = 5.0, 0.005
-# the process moves itself into the control groups before it becomes anything else
-JOIN = 'while [ "$1" != -- ]; do echo $$ > "$1" || exit 97; shift; done; shift; exec "$@"'
 REGISTER = "processes"
-LOG_TAIL = 300
 MOST_LOG_BYTES = 8_000_000
 PLAIN = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "TZ": "UTC"}
 
@@ -167,11 +164,10 @@ class Surroundings:
     def command(self, words: Sequence[str]) -> list[str]:
         """The words, made to move into the surroundings first."""
         folders = dict.fromkeys(self.group.folders.values()) if self.group else {}
-        joins = [str(folder / "cgroup.procs") for folder in folders]
         tied = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
         entering = ["nsenter", f"--net=/run/netns/{self.namespace}", "--"] if self.namespace else []
         pinned = ["taskset", "-c", ",".join(map(str, self.cores))] if self.cores else []
-        return ["/bin/sh", "-c", JOIN, "sh", *joins, "--", *tied, *entering, *pinned, *words]
+        return joining([folder / "cgroup.procs" for folder in folders], [*tied, *entering, *pinned, *words])
 
 
 @dataclass
@@ -211,8 +207,7 @@ class Running:
 
     def last_words(self) -> str:
         """The last line that it wrote."""
-        lines = self.said().strip().splitlines()
-        return lines[-1][-LOG_TAIL:] if lines else "no message"
+        return last_words(self.out)
 
 
 def start(words: Sequence[str], around: Surroundings, out: Path) -> Running:

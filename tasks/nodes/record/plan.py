@@ -1,6 +1,5 @@
 """The plan of a campaign: which benchmark runs on which node, when, and under which stress; or what is next."""
 
-import hashlib
 import math
 import random
 from collections.abc import Sequence
@@ -10,10 +9,8 @@ from itertools import takewhile
 
 from tasks.errors import BadSetting
 from tasks.nodes.record.params import LEVELS, PAPER, BenchmarkTemplate, Dose, RecordParams, doses_of
+from tasks.record.plan import AGAIN, CLEAN, digest_of, mixed
 
-DIGEST_DIGITS = 16
-AGAIN = ".again"
-CLEAN = "clean"
 EPSILON = 1e-9  # 0.2 of 35 is 7, whatever binary fractions say
 MOST_REPEATS = 2  # of a flagged benchmark before it waits for its turn like the others
 NO_GROUPS = "no control groups here"
@@ -55,8 +52,7 @@ class Plan:
 
     def digest(self) -> str:
         """A short hash of all that the plan says."""
-        text = "\n".join(repr(astuple(one)) for one in self.executions)
-        return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_DIGITS]
+        return digest_of("\n".join(repr(astuple(one)) for one in self.executions))
 
 
 def make_plan(
@@ -78,7 +74,8 @@ def make_plan(
     levels = _levels(len(pairs), runs, stressed_ratio, dice)
     executions: list[PlannedExecution] = []
     for run in range(runs):
-        for place in _mixed([node for node, _ in pairs], dice, executions[-1].node if executions else ""):
+        last = executions[-1].node if executions else ""
+        for place in mixed(range(len(pairs)), lambda at: pairs[at][0], dice, last):
             node, template = pairs[place]
             dose = _dose_of(doses, node, template.benchmark, levels[place], run, place)
             executions.append(
@@ -132,22 +129,6 @@ def _dealt(n: int, start: int, dice: random.Random) -> list[int]:
         dice.shuffle(three)
         mixed += three
     return mixed
-
-
-def _mixed(nodes: Sequence[str], dice: random.Random, last: str) -> list[int]:
-    """Places in `nodes`, shuffled so that a node does not follow itself as long as there is another way."""
-    left = list(range(len(nodes)))
-    order: list[int] = []
-    while left:
-        counts = {node: sum(nodes[place] == node for place in left) for node in dict.fromkeys(nodes)}
-        most = max(counts, key=lambda node: counts[node])
-        others = [place for place in left if nodes[place] != last] or left
-        if most != last and 2 * counts[most] > len(left):  # or it would be left over
-            others = [place for place in left if nodes[place] == most]
-        order.append(dice.choice(others))
-        left.remove(order[-1])
-        last = nodes[order[-1]]
-    return order
 
 
 def chosen_templates(params: RecordParams) -> tuple[BenchmarkTemplate, ...]:

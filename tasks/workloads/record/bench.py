@@ -15,10 +15,12 @@ import numpy as np
 
 from tasks.errors import BadSetting, NotFound, WhorlError
 from tasks.machine import CGROUP_ROOT, Group, shared_server_cpu_s
+from tasks.record.facts import DIGITS, NAN, Disturbance, all_known, known
+from tasks.record.plan import CLEAN
 from tasks.workloads.params import RecordParams
 from tasks.workloads.record.counters import Source, Unavailable, machine_sources, opened
 from tasks.workloads.record.parts import machine_name
-from tasks.workloads.record.plan import CLEAN, Outcome, PlannedRun
+from tasks.workloads.record.plan import Outcome, PlannedRun
 from tasks.workloads.record.programs.place import Place
 from tasks.workloads.record.programs.program import Input, Program
 from tasks.workloads.record.sampler import PARTNER_PREFIX, PerfChild, PerfPlan, Sampled, perf_group, sample
@@ -28,10 +30,8 @@ from tasks.workloads.telemetry import OWN_PREFIX, Conditions, Telemetry
 BUSY = tuple(f"cpu.{kind}_cores" for kind in ("user", "nice", "system", "irq", "softirq"))
 OWN = ("own.cpu.user_cores", "own.cpu.system_cores")
 STEAL, LOAD = "cpu.steal_cores", "load.one_minute"
-NAN = float("nan")
 MARGIN_S = 0.5  # a program stops its servers when its time is over: not before the last sample
 JOIN_S = 40.0
-DIGITS = 5
 PERIOD_US = 100_000
 
 
@@ -208,7 +208,7 @@ class Bench:
         )
         sampler_cores = sampled.own_cpu_s / (self.params.samples * self.params.interval_s)
         disturbance = disturbance_of(telemetry, sampler_cores + beside_cores + server_cores)
-        is_foreign = disturbance.exceeds(self.params.foreign_limit_ratio, os.cpu_count() or 1)
+        is_foreign = disturbance.exceeds(self.params.foreign_limit_ratio)
         if is_short or sampled.missed:
             status = "short" if is_short else "missed samples"
         else:
@@ -217,7 +217,7 @@ class Bench:
             "status": status,
             "sampler_cores": round(sampler_cores, DIGITS),
             "missed_samples": sampled.missed,
-            **{key: round(value, DIGITS) if value == value else None for key, value in asdict(disturbance).items()},
+            **all_known(asdict(disturbance)),
         }
         if not run.condition:
             return Outcome(run, status, telemetry, facts, missing)
@@ -254,7 +254,7 @@ class Bench:
 
 
 @dataclass(frozen=True)
-class Disturbance:
+class RunDisturbance(Disturbance):
     """Means over a run, in cores; NaN where the machine does not say. load_1m: at its first sample.
 
     A kernel that accounts interrupts apart (CONFIG_IRQ_TIME_ACCOUNTING) charges them to nobody: there they count as
@@ -262,22 +262,16 @@ class Disturbance:
 
     busy_cores: float
     own_cores: float
-    foreign_cores: float
-    steal_cores: float
     load_1m: float
 
-    def exceeds(self, limit_ratio: float, cores: int) -> bool:
-        """Whether others, or the hypervisor, took more than this ratio of the cores. What is not known does not."""
-        return any(taken > limit_ratio * cores for taken in (self.foreign_cores, self.steal_cores))
 
-
-def disturbance_of(telemetry: Telemetry, sampler_cores: float) -> Disturbance:
+def disturbance_of(telemetry: Telemetry, sampler_cores: float) -> RunDisturbance:
     """What disturbed a run. sampler_cores: CPU time of the sampler over the time of the run."""
     means = {name: _mean(telemetry, place) for place, name in enumerate(telemetry.names)}
     busy = _sum([means.get(name, NAN) for name in BUSY])
     own = _sum([means.get(name, NAN) for name in OWN])
     load = [telemetry.values[0, place] for place, name in enumerate(telemetry.names) if name == LOAD]
-    return Disturbance(
+    return RunDisturbance(
         busy_cores=busy,
         own_cores=own,
         foreign_cores=max(0.0, busy - own - sampler_cores) if busy - own == busy - own else NAN,
@@ -297,7 +291,7 @@ def _sum(parts: list[float]) -> float:
     return sum(known) if known else NAN
 
 
-def shares_of(disturbance: Disturbance) -> dict[str, float | None]:
+def shares_of(disturbance: RunDisturbance) -> dict[str, float | None]:
     """What the run's own group, everybody else and the hypervisor took of all cores; None where that is not known."""
     taken = {
         "own_share": disturbance.own_cores,
@@ -308,7 +302,8 @@ def shares_of(disturbance: Disturbance) -> dict[str, float | None]:
 
 
 def _share(cores: float) -> float | None:
-    return round(cores / (os.cpu_count() or 1), DIGITS) if cores == cores else None
+    share: float | None = known(cores / (os.cpu_count() or 1))
+    return share
 
 
 def of_group(telemetry: Telemetry, prefix: str) -> Telemetry:

@@ -1,24 +1,22 @@
 """A recording of workloads from end to end: rounds, runs, part files. The way in is `record_workloads`."""
 
-import contextlib
 import logging
 import shutil
-import signal
-import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from tempfile import gettempdir
 
 from tasks.errors import MissingTool, WhorlError
-from tasks.machine import Group, campaign_group, only_recorder, remove_scratch, scratch_folder
+from tasks.machine import Group, campaign_group, counts_hardware_events, remove_scratch, scratch_folder
+from tasks.record.campaign import Tell, recording
+from tasks.record.facts import machine_facts
+from tasks.record.plan import CLEAN
 from tasks.workloads.params import RecordParams
 from tasks.workloads.record.bench import Bench, Part, joined, own_group
-from tasks.workloads.record.parts import Ledger, machine_facts, machine_name, part_paths
-from tasks.workloads.record.plan import BETWEEN_RUNS_S, CLEAN, Outcome, Plan, PlannedRun, chosen, make_plan
+from tasks.workloads.record.parts import RunLedger, machine_name
+from tasks.workloads.record.plan import BETWEEN_RUNS_S, Outcome, Plan, PlannedRun, chosen, make_plan
 from tasks.workloads.record.programs import COMPANIONS, PROGRAMS, missing_needs
 from tasks.workloads.record.programs.place import Place, make_place
 from tasks.workloads.record.programs.program import Program
@@ -28,8 +26,6 @@ from tasks.workloads.record.subjects import CONTROLLERS
 MAY_BE_ENTERED = 0o011  # the workloads' folders belong to another user
 PREFIX = "whorl-workloads-"
 CPU_WEIGHT = 800  # against the rest of the machine, whose groups have 100: a run is measured, and others wait
-SIGTERM_STATUS = 128 + signal.SIGTERM
-Tell = Callable[[int, int], None]
 logger = logging.getLogger(__name__)
 
 
@@ -83,32 +79,27 @@ def record_workloads(
     campaign in out_dir, another recording at work, an unknown workload), BadInput (a part cannot be read)."""
     began = time.monotonic()
     ours = runnable(params, programs)
-    out_dir.mkdir(parents=True, exist_ok=True)
-    with _sigterm_unwinds(), only_recorder("workloads", lock):
-        ledger = Ledger(out_dir, params, make_plan(params, ours), machine_facts())
-        before = dict(ledger.statuses)
+    with recording("workloads", out_dir, lock):
+        ledger = RunLedger(out_dir, params, make_plan(params, ours), machine_facts(has_pmu=counts_hardware_events()))
         scratch = scratch_folder("workloads", str(out_dir.resolve()), place=params.scratch, shared=Path(gettempdir()))
         try:
             isolation = _record(params, ours, ledger, scratch, progress or (lambda *_: None))
         finally:
             remove_scratch(scratch, params.scratch)
-            ledger.write_parts()
-            shutil.rmtree(out_dir / "finished", ignore_errors=True)
-    new = {run_id: status for run_id, status in ledger.statuses.items() if run_id not in before}
-    runs = ledger.plan.runs
+            ledger.parts.close()
     return RecordSummary(
-        planned=len(runs),
-        clean=sum(ledger.has_clean(run) for run in runs),
-        recorded=dict(Counter(new.values())),
+        planned=len(ledger.runs),
+        clean=ledger.n_clean,
+        recorded=ledger.recorded,
         errors=ledger.errors,
         sampler_cores=_mean_and_most(ledger.costs),
         isolation=isolation,
-        parts=tuple(path.name for path in part_paths(out_dir)),
+        parts=tuple(path.name for path in ledger.parts.paths()),
         duration_s=time.monotonic() - began,
     )
 
 
-def _record(params: RecordParams, programs: Mapping[str, Program], ledger: Ledger, scratch: Path, tell: Tell) -> str:
+def _record(params: RecordParams, programs: Mapping[str, Program], ledger: RunLedger, scratch: Path, tell: Tell) -> str:
     run_s = params.samples * params.interval_s + params.pause_s + BETWEEN_RUNS_S
     until_s = time.monotonic() + params.minutes * 60 - run_s
     with campaign_group(weight=CPU_WEIGHT, prefix=PREFIX, controllers=CONTROLLERS) as group:
@@ -119,10 +110,9 @@ def _record(params: RecordParams, programs: Mapping[str, Program], ledger: Ledge
         def keep(outcome: Outcome) -> None:
             ledger.keep(outcome)
             _say(outcome, ledger)
-            tell(sum(status == CLEAN for status in ledger.statuses.values()), len(ledger.plan.runs))
+            tell(sum(status == CLEAN for status in ledger.statuses.values()), len(ledger.runs))
 
-        again = (ledger.repetition(n + 1) for n in range(params.repeats))  # asked for when all others have run
-        for runs in chain((ledger.left(one) for one in ledger.plan.rounds), again):
+        for runs in ledger.todo():
             if runs and time.monotonic() <= until_s:
                 Round(bench, programs, scratch, until_s).record(runs, keep)
     return "cgroups" if group else "none"
@@ -193,8 +183,8 @@ class Round:
             shutil.rmtree(self.scratch / name, ignore_errors=True)
 
 
-def _say(outcome: Outcome, ledger: Ledger) -> None:
-    facts, n, total = outcome.facts, len(ledger.statuses), len(ledger.plan.runs)
+def _say(outcome: Outcome, ledger: RunLedger) -> None:
+    facts, n, total = outcome.facts, len(ledger.statuses), len(ledger.runs)
     if outcome.telemetry is None:
         logger.warning("%s failed: %s", outcome.run.run_id, outcome.error)
         return
@@ -208,20 +198,3 @@ def _say(outcome: Outcome, ledger: Ledger) -> None:
 
 def _mean_and_most(costs: list[float]) -> tuple[float, float]:
     return (sum(costs) / len(costs), max(costs)) if costs else (0.0, 0.0)
-
-
-@contextlib.contextmanager
-def _sigterm_unwinds() -> Iterator[None]:
-    """SIGTERM raises SystemExit here, so that every `finally` runs; only the main thread can have it so."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def leave(*_: object) -> None:
-        raise SystemExit(SIGTERM_STATUS)
-
-    before = signal.signal(signal.SIGTERM, leave)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -16,25 +16,22 @@ recording that stops early is balanced over conditions and workloads all the sam
     alone            a workload (`wild` where others take too much)         3
 """
 
-import hashlib
 import random
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from itertools import combinations, cycle, product
+from operator import itemgetter
 from typing import Any
 
 from tasks.errors import BadSetting
+from tasks.record.plan import AGAIN, digest_of, mixed
 from tasks.workloads.params import Condition, RecordParams
 from tasks.workloads.record.counters import Unavailable
 from tasks.workloads.record.programs.program import Program
 from tasks.workloads.telemetry import Telemetry
 
 LOADS = "load-"  # begins the names of programs that only disturb
-CLEAN = "clean"  # what became of a run that nothing disturbed
-DIGEST_DIGITS = 16
 N_PLAIN = 5  # fields of a run without conditions
-AGAIN = ".again"
 BETWEEN_RUNS_S = 2.0  # beyond the rest: servers stop, data is written back; measured, like the next, on two cores
 PREPARE_S = 4.0  # the data of one workload, once a round, mean
 
@@ -107,8 +104,7 @@ class Plan:
 
     def digest(self) -> str:
         """A short hash of all that the plan says."""
-        text = "\n".join(repr(astuple(run)[: None if run.condition else N_PLAIN]) for run in self.runs)
-        return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_DIGITS]
+        return digest_of("\n".join(repr(astuple(run)[: None if run.condition else N_PLAIN]) for run in self.runs))
 
     def duration_s(self, params: RecordParams) -> float:
         """About how long the campaign takes, repeated runs not counted."""
@@ -140,7 +136,7 @@ def make_plan(params: RecordParams, programs: Mapping[str, Program]) -> Plan:
         label, dice = f"round{n + 1}", random.Random(f"{params.seed} {n}")
         todo = [case for place, case in enumerate(cases) for _ in range(_share(params, n, place))]
         planned = []
-        for place, (workload, input) in enumerate(_mixed(todo, dice)):
+        for place, (workload, input) in enumerate(mixed(todo, itemgetter(0), dice)):
             seed += 1
             run_id = f"{label}-{place + 1:03d}-{workload}-{input}"
             planned.append(PlannedRun(run_id, label, workload, input, params.seed + seed))
@@ -152,22 +148,6 @@ def _share(params: RecordParams, round: int, case: int) -> int:
     """Runs of a case in a round; the rounds that get one more differ from case to case."""
     base, more = divmod(params.runs, params.rounds)
     return base + ((round + case) % params.rounds < more)
-
-
-def _mixed(cases: Sequence[tuple[str, str]], dice: random.Random) -> list[tuple[str, str]]:
-    """Shuffled, and the same workload never twice in a row as long as there is another way."""
-    left, order = list(cases), []
-    last = ""
-    while left:
-        counts = Counter(workload for workload, _ in left)
-        most, n = counts.most_common(1)[0]
-        others = [case for case in left if case[0] != last] or left
-        if most != last and 2 * n > len(left):  # or it would be left over
-            others = [case for case in left if case[0] == most]
-        order.append(dice.choice(others))
-        left.remove(order[-1])
-        last = order[-1][0]
-    return order
 
 
 def _condition_rounds(params: RecordParams, programs: Mapping[str, Program]) -> Iterator[tuple[PlannedRun, ...]]:

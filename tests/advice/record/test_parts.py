@@ -1,14 +1,12 @@
 """What a campaign leaves in its folder: whole parts, each run once, nothing of the held-back ones with the rest."""
 
-import json
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from tasks.advice.record.parts import (
-    SPOOL,
-    Ledger,
-    begin,
+    RunLedger,
     deadline_multiples,
     machines_of,
     read_campaign,
@@ -20,84 +18,68 @@ from tasks.advice.record.plan import RecordParams, make_plan
 from tasks.errors import BadInput, BadSetting
 
 PARAMS = RecordParams(blocks=1)
+PLAN = make_plan(PARAMS)
 
 
-def row(number, *, attempt=0, role="history", is_disturbed=False, **more):
-    return {
-        "run_id": f"j.a.{role}.{number:03d}",
-        "attempt": attempt,
-        "job": "j",
-        "machine_type": "a",
-        "role": role,
-        "run": number,
-        "block": 0,
-        "started_at": "2026-11-22T17:00:00.5",
-        "runtime_s": float(number),
+@pytest.fixture
+def ledger(tmp_path):
+    return RunLedger(tmp_path, PARAMS, PLAN, {"machine": {"cores": 2}})
+
+
+def keep(ledger, planned, *, is_disturbed=False, **more):
+    row = {
+        "run_id": planned.run_id,
+        "attempt": planned.attempt,
+        "job": planned.job,
+        "machine_type": planned.machine_type,
+        "role": planned.role,
+        "run": planned.number,
+        "block": planned.block,
+        "started_at": datetime(2026, 11, 22, 17, 0, 0, 500_000),
+        "runtime_s": float(planned.number),
         "status": "completed",
         "reason": None,
         "is_disturbed": is_disturbed,
-    } | more
+    }
+    ledger.keep(planned, row | more)
 
 
-def test_a_run_is_kept_at_once_and_stands_in_one_part_of_its_role(tmp_path):
-    ledger = Ledger(tmp_path, {"plan": "x"})
-    for one in (row(1), row(2, role="held_back"), row(3)):
-        ledger.keep(one)
-    assert len((tmp_path / SPOOL).read_text().splitlines()) == 3
-    ledger.write_parts()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["held-back-0001.parquet", "history-0001.parquet"]
-    ledger.keep(row(4))
-    ledger.write_parts()
-    assert [one["run"] for one in read_rows(tmp_path, "history")] == [1, 3, 4]
-    assert [one["run"] for one in read_rows(tmp_path, "held_back")] == [2]
+def test_runs_stand_in_parts_of_their_role_and_are_known_again_after_a_kill(ledger, tmp_path):
+    seen = next(run for run in PLAN.runs if run.role == "history")
+    hidden = next(run for run in PLAN.runs if run.role == "held_back")
+    for run in (seen, hidden):
+        keep(ledger, run)
+    again = RunLedger(tmp_path, PARAMS, PLAN, {})  # nothing was closed in between
+    assert (again.n_done, again.n_clean) == (2, 2)
+    assert len(again.left(PLAN.runs)) == len(PLAN.runs) - 2
+    again.parts.close()
+    assert sorted(path.name for path in tmp_path.glob("*.parquet")) == [
+        "held-back-0001.parquet",
+        "history-0001.parquet",
+    ]
+    assert [row["run_id"] for row in read_rows(tmp_path, "history")] == [seen.run_id]
+    assert [row["run_id"] for row in read_rows(tmp_path, "held_back")] == [hidden.run_id]
     assert str(read_rows(tmp_path, "history")[0]["started_at"]) == "2026-11-22 17:00:00.500000"
 
 
-def test_after_a_kill_finished_runs_are_there_and_a_torn_line_is_a_run_that_did_not_finish(tmp_path):
-    first = Ledger(tmp_path, {})
-    first.keep(row(1))
-    first.keep(row(2, is_disturbed=True))
-    with (tmp_path / SPOOL).open("a") as file:
-        file.write('{"run_id": "j.a.hist')
-    again = Ledger(tmp_path, {})
-    assert again.done == {("j.a.history.001", 0), ("j.a.history.002", 0)}
-    assert again.clean == {"j.a.history.001"}
-    again.keep(row(3))
-    again.write_parts()
-    assert [one["run"] for one in read_rows(tmp_path, "history")] == [1, 2, 3]
+def test_a_run_is_read_once_its_undisturbed_attempt_first(ledger, tmp_path):
+    first, second = [run for run in PLAN.runs if run.role == "history"][:2]
+    keep(ledger, first, is_disturbed=True, runtime_s=9.0)
+    keep(ledger, first.again(1), runtime_s=1.0)
+    keep(ledger, second, is_disturbed=True, runtime_s=2.0)
+    keep(ledger, second.again(1), is_disturbed=True, runtime_s=8.0)
+    assert ledger.n_clean == 1
+    assert second.again(2) in ledger.repetition(2) and first.again(2) not in ledger.repetition(2)
+    ledger.parts.close()
+    runs = read_runs(tmp_path, "history").set_index("run_id")
+    assert runs["runtime_s"].to_dict() == {first.run_id: 1.0, second.run_id: 2.0}
 
 
-def test_a_kill_between_part_and_spool_doubles_no_run(tmp_path):
-    ledger = Ledger(tmp_path, {})
-    ledger.keep(row(1))
-    spool = (tmp_path / SPOOL).read_text()
-    ledger.write_parts()
-    (tmp_path / SPOOL).write_text(spool)
-    Ledger(tmp_path, {}).write_parts()
-    assert len(read_rows(tmp_path, "history")) == 1
-
-
-def test_a_run_is_read_once_its_undisturbed_attempt_first(tmp_path):
-    ledger = Ledger(tmp_path, {})
-    for one in (
-        row(1, is_disturbed=True, runtime_s=9.0),
-        row(1, attempt=1, runtime_s=1.0),
-        row(2, is_disturbed=True, runtime_s=2.0),
-        row(2, attempt=1, is_disturbed=True, runtime_s=8.0),
-    ):
-        ledger.keep(one)
-    ledger.write_parts()
-    runs = read_runs(tmp_path, "history")
-    assert runs["runtime_s"].tolist() == [1.0, 2.0]
-    assert runs["is_disturbed"].tolist() == [False, True]
-
-
-def test_a_campaign_is_written_down_before_it_runs_and_no_other_one_continues_it(tmp_path):
-    begin(tmp_path, PARAMS, make_plan(PARAMS), {"machine": {"cores": 2}})
-    begin(tmp_path, PARAMS.model_copy(update={"minutes": 1.0}), make_plan(PARAMS), {})  # how long is not what
+def test_a_campaign_is_written_down_before_it_runs_and_no_other_one_continues_it(ledger, tmp_path):
+    RunLedger(tmp_path, PARAMS.model_copy(update={"minutes": 1.0}), PLAN, {})  # how long is not what
     other = PARAMS.model_copy(update={"seed": 3})
     with pytest.raises(BadSetting, match=r"belongs to a campaign with other parameters \(seed\)"):
-        begin(tmp_path, other, make_plan(other), {})
+        RunLedger(tmp_path, other, make_plan(other), {})
     campaign = read_campaign(tmp_path)
     assert campaign["machine"] == {"cores": 2}
     assert machines_of(campaign).iloc[0].to_dict() == {
@@ -132,7 +114,3 @@ def test_what_cannot_be_read_is_named_in_one_line(tmp_path):
     with pytest.raises(BadInput, match=r"history-0001.parquet: cannot be read") as told:
         read_rows(tmp_path, "history")
     assert "\n" not in str(told.value)
-    (tmp_path / SPOOL).write_text(json.dumps(row(1)) + "\nno json\n")
-    (tmp_path / "history-0001.parquet").unlink()
-    with pytest.raises(BadInput, match="a line is no JSON"):
-        Ledger(tmp_path, {})

@@ -1,6 +1,5 @@
 """A whole campaign of a few seconds: complete, sound rows; continued after any end; nothing left behind."""
 
-import fcntl
 import json
 import os
 import shutil
@@ -20,19 +19,19 @@ import pyarrow.parquet as pq
 import pytest
 
 import tasks
-from tasks.errors import BadSetting
+from tasks.intake.tables import RECORD_KEY
 from tasks.jobs import steps
 from tasks.jobs.params import Campaign, Period, Sku
 from tasks.jobs.record import campaign as module
 from tasks.jobs.record import plan as whatifs
 from tasks.jobs.record.campaign import PLANNER, Session, planning_order, record_jobs
 from tasks.jobs.record.cluster import BackgroundLoad, Cluster, SkuState
-from tasks.jobs.record.plan import LoadPhase, LoadPlan, make_plan
+from tasks.jobs.record.plan import LoadPhase, LoadPlan, Plan, make_plan
 from tasks.jobs.record.pool import Answer
-from tasks.jobs.record.rows import RECORD_KEY, SCHEMA, PartWriter, part_paths
+from tasks.jobs.record.rows import SCHEMA, RunLedger, part_paths
 from tasks.jobs.record.scheduler import Scheduler
 from tasks.jobs.record.templates import Measured, Planned
-from tasks.machine import CGROUP_ROOT, PREFIX, campaign_group, only_recorder
+from tasks.machine import CGROUP_ROOT, PREFIX, campaign_group
 from tasks.settings import Settings
 from tasks.warehouse.place import Warehouse
 
@@ -303,23 +302,6 @@ def test_without_rights_on_control_groups_threads_stand_in_and_the_record_is_use
         shutil.rmtree(home)
 
 
-def test_two_recordings_do_not_write_into_one_folder(params, tmp_path):
-    handle = os.open(tmp_path, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        with pytest.raises(BadSetting, match=r": another recording is at work here; wait for its end, or use another"):
-            record_jobs(params, tmp_path)
-    finally:
-        os.close(handle)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_recording_of_another_word_on_this_machine_is_not_disturbed(params, tmp_path):
-    with only_recorder("nodes"):
-        with pytest.raises(BadSetting, match=r"jobs: another recording is at work \(process \d+: .*\); wait"):
-            record_jobs(params, tmp_path)
-
-
 class Clock:
     """Seconds that pass only while the pool waits for answers."""
 
@@ -383,9 +365,13 @@ def session_of(data_folder, tmp_path, monkeypatch):
         finished = []
         out = tmp_path / "out"
         out.mkdir(exist_ok=True)
-        writer = PartWriter(out, {"params": {}})
-        made = Session(data_folder, writer, settings, cluster, pool, scheduler, finished.append)
-        return SimpleNamespace(session=made, pool=pool, clock=clock, finished=finished, out=out, writer=writer)
+        ledger = RunLedger(out, settings, Plan((), ()))
+        rows = []
+        monkeypatch.setattr(ledger, "keep", lambda row, keep=ledger.keep: (rows.append(row), keep(row)))
+        made = Session(data_folder, ledger, settings, cluster, pool, scheduler, finished.append)
+        return SimpleNamespace(
+            session=made, pool=pool, clock=clock, finished=finished, out=out, ledger=ledger, rows=rows
+        )
 
     return make
 
@@ -402,7 +388,7 @@ def runs_at(run_of):
 
 
 def _rows(made):
-    return {row["run_id"]: row for row in made.writer._rows["runs"]}
+    return {row["run_id"]: row for row in made.rows}
 
 
 def test_runs_are_planned_and_started_at_their_times(session_of, runs_at):
@@ -523,9 +509,8 @@ def test_steady_load_begins_with_its_runs_however_late_they_are(session_of, runs
 
 def test_finished_runs_are_written_part_by_part_and_none_twice(session_of, runs_at):
     made = session_of(part_minutes=0.1)
-    with made.writer:
+    with made.ledger:
         made.session.run(runs_at(0.0, 1.0, 7.0), NO_LOAD)
-        made.writer.flush()
     assert [pq.read_table(path)["run_id"].to_pylist() for path in part_paths(made.out)] == [["a", "b"], ["c"]]
 
 

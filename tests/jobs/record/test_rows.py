@@ -1,5 +1,6 @@
 """Part files of a recording: whole or absent, numbered, tied to their campaign's parameters."""
 
+import contextlib
 import json
 import math
 from collections import deque
@@ -9,29 +10,26 @@ from datetime import datetime, timedelta
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.errors import BadInput, BadSetting
+from tasks.errors import BadSetting
+from tasks.intake.tables import RECORD_KEY
 from tasks.jobs.columns import RUNS_SCHEMA
 from tasks.jobs.params import Campaign, Sku
-from tasks.jobs.record import rows as writer_module
 from tasks.jobs.record.plan import Plan
 from tasks.jobs.record.pool import Answer
 from tasks.jobs.record.rows import (
     EXTRA_COLUMNS,
-    RECORD_KEY,
     SCHEMA,
-    PartWriter,
+    RunLedger,
     VertexTimes,
     cause_shares,
-    finished_ids,
     kept_waiting_s,
     make_row,
     part_paths,
     recorded_cause,
-    recorded_params,
-    write_part,
 )
 from tasks.jobs.record.scheduler import RunningJob, SkuNow, Step, Vertex, VertexAtWork, VertexDone
 from tasks.jobs.record.templates import Measured, Order, Planned
+from tasks.record.parts import Parts
 
 SKUS = {"old": Sku(name="old", tokens=6, speed=0.5), "new": Sku(name="new", tokens=6)}
 EPOCH = datetime(1970, 1, 1)
@@ -249,13 +247,12 @@ def test_shares_of_a_path_of_two_vertices_worked_out_by_hand():
 
 PARAMS = Campaign(minutes=1, seed=5)
 NO_PLAN = Plan((), ())
-RECORD = {"params": recorded_params(PARAMS), "plan": NO_PLAN.digest()}
 
 
 def _row(run_id, what_if=None):
     return {
-        "run_id": run_id, "name": "n", "runtime_s": 1.5, "status": "completed", "is_simulated": False,
-        "what_if": what_if, "matched_run_id": "5-000001" if what_if else None,
+        "run_id": run_id, "name": "n", "started_at": EPOCH, "runtime_s": 1.5, "status": "completed",
+        "is_simulated": False, "what_if": what_if, "matched_run_id": "5-000001" if what_if else None,
     }  # fmt: skip
 
 
@@ -263,81 +260,56 @@ def _names(paths):
     return [path.name for path in paths]
 
 
-def test_parts_are_numbered_on_and_their_runs_are_known_again(tmp_path):
-    for run_id in ("5-000001", "5-000002"):
-        path = write_part(tmp_path, "runs", [_row(run_id)], RECORD)
-    assert _names(part_paths(tmp_path)) == ["runs-0001.parquet", "runs-0002.parquet"]
-    assert finished_ids(tmp_path, PARAMS, NO_PLAN) == {"5-000001", "5-000002"}
-    schema = pq.read_schema(path)
-    assert schema.names == SCHEMA.names
-    assert json.loads(schema.metadata[RECORD_KEY]) == json.loads(json.dumps(RECORD))
-
-
-def _written(folder, rows, record=RECORD):
-    with PartWriter(folder, record) as writer:
+def _recorded(folder, rows, **changes):
+    with RunLedger(folder, PARAMS.model_copy(update=changes), NO_PLAN) as ledger:
         for row in rows:
-            writer.add(row)
+            ledger.keep(row)
+    return ledger
 
 
-def test_what_ifs_lie_in_parts_of_their_own(tmp_path):
+def test_what_ifs_lie_in_parts_of_their_own_and_all_runs_are_known_again(tmp_path):
     rows = [_row("5-000001"), _row("5-000001-no_spare", "no_spare"), _row("5-000002")]
-    _written(tmp_path, rows)
-    _written(tmp_path, rows[1:2])
-    assert _names(part_paths(tmp_path)) == ["runs-0001.parquet", "pairs-0001.parquet", "pairs-0002.parquet"]
+    _recorded(tmp_path, rows)
+    _recorded(tmp_path, [_row("5-000003-no_spare", "no_spare")])
+    paths = part_paths(tmp_path)
+    assert _names(paths) == ["runs-0001.parquet", "pairs-0001.parquet", "pairs-0002.parquet"]
     assert pq.read_table(tmp_path / "runs-0001.parquet")["run_id"].to_pylist() == ["5-000001", "5-000002"]
-    assert finished_ids(tmp_path, PARAMS, NO_PLAN) == {"5-000001", "5-000001-no_spare", "5-000002"}
+    assert len(RunLedger(tmp_path, PARAMS, NO_PLAN).finished) == 4
+    schema = pq.read_schema(paths[0])
+    assert schema.names == SCHEMA.names
+    assert json.loads(schema.metadata[RECORD_KEY])["plan"] == NO_PLAN.digest()
 
 
-def test_what_could_not_be_written_is_written_with_the_next_part_and_nothing_twice(tmp_path, monkeypatch):
-    written, failing = writer_module.write_part, [OSError("no space")]
+def test_what_could_not_be_written_is_tried_again_with_the_next_run_and_nothing_is_written_twice(tmp_path, monkeypatch):
+    written, failing = Parts.keep, [OSError("no space")]
 
-    def write(folder, kind, rows, record):
-        if kind == "pairs" and failing:
+    def keep(parts, name, table, record):
+        if failing:
             raise failing.pop()
-        return written(folder, kind, rows, record)
+        written(parts, name, table, record)
 
-    monkeypatch.setattr(writer_module, "write_part", write)
-    with pytest.raises(OSError, match="no space"), PartWriter(tmp_path, RECORD) as writer:
-        writer.add(_row("5-000001"))
-        writer.add(_row("5-000001-no_spare", "no_spare"))
-    writer._write()
-    assert _names(part_paths(tmp_path)) == ["runs-0001.parquet", "pairs-0001.parquet"]
-    assert pq.read_table(tmp_path / "pairs-0001.parquet")["run_id"].to_pylist() == ["5-000001-no_spare"]
+    monkeypatch.setattr(Parts, "keep", keep)
+    with contextlib.suppress(OSError), RunLedger(tmp_path, PARAMS, NO_PLAN) as ledger:
+        ledger.keep(_row("5-000001"))
+        ledger.keep(_row("5-000002"))  # told of it, if the thread has failed by now
+    ids = pq.read_table(tmp_path / "runs-0001.parquet")["run_id"].to_pylist()
+    assert sorted(ids) == ["5-000001", "5-000002"]
+
+
+def test_a_disk_that_stays_full_is_told_at_the_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(Parts, "keep", lambda *_: (_ for _ in ()).throw(OSError("no space")))
+    with pytest.raises(OSError, match="no space"), RunLedger(tmp_path, PARAMS, NO_PLAN) as ledger:
+        ledger.keep(_row("5-000001"))
+
+
+def test_a_campaign_with_other_parameters_is_not_continued_and_a_longer_call_is_the_same_one(tmp_path):
+    _recorded(tmp_path, [_row("5-000001")])
+    with pytest.raises(BadSetting, match=r"other parameters \(jobs, pairs\); expected"):
+        _recorded(tmp_path, [], jobs=9, pairs=1)
+    _recorded(tmp_path, [], scratch=str(tmp_path), minutes=99.0, part_minutes=1.0)
 
 
 def test_columns_of_the_recorder_do_not_hide_those_of_the_log():
     names = {field.name for field in RUNS_SCHEMA}
     assert not names & EXTRA_COLUMNS.keys()
     assert len(set(SCHEMA.names)) == len(SCHEMA.names)
-
-
-def test_a_part_that_was_cut_off_while_written_is_not_a_part(tmp_path):
-    (tmp_path / "runs-0001.tmp").write_bytes(b"PAR1 half")
-    assert finished_ids(tmp_path, PARAMS, NO_PLAN) == set()
-
-
-@pytest.mark.parametrize(("change", "named"), [({"seed": 6}, "seed"), ({"jobs": 9, "pairs": 1}, "jobs, pairs")])
-def test_a_campaign_with_other_parameters_is_not_continued(tmp_path, change, named):
-    write_part(tmp_path, "runs", [_row("5-000001")], RECORD)
-    expected = rf"runs-0001.parquet: belongs to a campaign with other parameters \({named}\); expected"
-    with pytest.raises(BadSetting, match=expected):
-        finished_ids(tmp_path, PARAMS.model_copy(update=change), NO_PLAN)
-
-
-def test_a_longer_call_with_another_scratch_folder_is_the_same_campaign(tmp_path):
-    write_part(tmp_path, "runs", [_row("5-000001")], RECORD)
-    changes = {"scratch": str(tmp_path), "minutes": 99.0, "part_minutes": 1.0}
-    assert finished_ids(tmp_path, PARAMS.model_copy(update=changes), NO_PLAN) == {"5-000001"}
-
-
-def test_a_campaign_that_was_planned_otherwise_is_not_continued(tmp_path):
-    write_part(tmp_path, "runs", [_row("5-000001")], RECORD | {"plan": "of another version"})
-    with pytest.raises(BadSetting, match=r"runs-0001\.parquet: was planned by another version of whorl"):
-        finished_ids(tmp_path, PARAMS, NO_PLAN)
-
-
-@pytest.mark.parametrize("name", ["runs-0001.parquet", "pairs-0001.parquet"])
-def test_a_damaged_part_is_one_clear_line(tmp_path, name):
-    (tmp_path / name).write_bytes(b"not parquet at all")
-    with pytest.raises(BadInput, match=rf"{name}: cannot be read .*expected a part file of the recorder"):
-        finished_ids(tmp_path, PARAMS, NO_PLAN)

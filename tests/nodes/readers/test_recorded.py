@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.errors import BadInput
-from tasks.nodes.execution import Execution, Measured, Sampled, table_of, write_part, write_table
+from tasks.nodes.execution import Execution, Measured, Sampled, table_of, write_part
+from tasks.record.parts import write_table
 
 FACTS = {
     "execution_id": "e1", "node": "full", "machine_type": "local", "benchmark": "cpu-sysbench", "aspect": "cpu",

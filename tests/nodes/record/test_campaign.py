@@ -11,13 +11,13 @@ from tasks.errors import BadSetting, MissingTool, WhorlError
 from tasks.nodes.execution import record_of
 from tasks.nodes.record import campaign
 from tasks.nodes.record.campaign import planned
-from tasks.nodes.record.ledger import part_paths
+from tasks.nodes.record.ledger import parts_in
 from tasks.nodes.record.params import LoweredLimit
 from tasks.nodes.record.sampler import NodeSampler
 
 
 def rows_of(folder):
-    return [row for path in part_paths(folder) for row in pq.read_table(path).to_pylist()]
+    return [row for path in parts_in(folder).paths() for row in pq.read_table(path).to_pylist()]
 
 
 def test_a_campaign_records_every_execution_with_its_labels_and_leaves_nothing_behind(record, tmp_path, scratch):
@@ -227,7 +227,7 @@ def test_two_nodes_of_one_name_are_refused(quick):
 
 
 def rows_in_time(folder):
-    rows = [row for path in part_paths(folder) for row in pq.read_table(path).to_pylist()]
+    rows = [row for path in parts_in(folder).paths() for row in pq.read_table(path).to_pylist()]
     return sorted(rows, key=lambda row: row["started_at"])
 
 

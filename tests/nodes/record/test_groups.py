@@ -22,7 +22,7 @@ from tasks.nodes.record.groups import (
 )
 from tasks.nodes.record.params import LoweredLimit
 from tasks.nodes.record.place import Place
-from tasks.workloads.record.programs.place import end_registered, started
+from tasks.record.processes import end_registered, started
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from tasks.machine import CGROUP_ROOT, campaign_group, find_tool, makes_network_
 from tasks.nodes.preprocess.unification import conversion_of
 from tasks.nodes.record.campaign import record_nodes
 from tasks.nodes.record.groups import CONTROLLERS, PREFIX
-from tasks.nodes.record.ledger import part_paths
+from tasks.nodes.record.ledger import parts_in
 from tasks.nodes.record.link import FOLDER
 from tasks.nodes.record.params import EMULATED, SHORT, Dose, LoweredLimit, RecordParams
 from tasks.nodes.tools import PARSERS
@@ -42,7 +42,7 @@ def record(machine, tmp_path, lock):
 
 
 def rows_of(folder):
-    return [row for path in part_paths(folder) for row in pq.read_table(path).to_pylist()]
+    return [row for path in parts_in(folder).paths() for row in pq.read_table(path).to_pylist()]
 
 
 def left_behind():

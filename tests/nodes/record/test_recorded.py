@@ -10,7 +10,7 @@ import pytest
 
 import tasks
 from tasks.nodes.execution import Measured, record_of
-from tasks.nodes.record.ledger import part_paths
+from tasks.nodes.record.ledger import parts_in
 from tasks.nodes.record.plan import AGAIN
 from tasks.nodes.tools import PARSERS
 
@@ -84,7 +84,7 @@ ALL = pytest.mark.parametrize("executions", [FIRST, SECOND, THIRD], indirect=Tru
 def first_of_each(folder):
     """Of each benchmark on each node the first completed execution at each dose, and without one; with its faults."""
     found = {}
-    for path in part_paths(folder):
+    for path in parts_in(folder).paths():
         table = pq.read_table(path, columns=READ_ANEW)
         told = record_of(table.schema)["executions"]
         for row in table.to_pylist():

@@ -54,7 +54,7 @@ class Busy:
 
 
 def place_wait(process, seconds: float) -> None:
-    from tasks.workloads.record.programs.place import wait_for_end
+    from tasks.record.processes import wait_for_end
 
     wait_for_end(process.pid, seconds)
 

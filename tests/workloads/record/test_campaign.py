@@ -15,8 +15,9 @@ import pytest
 
 from tasks.errors import BadSetting, MissingTool
 from tasks.machine import CGROUP_ROOT
+from tasks.record.parts import part_paths as paths_of
 from tasks.workloads.record.campaign import PREFIX, planned, record_workloads
-from tasks.workloads.record.parts import part_paths
+from tasks.workloads.record.parts import KINDS
 from tasks.workloads.record.programs.place import ProgramFailed
 from tasks.workloads.record.programs.program import Need
 
@@ -54,6 +55,10 @@ def record(quick, tmp_path, lock, scratch):
         )
 
     return go
+
+
+def part_paths(folder):
+    return paths_of(folder, KINDS)
 
 
 def recorded_ids(folder):

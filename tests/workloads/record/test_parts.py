@@ -7,11 +7,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.errors import BadInput, BadSetting
-from tasks.workloads.record import parts
+from tasks.errors import BadSetting
 from tasks.workloads.record.bench import Outcome
 from tasks.workloads.record.counters import Unavailable
-from tasks.workloads.record.parts import Ledger
+from tasks.workloads.record.parts import RunLedger
 from tasks.workloads.record.plan import make_plan
 from tasks.workloads.telemetry import Counter, Telemetry
 
@@ -42,7 +41,7 @@ def plan(busy, quick):
 @pytest.fixture
 def ledger_of(tmp_path, quick, plan):
     def make(**changes):
-        return Ledger(tmp_path, quick.model_copy(update=changes), plan, {"cores": 2})
+        return RunLedger(tmp_path, quick.model_copy(update=changes), plan, {"cores": 2})
 
     return make
 
@@ -56,7 +55,7 @@ def outcome_of(run, status="clean", **more):
 def test_a_file_has_a_row_a_sample_and_says_what_its_columns_are(tmp_path, ledger_of, plan):
     ledger = ledger_of()
     ledger.keep(outcome_of(plan.runs[0]))
-    ledger.write_parts()
+    ledger.parts.write()
     table = pq.read_table(tmp_path / "runs-0001.parquet")
     names = ["run_id", "workload", "input", "round", "machine", "started_at", "at_s"]
     assert table.column_names == [*names, "cpu.user_cores", "own.memory.used_bytes"]
@@ -72,66 +71,6 @@ def test_a_file_has_a_row_a_sample_and_says_what_its_columns_are(tmp_path, ledge
     assert record["machine"] == {"cores": 2}
     assert record["cost"] == {"mean_cores": 0.002, "most_cores": 0.002}
     assert "memory.free_bytes" in record["giveaways"]
-
-
-def test_disturbed_runs_are_kept_apart(tmp_path, ledger_of, plan):
-    ledger = ledger_of()
-    for run, status in zip(plan.runs, ("clean", "disturbed", "short"), strict=True):
-        ledger.keep(outcome_of(run, status))
-    ledger.write_parts()
-    assert pq.read_table(tmp_path / "runs-0001.parquet")["run_id"].unique().to_pylist() == [plan.runs[0].run_id]
-    assert pq.read_table(tmp_path / "flagged-0001.parquet").num_rows == 6
-
-
-def test_runs_with_other_counters_share_a_part_and_what_one_lacks_stays_missing(tmp_path, ledger_of, plan):
-    ledger = ledger_of()
-    ledger.keep(outcome_of(plan.runs[0]))
-    ledger.keep(outcome_of(plan.runs[1], counters=(USER,)))
-    ledger.write_parts()
-    column = pq.read_table(tmp_path / "runs-0001.parquet")["own.memory.used_bytes"].to_pylist()
-    assert column == [1.0, 3.0, 5.0, None, None, None]
-
-
-def test_a_finished_run_outlives_a_kill_before_its_part_was_written(ledger_of, plan):
-    ledger_of().keep(outcome_of(plan.runs[0]))
-    again = ledger_of()  # nothing was called in between
-    assert again.left(plan.runs) == list(plan.runs[1:])
-    assert again.has_clean(plan.runs[0])
-
-
-def test_a_kill_between_part_and_tidying_doubles_nothing(tmp_path, ledger_of, plan, monkeypatch):
-    ledger = ledger_of()
-    ledger.keep(outcome_of(plan.runs[0]))
-    with monkeypatch.context() as patched:
-        patched.setattr("pathlib.Path.unlink", lambda path: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            ledger.write_parts()
-    again = ledger_of()
-    again.keep(outcome_of(plan.runs[1]))
-    again.write_parts()
-    ids = [
-        run_id for path in parts.part_paths(tmp_path) for run_id in pq.read_table(path)["run_id"].unique().to_pylist()
-    ]
-    assert sorted(ids) == sorted(run.run_id for run in plan.runs[:2])
-    assert parts.spooled_paths(tmp_path) == []
-
-
-def test_parts_stay_small(tmp_path, ledger_of, plan, monkeypatch):
-    ledger = ledger_of()
-    for run in plan.runs:
-        ledger.keep(outcome_of(run))
-    monkeypatch.setattr(parts, "MOST_BYTES", 400)
-    ledger.write_parts()
-    assert len(parts.part_paths(tmp_path)) == 3
-
-
-def test_an_old_part_is_written_when_it_is_due_and_not_before(tmp_path, ledger_of, plan):
-    ledger = ledger_of()
-    ledger.keep(outcome_of(plan.runs[0]))
-    assert parts.part_paths(tmp_path) == []
-    ledger.part_due_s = 0.0
-    ledger.keep(outcome_of(plan.runs[1]))
-    assert [path.name for path in parts.part_paths(tmp_path)] == ["runs-0001.parquet"]
 
 
 def test_a_disturbed_run_is_repeated_until_it_is_clean(ledger_of, plan):
@@ -152,9 +91,3 @@ def test_a_folder_of_another_campaign_is_refused(ledger_of, plan):
     with pytest.raises(BadSetting, match=r"other parameters \(samples\)"):
         ledger_of(samples=9)
     ledger_of(minutes=3)  # how long a call goes on is no part of the campaign
-
-
-def test_a_damaged_part_is_named(tmp_path, ledger_of):
-    (tmp_path / "runs-0001.parquet").write_bytes(b"PAR1 and nothing else")
-    with pytest.raises(BadInput, match=r"runs-0001\.parquet: cannot be read"):
-        ledger_of()

@@ -15,17 +15,8 @@ from pathlib import Path
 import pytest
 
 from tasks.errors import BadSetting
-from tasks.workloads.record.programs.place import (
-    USER,
-    Place,
-    ProgramFailed,
-    Stopped,
-    end_session,
-    make_place,
-    members,
-    started,
-    wait_for_end,
-)
+from tasks.record.processes import end_session, members, started, wait_for_end
+from tasks.workloads.record.programs.place import USER, Place, ProgramFailed, Stopped, make_place
 from tasks.workloads.record.programs.program import Input, Program
 
 ROOT = Path(__file__).parents[3]

@@ -16,7 +16,8 @@ from typing import Literal
 
 from tasks import machine
 from tasks.errors import MissingTool
-from tasks.workloads.record.programs.place import LOOPBACK, NAP_S, Place, ProgramFailed, Stopped, wait_for_end
+from tasks.record.processes import NAP_S, wait_for_end
+from tasks.workloads.record.programs.place import LOOPBACK, Place, ProgramFailed, Stopped
 
 Option = str | int | float
 Role = Literal["workload", "unlearned", "load", "idle"]

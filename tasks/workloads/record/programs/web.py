@@ -11,7 +11,8 @@ from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
 
 from tasks.machine import PHP_FPM
-from tasks.workloads.record.programs.place import LOOPBACK, Place, ProgramFailed, wait_for_end
+from tasks.record.processes import wait_for_end
+from tasks.workloads.record.programs.place import LOOPBACK, Place, ProgramFailed
 from tasks.workloads.record.programs.program import LONGEST_S, Input, Need, Program, inputs_of
 from tasks.workloads.record.programs.stores import MariaDbServer
 

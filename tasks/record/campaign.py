@@ -1,0 +1,131 @@
+"""A campaign: which of its runs are left, that nobody else records meanwhile, and how a call of it ends."""
+
+import contextlib
+import fcntl
+import os
+import signal
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Generic, Protocol, Self, TypeVar
+
+from tasks.errors import BadSetting
+from tasks.machine import only_recorder
+from tasks.record.parts import Parts
+from tasks.record.plan import AGAIN, CLEAN
+
+SIGTERM_STATUS = 128 + signal.SIGTERM
+ON_DISK = Path("/var/tmp")
+Tell = Callable[[int, int], None]  # how many runs are done, and planned
+
+
+class Planned(Protocol, Hashable):
+    """A run of a plan."""
+
+    def again(self, n: int) -> Self:
+        """Its n-th repetition."""
+
+
+P = TypeVar("P", bound=Planned)
+
+
+class Ledger(Generic[P]):
+    """The runs that a folder holds, and those that a plan has left.
+
+    rounds: the runs of the plan; id_of: the id of a run, that of its n-th repetition ending in .againN; repeats: how
+    often what was disturbed is repeated, at the end. statuses: what became of each recorded run, by id; errors: of
+    those that could not be run in this call."""
+
+    def __init__(self, parts: Parts, rounds: Sequence[Sequence[P]], id_of: Callable[[P], str], *, repeats: int) -> None:
+        self.parts, self.rounds, self.id_of, self.repeats = parts, rounds, id_of, repeats
+        self.statuses: dict[str, str] = {}
+        self.errors: dict[str, str] = {}
+        self.n_before = 0
+
+    def begin(self, statuses: dict[str, str]) -> None:
+        """Know what earlier calls have recorded."""
+        self.statuses, self.n_before = statuses, len(statuses)
+
+    @property
+    def runs(self) -> list[P]:
+        """All runs of the plan, in order."""
+        return [run for one in self.rounds for run in one]
+
+    @property
+    def n_clean(self) -> int:
+        """How many runs of the plan were recorded undisturbed, at once or when they were repeated."""
+        clean = self._clean()
+        return sum(self.id_of(run) in clean for run in self.runs)
+
+    @property
+    def recorded(self) -> dict[str, int]:
+        """Runs of this call by status."""
+        return dict(Counter(list(self.statuses.values())[self.n_before :]))
+
+    def _clean(self) -> set[str]:
+        return {run_id.partition(AGAIN)[0] for run_id, status in self.statuses.items() if status == CLEAN}
+
+    def left(self, runs: Iterable[P]) -> list[P]:
+        """The runs that were never recorded to their end, disturbed or not, and have not failed in this call."""
+        return [run for run in runs if self.id_of(run) not in self.statuses and self.id_of(run) not in self.errors]
+
+    def repetition(self, n: int) -> list[P]:
+        """The n-th repetition of all runs that are not clean yet and were not repeated so often."""
+        clean = self._clean()
+        return self.left(run.again(n) for run in self.runs if self.id_of(run) not in clean)
+
+    def todo(self) -> Iterator[list[P]]:
+        """What is left of each round, then of each repetition; what is next is asked for when it is its turn."""
+        yield from map(self.left, self.rounds)
+        for n in range(self.repeats):
+            yield self.repetition(n + 1)
+
+
+@contextlib.contextmanager
+def sigterm_unwinds() -> Iterator[None]:
+    """SIGTERM raises SystemExit here, so that every `finally` runs; only the main thread can have it so."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def leave(*_: object) -> None:
+        raise SystemExit(SIGTERM_STATUS)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextlib.contextmanager
+def recording(word: str, out_dir: Path, lock: str | None = None, *, wait_s: float = 0.0) -> Iterator[None]:
+    """A call at work: its folder is there, nobody else records on this machine, and SIGTERM unwinds it.
+
+    lock: another name than that of the machine; wait_s: how long to wait for another recording's end. Raises
+    BadSetting."""
+    out_dir.mkdir(parents=True, exist_ok=True)
+    with sigterm_unwinds(), only_recorder(word, lock, wait_s=wait_s):
+        yield
+
+
+@contextlib.contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Nobody else records into this folder meanwhile. Raises BadSetting."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError as error:
+        raise BadSetting(
+            f"{folder}: another recording is at work here; wait for its end, or use another folder"
+        ) from error
+    finally:
+        os.close(handle)
+
+
+def on_disk() -> Path:
+    """Where scratch folders lie that have to be on a disk: a temporary folder may be memory."""
+    return ON_DISK if os.access(ON_DISK, os.W_OK) else Path(tempfile.gettempdir())

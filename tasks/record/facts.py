@@ -1,0 +1,135 @@
+"""Facts of a recording: the machine, and what others and the hypervisor took of it while something ran."""
+
+import math
+import os
+import platform
+import resource
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from tasks.machine import CGROUP_ROOT, Group, cpu_model, read_cgroups, root_group, shared_server_cpu_s
+
+DIGITS = 5  # of what is kept: more than its meaning
+NAN = float("nan")
+PARENT, USER = 1, 11  # fields of /proc/PID/stat, counted from the one behind the name
+OWN, WITH_ENDED = 2, 4  # user's and system's time, and the same of children that have ended
+KTHREADD = "2"
+PROC = Path("/proc")
+
+
+def machine_facts(**more: Any) -> dict[str, Any]:
+    """Processor, cores, memory in bytes, kernel and control groups, for the record of each part; and what is `more`."""
+    return {
+        "cpu_model": cpu_model(),
+        "cores": os.cpu_count() or 0,
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "kernel": f"{platform.system()} {platform.release()}",
+        "cgroups": read_cgroups().layout,
+        "python": platform.python_version(),
+    } | more
+
+
+def known(value: Any, digits: int = DIGITS) -> Any:
+    """A number rounded, None where it is NaN; whatever else it is stays."""
+    if not isinstance(value, float):
+        return value
+    return None if math.isnan(value) else round(value, digits)
+
+
+def all_known(facts: Mapping[str, Any], digits: int = DIGITS) -> dict[str, Any]:
+    """Every number of some facts as `known` has it."""
+    return {key: known(value, digits) for key, value in facts.items()}
+
+
+def stat_fields(pid: int, proc: Path = PROC) -> list[str] | None:
+    """/proc/PID/stat from the field behind the name, which may hold anything, on; None if the process has ended."""
+    try:
+        return (proc / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+
+
+def cpu_s(pid: int, n_fields: int = OWN) -> float:
+    """CPU seconds of a process, user's and system's; 0 once it has ended. WITH_ENDED: also of its ended children."""
+    return _cpu_s(stat_fields(pid) or [], n_fields)
+
+
+def _cpu_s(fields: Sequence[str], n_fields: int = OWN) -> float:
+    return sum(int(ticks) for ticks in fields[USER : USER + n_fields]) / os.sysconf("SC_CLK_TCK")
+
+
+def kernel_threads_s(proc: Path = PROC) -> float:
+    """CPU time of all threads of the kernel; 0 where none is to be seen, as in a container."""
+    names = [path.name for path in proc.iterdir()] if proc.is_dir() else []
+    # glob would fail where a process ends while it looks
+    threads = [stat_fields(int(name), proc) or [] for name in names if name.isdecimal()]
+    return sum(_cpu_s(fields) for fields in threads if fields[PARENT : PARENT + 1] == [KTHREADD])
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """Means over a run, in cores; NaN where the machine does not say."""
+
+    foreign_cores: float
+    steal_cores: float
+
+    def exceeds(self, limit_ratio: float) -> bool:
+        """Whether others, or the hypervisor, took more than this ratio of the cores. What is not known does not."""
+        limit = limit_ratio * (os.cpu_count() or 1)
+        return any(taken > limit for taken in (self.foreign_cores, self.steal_cores))
+
+
+@dataclass(frozen=True)
+class Usage:
+    """CPU seconds so far. all_s: of the machine; ours_s: of the campaign; recorder_s: of this process and of the
+    Prefect server that it shares; kernel_s: of the kernel's own threads, which write back what was written and carry
+    packets."""
+
+    at_s: float
+    all_s: float
+    ours_s: float
+    recorder_s: float
+    steal_s: float
+    kernel_s: float = 0.0
+
+
+class Usages:
+    """Reads what the machine and the campaign have used.
+
+    With control groups both are exact. Without, the machine's is counted in clock ticks, and the campaign's is that of
+    the children of this process that have ended, and of those that live, without what these have started."""
+
+    def __init__(self, campaign: Group | None, root: Path = CGROUP_ROOT) -> None:
+        self.campaign = campaign
+        self.everything = root_group(root) if campaign else None
+
+    def now(self, living: Iterable[int] = ()) -> Usage:
+        """What has been used until now. living: children of this process that are at work."""
+        times = psutil.cpu_times()
+        steal_s = float(getattr(times, "steal", NAN))
+        if self.everything and self.campaign:
+            all_s, ours_s = self.everything.usage_s(), self.campaign.usage_s()
+        else:
+            all_s = times.user + times.nice + times.system + getattr(times, "irq", 0.0) + getattr(times, "softirq", 0.0)
+            ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+            ours_s = ended.ru_utime + ended.ru_stime + sum(cpu_s(pid, WITH_ENDED) for pid in living)
+        recorder_s = time.process_time() + shared_server_cpu_s()
+        return Usage(time.monotonic(), all_s, ours_s, recorder_s, steal_s, kernel_threads_s())
+
+
+def disturbance_between(before: Usage, after: Usage) -> Disturbance:
+    """What disturbed what ran from one reading to the other."""
+    lasted_s = max(after.at_s - before.at_s, 1e-3)
+    ours_s = (after.ours_s - before.ours_s) + (after.recorder_s - before.recorder_s)
+    foreign_s = (after.all_s - before.all_s) - ours_s - max(0.0, after.kernel_s - before.kernel_s)
+    return Disturbance(_possible(foreign_s / lasted_s), _possible((after.steal_s - before.steal_s) / lasted_s))
+
+
+def _possible(cores: float) -> float:
+    """Not less than nothing and not more than there are, as differences of clock ticks can be; NaN stays."""
+    return min(max(0.0, cores), float(os.cpu_count() or 1)) if cores == cores else NAN

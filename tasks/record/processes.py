@@ -1,0 +1,120 @@
+"""Processes that a recorder starts: who belongs to a session, who still lives, and how all of it is ended, exactly.
+
+A process id alone may mean another one by now: with the time of its start it names a process for good."""
+
+import contextlib
+import os
+import select
+import signal
+import time
+from collections.abc import Collection
+from pathlib import Path
+
+from tasks.record.facts import stat_fields
+
+NAP_S = 0.02
+SIGNALS = {int(one) for one in signal.Signals}
+GRACE_S = 10.0  # a database server writes its pages before it ends
+KILL_S = 5.0
+STATE, SESSION, START = 0, 3, 19  # fields of /proc/PID/stat, counted from the one behind the name
+LOG_TAIL = 300
+
+
+def started(pid: int) -> str | None:
+    """When a process started, in ticks after boot: with its id, this names it for good. None if it has ended."""
+    fields = stat_fields(pid)
+    return fields[START] if fields and fields[STATE] not in "ZX" else None
+
+
+def members(session: int) -> list[int]:
+    """The living processes of a session, its leader included."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        fields = stat_fields(int(folder.name))
+        if fields and int(fields[SESSION]) == session and fields[STATE] not in "ZX":
+            found.append(int(folder.name))
+    return found
+
+
+def wait_for_end(pid: int, timeout_s: float) -> bool:
+    """Wait until a process has ended, child or not, without reaping it; false if it lives on."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except OSError:  # it is gone
+        return True
+    try:
+        return bool(select.select([descriptor], [], [], max(timeout_s, 0.0))[0])
+    finally:
+        os.close(descriptor)
+
+
+def end_session(
+    leader: int, leader_started: str, first: signal.Signals, *, home: Path | None = None, grace_s: float = GRACE_S
+) -> None:
+    """Signal the leader, wait for it, then kill all that is left of its session; nothing if the id means another.
+
+    home: of those that were not started by this process: none is ended that does not live there."""
+    now = started(leader)
+    if now not in (None, leader_started) or (now is not None and not _lives_in(leader, home)):
+        return
+    if now is not None:
+        _signal(leader, first)
+        wait_for_end(leader, grace_s)
+    ends = time.monotonic() + KILL_S
+    while (left := [pid for pid in members(leader) if _lives_in(pid, home)]) and time.monotonic() < ends:
+        for pid in left:
+            _signal(pid, signal.SIGKILL)
+        wait_for_end(left[0], NAP_S)
+
+
+def _lives_in(pid: int, home: Path | None) -> bool:
+    """Whether the kernel says that a process works below this folder, or was started with it as its HOME."""
+    with contextlib.suppress(OSError):
+        return home is None or Path(f"/proc/{pid}/cwd").readlink().is_relative_to(home) or _is_home_of(pid, home)
+    return False
+
+
+def _is_home_of(pid: int, home: Path) -> bool:
+    with contextlib.suppress(OSError):
+        homes = [one[5:] for one in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0") if one.startswith(b"HOME=")]
+        return any(Path(os.fsdecode(one)).is_relative_to(home) for one in homes)
+    return False
+
+
+def write_down(register: Path, pid: int, first: signal.Signals = signal.SIGKILL) -> None:
+    """Note a process that was started here, for whoever comes after us."""
+    with register.open("a") as file:
+        file.write(f"{pid} {started(pid)} {int(first)}\n")
+
+
+def end_registered(register: Path, home: Path, *, ours: Collection[int] = ()) -> int:
+    """End the sessions in a register, the last first, and forget them; returns how many there were.
+
+    A register says only where to look. home: the folder, closed to others, that the processes must live in, however
+    their ids and start times fit; what was started with it as its HOME, and not written down before its recorder was
+    killed, is ended too. ours: those that this process has started itself."""
+    lines = register.read_text(errors="replace").splitlines() if register.exists() else []
+    for line in reversed(lines):
+        match line.split():
+            case [pid, start, first] if pid.isdecimal() and first.isdecimal() and int(first) in SIGNALS:
+                place = None if int(pid) in ours else home.resolve()
+                end_session(int(pid), start, signal.Signals(int(first)), home=place)
+    there = [int(folder.name) for folder in Path("/proc").glob("[0-9]*")]
+    late = [process for process in there if process != os.getpid() and _is_home_of(process, home.resolve())]
+    for process in late:
+        _signal(process, signal.SIGKILL)
+    register.unlink(missing_ok=True)
+    return len(lines) + len(late)
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def last_words(log: Path) -> str:
+    """The last line that a process wrote into its log."""
+    with contextlib.suppress(OSError):
+        lines = log.read_text(errors="replace").strip().splitlines()
+        return lines[-1][-LOG_TAIL:] if lines else "no message"
+    return "no message"

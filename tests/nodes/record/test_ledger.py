@@ -95,6 +95,7 @@ def test_what_a_killed_call_without_a_plan_has_left_is_kept_and_does_not_stop_a_
     keep(steady, plan.executions[0])
     ledger = ledger_of(interval_s=9)
     assert ledger.left(plan.executions) == list(plan.executions)
+    ledger.parts.close()
     told = record_of(pq.read_schema(tmp_path / "executions-0001.parquet"))
     assert (told["plan"], told["campaign"], told["machine"]) == ("steady", steady.campaign, {"cores": 2})
 

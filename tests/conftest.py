@@ -207,7 +207,8 @@ def drawn_telemetry(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., P
 
     import pyarrow as pa
 
-    from tasks.workloads.record.parts import table_of, write_table
+    from tasks.record.parts import write_table
+    from tasks.workloads.record.parts import table_of
     from tests.workloads.identify.synthetic import draw_runs, draw_workload
 
     rng = np.random.default_rng(5)

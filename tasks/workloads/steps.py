@@ -234,8 +234,9 @@ def record_live(warehouse: Warehouse, subject: str, seconds: float, record: Reco
     """Record what runs now into a file of the home folder; returns its path. name: tells it from other recordings.
 
     A file that is there already is not recorded again. Raises NotFound for a subject that is not there."""
+    from tasks.record.parts import write_table
     from tasks.workloads.record.bench import record_live as sampled
-    from tasks.workloads.record.parts import table_of, write_table
+    from tasks.workloads.record.parts import table_of
 
     path = live_folder(warehouse) / f"live-{name}.parquet"
     if not path.exists():

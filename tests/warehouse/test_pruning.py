@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tasks.errors import BadInput, NoWarehouse, WhorlError
+from tasks.record.parts import write_table
 from tasks.warehouse import landing, pruning, registry
 from tasks.warehouse.alarms import Alarm, raise_alarms
 from tasks.warehouse.connection import fetch, transaction, writing
@@ -27,7 +28,7 @@ from tasks.warehouse.runs import RunRecord, record_run
 from tasks.workloads import steps
 from tasks.workloads.intake import fetch_runs
 from tasks.workloads.params import ReadParams
-from tasks.workloads.record.parts import table_of, write_table
+from tasks.workloads.record.parts import table_of
 
 ROWS = [{"run_id": "1", "runtime_s": 10.0}, {"run_id": "2", "runtime_s": 20.0}]
 NOON = datetime(2026, 1, 1, 12)

@@ -21,6 +21,7 @@ import kill_scenarios
 import kills
 from kill_scenarios import Scenario, write
 
+from tasks.record.parts import write_table
 from tasks.warehouse import connection as connections
 from tasks.warehouse import registry
 from tasks.warehouse.connection import reading
@@ -28,7 +29,7 @@ from tasks.warehouse.place import Warehouse
 from tasks.workloads import fingerprint_steps, steps
 from tasks.workloads.identify.phases import fingerprints_of
 from tasks.workloads.params import FanOutParams, IdentifyParams, ReadParams, TrainParams, WatchParams
-from tasks.workloads.record.parts import table_of, write_table
+from tasks.workloads.record.parts import table_of
 from tests.workloads.identify.synthetic import draw_runs, draw_workload
 
 NOON = datetime(2026, 1, 1, 12)

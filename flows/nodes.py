@@ -42,7 +42,7 @@ from tasks.nodes.network_steps import TrainedNodes
 from tasks.nodes.node_words import KIND, called_all
 from tasks.nodes.params import AlarmParams, ModelParams
 from tasks.nodes.record.params import RecordParams, node_name
-from tasks.nodes.steps import Recording, benchmarks_of_aspect
+from tasks.nodes.steps import benchmarks_of_aspect
 from tasks.nodes.verdict_steps import LearnedVerdicts
 from tasks.quantities import counted, number, plain
 from tasks.report.result import count
@@ -99,7 +99,7 @@ def with_emulated(rows: pd.DataFrame, warehouse: Warehouse, source: str) -> pd.D
 
 
 @step
-def record(params: RecordParams, folder: str) -> Recording:
+def record(params: RecordParams, folder: str) -> dict[str, Any]:
     """Record benchmarks; those that need the network wait until no other node uses it."""
     make_limit()
     take_back_turns()

@@ -17,6 +17,7 @@ TOP_LEVEL = {"pyproject.toml", "flows", "tasks", "data", "conf", "tests", "deplo
 BESIDE = {"constraints.txt", "LICENSE", "CHANGELOG.md"}
 ENGINE = "tasks/jobs/record/engine.py"
 WORDS = ["jobs", "workloads", "nodes", "advice"]
+SHARED = ["intake", "record", "report", "warehouse"]  # rooms beside those of the words: what all of them use
 
 
 def name_of(path: Path) -> str:
@@ -62,6 +63,17 @@ def test_tasks_never_import_flows() -> None:
 def test_the_top_level_is_what_the_house_allows() -> None:
     entries = {name.split("/")[0] for name in tracked()}
     assert {name for name in entries if not name.startswith(".")} <= TOP_LEVEL | BESIDE
+
+
+def test_tasks_have_a_room_a_word_and_the_rooms_that_all_share() -> None:
+    rooms = {path.parent.name for path in CODE if path.match("tasks/*/__init__.py")}
+    assert rooms == {*WORDS, *SHARED}
+
+
+def test_what_recorders_share_knows_no_word() -> None:
+    rooms = tuple(f"tasks.{word}" for word in WORDS)
+    shared = [path for path in CODE if name_of(path).startswith("tasks/record/")]
+    assert [name_of(path) for path in shared for name in imports_of(path) if name.startswith(rooms)] == []
 
 
 @pytest.mark.parametrize("name", ["utils", "helpers", "common"])

@@ -11,7 +11,6 @@ run; their mean is the estimate, their scatter the uncertainty. Perona (Scheiner
 acquisition by how well a machine scores in the resources that the job has used so far."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
@@ -19,7 +18,7 @@ from scipy.special import ndtr
 
 from tasks.advice.machines import Configurations, Floats, Ints
 from tasks.advice.search import Method, Problem, at_random
-from tasks.advice.surrogate import Runs, SurrogateParams
+from tasks.advice.surrogate import Runs, SurrogateParams, expected_improvement
 from tasks.errors import BadInput
 
 N_STARTS = 3
@@ -84,22 +83,13 @@ def cherrypick_among(problem: Problem, runs: Runs, among: Ints, rng: Generator) 
     cost = np.exp(runs.log_cost[runs.is_completed])
     mean, deviation = _process(axes[seen], cost, plane)
     best = problem.best(runs)
-    z = ((cost.min() if best is None else np.exp(best)) - mean) / np.maximum(deviation, JITTER)
-    worth = deviation * (z * ndtr(z) + np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi))
+    worth = expected_improvement(mean, deviation, cost.min() if best is None else float(np.exp(best)))
     if problem.max_runtime_s is not None:  # CherryPick, 3.3: times the chance that the runtime is kept
         runtime = cost / problem.candidates.cost(np.ones(len(problem.candidates)))[seen]
         time, time_deviation = _process(axes[seen], runtime, plane)
         worth = worth * ndtr((problem.max_runtime_s - time) / np.maximum(time_deviation, JITTER))
     peak = plane[np.argmax(worth)]
     return int(among[np.argmin(((axes[among] - peak) ** 2).sum(1))])
-
-
-@dataclass(frozen=True)
-class PairPrediction:
-    """Estimate of the log cost of each candidate from the profiled runs: (n,) mean and standard deviation."""
-
-    mean: Floats
-    deviation: Floats
 
 
 def arrow_proposal(
@@ -110,8 +100,8 @@ def arrow_proposal(
     rng: np.random.Generator,
     *,
     n_trees: int = N_TREES,
-) -> PairPrediction:
-    """Log cost of each candidate as trees on pairs of profiled runs see it.
+) -> tuple[Floats, Floats]:
+    """Log cost of each candidate as trees on pairs of profiled runs see it: (n,) mean and standard deviation.
 
     configurations: (n, d). metrics: (n, m), read at the profiled rows alone; m may be 0. log_cost: (k,) of the
     profiled. profiled: (k,) rows of the candidates that have run. n_trees: fewer are faster and a little noisier.
@@ -133,7 +123,7 @@ def arrow_proposal(
         tree = ExtraTreeRegressor(max_depth=DEPTH, random_state=int(seed))
         total += tree.fit(inputs, targets, check_input=False).tree_.predict(queries)[:, 0]
     by_source = (total / n_trees).reshape(k, n)
-    return PairPrediction(by_source.mean(axis=0), np.sqrt(by_source.var(axis=0, ddof=1) + SOURCE_JITTER))
+    return by_source.mean(axis=0), np.sqrt(by_source.var(axis=0, ddof=1) + SOURCE_JITTER)
 
 
 def _minmax(metrics: Floats) -> Floats:
@@ -195,32 +185,21 @@ def by_scores(scores: Mapping[str, Mapping[str, float]]) -> Weigh:
     return weighed
 
 
-def improvement_by_pairs(problem: Problem, runs: Runs, rng: Generator, scores: Floats) -> Floats:
-    """Arrow's expected improvement of each candidate, (n,). scores: (n, m), in place of metrics; m may be 0."""
-    candidates, ok = problem.candidates, runs.is_completed
-    axes = np.stack([candidates.nodes, candidates.vcpu, candidates.memory_gb / candidates.vcpu], axis=1)
-    seen = runs.candidate[ok]
-    told = arrow_proposal(axes, scores, runs.log_cost[ok], seen, rng, n_trees=ARROW_TREES)
-    best = problem.best(runs)
-    z = ((runs.log_cost[ok].min() if best is None else best) - told.mean) / told.deviation
-    improvement: Floats = told.deviation * (z * ndtr(z) + np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi))
-    return improvement
-
-
 def arrow(scores: Mapping[str, Mapping[str, float]] | None = None) -> Method:
     """Arrow, as Perona replays it: three random starts, then pairs of runs; with scores weighed, and told, by them."""
 
     def next_run(problem: Problem, runs: Runs, rng: Generator) -> int:
-        is_new = np.ones(len(problem.candidates), dtype=bool)
-        is_new[runs.candidate] = False
-        if len(runs.candidate) < N_STARTS or runs.is_completed.sum() < FEWEST_PROFILED:
+        candidates, ok, is_new = problem.candidates, runs.is_completed, problem.is_new(runs)
+        if len(runs.candidate) < N_STARTS or ok.sum() < FEWEST_PROFILED:
             return int(rng.choice(np.flatnonzero(is_new)))
-        names = problem.candidates.machine_type
-        told = [[by_type.get(name, 0.0) for name in names] for by_type in (scores or {}).values()]
-        metrics = np.array(told).T if told else np.empty((len(names), 0))
-        worth = improvement_by_pairs(problem, runs, rng, metrics)
+        told = [[by_type.get(name, 0.0) for name in candidates.machine_type] for by_type in (scores or {}).values()]
+        metrics = np.array(told).T if told else np.empty((len(candidates), 0))
+        axes = np.stack([candidates.nodes, candidates.vcpu, candidates.memory_gb / candidates.vcpu], axis=1)
+        log_cost, best = runs.log_cost[ok], problem.best(runs)
+        believed = arrow_proposal(axes, metrics, log_cost, runs.candidate[ok], rng, n_trees=ARROW_TREES)
+        worth = expected_improvement(*believed, float(log_cost.min()) if best is None else best)
         if scores:
-            worth = by_scores(scores)(problem.candidates, worth, len(runs.candidate))
+            worth = by_scores(scores)(candidates, worth, len(runs.candidate))
         return int(np.argmax(np.where(is_new, worth, -np.inf)))
 
     return next_run
@@ -230,17 +209,14 @@ def cherrypick_with(weigh: Weigh) -> Method:
     """CherryPick with an acquisition that scores weigh: its improvement at the candidates themselves."""
 
     def next_run(problem: Problem, runs: Runs, rng: Generator) -> int:
-        is_new = np.ones(len(problem.candidates), dtype=bool)
-        is_new[runs.candidate] = False
-        seen = runs.candidate[runs.is_completed]
+        is_new, seen = problem.is_new(runs), runs.candidate[runs.is_completed]
         if not len(runs.candidate):
             return int(rng.choice(np.flatnonzero(is_new)))
         worth = np.ones(len(problem.candidates))
         if len(runs.candidate) >= N_STARTS and len(seen):
             axes, cost = features(problem.candidates), np.exp(runs.log_cost[runs.is_completed])
             mean, deviation = _process(axes[seen], cost, axes)
-            z = (cost.min() - mean) / np.maximum(deviation, JITTER)
-            worth = deviation * (z * ndtr(z) + np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)) / cost.min()
+            worth = expected_improvement(mean, deviation, cost.min()) / cost.min()
         weighed = np.where(is_new, weigh(problem.candidates, worth, len(runs.candidate)), -np.inf)
         return int(rng.choice(np.flatnonzero(weighed == weighed.max())))  # sizes of the best type tie (IV-D)
 
@@ -249,9 +225,7 @@ def cherrypick_with(weigh: Weigh) -> Method:
 
 def cherrypick(problem: Problem, runs: Runs, rng: Generator) -> int:
     """CherryPick among all candidates that have not run."""
-    is_new = np.ones(len(problem.candidates), dtype=bool)
-    is_new[runs.candidate] = False
-    return cherrypick_among(problem, runs, np.flatnonzero(is_new), rng)
+    return cherrypick_among(problem, runs, np.flatnonzero(problem.is_new(runs)), rng)
 
 
 def ruya(problem: Problem, runs: Runs, rng: Generator) -> int:

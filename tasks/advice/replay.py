@@ -169,61 +169,56 @@ def _ours(is_learned: bool, *, with_memory: bool, other_inputs: bool = False, is
     return setting
 
 
-METHODS: dict[str, Setting] = {
-    "random": _plain(at_random),
-    "portfolio": lambda job, training: (Problem(job.candidates, params=FIXED), training.portfolio(job)),
-    "cherrypick": _plain(cherrypick),
-    "arrow": _plain(arrow()),
-    "vcpu": lambda job, _: (Problem(job.candidates, params=VCPU_ONLY), by_improvement),
-    "fixed": _ours(False, with_memory=False),
-    "learned": _ours(True, with_memory=False),
-    "started": _ours(True, with_memory=False, is_started=True),
-    "ruya": _plain(ruya, with_memory=True),
-    "portfolio_memory": lambda job, training: (
-        Problem(job.candidates, job.need, params=FIXED),
+def _of_others(*, with_memory: bool) -> Setting:
+    return lambda job, training: (
+        Problem(job.candidates, job.need if with_memory else None, params=FIXED),
         training.portfolio(job),
+    )
+
+
+def _weighed(method: Callable[[Training], Method]) -> Setting:
+    return lambda job, training: (Problem(job.candidates, params=FIXED), method(training))
+
+
+def _by_speed(job: Job, training: Training) -> tuple[Problem, Method]:
+    return Problem(training.with_speeds(job.candidates), params=training.kernel(job.application)), by_improvement
+
+
+def _by_processors(job: Job, _: Training) -> tuple[Problem, Method]:
+    return Problem(job.candidates, params=VCPU_ONLY), by_improvement
+
+
+_TABLE: tuple[tuple[str, str, Setting], ...] = (  # name, in words, and how it searches a job
+    ("random", "random", _plain(at_random)),
+    ("portfolio", "portfolio of other applications", _of_others(with_memory=False)),
+    ("cherrypick", "CherryPick", _plain(cherrypick)),
+    ("arrow", "Arrow (no metrics)", _plain(arrow())),
+    ("cherrypick_starts", "CherryPick, at candidates", _plain(cherrypick_with(unweighted))),
+    ("cherrypick_scores", "the same, weighed by scores", _weighed(lambda of: cherrypick_with(by_scores(of.scores)))),
+    ("arrow_scores", "Arrow, weighed by scores", _weighed(lambda of: arrow(of.scores))),
+    ("learned_scores", "ours, vCPU × score", _by_speed),
+    ("vcpu", "processors alone", _by_processors),
+    ("fixed", "ours, fixed kernel", _ours(False, with_memory=False)),
+    ("learned", "ours", _ours(True, with_memory=False)),
+    ("started", "ours, started by the portfolio", _ours(True, with_memory=False, is_started=True)),
+    ("ruya", "Ruya (memory need)", _plain(ruya, with_memory=True)),
+    ("portfolio_memory", "portfolio (memory need)", _of_others(with_memory=True)),
+    ("fixed_memory", "ours, fixed kernel (memory need)", _ours(False, with_memory=True)),
+    ("learned_memory", "ours (memory need)", _ours(True, with_memory=True)),
+    ("started_memory", "ours, started so (memory need)", _ours(True, with_memory=True, is_started=True)),
+    ("other_inputs", "ours, after runs with another input", _ours(True, with_memory=False, other_inputs=True)),
+    (
+        "other_inputs_memory",
+        "ours, after another input (memory need)",
+        _ours(True, with_memory=True, other_inputs=True),
     ),
-    "fixed_memory": _ours(False, with_memory=True),
-    "learned_memory": _ours(True, with_memory=True),
-    "started_memory": _ours(True, with_memory=True, is_started=True),
-    "other_inputs": _ours(True, with_memory=False, other_inputs=True),
-    "other_inputs_memory": _ours(True, with_memory=True, other_inputs=True),
-}
+)
+NEED_SCORES = ("cherrypick_starts", "cherrypick_scores", "arrow_scores", "learned_scores")  # of machine types
+WORDS = {name: words for name, words, _ in _TABLE}
+METHODS = {name: setting for name, _, setting in _TABLE if name not in NEED_SCORES}
+WITH_SCORES = {name: setting for name, _, setting in _TABLE if name in NEED_SCORES}
 OURS = {False: "learned", True: "learned_memory"}  # what `whorl advice search` does, without and with a memory need
-WITH_SCORES: dict[str, Setting] = {  # what scores of machine types add, where there are any
-    "cherrypick_starts": _plain(cherrypick_with(unweighted)),
-    "cherrypick_scores": lambda job, training: (
-        Problem(job.candidates, params=FIXED),
-        cherrypick_with(by_scores(training.scores)),
-    ),
-    "arrow_scores": lambda job, training: (Problem(job.candidates, params=FIXED), arrow(training.scores)),
-    "learned_scores": lambda job, training: (
-        Problem(training.with_speeds(job.candidates), params=training.kernel(job.application)),
-        by_improvement,
-    ),
-}
 SLOW = ("arrow", "arrow_scores")  # a twentieth of the searches, and no runtime targets
-WORDS = {
-    "random": "random",
-    "portfolio": "portfolio of other applications",
-    "cherrypick": "CherryPick",
-    "arrow": "Arrow (no metrics)",
-    "cherrypick_starts": "CherryPick, at candidates",
-    "cherrypick_scores": "the same, weighed by scores",
-    "arrow_scores": "Arrow, weighed by scores",
-    "learned_scores": "ours, vCPU × score",
-    "vcpu": "processors alone",
-    "fixed": "ours, fixed kernel",
-    "learned": "ours",
-    "started": "ours, started by the portfolio",
-    "ruya": "Ruya (memory need)",
-    "portfolio_memory": "portfolio (memory need)",
-    "fixed_memory": "ours, fixed kernel (memory need)",
-    "learned_memory": "ours (memory need)",
-    "started_memory": "ours, started so (memory need)",
-    "other_inputs": "ours, after runs with another input",
-    "other_inputs_memory": "ours, after another input (memory need)",
-}
 
 
 def replay(job: Job, training: Training, method: str, candidates: CandidateSet, params: ReplayParams) -> pd.DataFrame:

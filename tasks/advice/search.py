@@ -95,12 +95,15 @@ class Problem:
         """Which candidates are tried first, (n,)."""
         return promising(self.candidates, self.need)
 
+    def is_new(self, runs: Runs) -> Bools:
+        """Which candidates have not run, (n,)."""
+        return ~np.isin(np.arange(len(self.candidates)), runs.candidate)
+
     def open_candidates(self, runs: Runs) -> Ints:
         """Candidates to choose the next run from: promising ones, and the rest once those have run.
 
         With a deadline only what is likely to keep it counts as promising, as far as runs tell."""
-        is_new = np.ones(len(self.candidates), dtype=bool)
-        is_new[runs.candidate] = False
+        is_new = self.is_new(runs)
         preferred = is_new & self.is_promising
         if self.max_runtime_s is not None and len(runs.candidate):
             preferred &= self.chance_in_time(self.belief(runs)) >= LIKELY
@@ -138,9 +141,7 @@ Method = Callable[[Problem, Runs, Generator], int]
 
 def at_random(problem: Problem, runs: Runs, rng: Generator) -> int:
     """Any candidate that has not run: the plainest baseline, and where it goes on long enough the exhaustive search."""
-    is_new = np.ones(len(problem.candidates), dtype=bool)
-    is_new[runs.candidate] = False
-    return int(rng.choice(np.flatnonzero(is_new)))
+    return int(rng.choice(np.flatnonzero(problem.is_new(runs))))
 
 
 def by_improvement(problem: Problem, runs: Runs, rng: Generator) -> int:
@@ -163,7 +164,7 @@ def _worth(problem: Problem, runs: Runs) -> Floats:
     best = problem.best(runs)
     if best is None:  # nothing has met the deadline yet: what is sure to, and cheap, is worth most
         best = float(np.quantile(belief.mean, 0.5))
-    worth = expected_improvement(belief, best)
+    worth = expected_improvement(belief.mean, belief.deviation, best)
     if not runs.is_completed.all():  # while nothing fails, fear of failing costs more than it saves
         worth = worth * problem.chance_completed(runs)
     return worth * problem.chance_in_time(belief)

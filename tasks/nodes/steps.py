@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -76,47 +76,24 @@ PARTS = "executions-*.parquet"  # disturbed executions stand in flagged-*.parque
 RECORDED_AS = "recorded"
 
 
-class Recording(TypedDict):
-    """Where a recording is, and what the call added. isolation: cgroups, or none; nodes: that were recorded.
-
-    n_planned, n_clean: executions of the whole campaign, and those of them that were recorded undisturbed so far (of
-    this call where there is no campaign); n_new: executions that this call recorded, n_failed: that could not be run;
-    unavailable: what of a node does not work on this machine; sampler_cores: CPU time of the sampler over time."""
-
-    folder: str
-    campaign: str
-    isolation: str
-    nodes: list[str]
-    n_planned: int
-    n_clean: int
-    n_new: int
-    n_failed: int
-    unavailable: dict[str, list[str]]
-    sampler_cores: float
-
-
-def record(params: RecordParams, out_dir: str, turn: Turn | None = None) -> Recording:
+def record(params: RecordParams, out_dir: str, turn: Turn | None = None) -> dict[str, Any]:
     """Run and record benchmarks on this machine; returns the folder of the recording, and figures.
 
-    turn: entered around each execution, so that those that need the network can wait for each other."""
+    turn: entered around each execution, so that those that need the network can wait for each other. n_planned,
+    n_clean: executions of the campaign, and those of them that were recorded undisturbed so far (of this call where
+    there is no campaign); n_new, n_failed: of this call; unavailable: what of a node does not work on this machine;
+    sampler_cores: CPU time of the sampler over time."""
     from tasks.nodes.record.campaign import record_nodes
-
-    folder = Path(out_dir)
 
     def tell(done: int, total: int) -> None:
         report_progress("recording benchmarks", done, total)
 
-    found = record_nodes(params, folder, tell, turn=turn)
+    found = record_nodes(params, Path(out_dir), tell, turn=turn)
     logger.info("recorded %s", found)
-    return Recording(
-        folder=out_dir,
+    return found.told(
+        out_dir,
         campaign=found.campaign,
-        isolation=found.isolation,
         nodes=list(found.nodes),
-        n_planned=found.planned,
-        n_clean=found.clean,
-        n_new=sum(found.recorded.values()),
-        n_failed=len(found.errors),
         unavailable={node: list(faults) for node, faults in found.unavailable.items()},
         sampler_cores=found.sampler_cores,
     )

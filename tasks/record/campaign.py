@@ -6,10 +6,12 @@ import os
 import signal
 import tempfile
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from tasks.errors import BadSetting
 from tasks.machine import only_recorder
@@ -81,6 +83,44 @@ class Ledger(Generic[P]):
         yield from map(self.left, self.rounds)
         for n in range(self.repeats):
             yield self.repetition(n + 1)
+
+    def summary(self, isolation: str, began_s: float) -> dict[str, Any]:
+        """What any RecordSummary tells. began_s: of this call, on the monotonic clock."""
+        return {
+            "planned": len(self.runs),
+            "clean": self.n_clean,
+            "recorded": self.recorded,
+            "errors": self.errors,
+            "isolation": isolation,
+            "parts": tuple(path.name for path in self.parts.paths()),
+            "duration_s": time.monotonic() - began_s,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordSummary:
+    """What a call did. planned, clean: runs of the campaign, and those of them that were recorded undisturbed so far;
+    recorded: runs of this call by status; errors: of those that could not be run, by id; isolation: cgroups, or none;
+    parts: all of the folder."""
+
+    planned: int
+    clean: int
+    recorded: dict[str, int]
+    errors: dict[str, str]
+    isolation: str
+    parts: tuple[str, ...]
+    duration_s: float
+
+    def told(self, folder: str, **more: Any) -> dict[str, Any]:
+        """What a flow returns of it: the folder of the recording, counts, and `more`."""
+        return {
+            "folder": folder,
+            "isolation": self.isolation,
+            "n_planned": self.planned,
+            "n_clean": self.clean,
+            "n_new": sum(self.recorded.values()),
+            "n_failed": len(self.errors),
+        } | more
 
 
 @contextlib.contextmanager

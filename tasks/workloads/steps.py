@@ -21,37 +21,17 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Recording(TypedDict):
-    """Where a recording is, and what the call added. isolation: cgroups, or none.
+def record(params: RecordParams, out_dir: str) -> dict[str, Any]:
+    """Run and record workloads on this machine; returns the folder of the recording, and figures.
 
-    n_clean: runs of the whole campaign that were recorded undisturbed so far; n_new: runs that this call recorded,
-    n_failed: that failed in it; sampler_cores: CPU time of the sampler over the time of the runs, mean."""
-
-    folder: str
-    isolation: str
-    n_planned: int
-    n_clean: int
-    n_new: int
-    n_failed: int
-    sampler_cores: float
-
-
-def record(params: RecordParams, out_dir: str) -> Recording:
-    """Run and record workloads on this machine; returns the folder of the recording, and figures."""
+    n_planned, n_clean: runs of the campaign, and those of them that were recorded undisturbed so far; n_new, n_failed:
+    of this call; isolation: cgroups, or none; sampler_cores: CPU time of the sampler over that of the runs, mean."""
     from tasks.workloads.record.campaign import record_workloads
 
     folder = Path(out_dir)
     found = record_workloads(params, folder, lambda done, total: report_progress("recording workloads", done, total))
     logger.info("recorded %s", found)
-    return Recording(
-        folder=out_dir,
-        isolation=found.isolation,
-        n_planned=found.planned,
-        n_clean=found.clean,
-        n_new=sum(found.recorded.values()),
-        n_failed=len(found.errors),
-        sampler_cores=found.sampler_cores[0],
-    )
+    return found.told(out_dir, sampler_cores=found.sampler_cores[0])
 
 
 def find_files(paths: list[str], read: ReadParams) -> list[str]:

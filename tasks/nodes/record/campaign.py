@@ -29,7 +29,7 @@ from tasks.nodes.record.plan import (
 from tasks.nodes.record.sampler import NodeReader, NodeSampler
 from tasks.nodes.tools import PARSERS
 from tasks.nodes.tools.parsing import Parser
-from tasks.record.campaign import Tell, on_disk, recording
+from tasks.record.campaign import RecordSummary, Tell, on_disk, recording
 from tasks.record.facts import Usages, machine_facts
 from tasks.record.plan import CLEAN
 from tasks.record.processes import end_registered
@@ -265,24 +265,16 @@ class Schedule:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordSummary:
-    """What a call did. planned, clean: executions of the campaign, and those of them that were recorded undisturbed so
-    far (without a plan: of this call); recorded: executions of this call by status; errors: of those that could not be
-    run; unavailable: what of a node does not work here, by node; sampler_cores: the sampler's own cost; isolation:
-    cgroups, or none; overhead_s: mean time of an execution beside its tool's own; parts: all of the folder."""
+class NodesRecorded(RecordSummary):
+    """What a call did; without a plan, executions of this call alone. nodes: that were recorded; unavailable: what of a
+    node does not work here, by node; sampler_cores: the sampler's own cost; overhead_s: mean time of an execution
+    beside its tool's own."""
 
     campaign: str
-    planned: int
-    clean: int
-    recorded: dict[str, int]
-    errors: dict[str, str]
     nodes: tuple[str, ...]
     unavailable: dict[str, tuple[str, ...]]
     sampler_cores: float
-    isolation: str
     overhead_s: float
-    parts: tuple[str, ...]
-    duration_s: float
 
 
 def planned(
@@ -341,7 +333,7 @@ def record_nodes(
     turn: Turn | None = None,
     parsers: Mapping[str, Parser] = PARSERS,
     lock: str | None = None,
-) -> RecordSummary:
+) -> NodesRecorded:
     """Record executions into `executions-NNNN.parquet` under out_dir; disturbed ones go to `flagged-NNNN.parquet`.
 
     progress: called with (clean, planned) after each execution. With params.runs each call goes on for params.minutes
@@ -379,19 +371,15 @@ def _with_lacking_stress(stage: Stage, params: RecordParams, plan: Plan | None) 
     return replace(stage, unavailable={name: (*stage.unavailable.get(name, ()), *lacking) for name in stage.places})
 
 
-def _summary(stage: Stage, ledger: ExecutionLedger, schedule: Schedule, began_s: float) -> RecordSummary:
-    recorded = ledger.recorded
-    return RecordSummary(
+def _summary(stage: Stage, ledger: ExecutionLedger, schedule: Schedule, began_s: float) -> NodesRecorded:
+    told = ledger.summary(stage.isolation, began_s)
+    if ledger.plan is None:
+        told |= {"planned": sum(ledger.recorded.values()), "clean": ledger.recorded.get(CLEAN, 0)}
+    return NodesRecorded(
+        **told,
         campaign=ledger.campaign,
-        planned=len(ledger.runs) if ledger.plan else sum(recorded.values()),
-        clean=ledger.n_clean if ledger.plan else recorded.get(CLEAN, 0),
-        recorded=recorded,
-        errors=ledger.errors,
         nodes=tuple(stage.places),
         unavailable=dict(stage.unavailable),
         sampler_cores=stage.sampler.cores,
-        isolation=stage.isolation,
         overhead_s=schedule.overhead_s,
-        parts=tuple(path.name for path in ledger.parts.paths()),
-        duration_s=time.monotonic() - began_s,
     )

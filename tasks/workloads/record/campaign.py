@@ -10,7 +10,7 @@ from tempfile import gettempdir
 
 from tasks.errors import MissingTool, WhorlError
 from tasks.machine import Group, campaign_group, counts_hardware_events, remove_scratch, scratch_folder
-from tasks.record.campaign import Tell, recording
+from tasks.record.campaign import RecordSummary, Tell, recording
 from tasks.record.facts import machine_facts
 from tasks.record.plan import CLEAN
 from tasks.workloads.params import RecordParams
@@ -30,19 +30,10 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordSummary:
-    """What a call did. planned, clean: runs of the campaign, and those of them that were recorded undisturbed so far;
-    recorded: runs of this call by status; errors: of runs that failed in it; sampler_cores: the sampler's own cost,
-    mean and most; isolation: cgroups, or none; parts: all of the folder."""
+class WorkloadsRecorded(RecordSummary):
+    """What a call did. sampler_cores: the sampler's own cost, mean and most."""
 
-    planned: int
-    clean: int
-    recorded: dict[str, int]
-    errors: dict[str, str]
     sampler_cores: tuple[float, float]
-    isolation: str
-    parts: tuple[str, ...]
-    duration_s: float
 
 
 def programs_of(params: RecordParams) -> Mapping[str, Program]:
@@ -70,7 +61,7 @@ def record_workloads(
     *,
     programs: Mapping[str, Program] | None = None,
     lock: str | None = None,
-) -> RecordSummary:
+) -> WorkloadsRecorded:
     """Record a campaign into `runs-NNNN.parquet` under out_dir; disturbed runs go to `flagged-NNNN.parquet`.
 
     progress: called with (clean, planned) after each run. Each call goes on for params.minutes where the last one
@@ -87,16 +78,7 @@ def record_workloads(
         finally:
             remove_scratch(scratch, params.scratch)
             ledger.parts.close()
-    return RecordSummary(
-        planned=len(ledger.runs),
-        clean=ledger.n_clean,
-        recorded=ledger.recorded,
-        errors=ledger.errors,
-        sampler_cores=_mean_and_most(ledger.costs),
-        isolation=isolation,
-        parts=tuple(path.name for path in ledger.parts.paths()),
-        duration_s=time.monotonic() - began,
-    )
+    return WorkloadsRecorded(**ledger.summary(isolation, began), sampler_cores=_mean_and_most(ledger.costs))
 
 
 def _record(params: RecordParams, programs: Mapping[str, Program], ledger: RunLedger, scratch: Path, tell: Tell) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tasks.nodes.execution import Fault, Measured, ParsedLog
-from tasks.nodes.record.campaign import RecordSummary, record_nodes
+from tasks.nodes.record.campaign import NodesRecorded, record_nodes
 from tasks.nodes.record.params import BenchmarkTemplate, Dose, NodeParams, RecordParams
 from tasks.nodes.tools.parsing import Parser
 
@@ -170,10 +170,10 @@ def lock() -> str:
 
 
 @pytest.fixture
-def record(quick: RecordParams, tmp_path: Path, lock: str, parsers: dict[str, Parser]) -> Callable[..., RecordSummary]:
+def record(quick: RecordParams, tmp_path: Path, lock: str, parsers: dict[str, Parser]) -> Callable[..., NodesRecorded]:
     """Record with changed parameters into one folder."""
 
-    def go(progress: Any = None, **changes: Any) -> RecordSummary:
+    def go(progress: Any = None, **changes: Any) -> NodesRecorded:
         more = {key: changes.pop(key) for key in ("turn",) if key in changes}
         params = quick.model_copy(update=changes)
         return record_nodes(params, tmp_path / "out", progress, parsers=parsers, lock=lock, **more)

@@ -1,8 +1,10 @@
 """What tests of several words share."""
 
+import contextlib
 import logging
 import os
 import shutil
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -21,6 +23,27 @@ from tasks.workloads.params import IdentifyParams
 os.environ.setdefault("WHORL_WHORL__SERVER_IDLE_MINUTES", "0")  # no server outlives the commands of a test
 MIDNIGHT = pd.Timestamp("2026-01-01")
 JobLog = Callable[..., Warehouse]
+
+
+@pytest.fixture
+def lock() -> str:
+    """The name of a recorders' lock that no other test waits for, nor a recording at work here."""
+    return f"whorl-test-{uuid.uuid4()}"
+
+
+@pytest.fixture
+def processes_below() -> Callable[[Path], list[int]]:
+    """A function that tells the processes whose working folder is below a folder."""
+
+    def found(folder: Path) -> list[int]:
+        pids = []
+        for path in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if str((path / "cwd").readlink()).startswith(str(folder)):
+                    pids.append(int(path.name))
+        return pids
+
+    return found
 
 
 @cache

@@ -83,7 +83,7 @@ def cherrypick_among(problem: Problem, runs: Runs, among: Ints, rng: Generator) 
     cost = np.exp(runs.log_cost[runs.is_completed])
     mean, deviation = _process(axes[seen], cost, plane)
     best = problem.best(runs)
-    worth = expected_improvement(mean, deviation, cost.min() if best is None else float(np.exp(best)))
+    worth = expected_improvement(mean, deviation, cost.min() if best is None else np.exp(best), least=JITTER)
     if problem.max_runtime_s is not None:  # CherryPick, 3.3: times the chance that the runtime is kept
         runtime = cost / problem.candidates.cost(np.ones(len(problem.candidates)))[seen]
         time, time_deviation = _process(axes[seen], runtime, plane)
@@ -216,7 +216,7 @@ def cherrypick_with(weigh: Weigh) -> Method:
         if len(runs.candidate) >= N_STARTS and len(seen):
             axes, cost = features(problem.candidates), np.exp(runs.log_cost[runs.is_completed])
             mean, deviation = _process(axes[seen], cost, axes)
-            worth = expected_improvement(mean, deviation, cost.min()) / cost.min()
+            worth = expected_improvement(mean, deviation, cost.min(), least=JITTER) / cost.min()
         weighed = np.where(is_new, weigh(problem.candidates, worth, len(runs.candidate)), -np.inf)
         return int(rng.choice(np.flatnonzero(weighed == weighed.max())))  # sizes of the best type tie (IV-D)
 

@@ -19,7 +19,7 @@ from scipy.special import expit, log_ndtr, ndtr
 from tasks.advice.machines import SECONDS_PER_HOUR, Configurations, Floats
 
 LEVEL = 10.0  # prior variance of a job's level: nothing is known of it
-LEAST_VARIANCE, LEAST_DEVIATION = 1e-9, 1e-5
+LEAST_VARIANCE = 1e-9
 LEAST_NOISE = 0.03  # variance of log cost from run to run, at least: one run a configuration tells no less
 UNTOLD = 1e-3  # precision below which a failed run says nothing
 PRIOR_VOTES = 8.0  # what other applications say of completion counts as much as so many runs just like it
@@ -179,11 +179,11 @@ def _regression(
     return Posterior(mean + level + (observed - mean[seen] - level) @ weights, variance, updated)
 
 
-def expected_improvement(mean: Floats, deviation: Floats, best: float) -> Floats:
+def expected_improvement(mean: Floats, deviation: Floats, best: float, *, least: float = 0.0) -> Floats:
     """Expected improvement of a cost over the best so far, (n,) (Mockus; Jones et al. 1998, equation 15).
 
-    mean, deviation: (n,), of what is believed."""
-    z = (best - mean) / np.maximum(deviation, LEAST_DEVIATION)
+    mean, deviation: (n,), of what is believed; least: deviation that z is told in where it is less."""
+    z = (best - mean) / np.maximum(deviation, least)
     density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
     improvement: Floats = deviation * (z * ndtr(z) + density)
     return improvement

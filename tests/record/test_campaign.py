@@ -122,11 +122,6 @@ def test_what_an_earlier_call_with_more_repetitions_made_clean_stays_clean(ledge
     assert ledger.repetition(1) == [B.again(1), C.again(1)]
 
 
-@pytest.fixture
-def lock(tmp_path):
-    return f"whorl-test-{tmp_path}"[:100]  # not that of a recording at work here
-
-
 def start(out, stage, lock):
     return subprocess.Popen([sys.executable, "-c", RECORDER, str(out), stage, lock], cwd=TOP)
 

@@ -1,7 +1,8 @@
 """Records real workloads on this machine: programs run one after the other, and the machine is sampled meanwhile.
 
 `campaign.record_workloads` makes a `plan`, and for each of its rounds prepares the `programs` afresh, runs them on
-the `bench` (own control group, perf, sampler) and keeps each run in `parts`, by what all recorders share (tasks/record/).
+the `bench` (own control group, perf, sampler) and keeps each run in `parts`; what recorders share stands in
+tasks/record/.
 `live.record_live` samples what runs anyway, `live.record_each` each control group.
 
     module      reads

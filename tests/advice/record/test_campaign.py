@@ -49,11 +49,6 @@ record_advice(RecordParams.model_validate_json(sys.argv[1]), Path(sys.argv[2]), 
 
 
 @pytest.fixture
-def lock(tmp_path):
-    return f"whorl-test-{tmp_path}"[:100]  # not that of a recording at work here
-
-
-@pytest.fixture
 def params(tmp_path):
     if lacking := [tool for tool in TOOLS if find_tool(tool) is None]:
         pytest.skip(f"not installed: {', '.join(lacking)}")

@@ -4,7 +4,6 @@ import re
 import shutil
 import sys
 import tempfile
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -161,12 +160,6 @@ def quick(stand_ins: StandIns, scratch: Path) -> RecordParams:
 @pytest.fixture
 def parsers() -> dict[str, Parser]:
     return PARSERS
-
-
-@pytest.fixture
-def lock() -> str:
-    """The name of a lock that no other test waits for."""
-    return f"whorl-test-{uuid.uuid4()}"
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """A recorder that is killed at any stage: the next call loses nothing that was finished and finds nothing running."""
 
-import contextlib
 import signal
 import subprocess
 import sys
@@ -59,23 +58,15 @@ def wait_until(is_so):
         time.sleep(0.01)
 
 
-def processes_below(folder):
-    """Processes whose working folder is below this one."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if str((path / "cwd").readlink()).startswith(str(folder)):
-                found.append(int(path.name))
-    return found
-
-
 def recorded_ids(folder):
     return [i for path in parts_in(folder).paths() for i in pq.read_table(path)["execution_id"].to_pylist()]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", ["prepare", "stress", "benchmark"])
-def test_a_kill_at_any_stage_is_made_good_by_the_next_call(child, stand_ins, tmp_path, lock, parsers, scratch, stage):
+def test_a_kill_at_any_stage_is_made_good_by_the_next_call(
+    child, stand_ins, tmp_path, lock, parsers, scratch, stage, processes_below
+):
     stand_ins.hold(stage)
     process, params = child(stressed_ratio=0.5)
     wait_until(lambda: stand_ins.is_held(stage))
@@ -91,7 +82,9 @@ def test_a_kill_at_any_stage_is_made_good_by_the_next_call(child, stand_ins, tmp
 
 
 @pytest.mark.slow
-def test_servers_of_a_killed_recorder_are_ended_by_the_next_call(child, quick, tmp_path, lock, parsers, scratch):
+def test_servers_of_a_killed_recorder_are_ended_by_the_next_call(
+    child, quick, tmp_path, lock, parsers, scratch, processes_below
+):
     process, params = child(benchmarks=("network-fake",), runs=200)
     assert process.stdout.readline() == "1\n"
     process.send_signal(signal.SIGKILL)

@@ -1,7 +1,6 @@
 """What the tests of the recorder share: a made-up machine, and a program that keeps a core busy for its time."""
 
 import sys
-import uuid
 from collections.abc import Callable
 
 import pytest
@@ -76,9 +75,3 @@ def quick() -> RecordParams:
 def stat_text() -> Callable[..., str]:
     """/proc/stat with these ticks."""
     return lambda user=100, system=50, idle=1000, ctxt=7000: STAT.format(user=user, system=system, idle=idle, ctxt=ctxt)
-
-
-@pytest.fixture
-def lock() -> str:
-    """The name of a lock that no other test waits for."""
-    return f"whorl-test-{uuid.uuid4()}"

@@ -1,6 +1,5 @@
 """Whole campaigns of a tiny program on this machine: resumed, repeated, stopped and killed."""
 
-import contextlib
 import os
 import shutil
 import signal
@@ -181,7 +180,7 @@ def test_ctrl_c_keeps_the_finished_runs_and_stops_everything(record, busy, tmp_p
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_kill_loses_nothing_that_was_finished_and_leaves_no_process(
-    record, quick, tmp_path, lock, busy, number, scratch
+    record, quick, tmp_path, lock, busy, number, scratch, processes_below
 ):
     out, program = tmp_path / "out", Path(__file__).with_name("conftest.py")
     params = quick.model_copy(update={"scratch": str(scratch), "runs": 4})
@@ -198,25 +197,15 @@ def test_a_kill_loses_nothing_that_was_finished_and_leaves_no_process(
     child.send_signal(number)
     child.wait()
     child.stdout.close()
-    spawned = _children_named(str(scratch))
+    spawned = processes_below(scratch)
     deadline = time.monotonic() + 10
     while spawned and time.monotonic() < deadline:
-        spawned = _children_named(str(scratch))
+        spawned = processes_below(scratch)
     assert spawned == []
     found = record(busy(), runs=4)
     assert found.recorded["clean"] in (1, 2)  # the third may have ended before the kill arrived
     ids = recorded_ids(out)
     assert len(ids) == len(set(ids)) == 4
-
-
-def _children_named(folder):
-    """Processes whose working folder is below this one."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if str((path / "cwd").readlink()).startswith(folder):
-                found.append(path.name)
-    return found
 
 
 def test_the_dry_plan_is_that_of_the_campaign_and_knows_its_time(busy, quick):

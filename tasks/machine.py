@@ -185,6 +185,12 @@ TOOLS = (
 )
 
 
+def not_installed(name: str, package: str = "") -> str:
+    """One line that says that a program is missing, and which package of Debian has it."""
+    package = package or next((tool.package for tool in TOOLS if name in tool.programs), name)
+    return f"{name} is not installed (Debian: apt-get install {package})"
+
+
 @dataclass(frozen=True)
 class Group:
     """One group: its folder in each hierarchy (version 1) or its one folder (version 2)."""

@@ -173,7 +173,7 @@ class Parts:
         if self.kind_of:
             return self.kind_of(table, record)
         about = next(iter(record[self.facts].values()))  # of two at once, both have the same
-        return self.kinds[about["status"] != CLEAN]
+        return self.kinds[bool(about["status"] != CLEAN)]
 
     def _write(self, kind: str, runs: Sequence[Rows]) -> None:
         """One part, or each half on its own if it is too large."""

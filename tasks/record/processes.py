@@ -6,6 +6,7 @@ import contextlib
 import os
 import select
 import signal
+import socket
 import time
 from collections.abc import Collection
 from pathlib import Path
@@ -18,6 +19,7 @@ GRACE_S = 10.0  # a database server writes its pages before it ends
 KILL_S = 5.0
 STATE, SESSION, START = 0, 3, 19  # fields of /proc/PID/stat, counted from the one behind the name
 LOG_TAIL = 300
+LOOPBACK = "127.0.0.1"
 
 
 def started(pid: int) -> str | None:
@@ -118,3 +120,10 @@ def last_words(log: Path) -> str:
         lines = log.read_text(errors="replace").strip().splitlines()
         return lines[-1][-LOG_TAIL:] if lines else "no message"
     return "no message"
+
+
+def free_port() -> int:
+    """A TCP port of the loopback device that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])

@@ -25,6 +25,7 @@ from tasks.machine import (
     Group,
     campaign_group,
     disk_of,
+    not_installed,
     read_cgroups,
     shared_server_cpu_s,
     tied_to_parent,
@@ -310,7 +311,7 @@ def load_source(params: RecordParams) -> str:
     """
     if params.load == "jobs" or shutil.which("stress-ng"):
         return "jobs" if params.load == "jobs" else "stress-ng"
-    missing = "stress-ng is not installed (Debian: apt-get install stress-ng)"
+    missing = not_installed("stress-ng")
     if params.load == "stress-ng":
         raise MissingTool(f"{missing}; install it, or record with load=jobs")
     logger.warning("%s: load comes from concurrent jobs only", missing)

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Literal
 
 from tasks.errors import WhorlError
-from tasks.machine import find_tool
+from tasks.machine import find_tool, not_installed
 from tasks.nodes.record.groups import Running, Surroundings, is_recorder, start
 from tasks.nodes.record.params import NodeParams
 
@@ -69,7 +69,7 @@ def tc(namespace: str, *words: str) -> None:
 def _ask(tool: str, *words: str) -> str:
     found = find_tool(tool)
     if found is None:
-        raise NoNamespace(f"{tool} is not installed (Debian: apt-get install iproute2)")
+        raise NoNamespace(not_installed(tool, "iproute2"))
     try:
         asked = subprocess.run(
             [found, *words], capture_output=True, text=True, timeout=ASK_TIMEOUT_S, stdin=subprocess.DEVNULL, check=True

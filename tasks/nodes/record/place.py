@@ -5,14 +5,13 @@ import logging
 import os
 import shlex
 import shutil
-import socket
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tasks.errors import BadSetting, MissingTool, WhorlError
-from tasks.machine import TOOLS, Group, find_tool
+from tasks.machine import Group, find_tool, not_installed
 from tasks.nodes.record.groups import (
     MB,
     REGISTER,
@@ -26,11 +25,11 @@ from tasks.nodes.record.groups import (
 )
 from tasks.nodes.record.link import Link, NoNamespace, make_link
 from tasks.nodes.record.params import BenchmarkTemplate, Dose, LoweredLimit, NodeParams, words_of
+from tasks.record.processes import LOOPBACK, free_port
 
 READY_S, NAP_S = 5.0, 0.01
 LISTENS = "0A"  # state of a socket in /proc/net/tcp
 FIRST_PORT = 20_700  # in namespaces of our own nobody else has one
-LOOPBACK = "127.0.0.1"
 FAST_MBIT = 10_000  # what {rate_mbit} is a share of where the link has no rate of its own
 FAST_MB_PER_S = 500  # the same for {disk_bytes} and the disk
 PERCENT = 100
@@ -79,13 +78,6 @@ class Servers:
         for one in list(self.running) if purpose is None else [purpose]:
             if one in self.running:
                 self.running.pop(one).end()
-
-
-def free_port() -> int:
-    """A TCP port of the loopback device that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def is_listening(pid: int, port: int) -> bool:
@@ -225,13 +217,8 @@ def program(name: str) -> str:
     """The path of a program. Raises MissingTool with the Debian package that has it."""
     found = find_tool(name)
     if found is None:
-        raise MissingTool(_lack(name))
+        raise MissingTool(not_installed(name))
     return found
-
-
-def _lack(name: str) -> str:
-    package = next((tool.package for tool in TOOLS if name in tool.programs), name)
-    return f"{name} is not installed (Debian: apt-get install {package})"
 
 
 def check_tools(templates: Sequence[BenchmarkTemplate], doses: Iterable[Dose]) -> None:
@@ -240,5 +227,5 @@ def check_tools(templates: Sequence[BenchmarkTemplate], doses: Iterable[Dose]) -
     commands = [text for one in templates for text in (one.command, one.prepare, one.server) if text]
     commands += [text for one in doses for text in (one.command, one.prepare) if text and one.benchmark in names]
     programs = dict.fromkeys(shlex.split(command)[0] for command in commands)
-    if lacking := [_lack(name) for name in programs if find_tool(name) is None]:
+    if lacking := [not_installed(name) for name in programs if find_tool(name) is None]:
         raise MissingTool("; ".join(lacking))

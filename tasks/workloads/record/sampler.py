@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from tasks.machine import Group, counts_hardware_events, find_tool, tied_to_parent
+from tasks.machine import Group, counts_hardware_events, find_tool, not_installed, tied_to_parent
 from tasks.workloads.record.counters import Readings, Source, Unavailable, values_of
 from tasks.workloads.telemetry import OWN_PREFIX, Counter, FloatArray, Kind, Scope
 
@@ -191,7 +191,7 @@ class PerfPlan:
     def __init__(self, profile: Profile) -> None:
         self.perf = find_tool("perf") if profile != "none" else None
         self.events, self.missing = events_of(profile, has_pmu=bool(self.perf and counts_hardware_events()))
-        reason = "perf is not installed (Debian: apt-get install linux-perf)" if self.perf is None else self._refusal()
+        reason = not_installed("perf") if self.perf is None else self._refusal()
         if profile != "none" and reason:
             self.missing += [Unavailable(event.counter(event.scopes[0]).name, reason) for event in self.events]
             self.events = ()

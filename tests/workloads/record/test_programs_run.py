@@ -12,9 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tasks.record.processes import members
+from tasks.record.processes import LOOPBACK, members
 from tasks.workloads.record.programs import PROGRAMS
-from tasks.workloads.record.programs.place import LOOPBACK, Place, make_place
+from tasks.workloads.record.programs.place import Place, make_place
 from tasks.workloads.record.programs.program import Program, lacks
 
 ROOT = Path(__file__).parents[3]

@@ -3,7 +3,8 @@
 import random
 import subprocess
 
-from tasks.workloads.record.programs.place import LOOPBACK, Place
+from tasks.record.processes import LOOPBACK, free_port
+from tasks.workloads.record.programs.place import Place
 from tasks.workloads.record.programs.program import LONGEST_S, Input, Need, Program, Role, spawn_loop, spawn_python
 
 FFMPEG, JAVA, SORT = Need(("ffmpeg",), "ffmpeg"), Need(("java",), "default-jdk-headless"), Need(("sort",), "coreutils")
@@ -175,7 +176,7 @@ class NetworkLoad(Program):
 
     def start(self, place: Place) -> None:
         """Start the server."""
-        port = place.free_port()
+        port = free_port()
         self.serve(place, "iperf3", [IPERF.path(), "-s", "-B", LOOPBACK, "-p", str(port)], port)
 
     def load(self, place: Place, input: Input) -> "subprocess.Popen[bytes]":

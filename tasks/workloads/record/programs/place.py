@@ -4,7 +4,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import stat
 import subprocess
 import threading
@@ -14,11 +13,10 @@ from pathlib import Path
 from tempfile import gettempdir
 
 from tasks.errors import BadSetting, WhorlError
-from tasks.machine import is_ours, joining
+from tasks.machine import is_ours, joining, not_installed
 from tasks.record.processes import end_registered, last_words, write_down
 
 USER = "nobody"
-LOOPBACK = "127.0.0.1"
 OPEN_TO_ENTER = 0o711  # the data in it belong to another user
 READS_ALL = "-all,+dac_read_search"
 
@@ -105,12 +103,6 @@ class Place:
         """The last line that a process wrote."""
         return last_words(self.log(name))
 
-    def free_port(self) -> int:
-        """A TCP port of the loopback interface that nobody listens on."""
-        with socket.socket() as probe:
-            probe.bind((LOOPBACK, 0))
-            return int(probe.getsockname()[1])
-
     def give(self, path: Path) -> None:
         """Make a file or folder, and what is in it, the unprivileged user's own."""
         if os.geteuid() == 0:
@@ -135,7 +127,7 @@ class Place:
 def _demoted(first_signal: signal.Signals, reads_all: bool) -> list[str]:
     setpriv = shutil.which("setpriv")
     if setpriv is None:
-        raise ProgramFailed("setpriv is not installed (Debian: apt-get install util-linux)")
+        raise ProgramFailed(not_installed("setpriv"))
     death = ["--pdeathsig", first_signal.name.removeprefix("SIG")]
     if os.geteuid() != 0:
         return [setpriv, *death, "--"]

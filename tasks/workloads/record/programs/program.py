@@ -16,8 +16,8 @@ from typing import Literal
 
 from tasks import machine
 from tasks.errors import MissingTool
-from tasks.record.processes import NAP_S, wait_for_end
-from tasks.workloads.record.programs.place import LOOPBACK, Place, ProgramFailed, Stopped
+from tasks.record.processes import LOOPBACK, NAP_S, wait_for_end
+from tasks.workloads.record.programs.place import Place, ProgramFailed, Stopped
 
 Option = str | int | float
 Role = Literal["workload", "unlearned", "load", "idle"]
@@ -60,8 +60,9 @@ class Need:
 
     def lack(self) -> str:
         """One line that says what is not installed and what to do."""
-        installer = "pip install" if self.kind == "module" else "Debian: apt-get install"
-        return f"{self.names[0]} is not installed ({installer} {self.package})"
+        if self.kind == "module":
+            return f"{self.names[0]} is not installed (pip install {self.package})"
+        return machine.not_installed(self.names[0], self.package)
 
 
 def lacks(needs: Sequence[Need]) -> list[str]:

@@ -5,7 +5,8 @@ import random
 import signal
 import subprocess
 
-from tasks.workloads.record.programs.place import LOOPBACK, Place
+from tasks.record.processes import LOOPBACK, free_port
+from tasks.workloads.record.programs.place import Place
 from tasks.workloads.record.programs.program import LONGEST_S, Input, Need, Program, inputs_of, spawn_loop, spawn_python
 
 REDIS, REDIS_CLIENT = Need(("redis-server",), "redis-server"), Need(("redis-benchmark",), "redis-tools")
@@ -49,7 +50,7 @@ class Redis(Program):
 
     def start(self, place: Place) -> None:
         """Start an empty server."""
-        port = place.free_port()
+        port = free_port()
         where = ["--bind", LOOPBACK, "--port", str(port), "--dir", str(place.folder)]
         kept = ["--save", "", "--appendonly", "no", "--maxmemory", "1gb"]
         self.serve(place, "redis-server", [REDIS.path(), *where, *kept], port, signal.SIGTERM)
@@ -84,7 +85,7 @@ class Memcached(Program):
 
     def start(self, place: Place) -> None:
         """Start an empty server."""
-        port = place.free_port()
+        port = free_port()
         flags = ["-l", LOOPBACK, "-p", str(port), "-U", "0", "-m", str(MEMCACHED_MB), "-t", "2"]
         self.serve(place, "memcached", [MEMCACHED.path(), *flags], port)
 
@@ -113,7 +114,7 @@ class MariaDbServer(Program):
 
     def start_mariadb(self, place: Place) -> None:
         """Start the server and wait until it listens."""
-        port = place.free_port()
+        port = free_port()
         command = [
             MARIADB.path(),
             "--no-defaults",
@@ -197,7 +198,7 @@ class PostgreSql(Program):
 
     def start(self, place: Place) -> None:
         """Start the server."""
-        port = place.free_port()
+        port = free_port()
         settings = {
             "listen_addresses": LOOPBACK,
             "port": port,

@@ -11,8 +11,8 @@ from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
 
 from tasks.machine import PHP_FPM
-from tasks.record.processes import wait_for_end
-from tasks.workloads.record.programs.place import LOOPBACK, Place, ProgramFailed
+from tasks.record.processes import LOOPBACK, free_port, wait_for_end
+from tasks.workloads.record.programs.place import Place, ProgramFailed
 from tasks.workloads.record.programs.program import LONGEST_S, Input, Need, Program, inputs_of
 from tasks.workloads.record.programs.stores import MariaDbServer
 
@@ -62,7 +62,7 @@ class NginxServer(Program):
 
     def start_nginx(self, place: Place, *, root: str, locations: str = "") -> None:
         """Start nginx over a folder of the place and wait until it listens."""
-        port = place.free_port()
+        port = free_port()
         text = SETTINGS.format(folder=place.folder, address=LOOPBACK, port=port, root=root, locations=locations)
         settings = place.write("nginx.conf", text)
         command = [NGINX.path(), "-e", "stderr", "-p", str(place.folder), "-c", str(settings)]

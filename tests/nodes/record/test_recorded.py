@@ -10,9 +10,12 @@ import pytest
 
 import tasks
 from tasks.nodes.execution import Measured, record_of
-from tasks.nodes.record.ledger import parts_in
-from tasks.nodes.record.plan import AGAIN
+from tasks.nodes.record.campaign import planned
+from tasks.nodes.record.ledger import ExecutionLedger, parts_in
+from tasks.nodes.record.params import RecordParams
 from tasks.nodes.tools import PARSERS
+from tasks.record.parts import read_table
+from tasks.record.plan import AGAIN
 
 RECORDED = Path(tasks.__file__).parents[1] / "data" / "recorded"
 NODES = ("emulated-a", "emulated-b", "emulated-c")
@@ -118,3 +121,11 @@ def test_a_kept_log_read_anew_gives_exactly_the_metrics_beside_it(executions, be
         assert (list(log.missing), len(log.faults)) == (row["missing_metrics"], row["n_faults"]), row["execution_id"]
         assert log.version in ("", row["tool_version"])
         assert not log.has_failed
+
+
+def test_a_campaign_of_an_earlier_version_of_whorl_can_be_continued():
+    folder = RECORDED / "nodes-third"
+    _, record = read_table(folder / "executions-0001.parquet", ["node"])
+    params = RecordParams.model_validate({k: v for k, v in record["params"].items() if k in RecordParams.model_fields})
+    ledger = ExecutionLedger(folder, params, planned(params), {})
+    assert (ledger.campaign, ledger.left(ledger.runs)) == (record["campaign"], [])

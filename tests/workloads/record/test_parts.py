@@ -2,13 +2,17 @@
 
 import json
 from datetime import datetime
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from tasks.errors import BadSetting
+from tasks.record.parts import read_table
+from tasks.workloads.params import RecordParams
 from tasks.workloads.record.bench import Outcome
+from tasks.workloads.record.campaign import planned
 from tasks.workloads.record.counters import Unavailable
 from tasks.workloads.record.parts import RunLedger
 from tasks.workloads.record.plan import make_plan
@@ -91,3 +95,12 @@ def test_a_folder_of_another_campaign_is_refused(ledger_of, plan):
     with pytest.raises(BadSetting, match=r"other parameters \(samples\)"):
         ledger_of(samples=9)
     ledger_of(minutes=3)  # how long a call goes on is no part of the campaign
+
+
+@pytest.mark.parametrize(("name", "n_left"), [("workloads", 0), ("workloads-shared", 297)])
+def test_the_recordings_of_the_project_can_be_continued(name, n_left):
+    folder = Path(__file__).parents[3] / "data" / "recorded" / name
+    _, record = read_table(folder / "runs-0001.parquet", ["run_id"])
+    params = RecordParams.model_validate(record["params"])
+    ledger = RunLedger(folder, params, planned(params), {})
+    assert len(ledger.left(ledger.runs)) == n_left

@@ -6,7 +6,7 @@ story(choices, machines, scores, history, held_back)            beside plain rul
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -112,7 +112,6 @@ SCALINGS: Mapping[str, Ratio] = {
     "runtime × worse of CPU and disk ratio": _worse_ratio,
     "runtime × (CPU s by score + bytes by disk)": _sum_ratio,
 }
-FIXED = (STAY, "cheapest an hour", "largest type")
 WITH_MEMORY = "no less memory"
 
 
@@ -128,14 +127,13 @@ def rule_choices(
     A rule that scales the runtimes takes the cheapest type on which no more than late_share of them are late, or the
     one where fewest are; runs that failed are late."""
     kinds = capacities(machines, scores)
-    chosen: dict[str, dict[str, str]] = {name: {} for name in (STAY, "cheapest an hour", "largest type")}
+    chosen: dict[str, dict[str, str]] = {}
     cheapest = min(kinds.values(), key=lambda kind: kind.price_per_h).machine_type
     largest = max(kinds.values(), key=lambda kind: (kind.vcpu, kind.memory_bytes, kind.price_per_h)).machine_type
     for job, deadline_s in deadlines.items():
         runs, name = runs_of(history, job)
-        fixed = (name, cheapest, largest)
-        for rule, kind in zip(FIXED, fixed, strict=True):
-            chosen[rule][job] = kind
+        for rule, kind in ((STAY, name), ("cheapest an hour", cheapest), ("largest type", largest)):
+            chosen.setdefault(rule, {})[job] = kind
         roomy = [kind for kind in kinds.values() if kind.memory_bytes >= kinds[name].memory_bytes]
         for rule, ratio in SCALINGS.items():
             for label, able in ((rule, list(kinds.values())), (f"{rule}; {WITH_MEMORY}", roomy)):
@@ -341,12 +339,8 @@ def story(
     rules = {OURS: ours} | rule_choices(history, machines, scores, deadlines, late_share)
     moving = next((one for one in choices if one.machine_type != one.source), choices[0])
     told = tell(next((one for one in choices if one.job == about), moving))
-    return Story(
-        told.answer,
-        told.sureness,
-        told.reason,
-        told.next_run,
-        told.types,
+    return replace(
+        told,
         jobs=jobs_table(choices, truth),
         rules=compare(rules, truth, late_share),
         chosen=check_late(choices, truth, {job: [kind] for job, kind in ours.items()}),

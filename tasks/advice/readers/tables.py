@@ -75,14 +75,12 @@ SCORES = {
 }
 
 
-def read_columns(
-    path: str, fields: Mapping[str, Field], renamed: Mapping[str, str], limits: ReadLimits
-) -> pd.DataFrame:
+def read_columns(path: str, fields: Mapping[str, Field], renamed: Mapping[str, str]) -> pd.DataFrame:
     """The rows of a table with our columns, those that it does not need only where it has them.
 
     renamed: ours to theirs. Raises BadInput for a column that is missing, and for a value that is none of its kind,
     with its line."""
-    table = whole_table(path, limits)
+    table = whole_table(path, ReadLimits())
     aliases = known_otherwise(table.names, {ours: one.known_as for ours, one in fields.items()}, renamed)
     needed = [(ours,) for ours, one in fields.items() if one.is_needed]
     chosen = choose_columns(table, list(fields), needed, {**aliases, **renamed})
@@ -128,13 +126,13 @@ def _is_completed(text: str) -> bool | None:
     return ENDED.get(status_of(text, {}) or "") if flag is None else flag
 
 
-def read_runs(path: str, renamed: Mapping[str, str], limits: ReadLimits = ReadLimits()) -> pd.DataFrame:  # noqa: B008
+def read_runs(path: str, renamed: Mapping[str, str]) -> pd.DataFrame:
     """Runs: job, machine_type, nodes, runtime_s (> 0), completed (True where the table does not say), application,
     family, and input_bytes where known.
 
     application: as the table says, else the part of the job's name before the first underscore; family: with the
     framework, jobs of one family differ in their input. Raises BadInput."""
-    runs = read_columns(path, RUNS, renamed, limits)
+    runs = read_columns(path, RUNS, renamed)
     if "completed" not in runs:
         runs["completed"] = True
     runs["completed"] = runs["completed"].astype(bool)
@@ -164,11 +162,11 @@ class Machines:
     priced_on: str
 
 
-def read_machines(path: str, renamed: Mapping[str, str], limits: ReadLimits = ReadLimits()) -> Machines:  # noqa: B008
+def read_machines(path: str, renamed: Mapping[str, str]) -> Machines:
     """Machine types: machine_type, vcpu, memory_gb, price_per_h, and the day of the price (priced_on).
 
     Raises BadInput for one without a price, one that stands there twice, and for vCPU, memory or price not above 0."""
-    table = read_columns(path, MACHINES, renamed, limits)
+    table = read_columns(path, MACHINES, renamed)
     for name in ("vcpu", "memory_gb", "price_per_h"):
         for kind, value in zip(table["machine_type"], table[name], strict=True):
             if not value > 0:
@@ -183,14 +181,14 @@ def read_machines(path: str, renamed: Mapping[str, str], limits: ReadLimits = Re
     return Machines(types, " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else "")
 
 
-def read_profile(path: str, renamed: Mapping[str, str], limits: ReadLimits = ReadLimits()) -> pd.DataFrame:  # noqa: B008
+def read_profile(path: str, renamed: Mapping[str, str]) -> pd.DataFrame:
     """Runs with down-sampled input: job, input_bytes, peak_bytes. Raises BadInput."""
-    return read_columns(path, PROFILE, renamed, limits)
+    return read_columns(path, PROFILE, renamed)
 
 
-def read_needs(path: str, renamed: Mapping[str, str], limits: ReadLimits = ReadLimits()) -> dict[str, MemoryNeed]:  # noqa: B008
+def read_needs(path: str, renamed: Mapping[str, str]) -> dict[str, MemoryNeed]:
     """Memory needs by job: need_gb, 0 where more input needs no more, empty where it is not clear. Raises BadInput."""
-    table = read_columns(path, NEEDS, renamed, limits)
+    table = read_columns(path, NEEDS, renamed)
     texts = table["need_gb"].map(lambda value: "" if value is None else str(value).strip())
     numbers = pd.to_numeric(texts, errors="coerce")
     if (bad := (texts != "") & ~(numbers >= 0)).any():
@@ -199,11 +197,11 @@ def read_needs(path: str, renamed: Mapping[str, str], limits: ReadLimits = ReadL
     return {job: stated_need(need) for job, need in zip(table["job"], numbers, strict=True)}
 
 
-def read_scores(path: str, renamed: Mapping[str, str], limits: ReadLimits = ReadLimits()) -> pd.DataFrame:  # noqa: B008
+def read_scores(path: str, renamed: Mapping[str, str]) -> pd.DataFrame:
     """Scores of machine types: machine_type, aspect (one thread where it has none), score (> 0).
 
     A machine whose score is empty has none. Raises BadInput for a score that is no number, or not above 0."""
-    scores = read_columns(path, SCORES, renamed, limits)
+    scores = read_columns(path, SCORES, renamed)
     texts = scores["score"].map(lambda value: "" if value is None else str(value).strip())
     numbers = pd.to_numeric(texts, errors="coerce").astype(float)
     if (bad := (texts != "") & ~(numbers > 0)).any():
@@ -215,10 +213,10 @@ def read_scores(path: str, renamed: Mapping[str, str], limits: ReadLimits = Read
     return scores.assign(score=numbers)[texts != ""].reset_index(drop=True)
 
 
-def read_job_runs(path: str, renamed: Mapping[str, str], limits: ReadLimits = ReadLimits()) -> pd.DataFrame:  # noqa: B008
+def read_job_runs(path: str, renamed: Mapping[str, str]) -> pd.DataFrame:
     """Runs of recurring jobs: job, machine_type, runtime_s, status (completed or failed), and where the table has them
     cpu_s, read_bytes, memory_bytes, spilled_bytes. Raises BadInput."""
-    runs = read_columns(path, JOB_RUNS, renamed, limits)
+    runs = read_columns(path, JOB_RUNS, renamed)
     completed = runs["completed"].astype(bool) if "completed" in runs else pd.Series(True, index=runs.index)
     runs["status"] = completed.map({True: "completed", False: "failed"})
     return runs.drop(columns="completed", errors="ignore")
@@ -228,17 +226,16 @@ def read_machine_scores(
     path: str,
     aspects: Sequence[str],
     renamed: Mapping[str, str],
-    limits: ReadLimits = ReadLimits(),  # noqa: B008
 ) -> pd.DataFrame:
     """Scores of machines: machine, aspect, score, and low and high where the table has them.
 
     aspects: those that count; empty: all. A table without a column `aspect` may have a column for each of them instead:
     they must be named then. Raises BadInput."""
-    names = whole_table(path, limits).names
+    names = whole_table(path, ReadLimits()).names
     if aspects and renamed.get("aspect", "aspect") not in names:
         wide = {"machine": MACHINE_SCORES["machine"], **{aspect: Field(float) for aspect in aspects}}
-        return read_columns(path, wide, renamed, limits).melt("machine", var_name="aspect", value_name="score")
-    scores = read_columns(path, MACHINE_SCORES, renamed, limits)
+        return read_columns(path, wide, renamed).melt("machine", var_name="aspect", value_name="score")
+    scores = read_columns(path, MACHINE_SCORES, renamed)
     if missing := [aspect for aspect in aspects if aspect not in set(scores["aspect"])]:
         raise BadInput(
             path, f"no score of aspect {quoted(missing)}", f"some of {quoted(sorted(set(scores['aspect'])))}"
@@ -246,7 +243,7 @@ def read_machine_scores(
     return scores[scores["aspect"].isin(aspects)] if aspects else scores
 
 
-def read_resource_trace(path: str, limits: ReadLimits = ReadLimits()) -> pd.DataFrame:  # noqa: B008
+def read_resource_trace(path: str) -> pd.DataFrame:
     """Rows of a workflow's resource trace with all their columns, as text. Raises BadInput."""
-    columns = whole_table(path, limits).by_name()
+    columns = whole_table(path, ReadLimits()).by_name()
     return pd.DataFrame({name: pd.Series(column.to_pylist(), dtype=object) for name, column in columns.items()})

@@ -65,7 +65,6 @@ def read_traces(
     *,
     machine: str = "",
     workflow: str = "",
-    limits: ReadLimits = ReadLimits(),  # noqa: B008
 ) -> Traces:
     """All finished tasks of some traces.
 
@@ -74,7 +73,7 @@ def read_traces(
     tasks that took no time or read nothing throughout."""
     parts, reasons = [], {"not finished": 0, "no runtime above 0": 0, "no size above 0": 0}
     for path in paths:
-        rows = _rows(path, renamed, machine, workflow, limits)
+        rows = _rows(path, renamed, machine, workflow)
         is_finished = rows["status"].str.strip().str.lower().isin(FINISHED)
         has_time, has_size = rows["runtime_s"] > 0, rows["size"] > 0
         reasons["not finished"] += int((~is_finished).sum())
@@ -100,9 +99,9 @@ def _why_none(is_finished: pd.Series, has_time: pd.Series) -> str:
     return f"none of its {int((is_finished & has_time).sum())} finished tasks says a size above 0"
 
 
-def _rows(path: str, renamed: Mapping[str, str], machine: str, workflow: str, limits: ReadLimits) -> pd.DataFrame:
+def _rows(path: str, renamed: Mapping[str, str], machine: str, workflow: str) -> pd.DataFrame:
     """Every row of a file: COLUMNS and status; NaN where a value is none."""
-    table = whole_table(path, limits)
+    table = whole_table(path, ReadLimits())
     others = {ours: theirs for ours, theirs in _aliases(table).items() if ours not in table.names}
     chosen = choose_columns(
         table, KNOWN, [("task",), ("runtime_s", "runtime_ms", "realtime"), ("size",)], {**others, **renamed}

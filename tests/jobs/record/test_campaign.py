@@ -507,11 +507,11 @@ def test_steady_load_begins_with_its_runs_however_late_they_are(session_of, runs
     assert {rows[run_id]["load_levels"] for run_id in "abcd"} == {"old none, new none"}
 
 
-def test_finished_runs_are_written_part_by_part_and_none_twice(session_of, runs_at):
-    made = session_of(part_minutes=0.1)
+def test_finished_runs_are_in_parts_when_the_block_ends_and_none_twice(session_of, runs_at):
+    made = session_of()
     with made.ledger:
         made.session.run(runs_at(0.0, 1.0, 7.0), NO_LOAD)
-    assert [pq.read_table(path)["run_id"].to_pylist() for path in part_paths(made.out)] == [["a", "b"], ["c"]]
+    assert [pq.read_table(path)["run_id"].to_pylist() for path in part_paths(made.out)] == [["a", "b", "c"]]
 
 
 def test_the_planner_is_asked_for_the_whole_job(run_of):

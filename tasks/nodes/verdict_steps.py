@@ -11,7 +11,15 @@ import pandas as pd
 from tasks.errors import NotFound
 from tasks.nodes.answers import key_of, now, read_row, replace_rows
 from tasks.nodes.history import benchmarks_of, version_of
-from tasks.nodes.node_words import CLEARED_KIND, DETECTOR, WORD, Reason, no_trained_model, reason_of_row
+from tasks.nodes.node_words import (
+    CLEARED_KIND,
+    DETECTOR,
+    LEAST_DEVIATION,
+    WORD,
+    Reason,
+    no_trained_model,
+    reason_of_row,
+)
 from tasks.nodes.params import SEED, AlarmParams, BudgetParams, DetectorParams, PreprocessParams, ScoreParams
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
@@ -238,7 +246,7 @@ def explain(warehouse: Warehouse, source: str, what: str, score: ScoreParams) ->
             "probability": None if pd.isna(row["probability"]) else float(row["probability"]),
             "is_flagged": bool(row["is_flagged"]),
             "reasons": [one.words() for one in reasons.get(str(row["execution_id"]), [])],
-            "is_together": all(one.is_usual for one in reasons.get(str(row["execution_id"]), [])),
+            "is_together": all(one.deviation < LEAST_DEVIATION for one in reasons.get(str(row["execution_id"]), [])),
         }
         for row in shown.iloc[::-1].to_dict("records")
     ]

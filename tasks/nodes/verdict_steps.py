@@ -4,6 +4,7 @@ What computes is imported where it does, so that what is asked of kept verdicts 
 
 import json
 import logging
+import math
 from typing import Any, TypedDict, cast
 
 import pandas as pd
@@ -253,7 +254,7 @@ def explain(warehouse: Warehouse, source: str, what: str, score: ScoreParams) ->
     return Explained(
         what="node" if is_node else "execution",
         name=what,
-        answer=_answer(what, rows, is_node),
+        answer=_answer(what, rows, is_node, float((read_row(warehouse, "judgings", source) or {})["threshold"])),
         n_executions=len(rows),
         n_flagged=int(rows["is_flagged"].sum()),
         states=_states_of(warehouse, source, str(rows["node"].iloc[0])) if is_node else [],
@@ -285,8 +286,8 @@ def read_states(warehouse: Warehouse, source: str) -> pd.DataFrame:
     )
 
 
-def _answer(what: str, rows: pd.DataFrame, is_node: bool) -> str:
-    """The sentence that answers."""
+def _answer(what: str, rows: pd.DataFrame, is_node: bool, threshold: float) -> str:
+    """The sentence that answers. threshold: in logits."""
     if is_node:
         n, flagged = len(rows), int(rows["is_flagged"].sum())
         each = rows.groupby("benchmark")["is_flagged"].agg(["sum", "size"]).sort_values("sum", ascending=False)
@@ -301,7 +302,9 @@ def _answer(what: str, rows: pd.DataFrame, is_node: bool) -> str:
     basis = (
         "by models that know stress of this benchmark" if row["by_labels"] else "by the benchmark's headline metrics"
     )
-    return f"execution {what} on {row['node']}: {verdict} (probability {row['probability']:.2f}, {basis})"
+    limit = 1 / (1 + math.exp(-threshold))
+    sure = f"probability {row['probability']:.3f}, flagged above {limit:.3f}"
+    return f"execution {what} on {row['node']}: {verdict} ({sure}, {basis})"
 
 
 def _named(warehouse: Warehouse, source: str, what: str) -> pd.DataFrame:

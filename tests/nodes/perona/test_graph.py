@@ -48,11 +48,6 @@ def test_predecessors_are_those_found_one_by_one(inputs_with, count, seed):
     assert np.array_equal(predecessors_of(inputs, is_normal, count), one_by_one(inputs, is_normal, count))
 
 
-def test_executions_of_an_unknown_type_have_none(inputs_with):
-    inputs = inputs_with([0, 0, 0, 0], [-1, -1, 0, -1])
-    assert (predecessors_of(inputs, np.ones(4, dtype=bool), 2) == -1).all()
-
-
 def all_normal(inputs, count=3):
     return predecessors_of(inputs, np.ones(len(inputs), dtype=bool), count)
 
@@ -143,20 +138,3 @@ def test_intervals_have_the_values_worked_out_by_hand():
     assert found[0].tolist() == [1.0, 1.0]
     assert found[1, 0] == pytest.approx(0.5, abs=1e-12)
     assert found[2, 1] == pytest.approx(0.466965, abs=1e-6)
-
-
-def test_whole_days_count():
-    one, two, week = encode_intervals(np.array([60.0, DAY_S + 60, 7 * DAY_S + 60]), [3600.0])[:, 0]
-    assert one > two > week > 0
-
-
-def test_later_rows_change_nothing(inputs_with):
-    rng = np.random.default_rng(0)
-    nodes, types, is_normal = rng.integers(0, 3, 80), rng.integers(0, 2, 80), rng.random(80) < 0.8
-    nodes[:6], types[:6] = [0, 1, 2, 0, 1, 2], [0, 0, 0, 1, 1, 1]
-    whole = predecessors_of(inputs_with(nodes, types), is_normal, 3)
-    cut = predecessors_of(inputs_with(nodes[:50], types[:50]), is_normal[:50], 3)
-    other = predecessors_of(inputs_with(nodes, types), np.append(is_normal[:50], ~is_normal[50:]), 3)
-    assert np.array_equal(whole[:50], cut)
-    assert np.array_equal(whole[:50], other[:50])
-    assert not np.array_equal(whole, other)

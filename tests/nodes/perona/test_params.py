@@ -30,11 +30,6 @@ def test_the_papers_has_batches_of_16_its_rate_and_all_triplets(n_graphs):
     assert found.loss.mined_per_type == ALL
 
 
-def test_a_variant_that_is_chosen_later_has_its_own_numbers():
-    """As both variants of an evaluation are made from one set of parameters."""
-    assert OURS.model_copy(update={"variant": "paper"}).settled(1080) == PAPER.settled(1080)
-
-
 @pytest.mark.parametrize("variant", ["ours", "paper"])
 def test_what_is_asked_for_stays(variant):
     asked = ModelParams(

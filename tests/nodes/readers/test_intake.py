@@ -147,14 +147,6 @@ def test_an_id_that_stands_again_in_a_file_counts_once(warehouse, tmp_path, data
     assert ask(warehouse, "SELECT n_read, n_kept, n_quarantined FROM ops.files") == [(2, 1, 1)]
 
 
-@pytest.mark.slow
-def test_a_lost_warehouse_comes_back_with_its_machines(warehouse, table):
-    put(warehouse, table("1.csv", "a,n1,t,x,2026-01-31,m,1"))
-    warehouse.file.unlink()
-    rebuild(warehouse)
-    assert (len(held(warehouse)), machines(warehouse)) == (1, [("log", "n1", "t")])
-
-
 def test_a_folder_of_logs_is_one_batch_that_its_labels_belong_to(warehouse, tmp_path):
     (tmp_path / "logs").mkdir()
     log = "sysbench 1.0.20\nPrime numbers limit: 10000\nCPU speed:\n    events per second:   {}\n"
@@ -359,9 +351,3 @@ def test_a_rebuilt_warehouse_holds_the_same_rows(warehouse, table, tmp_path):
     before = {one.table: one.hash for one in hash_tables(warehouse) if one.table != "ops.migrations"}
     assert rebuild(warehouse)["nodes"] == 2
     assert {one.table: one.hash for one in hash_tables(warehouse) if one.table != "ops.migrations"} == before
-
-
-def test_a_database_of_another_source_is_in_no_ones_way(warehouse, run_db, table_beside):
-    put_named(warehouse, run_db, source="other")
-    put_named(warehouse, table_beside("t.csv", ("1", "worker-2")))
-    assert ("1", "worker-2", 9.0) in held_values(warehouse)

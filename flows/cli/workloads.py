@@ -187,6 +187,7 @@ def as_records(found: "Identified", runs: "Sequence[Telemetry]", public: Sequenc
     records = []
     for one in found.found:
         nearest = [near._asdict() for near in one.nearest]
+        because = dict(line.split(": ", 1) for line in by_id[one.run_id].missing)
         record: dict[str, Any] = {
             "run_id": one.run_id,
             "label": by_id[one.run_id].workload,
@@ -205,6 +206,7 @@ def as_records(found: "Identified", runs: "Sequence[Telemetry]", public: Sequenc
             "stolen_share": one.stolen_share,
             "surer": list(one.surer),
             "missing": list(one.missing),
+            "reasons_missing": {name: because[name] for name in one.missing if name in because},
             "model_id": found.model_id,
         }
         if public:
@@ -257,7 +259,8 @@ def _run_facts(row: Mapping[str, Any]) -> dict[str, str]:
     if row["surer"]:
         facts["what would make it surer"] = "; ".join(row["surer"])
     if row["missing"]:
-        facts["counters it lacks"] = ", ".join(row["missing"])
+        reasons = dict.fromkeys(row.get("reasons_missing", {}).values())
+        facts["counters it lacks"] = ", ".join(row["missing"]) + (f": {'; '.join(reasons)}" if reasons else "")
     return facts | {"model": row["model_id"]}
 
 

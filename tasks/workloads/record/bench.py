@@ -381,6 +381,7 @@ def _sampled(
     plan = PerfPlan(settings.perf)
     lacking = list(plan.missing)
     named = {prefix: perf_group(group, root) for prefix, group in groups.items()}
+    lacking += plan.uncounted(named)
     perf = PerfChild(plan, named, settings.interval_s) if plan.events else None
     server_s = shared_server_cpu_s()
     try:

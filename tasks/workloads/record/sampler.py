@@ -218,6 +218,13 @@ class PerfPlan:
         asked = self.asked(groups)
         return tuple(event.counter("workload" if prefix else "machine", prefix) for event, prefix, _ in asked)
 
+    def uncounted(self, groups: Groups) -> list[Unavailable]:
+        """The events that it cannot count in groups: those whose tree knows no perf_event."""
+        reason = "the control groups of this machine are not known to perf (no perf_event among their controllers)"
+        lost = [prefix for prefix, name in groups.items() if name is None]
+        own = [event for event in self.events if "workload" in event.scopes]
+        return [Unavailable(event.counter("workload", prefix).name, reason) for prefix in lost for event in own]
+
     def command(self, groups: Groups = MappingProxyType({}), interval_ms: int = 1000) -> list[str]:
         """perf's command line for the whole machine and for control groups."""
         asked = self.asked(groups)

@@ -9,6 +9,7 @@ import pytest
 
 from tasks.workloads.record.counters import machine_sources, opened
 from tasks.workloads.record.sampler import (
+    Event,
     PerfPlan,
     events_of,
     first_in_line,
@@ -119,6 +120,16 @@ def test_perf_knows_a_group_by_its_path_in_the_version_2_tree(tmp_path):
     group = Group(1, {"cpu": tmp_path / "cpu" / "x" / "y", "unified": tmp_path / "unified" / "x" / "y"})
     assert perf_group(group, tmp_path) == "x/y"
     assert perf_group(Group(1, {"cpu": tmp_path / "cpu"}), tmp_path) is None
+
+
+def test_events_that_perf_cannot_count_in_a_group_are_listed_with_the_reason():
+    plan = PerfPlan("none")
+    plan.events = (
+        Event("context-switches", "switches", "", scopes=("workload",)),
+        Event("x:y", "", "", scopes=("machine",)),
+    )
+    assert [one.counter for one in plan.uncounted({"own.": None, "other.": "a/b"})] == ["own.perf.context_switches"]
+    assert "perf_event" in plan.uncounted({"own.": None})[0].reason
 
 
 @pytest.fixture

@@ -187,24 +187,12 @@ def as_records(found: "Identified", runs: "Sequence[Telemetry]", public: Sequenc
     records = []
     for one in found.found:
         nearest = [near._asdict() for near in one.nearest]
-        because = dict(line.split(": ", 1) for line in by_id[one.run_id].missing)
+        because = dict(line.partition(": ")[::2] for line in by_id[one.run_id].missing)
         record: dict[str, Any] = {
-            "run_id": one.run_id,
+            **one.record(),
             "label": by_id[one.run_id].workload,
-            "statement": one.statement,
-            "workload": one.workload,
-            "is_known": one.is_known,
-            "confidence": one.confidence,
-            "unknown_score": one.unknown_score,
-            "present": [part._asdict() for part in one.present],
             "nearest": nearest[:N_NEAREST],
-            "reasons": list(one.reasons),
-            "proxy": one.proxy,
-            "view": one.view,
             "own_share": conditions.own_share if (conditions := by_id[one.run_id].conditions) else None,
-            "foreign_share": one.foreign_share,
-            "stolen_share": one.stolen_share,
-            "surer": list(one.surer),
             "missing": list(one.missing),
             "reasons_missing": {name: because[name] for name in one.missing if name in because},
             "model_id": found.model_id,

@@ -139,23 +139,7 @@ def read_identifications(warehouse: Warehouse, source: str, run_ids: Sequence[st
 
 
 def _row(one: "Identification") -> dict[str, object]:
-    return {
-        "run_id": one.run_id,
-        "workload": one.workload,
-        "is_known": one.is_known,
-        "confidence": one.confidence,
-        "unknown_score": one.unknown_score,
-        "nearest": one.nearest[0].workload,
-        "nearest_distance": one.nearest[0].distance,
-        "reasons": list(one.reasons),
-        "proxy": one.proxy,
-        "statement": one.statement,
-        "view": one.view,
-        "present": [part._asdict() for part in one.present],
-        "foreign_share": one.foreign_share,
-        "stolen_share": one.stolen_share,
-        "surer": list(one.surer),
-    }
+    return one.record() | {"nearest": one.nearest[0].workload, "nearest_distance": one.nearest[0].distance}
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ workload apart from the others: that both make no page faults says little if nob
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -170,6 +170,12 @@ class Identification:
     foreign_share: float | None = None
     stolen_share: float | None = None
     surer: tuple[str, ...] = ()
+
+    def record(self) -> dict[str, Any]:
+        """It as plain values, without `nearest` and `missing`, of which tables and terminals show different parts."""
+        told = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("nearest", "missing")}
+        lists = {"present": [part._asdict() for part in self.present], "reasons": list(self.reasons)}
+        return told | lists | {"surer": list(self.surer)}
 
 
 def view_of(run: Telemetry, model: Model) -> tuple[ViewName, tuple[str, ...]]:

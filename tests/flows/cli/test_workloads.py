@@ -133,7 +133,7 @@ def test_what_is_suggested_after_an_ingest_without_labels_works(
     for command in suggested:
         went_on = whorl(*command.split()[1:])
         assert went_on.code == 0, went_on.err
-        assert "next:" not in went_on.err  # source mine has no model to identify a run by
+        assert ("next: name a run of each in a manifest" in went_on.err) == ("clusters" in command)
     again = whorl("workloads", "ingest", file, "--source", "log")
     assert again.err.endswith("next: whorl workloads train --source log\n")  # which has labelled runs
 

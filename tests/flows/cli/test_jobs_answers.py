@@ -275,10 +275,10 @@ def calls(monkeypatch: pytest.MonkeyPatch, quick_training: EvaluateParams) -> li
     """Characterising is the step alone, without a flow around it; each call is counted here."""
     found: list[str] = []
 
-    def characterised(_: Any, name: str, settings: Any, *, source: str) -> Any:
+    def characterised(call: Any, name: str, *, source: str) -> Any:
         assert name == "jobs-characterise"
         found.append(source)
-        return steps.characterise(settings.warehouse, source, settings.jobs.evaluate.predict.characterise)
+        return steps.characterise(call.warehouse, source, call.settings.jobs.evaluate.predict.characterise)
 
     monkeypatch.setattr(jobs, "run_flow", characterised)
     monkeypatch.setenv("WHORL_JOBS__EVALUATE__PREDICT__CHARACTERISE__SHAPES__K", "2")

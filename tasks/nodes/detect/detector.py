@@ -50,7 +50,8 @@ PENALTY = 0.05  # C of the logistic regression
 TREES, LEAF, FEATURES = 100, 4, 0.3
 FEW_STRESSED = 8  # known stressed executions up to which a leaf may hold one
 STRETCHES = 5  # in which training executions are scored by what the others taught
-STEEPNESS, HALF = 0.85, 3.0  # of the score without labels: logits a scale, scales at even odds
+STEEPNESS, HALF = 1.5, 1.7  # of the score without labels: logits a scale, scales at even odds
+ONE_SIDED = STEEPNESS / 0.85  # as large as the scale of both sides that models of before were saved with
 SUPPOSED = 20  # executions that are one deviation worse: what stands for the scale of a type that hardly ran
 RECENT_WEIGHT = 2 / 3  # w: what a node did lately counts twice as much as its level
 SOFTENED = 0.01  # of a tree's share, so that its logit is finite
@@ -284,9 +285,10 @@ class _Learner:
 
 
 def _scale(calm: Floats, signs: Floats) -> float:
-    """(mean √deviation)² of the headline metrics over calm rows (k, m), of what is worse, and SUPPOSED rows of 1."""
+    """ONE_SIDED (mean √deviation)² of the headline metrics over calm rows (k, m), of what is worse, and over SUPPOSED
+    rows of 1."""
     roots = np.sqrt(np.maximum(headline_score(calm, signs), 0.0))
-    return float(((roots.sum() + SUPPOSED) / (len(roots) + SUPPOSED)) ** 2)
+    return ONE_SIDED * float(((roots.sum() + SUPPOSED) / (len(roots) + SUPPOSED)) ** 2)
 
 
 def _as_arrays(forest: ExtraTreesClassifier) -> Trees:

@@ -174,18 +174,6 @@ class Spread:
     n: int
 
 
-@dataclass(frozen=True)
-class Verdicts:
-    """For each run: the nearest known workload, its distance, position of the nearest run, and whether it is confirmed.
-
-    A run that is not confirmed is unknown, with the nearest workload named."""
-
-    workloads: tuple[str, ...]
-    distances: FloatArray
-    positions: NDArray[np.int64]
-    is_known: NDArray[np.bool_]
-
-
 def spread_of(distances: FloatArray) -> Spread | None:
     """Mean and deviation of some distances; None without any."""
     if len(distances) == 0:
@@ -217,9 +205,10 @@ def nearest_workloads(
     known_phases: Sequence[int],
     known_workloads: Sequence[str],
     spreads: Mapping[str, Spread],
-) -> Verdicts:
+) -> tuple[list[str], NDArray[np.bool_]]:
     """Classify runs by their distances (n_runs, n_known) to known ones (V-D): candidates are the known runs with as
-    many phases, or the nearest number of them; the nearest candidate names, and its workload's threshold confirms.
+    many phases, or the nearest number of them; the nearest candidate names, and its workload's threshold confirms. The
+    workload of each run, and whether it is confirmed: one that is not is unknown.
 
     A workload that was seen once has no spread, and confirms nothing but itself: distance 0.
     Raises ValueError without a known run."""
@@ -229,10 +218,10 @@ def nearest_workloads(
     is_candidate = gaps == gaps.min(axis=1, keepdims=True)
     positions = np.where(is_candidate, distances, np.inf).argmin(axis=1)
     nearest = distances[np.arange(len(positions)), positions]
-    workloads = tuple(known_workloads[position] for position in positions)
+    workloads = [known_workloads[position] for position in positions]
     once = Spread(0.0, 0.0, 0)
     is_known = [
         bool(is_within(distance, spreads.get(workload, once)))
         for distance, workload in zip(nearest, workloads, strict=True)
     ]
-    return Verdicts(workloads, nearest, positions, np.array(is_known, dtype=bool))
+    return workloads, np.array(is_known, dtype=bool)

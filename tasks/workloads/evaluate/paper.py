@@ -152,14 +152,13 @@ def by_distance(
     model: PaperModel, described: Sequence[Fingerprint], measure: Measure
 ) -> tuple[list[str], NDArray[np.bool_]]:
     """The distance classifier of V-D: the workload of each run, and whether its threshold confirms it."""
-    verdicts = nearest_workloads(
+    return nearest_workloads(
         distances_between(phases_of(described), phases_of(model.known), measure),
         [len(one.workload_phases) for one in described],
         [len(one.workload_phases) for one in model.known],
         [str(one.workload) for one in model.known],
         model.spreads[measure],
     )
-    return list(verdicts.workloads), verdicts.is_known
 
 
 def table_iii(

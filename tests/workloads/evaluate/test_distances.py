@@ -107,22 +107,21 @@ def test_table_iv_by_hand():
 
 @pytest.mark.parametrize(("n_phases", "nearest"), [(3, "b"), (5, "b"), (2, "a")])
 def test_candidates_have_as_many_phases_or_nearly_as_many(n_phases, nearest):
-    verdicts = nearest_workloads(np.array([[1.0, 3, 2, 9]]), [n_phases], [2, 3, 3, 7], ["a", "c", "b", "d"], {})
-    assert verdicts.workloads == (nearest,)
+    named, _ = nearest_workloads(np.array([[1.0, 3, 2, 9]]), [n_phases], [2, 3, 3, 7], ["a", "c", "b", "d"], {})
+    assert named == [nearest]
 
 
 def test_the_nearest_candidate_names_the_workload_and_its_threshold_confirms_it():
     distances = np.array([[0.5, 3.0, 1.0], [9.0, 20.0, 30.0]])
     spreads = {"redis": Spread(4, 1, 3), "mysql": Spread(2, 1, 3)}
-    verdicts = nearest_workloads(distances, [2, 2], [1, 2, 2], ["redis", "redis", "mysql"], spreads)
-    assert verdicts.workloads == ("mysql", "redis")  # the nearest of all has another number of phases
-    assert verdicts.positions.tolist() == [2, 1]
-    assert verdicts.is_known.tolist() == [True, False]
+    named, is_known = nearest_workloads(distances, [2, 2], [1, 2, 2], ["redis", "redis", "mysql"], spreads)
+    assert named == ["mysql", "redis"]  # the nearest of all has another number of phases
+    assert is_known.tolist() == [True, False]
 
 
 def test_a_workload_seen_once_confirms_only_itself():
-    verdicts = nearest_workloads(np.array([[0.0], [0.1]]), [1, 1], [1], ["redis"], {})
-    assert verdicts.is_known.tolist() == [True, False]
+    _, is_known = nearest_workloads(np.array([[0.0], [0.1]]), [1, 1], [1], ["redis"], {})
+    assert is_known.tolist() == [True, False]
 
 
 def test_without_a_known_run_there_is_nothing_to_say():

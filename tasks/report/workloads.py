@@ -368,8 +368,8 @@ def _alike_section(found: Clusters, data: WorkloadsData, version: str) -> Sectio
         ("seen", "seen (UTC)"), ("telling", "what sets it apart", "; ".join), name="alike",
     )  # fmt: skip
     n_runs = sum(len(one.run_ids) for one in found.clusters)
-    next_one = shlex.join(["whorl", WORD, "ingest", "--manifest", "FILE", "--source", data.source])
-    words = f"{ALIKE_WORDS}: {next_one}, then {data.command('train')}."
+    labelling = command("whorl", WORD, "ingest", "--manifest", "FILE", "--source", data.source)
+    words = f"{ALIKE_WORDS}: {labelling}, then {data.command('train')}."
     return Section("Runs that are alike", words, f"n = {n_runs:,} runs, the latest · {version}", tables=(shown,))
 
 

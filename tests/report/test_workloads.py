@@ -63,9 +63,9 @@ def test_runs_without_a_label_are_shown_by_what_they_are_like_and_how_to_name_th
         connection.execute("UPDATE workloads.runs SET workload = NULL").fetchall()
     result = result_of(workloads_log, "log")
     assert result.answer == "24 runs without a label, of 4 kinds; none was identified yet."
-    assert result.action == "Next: whorl workloads clusters --source log."
+    assert result.action == "Next: `whorl workloads clusters --source log`."
     words = told(result)
-    assert "whorl workloads ingest --manifest FILE --source log, then whorl workloads train --source log" in words
+    assert "whorl workloads ingest --manifest FILE --source log" in words and "what sets it apart" in words.lower()
 
 
 def test_simulated_runs_are_called_simulated_and_never_mixed(empty, put_rows):

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -188,6 +188,7 @@ def test_the_order_of_the_rows_changes_nothing_and_the_index_stays():
     assert "".join(found.sort_index().str[1]) == "1111122233"
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 12), min_size=3, max_size=60).filter(lambda at: len(set(at)) >= 3))
 def test_periods_follow_time_keep_ties_together_and_are_never_empty(minutes):
     found = assign_periods(runs_at(minutes), SplitParams())

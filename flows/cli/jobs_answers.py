@@ -398,7 +398,7 @@ def _show_source(call: Invocation, found: "Explained") -> None:
     if len(insights):
         print()
         show_described(insights_table(insights))
-    call.note(f"{NOT_CAUSES}; one run: {shlex.join(['whorl', 'jobs', 'explain', '-s', found.source])} RUN_ID")
+    call.note(f"{NOT_CAUSES_NOTE}; one run: {shlex.join(['whorl', 'jobs', 'explain', '-s', found.source])} RUN_ID")
 
 
 def _as_json(found: "Explained") -> dict[str, Any]:

@@ -441,13 +441,15 @@ def tied_to_parent(command: list[str]) -> list[str]:
 class ServerFile:
     """One running server: its API, the process that keeps it, and when that process began (a pid is used again).
 
-    is_shared: whether commands have started it for themselves (flows/engine/shared_server.py); version: of that."""
+    is_shared: whether commands have started it for themselves (flows/engine/shared_server.py); version: of that.
+    pages: where the site of reports is served."""
 
     url: str
     pid: int
     process_started_s: float
     is_shared: bool = False
     version: str = ""
+    pages: str = ""
 
     @property
     def is_alive(self) -> bool:
@@ -465,9 +467,11 @@ def server_file(home: Path) -> Path:
     return home / "server.json"
 
 
-def write_server_file(home: Path, url: str, pid: int, *, is_shared: bool = False, version: str = "") -> None:
+def write_server_file(
+    home: Path, url: str, pid: int, *, is_shared: bool = False, version: str = "", pages: str = ""
+) -> None:
     """Say that process `pid` serves the API `url`; whole or not at all."""
-    content = ServerFile(url, pid, psutil.Process(pid).create_time(), is_shared, version)
+    content = ServerFile(url, pid, psutil.Process(pid).create_time(), is_shared, version, pages)
     unfinished = server_file(home).with_suffix(f".{pid}")
     unfinished.write_text(json.dumps(asdict(content)), encoding="utf-8")
     unfinished.replace(server_file(home))

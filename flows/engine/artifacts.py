@@ -14,10 +14,11 @@ import pandas as pd
 from prefect.artifacts import create_markdown_artifact
 from prefect.events import emit_event
 
-from flows.engine.servers import LOOPBACK, read_server_file
+from flows.engine.servers import LOOPBACK
 from flows.engine.shared_server import is_shared
 from flows.engine.steps import step
 from tasks.errors import BadInput, NotFound
+from tasks.machine import read_server_file
 from tasks.quantities import counted, number, plain, utc_text
 from tasks.report.result import count, markdown_address, moment, records, table, table_markdown
 from tasks.settings import load_settings
@@ -181,13 +182,13 @@ def ingest_part(
         | {"refused": batch.n_quarantined}
         for batch in batches
     ]
-    counts = ((name, f"{what}s", count) for name, what in (*tables.items(), ("refused", "row in quarantine")))
-    shown = (("file", "file"), ("reader", "reader"), *counts, ("batch", "batch"))
+    counts = [(name, f"{what}s", count) for name, what in (*tables.items(), ("refused", "row in quarantine"))]
     first, what = next(iter(tables.items()))
     n_rows, n_refused = (sum(int(row[name]) for row in rows) for name in (first, "refused"))
     done = f"{counted(len(batches), 'file')}, {counted(n_rows, what)} and {counted(n_refused, 'row')} in quarantine."
     lines = "\n".join(["## Files that could not be read", *(f"- {plain(str(one))}" for one in refused)])
-    files = table_markdown(table(rows, *shown)) if rows else ""
+    shown = table(rows, ("file", "file"), ("reader", "reader"), *counts, ("batch", "batch"))
+    files = table_markdown(shown) if rows else ""
     said = [f"- {plain(one.origin.path)}: {plain('; '.join(one.understood))}" for one in batches if one.understood]
     understood = "\n".join(["## What columns were taken for", *said]) if said else ""
     return joined([f"# {plain(title)}", done, notice, files, understood, lines if refused else ""])
@@ -238,9 +239,8 @@ def announce(warehouse: Warehouse, ids: list[str]) -> int:
     if not ids:
         return 0
     found = read_alarms(warehouse, ids=ids, limit=len(ids))
-    for alarm in found.head(MAX_EVENTS).to_dict("records"):
-        page = f"{site_address(warehouse)}/{_page_of(alarm)}"
-        _emit({str(key): value for key, value in alarm.items()} | {"page": page})
+    for alarm in records(found.head(MAX_EVENTS)):
+        _emit(alarm | {"page": f"{site_address(warehouse)}/{_page_of(alarm)}"})
     more = len(found) - MAX_EVENTS
     if more > 0:
         _emit(_rest(found, more) | {"page": site_address(warehouse)})

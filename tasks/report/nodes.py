@@ -19,7 +19,6 @@ from tasks.nodes.node_words import (
     counts_as,
     decision,
     interval,
-    is_missing,
     is_true,
     left_out,
     placed_by,
@@ -27,7 +26,7 @@ from tasks.nodes.node_words import (
     slow_time,
     standing_out,
 )
-from tasks.quantities import MISSING, digits, duration, number, ratio, share
+from tasks.quantities import MISSING, digits, duration, is_missing, number, ratio, share
 from tasks.report import charts
 from tasks.report.charts import Axis
 from tasks.report.intake import Intake, fetch_intake, intake_sections

@@ -135,7 +135,8 @@ def fetch_cut_runs(connection: Connection, source: str, run_ids: Sequence[str]) 
     """The named runs that have phases, in the order of the names."""
     asked = {"source": source, "run_ids": list(run_ids)}
     described = connection.execute(ABOUT, asked).df()
-    about: dict[str, Mapping[str, Any]] = {str(one["run_id"]): one.to_dict() for _, one in described.iterrows()}
+    rows = [{str(key): value for key, value in row.items()} for row in described.to_dict("records")]
+    about = {str(row["run_id"]): row for row in rows}
     of_run, of_workload = (
         dict(list(connection.execute(sql, asked).df().groupby("run_id"))) for sql in (PHASES, RUN_PHASES)
     )

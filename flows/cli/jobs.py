@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from tasks.jobs.matching import JobAgainstShapes
     from tasks.jobs.outlook import NextRun
     from tasks.jobs.params import Kind, SummaryParams
-    from tasks.settings import Settings
     from tasks.warehouse.place import Warehouse
 
 
@@ -225,12 +224,12 @@ def watch(call: Invocation, source: str | None = None) -> None:
     if call.as_json:
         show_json({"alarms": alarm_rows(call.warehouse, found["alarms"])})
     else:
-        _show_alarms(call, call.warehouse, found["alarms"])
+        _show_alarms(call, found["alarms"])
 
 
-def _show_alarms(call: Invocation, warehouse: "Warehouse", ids: list[str]) -> None:
+def _show_alarms(call: Invocation, ids: list[str]) -> None:
     """Print these alarms."""
-    alarms = alarm_rows(warehouse, ids)
+    alarms = alarm_rows(call.warehouse, ids)
     if not alarms:
         call.note("no new alarm: no run is slower than predicted, no job has stopped, none has drifted")
         return
@@ -247,14 +246,7 @@ LIKELIHOODS = columns(
 
 
 def show_job(
-    call: Invocation,
-    warehouse: "Warehouse",
-    source: str,
-    job: str,
-    *,
-    kind: "Kind",
-    numbers: tuple[int, ...],
-    out: Path | None,
+    call: Invocation, source: str, job: str, *, kind: "Kind", numbers: tuple[int, ...], out: Path | None
 ) -> None:
     """Print how likely the runs of a job are under each shape; with `out` draw them against two shapes.
 
@@ -262,7 +254,7 @@ def show_job(
     from tasks.jobs.matching import job_against_shapes
     from tasks.report.jobs_shapes import likelihood_figure
 
-    found = job_against_shapes(warehouse, source, job, kind, (numbers[0], numbers[1]) if numbers else None)
+    found = job_against_shapes(call.warehouse, source, job, kind, (numbers[0], numbers[1]) if numbers else None)
     if out is not None:
         one, other = found.numbers
         words = (
@@ -309,7 +301,7 @@ def characterise(
     numbers = shape_numbers(shapes, least=2)
     chosen = one_source_with_runs(call.warehouse, source)
     if job is None:
-        _show_all(call, call.settings, chosen, out)
+        _show_all(call, chosen, out)
         return
     from tasks.jobs.matching import are_shapes_fresh
     from tasks.jobs.summary import find_group
@@ -318,16 +310,15 @@ def characterise(
     if not are_shapes_fresh(call.warehouse, chosen, call.settings.jobs.evaluate.predict.characterise):
         call.note("finding the shapes of the source; they are kept for the next time")
         run_flow(call, "jobs-characterise", source=chosen)
-    warehouse = call.warehouse
-    show_job(call, warehouse, chosen, key, kind=normalisation, numbers=numbers, out=out)
+    show_job(call, chosen, key, kind=normalisation, numbers=numbers, out=out)
 
 
-def _show_all(call: Invocation, settings: "Settings", source: str, out: Path | None) -> None:
+def _show_all(call: Invocation, source: str, out: Path | None) -> None:
     from tasks.jobs.characterise import read_characterised, shape_words
     from tasks.report.jobs_shapes import shapes_table
 
     written = run_flow(call, "jobs-characterise", source=source)
-    found = read_characterised(settings.warehouse, source)
+    found = read_characterised(call.warehouse, source)
     if out is not None:
         from tasks.report.jobs_shapes import shapes_result
 

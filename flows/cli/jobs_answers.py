@@ -94,11 +94,11 @@ def _chance(one: "PredictedChance") -> str:
     return f"{share(one.predicted)} predicted{told}"
 
 
-def show_running(call: Invocation, settings: "Settings", source: str, within_s: float | None) -> None:
+def show_running(call: Invocation, source: str, within_s: float | None) -> None:
     """Print, or give as JSON, how long each run that goes on still takes."""
     from tasks.jobs.predict.predicting import runs_going_on
 
-    found = runs_going_on(settings.warehouse, source, settings.jobs.outlook, within_s=within_s)
+    found = runs_going_on(call.warehouse, source, call.settings.jobs.outlook, within_s=within_s)
     rows = [{**row, "exceeds": 1 - row["chance_in_time"]} for row in records(found.runs)]
     if call.as_json:
         return show_json(
@@ -166,19 +166,19 @@ def predict(
     if job is not None:
         show_outlook(call, chosen, job, exceeds)
     elif running:
-        show_running(call, call.settings, chosen, exceeds)
+        show_running(call, chosen, exceeds)
     else:
-        _show_all(call, call.settings, chosen, by, None if every else top)
+        _show_all(call, chosen, by, None if every else top)
 
 
-def _show_all(call: Invocation, settings: "Settings", source: str, by: Risk, top: int | None) -> None:
+def _show_all(call: Invocation, source: str, by: Risk, top: int | None) -> None:
     from tasks.jobs.outlook import with_answers
     from tasks.jobs.predict.predicting import read_predictions
 
-    model_id = _up_to_date(settings, source)
-    least = settings.jobs.summary.min_support if top is not None else 0
-    found = read_predictions(settings.warehouse, source, min_before=least)
-    found = with_answers(settings.warehouse, source, found)
+    model_id = _up_to_date(call.settings, source)
+    least = call.settings.jobs.summary.min_support if top is not None else 0
+    found = read_predictions(call.warehouse, source, min_before=least)
+    found = with_answers(call.warehouse, source, found)
     found = found.sort_values(RISKS[by], ascending=False, kind="stable") if len(found) else found
     n_idle = int(found["is_idle"].sum()) if len(found) and top is not None else 0
     found = found[~found["is_idle"]] if n_idle else found

@@ -300,9 +300,9 @@ def identify(
     chosen = source_with_model(settings.warehouse, source)
     card, model = model_in_use(settings.warehouse, chosen)  # before anything is recorded for it
     if each:
-        runs = _live_groups(call, settings, seconds)
+        runs = _live_groups(call, seconds)
     elif live:
-        runs = [_live(call, settings, subject, seconds)]
+        runs = [_live(call, subject, seconds)]
     else:
         runs = _runs(settings, chosen, str(what), reader_asked_for(reader))
     found = identify_each(runs, card, model)
@@ -321,18 +321,18 @@ def identify(
         call.note(f"not identified: {error}")
 
 
-def _live_groups(call: Invocation, settings: "Settings", seconds: float) -> "list[Telemetry]":
+def _live_groups(call: Invocation, seconds: float) -> "list[Telemetry]":
     from tasks.workloads.record.bench import record_each
 
     call.note(f"recording each control group for {seconds:g} s")
-    return record_each(seconds, settings.workloads.record)
+    return record_each(seconds, call.settings.workloads.record)
 
 
-def _live(call: Invocation, settings: "Settings", subject: str, seconds: float) -> "Telemetry":
+def _live(call: Invocation, subject: str, seconds: float) -> "Telemetry":
     from tasks.workloads.record.bench import record_live
 
     call.note(f"recording {subject} for {seconds:g} s")
-    return record_live(subject, seconds, settings.workloads.record)
+    return record_live(subject, seconds, call.settings.workloads.record)
 
 
 def _runs(settings: "Settings", source: str, what: str, reader: str) -> "list[Telemetry]":

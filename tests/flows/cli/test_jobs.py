@@ -291,9 +291,8 @@ def test_the_command_that_makes_a_summary_can_be_pasted_for_any_source(job_log: 
 
 
 def test_the_next_command_after_an_ingest_can_be_pasted(
-    whorl: Whorl, job_log: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    whorl: Whorl, job_log: Callable[..., Any], tmp_path: Path, flow_finds: Any
 ) -> None:
-    from flows.cli import jobs
     from tasks.jobs.params import SummaryParams
     from tasks.jobs.summary import summarise
 
@@ -301,9 +300,9 @@ def test_the_next_command_after_an_ingest_can_be_pasted(
     warehouse = job_log([{"runtime_s": 1.0}], source=source)
     summarise(warehouse, source, SummaryParams())
     ended = {"batches": [], "data_version": "0", "report": "r.html"}
-    monkeypatch.setattr(jobs, "run_flow", lambda *_, **__: ended)
+    flow_finds(ended)
     (tmp_path / "log.csv").write_text("run_id,name,started_at,runtime_s\n")
-    noted = whorl("jobs", "ingest", tmp_path / "log.csv", "--source", source).err
+    noted = whorl("jobs", "ingest", tmp_path / "log.csv", "--source", source).err.splitlines()[-1]
     assert noted.startswith("next: ")
     assert shlex.split(noted.removeprefix("next: ")) == ["whorl", "jobs", "summary", "--source", source]
 
@@ -367,7 +366,8 @@ def run_whorl(home: Path, *arguments: object) -> "subprocess.CompletedProcess[st
 def without_flows(monkeypatch: pytest.MonkeyPatch, quick_training: EvaluateParams) -> None:
     """The steps alone, without a flow around them."""
 
-    def run(_: Any, name: str, settings: Any, *, source: str) -> Any:
+    def run(call: Invocation, name: str, *, source: str) -> Any:
+        settings = call.settings
         if name == "jobs-train":
             return {**steps.train(settings.warehouse, source, quick_training, "r"), "report": "/reports/next.html"}
         return steps.characterise(settings.warehouse, source, quick_training.predict.characterise)

@@ -366,7 +366,7 @@ def run_whorl(home: Path, *arguments: object) -> "subprocess.CompletedProcess[st
 def without_flows(monkeypatch: pytest.MonkeyPatch, quick_training: EvaluateParams) -> None:
     """The steps alone, without a flow around them."""
 
-    def run(call: Invocation, name: str, *, source: str) -> Any:
+    def run(call: Any, name: str, *, source: str) -> Any:
         settings = call.settings
         if name == "jobs-train":
             return {**steps.train(settings.warehouse, source, quick_training, "r"), "report": "/reports/next.html"}

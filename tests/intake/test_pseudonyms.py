@@ -159,3 +159,10 @@ def test_what_is_quoted_is_left_out_whatever_quotes_it_holds() -> None:
     with quoting_nothing():
         assert quoted(["ada", "bob"]) == "'…'"
     assert quoted(["ada", "bob"]) == "'ada', 'bob'" and quoted([*"abc"], most=2) == "'a', 'b' and 1 more"
+
+
+def test_without_the_key_nobody_can_try_out_names() -> None:
+    ours, theirs = (pseudonym("ada", HOST, key) for key in (b"a" * 32, b"b" * 32))
+    assert ours != theirs
+    assert ours == pseudonym("ada", HOST, b"a" * 32)
+    assert ours != pseudonym("ada", "user", b"a" * 32)  # a host and a user of one name

@@ -155,9 +155,8 @@ def test_a_detector_tells_what_it_found_and_what_its_threshold_costs(
     facts = facts_of(ended.out)
     assert facts["learned"] == "1,216 executions, 240 of them known to be stressed"
     assert (facts["verdicts by"], facts["recall"]) == ("models that know stress", "0.9")
-    assert facts["false alarms"] == (
-        "To be expected over this fleet: about 0.9 false alarms a day, at 2,880 executions a day."
-    )
+    told = "To be expected over this fleet: about 0.9 false alarms a day, at 2,880 executions a day."
+    assert facts["false alarms"].startswith(told)
     flow_finds({**DETECTED, "n_stressed": 0, "figures": {}})
     facts = facts_of(whorl("nodes", "train").out)
     assert facts["verdicts by"] == "headline metrics alone, as no stress is known" and "recall" not in facts

@@ -351,7 +351,8 @@ def _answer(data: NodesData) -> tuple[str, str, State]:
 
 def _certainty(data: NodesData) -> str:
     budgets = data["judgings"]["alarms_per_day"].dropna()
-    parts = [f"To be expected over all nodes: about {number(float(one))} false alarms a day." for one in budgets]
+    shown = [number(float(one)) for one in budgets]
+    parts = [f"To be expected over all nodes: about {n} false alarm{'' if n == '1' else 's'} a day." for n in shown]
     return " ".join([*parts, known_words(data["known"])]).strip()
 
 

@@ -152,7 +152,7 @@ def fingerprint(call: Invocation, source: str | None = None) -> None:
     if found["network_id"]:
         print(f"{found['n_fingerprints']:,} of {counted(found['n_executions'], 'execution')} have a fingerprint")
         print()
-        show_table([_shown(row) for row in rows], RANKED)
+        show_table([_shown(row) for row in rows], [one for one in RANKED if not one.is_extra])
         names = {row["node"]: called(row["node"], row["is_emulated"]) for row in rows}
         print(f"best by fingerprints: {', '.join(names[node] for node in found['best']) or 'none'}")
     else:

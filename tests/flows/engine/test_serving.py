@@ -154,7 +154,8 @@ def port(tmp_path: Path) -> Iterator[int]:
     (reports / "index.html").write_text("<p>hello")
     (reports / ".hidden.html").write_text("no")
     (tmp_path / "api.key").write_text(KEY)
-    (reports / "link.html").symlink_to(tmp_path / "api.key")
+    (tmp_path / "beside.html").write_text("of nobody else")
+    (reports / "link.html").symlink_to(tmp_path / "beside.html")
     (reports / "data.parquet").write_text("no")
     with serving_site(Warehouse(home=tmp_path), KEY, "127.0.0.1", 0) as found:
         yield found

@@ -5,10 +5,10 @@ is known, how much worse its headline metrics are than usual.
     score = STEEPNESS · (√(w · recent² + (1 - w) · level²) - HALF)                               none is
 
 so that 0 is even odds either way. recent and level are one-sided robust z-scores of the headline metrics, from the last
-executions that looked normal and from the level, each over its scale: (mean √deviation)² of what is worse over calm
-executions, so that a type with two levels of its own does not stand above all others, and what nobody knew to be
-stressed moves it little. Features are the deviations of each metric from the level of its node and from the node's last
-20 and 50 executions (deviations.py). What it was chosen among: tasks/nodes/README.md."""
+executions that looked normal and from the level, each over its scale: ONE_SIDED (mean √deviation)² of what is worse
+over calm executions, so that a type with two levels of its own does not stand above all others, and what nobody knew to
+be stressed moves it little. Features are the deviations of each metric from the level of its node and from the node's
+last 20 and 50 executions (deviations.py). What it was chosen among: tasks/nodes/README.md."""
 
 import json
 import warnings

@@ -156,8 +156,8 @@ def test_a_detector_tells_what_it_found_and_what_its_threshold_costs(
     assert facts["learned"] == "1,216 executions, 240 of them known to be stressed"
     assert (facts["verdicts by"], facts["recall"]) == ("models that know stress", "0.9")
     assert facts["false alarms"] == (
-        "To be expected over this fleet: about 0.9 false alarms a day, at 2,880 executions a day. A guess: 30 alarms tell "
-        "a rate, and these executions are too few to raise so many."
+        "To be expected over this fleet: about 0.9 false alarms a day, at 2,880 executions a day. A guess: 30 alarms "
+        "tell a rate, and these executions are too few to raise so many."
     )
     flow_finds({**DETECTED, "n_stressed": 0, "figures": {}})
     facts = facts_of(whorl("nodes", "train").out)

@@ -56,12 +56,12 @@ class ExecutionLedger(Ledger[PlannedExecution]):
     def __init__(
         self, folder: Path, params: RecordParams, plan: Plan | None, facts: Record, *, now: datetime | None = None
     ) -> None:
-        self.params, self.plan = params, plan
+        self.plan, self.campaign = plan, ""
+        self.record: Record = {}
         digest = plan.digest() if plan else STEADY
         parts = parts_in(folder, record_of=lambda records: self.record | records[-1])
         rounds = (plan.executions,) if plan else ()
         super().__init__(parts, rounds, lambda one: one.id_in(self.campaign), repeats=params.repeats)
-        self.campaign = ""
         for path, table, record in parts.recorded(KEYS) if plan else ():  # each call without a plan is one
             if record.get("plan", digest) == STEADY or not table.num_rows:
                 continue

@@ -226,8 +226,8 @@ def nodes_preprocess(inputs: Inputs[NodesParams]) -> Found:
 @node("SELECT 1 FROM nodes.executions WHERE source = $source LIMIT 1")
 def nodes_search(inputs: Inputs[NodesParams]) -> Found:
     """The best parameters of Perona's network, by Ray Tune with Optuna; a search that was stopped goes on."""
-    given = (ModelParams(), inputs.settings.preprocess, inputs.settings.score, inputs.settings.search)
-    found = network_steps.tune(*inputs.where, *given)
+    settings = inputs.settings
+    found = network_steps.tune(*inputs.where, ModelParams(), settings.preprocess, settings.score, settings.search)
     return {"best": found["best"], "path": found["trials"], "said": f"{inputs.settings.search.n_trials} trials"}
 
 
@@ -236,22 +236,18 @@ def nodes_train(inputs: Inputs[NodesParams]) -> Found:
     """Perona's network, with the parameters that the search found."""
     best = next((found["best"] for found in inputs.after if "best" in found), None)
     model = ModelParams.model_validate(best) if best else ModelParams()
-    given = (model, inputs.settings.preprocess, inputs.settings.score)
-    found = network_steps.train(*inputs.where, *given, str(flow_run.id))
+    settings = inputs.settings
+    found = network_steps.train(*inputs.where, model, settings.preprocess, settings.score, str(flow_run.id))
     return _model("nodes", inputs.warehouse, found) | {"said": "a network that makes fingerprints"}
 
 
 @node("SELECT 1 FROM ops.models WHERE model_id = $model_id")
 def nodes_detector(inputs: Inputs[NodesParams]) -> Found:
     """What tells degraded executions, at the stated budget of false alarms."""
-    given = (
-        inputs.settings.preprocess,
-        inputs.settings.detect,
-        inputs.settings.budget,
-        inputs.settings.alarm,
-        inputs.settings.score,
+    of = inputs.settings
+    found = verdict_steps.learn(
+        *inputs.where, of.preprocess, of.detect, of.budget, of.alarm, of.score, str(flow_run.id)
     )
-    found = verdict_steps.learn(*inputs.where, *given, str(flow_run.id))
     return _model("nodes", inputs.warehouse, found) | {"said": "a detector of degraded executions"}
 
 

@@ -97,7 +97,7 @@ class Line:
         """The type with what Typer has to know. name: of the argument."""
         least, most = (float(bound) if "." in bound else int(bound) if bound else None for bound in self.bounds)
         offered = next((OFFERED[key] for key in (*self.flags[:1], self.metavar) if key in OFFERED), None)
-        told = {
+        told: dict[str, Any] = {
             "help": self.help,
             "metavar": None if self.metavar == name else self.metavar,
             "min": least,

@@ -162,7 +162,7 @@ def _atoms(part: Floats) -> Floats:
 def _mean_distance(one: Floats, other: Floats, counts: Floats) -> float:
     """Mean over rows, by counts, of E|X - Y|, X and Y drawn from the values of the row, which ascend."""
     total = sum(float(counts @ np.abs(one - other[:, [place]]).mean(axis=1)) for place in range(other.shape[1]))
-    return total / other.shape[1] / len(counts)
+    return float(total / other.shape[1] / len(counts))
 
 
 def median_of(quantiles: Floats) -> Floats:

@@ -175,8 +175,8 @@ class Prepared:
     is_settled: Bools
     is_cold: Bools
 
-    def where(self, is_kept: Bools) -> "Prepared":
-        """The rows of the mask (n,)."""
+    def where(self, is_kept: Bools | Ints) -> "Prepared":
+        """The rows of the mask (n,), or of these numbers."""
         return Prepared(*(values[is_kept] for values in vars(self).values()))
 
 

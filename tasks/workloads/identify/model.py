@@ -60,6 +60,7 @@ N_ALONE = {"own": 2, "machine": 3}  # features of what is not known, where a sum
 N_IN_COMPANY = 5  # and where it has more
 LOGISTICS = ("rest_alone", "presence", "rest_in_company")
 NEIGHBOUR_ARRAYS = ("logs", "floor", "whitening", "usual")
+LOGISTIC_ARRAYS = ("centre", "deviation", "weights")
 
 
 @dataclass(frozen=True)
@@ -223,7 +224,7 @@ def save_model(model: Model, folder: Path) -> None:
         arrays |= {f"{name}.{key}": np.asarray(getattr(view.library, key), dtype=float) for key in LIBRARY_ARRAYS}
         arrays |= {f"{name}.neighbours.{key}": getattr(view.neighbours, key) for key in NEIGHBOUR_ARRAYS}
         for part, logistic in _logistics(view).items():
-            arrays |= {f"{name}.{part}.{key}": getattr(logistic, key) for key in ("centre", "deviation", "weights")}
+            arrays |= {f"{name}.{part}.{key}": getattr(logistic, key) for key in LOGISTIC_ARRAYS}
         rests = [one for one in (view.rest_alone, view.rest_in_company) if one]
         views[name] = {
             "counters": [asdict(counter) for counter in view.counters],
@@ -283,7 +284,7 @@ def _view_from(name: ViewName, told: Mapping[str, Any], arrays: Mapping[str, Flo
     if shapes != ((len(neighbours.workloads), m), (m,), (m, m), (len(neighbours.names),)):
         raise ValueError(f"known runs of view {name} that do not fit its {len(counters)} counters")
     alone, *others = (
-        Logistic(*(arrays[f"{name}.{part}.{key}"] for key in ("centre", "deviation", "weights")), float(intercept))
+        Logistic(intercept=float(intercept), **{key: arrays[f"{name}.{part}.{key}"] for key in LOGISTIC_ARRAYS})
         for part, intercept in zip(LOGISTICS, told["intercepts"], strict=False)
     )
     limits = [float(limit) for limit in told["limits"]]

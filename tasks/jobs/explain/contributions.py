@@ -120,7 +120,7 @@ def runtime_parts(model: Predictor, features: pd.DataFrame, known: Histories) ->
     by_trees, root = boosted_parts(model.boosted, columns)
     expected = model.expected_log_s(features)
     start = root + model.is_relative * model.usual_log_s
-    share, rest, of_peers = _shares(model, known, len(columns), start)
+    share, of_peers = _shares(model, known, len(columns), start)
     names = list(dict.fromkeys([*model.columns, *of_peers, *(name for name in RELATIVE if name in features)]))
     added = np.zeros((len(columns), len(names)))
     added[:, : len(model.columns)] = by_trees * share[:, None]
@@ -136,7 +136,6 @@ def runtime_parts(model: Predictor, features: pd.DataFrame, known: Histories) ->
             added[is_this, names.index(name)] += (share * by_usual)[is_this]
             is_open &= ~is_this
     base = start + share * (expected - start - by_trees.sum(axis=1) - by_usual)
-    base += rest * (model.everything.mean() - start)
     return Contributions(added[:, :, None], base[:, None], tuple(names))
 
 
@@ -189,21 +188,20 @@ def _walk(root: dict[str, Any], first: int, where: list[tuple[int, int]], steps:
     return walk(root)[0]
 
 
-def _shares(model: Predictor, known: Histories, n: int, start: float) -> tuple[Floats, Floats, dict[str, Floats]]:
-    """The weights of the trees and of all runs, with those of peers without runs, for each run: (n,) each; and what
-    each other part adds, by name of the feature that says it."""
-    support, added = support_of(known, n), dict[str, Floats]()
-    share = np.array(model.weights.get(BOOSTED, np.zeros(N_CLASSES)))[support]
-    rest = 1 - share
+def _shares(model: Predictor, known: Histories, n: int, start: float) -> tuple[Floats, dict[str, Floats]]:
+    """The trees' weight for each run, with those of peers without runs: (n,); and what each other part adds, by name
+    of the feature that says it."""
+    support = support_of(known, n)
+    share, added = np.array(model.weights.get(BOOSTED, np.zeros(N_CLASSES)))[support], dict[str, Floats]()
     for part, (peers, most) in POOLED.items():
         weight = np.array(model.weights.get(part, np.zeros(N_CLASSES)))[support]
         if weight.any():
             latest = known.log_s[peers][:, :most] if peers in known.log_s else np.full((n, 1), np.nan)
             mean = order_quantiles(latest).mean(axis=1)
+            share += np.where(np.isnan(mean), weight, 0.0)
             name = f"{peers}_median" + (str(SOME_RUNS) if most < MOST_RUNS else "")
             added[name] = added.get(name, 0.0) + np.where(np.isnan(mean), 0.0, weight * (mean - start))
-            rest -= np.where(np.isnan(mean), 0.0, weight)
-    return share, rest, added
+    return share, added
 
 
 def shape_parts(classifier: LightGbm, features: pd.DataFrame) -> Contributions:

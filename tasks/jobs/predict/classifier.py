@@ -37,8 +37,6 @@ MIN_LEAF = 50  # rows of a leaf; of few rows a tenth
 LEAST_POSTERIOR = 0.02  # a label less likely is not learnt from
 LEAST = 1e-4  # what a shape counts as that the evidence excludes
 RIDGE = 1e-3
-LEAST_LEAD = 0.01  # of the share that all earlier runs alone are right about, for them to decide
-TIE_POWER = 0.01  # of the trees where a job is said to be as before: they speak for jobs without a run
 N_FOLDS = 5
 PREFIXES = ("shape", "recent_shape")
 logger = logging.getLogger(__name__)
@@ -148,8 +146,7 @@ def fit_classifier(
 
     columns: the features that the trees get; the others may hold evidence. With one shape only, or no feature that
     varies, the answer is Frequencies; with fewer jobs than folds, or without evidence, the trees stand alone, and
-    nothing is told of rows unseen. Where all earlier runs alone are right more often than the product by
-    LEAST_LEAD, they decide. The same rows and seed give the same model."""
+    nothing is told of rows unseen. The same rows and seed give the same model."""
 
     def fitted(rows: NDArray[np.bool_] | slice) -> Classifier:
         return _fit(data.features.loc[rows, list(columns)], data.likely[rows], data.weights[rows], n_rounds, seed)
@@ -162,10 +159,7 @@ def fit_classifier(
     for one in range(N_FOLDS):
         unseen[fold == one] = fitted(fold != one).predict_proba(data.features[fold == one])
     factors = [unseen, *evidence_of(data.features, evidence)]
-    powers, before = fit_powers(factors, data.likely, data.weights), factors[1]
-    if share_right(before, data.likely) > share_right(multiplied(factors, powers), data.likely) + LEAST_LEAD:
-        powers = np.zeros(len(factors))
-        powers[:2] = TIE_POWER, fit_powers([before], data.likely, np.ones(len(fold)))[0]
+    powers = fit_powers(factors, data.likely, data.weights)
     logger.info("%s: powers of trees, all earlier runs and the last ones: %s", kind, np.round(powers, 3))
     leaning = LightGbm(trees.booster, trees.columns, trees.present, trees.fills, evidence, tuple(map(float, powers)))
     return leaning, multiplied(factors, powers)
@@ -207,11 +201,6 @@ def fit_powers(factors: Sequence[Floats], likely: Floats, weights: Floats) -> Fl
 
     start = np.full(len(factors), 1 / len(factors))
     return np.asarray(minimize(loss, start, bounds=[(0.0, 3.0)] * len(factors), method="L-BFGS-B").x)
-
-
-def share_right(probabilities: Floats, likely: Floats) -> float:
-    """Share of the rows whose most probable shape is the most likely label, of equal ones the first; (n, k) each."""
-    return float((probabilities.argmax(axis=1) == likely.argmax(axis=1)).mean())
 
 
 def group_folds(groups: NDArray[np.object_], seed: int) -> NDArray[np.int64]:

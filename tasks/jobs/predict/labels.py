@@ -13,15 +13,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 from tasks.errors import BadInput
 from tasks.jobs.normalisation import Counts, Floats, histogram, normalise, pmfs_of
 from tasks.jobs.params import LABEL_SUPPORT, EvaluateParams, Kind
-from tasks.jobs.predict.classifier import (
-    Classifier,
-    LabelledRows,
-    LightGbm,
-    fit_classifier,
-    fit_powers,
-    multiplied,
-    share_right,
-)
+from tasks.jobs.predict.classifier import Classifier, LabelledRows, LightGbm, fit_classifier, fit_powers, multiplied
 from tasks.jobs.predict.peers import Ints, earlier_runs
 from tasks.jobs.predict.preparation import Prepared
 from tasks.jobs.shapes import (
@@ -272,10 +264,8 @@ def evaluate_labels(prepared: Prepared, kind: Kind, params: EvaluateParams) -> L
     probabilities = told = fitted.predict_proba(features)
     known = known_so_far(runs, shapes)
     if unseen is not None:
-        factors = [unseen, known.probabilities[used]]
-        powers = fit_powers(factors, data.likely, data.weights)
-        if share_right(multiplied(factors, powers), data.likely) >= share_right(unseen, data.likely):
-            told = multiplied([probabilities, known.probabilities], powers)
+        powers = fit_powers([unseen, known.probabilities[used]], data.likely, data.weights)
+        told = multiplied([probabilities, known.probabilities], powers)
     actual = label_instances(keys[test], by_group["D3"])
     report, so_far = (report_classifier(p[test], actual, keys[test].to_numpy()) for p in (probabilities, told))
     tables = {"model": report.by_group, "so_far": so_far.by_group, **_references(prepared, kind, by_group, params)}

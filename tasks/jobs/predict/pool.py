@@ -20,9 +20,7 @@ THINNED = slice(2, None, 5)  # levels that the weights are chosen with: 20 of th
 CALIBRATION_RUNS = 1_000  # the last so many runs that a model did not learn from say how it is to be recalibrated
 UNMOVED_RUNS = 50  # as many runs stand for predictions that are right as they are
 RECALIBRATED_TOGETHER = 100  # runs, in order of time
-EVEN_RUNS = 100  # as many runs stand for the weights that are likely beforehand, and for a class like all others
-RUNS_TOGETHER = 50  # in order of time, which count as much as any others in the choice of weights
-LEAST_UNIT = 1e-3  # of the largest error of a stretch: smaller ones count as that
+EVEN_RUNS = 100  # as many runs stand for parts that count the same, and for a class that is like all others
 SUPPORT = (1, 5, 20)  # runs that a job has had, from which on other weights count
 N_CLASSES = len(SUPPORT) + 1
 BLOCK = 1_000  # submissions worked on together: their quantiles, 3 MB, stay in the cache of a core
@@ -98,54 +96,37 @@ def _in_blocks(n: int, answer: Callable[[slice], Floats]) -> Floats:
     return quantiles
 
 
-def best_weights_by_support(
-    parts: Sequence[Floats], runtime_s: Floats, support: NDArray[np.intp], towards: Floats
-) -> Floats:
+def best_weights_by_support(parts: Sequence[Floats], runtime_s: Floats, support: NDArray[np.intp]) -> Floats:
     """The best weights of the runs of each class of support, drawn towards those of all: (N_CLASSES, n_parts).
 
-    parts: (n, n_levels) each, runtime_s: (n,) in order of time, support: (n,) the class of each run, by SUPPORT;
-    towards: (n_parts,) as best_weights takes it."""
-    counts = run_weights(parts, runtime_s)
-    of_all = best_weights(parts, runtime_s, towards, counts)
+    parts: (n, n_levels) each, runtime_s: (n,), support: (n,) the class of each run, by SUPPORT."""
+    of_all = best_weights(parts, runtime_s)
     weights = np.tile(of_all, (N_CLASSES, 1))
     for each in np.unique(support):
         is_in = support == each
-        weights[each] = best_weights([part[is_in] for part in parts], runtime_s[is_in], of_all, counts[is_in])
+        weights[each] = best_weights([part[is_in] for part in parts], runtime_s[is_in], towards=of_all)
     return weights
 
 
-def run_weights(parts: Sequence[Floats], runtime_s: Floats) -> Floats:
-    """How much each run counts in the choice of weights, so that each stretch of RUNS_TOGETHER counts the same: (n,).
-
-    A few runs of days among many of seconds would else decide alone. A stretch's runs count by 1 over the least mean
-    error of a part there."""
-    errors = np.stack([np.abs(_atoms(part) - runtime_s[:, None]).mean(axis=1) for part in parts])
-    n_stretches = max(len(runtime_s) // RUNS_TOGETHER, 1)
-    stretch = np.arange(len(runtime_s)) * n_stretches // len(runtime_s)
-    unit = np.array([errors[:, stretch == one].mean(axis=1).min() for one in range(n_stretches)])
-    counts = 1 / np.maximum(unit, LEAST_UNIT * unit.max() + np.finfo(float).tiny)[stretch]
-    return np.asarray(counts / counts.mean())
-
-
-def best_weights(parts: Sequence[Floats], runtime_s: Floats, towards: Floats, counts: Floats) -> Floats:
+def best_weights(parts: Sequence[Floats], runtime_s: Floats, *, towards: Floats | None = None) -> Floats:
     """Weights of the mixture with the least mean CRPS in seconds on these runs: (n_parts,), they sum to 1.
 
     The CRPS of sum_i w_i F_i is sum_i w_i E|X_i - y| - 1/2 sum_ij w_i w_j E|X_i - X_j| (Gneiting & Raftery 2007,
-    eq. 21). Few runs leave the weights near `towards`, (n_parts,): each adds EVEN_RUNS / n of its squared distance, in
-    units of the best part's error. parts: (n, n_levels) each, runtime_s: (n,), counts: (n,) what each run counts as."""
-    n_parts, counts = len(parts), counts / counts.mean()
-    atoms = [_atoms(part) for part in parts]
-    error = np.array([counts @ np.abs(one - runtime_s[:, None]).mean(axis=1) for one in atoms]) / len(counts)
+    eq. 21). Few runs leave the weights near `towards`, by default even ones: each adds EVEN_RUNS / n of its squared
+    distance, in units of the best part's error. parts: (n, n_levels) each, runtime_s: (n,)."""
+    n_parts = len(parts)
+    atoms = [np.exp(np.clip(part[:, THINNED], *LOG_RANGE)) for part in parts]
+    error = np.array([np.abs(one - runtime_s[:, None]).mean() for one in atoms])
     between = np.zeros((n_parts, n_parts))
     for i in range(n_parts):
         for j in range(i, n_parts):
-            between[i, j] = between[j, i] = _mean_distance(atoms[i], atoms[j], counts)
+            between[i, j] = between[j, i] = _mean_distance(atoms[i], atoms[j])
     unit = max(float(error.min()), np.finfo(float).tiny)
-    ridge = EVEN_RUNS / len(runtime_s)
+    start, ridge = np.full(n_parts, 1 / n_parts) if towards is None else towards, EVEN_RUNS / len(runtime_s)
     found = minimize(
-        lambda w: (w @ error - w @ between @ w / 2) / unit + ridge * np.sum((w - towards) ** 2),
-        towards,
-        jac=lambda w: (error - between @ w) / unit + 2 * ridge * (w - towards),
+        lambda w: (w @ error - w @ between @ w / 2) / unit + ridge * np.sum((w - start) ** 2),
+        start,
+        jac=lambda w: (error - between @ w) / unit + 2 * ridge * (w - start),
         bounds=[(0.0, 1.0)] * n_parts,
         constraints={"type": "eq", "fun": lambda w: w.sum() - 1, "jac": lambda _: np.ones(n_parts)},
         method="SLSQP",
@@ -154,15 +135,10 @@ def best_weights(parts: Sequence[Floats], runtime_s: Floats, towards: Floats, co
     return np.asarray(weights / weights.sum())
 
 
-def _atoms(part: Floats) -> Floats:
-    """Every fifth quantile in seconds: (n, n_levels / 5)."""
-    return np.exp(np.clip(part[:, THINNED], *LOG_RANGE))
-
-
-def _mean_distance(one: Floats, other: Floats, counts: Floats) -> float:
-    """Mean over rows, by counts, of E|X - Y|, X and Y drawn from the values of the row, which ascend."""
-    total = sum(float(counts @ np.abs(one - other[:, [place]]).mean(axis=1)) for place in range(other.shape[1]))
-    return float(total / other.shape[1] / len(counts))
+def _mean_distance(one: Floats, other: Floats) -> float:
+    """Mean over rows of E|X - Y|, X and Y drawn from the values of the row, which ascend."""
+    total = sum(float(np.abs(one - other[:, [place]]).mean()) for place in range(other.shape[1]))
+    return float(total / other.shape[1])
 
 
 def median_of(quantiles: Floats) -> Floats:

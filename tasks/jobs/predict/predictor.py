@@ -2,11 +2,11 @@
 
 P(runtime) = w_0 boosted quantiles(features) + w_1 job's last 4 runs + w_2 its last 30 + w_3 its last 200
 + w_4 its user's last 3 with the same request + w_5 the last 10 + w_6 the last 50 with the same request in the same
-queue + w_7 the last 50 of all + w_8 all runs that it learnt from, recalibrated by the last runs that the model had not
-learnt from, and cut off at the time limit where the log shows that limits are kept. The weights are those with the
-least CRPS on the latest part of the training runs, by trees of the earlier part (`pool.best_weights_by_support`), and
-others for jobs with few and with many runs: history counts as much as it deserves, all in a log where nothing else
-tells more, nothing where the features say it better. Where a part knows no run, all runs stand in for it."""
+queue + w_7 the last 50 of all, recalibrated by the last runs that the model had not learnt from, and cut off at the
+time limit where the log shows that limits are kept. The weights are those with the least CRPS on the latest part of the
+training runs, by trees of the earlier part (`pool.best_weights_by_support`), and others for jobs with few and with many
+runs: history counts as much as it deserves, all in a log where nothing else tells more, nothing where the features say
+it better."""
 
 import json
 from collections.abc import Mapping
@@ -31,13 +31,12 @@ from tasks.jobs.predict.pool import (
     best_weights_by_support,
     learn_grace,
     limited,
-    median_of,
     mixture_by_support,
     order_quantiles,
     recalibration,
 )
 
-BOOSTED, EVERYTHING = "boosted", "all runs"
+BOOSTED = "boosted"
 POOLED: dict[str, tuple[str, int]] = {  # name of a part: its peers, and how many of their last runs
     "job, last 4": (JOB, 4),
     "job, last 30": (JOB, 30),
@@ -47,8 +46,6 @@ POOLED: dict[str, tuple[str, int]] = {  # name of a part: its peers, and how man
     "request": (REQUEST, 50),
     "log": (LOG, 50),
 }
-LIKELY = {"job, last 4": 1.0, "job, last 30": 1.0, "job": 1.0, BOOSTED: 0.5, "user and request": 0.5}
-LESS_LIKELY = 0.2  # of the other parts: how much parts count before a run was looked at
 RELATIVE = ("input_usual", "job_median10", "user_request_median10", "user_median10", "log_median")
 RELATIVE_GAIN = 0.015  # of CRPS, for trees to be relative: as much as seeds move it, and they can go beyond all runs
 LEAST_SHARE = 1e-3  # of the median runtime: shorter runs count as this long
@@ -137,24 +134,18 @@ def fit_boosted(
 @dataclass(frozen=True)
 class Predictor:
     """weights: of the parts of the pool, for each class of support, of which they sum to 1; is_relative: the trees are
-    of the runtime over what peers usually take; everything: (n_levels,) quantiles of all runs that it learnt from, in
-    logs of seconds, their median stands in for what peers take; recalibration: of the
+    of the runtime over what peers usually take; usual_log_s: stands in for that without peers; recalibration: of the
     pool; grace: of time limits, None where they are not kept; columns: features in their order; least_s: shorter runs
     count as this long."""
 
     boosted: Boosted
     weights: Mapping[str, tuple[float, ...]]
     is_relative: bool
-    everything: Floats
+    usual_log_s: float
     recalibration: Recalibration
     grace: float | None
     columns: tuple[str, ...]
     least_s: float
-
-    @property
-    def usual_log_s(self) -> float:
-        """The median of all runs that it learnt from, log seconds."""
-        return float(median_of(self.everything[None])[0])
 
     def predict(self, features: pd.DataFrame, known: Histories, *, shift: Floats | None = None) -> Empirical:
         """Distributions for the rows of features, in seconds. known: their Histories; shift: (n,) added to log seconds.
@@ -172,18 +163,16 @@ class Predictor:
         return mixture_by_support(parts, np.array(list(weights.values())).T, support_of(known, len(features)))
 
     def parts(self, features: pd.DataFrame, known: Histories, asked: list[str]) -> list[Floats]:
-        """What these parts of the pool say, (n, n_levels) each; without such peers all runs stand in."""
-        everything = np.broadcast_to(self.everything, (len(features), N_LEVELS))
+        """What these parts of the pool say, (n, n_levels) each; without such peers what the trees say stands in."""
+        of_trees = self.boosted.quantiles(features[list(self.columns)]) + self._base(features)[:, None]
         found = []
         for part in asked:
-            peers, most = POOLED.get(part, (part, 0))
-            if part == BOOSTED:
-                found.append(self.boosted.quantiles(features[list(self.columns)]) + self._base(features)[:, None])
-            elif peers in known.log_s:
+            peers, most = POOLED.get(part, (BOOSTED, 0))
+            if peers in known.log_s:
                 quantiles = order_quantiles(known.log_s[peers][:, :most])
-                found.append(np.where(np.isnan(quantiles[:, :1]), everything, quantiles))
+                found.append(np.where(np.isnan(quantiles[:, :1]), of_trees, quantiles))
             else:
-                found.append(everything)
+                found.append(of_trees)
         return found
 
     def expected_log_s(self, features: pd.DataFrame) -> Floats:
@@ -199,7 +188,7 @@ class Predictor:
         main = {
             "weights": dict(self.weights),
             "is_relative": self.is_relative,
-            "everything": self.everything.tolist(),
+            "usual_log_s": self.usual_log_s,
             "levels": self.recalibration.levels.tolist(),
             "moved": self.recalibration.moved.tolist(),
             "grace": self.grace,
@@ -215,19 +204,19 @@ class Predictor:
         columns = tuple(map(str, main["columns"]))
         grace = None if main["grace"] is None else float(main["grace"])
         weights = {str(part): tuple(map(float, of_classes)) for part, of_classes in main["weights"].items()}
-        if unknown := [part for part in weights if part not in (BOOSTED, *POOLED, EVERYTHING)]:
+        if unknown := [part for part in weights if part not in (BOOSTED, *POOLED)]:
             raise ValueError(f"no part {unknown[0]!r}")
         table = np.array(list(weights.values()))  # (n_parts, n_classes)
         if table.shape != (len(weights), N_CLASSES) or table.min() < 0 or not np.allclose(table.sum(axis=0), 1):
             raise ValueError(f"weights {main['weights']}; expected {N_CLASSES} of each part, at least 0, that sum to 1")
-        levels, moved, everything = (np.array(main[name], dtype=float) for name in ("levels", "moved", "everything"))
-        if not levels.shape == moved.shape == everything.shape == (N_LEVELS,) or (abs(levels - 0.5) > 0.5).any():
-            raise ValueError(f"levels, moved or everything; expected {N_LEVELS} numbers, levels from 0 to 1")
+        levels, moved = (np.array(main[name], dtype=float) for name in ("levels", "moved"))
+        if not levels.shape == moved.shape == (N_LEVELS,) or (abs(levels - 0.5) > 0.5).any():
+            raise ValueError(f"levels or moved; expected {N_LEVELS} numbers, levels from 0 to 1")
         return cls(
             Boosted.load(folder, len(columns)),
             weights,
             bool(main["is_relative"]),
-            everything,
+            float(main["usual_log_s"]),
             Recalibration(levels, moved),
             grace,
             columns,
@@ -263,28 +252,26 @@ def fit_predictor(
     log_s = np.log(np.maximum(runtime_s, least_s))
     limits_s = runs["requested_runtime_s"].to_numpy(dtype=float) if "requested_runtime_s" in runs else None
     grace = None if limits_s is None else learn_grace(runtime_s, limits_s)
-    peers = [part for part, (of, _) in POOLED.items() if of in known.log_s]
-    names, simple = [BOOSTED, *peers, EVERYTHING], peers or [EVERYTHING]
-    even = dict.fromkeys(simple, (1 / len(simple),) * N_CLASSES)  # trees of few runs know less than these
+    names = [BOOSTED, *(part for part, (of, _) in POOLED.items() if of in known.log_s)]
+    peers = names[1:] or names  # trees of few runs know less than these
+    even = dict.fromkeys(peers, (1 / len(peers),) * N_CLASSES)
 
     def fitted(rows: slice, is_relative: bool) -> Predictor:
-        everything = np.quantile(log_s[rows], LEVELS) if len(log_s[rows]) else np.zeros(N_LEVELS)
+        usual = float(np.median(log_s[rows])) if len(log_s[rows]) else 0.0
         frame = features.iloc[rows]
-        target = log_s[rows] - (_usual(frame, float(median_of(everything[None])[0])) if is_relative else 0.0)
+        target = log_s[rows] - (_usual(frame, usual) if is_relative else 0.0)
         boosted = fit_boosted(frame, target, n_trees=n_trees, seed=seed)
-        columns = tuple(features.columns)
-        return Predictor(boosted, even, is_relative, everything, Recalibration(), grace, columns, least_s)
+        return Predictor(boosted, even, is_relative, usual, Recalibration(), grace, tuple(features.columns), least_s)
 
     cut = int(EARLY_SHARE * len(runs))
     late, later, later_known = np.arange(cut, len(runs)), features.iloc[cut:], known.rows(slice(cut, None))
     if cut < 1 or len(late) < LEAST_TRIED:
         return fitted(slice(None), False), Tried(late[:0], np.zeros((0, N_LEVELS)))
     support, candidates = support_of(later_known, len(late)), []
-    likely = np.array([LIKELY.get(part, LESS_LIKELY) for part in names])
     for is_relative in (False, True):
         told = fitted(slice(0, cut), is_relative).parts(later, later_known, names)
         parts = [limited(part, later, grace) for part in told]
-        weights = best_weights_by_support(parts, runtime_s[cut:], support, likely / likely.sum())
+        weights = best_weights_by_support(parts, runtime_s[cut:], support)
         pooled = mixture_by_support(parts, weights, support)
         crps = float(told_as(pooled).crps(runtime_s[cut:]).mean())
         candidates.append((crps, is_relative, weights, pooled))

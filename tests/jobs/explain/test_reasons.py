@@ -36,7 +36,6 @@ from tasks.jobs.explain.reasons import (
     words_of,
 )
 from tasks.jobs.params import OutlookParams, WhatIfParams
-from tasks.jobs.predict.pool import N_LEVELS
 from tasks.jobs.predict.predicting import job_outlook
 from tasks.warehouse.connection import writing
 
@@ -304,7 +303,7 @@ def test_what_features_add_is_the_mean_of_the_pool(explainer, is_relative):
     weights = {"boosted": 0.5, "job, last 30": 0.3, "job": 0.2, "user and request": 0.0}
     for some in (weights, {"boosted": 1.0}, {"boosted": 0.0, "job": 1.0}, {"boosted": 0.1, "request": 0.9}):
         some = {part: (weight,) * 4 for part, weight in some.items()}
-        model = replace(trained.model, weights=some, is_relative=is_relative, everything=np.full(N_LEVELS, 3.0))
+        model = replace(trained.model, weights=some, is_relative=is_relative, usual_log_s=3.0)
         parts = runtime_parts(model, features, known)
         if list(some) == ["boosted"]:
             assert parts.raw[:, 0] == pytest.approx(model.expected_log_s(features))

@@ -164,20 +164,3 @@ def test_the_feature_that_tells_is_the_most_important():
     found = fitted(*case(), 3).importances()
     assert found["feature"].tolist() == ["load", "noise"]
     assert found["importance"].sum() == pytest.approx(1)
-
-
-def test_where_all_earlier_runs_are_right_more_often_than_the_trees_they_decide():
-    """Of 50 jobs with one run the feature tells the shape, of three with 300 runs it tells the other one: by jobs the
-    trees are right, by runs what the job was before."""
-    small, large = 50, 900
-    jobs = np.array([*(f"small{i}" for i in range(small)), *(f"large{i % 3}" for i in range(large))])
-    is_large = np.arange(small + large) >= small
-    labels = np.where(is_large, np.arange(small + large) % 3 == 0, np.arange(small + large) % 2).astype(int)
-    before = np.where(is_large, labels, 1 - labels)
-    frame = pd.DataFrame({"load": np.where(is_large, 1 - labels, labels).astype(float)})
-    for shape in (0, 1):
-        frame[f"shape_ratio_{shape}"] = frame[f"recent_shape_ratio_{shape}"] = np.where(before == shape, 0.98, 0.02)
-    found, _ = fit_classifier(rows_of(frame, labels, 2, jobs), ["load"], "ratio", n_rounds=20, seed=0)
-    assert (found.predict_proba(frame).argmax(axis=1) == labels)[is_large].all()
-    new = frame.iloc[:small].assign(**{name: np.nan for name in frame if "shape" in name})
-    assert found.predict_proba(new).sum(axis=1) == pytest.approx(np.ones(small))

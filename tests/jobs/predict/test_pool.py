@@ -15,23 +15,16 @@ from tasks.jobs.predict.pool import (
     UNMOVED_RUNS,
     Recalibration,
     best_weights,
-    best_weights_by_support,
     learn_grace,
     limited,
     mixture,
     order_quantiles,
     recalibrated_in_time,
     recalibration,
-    run_weights,
 )
 from tasks.jobs.predict.predictor import told_as
 
 START = np.datetime64("2026-01-01", "us")
-
-
-def weights_of(parts, runtime_s):
-    """The best weights where all parts are likely and every run counts the same."""
-    return best_weights(parts, runtime_s, np.full(len(parts), 1 / len(parts)), np.ones(len(runtime_s)))
 
 
 def normal(mean, sd):
@@ -101,7 +94,7 @@ def test_the_best_weights_have_the_least_crps_of_all_on_a_grid():
         return crps / least_error + EVEN_RUNS / n * np.sum((np.array(weights) - 1 / 3) ** 2)
 
     grid = [(a / 10, b / 10, (10 - a - b) / 10) for a, b in itertools.product(range(11), repeat=2) if a + b <= 10]
-    weights = weights_of(parts, runtime_s)
+    weights = best_weights(parts, runtime_s)
     assert weights.sum() == pytest.approx(1)
     assert loss(weights) <= min(map(loss, grid)) * 1.002  # weights are chosen with every fifth quantile
 
@@ -120,32 +113,20 @@ def test_the_crps_of_a_mixture_is_the_quadratic_form_that_the_weights_are_chosen
 def test_a_part_that_knows_the_runtimes_gets_nearly_all_the_weight():
     log_s = np.random.default_rng(3).normal(4, 1, 2_000)
     parts = [normal(np.full(2_000, 4.0), np.ones(2_000)), normal(log_s, np.full(2_000, 0.01))]
-    assert weights_of(parts, np.exp(log_s))[1] > 0.95
+    assert best_weights(parts, np.exp(log_s))[1] > 0.95
 
 
 @pytest.mark.parametrize("runtime_s", [np.zeros(30), np.full(30, 1e9), np.full(30, 60.0)])
 def test_weights_of_runtimes_that_are_all_alike_sum_to_one(runtime_s):
     parts = [np.full((30, N_LEVELS), np.log(60.0)), normal(np.full(30, 4.0), np.ones(30))]
-    weights = weights_of(parts, runtime_s)
+    weights = best_weights(parts, runtime_s)
     assert weights.sum() == pytest.approx(1)
     assert (weights >= 0).all()
 
 
-def test_a_few_long_runs_do_not_choose_the_weights_alone():
-    """One stretch of ten is of runs a thousand times as long, and another part knows them."""
-    log_s = np.repeat([3.0, 3 + np.log(1000)], [450, 50]) + np.random.default_rng(4).normal(0, 0.1, 500)
-    is_long = np.arange(500) >= 450
-    short, long = (normal(np.where(is_long == knows, log_s, 5.0), np.full(500, 0.1)) for knows in (False, True))
-    counts = run_weights([short, long], np.exp(log_s))
-    assert counts[is_long].sum() == pytest.approx(0.0, abs=2)
-    weights = best_weights_by_support([short, long], np.exp(log_s), np.zeros(500, dtype=int), np.full(2, 0.5))
-    assert weights[0, 0] > 0.7
-    assert weights_of([short, long], np.exp(log_s))[0] < 0.3
-
-
 def test_few_runs_leave_the_weights_near_even_ones():
     parts = [normal([3.0], [0.1]), normal([4.0], [0.1])]
-    weights = weights_of(parts, np.exp([3.0]))  # minimised: w e - w B w / 2 + ridge |w - 1/2|², with w = (a, 1 - a)
+    weights = best_weights(parts, np.exp([3.0]))  # minimised: w e - w B w / 2 + ridge |w - 1/2|², with w = (a, 1 - a)
     error = np.array([np.abs(np.exp(part) - np.exp(3.0)).mean() for part in parts])
     between = np.abs(np.exp(parts[0]).T - np.exp(parts[1])).mean()
     within = [np.abs(np.exp(part).T - np.exp(part)).mean() for part in parts]

@@ -34,5 +34,5 @@ def test_the_share_inside_the_interval_is_of_the_runs_that_have_ended():
     past = rows[["submitted_at", "runtime_s"]].head(2)
     found = fan_figure("job", rows, past)
     assert found.evidence == "job; n = 3 predicted runs of one job, 2 before them; the 90 % interval held 66.7 %"
-    assert found.chart.args[0]["is_outside"].tolist() == [False, False, False, True, False, False]
+    assert found.chart.args[0]["is"].tolist() == ["inside it"] * 3 + ["outside the 90 % interval"] + ["inside it"] * 2
     assert fan_figure("job", rows.head(0), past.head(0)).chart is None

@@ -65,7 +65,6 @@ def test_runs_at_a_limit_fall_on_the_stated_side(
     whorl: Whorl, job_log: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run at the split is history; 3 times the historic and 10 times the median count, 900 s above it do not."""
-    monkeypatch.setenv("WHORL_JOBS__SUMMARY__HISTORY_SHARE", "0.6")
     runs = [*zip(["a"] * 5, (10.0, 10.0, 10.0, 30.0, 29.0), strict=True)]
     runs += [*zip(["b"] * 5, (100.0, 100.0, 100.0, 1000.0, 999.0), strict=True)]
     runs += [*zip(["c"] * 5, (1e3, 1e3, 1e3, 1900.0, 1900.5), strict=True)]

@@ -223,8 +223,8 @@ def test_a_watch_asks_for_benchmarks_unless_told_not_to(whorl: Whorl, flow_finds
     assert ended.code == 0, ended.err
     rows = [re.split(r" {2,}", line.strip()) for line in ended.out.splitlines()[1:3]]
     assert rows == [
-        ["node-2", "disk", "confirmed", "2026-01-06 12:00:00", "1,200", "4", "5.0 %"],
-        ["node-1", "disk", "healthy", "–", "40", "0", "–"],
+        ["node-2", "disk", "confirmed", "2026-01-06 12:00", "1,200", "4", "1", "5.0 %"],
+        ["node-1", "disk", "healthy", "–", "40", "0", "0", "–"],
     ]
     assert "no new alarm\nto be left out: node-2\nreport: /pages/nodes-log.html\n" in ended.out
     assert "no deployment nodes-record/<node> for node-1: run 'whorl nodes record' there" in ended.err

@@ -11,8 +11,8 @@ import pytest
 
 from flows.engine import artifacts
 from flows.engine.artifacts import alarms_part, artifact_key, figures_part, ingest_part, page_line
-from flows.engine.servers import write_server_file
 from tasks.errors import BadInput
+from tasks.machine import write_server_file
 from tasks.quantities import plain
 from tasks.warehouse.alarms import Alarm, raise_alarms
 from tasks.warehouse.connection import writing

@@ -31,10 +31,10 @@ TELEMETRY = {"execution": pa.int64(), "metric": pa.string(), "unit": pa.string()
 class History:
     """Executions in time order, with what they measured.
 
-    executions: one row an execution, RangeIndex, ordered by started_at, then execution_id; the columns of
-    nodes.executions. metrics: columns execution (int64, row number in `executions`), metric, value (float64, never
-    missing) and unit (as the tool wrote it). telemetry: columns execution, metric, unit, at_s and samples (arrays;
-    at_s in seconds after the start of the benchmark, negative before it); may be empty."""
+    executions: one row an execution, RangeIndex, ordered by started_at, then length and text of execution_id; the
+    columns of nodes.executions. metrics: columns execution (int64, row number in `executions`), metric, value (float64,
+    never missing) and unit (as the tool wrote it). telemetry: columns execution, metric, unit, at_s and samples
+    (arrays; at_s in seconds after the start of the benchmark, negative before it); may be empty."""
 
     executions: pd.DataFrame
     metrics: pd.DataFrame
@@ -130,7 +130,8 @@ KINDS = """
 logger = logging.getLogger(__name__)
 FILES = "files"  # what stands for a source where there is none
 LOGS = "logs"  # the reader that calls executions after their files where nobody knows their start
-ORDERED = "ROW_NUMBER() OVER (ORDER BY started_at NULLS LAST, execution_id) - 1"
+BY_START = "started_at NULLS LAST, length(execution_id), execution_id"  # without a start run-2 comes before run-10
+ORDERED = f"ROW_NUMBER() OVER (ORDER BY {BY_START}) - 1"
 
 
 @dataclass(frozen=True)
@@ -200,7 +201,7 @@ def read_results(paths: Sequence[str], params: ReadParams, reader: str = "") -> 
 
 
 def load_history(warehouse: Warehouse, source: str, *, with_telemetry: bool = True) -> History:
-    """The executions of a source, ordered by start and id. Raises NoWarehouse, WarehouseBusy.
+    """The executions of a source, ordered as BY_START. Raises NoWarehouse, WarehouseBusy.
 
     The connection is closed before the frames are made."""
     own = f"SELECT {', '.join(EXECUTION_COLUMNS)} FROM nodes.executions WHERE source = $source"
@@ -210,7 +211,7 @@ def load_history(warehouse: Warehouse, source: str, *, with_telemetry: bool = Tr
     executions, metrics, telemetry = fetch_arrow(
         warehouse,
         [
-            f"{own} ORDER BY started_at NULLS LAST, execution_id",
+            f"{own} ORDER BY {BY_START}",
             f"{keyed} {final.format('execution, metric, value, unit', 'metrics', '')}",
             f"{keyed} {final.format('execution, metric, unit, at_s, samples', 'telemetry', none)}",
         ],
@@ -272,8 +273,9 @@ def _joined(
         executions = executions.drop_columns(["execution_id"]).append_column("execution_id", pa.array(ids.to_list()))
         frame = frame.assign(node=nodes, execution_id=ids)
     is_last = ~frame["execution_id"].duplicated(keep="last").to_numpy()
-    keys = [("started_at", "ascending"), ("execution_id", "ascending")]
-    order = pc.sort_indices(executions, sort_keys=keys).to_numpy()  # missing ones last
+    keys = [(name, "ascending") for name in ("started_at", "length", "execution_id")]  # as BY_START
+    lengths = pc.utf8_length(executions["execution_id"])
+    order = pc.sort_indices(executions.append_column("length", lengths), sort_keys=keys).to_numpy()  # missing ones last
     order = order[is_last[order]]
     row_of = np.full(len(frame), -1, dtype=np.int64)
     row_of[order] = np.arange(len(order))

@@ -71,7 +71,7 @@ def best_words(best: Sequence[str], n_nodes: int, names: Mapping[str, str]) -> s
 
     best: those at the first place; n_nodes: that have a score; names: of the nodes, as they are shown."""
     if not best:
-        return "none: no node has a score"
+        return "none: no metric counts, so no node has a score; whorl nodes metrics says why"
     told = ", ".join(names.get(node, node) for node in best)
     if len(best) == 1:
         return told
@@ -88,7 +88,7 @@ def standing_out(watched: Sequence[Mapping[Any, Any]], names: Mapping[str, str])
     if told:
         return "; ".join(told)
     if not watched:
-        return "cannot be told: no node ran a benchmark often enough"
+        return "cannot be told: no node ran a benchmark that counts often enough"
     if len(watched) == 1:
         return "cannot be told: no other node to compare with"
     first = watched[0]
@@ -110,7 +110,7 @@ def slow_time(row: Mapping[Any, Any]) -> str:
 
 def _slow_node(row: Mapping[Any, Any], name: str) -> str:
     counts = f"{row['n_low']:,} of {row['n_executions']:,} executions slow"
-    worst = f"most in {row['worst_type'].partition('@')[0]}, there at {ratio(row['worst_ratio'])} of its level"
+    worst = f"most in {row['worst_type'].partition('@')[0]}, there at {ratio(row['worst_ratio'])} of what is usual"
     return f"{name}: {counts}, {worst}; {slow_time(row)} ({_chance(row['p_value'])})"
 
 

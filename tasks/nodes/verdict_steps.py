@@ -11,7 +11,7 @@ import pandas as pd
 
 from tasks.errors import NotFound
 from tasks.nodes.answers import key_of, now, read_row, replace_rows
-from tasks.nodes.history import benchmarks_of, version_of
+from tasks.nodes.history import BY_START, benchmarks_of, version_of
 from tasks.nodes.node_words import (
     CLEARED_KIND,
     DETECTOR,
@@ -27,11 +27,11 @@ from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import champion, folder_of, new_card, promote, register
 
 logger = logging.getLogger(__name__)
-JUDGED = """
+JUDGED = f"""
 SELECT executions.node, executions.aspect, own.execution_id, executions.started_at, own.probability, own.is_flagged,
     executions.is_contaminated, executions.duration_s
 FROM nodes.verdicts AS own JOIN nodes.executions AS executions USING (source, execution_id)
-WHERE source = $source ORDER BY executions.started_at NULLS LAST, own.execution_id
+WHERE source = $source ORDER BY {BY_START}
 """
 UNDER_ALARM = """
 SELECT DISTINCT execution_id
@@ -309,12 +309,12 @@ def _answer(what: str, rows: pd.DataFrame, is_node: bool, threshold: float) -> s
 
 def _named(warehouse: Warehouse, source: str, what: str) -> pd.DataFrame:
     """The verdicts on an execution, or on all executions of a node, in time order; of both, the execution counts."""
-    sql = """
+    sql = f"""
     SELECT executions.node, executions.benchmark, own.execution_id, executions.started_at, own.probability,
         own.is_flagged, own.is_cold, own.by_labels
     FROM nodes.verdicts AS own JOIN nodes.executions AS executions USING (source, execution_id)
     WHERE source = $source AND (own.execution_id = $what OR executions.node = $what)
-    ORDER BY executions.started_at NULLS LAST, own.execution_id
+    ORDER BY {BY_START}
     """
     found = fetch(warehouse, sql, {"source": source, "what": what})
     is_meant = found["execution_id"] == what

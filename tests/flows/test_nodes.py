@@ -237,15 +237,16 @@ def trained(warehouse: Warehouse, **asked: Any) -> Any:
     return call(nodes_train, NodeTrainParams(**{**given, **asked}, warehouse=warehouse))
 
 
-def test_a_detector_is_trained_asked_and_watched_by(nodes_log: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_detector_is_trained_asked_and_watched_by(detecting_log: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tasks.nodes.detect.alarms.flagged", lambda judged: judged["probability"].notna().to_numpy())
-    found = call(nodes_train, NodeTrainParams(source="log", score=QUICK, warehouse=nodes_log))
+    found = call(nodes_train, NodeTrainParams(source="log", score=QUICK, warehouse=detecting_log))
+    assert found["is_from_before"]  # the same data, parameters and code
     assert found["figures"]["recall"] > 0.3  # a third of the doses is one deviation
     assert "To be expected over this fleet: about" in artifact("nodes-log-model")
-    told = call(nodes_fingerprint, NodeFingerprintParams(source="log", score=QUICK, warehouse=nodes_log))
+    told = call(nodes_fingerprint, NodeFingerprintParams(source="log", score=QUICK, warehouse=detecting_log))
     assert (told["model_id"], told["n_judged"], told["n_fingerprints"]) == (found["model_id"], 360, 0)
     assert "Executions that look degraded, and why" in artifact("nodes-log-fingerprints")
-    watching = NodeWatchParams(source="log", alarm=EAGER, score=QUICK, warehouse=nodes_log)
+    watching = NodeWatchParams(source="log", alarm=EAGER, score=QUICK, warehouse=detecting_log)
     seen = call(nodes_watch, watching)
     assert seen["alarms"]
     assert seen["cannot_ask"] == sorted({node for node, _, _ in seen["suspected"]})
@@ -255,15 +256,15 @@ def test_a_detector_is_trained_asked_and_watched_by(nodes_log: Warehouse, monkey
     assert call(nodes_watch, watching)["alarms"] == []
 
 
-def test_a_network_beside_it_makes_fingerprints(nodes_log: Warehouse) -> None:
-    detector = call(nodes_train, NodeTrainParams(source="log", score=QUICK, warehouse=nodes_log))
-    found = trained(nodes_log)
+def test_a_network_beside_it_makes_fingerprints(detecting_log: Warehouse) -> None:
+    found = trained(detecting_log)
     assert found["champion_id"] == found["model_id"]
     assert f"{found['n_tested']:,} executions, the latest, which the figures below are of" in artifact(
         "nodes-log-model"
     )
-    told = call(nodes_fingerprint, NodeFingerprintParams(source="log", score=QUICK, warehouse=nodes_log))
-    assert (told["model_id"], told["network_id"]) == (detector["model_id"], found["model_id"])
+    told = call(nodes_fingerprint, NodeFingerprintParams(source="log", score=QUICK, warehouse=detecting_log))
+    detector = champion(detecting_log.models, "nodes", "log", "detector")
+    assert detector is not None and (told["model_id"], told["network_id"]) == (detector.model_id, found["model_id"])
     assert told["n_fingerprints"] == 360
     assert "360 have a fingerprint by model" in artifact("nodes-log-fingerprints")
     assert "By fingerprint, beside the plain ranking" in artifact("nodes-log-fingerprints")
@@ -305,11 +306,6 @@ def test_a_suspected_node_with_a_deployment_is_asked_once_for_the_benchmarks_of_
     assert run.parameters["benchmarks"] == ["disk-fio", "disk-ioping"]
     assert run.parameters["node"] == "node-1"
     assert run.parameters["runs"] == 0
-
-
-def test_a_source_without_a_model_is_one_line(nodes_log: Warehouse) -> None:
-    with pytest.raises(NotFound, match="no trained model of nodes yet; make one with whorl nodes train"):
-        call(nodes_watch, NodeWatchParams(source="log", warehouse=nodes_log))
 
 
 PAGE = 2  # deployments that the server tells of at once

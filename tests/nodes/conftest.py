@@ -118,3 +118,11 @@ def trained_log(tmp_path, trained_home):
 def quick_model():
     """The parameters of that model."""
     return small()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_trees():
+    """Forests of ten trees: no claim here is about forests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tasks.nodes.detect.detector.TREES", 10)
+        yield

@@ -12,7 +12,6 @@ from tasks.nodes import steps
 from tasks.nodes.execution import Execution, Measured, Sampled, write_part
 from tasks.nodes.history import load_history, read_results
 from tasks.nodes.params import ReadParams
-from tasks.warehouse.place import Warehouse
 
 READ = ReadParams()
 HEADER = "execution_id,node,benchmark,started_at,metric,value\n"
@@ -37,12 +36,11 @@ def part(tmp_path):
     return write
 
 
-def test_files_and_warehouse_give_the_same_history(part, tmp_path):
+def test_files_and_warehouse_give_the_same_history(part, warehouse):
     paths = [
         part("b.parquet", execution("e3", 3), execution("e1", 1)),
         part("a.parquet", execution("e2", 2, is_stressed=True)),
     ]
-    warehouse = Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
     for path in paths:
         steps.ingest_batch(warehouse, steps.land_executions(warehouse, path, "log", "", READ))
     stored, direct = load_history(warehouse, "log"), read_results(paths, READ).history
@@ -68,9 +66,9 @@ def test_metrics_belong_to_their_execution_by_its_number(part):
 
 def test_executions_without_a_start_come_last_in_the_order_of_their_ids(part):
     found = read_results(
-        [part("a.parquet", execution("z", 5), execution("b", None), execution("a", None))], READ
+        [part("a.parquet", execution("z", 5), execution("e10", None), execution("e2", None))], READ
     ).history
-    assert found.executions["execution_id"].to_list() == ["z", "a", "b"]
+    assert found.executions["execution_id"].to_list() == ["z", "e2", "e10"]
     assert found.executions["started_at"].isna().to_list() == [False, True, True]
 
 

@@ -41,7 +41,7 @@ MUTANTS = (
     Mutant("a reader takes the lock for itself", "tasks/warehouse/lock.py",
            '"shared": fcntl.LOCK_SH', '"shared": fcntl.LOCK_EX', "tests/warehouse/test_lock.py"),
     Mutant("aliases of columns are ignored", "tasks/jobs/readers/table.py",
-           "(key_of(ours), *ALIASES.get(ours, ()))", "(key_of(ours),)", "tests/jobs/readers/test_table.py"),
+           "(key_of(ours), *ALIASES.get(ours, ()))", "(key_of(ours),)", "tests/jobs/readers/test_exports.py"),
     Mutant("a step's key does not see the code", "flows/engine/steps.py",
            "INPUTS + RUN_ID + SameCode()", "INPUTS + RUN_ID", "tests/flows/engine/test_steps.py"),
     Mutant("a wrong file is tried again", "flows/engine/steps.py",

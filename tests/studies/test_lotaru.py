@@ -132,6 +132,7 @@ def test_table_iii_is_reproduced_to_the_last_digit(executions: pd.DataFrame) -> 
     assert figures(errors_of(found, lotaru, published_factor)) == [0.1237, 0.4741, 0.7935]
 
 
+@pytest.mark.slow
 def test_online_p_is_as_published_but_for_its_draws(executions: pd.DataFrame) -> None:
     """Published .1955, .5969, .8088, without a seed."""
     median, p90, p95 = figures(errors_of(cases(executions, "n2", ["n1", "c2"]), online_p, published_factor))
@@ -140,7 +141,10 @@ def test_online_p_is_as_published_but_for_its_draws(executions: pd.DataFrame) ->
     assert p95 == pytest.approx(0.8088, abs=0.04)
 
 
-@pytest.mark.parametrize("scores", ["whorl", "stress-ng", "sysbench"])
+@pytest.mark.parametrize(
+    "scores",
+    [pytest.param("whorl", marks=pytest.mark.slow), pytest.param("stress-ng", marks=pytest.mark.slow), "sysbench"],
+)
 def test_ours_is_better_than_the_published_with_each_source_of_scores(
     folder: Path, executions: pd.DataFrame, scores: str
 ) -> None:
@@ -164,6 +168,7 @@ def test_ours_is_better_than_the_published_with_each_source_of_scores(
     assert 0.85 <= held <= 0.95
 
 
+@pytest.mark.slow
 def test_the_shape_was_chosen_on_machines_that_the_table_does_not_use(executions: pd.DataFrame) -> None:
     """Larger runs from smaller ones on one machine: no score plays a part. A line has the better 90th percentile."""
     found = [case for name in ("local", "asok01", "asok02") for case in cases(executions, name, [name])]

@@ -5,14 +5,10 @@ import math
 import sys
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from tasks.errors import BadInput
 from tasks.nodes.execution import Execution, Measured, write_part
-from tasks.nodes.record.params import SHIPPED, SHORT, Dose
-from tasks.nodes.tools import PARSERS
+from tasks.nodes.record.params import Dose
 
 
 def study():
@@ -42,12 +38,6 @@ def test_the_distance_is_that_of_the_means_in_deviations_of_the_unstressed():
     assert distance_sd([3.0, 5.0], [8.0, 10.0, 12.0]) == pytest.approx(-3.0)
 
 
-def test_nothing_is_said_without_a_spread():
-    assert math.isnan(distance_sd([1.0], [2.0, 2.0, 2.0]))
-    assert math.isnan(distance_sd([1.0], [2.0, 3.0]))
-    assert math.isnan(distance_sd([], [2.0, 3.0, 4.0]))
-
-
 def test_the_ladder_takes_the_doses_nearest_to_one_three_and_ten():
     found = chosen_ladder(rungs(-0.2, -0.9, -2.0, -3.3, -6.0, -11.0, -40.0), higher_is_better=True)
     assert [(one.name, one.level) for one in found] == [("d1", 1), ("d3", 2), ("d5", 3)]
@@ -75,35 +65,12 @@ def test_a_dose_that_ran_twice_is_no_rung():
     assert chosen_ladder([twice, *rungs(-3.0, -10.0)], higher_is_better=True) == ()
 
 
-def test_a_dose_that_was_not_applied_is_no_rung():
-    weak = rungs(-1.0, -3.0, -10.0, n_applied=3)
-    assert chosen_ladder(weak, higher_is_better=True) == ()
-    strong = [Rung(dose(f"s{place}"), sd, 1.0, 4, 4) for place, sd in enumerate((-1.1, -4.0, -9.0))]
-    assert [one.name for one in chosen_ladder([*weak, *strong], higher_is_better=True)] == ["s0", "s1", "s2"]
-
-
 def test_a_dose_is_judged_on_each_node_against_that_node_alone():
     calm = {"fast": [98.0, 100.0, 102.0], "slow": [9.8, 10.0, 10.2]}
     [found] = Seen(calm, {("fast", "d"): [90.0], ("slow", "d"): [9.0]}, {"d": (2, 2)}).rungs([dose("d")])
     assert found.sd == pytest.approx(-5.0)
     assert found.ratio == pytest.approx(0.9)
     assert (found.n, found.n_applied) == (2, 2)
-
-
-def test_a_dose_that_never_ran_has_no_distance():
-    [found] = Seen({"fast": [1.0, 2.0, 3.0]}).rungs([dose("d")])
-    assert math.isnan(found.sd)
-    assert chosen_ladder([found] * 3, higher_is_better=True) == ()
-
-
-def test_each_benchmark_has_doses_to_try_and_a_metric_to_watch():
-    for template in SHORT:
-        tried = candidates_for(template.benchmark)
-        assert len(tried) >= 5
-        assert len({one.name for one in tried}) == len(tried)
-        assert PARSERS[template.benchmark].metrics[STUDY.WATCHED[template.benchmark]].higher_is_better is not None
-    assert candidates_for("somebody-elses") == ()
-    assert {one.benchmark for one in SHIPPED} == set(STUDY.WATCHED)
 
 
 CPU, MEMORY = "cpu-sysbench", "memory-sysbench"
@@ -200,54 +167,6 @@ def test_the_table_has_a_row_for_each_benchmark_and_node(part, capsys):
         "| cpu-sysbench | events_per_second | a | 3 | –, – (0) | -3.0, 0.400 (1) | –, – (0) | 1 |",
         "| disk-ioping | latency_avg | a | 3 | +1.5, 1.500 (1) | –, – (0) | –, – (0) | 0 |",
     ]
-
-
-def test_two_unstressed_executions_are_too_few_for_a_spread_and_not_for_a_ratio(part):
-    found = moved(part("executions-0001.parquet", *CALM[:2], ("a", CPU, 1, 4.5)))[CPU, "a", 1]
-    assert (math.isnan(found.sd), found.ratio) == (True, pytest.approx(0.5))
-
-
-def other_columns(path):
-    pq.write_table(pa.table({"execution_id": ["e1"], "node": ["a"]}), path)
-
-
-def other_types(path):
-    write_part(path, [])
-    table = pq.read_table(path)
-    at = table.schema.get_field_index("metrics")
-    pq.write_table(table.set_column(at, "metrics", pa.array([], pa.int64())), path)
-
-
-def no_node(path):
-    write_part(path, [Execution({"execution_id": "e1", "benchmark": CPU}, ())])
-
-
-@pytest.mark.parametrize(
-    ("spoil", "problem"),
-    [
-        (lambda path: path.write_bytes(b"PAR1 and no more"), "cannot be read"),
-        (lambda path: path.write_bytes(b""), "cannot be read"),
-        (other_columns, "cannot be read"),
-        (other_types, "cannot be read"),
-        (no_node, "a row without node"),
-        (lambda path: path.rename(path.with_name("other.parquet")), "no parts of a recording"),
-    ],
-)
-def test_what_is_no_recording_is_one_line_and_a_failure(part, capsys, spoil, problem):
-    folder = part("executions-0001.parquet", *CALM)
-    spoil(folder / "executions-0001.parquet")
-    with pytest.raises(SystemExit) as ended:
-        main(["recorded", str(folder)])
-    told = capsys.readouterr()
-    assert (ended.value.code, told.out) == (BadInput.exit_code, "")
-    assert problem in told.err
-    assert told.err.count("\n") == 1
-    assert "; expected parts of whorl's recorder (executions-0001.parquet); " in told.err
-
-
-def test_a_folder_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(BadInput, match="nowhere: no parts of a recording"):
-        read_recorded(tmp_path / "nowhere")
 
 
 def test_each_kind_stands_on_its_own_and_under_a_lowered_limit_only_beside_its_like(part, capsys):

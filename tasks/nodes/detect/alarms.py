@@ -7,8 +7,8 @@
 
 The state after an execution depends on that and earlier ones alone, so looking again changes nothing. An execution
 counts once, and not at all if others used the machine meanwhile (is_contaminated) or nothing could be said of it: such
-executions neither raise nor confirm nor clear an alarm. Executions without a start come last, by their ids, as in a
-history, and count only where no start is known at all: no later execution would ever come after them.
+executions neither raise nor confirm nor clear an alarm. Executions without a start come last, by their ids as in a
+history (run-2 before run-10), and count only where no start is known at all: no later one would ever come after them.
 
 An alarm that goes on is one alarm. A suspected node should run a fresh benchmark of that aspect: what it runs next
 confirms the alarm or clears it. A confirmed one is to be left out."""
@@ -84,8 +84,9 @@ def follow(is_flagged: Bools, at_s: Floats, params: AlarmParams) -> Followed:
                 state, episodes[-1] = "confirmed", replace(episodes[-1], confirmed=at)
         else:
             window.append(at)
-            behind = [one for one in window if is_flagged[one] and not at_s[at] - at_s[one] > WINDOW_DAYS * DAY_S]
-            if flagged and len(behind) >= params.flagged and at + 1 >= params.min_executions:
+            fresh = [one for one in window if not at_s[at] - at_s[one] > WINDOW_DAYS * DAY_S] if flagged else []
+            behind = [one for one in fresh if is_flagged[one]]
+            if len(behind) >= params.flagged and at + 1 >= params.min_executions:
                 state, n_fresh, n_clean = "suspected", 0, 0
                 episodes.append(Episode(behind[0], at))
         states.append(state)
@@ -133,7 +134,9 @@ def watch_nodes(judged: pd.DataFrame, params: AlarmParams) -> Watched:
         raise ValueError(f"judged executions without {', '.join(missing)}; expected the columns {', '.join(NEEDED)}")
     rows = judged[list(NEEDED)].assign(aspect=judged["aspect"].fillna("unknown"))
     rows = rows.drop_duplicates(["node", "aspect", "execution_id"], keep="last")
-    rows = rows.sort_values(["node", "aspect", "started_at", "execution_id"], na_position="last", ignore_index=True)
+    rows = rows.assign(length=rows["execution_id"].astype("str").str.len())
+    order = ["node", "aspect", "started_at", "length", "execution_id"]
+    rows = rows.sort_values(order, na_position="last", ignore_index=True)
     rows = rows.assign(is_flagged=flagged(rows), series=rows.groupby(["node", "aspect"]).ngroup())
     has_start = rows["started_at"].notna()  # or none of its series has one
     is_placed = (has_start | ~has_start.groupby(rows["series"]).transform("any")).to_numpy(dtype=bool)

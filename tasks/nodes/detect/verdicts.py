@@ -13,9 +13,8 @@ k = 1, and k is less where flags come in rows. The budget gives the share, and t
 MOST_ALARMS at most: those near the budget, which have few, would else have no say. Chosen on drawn flags alone."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -36,6 +35,7 @@ from tasks.nodes.detect.detector import (
     save_detector,
 )
 from tasks.nodes.detect.deviations import (
+    FEWEST,
     RECENT,
     Centre,
     Normal,
@@ -54,7 +54,17 @@ from tasks.nodes.node_words import FAR, LEAST_DEVIATION
 from tasks.nodes.params import AlarmParams, BudgetParams, DetectorParams, PreprocessParams
 from tasks.nodes.preprocess.fitting import Preprocessor, fit, load_preprocessor, save_preprocessor, tables_of
 from tasks.nodes.tools import resolution
-from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables, hours_of, is_stressed, is_unstressed, type_names
+from tasks.nodes.type_tables import (
+    HOUR_S,
+    Bools,
+    Floats,
+    Ints,
+    NodeTables,
+    hours_of,
+    is_stressed,
+    is_unstressed,
+    type_names,
+)
 
 RUNGS = np.geomspace(0.3, 0.003, 16)  # flagged shares of calm executions that are tried
 MOST_ALARMS = 30.0  # that a rung counts as
@@ -90,15 +100,11 @@ def threshold_of_alarms(
     is_used = is_calm & ~np.isnan(scores)
     if not is_used.any():
         raise ValueError("no calm execution has a score; a threshold is a quantile of these")
-    used, hours = scores[is_used], at_h[is_used]
-    series = executions.loc[is_used, ["node", "aspect"]].astype(str).agg("\n".join, axis=1)
-    order = np.lexsort((np.nan_to_num(hours, nan=np.inf), pd.factorize(series)[0]))
-    ends = np.flatnonzero(np.append(np.diff(pd.factorize(series)[0][order]) != 0, True)) + 1
-    bounds = list(pairwise([0, *ends.tolist()]))
+    used = scores[is_used]
+    rows = list(_series(executions["node"].astype(str) + "\n" + executions["aspect"].astype(str), is_used, at_h))
     per_day = pace(at_h)
-    at_s = hours[order] * 3600.0
-    rungs = [used[order] > _quantile(used, share) for share in RUNGS]
-    counts = np.array([sum(len(follow(one[a:b], at_s[a:b], alarm).episodes) for a, b in bounds) for one in rungs])
+    rungs = [scores > _quantile(used, share) for share in RUNGS]
+    counts = np.array([sum(len(follow(one[own], at_h[own] * HOUR_S, alarm).episodes) for own in rows) for one in rungs])
     a, k = _fitted(counts, len(used), alarm)
     shares = np.geomspace(LEAST_SHARE, LARGEST_SHARE, GRID)
     rates = np.maximum.accumulate(a + k * np.log(independent_rate(shares, alarm)))
@@ -109,6 +115,29 @@ def threshold_of_alarms(
     nearest = int(np.abs(np.log(RUNGS / max(share, RUNGS[-1]))).argmin())
     is_timed = int((~np.isnan(at_h)).sum()) > 1
     return Budget(threshold, expected, per_day, share, int(counts[nearest]), is_timed)
+
+
+def degraded_until_now(
+    executions: pd.DataFrame, scores: Floats, is_calm: Bools, at_h: Floats, alarm: AlarmParams
+) -> Bools:
+    """The calm executions of an alarm that was confirmed and goes on, from the first flag behind it: (n,).
+
+    Of a node and benchmark type, by the alarm rules with even odds as threshold. What looks worse than the past of its
+    node up to now, and so often, is not what scores of well nodes are like. scores, at_h: as threshold_of_alarms."""
+    found, is_judged = np.zeros(len(scores), dtype=bool), is_calm & ~np.isnan(scores)
+    for own in _series(executions["node"].astype(str) + "\n" + type_names(executions), is_judged, at_h):
+        episodes = follow(scores[own] > EVEN_ODDS, at_h[own] * HOUR_S, alarm).episodes
+        if episodes and episodes[-1].state == "confirmed":
+            found[own[episodes[-1].first :]] = True
+    return found
+
+
+def _series(names: pd.Series, is_used: Bools, at_h: Floats) -> Iterator[Ints]:
+    """The used rows of each name in time order, those without a time last."""
+    rows = np.flatnonzero(is_used)
+    codes = pd.factorize(names.to_numpy()[rows])[0]
+    order = np.lexsort((np.nan_to_num(at_h[rows], nan=np.inf), codes))
+    yield from np.split(rows[order], np.flatnonzero(np.diff(codes[order])) + 1) if len(rows) else []
 
 
 def pace(at_h: Floats) -> float:
@@ -323,12 +352,14 @@ def learn_verdicts(
     fitted = fit_detector(tables, hours, stressed | calm, stressed, calm, detect, seed=seed)
     scores = fitted.in_training
     if not fitted.types:
-        raise BadInput(
-            f"{len(executions)} executions", "no benchmark has five calm ones", "several of a benchmark", "record more"
-        )
+        is_many = (type_names(executions)[calm].value_counts() >= FEWEST).any()
+        few = ("no benchmark has five calm ones", "several of a benchmark", "record more")
+        alike = ("no metric of theirs varies", "values as they were measured", "export them with all their digits")
+        raise BadInput(f"{len(executions)} executions", *(alike if is_many else few))
     chosen: Budget | None = None
     if budget.by == "alarms":
-        chosen = threshold_of_alarms(executions, scores, calm, hours, budget, alarm)
+        well = calm & ~degraded_until_now(executions, scores, calm, hours, alarm)
+        chosen = threshold_of_alarms(executions, scores, well, hours, budget, alarm)
         threshold = chosen.threshold
     else:
         known = ~np.isnan(scores) & (stressed | calm)

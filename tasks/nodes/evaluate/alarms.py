@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from tasks.nodes.detect.alarms import follow
-from tasks.nodes.detect.verdicts import pace, threshold_of_alarms
+from tasks.nodes.detect.verdicts import degraded_until_now, pace, threshold_of_alarms
 from tasks.nodes.evaluate.measures import Figures, put
 from tasks.nodes.params import AlarmParams, BudgetParams, EvaluateParams
 from tasks.nodes.type_tables import HOUR_S, Bools, Floats, hours_of, is_stressed, is_unstressed
@@ -32,14 +32,15 @@ def thresholds_by_budget(
     """For each of params.budgets, and for the fleet: COLUMNS but for protocol, round and detector.
 
     scores, is_calm: (n_executions,); calm executions that were learned from, with scores that are out of fold."""
-    used = is_calm & ~np.isnan(scores)
+    used, alarm = is_calm & ~np.isnan(scores), params.injection.alarm
+    used &= ~degraded_until_now(executions, scores, used, hours_of(executions), alarm)
     if not used.any():
         return
     own, hours, every = executions[used], hours_of(executions)[used], np.ones(int(used.sum()), dtype=bool)
     budgets = {f"{one:g}".replace(".", "_"): one for one in params.budgets}
     for name, per_day in {**budgets, FLEET: pace(hours) / FLEET_EXECUTIONS_PER_DAY}.items():
         asked = BudgetParams(alarms_per_day=per_day)
-        found = threshold_of_alarms(own, scores[used], every, hours, asked, params.injection.alarm)
+        found = threshold_of_alarms(own, scores[used], every, hours, asked, alarm)
         yield {
             "budget": name,
             "threshold": found.threshold,

@@ -79,7 +79,7 @@ def read(path: str, params: ReadParams) -> Iterator[Chunk]:
     """As Reader.read says. Raises BadInput for a table without a column that is needed."""
     table, entries = whole_table(path, params.limits, row="execution"), read_manifest(params).all_facts(path)
     is_named = bool(params.label_from) or any("node" in entry for entry in entries)
-    aliases = {ours: others for ours, others in ALIASES.items() if not (is_named and ours == "node")}
+    aliases = {ours: (ours, *ALIASES.get(ours, ())) for ours in KNOWN if not (is_named and ours == "node")}
     found = known_otherwise(table.names, aliases, params.columns)
     table, said = _long(table, {**found, **params.columns})
     columns = _columns(table, params, entries, found)

@@ -53,9 +53,7 @@ class ExecutionLedger(Ledger[PlannedExecution]):
     A new campaign is named after the time as well: ids of executions of two campaigns are never the same. Calls without
     a plan and a campaign may share a folder. Raises BadSetting if it holds another campaign, BadInput."""
 
-    def __init__(
-        self, folder: Path, params: RecordParams, plan: Plan | None, facts: Record, *, now: datetime | None = None
-    ) -> None:
+    def __init__(self, folder: Path, params: RecordParams, plan: Plan | None, facts: Record) -> None:
         self.plan, self.campaign = plan, ""
         self.record: Record = {}
         digest = plan.digest() if plan else STEADY
@@ -68,7 +66,7 @@ class ExecutionLedger(Ledger[PlannedExecution]):
             if "params" in record:
                 check_same(path, record, params, UNIMPORTANT, digest)
             self.campaign = self.campaign or str(record.get("campaign") or table["campaign"][0].as_py())
-        self.campaign = self.campaign or f"{now or datetime.now(UTC):%Y%m%dt%H%M%S}"
+        self.campaign = self.campaign or f"{datetime.now(UTC):%Y%m%dt%H%M%S%f}"  # two calls can begin in one second
         self.record = facts | {"params": deciding(params, UNIMPORTANT), "plan": digest, "campaign": self.campaign}
         self.done = {one.execution_id: one for one in finished(parts, with_steady=plan is None)}
         self.begin({one.execution_id: one.status for one in self.done.values()})

@@ -217,7 +217,8 @@ def _read_text(log: Log, lines: Sequence[Line]) -> None:
         if cpu := CPU.match(line.text):
             _take_cpu(log, cpu, line)
         elif ENDS_LIKE_A_SUMMARY.match(line.text) and not SUMMARY.search(line.text):
-            log.fault(line.place, CUT if line.is_cut else "a summary without its time, size and speed", line.text)
+            reason = "a UDP test; expected TCP" if "%)" in line.text else "a summary without its time, size and speed"
+            log.fault(line.place, CUT if line.is_cut else reason, line.text)
     if not any(DONE.match(line.text) for line in lines):
         log.fault(lines[-1].place, "the log is cut off: no 'iperf Done.' at its end", lines[-1].text)
 

@@ -234,7 +234,7 @@ def test_a_watch_asks_for_benchmarks_unless_told_not_to(whorl: Whorl, flow_finds
 
 @pytest.mark.usefixtures("prefect_server", "quick")
 def test_a_source_is_learned_judged_watched_and_explained_from_the_command_line(
-    whorl: Whorl, nodes_log: Warehouse
+    whorl: Whorl, detecting_log: Warehouse
 ) -> None:
     trained = whorl("nodes", "train")
     assert trained.code == 0, trained.err

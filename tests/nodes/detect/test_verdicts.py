@@ -186,7 +186,7 @@ def test_a_budget_is_kept_two_sided_whether_flags_come_alone_or_in_rows(memory, 
     """20 days of 60 nodes teach the threshold; at 0.2 a day they show four alarms. 700 days of others tell the rate."""
     how = {"memory": memory, "row": row}
     later = calm_fleet(100, **how, n_series=2000)
-    for budget in (0.2, 0.5, 1.0, 3.0):
+    for budget in (0.2, 3.0):
         stated = [chosen(calm_fleet(seed, **how), alarms_per_day=budget) for seed in range(2)]
         assert [one.alarms_per_day for one in stated] == pytest.approx([budget] * 2, rel=0.01)
         ratio = np.mean([alarms_per_day(later, one.threshold) for one in stated]) / budget
@@ -201,6 +201,31 @@ def test_without_an_alarm_in_training_flags_count_as_nearly_independent():
         given = np.arange(10.0), np.ones(10, dtype=bool), np.arange(10.0)
         found = threshold_of_alarms(executions, *given, BudgetParams(alarms_per_day=0.01), RULES)
     assert 6 * found.flagged_share**3 * found.executions_per_day == pytest.approx(0.02, rel=0.5)
+
+
+def told(*, begins, n=60, n_nodes=1):
+    """The flagged executions of one node, by number; from `begins` on its rate is 40 % lower."""
+    drawn = synthetic_history(nodes=n_nodes, types=1, runs=n, stressed=0.0, seed=5)
+    is_late = (drawn.executions["node"] == "node-1") & (drawn.executions.groupby("node").cumcount() >= begins)
+    worse = drawn.metrics["execution"].map(is_late) & (drawn.metrics["metric"] == "events_per_second")
+    metrics = drawn.metrics.assign(value=drawn.metrics["value"] * np.where(worse, 0.6, 1.0))
+    spoiled = type(drawn)(drawn.executions.assign(is_stressed=None), metrics, drawn.telemetry)
+    verdicts = judge_history(spoiled, learned(spoiled).model).executions["is_flagged"].to_numpy()
+    return np.flatnonzero(verdicts[(spoiled.executions["node"] == "node-1").to_numpy()])
+
+
+@pytest.mark.parametrize(("begins", "n"), [(20, 30), (40, 60), (54, 60)])
+def test_a_node_alone_that_is_worse_than_its_own_past_up_to_now_is_told_without_labels(begins, n):
+    """However long it has been so, up to a third of what is known: its bad executions are no measure of calm ones."""
+    flagged = told(begins=begins, n=n)
+    assert set(range(begins, n)) <= set(flagged) and (flagged < begins).mean() < 0.25
+
+
+def test_values_that_are_all_alike_are_refused_as_such():
+    drawn = synthetic_history(nodes=1, types=1, runs=6, stressed=0.0)
+    alike = type(drawn)(drawn.executions, drawn.metrics.assign(value=1.0), drawn.telemetry)
+    with pytest.raises(BadInput, match="6 executions: no metric of theirs varies"):
+        learned(alike)
 
 
 def test_without_a_calm_execution_there_is_no_threshold():

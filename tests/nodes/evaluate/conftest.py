@@ -111,11 +111,3 @@ def case_by():
         return split, case_of(history, split, params)
 
     return made
-
-
-@pytest.fixture(scope="package", autouse=True)
-def few_trees():
-    """Forests of ten trees: no claim here is about forests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tasks.nodes.detect.detector.TREES", 10)
-        yield

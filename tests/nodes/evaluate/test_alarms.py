@@ -15,6 +15,7 @@ def executions_of(n, *, node="n", aspect="cpu", stressed=(), level=0, dose=""):
     is_stressed = np.isin(np.arange(n), stressed)
     return pd.DataFrame({
         "execution_id": [f"c-{at + 1:04}-{node}" for at in range(n)], "node": node, "aspect": aspect,
+        "benchmark": "b", "template_hash": "",
         "started_at": pd.Timestamp("2026-01-01") + np.arange(n) * HOUR, "status": "completed",
         "is_stressed": pd.array(is_stressed, dtype="boolean"), "is_contaminated": False,
         "dose": dose, "dose_level": pd.array(np.where(is_stressed, level, 0), dtype="Int64"),

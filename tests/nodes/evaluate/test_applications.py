@@ -112,33 +112,18 @@ def test_latencies_that_mirror_throughputs_are_no_series_of_their_own(table, tog
 
 COMPARED = EvaluateParams(resamples=100)
 NODES, TYPES = 200, 6
-LEVELS = Levels(tuple(f"type-{at}" for at in range(TYPES)), ("cpu", "disk"), np.arange(TYPES) % 2, np.ones(2))
-
-
-def varied_matrix(machine_type="m"):
-    """Nodes with a hidden quality that six microbenchmarks and three applications follow, with noise of their own."""
-    rng = np.random.default_rng(0)
-    quality = rng.normal(size=(NODES, 1))
-    return NodeMatrix(
-        tuple(f"{machine_type}-{at}" for at in range(NODES)),
-        np.array([machine_type] * NODES, dtype=object),
-        quality + rng.normal(size=(NODES, TYPES)),
-        LEVELS,
-        quality + 0.5 * rng.normal(size=(NODES, 3)),
-        ("get", "set", "scan"),
-    )
 
 
 def seldom_run():
     """A third of the nodes ran each microbenchmark, and each node two of the six."""
-    matrix = varied_matrix()
+    matrix = drawn()
     is_run = np.arange(NODES)[:, None] % 3 == np.arange(TYPES) % 3
     return replace(matrix, micro=np.where(is_run, matrix.micro, np.nan))
 
 
 def varying_beside_no_application():
     """The three microbenchmarks that all nodes ran are the same on each node where an application ran."""
-    matrix, seldom = varied_matrix(), seldom_run().micro
+    matrix, seldom = drawn(), seldom_run().micro
     has_applications = np.arange(NODES)[:, None] % 2 == 0
     common = np.where(has_applications, 0.0, matrix.micro)
     micro = np.where(np.arange(TYPES) < 3, common, seldom)
@@ -173,7 +158,7 @@ def test_a_method_that_is_impossible_says_why_and_the_others_are_told(matrix, im
 
 
 def test_where_nothing_varies_every_method_says_so():
-    figures = figures_of(replace(varied_matrix(), micro=np.ones((NODES, TYPES))))
+    figures = figures_of(replace(drawn(), micro=np.ones((NODES, TYPES))))
     for method in METHODS:
         assert figures[f"rank.{method}.m"] is None
         assert any(

@@ -281,13 +281,6 @@ def test_what_is_not_the_same_is_learned_anew(trained_log, quick_model, monkeypa
     assert not trained_again(trained_log, quick_model, **given)["is_from_before"]
 
 
-def test_a_model_in_use_that_cannot_be_read_is_mended_by_a_training(trained_log, quick_model):
-    present = in_use(trained_log).model_id
-    (trained_log.models / "nodes" / present / "network.json").write_text("{")
-    found = trained_again(trained_log, quick_model)
-    assert not found["is_from_before"] and found["champion_id"] == found["model_id"] != present
-
-
 MODEL = ModelParams(
     network=NetworkParams(hidden=8, intermediate=8, heads=1),
     fit=FitParams(epochs=2, batch_size=64),

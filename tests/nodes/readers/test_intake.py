@@ -19,16 +19,10 @@ from tasks.record.parts import write_table
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.copies import hash_tables
 from tasks.warehouse.landing import find_batch
-from tasks.warehouse.place import Warehouse
 from tasks.warehouse.rebuild import rebuild
 
 HEADER = "execution_id,node,machine_type,benchmark,started_at,metric,value\n"
 LENIENT = ReadLimits(max_refused_share=1)
-
-
-@pytest.fixture
-def warehouse(tmp_path):
-    return Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
 
 
 @pytest.fixture

@@ -109,3 +109,11 @@ def test_what_a_killed_campaign_has_left_does_not_stop_a_call_without_a_plan(tmp
     again = ledger_of()
     assert again.campaign == first.campaign
     assert again.left(plan.executions) == list(plan.executions[1:])
+
+
+def test_calls_without_a_plan_that_begin_in_one_second_keep_what_both_recorded(tmp_path, quick, plan):
+    for _ in range(3):  # no two of them can begin in the same microsecond: a folder has one recorder at a time
+        ledger = ExecutionLedger(tmp_path, quick, None, {})
+        keep(ledger, plan.executions[0])
+        ledger.parts.close()
+    assert sum(pq.read_metadata(path).num_rows for path in ledger.parts.paths()) == 3

@@ -26,7 +26,6 @@ COLUMNS = [
 READ_ANEW = [
     "execution_id", "node", "benchmark", "status", "dose_level", "tool_version", "metrics", "missing_metrics", "log",
 ]  # fmt: skip
-MOST_PART_BYTES, MOST_BYTES = 2_000_000, 10_000_000
 NUMBER = re.compile(r"-(\d{4})-")
 CAMPAIGNS = {"nodes": (100, 20), "nodes-second": (10, 0), "nodes-third": (36, 12)}  # each pair: all, stressed
 EACH = pytest.mark.parametrize("name", CAMPAIGNS)

@@ -54,39 +54,17 @@ def test_peronas_metrics_are_among_ours_but_for_the_five_that_are_words(benchmar
     assert set(PERONA[benchmark]) - WORDS <= set(PARSERS[benchmark].metrics)
 
 
-def test_the_six_tools_give_236_metrics():
-    assert {benchmark: len(parser.metrics) for benchmark, parser in PARSERS.items()} == {
-        "cpu-sysbench": 14,
-        "memory-sysbench": 18,
-        "disk-fio": 101,
-        "disk-ioping": 14,
-        "network-qperf": 59,
-        "network-iperf3": 30,
-    }
-
-
-@pytest.mark.parametrize(("benchmark", "metric"), ALL)
-def test_what_is_said_of_a_metric_holds_together(benchmark, metric):
+@pytest.mark.parametrize("benchmark", PARSERS)
+def test_what_is_said_of_a_metric_holds_together(benchmark):
     parser = PARSERS[benchmark]
-    facts = parser.metrics[metric]
-    assert facts.aspect == parser.aspect == benchmark.split("-")[0]
-    assert facts.unit in SPELLED
-    assert facts.what
-    over = facts.is_cumulative_over
-    if over is not None and over != DURATION:
-        assert parser.metrics[over].unit == "s"
-        assert parser.metrics[over].is_cumulative_over is None
-    if facts.what.startswith("setting"):
-        assert (facts.higher_is_better, over) == (None, None)
-
-
-@pytest.mark.parametrize(
-    ("canonical", "unit"), [(canonical, unit) for canonical, units in SPELLED.items() for unit in sorted(units)]
-)
-def test_every_unit_that_a_parser_gives_is_converted_to_its_canonical_one(canonical, unit):
-    conversion = conversion_of(unit)
-    assert conversion.is_known
-    assert conversion.base == conversion_of(canonical).base
+    for metric, facts in parser.metrics.items():
+        assert facts.aspect == parser.aspect == benchmark.split("-")[0], metric
+        assert facts.unit in SPELLED and facts.what, metric
+        over = facts.is_cumulative_over
+        if over is not None and over != DURATION:
+            assert (parser.metrics[over].unit, parser.metrics[over].is_cumulative_over) == ("s", None), metric
+        if facts.what.startswith("setting"):
+            assert (facts.higher_is_better, over) == (None, None), metric
 
 
 HEADLINES = {
@@ -121,10 +99,6 @@ def test_the_resolution_of_what_sysbench_prints_is_in_the_canonical_unit():
     assert resolution("network-qperf", "tcp_lat_latency") == 0.0  # three digits, whatever the size
 
 
-def test_perona_has_153_metrics():
-    assert [len(names) for names in PERONA.values()] == [15, 19, 43, 9, 14, 53]
-
-
 def test_throughput_is_better_high_and_latency_low():
     metrics = {(benchmark, name): PARSERS[benchmark].metrics[name].higher_is_better for benchmark, name in ALL}
     assert metrics["cpu-sysbench", "events_per_second"] is True
@@ -135,11 +109,3 @@ def test_throughput_is_better_high_and_latency_low():
     assert metrics["network-iperf3", "tx_c_cpu_util_sender"] is None
     assert {better for (_, name), better in metrics.items() if "latency_" in name and "sum" not in name} == {False}
     assert {better for (_, name), better in metrics.items() if name.endswith("stdev") or "stddev" in name} == {False}
-
-
-@pytest.mark.parametrize(
-    ("unit", "factor"),
-    [("msec", 1e-3), ("nsec", 1e-9), ("min", 60), ("KiB", 1024), ("MB/sec", 1e6), ("Gbits/sec", 1.25e8), ("/sec", 1)],
-)
-def test_units_of_tools_mean_what_they_say(unit, factor):
-    assert conversion_of(unit).factor == pytest.approx(factor)

@@ -289,7 +289,7 @@ NOTHING = [  # log, text in its place, line and reason
         "Connecting to host a, port 5201\n"
         "[  5]   0.00-2.00   sec  2.5 MBytes  1.05 Mbits/sec  0.013 ms  0/181 (0%)  receiver\n\niperf Done.\n",
         2,
-        UNCLEAR,
+        "a UDP test; expected TCP",
     ),
     (CPU, "sysbench 1.0.17 (LuaJIT)\n\nFATAL: error 11\n", 3, "sysbench reported an error: FATAL: error 11"),
     (CPU, "PING 10.0.0.1 (10.0.0.1) 56(84) bytes of data.\n", 1, "no result of sysbench in it"),

@@ -6,6 +6,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,15 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return warehouse.file
 
 
+@pytest.fixture
+def warehouse(tmp_path: Path, migrated: Path) -> Warehouse:
+    """An empty warehouse in the folder `home` of this test."""
+    made = Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
+    made.home.mkdir()
+    shutil.copy(migrated, made.file)
+    return made
+
+
 @pytest.fixture(scope="session")
 def job_log_at(migrated: Path) -> Callable[[Path], JobLog]:
     """A function that makes a warehouse in a folder, and gives what puts job runs into it (see job_log)."""
@@ -170,7 +180,30 @@ def _with_defaults(rows: pd.DataFrame, defaults: dict[str, Any]) -> pd.DataFrame
 
 
 @pytest.fixture(scope="session")
-def quick_training() -> EvaluateParams:
+def _the_same_runs_are_evaluated_once() -> Iterator[None]:
+    """Most of a training is an evaluation, which depends on nothing but runs and parameters."""
+    from tasks.jobs import evaluate as module
+    from tasks.jobs.predict import training
+
+    evaluate = module.evaluate_runs
+    known: dict[tuple[Any, ...], Any] = {}
+
+    def once(runs: pd.DataFrame, params: EvaluateParams, ended: Any = None, named: Any = ()) -> Any:
+        frames = [one for one in (runs, ended) if one is not None and len(one)]
+        content = tuple(pd.util.hash_pandas_object(one).to_numpy().tobytes() for one in frames)
+        key = (content, *(tuple(one) for one in frames), params.model_dump_json(), tuple(sorted(named or ())))
+        if key not in known:
+            known[key] = evaluate(runs, params, ended, named)
+        return replace(known[key], figures=dict(known[key].figures))  # a training adds its own
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "evaluate_runs", once)
+        patch.setattr(training, "evaluate_runs", once)
+        yield
+
+
+@pytest.fixture(scope="session")
+def quick_training(_the_same_runs_are_evaluated_once: None) -> EvaluateParams:
     """The parameters of a training of a few small trees."""
     shapes = ShapeParams(k=2, min_support=10)
     predict = PredictParams(
@@ -226,8 +259,6 @@ def drawn_telemetry(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., P
 
     Four workloads a, b, c, d with nine counters each, three of them of their own group; others are like none of them.
     only: those runs alone. unlabelled: their labels are left out. machine_only: without counters of their own."""
-    from dataclasses import replace
-
     import pyarrow as pa
 
     from tasks.record.parts import write_table

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.boosters import train_booster
+from tasks.boosters import train_booster, train_boosters
 
 IS_READ = {  # how a text is damaged, and whether LightGBM gets to see it
     "cut in a tree": False,
@@ -94,3 +94,16 @@ def test_a_booster_is_read_without_importing_scikit_learn_which_can_be_imported_
         check=True,
     )
     assert done.stdout.split() == ["False", "sklearn.base"]
+
+
+def test_boosters_that_share_bins_are_those_trained_alone():
+    rng = np.random.default_rng(0)
+    features = pd.DataFrame({"a": rng.normal(size=300), "b": rng.normal(size=300)})
+    target = features["a"].to_numpy() + rng.normal(size=300)
+    asked = [
+        {"objective": "quantile", "alpha": level, "bagging_fraction": 0.7, "bagging_freq": 1} for level in (0.1, 0.9)
+    ]
+    together = train_boosters(features, target, asked, 5, 1)
+    alone = [train_booster(features, target, one, 5, 1) for one in asked]
+    assert [one.model_to_string() for one in together] == [one.model_to_string() for one in alone]
+    assert together[0].model_to_string() != together[1].model_to_string()

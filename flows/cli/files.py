@@ -9,10 +9,10 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from flows.cli.invocation import Invocation, progress_bar, refuse_unreadable, run_flow, tell_understood
-from flows.cli.output import clean, plain, records, show_facts, show_json, show_table
+from flows.cli.output import clean, plain, show_facts, show_json, show_table
 from tasks.errors import NotAllRead
 from tasks.quantities import counted, share
-from tasks.report.result import Column, as_text, columns, count
+from tasks.report.result import Column, as_text, columns, count, records
 
 if TYPE_CHECKING:
     from tasks.intake.tally import Preview
@@ -35,6 +35,17 @@ JOBS_WITHOUT_USERS = """
     SELECT count(DISTINCT coalesce(replace(group_key, ' · ' || user_name, ''), group_key)) AS n
     FROM jobs.runs WHERE source = $source
 """
+MERGED_NAMES = """
+    WITH names AS (
+        SELECT group_key, name, count(*) AS n FROM jobs.runs WHERE source = $source AND name IS NOT NULL GROUP BY ALL
+    ),
+    jobs AS (
+        SELECT count(*) AS n_names, min(name) AS example FROM names GROUP BY group_key
+        HAVING count(*) > 1 AND sum(n) FILTER (n >= 3) >= 0.5 * sum(n)
+    )
+    SELECT coalesce(sum(n_names), 0) AS n_merged_names, count(*) AS n_merged_jobs, min(example) AS merged_example
+    FROM jobs
+"""  # whole names that recur, in jobs that hold several of them
 FEW = 0.5  # of the runs, that are of a job which ran at least twice
 SHARES = ("recurring_share", "support_3_share", "support_20_share")
 FILE_COLUMNS = columns(
@@ -100,7 +111,8 @@ def file_results(warehouse: "Warehouse", source: str, batches: list[str] | None 
     found, totals = read_results(warehouse, source, batches), read_summary(warehouse, source)
     kept = ("n_runs", "n_groups", *SHARES)
     without_users = int(fetch(warehouse, JOBS_WITHOUT_USERS, {"source": source})["n"].iloc[0])
-    return found | {key: totals[key] for key in kept} | {"n_groups_without_users": without_users}
+    [merged] = records(fetch(warehouse, MERGED_NAMES, {"source": source}))
+    return found | {key: totals[key] for key in kept} | {"n_groups_without_users": without_users} | merged
 
 
 def show_read(result: dict[str, Any]) -> None:
@@ -122,6 +134,12 @@ def show_files(result: dict[str, Any]) -> None:
         print(
             f"{count(n_apart)} of the jobs differ from another one by their user alone; runs of all users are one job "
             "with group.by_user: false in conf/jobs.yaml"
+        )
+    if n_merged := result["n_merged_names"]:
+        print(
+            f"{count(n_merged)} names that recur as they stand, such as {result['merged_example']}, are taken for "
+            f"{counted(result['n_merged_jobs'], 'job')}, as numbers and dates are no part of a name; "
+            "--group-by user,full_name keeps them apart"
         )
     if result[SHARES[0]] < FEW:
         print(

@@ -126,7 +126,7 @@ def _part(rows: pd.DataFrame, part: KeyPart, params: GroupParams) -> "_Coded":
     if part == "limit":
         codes, limits_s = pd.factorize(rows.get("requested_runtime_s", pd.Series(np.nan, index=rows.index)))
         return _Coded(codes, [f"limit {timedelta(seconds=float(limit_s))}" for limit_s in limits_s])
-    column = _coded(rows, {"plan": "plan_signature", "user": "user_name"}.get(part, part))
+    column = _coded(rows, {"plan": "plan_signature", "user": "user_name", "full_name": "name"}.get(part, part))
     if part == "name":
         return _renamed(column, normalise_names(column.texts, params))
     return _Coded(column.codes, [f"#{_short_signature(text)}" for text in column.texts]) if part == "plan" else column

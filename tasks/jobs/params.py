@@ -275,7 +275,7 @@ Measured = Literal[
 ]  # fmt: skip
 Status = Literal["completed", "failed", "cancelled", "timeout", "running", "pending", "unknown"]
 
-KeyPart = Literal["name", "plan", "user", "cpus", "limit", "queue", "account", "partition", "qos"]
+KeyPart = Literal["name", "full_name", "plan", "user", "cpus", "limit", "queue", "account", "partition", "qos"]
 
 
 class ReadParams(Params):
@@ -332,7 +332,9 @@ class GroupParams(Params):
     """Which runs are of one job: whether users are told apart, and which numbers in its name are part of the name."""
 
     by: list[KeyPart] = Field(
-        [], description="What runs of one job share, such as user, cpus, limit; empty: name and plan, or user and size"
+        [],
+        description="What runs of one job share, such as user, cpus, limit (full_name: a name with its numbers and "
+        "dates); empty: name and plan, or user and size",
     )
     by_user: bool = Field(
         True, description="Runs of two users are two jobs, also where name and size are the same and no plan is known"

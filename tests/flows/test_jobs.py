@@ -111,13 +111,6 @@ def test_an_ingest_is_kept_with_its_parameters_and_figures(warehouse: Warehouse,
     assert kept["figures"]["n_rows"] == 10
 
 
-@pytest.mark.slow
-def test_the_same_log_twice_adds_nothing(warehouse: Warehouse, csv_log: Path) -> None:
-    params = IngestParams(paths=[str(csv_log)], with_summary=False, warehouse=warehouse)
-    assert call(jobs_ingest, params)["batches"] == call(jobs_ingest, params)["batches"]
-    assert fetch(warehouse, "SELECT count(*) AS n FROM jobs.runs")["n"].to_list() == [10]
-
-
 def test_a_bad_file_is_one_line_and_does_not_hold_up_a_good_one(
     warehouse: Warehouse, csv_log: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -152,15 +145,6 @@ def test_what_lies_in_the_inbox_is_read(warehouse: Warehouse, csv_log: Path) -> 
     inbox.mkdir(parents=True)
     (inbox / "runs.csv").write_text(csv_log.read_text())
     assert call(jobs_ingest, IngestParams(with_summary=False, warehouse=warehouse))["n_rows"] == 10
-
-
-@pytest.mark.slow
-def test_a_summary_of_nothing_names_the_sources_there_are(warehouse: Warehouse, csv_log: Path) -> None:
-    call(jobs_ingest, IngestParams(paths=[str(csv_log)], source="there", with_summary=False, warehouse=warehouse))
-    with pytest.raises(NotFound, match="'elsewhere' has no job runs; sources that have some: 'there'"):
-        call(jobs_summary, SummaryFlowParams(source="elsewhere", warehouse=warehouse))
-    found = call(jobs_summary, SummaryFlowParams(source="there", warehouse=warehouse))
-    assert (found["n_runs"], found["n_groups"]) == (10, 1)
 
 
 @pytest.mark.slow

@@ -170,13 +170,14 @@ def log_of(job_log, times, **columns):
         [5, 5, 5, 4, 4, 3],
     ],
 )
-@pytest.mark.parametrize("shares", [(0.5, 0.3), (0.01, 0.01), (0.9, 0.09)])
-def test_a_split_by_time_is_that_of_assign_periods(job_log, seconds, shares):
+def test_a_split_by_time_is_that_of_assign_periods(job_log, seconds):
     times = FIRST + pd.to_timedelta(np.asarray(seconds, dtype=float).round(6), unit="s")
-    params = SplitParams(history_share=shares[0], training_share=shares[1])
-    found, expected = parts_of(log_of(job_log, times), params)
-    assert found == expected
-    assert set(found) == {0, 1, 2}
+    warehouse = log_of(job_log, times)
+    for history_share, training_share in ((0.5, 0.3), (0.01, 0.01), (0.9, 0.09)):
+        params = SplitParams(history_share=history_share, training_share=training_share)
+        found, expected = parts_of(warehouse, params)
+        assert found == expected, params
+        assert set(found) == {0, 1, 2}
 
 
 @pytest.mark.parametrize("names", [["D1", "D2", "D3"], ["z", "y", "x", "w"], ["a", "b"]])

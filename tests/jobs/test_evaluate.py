@@ -36,6 +36,19 @@ def test_jobs_that_recur_stay_as_they_are_grouped_and_the_better_key_is_told(use
     assert found.regrouped(pairs) is pairs
 
 
+def test_whole_names_are_the_key_where_they_recur_and_tell_more_than_what_is_left_of_them(log_of):
+    pipeline = np.arange(400) % 10
+    runtime_s = np.exp(1 + 0.5 * pipeline + np.random.default_rng(0).normal(0, 0.1, 400))
+    names = [f"pipeline_{10_001 + i}_load" for i in pipeline]
+    log = log_of(runtime_s, ["pipeline_{n}_load"] * 400, name=names)
+    found = choose_key(log, SplitParams())
+    assert found.by == ("user", "full_name")
+    assert "100% of the runs recur by their whole names" in found.reason
+    assert found.regrouped(log)["group_key"].nunique() == 10
+    once = log.assign(name=[f"pipeline_{10_001 + i}_load" for i in range(400)])  # a name a run tells nothing
+    assert choose_key(once, SplitParams()).by == ()
+
+
 def test_the_test_runs_do_not_choose(users):
     later = users.index >= 320
     changed = users.assign(runtime_s=users["runtime_s"].where(~later, 9.0), user_name=np.where(later, "x", "y"))

@@ -15,7 +15,7 @@ from tasks.jobs.grouping import group_keys, normalise_name, normalise_names
 from tasks.jobs.params import GroupParams, KeyPart, ReadParams
 from tasks.jobs.readers.table import TableReader
 
-RECORDED = sorted((Path(__file__).parents[2] / "data" / "recorded" / "jobs").glob("runs-*.parquet"))
+RECORDED = sorted((Path(__file__).parents[2] / "data" / "recorded" / "jobs").glob("runs-*.parquet"))[:3]
 RUN: dict[str, Any] = {
     "name": "backup.sh",
     "plan_signature": None,
@@ -205,7 +205,7 @@ PIECES = [
 NAMES = st.lists(st.sampled_from(PIECES), max_size=12).map("".join) | st.text(max_size=30)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(NAMES, max_size=20))
 def test_many_names_at_once_give_what_each_gives_alone(names: list[str]) -> None:
     assert normalise_names(names) == [normalise_name(name) for name in names]
@@ -225,6 +225,15 @@ def test_a_key_is_made_of_the_columns_that_were_named(by: list[KeyPart], key: st
     run = {"name": "etl_2026-11-21", "plan_signature": "1a2b3c4d5e", "queue": "night", "account": None}
     rows = pd.DataFrame([RUN | run | {"group_key": "of the log", "requested_runtime_s": 14_400.0}])
     assert group_keys(rows, GroupParams(by=by)).to_list() == [key]
+
+
+def test_whole_names_keep_numbers_and_dates() -> None:
+    rows = pd.DataFrame([RUN | {"name": name} for name in ("load_10001", "load_10002", "load_10001")])
+    assert group_keys(rows, GroupParams(by=["user", "full_name"])).to_list() == [
+        "alice · load_10001",
+        "alice · load_10002",
+        "alice · load_10001",
+    ]
 
 
 def test_named_columns_group_runs_that_differ_in_nothing_else() -> None:

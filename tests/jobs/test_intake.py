@@ -5,8 +5,6 @@ import json
 import os
 import re
 import stat
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import datetime
 from hashlib import blake2b, sha256
@@ -206,23 +204,6 @@ def test_the_key_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:
     assert stat.S_IMODE((home / KEY_FILE).stat().st_mode) == 0o600
     assert [file.name for file in home.iterdir()] == [KEY_FILE]
     assert load_key(tmp_path / "other") != key
-
-
-def test_processes_that_start_at_once_get_the_same_key(tmp_path: Path) -> None:
-    gate = tmp_path / "gate"
-    code = (
-        "import sys, time; from pathlib import Path; from tasks.intake.pseudonyms import load_key\n"
-        "print('ready', flush=True)\n"
-        "while not Path(sys.argv[1]).exists(): time.sleep(0.001)\n"
-        "print(load_key(Path(sys.argv[2])).hex())"
-    )
-    command = [sys.executable, "-c", code, str(gate), str(tmp_path / "home")]
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) for _ in range(3)]
-    assert all(process.stdout and process.stdout.readline() == "ready\n" for process in processes)
-    gate.touch()
-    keys = [process.communicate(timeout=60)[0].strip() for process in processes]
-    assert keys == [load_key(tmp_path / "home").hex()] * 3
 
 
 def test_a_process_that_lost_the_race_takes_the_winners_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

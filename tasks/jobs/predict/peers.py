@@ -144,7 +144,7 @@ class EarlierRuns:
 
 def values_at(places: Ints, values: Floats) -> Floats:
     """Values (n_past,) at places (n, m), NaN at -1."""
-    return np.where(places >= 0, values[places] if len(values) else np.nan, np.nan)
+    return np.asarray(np.append(values, np.nan)[places])
 
 
 def earlier_runs(runs: pd.DataFrame, past: pd.DataFrame) -> EarlierRuns:
@@ -175,7 +175,7 @@ def _places(codes: Ints, at: Ints, past_codes: Ints, past_at: Ints) -> tuple[Int
     """How many runs of its code each row comes after, and the place of the last: both (n_rows,).
 
     past_codes, past_at: (n_past,), by code and time. One binary search over pairs (code, rank of the time)."""
-    times = np.unique(past_at)
+    times = np.sort(past_at)
     of_past = past_codes * (len(times) + 1) + np.searchsorted(times, past_at)
     first = np.searchsorted(of_past, codes * (len(times) + 1))
     after = np.searchsorted(of_past, codes * (len(times) + 1) + np.searchsorted(times, at))  # left: strictly before

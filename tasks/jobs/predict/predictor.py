@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tasks.boosters import booster_from, matrix, train_booster
+from tasks.boosters import booster_from, matrix, train_boosters
 from tasks.jobs.distribution import Empirical, Floats, even_steps
 from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, LOG, MOST_OF_JOB, REQUEST, USER_REQUEST, Histories
 from tasks.jobs.predict.pool import (
@@ -62,6 +62,9 @@ SETTINGS = {
 }
 LOW_LEVELS, NEAR_LEAST = 45, 1.05  # quantiles below the median, and what counts as the least
 DIGITS = 11  # of a predicted time behind the first
+FIRST_EXPONENT, LAST_EXPONENT = (int(one) for one in np.frexp(np.exp(LOG_RANGE))[1])  # of 2, for any predicted time
+SCALES = 10.0 ** (DIGITS - np.floor(np.log10(0.5) + np.arange(FIRST_EXPONENT, LAST_EXPONENT + 1) * np.log10(2)))
+TOGETHER = 2_000  # submissions asked at once: their quantiles, 2 MB a part, stay in the cache
 LEAST_TRIED = 20  # runs; with fewer all parts count the same
 MAIN, TREES = "predictor.json", "boosted.json"
 
@@ -126,9 +129,8 @@ def fit_boosted(
     settings: Mapping[str, Any] = SETTINGS,
 ) -> Boosted:
     """Boosted quantiles of values, (n,), such as logs of runtimes; features: (n, p). Raises BadInput without a row."""
-    asked = {**settings, "objective": "quantile"}
-    boosters = (train_booster(features, values, asked | {"alpha": level}, n_trees, seed) for level in levels)
-    return Boosted(np.asarray(levels), tuple(boosters))
+    asked = [{**settings, "objective": "quantile", "alpha": level} for level in levels]
+    return Boosted(np.asarray(levels), tuple(train_boosters(features, values, asked, n_trees, seed)))
 
 
 @dataclass(frozen=True)
@@ -151,10 +153,15 @@ class Predictor:
         """Distributions for the rows of features, in seconds. known: their Histories; shift: (n,) added to log seconds.
 
         Each is held as N_LEVELS values of the same weight, the quantiles at LEVELS."""
-        quantiles = self.recalibration.applied(self.quantiles(features, known))
-        if shift is not None:
-            quantiles = quantiles + shift[:, None]
-        return told_as(limited(quantiles, features, self.grace), self.least_s)
+        told = np.empty((len(features), N_LEVELS))
+        for first in range(0, len(features), TOGETHER):
+            rows = slice(first, first + TOGETHER)
+            asked = features.iloc[rows]
+            quantiles = self.recalibration.applied(self.quantiles(asked, known.rows(rows)))
+            if shift is not None:
+                quantiles += shift[rows, None]
+            told[rows] = _seconds(limited(quantiles, asked, self.grace), self.least_s)
+        return even_steps(told)
 
     def quantiles(self, features: pd.DataFrame, known: Histories) -> Floats:
         """Quantiles of the pool at LEVELS in logs of seconds, before recalibration and limit: (n, n_levels)."""
@@ -287,12 +294,16 @@ def told_as(quantiles: Floats, least_s: float = 0.0) -> Empirical:
     """Quantiles at LEVELS in logs of seconds, (n, n_levels), as distributions in seconds.
 
     Of runs that count as least_s long some take 0 s: low quantiles there are 0, so that intervals hold these."""
-    values = np.exp(np.clip(quantiles, *LOG_RANGE))
-    unit = 10.0 ** (np.floor(np.log10(values)) - DIGITS)
-    values = np.round(values / unit) * unit  # 20 s stays 20 s after its logarithm
+    return even_steps(_seconds(quantiles, least_s))
+
+
+def _seconds(quantiles: Floats, least_s: float) -> Floats:
+    values: Floats = np.exp(np.clip(quantiles, *LOG_RANGE))
+    scale = SCALES[np.frexp(values)[1] - FIRST_EXPONENT]
+    values = np.round(values * scale) / scale  # 20 s stays 20 s after its logarithm
     low = values[:, :LOW_LEVELS]
     low[low <= NEAR_LEAST * least_s] = 0.0
-    return even_steps(values)
+    return values
 
 
 def _usual(features: pd.DataFrame, usual_log_s: float) -> Floats:

@@ -73,12 +73,6 @@ def test_one_job_is_told_beside_what_its_own_runs_say(whorl: Whorl, trained_log:
     assert sum(shape["share"] for shape in found["shapes"]["ratio"]) == pytest.approx(1)
 
 
-def test_an_unknown_job_names_the_nearest(whorl: Whorl, trained_log: Warehouse) -> None:
-    ended = whorl("jobs", "predict", "--job", "jbo03")
-    assert ended.code == 4
-    assert "no job of source 'log' is called so; nearest: 'job0" in ended.err
-
-
 @pytest.mark.parametrize("asked", [(), ("--job", "x"), ("--running",)], ids=str)
 def test_without_a_model_one_line_says_how_to_make_one(
     whorl: Whorl, job_log: Callable[..., Any], asked: tuple[str, ...]
@@ -200,15 +194,7 @@ def test_a_run_and_a_job_at_once_is_wrong_usage(whorl: Whorl, trained_log: Wareh
     assert "either a run or a job, not both" in ended.err
 
 
-def test_an_unknown_run_is_one_line(whorl: Whorl, trained_log: Warehouse) -> None:
-    ended = whorl("jobs", "explain", "r1")
-    assert ended.code == 4
-    assert ended.err.startswith("whorl: run 'r1': source 'log' has no run of this id; see the ids with whorl")
-    assert len(ended.err.splitlines()) == 1
-
-
-@pytest.mark.usefixtures("trained_log")
-def test_a_change_is_told_with_what_it_can_and_cannot_claim(whorl: Whorl) -> None:
+def test_a_change_is_told_with_what_it_can_and_cannot_claim(whorl: Whorl, trained_log: Warehouse) -> None:
     ended = whorl("jobs", "whatif", "--set", "input=x2")
     assert ended.code == 0, ended.err
     shown = " ".join(ended.out.split())
@@ -217,6 +203,7 @@ def test_a_change_is_told_with_what_it_can_and_cannot_claim(whorl: Whorl) -> Non
     assert "95th percentile" in shown
     assert "What they do not - Nothing measured stands behind it" in shown
     assert "not measured: runs were done again with no_spare, newest_sku, steady_load only, if at all" in ended.err
+    assert fetch(trained_log, "SELECT count(*) AS n FROM jobs.what_ifs")["n"].to_list() == [0]
 
 
 @pytest.mark.usefixtures("trained_log")
@@ -238,12 +225,6 @@ def test_one_job_is_asked_by_a_part_of_its_key(whorl: Whorl) -> None:
     assert found["job"] == "job03#00000003"
     assert found["changes"]["median_s"]["n_groups"] == 1
     assert [row["group_key"] for row in found["jobs"]] == ["job03#00000003"]
-
-
-@pytest.mark.usefixtures("trained_log")
-def test_nothing_is_written(whorl: Whorl, trained_log: Warehouse) -> None:
-    whorl("jobs", "whatif", "--set", "input=x2")
-    assert fetch(trained_log, "SELECT count(*) AS n FROM jobs.what_ifs")["n"].to_list() == [0]
 
 
 @pytest.mark.parametrize(
@@ -333,17 +314,6 @@ def test_a_job_or_shape_that_is_none_is_said_in_one_line(
         assert (ended.code, ended.out) == (code, ""), arguments
         told = [said for said in ended.err.splitlines() if line in said]
         assert len(told) == 1, (arguments, ended.err)
-
-
-@pytest.mark.slow
-def test_the_shapes_of_a_source_are_drawn_with_their_number(
-    whorl: Whorl, trained_log: Warehouse, calls: list[str], tmp_path: Path
-) -> None:
-    ended = whorl("jobs", "characterise", "--out", tmp_path / "figures")
-    assert ended.code == 0, ended.err
-    names = sorted(path.stem for path in (tmp_path / "figures").glob("*.png"))
-    kinds = ("delta", "ratio")
-    assert names == sorted(f"{name}-{kind}" for name in ("inertia", "shapes") for kind in kinds)
 
 
 def test_what_speaks_for_shapes_is_drawn_for_any_of_them(whorl: Whorl, trained_log: Warehouse, tmp_path: Path) -> None:

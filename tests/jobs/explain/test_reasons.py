@@ -320,9 +320,9 @@ def test_later_runs_change_no_reason(explainer):
 
 def test_runs_are_explained_together_as_each_by_itself(explainer):
     runs = explainer.runs
-    rows = runs.iloc[[899, 8, 400]]
+    rows = runs.iloc[[899, 8]]
     assert explain_past(explainer, rows) == [explain_one(explainer, run_id) for run_id in rows["run_id"]]
-    keys = sorted(runs["group_key"].unique())[:3]
+    keys = sorted(runs["group_key"].unique())[:2]
     together = explain_next(explainer, keys)
     assert [one.group_key for one in together] == keys
     assert together == [explain_next(explainer, [key])[0] for key in keys]
@@ -344,15 +344,13 @@ def test_the_next_run_is_explained_by_the_conditions_of_the_last_ones(explainer)
 
 
 def test_predict_explain_and_what_if_say_one_median_of_the_next_run(caused_log, explainer):
-    params = WhatIfParams()
-    for key in sorted(explainer.runs["group_key"].unique())[:2]:
-        [found] = explain_next(explainer, [key])
-        told = job_outlook(caused_log, "log", key, OutlookParams())
-        [median] = [limit.predicted_s for limit in told.limits if limit.level == 0.5]
-        asked = ask_source(caused_log, "log", job=key)
-        what_if = asked.answer(parse_scenario(sets=["input=x2"]), params)
-        assert found.expected_s == median == what_if.outcome.changes.loc["median_s", "before"]
-        assert found.usual_s == told.usual_s
+    key = explainer.runs["group_key"].iloc[1]
+    [found] = explain_next(explainer, [key])
+    told = job_outlook(caused_log, "log", key, OutlookParams())
+    [median] = [limit.predicted_s for limit in told.limits if limit.level == 0.5]
+    what_if = ask_source(caused_log, "log", job=key).answer(parse_scenario(sets=["input=x2"]), WhatIfParams())
+    assert found.expected_s == median == what_if.outcome.changes.loc["median_s", "before"]
+    assert found.usual_s == told.usual_s
 
 
 def test_the_first_run_of_a_job_is_compared_with_all_runs(explainer):

@@ -145,7 +145,7 @@ def test_the_median_of_the_period_before_is_what_runtimes_are_compared_with():
     assert found["log_median_before"] == pytest.approx(np.log(15))
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(0, 29), st.booleans(), st.sampled_from([{}, {"a": 9.0}]))
 def test_nothing_that_ends_at_or_after_a_submission_changes_a_feature_of_it(seed, place, is_deleted, medians_s):
     rng = np.random.default_rng(seed)
@@ -163,7 +163,7 @@ def test_nothing_that_ends_at_or_after_a_submission_changes_a_feature_of_it(seed
     pd.testing.assert_frame_equal(before, after, check_exact=True)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_other_jobs_and_other_rows_change_nothing_but_what_is_of_the_log(seed):
     log = rich(40, np.random.default_rng(seed))
@@ -174,7 +174,7 @@ def test_other_jobs_and_other_rows_change_nothing_but_what_is_of_the_log(seed):
     pd.testing.assert_frame_equal(found.loc[mine.index, of_job], alone[of_job], check_exact=True)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_the_order_of_the_rows_changes_nothing(seed):
     rng = np.random.default_rng(seed)

@@ -86,7 +86,7 @@ def test_a_missing_column_is_named():
         earlier_runs(log(("a", 0, 1, 0)), log(("a", 0, 1, 0)).drop(columns="ended_at"))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(logs, logs, st.integers(1, 4))
 def test_every_figure_is_that_of_the_known_runs_alone(runs, past, window):
     earlier = earlier_runs(runs, past)
@@ -106,7 +106,7 @@ def test_every_figure_is_that_of_the_known_runs_alone(runs, past, window):
             np.testing.assert_allclose(last_sum[place], mine["x"].tail(window).sum(), atol=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(logs, st.sampled_from([0.3, 1.0, 7.0]))
 def test_the_recent_mean_is_the_exponentially_weighted_mean_of_pandas(past, half_life):
     rows = log(("a", 99, 100, 0), ("b", 99, 100, 0))
@@ -264,7 +264,7 @@ rows_of_logs = st.lists(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(rows_of_logs, st.randoms(use_true_random=False))
 def test_nothing_of_a_run_that_ends_at_or_after_a_submission_is_known_to_it(rows, random):
     runs = peer_log(*rows, **requests(len(rows)))

@@ -1,5 +1,7 @@
 """What the model in use says of one job and of runs that go on, beside what their own runs say."""
 
+import shutil
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +12,7 @@ from tasks.jobs.outlook import next_run
 from tasks.jobs.params import OutlookParams, SummaryParams
 from tasks.jobs.predict.predicting import ENDINGS, job_outlook, read_predictions, runs_going_on
 from tasks.warehouse.connection import fetch, writing
+from tasks.warehouse.place import Warehouse
 
 JOB = "job03#00000003"
 PARAMS = OutlookParams()
@@ -44,33 +47,6 @@ def test_shapes_are_listed_by_their_probability(trained_log):
         assert all(one.p25 <= one.p75 <= one.p95 for one in shapes)
 
 
-def test_an_operator_that_this_job_never_uses_counts_as_none_of_it(job_log, varied_runs, quick_training):
-    runs = varied_runs()
-    plans = np.where(runs["group_key"].str[3:5].astype(int) % 2, '{"SORT": 3, "SCAN": 1}', '{"SCAN": 2}')
-    warehouse = job_log(runs.assign(operators=plans))
-    steps.train(warehouse, "log", quick_training, "run")
-    steps.predict(warehouse, "log")
-    rows = read_predictions(warehouse, "log").set_index("group_key")
-    for job in ("job00#00000000", "job01#00000001"):
-        limits = {one.level: one.predicted_s for one in job_outlook(warehouse, "log", job, PARAMS).limits}
-        assert limits[0.95] == rows.loc[job, "p95_s"]
-
-
-def test_how_the_next_run_ends_stands_among_the_predictions_as_for_one_job(job_log, varied_runs, quick_training):
-    runs = varied_runs()
-    limit_s = 3 * runs.groupby("group_key")["runtime_s"].transform("median")
-    is_stopped = np.arange(len(runs)) % 10 == 0
-    runs = runs.assign(requested_runtime_s=limit_s, status=np.where(is_stopped, "timeout", "completed"))
-    runs["runtime_s"] = np.where(is_stopped, limit_s, runs["runtime_s"])
-    warehouse = job_log(runs, source="limited")
-    steps.train(warehouse, "limited", quick_training, "run")
-    steps.predict(warehouse, "limited")
-    shares = read_predictions(warehouse, "limited").set_index("group_key")[list(ENDINGS)]
-    ending = job_outlook(warehouse, "limited", JOB, PARAMS).ending
-    assert shares.loc[JOB].tolist() == pytest.approx([ending.completes, ending.at_limit, ending.before_limit], abs=1e-3)
-    assert shares.sum(axis=1).to_numpy() == pytest.approx(1)
-
-
 def test_an_unknown_job_names_the_nearest(trained_log):
     with pytest.raises(NotFound, match="no job of source 'log' is called so; nearest: 'job0"):
         job_outlook(trained_log, "log", "jbo03", PARAMS)
@@ -93,33 +69,56 @@ def test_a_time_that_is_none_is_refused(trained_log):
 LIMIT_S = 60.0
 
 
-@pytest.fixture
-def limited(job_log, varied_runs, quick_training):
-    """A source with a limit of 60 s, at which three runs in ten of each odd job are stopped; and its model."""
+@pytest.fixture(scope="module")
+def limited_home(tmp_path_factory, job_log_at, varied_runs, quick_training):
+    """A source with a limit of 60 s, at which three runs in ten of each odd job are stopped; and its model.
+
+    The odd jobs sort, the others do not."""
     runs = varied_runs().assign(requested_runtime_s=LIMIT_S)
-    is_stopped = (runs["group_key"].str[3:5].astype(int) % 2 == 1) & (np.random.default_rng(0).random(len(runs)) < 0.3)
+    is_odd = runs["group_key"].str[3:5].astype(int) % 2 == 1
+    is_stopped = is_odd & (np.random.default_rng(0).random(len(runs)) < 0.3)
     runs["runtime_s"] = np.where(is_stopped, LIMIT_S, runs["runtime_s"].clip(upper=0.9 * LIMIT_S))
-    warehouse = job_log(runs.assign(status=np.where(is_stopped, "timeout", "completed")))
-    steps.train(warehouse, "log", quick_training, "run")
-    return warehouse
+    runs = runs.assign(operators=np.where(is_odd, '{"SORT": 3, "SCAN": 1}', '{"SCAN": 2}'))
+    home = tmp_path_factory.mktemp("limited") / "home"
+    warehouse = job_log_at(home)(runs.assign(status=np.where(is_stopped, "timeout", "completed")), source="limited")
+    steps.train(warehouse, "limited", quick_training, "run")
+    return home
+
+
+@pytest.fixture
+def limited(limited_home, tmp_path):
+    """A warehouse of this test with that source and model."""
+    shutil.copytree(limited_home, tmp_path / "limited")
+    return Warehouse(home=tmp_path / "limited", memory_mb=256, threads=1)
+
+
+def test_operators_that_a_job_never_uses_and_how_it_ends_count_alike_among_all_jobs_and_for_one(limited):
+    steps.predict(limited, "limited")
+    rows = read_predictions(limited, "limited").set_index("group_key")
+    assert rows[list(ENDINGS)].sum(axis=1).to_numpy() == pytest.approx(1)
+    for job in ("job02#00000002", JOB):
+        found = job_outlook(limited, "limited", job, PARAMS)
+        assert {one.level: one.predicted_s for one in found.limits}[0.95] == rows.loc[job, "p95_s"]
+        endings = [found.ending.completes, found.ending.at_limit, found.ending.before_limit]
+        assert rows.loc[job, list(ENDINGS)].tolist() == pytest.approx(endings, abs=1e-3)
 
 
 def test_a_job_whose_runs_are_stopped_at_their_limit_is_told_so(limited):
-    found = job_outlook(limited, "log", "job03#00000003", PARAMS, times_s=(0.95 * LIMIT_S, 1000.0))
+    found = job_outlook(limited, "limited", JOB, PARAMS, times_s=(0.95 * LIMIT_S, 1000.0))
     assert found.ending.at_limit == pytest.approx(0.3, abs=0.15)
     assert found.ending.completes + found.ending.at_limit + found.ending.before_limit == pytest.approx(1)
     late, never = found.chances
     assert late.predicted == pytest.approx(found.ending.at_limit, abs=0.05)  # hardly one of those that complete
     assert late.history.k / late.history.n == pytest.approx(0.3, abs=0.15)  # stopped runs count among its own
     assert never.predicted == pytest.approx(0, abs=1e-9)
-    calm = job_outlook(limited, "log", "job02#00000002", PARAMS)
+    calm = job_outlook(limited, "limited", "job02#00000002", PARAMS)
     assert calm.ending.at_limit < 0.1 < found.ending.at_limit
 
 
 def test_a_run_that_goes_on_has_ended_by_its_limit_at_the_latest(limited):
     with writing(limited) as connection:
         connection.execute(UNFINISHED)
-    runs = runs_going_on(limited, "log", PARAMS, within_s=1.5 * LIMIT_S).runs
+    runs = runs_going_on(limited, "limited", PARAMS, within_s=1.5 * LIMIT_S).runs
     assert (runs[runs["elapsed_s"] < LIMIT_S / 2]["chance_in_time"] > 0.99).all()
 
 

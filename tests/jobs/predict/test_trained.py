@@ -1,12 +1,10 @@
 """A trained model in its files: the same predictions after loading, and one clear line for broken files."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from tasks.errors import BadInput, NotFound
+from tasks.jobs.predict import training
 from tasks.jobs.predict.predicting import predict_next, predict_rows, shape_shares
 from tasks.jobs.predict.predictor import MAIN, TREES
 from tasks.jobs.predict.preparation import read_runs
@@ -48,11 +46,8 @@ def test_a_model_that_was_saved_and_loaded_predicts_the_same_bits(trained, runs,
 
 
 def test_a_model_loaded_from_its_files_predicts_what_the_trained_one_did(trained_log, quick_training, runs, tmp_path):
-    from tasks.jobs.evaluate import evaluate_runs
-    from tasks.jobs.predict.training import trained_of
-
-    found = evaluate_runs(runs, quick_training)
-    fresh = trained_of(found, quick_training)
+    found = training.evaluate_runs(runs, quick_training)
+    fresh = training.trained_of(found, quick_training)
     fresh.save(tmp_path)
     test = found.prepared.runs.iloc[found.runtimes.rows]
     told = predict_rows(load_trained(tmp_path), test, found.prepared.runs)
@@ -86,14 +81,6 @@ def test_a_broken_file_is_one_line_that_says_train_again(trained_log, file, text
     assert str(model) in str(raised.value)
 
 
-def test_the_number_of_features_must_agree(trained_log):
-    (model,) = (folder for folder in (trained_log.models / "jobs").iterdir() if folder.is_dir())
-    main = json.loads((model / MAIN).read_text())
-    (model / MAIN).write_text(json.dumps({**main, "columns": main["columns"][1:]}))
-    with pytest.raises(BadInput, match="no trained model"):
-        load_trained(model)
-
-
 def test_a_source_without_a_model_says_how_to_make_one(job_log):
     warehouse = job_log([{"runtime_s": 1.0}], source="my log")
     assert champion_of(warehouse, "my log") is None
@@ -107,8 +94,3 @@ def test_one_job_alone_is_predicted_as_among_all(trained, runs):
     everything = predict_next(trained, runs)
     alone = predict_next(trained, runs, keys=[everything.jobs["group_key"].iloc[3]])
     assert quantiles(alone.predicted)[0] == pytest.approx(quantiles(everything.predicted)[3], rel=1e-12)
-
-
-def test_a_model_folder_is_not_needed_for_a_path_that_is_none(tmp_path: Path):
-    with pytest.raises(BadInput, match=r"no trained model \(FileNotFoundError"):
-        load_trained(tmp_path / "nowhere")

@@ -42,11 +42,7 @@ BROKEN_FIELDS: list[tuple[str, object, str]] = [
     ("map_index", -9, "map_index '-9' is too small"),
     ("try_number", 1.5, "try_number '1.5' is not a whole number"),
     ("duration", "3 s", "duration '3 s' is not a number of seconds"),
-    ("duration", -3, "negative runtime; expected 0 s or more"),
-    ("duration", "inf", "an infinite number"),
-    ("duration", 1e11, "runtime or wait over 100 years"),
     ("end_date", "2020-01-01T00:00:00Z", "ends before it starts"),
-    ("end_date", "2126-01-01T00:00:00Z", "lies in the future"),
 ]
 BROKEN_LINES: list[tuple[Callable[[bytes], bytes], str]] = [
     (lambda line: line[:80] + b"\n", "fields; the header has 37"),

@@ -39,9 +39,6 @@ BROKEN_RUNS = [
     ("total_run_time", None, "total_run_time: Input should be a valid number"),
     ("total_run_time", "long", "total_run_time: Input should be a valid number"),
     ("total_run_time", float("inf"), "total_run_time: Input should be a finite number"),
-    ("total_run_time", -5.0, "negative runtime"),
-    ("end_time", "2026-11-21T02:02:01Z", "ends before it starts"),
-    ("end_time", "2126-11-21T02:02:17Z", "lies in the future"),
     ("end_time", None, "no runtime and no end time"),
     ("created_by", "ada", "created_by: Input should be"),
 ]

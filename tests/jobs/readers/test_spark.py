@@ -522,16 +522,6 @@ WRONG_RUNS = [
         b'"SparkListenerApplicationEnd","Timestamp":1695',
         "negative runtime",
     ),
-    (
-        b'"SparkListenerApplicationEnd","Timestamp":1795',
-        b'"SparkListenerApplicationEnd","Timestamp":9795',
-        "over 100 years",
-    ),
-    (
-        b'"SparkListenerApplicationEnd","Timestamp":1795',
-        b'"SparkListenerApplicationEnd","Timestamp":4795',
-        "lies in the future",
-    ),
 ]
 
 

@@ -229,11 +229,11 @@ def test_a_job_number_too_large_to_be_told_from_its_neighbour_is_refused(log: Pa
 
 
 def test_the_rows_do_not_depend_on_the_size_of_a_block(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = HEADER + "".join(f"{fields(job=str(job))}\n" + "; pause\n" * (job % 3) for job in range(50))
+    text = HEADER + "".join(f"{fields(job=str(job))}\n" + "; pause\n" * (job % 3) for job in range(20))
     whole, _ = read(log, text)
     monkeypatch.setattr(files, "BLOCK_BYTES", 200)
     chunks: list[Chunk] = list(SwfReader().read(str(log), ReadParams()))
-    assert len(chunks) > 5
+    assert len(chunks) > 2
     pd.testing.assert_frame_equal(pd.concat([chunk.rows for chunk in chunks], ignore_index=True), whole)
 
 
@@ -315,17 +315,8 @@ LINE_FAULTS: dict[str, tuple[Mutation, str]] = {
     "one field more": (lambda words: words.append("-1"), "19 fields; the lines of this log have 18"),
     "two lines run together": (lambda words: words.extend(words), "36 fields; the lines of this log have 18"),
     "no job number": (field(1, "-1"), "no run id; expected one that is unique in its source"),
-    "no submit time": (field(2, "-1"), "neither submission nor start time; expected one of them"),
     "milliseconds since 1970": (field(2, "1479712345678"), "lies in the future; check clock, unit and time zone"),
-    "before 1970": (field(2, "-749458900"), "lies before 1970; check the unit of the times"),
-    "a negative wait": (field(3, "-7"), "starts before it is submitted; check the times"),
     "a negative runtime": (field(4, "-2"), "negative runtime; expected 0 s or more"),
-    "a runtime of centuries": (field(4, "4e9"), "runtime or wait over 100 years; expected seconds"),
-    "no runtime": (
-        field(4, "-1"),
-        "no runtime and no end time; expected one of them, or the status running or pending",
-    ),
-    "negative processors": (field(5, "-16"), "negative size or amount; expected 0 or more"),
     "a status of its own": (field(11, "9"), "status 9; expected -1 to 5"),
     "a part of a job": (field(11, "3"), "a part of an interrupted job (status 2 to 4); expected its own line"),
 }

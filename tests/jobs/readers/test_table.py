@@ -36,17 +36,9 @@ from tasks.warehouse.ingest import ingest
 from tasks.warehouse.place import Warehouse
 
 NOON = pd.Timestamp("2026-01-01 12:00:00")
-
-
 DEFAULT = ReadParams()
-
-
 BERLIN = ReadParams(time_zone="Europe/Berlin")
-
-
 HEADER = "run_id,name,started_at,runtime_s,status,peak_memory_bytes"
-
-
 LINE = "r1,etl,2026-01-01T12:00:00,1.5,completed,1024"
 
 
@@ -226,11 +218,11 @@ def test_flags_may_be_words_or_numbers(tmp_path: Path, flags: list[Any]) -> None
 def test_a_name_over_several_lines_is_one_run_wherever_blocks_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs = [f'r{i},"SELECT ""a"",\n\n  {i}\nFROM t",2026-01-01,{i},completed,' for i in range(30)]
+    runs = [f'r{i},"SELECT ""a"",\n\n  {i}\nFROM t",2026-01-01,{i},completed,' for i in range(12)]
     text = "\n".join([HEADER, *runs]) + "\n"
     whole, none = of_csv(tmp_path, text)
     assert whole["name"].iloc[7] == 'SELECT "a",\n\n  7\nFROM t'
-    assert whole["place"].to_list() == list(range(2, 122, 4))
+    assert whole["place"].to_list() == list(range(2, 50, 4))
     for block_bytes in (50, 400):
         monkeypatch.setattr(files, "BLOCK_BYTES", block_bytes)
         rows, refused = read(tmp_path / "log.csv")
@@ -494,11 +486,7 @@ def test_builds_of_github_are_read_in_one_go_with_the_map_of_the_readme(request:
 
 NOON_UTC = NOON.to_pydatetime()
 FAR = 9 * 10**15  # seconds: 285 million years, more than microseconds can count
-
-
 FUTURE = "lies in the future; check clock, unit and time zone"
-
-
 PAST = "lies before 1970; check the unit of the times"
 
 
@@ -810,7 +798,6 @@ def read_faulty(path: Path, limits: ReadLimits = LIMITS) -> tuple[pd.DataFrame, 
     return pd.concat([chunk.rows for chunk in chunks]), pd.concat([chunk.refused for chunk in chunks])
 
 
-NO_RUNTIME = {"runtime_s": None, "ended_at": None}
 ROW_FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     "no id": ({"run_id": None}, "no run id; expected one that is unique in its source"),
     "an unknown status": (
@@ -818,31 +805,10 @@ ROW_FAULTS: dict[str, tuple[dict[str, Any], str]] = {
         f"status 'meh' is not known; expected a word such as {', '.join(STATUSES)}; map it: "
         "--map-value 'status:meh=completed'",
     ),
-    "a negative runtime": ({"runtime_s": -0.1}, "negative runtime; expected 0 s or more"),
-    "an infinite number": ({"cpu_s": float("inf")}, "an infinite number; expected a finite one or none"),
-    "no runtime": (NO_RUNTIME, "no runtime and no end time; expected one of them, or the status running or pending"),
-    "no start": (
-        {"started_at": None, "submitted_at": None, "ended_at": None},
-        "neither submission nor start time; expected one of them",
-    ),
-    "the end before the start": (
-        {"ended_at": pd.Timestamp("2020-01-01")},
-        "ends before it starts; check the times and their zones",
-    ),
-    "the start before the submission": (
-        {"submitted_at": pd.Timestamp("2050-01-01")},
-        "starts before it is submitted; check the times",
-    ),
-    "a time to come": (
-        {"submitted_at": None, "wait_s": None, "started_at": pd.Timestamp("2150-01-01"), "ended_at": None},
-        "lies in the future; check clock, unit and time zone",
-    ),
     "a time before 1970": (
         {"submitted_at": None, "wait_s": None, "started_at": pd.Timestamp("1969-12-31")},
         "lies before 1970; check the unit of the times",
     ),
-    "negative memory": ({"peak_memory_bytes": -1.0}, "negative size or amount; expected 0 or more"),
-    "milliseconds for seconds": ({"runtime_s": 4e12}, "runtime or wait over 100 years; expected seconds"),
 }
 
 

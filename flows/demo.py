@@ -2,15 +2,17 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from flows.engine.artifacts import pages_at_the_end
 from flows.engine.forms import call, flow
-from flows.jobs import jobs_ingest, jobs_predict, jobs_train, jobs_watch
+from flows.jobs import jobs_characterise, jobs_explain, jobs_ingest, jobs_predict, jobs_train, jobs_watch, jobs_whatif
 from flows.nodes import nodes_fingerprint, nodes_ingest, nodes_preprocess, nodes_rank, nodes_train, nodes_watch
 from flows.parameters import DemoParams
-from flows.workloads import workloads_identify, workloads_ingest, workloads_train
+from flows.workloads import workloads_fingerprint, workloads_identify, workloads_ingest, workloads_train
 from tasks import datasets
 from tasks.advice.params import AdviceParams
 from tasks.advice.steps import recorded_story
@@ -19,7 +21,7 @@ from tasks.jobs.control.answering import ask_source
 from tasks.jobs.control.scenarios import named_scenario
 from tasks.jobs.explain.reasons import explain_next_of
 from tasks.jobs.outlook import next_run
-from tasks.jobs.params import JobsParams, quick
+from tasks.jobs.params import ExplainParams, JobsParams, quick
 from tasks.jobs.predict.predicting import read_predictions
 from tasks.jobs.summary import read_summary
 from tasks.nodes.answers import read_scores
@@ -58,6 +60,7 @@ def tell_workload(warehouse: Warehouse, workloads: WorkloadsParams, source: str)
     in_use = champion(warehouse.models, "workloads", source, WORKLOADS_KIND)
     version, left_out = (in_use.data_version, in_use.parameters.get("left_out", [])) if in_use else ("", [])
     if version != read["data_version"] or run_id not in left_out:
+        call(workloads_fingerprint, known)
         call(workloads_train, known, left_out=[run_id])
     found = call(workloads_identify, known, run_ids=[run_id])
     asked = identify_runs(warehouse, source, fetch_runs(warehouse, source, [run_id]))
@@ -214,6 +217,11 @@ def whorl_demo(params: DemoParams) -> dict[str, Any]:
     """Read the recorded jobs that whorl ships, summarise them, raise an alarm for each slow run, and predict the next
     run of each job; then name a recorded run of a workload that was held out; and rank recorded nodes, learn what is
     normal for them, and say which look degraded; and choose a machine type for a job that has run on one alone."""
+    with pages_at_the_end(params.warehouse):
+        return _told_all(params)
+
+
+def _told_all(params: DemoParams) -> dict[str, Any]:
     jobs = params.jobs
     known = {"source": SOURCE, "warehouse": params.warehouse, **dict(jobs)}
     found = call(jobs_ingest, known, paths=[str(datasets.RECORDED / "jobs")])
@@ -260,11 +268,16 @@ def tell_advice(warehouse: Warehouse, params: AdviceParams) -> dict[str, Any]:
 
 
 def _predicted(warehouse: Warehouse, data_version: str, jobs: JobsParams) -> dict[str, Any]:
-    """The next run of each job by a model of these very data: the one in use, or one trained quickly."""
+    """The next run of each job by a model of these very data: the one in use, or one trained quickly, with what it says
+    of shapes, reasons and changes."""
     known = {"source": SOURCE, "warehouse": warehouse, **dict(jobs)}
     in_use = champion(warehouse.models, "jobs", SOURCE, KIND)
     if in_use is None or in_use.data_version != data_version:
         call(jobs_train, known, evaluate=quick(jobs.evaluate))
+        call(jobs_characterise, known)
+        call(jobs_explain, known, explain=ExplainParams(n_longest=3, n_riskiest=3))
+        with suppress(BadInput):  # a log that tells nothing of machines
+            call(jobs_whatif, known, scenarios=["newest_sku"])
     return call(jobs_predict, known)
 
 

@@ -16,20 +16,10 @@ from flows.cli.invocation import (
     shape_numbers,
     write_drawing,
 )
-from flows.cli.output import (
-    as_command,
-    clean,
-    moment,
-    plain,
-    records,
-    show_described,
-    show_facts,
-    show_json,
-    show_table,
-)
+from flows.cli.output import as_command, clean, moment, plain, show_described, show_facts, show_json, show_table
 from tasks.choices import AUTO, DEFAULT_SOURCE, ReaderName, checked_source, reader_asked_for
 from tasks.quantities import counted, duration, number, ratio, share
-from tasks.report.result import Column, columns, count, extra
+from tasks.report.result import Column, columns, count, extra, records
 
 if TYPE_CHECKING:
     from tasks.jobs.matching import JobAgainstShapes

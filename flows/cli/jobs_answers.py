@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from flows.cli.invocation import Invocation, one_source, progress_bar, shape_numbers, write_drawing
-from flows.cli.output import moment, plain, records, show_described, show_facts, show_json, show_table
+from flows.cli.output import moment, plain, show_described, show_facts, show_json, show_table
 from tasks.choices import RISKS, SORTED, Named, Risk
 from tasks.quantities import counted, duration, number, share
-from tasks.report.result import Column, columns, count, extra
+from tasks.report.result import Column, columns, count, extra, records
 
 if TYPE_CHECKING:
     from tasks.jobs.control.answering import Answer, Ground

@@ -7,12 +7,12 @@ import typer
 
 from flows.cli.files import ingesting, read_results, show_read, totals
 from flows.cli.invocation import Invocation, one_source, progress_bar, run_flow
-from flows.cli.output import as_command, moment, records, show_described, show_facts, show_json, show_table
+from flows.cli.output import as_command, moment, show_described, show_facts, show_json, show_table
 from tasks.choices import AUTO, DEFAULT_SOURCE, NodeReader, checked_source, reader_asked_for
 from tasks.errors import NotFound
 from tasks.nodes.node_words import best_words, called, interval, left_out, placed_by, shared_words, standing_out
 from tasks.quantities import MISSING, counted, duration, number, ratio, share
-from tasks.report.result import Column, as_text, columns, count, extra
+from tasks.report.result import Column, as_text, columns, count, extra, records
 
 if TYPE_CHECKING:
     import pandas as pd

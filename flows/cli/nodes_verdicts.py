@@ -9,11 +9,12 @@ from typer import Option
 
 from flows.cli.invocation import Invocation, given, progress_bar, run_flow
 from flows.cli.nodes import RANKED, one_learning_source, one_trained_source
-from flows.cli.output import as_command, records, show_described, show_facts, show_json, show_table
+from flows.cli.output import as_command, show_described, show_facts, show_json, show_table
 from tasks.choices import AUTO, NodeReader, reader_asked_for
 from tasks.nodes.node_words import NO_REASON, TOGETHER, called, called_all, interval
 from tasks.quantities import MISSING, counted, number, ratio
 from tasks.quantities import share as shown_share
+from tasks.report.result import records
 
 if TYPE_CHECKING:
     from tasks.nodes.evaluate.protocol import Evaluation

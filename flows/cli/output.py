@@ -20,7 +20,6 @@ from tasks.quantities import MISSING, counted, is_missing, number, utc_text
 from tasks.report.result import Column, Table, as_text, columns
 
 if TYPE_CHECKING:
-    import pandas as pd
     from rich.console import Console
 
 SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -286,8 +285,3 @@ def _number_or_text(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.hex()
     return value.isoformat() if isinstance(value, date) else str(value)
-
-
-def records(frame: "pd.DataFrame") -> list[dict[str, Any]]:
-    """The rows of a frame as dicts, in order."""
-    return [{str(key): value for key, value in row.items()} for row in frame.to_dict("records")]

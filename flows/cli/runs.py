@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING, Any
 
 from flows.cli.invocation import Invocation, run_flow
-from flows.cli.output import figure, moment, records, setting, show_facts, show_json, show_table
+from flows.cli.output import figure, moment, setting, show_facts, show_json, show_table
 from tasks.choices import checked_source
 from tasks.quantities import counted, duration
-from tasks.report.result import Column, as_text, columns, extra
+from tasks.report.result import Column, as_text, columns, extra, records
 
 if TYPE_CHECKING:
     pass

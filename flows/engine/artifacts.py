@@ -5,7 +5,8 @@ import json
 import logging
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -109,12 +110,31 @@ def site_params() -> "SiteParams":
     return SiteParams(jobs=settings.jobs.report, workloads=settings.workloads.report)
 
 
+_at_the_end = False
+
+
+@contextmanager
+def pages_at_the_end(warehouse: Warehouse) -> Iterator[None]:
+    """A block whose flows write no page: after it all of the site is written, once."""
+    from tasks.report.site import write_site
+
+    global _at_the_end  # steps of flows within the block run in this process
+    _at_the_end = True
+    try:
+        yield
+    finally:
+        _at_the_end = False
+    write_site(warehouse, site_params())
+
+
 @step
 def write_report(warehouse: Warehouse, word: str, source: str, after: str) -> str:
     """Write the page of a source, those of its items and the index; returns the path of the first, "" while the source
     has nothing to show. after: what it rests on; a continued run with other data writes it again."""
-    from tasks.report.site import write_source  # charts: two seconds that other steps need not pay
+    from tasks.report.site import page_name, reports, write_source  # two seconds that other steps need not pay
 
+    if _at_the_end:
+        return str(reports(warehouse) / page_name(word, source))
     logger.debug("writing %s %s after %s", word, source, after)
     try:
         if word == "jobs":

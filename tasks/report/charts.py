@@ -162,11 +162,9 @@ def _position(channel: Any, axis: Axis, **more: Any) -> Any:
         ticks = alt.Axis(labelExpr=NUMBER_WORDS, grid=grid, labelOverlap=True)
         scale = alt.Scale(type="log", nice=False, padding=8)
     else:
-        words = {"share": "format(datum.value, '.0%')", "count": "format(datum.value, '~s')"}.get(
-            axis.kind, NUMBER_WORDS
-        )
-        ticks = alt.Axis(labelExpr=words, grid=grid, labelOverlap=True, tickCount=6)
-        scale = alt.Scale(zero=axis.kind in ("share", "count"), nice=axis.kind != "number", padding=4)
+        words = "format(datum.value, '.0%')" if axis.kind == "share" else NUMBER_WORDS
+        ticks, starts_at_0 = alt.Axis(labelExpr=words, grid=grid, labelOverlap=True, tickCount=6), axis.kind != "number"
+        scale = alt.Scale(zero=starts_at_0, nice=starts_at_0, padding=0 if starts_at_0 else 4)
     more.setdefault("scale", scale)
     return channel(f"{axis.field}:Q", title=axis.title, axis=ticks, **more)
 

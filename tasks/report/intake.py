@@ -89,7 +89,7 @@ def intake_sections(intake: Intake, no_alarm: str, watch: str, item: str = "") -
         for row in records(intake.alarms)
     ]
     alarms = table(rows, ("message", "what happened"), ("kind", "kind"), ("at", "when (UTC)", moment), name="alarms")
-    yield Section("Alarms", tables=(alarms,), nothing=f"{no_alarm}: {watch} looks for some.")
+    yield Section("Alarms", "" if rows else f"{no_alarm}: {watch} looks for some.", tables=(alarms,))
     files = table(
         records(intake.files), Column("origin", "file", file_name), ("reader", "reader"),
         ("n_read", "rows read", count), ("n_kept", "kept", count), ("n_quarantined", "quarantined", count),

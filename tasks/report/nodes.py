@@ -492,7 +492,7 @@ def _nodes_table(data: NodesData, item: str) -> Table:
         ("name", "node"), Column("state", "state", meaning="Of the aspect that most needs looking at"),
         Column("rank", "place", kind="number"), *shared,
         *(Column(aspect, aspect_name(aspect), kind="number") for aspect in aspects),
-        ("n_low", "slow", count), ("n_executions", "executions", count), ("n_stressed", "stressed on purpose", count),
+        ("n_low", "slow", count), ("n_executions", "executions", count), ("n_stressed", "stressed", count),
         ("n_contaminated", "disturbed", count), ("n_failed", "failed", count), ("machine_type", "machine type"),
         ("first_at", "first (UTC)", moment), ("last_at", "last (UTC)", moment), name="list",
     )  # fmt: skip

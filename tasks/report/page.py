@@ -47,7 +47,7 @@ def _section(part: Section) -> dict[str, Any]:
     found = {
         "id": slug(part.title),
         "title": one_line(part.title),
-        "words": part.nothing if part.is_empty and part.nothing else part.words,
+        "words": part.nothing if part.is_empty else part.words,
         "evidence": part.evidence,
         "open": part.is_open,
         "empty": part.is_empty,

@@ -283,8 +283,8 @@ class Section:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing in it but words."""
-        return not (self.lines or self.figures or any(len(table.rows) for table in self.tables))
+        """Whether there is nothing in it, for which `nothing` stands."""
+        return bool(self.nothing) and not (self.lines or self.figures or any(len(one.rows) for one in self.tables))
 
 
 def alone(one: Figure, evidence: str = "", fill: str = "", *, is_open: bool = False) -> Section:
@@ -354,7 +354,7 @@ def as_markdown(result: Result, *, only: Sequence[str] = (), pictures: Sequence[
 
 def section_markdown(part: Section, pictures: Sequence[str] = (), site: str = "") -> str:
     """One section, with the figures that `pictures` names drawn inside."""
-    parts = [f"## {plain(part.title)}", prose(part.nothing if part.is_empty and part.nothing else part.words)]
+    parts = [f"## {plain(part.title)}", prose(part.nothing if part.is_empty else part.words)]
     parts.append("\n".join(f"- {plain(line)}" for line in part.lines))
     for one in part.tables:
         if len(one.rows):

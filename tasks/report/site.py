@@ -358,8 +358,8 @@ def _missing(connection: Connection, sources: pd.DataFrame) -> Section:
                 command = shlex.join(["whorl", word, verb, "--source", source])
                 rows.append({"word": word, "source": source, "what": what, "state": state, "command": command})
     shown = table(rows, *((key, key) for key in ("what", "state", "word", "source")), ("command", "made by"))
-    nothing = "Nothing: all answers are of the files of now."
-    return Section("What is missing or stale", tables=(shown,), nothing=nothing, is_open=bool(rows))
+    words = "" if rows else "Nothing: all answers are of the files of now."
+    return Section("What is missing or stale", words, tables=(shown,), is_open=bool(rows))
 
 
 def _freshness(connection: Connection, sources: pd.DataFrame) -> Section:

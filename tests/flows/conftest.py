@@ -1,5 +1,6 @@
 """One Prefect server for all tests of flows that ask for it: it costs about 18 s, a flow run then 0.2 s."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from flows.engine.servers import LOOPBACK, api_url, free_port, load_key, stop_child, wait_until_healthy
 from flows.engine.shared_server import start_server
+from tasks.nodes.params import ScoreParams
 from tasks.warehouse.place import Warehouse
 
 ROWS = [
@@ -44,6 +46,27 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             yield
     finally:
         stop_child(server, patience_s=5)
+
+
+@pytest.fixture(scope="session")
+def detecting_home(prefect_server: None, tmp_path_factory: pytest.TempPathFactory, nodes_home: Path) -> Path:
+    """The home of nodes_home after the flow has trained a detector, made once: tests copy it."""
+    from flows.engine.forms import call
+    from flows.nodes import nodes_train
+    from flows.parameters import NodeTrainParams
+
+    home = tmp_path_factory.mktemp("detecting") / "home"
+    shutil.copytree(nodes_home, home)
+    warehouse = Warehouse(home=home, memory_mb=256, threads=1)
+    call(nodes_train, NodeTrainParams(source="log", score=ScoreParams(resamples=100), warehouse=warehouse))
+    return home
+
+
+@pytest.fixture
+def detecting_log(tmp_path: Path, detecting_home: Path) -> Warehouse:
+    """A warehouse of this test with the executions and the detector of detecting_home."""
+    shutil.copytree(detecting_home, tmp_path / "home")
+    return Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
 
 
 @pytest.fixture

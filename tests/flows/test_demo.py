@@ -59,7 +59,7 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn_executions: 
     """A folder of executions on emulated nodes, the last of which gets worse; beside them some that were disturbed."""
     folder = tmp_path / "recorded" / "nodes"
     folder.mkdir(parents=True)
-    drawn = drawn_executions(types=3, stressed=0.0, drift=1.0, is_emulated=True)
+    drawn = drawn_executions(types=3, stressed=0.0, is_emulated=True)
     (folder / "executions-0001.parquet").write_bytes(drawn.read_bytes())
     disturbed = drawn_executions(nodes=4, types=3, runs=1)
     (folder / "flagged-0001.parquet").write_bytes(disturbed.read_bytes())
@@ -87,7 +87,7 @@ def test_told_again_it_ranks_and_learns_nothing_anew(
 ) -> None:
     first = demo.tell_nodes(warehouse, QUICK, "recorded")
     found = first["verdicts"]
-    assert (found["n_judged"], found["figures"]) == (180, {})  # nobody knows of stress
+    assert (found["n_judged"], found["figures"], found["degrading"]) == (180, {}, [])  # nobody knows of stress
     assert found["cost_share"] == pytest.approx(2 / 30, rel=0.01)  # 2 s of each 30 s, as drawn
     for work in ("answers.answer", "detect.verdicts.learn_verdicts", "detect.verdicts.judge_history"):
         monkeypatch.setattr(f"tasks.nodes.{work}", None)  # whoever did it again would fail

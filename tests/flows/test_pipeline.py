@@ -1,17 +1,17 @@
 """The graph from files to answers: what it does once, it does not do again, unless what it had made is gone."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from prefect import Flow
 
 from flows.engine.forms import call
 from flows.parameters import PipelineParams
 from flows.pipeline import whorl_pipeline
-from tasks.datasets import RECORDED
 from tasks.jobs.params import JobsParams, quick
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
@@ -20,16 +20,20 @@ from tests.conftest import JobLog
 
 @pytest.fixture(scope="module")
 def answered(
-    prefect_server: None, tmp_path_factory: pytest.TempPathFactory
+    prefect_server: None,
+    tmp_path_factory: pytest.TempPathFactory,
+    varied_runs: Callable[..., pd.DataFrame],
+    drawn_executions: Callable[..., Path],
+    _the_same_runs_are_evaluated_once: None,
 ) -> Iterator[tuple[PipelineParams, dict[str, Any]]]:
-    """A home whose inboxes hold recorded jobs and nodes, after one run of the graph: its parameters and result."""
+    """A home whose inboxes hold jobs and nodes, after one run of the graph: its parameters and result."""
     home = tmp_path_factory.mktemp("pipeline")
-    for word, inbox, name in (
-        ("jobs", "inbox", "runs-0002.parquet"),
-        ("nodes", "inbox-nodes", "executions-0001.parquet"),
-    ):
+    for inbox in ("inbox", "inbox-nodes"):
         (home / inbox).mkdir()
-        shutil.copy(RECORDED / word / name, home / inbox)
+    runs = varied_runs(480)
+    starts = pd.Timestamp("2026-01-01") + pd.to_timedelta(range(len(runs)), unit="min")
+    runs.assign(run_id=range(len(runs)), started_at=starts).to_csv(home / "inbox" / "runs.csv", index=False)
+    shutil.copy(drawn_executions(runs=10), home / "inbox-nodes")
     jobs = JobsParams()
     params = PipelineParams(
         jobs=jobs.model_copy(update={"evaluate": quick(jobs.evaluate)}),
@@ -50,8 +54,8 @@ def test_files_of_the_inboxes_become_answers_of_each_word(answered: tuple[Pipeli
     said = found["said"]
     assert found["n_done"] == found["n_nodes"] == len(said) == 13
     assert said["jobs-ingest main"] == said["nodes-ingest main"] == "1 of 1 files are in the warehouse"
-    assert said["jobs-preprocess main"] == "1,039 runs of 207 jobs"
-    assert said["jobs-answer main"].startswith("the next runs of 207 jobs")
+    assert said["jobs-preprocess main"] == "480 runs of 12 jobs"
+    assert said["jobs-answer main"].startswith("the next runs of 12 jobs")
     assert "executions degraded" in said["nodes-fingerprint main"]
     assert not [line for name, line in said.items() if "page" in name and line != "its page is written"]
 
@@ -73,11 +77,14 @@ def test_what_is_gone_is_made_again_with_all_that_rests_on_it(answered: tuple[Pi
     assert run(params)["n_done"] == 0
 
 
-def test_a_new_file_is_read_and_its_source_answered_again(answered: tuple[PipelineParams, dict[str, Any]]) -> None:
+def test_a_new_file_is_read_and_its_source_answered_again(
+    answered: tuple[PipelineParams, dict[str, Any]], drawn_executions: Callable[..., Path]
+) -> None:
     params, _ = answered
     only_nodes = params.model_copy(update={"words": ("nodes",)})
     assert run(only_nodes)["n_done"] == 0
-    shutil.copy(RECORDED / "nodes" / "executions-0002.parquet", params.warehouse.home / "inbox-nodes")
+    newer = params.warehouse.home / "inbox-nodes" / "executions-0002.parquet"
+    shutil.copy(drawn_executions(runs=5, seed=2), newer)
     found = run(only_nodes)
     assert found["n_done"] == found["n_nodes"]
     assert found["said"]["nodes-ingest main"] == "2 of 2 files are in the warehouse"

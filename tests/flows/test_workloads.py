@@ -175,11 +175,6 @@ def test_identifications_are_kept_and_shown_with_their_reasons(identifying_log: 
     assert one["run_ids"] == ["b-01"]
 
 
-def test_an_identification_without_a_model_says_how_to_make_one(workloads_log: Warehouse) -> None:
-    with pytest.raises(NotFound, match="make one with whorl workloads train --source log"):
-        call(workloads_identify, WorkloadIdentifyParams(source="log", warehouse=workloads_log))
-
-
 @pytest.fixture(scope="session")
 def quick_evaluation(quick_identify: IdentifyParams) -> EvaluateParams:
     """The parameters of an evaluation of few splits."""

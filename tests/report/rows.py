@@ -7,10 +7,7 @@ import numpy as np
 import pandas as pd
 
 HOSTILE = "<script>alert('x')</script> <img src=x> $x$"
-
-
 MODEL = "runtime-1-a"
-
 
 SHAPES = [
     {
@@ -35,11 +32,9 @@ SHAPES = [
     for shape in range(2)
 ]
 
-
 CURVE = [
     {"kind": kind, "k": k, "inertia": 4.0 / k, "is_elbow": k == 2} for kind in ("ratio", "delta") for k in range(1, 5)
 ]
-
 
 QUANTILES = {f"p{level:02}_s": float(level) for level in (5, 25, 50, 75, 90, 95, 99)}
 
@@ -105,11 +100,7 @@ def what_if(name, *, n_pairs=9, reason=None):
 
 
 NOON = datetime(2026, 3, 1, 12)
-
-
 COUNTERS = ("cpu.user_cores", "disk.written_bytes", "net.sent_bytes", "own.cpu.user_cores")
-
-
 HELD_OUT = {"held_out.accuracy": 0.987, "held_out.macro_f1": 0.98, "held_out.n": 7.0, "held_out.n_new": None}
 
 
@@ -194,14 +185,8 @@ def identified(runs, *, reason="cpu.user_cores in phase 2 matches best: 5.1 agai
 
 
 ASPECTS = ("all", "cpu", "disk", "memory", "network")
-
-
 ABOUT = {"source": "log", "model_id": "model-1"}
-
-
 NOW = pd.Timestamp("2026-01-06 12:00")
-
-
 STATES = {"node-1": "healthy", "node-2": "suspected", "node-3": "confirmed"}  # of the disk
 
 

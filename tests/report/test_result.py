@@ -129,3 +129,9 @@ def test_columns_of_quantities_are_numbers_and_extras_are_marked():
     name, n, more = columns(("job", "job", "key"), ("n", "runs", count), *extra(("note", "note")))
     assert [name.kind, n.kind, more.kind] == ["key", "number", "text"]
     assert [one.is_extra for one in (name, n, more)] == [False, False, True]
+
+
+def test_a_part_is_empty_where_something_would_fill_it_and_nothing_did() -> None:
+    assert Section("Shapes", nothing="Made by a command.").is_empty
+    assert not Section("Shapes", lines=("8 shapes",), nothing="Made by a command.").is_empty
+    assert not Section("Alarms", "None was raised.", tables=(Table("", "", (), ()),)).is_empty  # that is the answer

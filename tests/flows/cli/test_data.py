@@ -28,27 +28,17 @@ def test_a_question_is_answered_as_a_table(whorl: Whorl, varied_log: Any) -> Non
 
 
 REFUSED = (
-    "DROP TABLE jobs.runs",
-    "INSERT INTO ops.machines VALUES ('a', 'b', 'c')",
-    "CREATE TEMP TABLE t AS SELECT 1",
     "COPY (SELECT 1) TO '{folder}/out.csv'",
     "ATTACH '{folder}/other.duckdb'",
     "EXPORT DATABASE '{folder}/out'",
     "INSTALL httpfs",
-    "SET memory_limit = '10GB'",
     "SET enable_external_access = true",
-    "SELECT 1; DROP TABLE jobs.runs",
     "EXPLAIN ANALYZE DELETE FROM jobs.runs",
     "SELECT * FROM query('DELETE FROM jobs.runs')",
-    "SELECT * FROM read_text('/etc/hostname')",
     "SELECT * FROM read_csv('{folder}/secret.csv')",
     "SELECT * FROM '{folder}/secret.csv'",
     "SELECT * FROM glob('{folder}/*')",
     "SELECT * FROM batches",  # no variable of the program is a table
-    "SELECT nothing FROM jobs.runs",
-    "SELEC 1",
-    "SELECT CAST(group_key AS INTEGER) FROM jobs.runs",
-    "",
 )
 
 

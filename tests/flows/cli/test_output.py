@@ -7,7 +7,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flows.cli.output import (
@@ -80,6 +80,7 @@ def test_a_name_of_a_log_cannot_draw_on_the_terminal(capsys: pytest.CaptureFixtu
     assert len(shown.splitlines()) == 3
 
 
+@settings(max_examples=30, deadline=None)
 @given(st.text(max_size=60), st.integers(4, 60))
 def test_a_shortened_key_fits_and_keeps_both_ends(key: str, width: int) -> None:
     short = shorten(key, width)

@@ -3,6 +3,7 @@
 import os
 import re
 from datetime import datetime
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 from flows.engine import artifacts
 from flows.engine.artifacts import alarms_part, artifact_key, figures_part, ingest_part, page_line
 from tasks.errors import BadInput
+from tasks.jobs.params import SummaryParams
+from tasks.jobs.summary import summarise
 from tasks.machine import write_server_file
 from tasks.quantities import plain
 from tasks.warehouse.alarms import Alarm, raise_alarms
@@ -136,3 +139,17 @@ def test_a_hundred_alarms_are_twenty_events_and_one_that_says_so(warehouse: Ware
 def test_no_alarm_is_no_event(warehouse: Warehouse) -> None:
     assert artifacts.announce(warehouse, []) == 0
     assert sent == []
+
+
+def test_flows_of_a_block_leave_their_pages_to_its_end(job_log: Any) -> None:
+    warehouse = job_log([{"runtime_s": 1.0}])
+    with artifacts.pages_at_the_end(warehouse):
+        paths = [Path(artifacts.write_report.fn(warehouse, "jobs", "log", after)) for after in ("one", "two")]
+        summarise(warehouse, "log", SummaryParams())
+        assert not (warehouse.home / "reports").exists()
+    assert paths[0] == paths[1]
+    assert paths[0].exists()
+    assert (warehouse.home / "reports" / "index.html").exists()
+    paths[0].unlink()
+    assert artifacts.write_report.fn(warehouse, "jobs", "log", "three") == str(paths[0])
+    assert paths[0].exists()

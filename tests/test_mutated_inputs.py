@@ -34,7 +34,7 @@ CPU_S, SPACE_BYTES, HANGS_S = 60, 3 << 30, 300
 LONGEST = 200_000  # bytes of a sample
 LONGEST_LINE = 2000  # characters of a refusal
 NOBODY_THOUGHT_OF = re.compile(r": cannot be read( behind row [0-9,]+)? \(")  # what input_faults says
-N_FAST, N_SLOW = 300, 2400
+N_FAST, N_SLOW = 150, 2400
 
 
 @dataclass(frozen=True)
@@ -650,12 +650,12 @@ def check(asked: list[tuple[str, int]]) -> None:
     assert n_read > len(found) / 3, "most files are beyond recognition: they test no reader"
 
 
-def test_300_mutated_files_end_in_rows_or_in_one_line() -> None:
+def test_150_mutated_files_end_in_rows_or_in_one_line() -> None:
     check(cases(N_FAST))
 
 
 @pytest.mark.slow
-def test_2100_more_mutated_files_end_in_rows_or_in_one_line() -> None:
+def test_2250_more_mutated_files_end_in_rows_or_in_one_line() -> None:
     check(cases(N_SLOW)[N_FAST:])
 
 

@@ -55,8 +55,8 @@ def test_three_kinds_are_three_groups_with_and_without_intervals(interval):
 
 @pytest.mark.parametrize("interval", [None, 0.03])
 def test_machines_of_one_kind_are_one_group_in_nearly_every_draw(interval):
-    alike = [group_machines(fleet({"mid": 10}, 0.03, seed, interval=interval)[0]) for seed in range(20)]
-    assert sum(len(grouping.groups) == 1 for grouping in alike) >= 19
+    alike = [group_machines(fleet({"mid": 10}, 0.03, seed, interval=interval)[0]) for seed in range(10)]
+    assert sum(len(grouping.groups) == 1 for grouping in alike) >= 9
     assert alike[0].cannot_be_told_apart
     assert alike[0].sentence.startswith("10 machines cannot be told apart")
 

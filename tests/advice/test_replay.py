@@ -172,6 +172,7 @@ def test_cherrypick_and_ruya_find_what_was_published_of_them(
         assert figures[f"completed.{method}.mean.{n}"] == pytest.approx(mean, abs=0.12)
 
 
+@pytest.mark.slow
 def test_ours_is_cheaper_than_cherrypick_and_ruya_on_scout(scout: list) -> None:  # type: ignore[type-arg]
     params = ReplayParams(searches=10, runs=6, target_percentiles=())
     published = [job for job in scout if job.name in NEEDS]

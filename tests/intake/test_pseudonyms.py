@@ -97,7 +97,7 @@ def test_no_message_log_or_quarantine_quotes_what_stands_in_a_file(
     caplog.set_level(logging.DEBUG)
     warehouse, rng, (word, file, _) = Warehouse(home=tmp_path / "home"), random.Random(name), FILES[name]
     path, text, n_told = tmp_path / file, text_of(name), 0
-    for _ in range(25):
+    for _ in range(8):
         path.write_text(planted(text, rng))
         try:
             land(warehouse, word, path, share=rng.choice([0.0, 1.0]))

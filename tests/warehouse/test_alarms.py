@@ -2,16 +2,8 @@
 
 from datetime import UTC, datetime
 
-import pytest
-
 from tasks.warehouse.alarms import Alarm, raise_alarms, read_alarms
 from tasks.warehouse.connection import writing
-from tasks.warehouse.place import Warehouse
-
-
-@pytest.fixture
-def warehouse(tmp_path):
-    return Warehouse(home=tmp_path, memory_mb=128, threads=1)
 
 
 def alarm(subject, *, message="slow", source="log"):

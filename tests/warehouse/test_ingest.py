@@ -471,9 +471,4 @@ def property_over(n_examples, migrated, origin, chunk, noon):
 
 @pytest.mark.slow
 def test_ingest_in_any_order_equals_rebuild_and_the_model(migrated, origin, chunk, noon):
-    property_over(4, migrated, origin, chunk, noon)
-
-
-@pytest.mark.slow
-def test_ingest_in_any_order_equals_rebuild_and_the_model_over_many_exports(migrated, origin, chunk, noon):
     property_over(150, migrated, origin, chunk, noon)

@@ -226,11 +226,6 @@ def property_over(n_examples, migrated, put_in):
 
 @pytest.mark.slow
 def test_prune_never_removes_what_a_rebuild_or_a_champion_needs(migrated, put_in):
-    property_over(3, migrated, put_in)
-
-
-@pytest.mark.slow
-def test_prune_never_removes_what_a_rebuild_or_a_champion_needs_over_many_histories(migrated, put_in):
     property_over(120, migrated, put_in)
 
 
@@ -314,13 +309,6 @@ def test_old_recordings_go_with_all_that_was_made_of_them(watched: Warehouse) ->
     assert len(fetch(watched, "SELECT * FROM ops.files")) == 1
     assert len(landing.batches(watched.landing_folder, "workloads")) == 1
     assert prune(watched, PruneParams(**KEEP_ALL), LATER) == Pruned(0, [], [], [], [])
-
-
-def test_a_rebuild_does_not_bring_them_back(watched: Warehouse) -> None:
-    prune(watched, PruneParams(**KEEP_ALL), LATER)
-    before = hashes(watched)
-    rebuild(watched)
-    assert hashes(watched) == before
 
 
 def test_young_recordings_stay(watched: Warehouse) -> None:

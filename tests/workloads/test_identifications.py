@@ -1,7 +1,6 @@
 """The check of what runs: verdicts, episodes and alarms."""
 
 import json
-import shutil
 
 import pandas as pd
 import pyarrow as pa
@@ -9,7 +8,6 @@ import pytest
 
 from tasks.warehouse.alarms import read_alarms
 from tasks.warehouse.connection import transaction, writing
-from tasks.warehouse.place import Warehouse
 from tasks.workloads.identifications import Look, verdicts_of, watch_runs
 from tasks.workloads.params import WatchParams
 
@@ -69,14 +67,6 @@ def test_what_was_expected_is_said():
 
 MIDNIGHT = pd.Timestamp("2026-01-01")
 A = WatchParams(expected=["redis"])
-
-
-@pytest.fixture
-def warehouse(tmp_path, migrated):
-    warehouse = Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
-    warehouse.home.mkdir()
-    shutil.copy(migrated, warehouse.file)
-    return warehouse
 
 
 def look(warehouse, run_id, workload, *, minute=0, confidence=0.9, machine="node", model="m1", at=0):

@@ -9,7 +9,6 @@ from tasks.errors import BadInput
 from tasks.intake.limits import ReadLimits
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.copies import hash_tables
-from tasks.warehouse.place import Warehouse
 from tasks.warehouse.rebuild import rebuild
 from tasks.workloads import steps
 from tasks.workloads.intake import fetch_runs, find_files, read_telemetry
@@ -18,11 +17,6 @@ from tasks.workloads.params import ReadParams, RegularParams
 FIXTURES = Path(__file__).parent / "readers" / "fixtures"
 LENIENT = ReadLimits(max_refused_share=1)
 READ = ReadParams(regular=RegularParams(min_samples=2), label_from="stem", limits=LENIENT)
-
-
-@pytest.fixture
-def warehouse(tmp_path):
-    return Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
 
 
 def put(warehouse, path, source="log", reader="", read=READ):

@@ -7,7 +7,6 @@ import pytest
 from tasks.errors import BadInput, NotFound
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.copies import hash_tables
-from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards, champion, decisions
 from tasks.workloads import steps
 from tasks.workloads.identifications import read_identifications
@@ -104,15 +103,13 @@ def test_long_traces_are_learned_and_identified_in_windows(workloads_log, quick_
     assert found["run_ids"] == ["a-00"]
 
 
-def test_a_source_without_labels_says_how_to_give_some(tmp_path, drawn_telemetry, quick_identify):
-    warehouse = Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
+def test_a_source_without_labels_says_how_to_give_some(warehouse, drawn_telemetry, quick_identify):
     put(warehouse, drawn_telemetry("plain", n_runs=2, unlabelled=True))
     with pytest.raises(NotFound, match=r"no labelled runs of workloads; ingest some .* --label-from"):
         steps.train(warehouse, "log", quick_identify, ALONE, [], "run")
 
 
-def test_one_run_of_each_workload_is_too_little_to_say_how_good_a_model_is(tmp_path, drawn_telemetry, quick_identify):
-    warehouse = Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
+def test_one_run_of_each_workload_is_too_little_to_say_how_good_a_model_is(warehouse, drawn_telemetry, quick_identify):
     put(warehouse, drawn_telemetry("once", n_runs=1))
     with pytest.raises(BadInput, match="4 labelled runs: none can be held out: "):
         steps.train(warehouse, "log", quick_identify, ALONE, [], "run")

@@ -46,3 +46,11 @@ def campaign():
         return runs
 
     return drawn
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_trees():
+    """Forests of 20 trees: no claim here is about forests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tasks.workloads.evaluate.known.N_TREES", 20)
+        yield

@@ -88,7 +88,7 @@ def test_two_at_once_give_two_runs_with_one_machine_and_a_group_each(shared):
     assert not [name for name in table.column_names if name.startswith("partner.")]
 
 
-def test_the_share_of_everybody_is_told_beside_the_run_and_flags_nothing(shared):
+def test_the_share_of_everybody_is_told_beside_the_run_and_half_a_core_is_what_a_group_gets(shared):
     _, _, runs = shared("limit", "alone")
     told = {run.conditions.condition for run in runs}
     assert told <= {"limit", "alone", "wild"}
@@ -96,10 +96,6 @@ def test_the_share_of_everybody_is_told_beside_the_run_and_flags_nothing(shared)
         assert 0 <= run.conditions.own_share <= 1
         assert run.conditions.foreign_share is not None
         assert "own_share" not in [counter.name for counter in run.counters]
-
-
-def test_half_a_core_is_what_the_group_gets(shared):
-    _, _, runs = shared("limit")
     halves = [run for run in runs if run.conditions.limit_cores == 0.5]
     assert halves
     for run in halves:

@@ -62,7 +62,7 @@ def test_a_tool_whose_logs_do_not_tell_its_version_is_asked(tmp_path, monkeypatc
     script = tmp_path / "ioping"
     script.write_text("#!/bin/sh\necho ioping 1.3\n")
     script.chmod(0o755)
-    monkeypatch.setattr("tasks.nodes.record.place.find_tool", lambda name: str(script))
+    monkeypatch.setattr("tasks.nodes.record.bench.find_tool", lambda name: str(script))
     told_version.cache_clear()
     assert told_version("ioping") == "1.3"
     assert told_version("sysbench") == ""

@@ -247,15 +247,15 @@ def _of_normal_looking(x: Floats, least: Floats) -> tuple[Floats, Floats]:
     verdict hangs on those before it: compiled."""
     n, h = x.shape
     median, deviation = np.full((n, h), np.nan), np.full((n, h), np.nan)
-    normal, odd = np.empty((RECENT[-1], h)), np.empty((NEW_LEVEL, h))  # a row stands at its number modulo the length
+    normal, odd = np.empty(RECENT[-1], np.int64), np.empty(NEW_LEVEL, np.int64)  # rows; the n-th at n modulo the length
     n_normal, n_odd = 0, 0
     for row in range(n):
         worse, better, n_told = 0.0, 0.0, 0
         size = min(n_normal, RECENT[-1])
         for metric in range(h if size >= FEWEST else 0):
-            known = normal[:size, metric]
-            median[row, metric] = np.nanmedian(known)
-            deviation[row, metric] = SD_OF_MAD * np.nanmedian(np.abs(known - median[row, metric]))
+            known = x[:, metric][normal[:size]]
+            median[row, metric] = _median(known)
+            deviation[row, metric] = SD_OF_MAD * _median(np.abs(known - median[row, metric]))
             apart = x[row, metric] - median[row, metric]
             if not np.isnan(apart):
                 n_told += 1
@@ -265,15 +265,30 @@ def _of_normal_looking(x: Floats, least: Floats) -> tuple[Floats, Floats]:
                 else:
                     better += z**2
         if max(worse, better) > n_told * LOOKS_NORMAL**2:
-            odd[n_odd] = x[row]
+            odd[n_odd] = row
             n_odd += 1
             if n_odd == NEW_LEVEL:
-                normal[:NEW_LEVEL] = odd
+                for place in range(NEW_LEVEL):
+                    normal[place] = odd[place]
                 n_normal, n_odd = NEW_LEVEL, 0
         else:
-            normal[n_normal % RECENT[-1]] = x[row]
+            normal[n_normal % RECENT[-1]] = row
             n_normal, n_odd = n_normal + 1, 0
     return median, deviation
+
+
+@njit(cache=True)
+def _median(values: Floats) -> float:
+    """Of the values that are known; by insertion, as numba's own takes seconds to compile."""
+    known, n = np.empty(len(values)), 0
+    for value in values:
+        place = n
+        while place > 0 and known[place - 1] > value:
+            known[place] = known[place - 1]
+            place -= 1
+        known[place] = value
+        n += not np.isnan(value)
+    return 0.5 * (known[(n - 1) // 2] + known[n // 2]) if n else np.nan
 
 
 def headline_signs(table: TypeTable, params: DetectorParams) -> Floats:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from flows.cli.invocation import Invocation
+from tasks import datasets
 from tasks.errors import BadInput
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
@@ -124,6 +125,7 @@ def test_the_demo_answers_speaks_while_it_works_and_leaves_the_home_alone(
     ):
         (recorded / word).mkdir(parents=True)
         shutil.copy(file, recorded / word / file.name)
+    shutil.copytree(datasets.RECORDED / "advice", recorded / "advice")
     monkeypatch.setattr("tasks.datasets.RECORDED", recorded)
     ended = whorl("demo")
     assert ended.code == 0, ended.err
@@ -135,7 +137,7 @@ def test_the_demo_answers_speaks_while_it_works_and_leaves_the_home_alone(
     for name in ("index", "jobs-recorded", "workloads-recorded", "nodes-recorded"):
         assert f"{pages}/{name}.html\n" in ended.out
         assert (pages / f"{name}.html").exists()
-    steps = ("jobs: land log", "jobs: predict", "workloads: identify", "nodes: train")
+    steps = ("jobs: land log", "jobs: predict", "workloads: identify", "nodes: learn")
     assert all(f" s  {step}\n" in ended.err for step in steps), ended.err
     assert [path.name for path in home.iterdir()] == ["demo"]
     monkeypatch.setattr("flows.engine.forms.call", None)  # what asks again fails

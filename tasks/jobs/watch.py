@@ -39,6 +39,7 @@ DRIFT_RUNS = Path(__file__).with_name("watch_drift.sql")
 SLOW, STOPPED, DRIFT = "slow-run", "stopped-job", "drift"
 FINISHED = ("completed", "unknown")
 HISTORY = "history"  # the predictor where there is no model: the job's own runs
+LONGEST = "longest"  # and where runs are too few to say how rare an alarm is
 MOST_RUNS = 500_000  # of the log, the latest
 DAY = np.timedelta64(1, "D")
 
@@ -56,6 +57,7 @@ STOPPED_SHARE = 0.2  # of the budget
 FEEDBACK, MOST_CORRECTION = 0.15, float(np.log(5))  # of the log of the share, by one alarm, and at most
 MOST_AT_ONCE = 3.0  # alarms that a gap between ends allows, however long it is
 LEAST_HISTORY, HISTORY_RUNS = 10, 50  # without a model: earlier runs that a job needs, and how many count
+LEAST_LONGEST, FAR = 5, 3.0  # earlier runs of a job, and times the longest of them, in a log too short for ranks
 MOST_SECONDS = 3e9  # a century: what a time can be moved by
 GAPS = 20  # of a job, the latest, which say its rhythm
 REGULAR = 4.0  # the longest of them is at most so many times their median
@@ -180,7 +182,8 @@ def slow_runs(
 
     runs: of watch.sql. How long a run goes on is counted up to the moment until which the log knows of it: a log that
     nobody has read for a day says nothing of that day. Predicted by the champion, or else by the last runs of the job,
-    as it was known at the submission. Ranked among runs that the model has not learnt from."""
+    as it was known at the submission. Ranked among runs that the model has not learnt from; where these are too few, by
+    the longest earlier run of the job."""
     newest_at = runs["newest_at"].iloc[0]
     since_at = newest_at - pd.Timedelta(days=params.look_back_days)
     is_running = (runs["runtime_s"].isna() & runs["started_at"].notna()).to_numpy()
@@ -194,37 +197,69 @@ def slow_runs(
     if told is None:
         told = _by_history(runs, _ranked_with(runs, asked, is_watched, params))
     rows = runs.iloc[told.places]
-    elapsed_s = np.where(
-        is_running[told.places], (rows["known_at"] - rows["started_at"]).dt.total_seconds(), rows["runtime_s"]
-    )
-    log_s = np.log(np.maximum(elapsed_s, told.least_s))
-    scores = excess_scores(told.log_median, told.log_high, log_s)
+    scores = excess_scores(told.log_median, told.log_high, _log_s(rows, is_running[told.places], told.least_s))
     is_known = ~is_running[told.places] & is_watched[told.places] & told.is_new
-    is_asked = np.isin(told.places, asked)
     known_at = rows["ended_at"].where(is_known).to_numpy()
     budget = (1 - STOPPED_SHARE) * params.alarms_per_day
     limits = score_thresholds(scores, rows["submitted_at"].to_numpy(), known_at, budget)
-    if is_asked.any() and not np.isfinite(limits.score[is_asked]).any():
-        logger.info("source %s has too few runs for %g alarms a day", source, params.alarms_per_day)
     reach = np.maximum(told.log_high - told.log_median, LEAST_REACH)
     with np.errstate(over="ignore"):
-        limit_s = np.exp(told.log_median + limits.score * reach)
-    since = rows["started_at"].fillna(rows["submitted_at"]) + pd.to_timedelta(
-        np.minimum(limit_s, MOST_SECONDS), unit="s"
+        expected = pd.DataFrame(
+            {
+                "median_s": np.exp(told.log_median),
+                "limit_s": np.exp(told.log_median + limits.score * reach),
+                "n_history": told.n_history,
+                "predictor": told.predictor,
+                "expected_per_day": limits.per_day,
+            },
+            index=told.places,
+        ).reindex(asked)
+    is_open = ~np.isfinite(expected["limit_s"]).to_numpy()
+    expected[is_open] = _by_longest(runs, asked[is_open], is_watched, budget)
+    if not np.isfinite(expected["limit_s"]).any():
+        logger.info("source %s has too few runs for %g alarms a day", source, params.alarms_per_day)
+    table = runs.iloc[asked].assign(is_running=is_running[asked], **expected.set_axis(runs.index[asked]))
+    since = table["started_at"].fillna(table["submitted_at"]) + pd.to_timedelta(
+        np.fmin(table["limit_s"].to_numpy(), MOST_SECONDS), unit="s"
     ).round("us")
-    is_slow = is_asked & (scores > limits.score) & (log_s > told.log_median)
-    is_slow &= ~is_running[told.places] | (since > since_at).to_numpy()  # else its end was never logged
-    table = rows.assign(
-        is_running=is_running[told.places],
-        elapsed_s=elapsed_s,
-        median_s=np.exp(told.log_median),
-        limit_s=limit_s,
-        lost_s=elapsed_s - np.exp(told.log_median),
-        n_history=told.n_history,
-        predictor=told.predictor,
-        expected_per_day=limits.per_day,
-    )[is_slow].sort_values(["lost_s", "run_id"], ascending=[False, True])
-    return [_slow_alarm(source, row) for row in table.drop(columns="newest_at").to_dict("records")]
+    table["elapsed_s"] = _elapsed_s(table, is_running[asked])
+    table["lost_s"] = table["elapsed_s"] - table["median_s"]
+    is_slow = np.maximum(table["elapsed_s"], told.least_s) > np.maximum(table["limit_s"], table["median_s"])
+    is_slow &= ~table["is_running"] | (since > since_at)  # else its end was never logged
+    ranked = table[is_slow].sort_values(["lost_s", "run_id"], ascending=[False, True])
+    return [_slow_alarm(source, row) for row in ranked.drop(columns="newest_at").to_dict("records")]
+
+
+def _elapsed_s(rows: pd.DataFrame, is_running: NDArray[np.bool_]) -> Floats:
+    return np.where(is_running, (rows["known_at"] - rows["started_at"]).dt.total_seconds(), rows["runtime_s"])
+
+
+def _log_s(rows: pd.DataFrame, is_running: NDArray[np.bool_], least_s: float) -> Floats:
+    return np.asarray(np.log(np.maximum(_elapsed_s(rows, is_running), least_s)))
+
+
+def _by_longest(
+    runs: pd.DataFrame, places: NDArray[np.intp], is_watched: NDArray[np.bool_], per_day: float
+) -> pd.DataFrame:
+    """What is expected of the runs at `places` of a log too short for ranks: FAR times the longest of at least
+    LEAST_LONGEST earlier runs of the job, which one in n + 1 exceeds at most; not where that is beyond the budget."""
+    from tasks.jobs.predict.peers import earlier_runs
+
+    earlier = earlier_runs(runs.iloc[places], runs[runs["status"].isin(FINISHED)].reset_index(drop=True))
+    latest_s = earlier.latest(earlier.values("runtime_s"), HISTORY_RUNS)
+    latest_s[earlier.n < LEAST_LONGEST] = np.nan
+    rate = _rate(np.sort(runs["ended_at"].to_numpy()[is_watched])) or np.inf
+    expected = rate / (np.minimum(earlier.n, HISTORY_RUNS) + 1)
+    found = pd.DataFrame(latest_s).agg(["median", "max"], axis=1)
+    return pd.DataFrame(
+        {
+            "median_s": found["median"],
+            "limit_s": np.where(expected <= per_day, FAR * found["max"], np.nan),
+            "n_history": earlier.n,
+            "predictor": LONGEST,
+            "expected_per_day": expected,
+        }
+    ).set_index(places)
 
 
 @dataclass(frozen=True)
@@ -324,10 +359,11 @@ def median_and_high(quantiles: Floats) -> tuple[Floats, Floats]:
 def _slow_alarm(source: str, run: Mapping[Any, Any]) -> Alarm:
     row = {str(name): value for name, value in run.items()}
     took = f"goes on since {duration(row['elapsed_s'])}" if row["is_running"] else f"took {duration(row['elapsed_s'])}"
+    most = "at most " if row["predictor"] == LONGEST else ""
     message = (
         f"{row['group_key']}: run {row['run_id']} {took}, {times(row['elapsed_s'] / row['median_s'])} the "
         f"{duration(row['median_s'])} that were expected; alarm beyond {duration(row['limit_s'])}, "
-        f"of which {number(row['expected_per_day'])} a day are expected"
+        f"of which {most}{number(row['expected_per_day'])} a day are expected"
     )
     evidence = as_evidence({name: value for name, value in row.items() if name != "run_id"})
     return Alarm("jobs", source, SLOW, str(row["run_id"]), message, evidence)

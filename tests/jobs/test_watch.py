@@ -181,6 +181,22 @@ def test_a_log_too_short_for_so_few_alarms_is_watched_in_silence(job_log):
     assert told(warehouse, "empty") == []
 
 
+@pytest.mark.parametrize(
+    ("n", "runtime_s", "per_day", "is_told"),
+    [(9, 370.0, 0.5, True), (9, 250.0, 0.5, False), (9, 370.0, 0.1, False), (4, 3_700.0, 1.0, False)],
+)
+def test_of_a_job_of_few_runs_one_far_beyond_the_longest_is_told(job_log, n, runtime_s, per_day, is_told):
+    # one run a day: one in ten is longer than nine others, .1 a day; a fifth of the budget is for stopped jobs
+    warehouse = job_log([*usual(n, every_h=24.0), ended("slow", runtime_s, at=START + pd.Timedelta(days=n))])
+    assert told(warehouse, per_day=per_day) == (["slow"] if is_told else [])
+    for alarm in read_alarms(warehouse).to_dict("records"):
+        assert "of which at most 0.1 a day are expected" in alarm["message"]
+        evidence = json.loads(alarm["evidence"])
+        longest_s = max(row["runtime_s"] for row in usual(n))
+        assert (evidence["predictor"], evidence["n_history"]) == ("longest", n)
+        assert evidence["limit_s"] == pytest.approx(3 * longest_s)
+
+
 def test_failed_runs_are_no_history_and_timeouts_are_looked_at(job_log):
     marked = [{**row, "status": "failed"} for row in usual(job="broken")]
     rows = [*usual(), *marked, ended("killed", 400.0, status="timeout"), ended("failed", 400.0, status="failed")]

@@ -175,20 +175,10 @@ def test_identifications_are_kept_and_shown_with_their_reasons(identifying_log: 
     assert one["run_ids"] == ["b-01"]
 
 
-@pytest.fixture(scope="session")
-def quick_evaluation(quick_identify: IdentifyParams) -> EvaluateParams:
-    """The parameters of an evaluation of few splits."""
-    params = EvaluateParams(identify=quick_identify, online_s=[10])
-    few = {"repeats": 1, "max_slices": 1, "unknown_pairs": 1, "online_repeats": 1, "max_run_pairs": 20}
-    return params.model_copy(update={"sample": params.sample.model_copy(update=few)})
-
-
 @pytest.mark.slow
-def test_files_are_evaluated_without_being_kept(
-    warehouse: Warehouse, drawn_telemetry: Callable[..., Path], quick_evaluation: EvaluateParams
-) -> None:
+def test_files_are_evaluated_without_being_kept(warehouse: Warehouse, drawn_telemetry: Callable[..., Path]) -> None:
     path = drawn_telemetry("evening")
-    params = WorkloadEvaluateParams(telemetry=[str(path)], evaluate=quick_evaluation, warehouse=warehouse)
+    params = WorkloadEvaluateParams(telemetry=[str(path)], evaluate=EvaluateParams(repeats=1), warehouse=warehouse)
     assert call(workloads_evaluate, params)["n"] == 24
     assert "evening.parquet" in artifact("workloads-files-evaluation")
     assert fetch(warehouse, "SELECT count(*) AS n FROM workloads.runs")["n"].to_list() == [0]

@@ -34,7 +34,7 @@ from tests.workloads.identify.synthetic import draw_runs, draw_workload
 
 NOON = datetime(2026, 1, 1, 12)
 TIMES = {*kill_scenarios.TIMES, "trained_at", "identified_at", "fingerprinted_at", "evaluated_at", "raised_at"}
-TIMES |= {"landed_at", "ordered_at"}
+TIMES |= {"landed_at", "ordered_at", "judged_at"}
 
 
 def telemetry(warehouse: Warehouse) -> str:

@@ -3,6 +3,7 @@
 kill_steps.py does the killing in processes of its own; here are the claims about what it found."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,8 @@ ROOT = Path(__file__).parents[2]
 def killed(tmp_path_factory):
     """What was found after kills at a sample of the moments of every scenario."""
     command = [sys.executable, str(PROGRAM), str(tmp_path_factory.mktemp("kills")), "0.03", "2026"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    variables = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

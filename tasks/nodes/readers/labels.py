@@ -178,7 +178,7 @@ def _converted(manifest: str, path: str, entry: Mapping[str, str], zone: str) ->
         value = _value(name, text, zone)
         if value is None:
             expected = "a time in ISO 8601" if name in TIMES else "true or false" if name in FLAGS else "a number"
-            raise BadInput(manifest, f"{name} {text!r} of {path} cannot be read", expected, "mend the line")
+            raise BadInput(manifest, f"{name} {quoted(text)} of {path} cannot be read", expected, "mend the line")
         facts[name] = value
     if hashed := template_hash(facts.get("template"), facts.get("template_hash")):
         facts["template_hash"] = hashed

@@ -62,7 +62,6 @@ def test_two_nodes_record_into_one_landing_folder_and_one_warehouse_has_both(
         "executions": 2,
         "isolation": "none",
         "foreign_limit_ratio": 1,
-        "lock_wait_s": 300,
         "minutes": 5,
     }
     with serving_in(tmp_path / "home") as served:

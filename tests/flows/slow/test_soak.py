@@ -32,9 +32,6 @@ QUICK = {
     "JOBS__EVALUATE__BASELINE_TREES": "5",
     "JOBS__EVALUATE__PREDICT__N_ROUNDS": "10",
     "JOBS__EVALUATE__PREDICT__N_TREES": "5",
-    "WORKLOADS__IDENTIFY__TREES__ROUNDS": "5",
-    "WORKLOADS__IDENTIFY__TREES__SEEDS": "1",
-    "WORKLOADS__IDENTIFY__OPEN_SET__MOST_LEFT_OUT": "1",
     "NODES__SCORE__RESAMPLES": "100",
 }
 STORY = [  # how often each is killed, before it may end; {} is the home, {new} the later model of jobs

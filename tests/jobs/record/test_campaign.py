@@ -249,7 +249,7 @@ def test_a_killed_recorder_leaves_no_process_and_is_continued(params, tmp_path):
     with campaign_group():  # the next recorder sweeps up what the killed one left
         assert _own_groups(process.pid) == []
     summary = record_jobs(groups, tmp_path)
-    assert summary.already == len(before) > 0
+    assert summary.already >= len(before) > 0  # one may have ended on disk, in no part yet
     assert _ids(tmp_path) == _planned(params, summary.isolation)
     assert _own_groups(os.getpid()) == []
 

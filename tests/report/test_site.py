@@ -205,6 +205,19 @@ def test_metrics_are_those_of_the_warehouse(home, tmp_path):
     assert metrics_text(Warehouse(home=tmp_path)).decode().endswith("whorl_up 0.0\n")
 
 
+IDENTIFIED_ANEW = """INSERT INTO workloads.identifications SELECT * REPLACE (
+    'a later model' AS model_id, identified_at + INTERVAL 1 HOUR AS identified_at, false AS is_known, NULL AS workload
+) FROM workloads.identifications"""
+
+
+def test_of_runs_that_were_identified_again_the_last_answer_counts_in_metrics(home, tmp_path):
+    warehouse = Warehouse(home=tmp_path, memory_mb=256, threads=1)
+    shutil.copy(home.file, warehouse.file)
+    with writing(warehouse) as connection:
+        connection.execute(IDENTIFIED_ANEW)
+    assert 'whorl_workloads_unknown_ratio{source="box"} 1.0' in metrics_text(warehouse).decode()
+
+
 def test_the_site_is_small(home):
     files = [path for path in (home.home / "reports").rglob("*") if path.is_file() and path.name != "vega.js"]
     packed = sum(len(zlib.compress(path.read_bytes())) for path in files)

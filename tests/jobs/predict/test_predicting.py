@@ -31,6 +31,11 @@ def test_one_job_is_told_as_it_stands_among_the_predictions_of_all(trained_log):
     assert found.ending is None and row[list(ENDINGS)].isna().all()  # no run has a time limit
 
 
+def test_the_usual_runtime_is_the_median_of_the_finished_runs(trained_log):
+    own = fetch(trained_log, "SELECT runtime_s FROM jobs.runs WHERE group_key = $job", {"job": JOB})["runtime_s"]
+    assert job_outlook(trained_log, "log", JOB, PARAMS).usual_s == own.median() != own.mean()
+
+
 def test_beside_the_prediction_stands_what_the_plain_history_says(trained_log):
     found = job_outlook(trained_log, "log", "JOB03", PARAMS, times_s=(20.0, 30.0))
     history = next_run(trained_log, "log", JOB, SummaryParams(), time_s=30.0)

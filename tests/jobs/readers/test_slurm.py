@@ -225,6 +225,11 @@ def test_runs_that_were_ended_keep_their_runtime_and_their_limit(
     assert refused.empty
 
 
+def test_the_raw_time_limit_is_in_minutes(tmp_path: Path) -> None:
+    rows, _ = read(log(tmp_path, f"{JOB}|90", header=f"{HEADER}|TimelimitRaw"))
+    assert rows["requested_runtime_s"].to_list() == [5400.0]
+
+
 @pytest.mark.parametrize(("header", "account"), [("Account|Group", "physics"), ("Group", "staff")])
 def test_account_partition_and_quality_of_service_are_kept(tmp_path: Path, header: str, account: str) -> None:
     values = {"Account|Group": "physics|staff", "Group": "staff"}[header]

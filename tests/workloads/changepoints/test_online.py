@@ -9,7 +9,7 @@ from scipy.special import gammaln, logsumexp
 from scipy.stats import multivariate_t
 
 from tasks.workloads.changepoints.finding import find_changepoints
-from tasks.workloads.changepoints.online import filter_run_lengths, predictive_tables
+from tasks.workloads.changepoints.online import filter_run_lengths, predictive_tables, probability_near
 from tasks.workloads.changepoints.series import ChangePointParams, PriorParams
 from tests.studies.change_points import PLAIN, plain_run_lengths
 
@@ -134,6 +134,12 @@ def test_the_evidence_of_autocorrelated_noise_is_that_of_its_covariance() -> Non
     lags = np.abs(np.subtract.outer(range(5), range(5)))
     stationary = prior.noise * (correlation**lags + 1 / prior.kappa)
     assert evidence[-1] == pytest.approx(multivariate_t(np.zeros(5), stationary, df=2 * prior.alpha).logpdf(y))
+
+
+@pytest.mark.parametrize(("near", "expected"), [(0, [0.05, 0.5]), (1, [0.07, 0.64]), (9, [0.8, 0.8])])
+def test_a_change_counts_what_lies_as_near_on_either_side_of_it(near: int, expected: list[float]) -> None:
+    probabilities = np.array([0.05, 0.02, 0.04, 0.08, 0.5, 0.06, 0.05])  # 0.08 + 0.5 + 0.06 around the fifth
+    assert probability_near(np.array([0, 4]), probabilities, near) == pytest.approx(np.array(expected))
 
 
 @pytest.mark.parametrize("seed", range(5))

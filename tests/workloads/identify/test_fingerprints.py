@@ -137,6 +137,13 @@ def test_a_workload_is_as_near_as_its_three_nearest_runs():
     assert list(known.near(np.array([7.0]))) == ["nginx", "redis"]
 
 
+def test_a_distance_is_the_mean_over_whitened_differences():
+    """Differences 1 and 2: the first whitened one is 1 · 1 + 2 · 3 = 7, the second 2 · 1 = 2."""
+    whitening = np.array([[1.0, 0.0], [3.0, 1.0]])
+    known = Neighbours(np.zeros((1, 2)), ("redis",), np.zeros(2), whitening, np.ones(1))
+    assert distances(known, np.exp([1.0, 2.0])) == {"redis": pytest.approx(4.5)}
+
+
 def test_what_was_not_measured_is_no_difference():
     known = Neighbours(np.log([[2.0, 3.0]]), ("redis",), np.zeros(2), np.eye(2), np.ones(1))
     assert distances(known, np.array([2.0, np.nan])) == {"redis": 0}

@@ -158,10 +158,9 @@ def is_noticed(mutant: Mutant, place: Path) -> bool:
         raise ValueError(f"{mutant.file}: {mutant.old!r} stands there {text.count(mutant.old)} times; expected once")
     file.write_text(text.replace(mutant.old, mutant.new))
     command = [sys.executable, "-m", "pytest", "-qx", "-p", "no:cacheprovider", "-m", "not slow", *mutant.tests.split()]
+    quiet, env = subprocess.DEVNULL, os.environ | {"PYTHONPATH": str(place)}  # a pipe would wait for what lives on
     try:
-        told = subprocess.run(
-            command, cwd=place, env=os.environ | {"PYTHONPATH": str(place)}, capture_output=True, timeout=LIMIT_S
-        )
+        told = subprocess.run(command, cwd=place, env=env, stdout=quiet, stderr=quiet, timeout=LIMIT_S)
     finally:
         file.write_text(text)
     return told.returncode == 1  # tests failed; other codes say that none ran

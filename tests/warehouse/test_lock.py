@@ -286,9 +286,10 @@ def test_a_forked_child_that_lives_on_does_not_keep_the_lock(tmp_path):
         if child == 0:
             os.read(read_end, 1)
             os._exit(0)
-    assert is_free(tmp_path, "exclusive")
+    free = is_free(tmp_path, "exclusive")
     os.write(write_end, b"x")
     os.waitpid(child, 0)
+    assert free
 
 
 def test_a_forked_child_that_leaves_the_block_does_not_free_its_parents_lock(tmp_path):

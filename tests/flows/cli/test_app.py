@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from flows.cli.app import hoisted
 from flows.cli.invocation import Invocation
 from tasks.errors import NotFound
+from tasks.warehouse.lock import hold
 from tasks.warehouse.place import Warehouse
 
 ROOT = Path(__file__).parents[3]
@@ -90,6 +92,19 @@ def test_an_error_is_one_line_on_stderr_with_its_own_exit_code(whorl: Callable[.
     assert (ended.code, ended.out) == (4, "")
     assert ended.err.startswith(f"whorl: {home}/warehouse.duckdb: there is no warehouse yet")
     assert ended.err.count("\n") == 1
+
+
+def test_a_warehouse_that_another_has_is_one_line_with_an_exit_code_of_its_own(
+    whorl: Callable[..., Any], job_log: Callable[..., Warehouse], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = hold(job_log([{"runtime_s": 1.0}]).home, "exclusive", 0)
+    monkeypatch.setenv("WHORL_WHORL__LOCK_WAIT_S", "0")
+    with ThreadPoolExecutor(1) as other:
+        other.submit(held.__enter__).result()
+        ended = whorl("runs", "list")
+        other.submit(held.__exit__, None, None, None).result()
+    assert (ended.code, ended.out, ended.err.count("\n")) == (5, "", 1)
+    assert "the warehouse is in use by " in ended.err
 
 
 def test_a_wrong_setting_is_one_line_with_its_place(whorl: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -197,7 +197,8 @@ def slow_runs(
     if told is None:
         told = _by_history(runs, _ranked_with(runs, asked, is_watched, params))
     rows = runs.iloc[told.places]
-    scores = excess_scores(told.log_median, told.log_high, _log_s(rows, is_running[told.places], told.least_s))
+    log_s = np.log(np.maximum(_elapsed_s(rows, is_running[told.places]), told.least_s))
+    scores = excess_scores(told.log_median, told.log_high, log_s)
     is_known = ~is_running[told.places] & is_watched[told.places] & told.is_new
     known_at = rows["ended_at"].where(is_known).to_numpy()
     budget = (1 - STOPPED_SHARE) * params.alarms_per_day
@@ -232,10 +233,6 @@ def slow_runs(
 
 def _elapsed_s(rows: pd.DataFrame, is_running: NDArray[np.bool_]) -> Floats:
     return np.where(is_running, (rows["known_at"] - rows["started_at"]).dt.total_seconds(), rows["runtime_s"])
-
-
-def _log_s(rows: pd.DataFrame, is_running: NDArray[np.bool_], least_s: float) -> Floats:
-    return np.asarray(np.log(np.maximum(_elapsed_s(rows, is_running), least_s)))
 
 
 def _by_longest(

@@ -8,7 +8,6 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from pandas.api.indexers import BaseIndexer
 from pydantic import Field, model_validator
-from scipy.ndimage import gaussian_filter1d
 
 from tasks.errors import BadInput, BadSetting
 from tasks.jobs.params import BinParams, Kind
@@ -244,6 +243,8 @@ def smooth(pmfs: ArrayLike, bins: Bins, smoothing_bins: float) -> Floats:
     with 200 bins; with others the same width in values; 0: none. Source: section 4.2, kernel ours."""
     smoothed = np.array(pmfs, dtype=float)
     if smoothing_bins > 0 and smoothed.size:
+        from scipy.ndimage import gaussian_filter1d  # not above: pages need all else, and this takes as long as pandas
+
         sigma = smoothing_bins * bins.n_bins / REFERENCE_BINS
         smoothed[..., 1:-1] = gaussian_filter1d(smoothed[..., 1:-1], sigma, axis=-1, mode="reflect")
     return smoothed

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp
 
 from tasks.errors import BadInput, BadSetting
 from tasks.jobs.normalisation import SMOOTHING_BINS, Bins, Counts, Floats, pmfs_of, quantiles, smooth
@@ -55,6 +54,8 @@ def log_posterior(
 
 def posterior_of(log_likelihoods: ArrayLike, prior: ArrayLike | None = None) -> Floats:
     """log p(z | x_1 … x_N) from the log likelihoods of the shapes: both (n_groups, K). prior: as in log_posterior."""
+    from scipy.special import logsumexp  # not above: pages import this module, and need none of it
+
     values = np.atleast_2d(np.asarray(log_likelihoods, dtype=float))
     log_joint = values + _log_prior(prior, values.shape[1])
     return np.asarray(log_joint - logsumexp(log_joint, axis=1, keepdims=True))

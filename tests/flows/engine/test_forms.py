@@ -25,7 +25,8 @@ from flows.engine.forms import (
     title_of,
     with_source,
 )
-from flows.parameters import EvaluateFlowParams, FingerprintFlowParams, IngestParams, SummaryFlowParams, WatchFlowParams
+from flows.jobs import EvaluateFlowParams, IngestParams, SummaryFlowParams, WatchFlowParams
+from flows.workloads import FingerprintFlowParams
 from tasks.errors import BadInput, BadSetting, NotFound, WarehouseBroken, WarehouseBusy, WhorlError
 from tasks.jobs.params import ReadParams
 from tasks.params import Params

@@ -12,9 +12,19 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 
 from tasks.choices import Named
 from tasks.errors import NotFound
-from tasks.jobs.control.claims import Claims, describe_noise, describe_overall, make_claims
 from tasks.jobs.control.outcomes import MAX_ROWS, Outcome, ShapeModel, assess, changes_by_group, price_words
-from tasks.jobs.control.pairs import Comparison, Noise, Pairs, compare, match_pairs, noise_of
+from tasks.jobs.control.pairs import (
+    Claims,
+    Comparison,
+    Noise,
+    Pairs,
+    compare,
+    describe_noise,
+    describe_overall,
+    make_claims,
+    match_pairs,
+    noise_of,
+)
 from tasks.jobs.control.scenarios import EDITS, OFFERED, Scenario, apply, skus_of
 from tasks.jobs.distribution import Empirical, Floats
 from tasks.jobs.explain.whole_source import held_out_places, training_places

@@ -125,12 +125,9 @@ def tune(
     draft.replace(table)  # a table is whole or as it was
     logger.info("best of %d trials: validation loss %.4f", len(found.trials), found.validation_loss)
     return TunedNodes(
-        best=found.best.model_dump(mode="json"),
-        validation_loss=found.validation_loss,
-        n_trials=len(found.trials),
-        n_resumed=found.n_resumed,
-        trials=str(table),
-    )
+        best=found.best.model_dump(mode="json"), validation_loss=found.validation_loss, n_trials=len(found.trials),
+        n_resumed=found.n_resumed, trials=str(table),
+    )  # fmt: skip
 
 
 def in_use(warehouse: Warehouse, source: str) -> dict[str, Any] | None:
@@ -194,10 +191,9 @@ def has_network(warehouse: Warehouse, source: str) -> bool:
 
 def require_trained(warehouse: Warehouse, source: str) -> str:
     """The id of the trained model in use for a source. Raises NotFound before the first training."""
-    card = champion(warehouse.models, WORD, source, NETWORK)
-    if card is None:
-        raise NotFound(no_trained_model(source))
-    return card.model_id
+    if card := champion(warehouse.models, WORD, source, NETWORK):
+        return card.model_id
+    raise NotFound(no_trained_model(source))
 
 
 def read_fingerprint_scores(warehouse: Warehouse, source: str) -> pd.DataFrame:

@@ -97,11 +97,7 @@ def latest_labelled_run(warehouse: Warehouse, source: str) -> tuple[str, str]:
 
 
 def write_identifications(
-    warehouse: Warehouse,
-    source: str,
-    found: "Sequence[tuple[str, Identification]]",
-    *,
-    now: datetime | None = None,
+    warehouse: Warehouse, source: str, found: "Sequence[tuple[str, Identification]]", *, now: datetime | None = None
 ) -> None:
     """Write what models say of some runs, in the place of what they said of them before, in one transaction.
 

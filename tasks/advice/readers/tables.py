@@ -222,11 +222,7 @@ def read_job_runs(path: str, renamed: Mapping[str, str]) -> pd.DataFrame:
     return runs.drop(columns="completed", errors="ignore")
 
 
-def read_machine_scores(
-    path: str,
-    aspects: Sequence[str],
-    renamed: Mapping[str, str],
-) -> pd.DataFrame:
+def read_machine_scores(path: str, aspects: Sequence[str], renamed: Mapping[str, str]) -> pd.DataFrame:
     """Scores of machines: machine, aspect, score, and low and high where the table has them.
 
     aspects: those that count; empty: all. A table without a column `aspect` may have a column for each of them instead:

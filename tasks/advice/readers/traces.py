@@ -59,13 +59,7 @@ def size_bytes(text: str) -> float:
     return float(told[1]) * float(STEP_BYTES ** POWERS[told[2].upper()]) if told else float("nan")
 
 
-def read_traces(
-    paths: Sequence[str],
-    renamed: Mapping[str, str],
-    *,
-    machine: str = "",
-    workflow: str = "",
-) -> Traces:
+def read_traces(paths: Sequence[str], renamed: Mapping[str, str], *, machine: str = "", workflow: str = "") -> Traces:
     """All finished tasks of some traces.
 
     renamed: ours to theirs. machine, workflow: for files that have no column of them; else the name of the folder

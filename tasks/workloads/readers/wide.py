@@ -201,10 +201,7 @@ def _seconds(
 
 
 def _row_faults(
-    seconds: FloatArray,
-    numbers: Sequence[Cells],
-    counters: Sequence[Counter],
-    labels: Mapping[str, list[str | None]],
+    seconds: FloatArray, numbers: Sequence[Cells], counters: Sequence[Counter], labels: Mapping[str, list[str | None]]
 ) -> NDArray[np.object_]:
     faults = np.full(len(seconds), "", dtype=object)
     for one, counter in zip(reversed(numbers), reversed(counters), strict=True):

@@ -487,7 +487,7 @@ def changepoints(
     for name, one in found.items():
         at = series.names.index(name) if is_alone else 0
         rows += [
-            asdict(change) | {"counter": name, "at": series.times[change.row] if series.times else ""}
+            change | {"counter": name, "at": series.times[int(change["row"])] if series.times else ""}
             for change in changes_of(series.values[:, at], one)
         ]
     if rows:

@@ -120,7 +120,7 @@ def best_noise(
     def evidence(place: tuple[int, int]) -> float:
         if place not in known:
             correlation, noise = CORRELATIONS[place[0]], NOISES[place[1]]
-            tables = predictive_tables(prior_of(noise), len(part), correlation).arrays()
+            tables = predictive_tables(prior_of(noise), len(part), correlation)
             found = filter_run_lengths(part, tables, log_hazard, min_segment, PRUNE_NATS, MAX_RUN_LENGTHS)
             known[place] = float(found[0][-1])
         return known[place]

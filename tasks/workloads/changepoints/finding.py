@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from tasks.workloads.changepoints.evidence import (
@@ -34,50 +34,19 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class RunLengths:
-    """The filtered run-length posterior: after each row, how long ago the segment began.
-
-    rows: (m,) the rows with a sample; the others say nothing new. offsets: (m + 1,) where the entries of each of them
-    begin in starts (rows) and probabilities, which hold what the filter kept and is at least 1e-7 probable."""
-
-    rows: Ints
-    offsets: Ints
-    starts: Ints
-    probabilities: Floats
-
-    def after(self, row: int) -> tuple[Ints, Floats]:
-        """Run lengths, in rows from the start of a segment up to and with `row`, and their probabilities."""
-        at = int(np.searchsorted(self.rows, row, side="right")) - 1
-        if at < 0:
-            return np.zeros(0, dtype=np.int64), np.zeros(0)
-        part = slice(self.offsets[at], self.offsets[at + 1])
-        return row - self.starts[part] + 1, self.probabilities[part]
-
-    def most_probable(self) -> Ints:
-        """(m,) the most probable run length after each row with a sample."""
-        longest = np.empty(len(self.rows), dtype=np.int64)
-        for at, row in enumerate(self.rows):
-            part = slice(self.offsets[at], self.offsets[at + 1])
-            longest[at] = row - self.starts[part][self.probabilities[part].argmax()] + 1
-        return longest
-
-
-@dataclass(frozen=True)
 class ChangePoints:
     """The change points of a series, or of all counters together.
 
     indices: (k,) rising, zero-based rows of the first sample after each change. probabilities: (k,) that there is a
     change so near (params.near) to it, NaN from a method that gives none. at_each: (n,) probability that a segment
     starts exactly at each row, given the whole series; empty without a posterior. log_evidence: of the whole series,
-    scaled; NaN without a posterior. run_lengths: None without one. models: of each counter whose season and
-    noise were chosen."""
+    scaled; NaN without a posterior. models: of each counter whose season and noise were chosen."""
 
     n_samples: int
     indices: Ints
     probabilities: Floats
     at_each: Floats
     log_evidence: float
-    run_lengths: RunLengths | None
     models: tuple[SeriesModel, ...] = ()
 
     def segments(self) -> list[tuple[int, int]]:
@@ -88,28 +57,19 @@ class ChangePoints:
         return list(itertools.pairwise(edges))
 
 
-@dataclass(frozen=True)
-class Change:
-    """A change of one counter: mean and deviation of the segments before and after it, missing samples left out."""
+def changes_of(values: Floats, found: ChangePoints) -> list[dict[str, float]]:
+    """Each change in units of the series: row, probability, and mean and deviation of the segments before and after it.
 
-    row: int
-    probability: float
-    mean_before: float
-    mean_after: float
-    deviation_before: float
-    deviation_after: float
-
-
-def changes_of(values: Floats, found: ChangePoints) -> list[Change]:
-    """What each change is in units of the series. values: (n,)."""
+    values: (n,); missing samples are left out."""
     told = []
     for probability, (before, after) in zip(
         found.probabilities.tolist(), itertools.pairwise(found.segments()), strict=True
     ):
-        parts = [part[~np.isnan(part)] for part in (values[slice(*before)], values[slice(*after)])]
-        means = [float(part.mean()) if len(part) else float("nan") for part in parts]
-        deviations = [float(part.std()) if len(part) else float("nan") for part in parts]
-        told.append(Change(after[0], probability, *means, *deviations))
+        change = {"row": after[0], "probability": probability}
+        for side, segment in (("before", before), ("after", after)):
+            part = pd.Series(values[slice(*segment)])
+            change |= {f"mean_{side}": float(part.mean()), f"deviation_{side}": float(part.std(ddof=0))}
+        told.append(change)
     return told
 
 
@@ -134,10 +94,13 @@ def find_changepoints_each(values: ArrayLike, params: ChangePointParams = DEFAUL
 
 
 def _find(table: Floats, params: ChangePointParams) -> ChangePoints:
-    if params.method == "bayes":
-        return _by_run_lengths(table, params)
+    """Of a table (n, d) that is checked."""
     ready = standardised(table, params)
-    return _offline(np.ascontiguousarray(ready[:, _informative(ready)]), params)
+    informative = _informative(ready)
+    ready = np.ascontiguousarray(ready[:, informative])
+    if params.method == "bayes":
+        return _by_run_lengths(table[:, informative], ready, params)
+    return _offline(ready, params)
 
 
 def _informative(ready: Floats) -> NDArray[np.int64]:
@@ -148,25 +111,22 @@ def _informative(ready: Floats) -> NDArray[np.int64]:
     return np.array(varies or [0], dtype=np.int64)
 
 
-def _by_run_lengths(table: Floats, params: ChangePointParams) -> ChangePoints:
-    """By the run-length posterior, of a table (n, d) that is checked."""
-    ready = standardised(table, params)
-    informative = _informative(ready)
-    ready = np.ascontiguousarray(ready[:, informative])
+def _by_run_lengths(table: Floats, ready: Floats, params: ChangePointParams) -> ChangePoints:
+    """By the run-length posterior. table, ready: (n, d), as measured and scaled."""
     rows = np.flatnonzero(~np.isnan(ready).all(axis=1))
     if not len(rows):
-        return _nothing(len(table))
+        return ChangePoints(len(table), rows, np.zeros(0), np.zeros(len(table)), 0.0)
     samples, prior, correlation = ready[rows], params.prior, 0.0
     models: tuple[SeriesModel, ...] = ()
     if prior is None:
         prior = prior_of(NOISES[0])
         if len(rows) >= FEWEST_SAMPLES and samples.any():
-            samples, prior, correlation, models = _told_by_evidence(table[rows][:, informative], samples, rows, params)
+            samples, prior, correlation, models = _told_by_evidence(table[rows], samples, rows, params)
     hazard = 1 / (params.expected_run_length or expected_length(len(samples)))
     tables_of = predictive_tables if len(samples) <= CHOICE_SAMPLES else predictive_tables.__wrapped__
     evidence, before, offsets, starts, filtered, last, _ = filter_run_lengths(
         samples,
-        tables_of(prior, len(samples), correlation).arrays(),
+        tables_of(prior, len(samples), correlation),
         np.log([hazard, 1 - hazard]),
         params.min_segment,
         params.prune_nats,
@@ -177,9 +137,7 @@ def _by_run_lengths(table: Floats, params: ChangePointParams) -> ChangePoints:
     at_each = np.zeros(len(table))
     at_each[rows] = probabilities
     near = probability_near(changes, probabilities, params.near)
-    of_rows = starts if len(rows) == len(table) else rows[starts]
-    run_lengths = RunLengths(rows, offsets, of_rows, filtered)
-    return ChangePoints(len(table), rows[changes], near, at_each, float(evidence[-1]), run_lengths, models)
+    return ChangePoints(len(table), rows[changes], near, at_each, float(evidence[-1]), models)
 
 
 def _told_by_evidence(
@@ -197,19 +155,12 @@ def _told_by_evidence(
             model = best_model(
                 samples[is_there, counter], measured[is_there, counter], rows[is_there], params.min_segment
             )
-            left[is_there, counter] = model.values
+            left[is_there, counter] = model.values  # noqa: PD011
             models.append(model)
     if samples.shape[1] == 1:
         return left, prior_of(models[0].noise), models[0].correlation, tuple(models)
     _, i, j = best_noise(left, params.min_segment)
     return left, prior_of(NOISES[j]), CORRELATIONS[i], tuple(models)
-
-
-def _nothing(n: int) -> ChangePoints:
-    none = np.zeros(0, dtype=np.int64)
-    return ChangePoints(
-        n, none, np.zeros(0), np.zeros(n), 0.0, RunLengths(none, np.zeros(1, np.int64), none, np.zeros(0))
-    )
 
 
 def _offline(ready: Floats, params: ChangePointParams) -> ChangePoints:
@@ -220,20 +171,16 @@ def _offline(ready: Floats, params: ChangePointParams) -> ChangePoints:
     rows = np.flatnonzero(~np.isnan(ready).any(axis=1))
     changes: list[int] = []
     if len(rows) >= 2 * params.min_segment and len(rows) > 1:
-        samples = ready[rows]
+        import ruptures  # heavy, and asked for seldom
+
+        detector = {
+            "pelt": lambda: ruptures.Pelt(model="l2", min_size=params.min_segment, jump=1),
+            "kernel": lambda: ruptures.KernelCPD(kernel="rbf", min_size=params.min_segment),
+            "binseg": lambda: ruptures.Binseg(model="l2", min_size=params.min_segment, jump=1),
+        }[params.method]()
         penalty = params.penalty * np.log(len(rows))
         if params.method != "kernel":  # the kernel sums over counters within one bounded similarity
             penalty *= ready.shape[1]
-        changes = _detector(params).fit(samples).predict(pen=penalty)[:-1]
+        changes = detector.fit(ready[rows]).predict(pen=penalty)[:-1]
     indices = rows[np.array(changes, dtype=np.int64)]
-    return ChangePoints(len(ready), indices, np.full(len(indices), np.nan), np.zeros(0), float("nan"), None)
-
-
-def _detector(params: ChangePointParams) -> Any:
-    import ruptures  # heavy, and asked for seldom
-
-    if params.method == "pelt":
-        return ruptures.Pelt(model="l2", min_size=params.min_segment, jump=1)
-    if params.method == "kernel":
-        return ruptures.KernelCPD(kernel="rbf", min_size=params.min_segment)
-    return ruptures.Binseg(model="l2", min_size=params.min_segment, jump=1)
+    return ChangePoints(len(ready), indices, np.full(len(indices), np.nan), np.zeros(0), float("nan"))

@@ -5,7 +5,6 @@ probabilities are read from it afterwards (Adams and MacKay 2007; Hossain et al.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from math import lgamma
 
@@ -16,31 +15,17 @@ from numpy.typing import NDArray
 from tasks.workloads.changepoints.series import PriorParams
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Tables = tuple[Floats, Floats, Floats, Floats, float]  # `predictive_tables`
 N_CACHED = 128  # tables kept: those that one series is tried with
 
 
-@dataclass(frozen=True)
-class Predictive:
-    """Tables over m = 0 … n_samples - 1; each row belongs to one m.
-
-    half: (n,) a = alpha + m/2. level: (n, 4) c, 1/(2q), gain, weight. line: (n, 6) c, 1/(2q), gains of level and slope,
-    weights of level and slope. start: mean, b, log prior odds of a line (minus infinity: levels only)."""
-
-    half: Floats
-    level: Floats
-    line: Floats
-    start: Floats
-    correlation: float
-
-    def arrays(self) -> tuple[Floats, Floats, Floats, Floats, float]:
-        """The tables as the compiled filter takes them."""
-        return self.half, self.level, self.line, self.start, self.correlation
-
-
 @lru_cache(maxsize=N_CACHED)
-def predictive_tables(prior: PriorParams, n_samples: int, correlation: float = 0.0) -> Predictive:
-    """The tables of a prior for a series of `n_samples` samples; time runs from 0 to 1 over the whole series.
+def predictive_tables(prior: PriorParams, n_samples: int, correlation: float = 0.0) -> Tables:
+    """The tables of a prior for a series of n samples, a row for each m = 0 … n - 1; time runs from 0 to 1 over it.
 
+    half (n,): a = alpha + m/2; level (n, 4): c, 1/(2q), gain, weight; line (n, 6): c, 1/(2q), gains of level and slope,
+    weights of level and slope; start: mean, b, log prior odds of a line (minus infinity: levels only); the correlation.
     The prior speaks of the noise's stationary variance, whatever its correlation, 0 to less than 1."""
     half = prior.alpha + np.arange(n_samples) / 2
     student = _student(half)
@@ -57,7 +42,7 @@ def predictive_tables(prior: PriorParams, n_samples: int, correlation: float = 0
     line = np.column_stack([student - 0.5 * np.log(spread), 0.5 / spread, gains, of_level, of_time])
     odds = np.log(prior.trend_share) - np.log1p(-prior.trend_share) if prior.trend_share else -np.inf
     start = np.array([prior.mean, prior.alpha * prior.noise / stationary, odds])
-    return Predictive(half, level, line, start, correlation)
+    return half, level, line, start, correlation
 
 
 @njit(cache=True)
@@ -85,8 +70,6 @@ def line_gains(weights: Floats, times: Floats, of_level: float, of_slope: float)
     return gains, spread
 
 
-Ints = NDArray[np.int64]
-Tables = tuple[Floats, Floats, Floats, Floats, float]  # `predictive.Predictive.arrays`
 Filtered = tuple[Floats, Ints, Ints, Ints, Floats, int, int]
 
 LEVEL, LEVEL_B, LEVEL_LOG_B, LINE, SLOPE, LINE_B, LINE_LOG_B, ODDS, SOFT_ODDS = range(9)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
-from numba import njit
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
@@ -13,67 +11,43 @@ from tasks.choices import ChangePointMethod
 from tasks.errors import BadInput
 from tasks.params import Params
 
-Scale = Literal["deviation", "none"]
-
 
 class PriorParams(Params):
-    """What is believed of a segment before its first sample: a normal-inverse-gamma prior, values in scaled units."""
+    """What is believed of a segment before its first sample: a normal-inverse-gamma prior, values in scaled units.
 
-    mean: float = Field(0.0, ge=-1e12, le=1e12, description="Expected level of a segment")
-    kappa: float = Field(
-        0.1, gt=0, le=1e6, description="Samples that the belief in the level is worth; small: levels may lie far apart"
-    )
-    alpha: float = Field(
-        3.0, gt=0, le=1e6, description="Half the samples that the belief in the noise is worth (2 alpha: freedom of t)"
-    )
-    noise: float = Field(
-        0.3, gt=0, le=1e12, description="Expected variance of the noise, 1 being the whole series (beta: alpha noise)"
-    )
-    trend_share: float = Field(
-        0.5,
-        ge=0,
-        lt=1,
-        description="Prior probability that a segment is a straight line and not a level; 0: levels only",
-    )
-    trend_span: float = Field(
-        30.0, gt=0, le=1e6, description="Prior deviation of a line's rise over the whole series, in deviations of noise"
-    )
+    mean, kappa: expected level, and the samples that this belief is worth. noise, alpha: expected variance of the
+    noise, 1 being the whole series (beta: alpha noise), and half the samples that it is worth (2 alpha: freedom of t).
+    trend_share: probability that a segment is a straight line and not a level. trend_span: deviation of a line's rise
+    over the whole series, in deviations of noise."""
+
+    mean: float = 0.0
+    kappa: float = Field(0.1, gt=0)
+    alpha: float = Field(3.0, gt=0)
+    noise: float = Field(0.3, gt=0)
+    trend_share: float = Field(0.5, ge=0, lt=1)
+    trend_span: float = Field(30.0, gt=0)
 
 
 class ChangePointParams(Params):
-    """How change points are found."""
+    """How change points are found: by the posterior of run lengths (bayes), or by an offline method of ruptures.
 
-    method: ChangePointMethod = Field(
-        "bayes", description="bayes: run-length posterior; pelt, kernel, binseg: the offline methods of ruptures"
-    )
-    expected_run_length: float | None = Field(
-        None, gt=1, le=1e12, description="Samples between changes before any is seen; None: ten times the series"
-    )
-    prior: PriorParams | None = Field(
-        None, description="Of segments with noise that does not depend on itself; None: season and noise by evidence"
-    )
-    scale: Scale = Field(
-        "deviation", description="deviation: each counter by its mean and standard deviation; none: values as they are"
-    )
-    outlier_deviations: float = Field(
-        10.0,
-        ge=0,
-        le=1e6,
-        description="One or two samples this many robust deviations from their neighbours count as missing; 0: none do",
-    )
-    min_segment: int = Field(2, ge=1, le=1_000_000, description="Fewest samples between changes")
-    prune_nats: float = Field(
-        30.0, ge=5, le=1e6, description="Run lengths whose log probability is this far below the best are dropped"
-    )
-    max_run_lengths: int = Field(
-        256, ge=8, le=1_000_000, description="Most run lengths kept at a time; more cost more, in proportion"
-    )
-    near: int = Field(
-        5, ge=0, le=1000, description="A change's probability counts that it lies within so many samples of the place"
-    )
-    penalty: float = Field(
-        3.0, gt=0, le=1e6, description="Penalty of a change for pelt, kernel and binseg, in logs of the samples"
-    )
+    expected_run_length: samples between changes before any is seen; None: ten times the series. prior: of segments
+    with noise that does not depend on itself; None: season and noise by evidence. is_scaled: each counter by its mean
+    and deviation. outlier_deviations: one or two samples so many robust deviations from their neighbours count as
+    missing; 0: none do. min_segment: fewest samples between changes. prune_nats, max_run_lengths: run lengths are
+    dropped whose log probability is so far below the best, and beyond so many. near: samples around a change within
+    which its probability counts. penalty: of a change for ruptures' methods, in logs of the samples."""
+
+    method: ChangePointMethod = "bayes"
+    expected_run_length: float | None = Field(None, gt=1)
+    prior: PriorParams | None = None
+    is_scaled: bool = True
+    outlier_deviations: float = Field(10.0, ge=0)
+    min_segment: int = Field(2, ge=1)
+    prune_nats: float = Field(30.0, ge=5)
+    max_run_lengths: int = Field(256, ge=8)
+    near: int = Field(5, ge=0)
+    penalty: float = Field(3.0, gt=0)
 
 
 Floats = NDArray[np.float64]
@@ -116,7 +90,7 @@ def standardised(table: Floats, params: ChangePointParams) -> Floats:
     for counter in range(table.shape[1]):
         if params.outlier_deviations > 0:
             blank_outliers(ready[:, counter], params.outlier_deviations)
-        if params.scale == "deviation":
+        if params.is_scaled:
             ready[:, counter] = _scaled(ready[:, counter])
     return ready
 
@@ -143,7 +117,8 @@ def blank_outliers(column: Floats, deviations: float) -> None:
     places = np.flatnonzero(~np.isnan(column))
     if len(places) < WINDOW:
         return
-    apart = from_neighbours(column[places])
+    seen = column[places]
+    apart = np.abs(seen - pd.Series(seen).rolling(WINDOW, center=True, min_periods=1).median().to_numpy())
     spread = SD_OF_MAD * float(np.median(apart)) or SD_OF_MEAN * float(apart.mean())
     is_far = apart > deviations * spread
     if not spread or not np.isfinite(spread) or not is_far.any():
@@ -152,21 +127,3 @@ def blank_outliers(column: Floats, deviations: float) -> None:
     for start, end in zip(edges[::2], edges[1::2], strict=True):
         if end - start <= LONGEST_OUTLIER:
             column[places[start:end]] = np.nan
-
-
-@njit(cache=True)
-def from_neighbours(found: Floats) -> Floats:
-    """How far each sample lies from the median of the WINDOW samples around it, fewer at the ends. found: (n,)."""
-    n = len(found)
-    apart, window = np.empty(n), np.empty(WINDOW)
-    for i in range(n):
-        low, high = max(0, i - WINDOW // 2), min(n, i + WINDOW // 2 + 1)
-        for j in range(low, high):  # insertion sort
-            at = j - low
-            while at > 0 and window[at - 1] > found[j]:
-                window[at] = window[at - 1]
-                at -= 1
-            window[at] = found[j]
-        size = high - low
-        apart[i] = abs(found[i] - (window[(size - 1) // 2] + window[size // 2]) / 2)
-    return apart

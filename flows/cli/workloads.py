@@ -466,8 +466,12 @@ def changepoints(
     --column NAME: Only this one; may be repeated
     --method: bayes: season and noise by evidence; pelt, kernel, binseg: by ruptures
     --each: Of each column on its own; otherwise those that all share"""
-    from tasks.workloads.changepoints.finding import changes_of, find_changepoints, find_changepoints_each
-    from tasks.workloads.changepoints.series import ChangePointParams
+    from tasks.workloads.changepoints.finding import (
+        ChangePointParams,
+        changes_of,
+        find_changepoints,
+        find_changepoints_each,
+    )
     from tasks.workloads.readers.tables import read_series
 
     params = ChangePointParams(method=method)

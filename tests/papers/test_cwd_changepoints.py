@@ -12,9 +12,8 @@ from math import log, pi, sqrt
 import numpy as np
 import pytest
 
-from tasks.workloads.changepoints.finding import find_changepoints
-from tasks.workloads.changepoints.online import filter_run_lengths, predictive_tables
-from tasks.workloads.changepoints.series import ChangePointParams, PriorParams
+from tasks.workloads.changepoints.finding import ChangePointParams, find_changepoints
+from tasks.workloads.changepoints.online import PriorParams, filter_run_lengths, predictive_tables
 
 BY_HAND = ChangePointParams(
     expected_run_length=2,

@@ -20,9 +20,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from tasks.workloads.changepoints.finding import find_changepoints
-from tasks.workloads.changepoints.online import Tables, filter_run_lengths, predictive_tables
-from tasks.workloads.changepoints.series import ChangePointParams, PriorParams, checked
+from tasks.workloads.changepoints.finding import ChangePointParams, checked, find_changepoints
+from tasks.workloads.changepoints.online import PriorParams, Tables, filter_run_lengths, predictive_tables
 from tasks.workloads.identify.phases import OF_PHASES
 
 Floats = NDArray[np.float64]

@@ -20,8 +20,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tasks.workloads.changepoints.online import filter_run_lengths, predictive_tables
-from tasks.workloads.changepoints.series import PriorParams
+from tasks.workloads.changepoints.online import PriorParams, filter_run_lengths, predictive_tables
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

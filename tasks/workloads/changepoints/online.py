@@ -11,13 +11,30 @@ from math import lgamma
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from pydantic import Field
 
-from tasks.workloads.changepoints.series import PriorParams
+from tasks.params import Params
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Tables = tuple[Floats, Floats, Floats, Floats, float]  # `predictive_tables`
 N_CACHED = 128  # tables kept: those that one series is tried with
+
+
+class PriorParams(Params):
+    """What is believed of a segment before its first sample: a normal-inverse-gamma prior, values in scaled units.
+
+    mean, kappa: expected level, and the samples that this belief is worth. noise, alpha: expected variance of the
+    noise, 1 being the whole series (beta: alpha noise), and half the samples that it is worth (2 alpha: freedom of t).
+    trend_share: probability that a segment is a straight line and not a level. trend_span: deviation of a line's rise
+    over the whole series, in deviations of noise."""
+
+    mean: float = 0.0
+    kappa: float = Field(0.1, gt=0)
+    alpha: float = Field(3.0, gt=0)
+    noise: float = Field(0.3, gt=0)
+    trend_share: float = Field(0.5, ge=0, lt=1)
+    trend_span: float = Field(30.0, gt=0)
 
 
 @lru_cache(maxsize=N_CACHED)

@@ -86,7 +86,7 @@ class PerfStatReader:
             )
         runs: list[Sampled] = []
         recordings = lines.groupby("recording")
-        for number, (recording, of_one) in enumerate(recordings, 1):
+        for number, (_, of_one) in enumerate(recordings, 1):
             reasons = _faults(of_one)
             bad, good = of_one[reasons != ""], of_one[reasons == ""]
             refused.append(refusals(bad["place"], reasons[bad.index].to_list(), bad["event"]))
@@ -94,7 +94,8 @@ class PerfStatReader:
                 unsupported = sorted(set(bad.loc[~bad["is_supported"], "event"]) - set(good["event"]))
                 told = tuple(f"{event}: {UNSUPPORTED_EVENT}" for event in unsupported)
                 part = f"{number}" if recordings.ngroups > 1 else ""
-                runs.append(_sampled(good, started_at=started[int(recording)], part=part, refused=told))
+                began = started[of_one["recording"].iloc[0]]
+                runs.append(_sampled(good, started_at=began, part=part, refused=told))
         return Reading(runs, all_refusals(refused))
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -369,5 +370,5 @@ def _sampled(
 
 
 def _with_shares(run: Telemetry, sampler_cores: float) -> Telemetry:
-    shares = shares_of(disturbance_of(run, sampler_cores))
+    shares: dict[str, Any] = shares_of(disturbance_of(run, sampler_cores))
     return replace(run, conditions=Conditions(run.run_id, "live", **shares))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tasks.errors import BadInput
-from tasks.workloads.changepoints.finding import find_changepoints, find_changepoints_each
-from tasks.workloads.changepoints.series import ChangePointParams, PriorParams
+from tasks.workloads.changepoints.finding import ChangePointParams, find_changepoints, find_changepoints_each
+from tasks.workloads.changepoints.online import PriorParams
 
 METHODS = ["bayes", "pelt", "kernel", "binseg"]
 

@@ -8,9 +8,8 @@ import pytest
 from scipy.special import gammaln, logsumexp
 from scipy.stats import multivariate_t
 
-from tasks.workloads.changepoints.finding import find_changepoints
-from tasks.workloads.changepoints.online import filter_run_lengths, predictive_tables, probability_near
-from tasks.workloads.changepoints.series import ChangePointParams, PriorParams
+from tasks.workloads.changepoints.finding import ChangePointParams, find_changepoints
+from tasks.workloads.changepoints.online import PriorParams, filter_run_lengths, predictive_tables, probability_near
 from tests.studies.change_points import PLAIN, plain_run_lengths
 
 AS_IT_IS = ChangePointParams(prior=PriorParams(), is_scaled=False, outlier_deviations=0, expected_run_length=4, near=0)

@@ -14,11 +14,6 @@ from tasks.workloads.record.programs.program import N_USUAL, Need, lacks
 ABSENT = Need(("whorl-no-such-server", "whorl-nor-this"), "no-such-package")
 
 
-def test_there_are_eight_workloads_at_least_each_under_its_own_name() -> None:
-    assert len(PROGRAMS) >= 8
-    assert [name for name, program in PROGRAMS.items() if program.name != name] == []
-
-
 @pytest.mark.parametrize("name", list(PROGRAMS))
 def test_inputs_differ_in_what_they_ask_for_not_in_name_alone(name: str) -> None:
     inputs = PROGRAMS[name].inputs

@@ -8,9 +8,9 @@ to do, or the run fails. The runs themselves are the distribution; what the mode
 job at once, so that the chance of being late has an interval."""
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -131,57 +131,25 @@ def capacities(machines: pd.DataFrame, scores: pd.DataFrame | None = None) -> di
     machines: machine_type, vcpu, memory_gb, price_per_h; scores: machine_type, aspect (cpu_one_thread,
     cpu_all_threads or cpu for both; disk in MB/s), score. Without CPU scores threads are alike on all types; without
     a disk score disks are.
-    Raises BadInput for a column or value that is missing."""
-    _check_columns("machines", machines, ("machine_type", "vcpu", "memory_gb", "price_per_h"))
-    if machines["machine_type"].duplicated().any():
-        twice = machines["machine_type"][machines["machine_type"].duplicated()].iloc[0]
-        raise BadInput("machines", f"type {twice} stands there twice", "one row a type", "remove one")
+    Raises BadInput for one type only, and for a score that a type lacks."""
     if len(machines) < LEAST_RUNS:
         raise BadInput("machines", "one type only", "two or more to choose from", "add the types that you could use")
-    for column in ("vcpu", "memory_gb", "price_per_h"):
-        bad = machines[~(pd.to_numeric(machines[column], errors="coerce") > 0)]
-        if len(bad):
-            lacking = f"{bad['machine_type'].iloc[0]} has no {column}"
-            raise BadInput("machines", lacking, "a number above 0", "add it, or drop the type")
-    told = _scores(scores, list(machines["machine_type"]))
-    return {str(row["machine_type"]): _capacity(row, told) for row in machines.to_dict("records")}
-
-
-def _scores(scores: pd.DataFrame | None, types: Sequence[str]) -> dict[tuple[str, str], float]:
-    """Scores by type and aspect; an aspect that only some of the types have is an error."""
-    if scores is None or scores.empty:
-        return {}
-    _check_columns("scores", scores, ("machine_type", "aspect", "score"))
-    values = pd.to_numeric(scores["score"], errors="coerce")
+    scored = pd.DataFrame(columns=["machine_type", "aspect", "score"]) if scores is None else scores
     told = {
-        (str(a), str(b)): float(c) for a, b, c in zip(scores["machine_type"], scores["aspect"], values, strict=True)
+        (kind, aspect): float(score) for kind, aspect, score in scored[["machine_type", "aspect", "score"]].to_numpy()
     }
-    for aspect in dict.fromkeys(scores["aspect"]):
-        if lacking := [name for name in types if not told.get((name, aspect), 0.0) > 0]:
+    for aspect in dict.fromkeys(scored["aspect"]):
+        if lacking := [name for name in machines["machine_type"] if not told.get((name, aspect), 0.0) > 0]:
             fault = f"{lacking[0]} has no {aspect}"
             raise BadInput("scores", fault, "a score above 0 of every type", "benchmark it, or drop the type")
-    return told
-
-
-def _capacity(row: Mapping[Hashable, Any], told: Mapping[tuple[str, str], float]) -> Capacity:
-    name, vcpu = str(row["machine_type"]), float(row["vcpu"])
-    both = told.get((name, "cpu"))
-    one = told.get((name, "cpu_one_thread"), min(1.0, vcpu) if both is None else both / max(1.0, vcpu))
-    return Capacity(
-        machine_type=name,
-        vcpu=vcpu,
-        memory_bytes=float(row["memory_gb"]) * GB,
-        price_per_h=float(row["price_per_h"]),
-        cpu_one_thread=one,
-        cpu_all_threads=max(told.get((name, "cpu_all_threads"), one * max(1.0, vcpu) if both is None else both), one),
-        disk_bytes_per_s=told.get((name, "disk"), math.nan) * MB,
-    )
-
-
-def _check_columns(what: str, table: pd.DataFrame, needed: Sequence[str]) -> None:
-    lacking = [name for name in needed if name not in table.columns]
-    if lacking:
-        raise BadInput(what, f"no column {', '.join(lacking)}", ", ".join(needed), "name it with --map ours=theirs")
+    found = {}
+    for name, vcpu, memory_gb, price in machines[["machine_type", "vcpu", "memory_gb", "price_per_h"]].to_numpy():
+        cores, both = max(1.0, vcpu), told.get((name, "cpu"))
+        one = told.get((name, "cpu_one_thread"), min(1.0, vcpu) if both is None else both / cores)
+        every = told.get((name, "cpu_all_threads"), one * cores if both is None else both)
+        disk_bytes_per_s = told.get((name, "disk"), math.nan) * MB
+        found[name] = Capacity(name, float(vcpu), memory_gb * GB, float(price), one, max(every, one), disk_bytes_per_s)
+    return found
 
 
 @dataclass(frozen=True)
@@ -204,7 +172,6 @@ def runs_of(history: pd.DataFrame, job: str) -> tuple[Runs, str]:
     history: job, machine_type, runtime_s; status (completed or not), cpu_s, read_bytes, memory_bytes, spilled_bytes
     where they were recorded. Without cpu_s all of the time counts as the CPU's. Raises NotFound for an unknown job,
     BadInput for runs on several types, fewer than two completed ones, and values that are no numbers."""
-    _check_columns("history", history, ("job", "machine_type", "runtime_s"))
     rows = history[history["job"] == job]
     if rows.empty:
         known = ", ".join(map(str, dict.fromkeys(history["job"])))

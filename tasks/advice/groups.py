@@ -38,6 +38,7 @@ LOW, MEDIUM, HIGH = 0, 1, 2
 LEVEL_NAMES = {LOW: "low", MEDIUM: "medium", HIGH: "high"}
 NODE_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")  # RFC 1123, as Kubernetes wants it
 MOST_NODE_CHARS, MOST_LABEL_CHARS = 253, 63
+LABEL, MOST_LISTED = "whorl.advice", 6
 
 
 @dataclass(frozen=True)
@@ -472,9 +473,9 @@ def _levels_of_centres(centres: Floats, errors: Floats, params: GroupParams) -> 
     return levels
 
 
-def _listed(names: Sequence[str], most: int = 6) -> str:
-    if len(names) > most:
-        return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"
+def _listed(names: Sequence[str]) -> str:
+    if len(names) > MOST_LISTED:
+        return f"{', '.join(names[: MOST_LISTED - 1])} and {len(names) - MOST_LISTED + 1} more"
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
@@ -482,17 +483,15 @@ def _percent(ratio: float) -> str:
     return f"{100 * ratio:.2g} %"
 
 
-def kubectl_script(grouping: Grouping, prefix: str = "whorl.advice") -> str:
+def kubectl_script(grouping: Grouping) -> str:
     """A shell script that labels the nodes of a Kubernetes cluster with their group and its level in each aspect.
 
-    Raises BadInput if a machine's name cannot be that of a Kubernetes node, or the prefix not that of a label."""
-    if not NODE_NAME.fullmatch(prefix) or len(prefix) > MOST_NODE_CHARS:
-        raise BadInput("label prefix", quoted(prefix), "small letters, digits, dots and dashes", "another prefix")
+    Raises BadInput if a machine's name cannot be that of a Kubernetes node."""
     lines = ["#!/bin/sh", "set -e"]
     for group in grouping.groups:
         labels = {"group": group.name} | {aspect: LEVEL_NAMES[level] for aspect, level in group.levels.items()}
         keys = _label_names(list(labels))
-        told = " ".join(shlex.quote(f"{prefix}/{keys[name]}={value}") for name, value in labels.items())
+        told = " ".join(shlex.quote(f"{LABEL}/{keys[name]}={value}") for name, value in labels.items())
         for machine in group.machines:
             if not NODE_NAME.fullmatch(machine) or len(machine) > MOST_NODE_CHARS:
                 raise BadInput(

@@ -73,14 +73,13 @@ class Problem:
     max_runtime_s: float | None = None
     params: SurrogateParams = LEARNED
     others: tuple[Runs, ...] = ()
-    correlation: float = CORRELATION
     other_costs: tuple[Floats, ...] = ()
 
     @cached_property
     def prior(self) -> Prior:
         """Belief before the first run."""
         covariance = kernel(self.candidates, self.params)
-        return prior_after(covariance, self.others, self.correlation, self.params.noise)
+        return prior_after(covariance, self.others, CORRELATION, self.params.noise)
 
     @cached_property
     def starts(self) -> list[int]:

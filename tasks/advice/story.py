@@ -19,7 +19,6 @@ from tasks.advice.choice import (
     TINY,
     Capacity,
     Choice,
-    ModelParams,
     Runs,
     TypeEstimate,
     capacities,
@@ -72,11 +71,10 @@ def choose_all(
     scores: pd.DataFrame,
     deadlines: Mapping[str, float],
     params: ChoiceParams | None = None,
-    model: ModelParams | None = None,
 ) -> tuple[Choice, ...]:
     """A choice for every job that has a deadline, in that order."""
     return tuple(
-        choose_type(history, machines, scores, job, deadline_s, params, model) for job, deadline_s in deadlines.items()
+        choose_type(history, machines, scores, job, deadline_s, params) for job, deadline_s in deadlines.items()
     )
 
 

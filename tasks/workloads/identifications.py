@@ -249,12 +249,10 @@ def verdicts_of(looks: Sequence[Look], expected: Sequence[str]) -> list[Verdict]
     return found
 
 
-def watch_runs(
-    warehouse: Warehouse, source: str, run_ids: Sequence[str], params: WatchParams, *, now: datetime | None = None
-) -> list[str]:
+def watch_runs(warehouse: Warehouse, source: str, run_ids: Sequence[str], params: WatchParams) -> list[str]:
     """Raise an alarm for those of these identified runs that are not what should run; returns ids of the new alarms.
 
-    The same deviation on the same machine, look after look, is one alarm. now: time of the alarms, UTC."""
+    The same deviation on the same machine, look after look, is one alarm."""
     asked = set(run_ids)
     [history] = fetch_arrow(warehouse, [HISTORY], {"source": source, "most": MOST_LOOKS})
     alarms: dict[str, Alarm] = {}
@@ -271,7 +269,7 @@ def watch_runs(
     if not alarms:
         return []
     with writing(warehouse) as connection:
-        raised = raise_alarms(connection, list(alarms.values()), now=now)
+        raised = raise_alarms(connection, list(alarms.values()))
     logger.info(
         "%d deviations among %d runs of source %s, %d of them new", len(alarms), len(asked), source, len(raised)
     )

@@ -7,7 +7,7 @@ histograms are listed and left out."""
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -77,10 +77,9 @@ Labels = dict[str, str]
 
 @dataclass(frozen=True)
 class PrometheusReader:
-    """Reads from a server; transport, clock, patience and the values asked for at a time are for tests."""
+    """Reads from a server; transport, patience and the values asked for at a time are for tests."""
 
     transport: "httpx.BaseTransport | None" = None
-    clock: Callable[[], float] = time.time
     patience: Patience = PATIENCE
     most_points: int = MOST_POINTS
     name: str = "prometheus"
@@ -99,7 +98,7 @@ class PrometheusReader:
             matches = asked.match or api.matches
             if not matches:
                 raise BadInput(api.shown, "no selector", 'match[], such as {job="node"}', "--match '{job=\"node\"}'")
-            end_s = _moment(api.shown, asked.end) if asked.end else self.clock()
+            end_s = _moment(api.shown, asked.end) if asked.end else time.time()
             start_s = _moment(api.shown, asked.start) if asked.start else end_s - asked.last_s
             if start_s >= end_s:
                 raise BadInput(api.shown, "the range ends before it starts", "start before end", "mend --start, --end")

@@ -164,7 +164,7 @@ def _demoted(first_signal: signal.Signals, reads_all: bool) -> list[str]:
     return [setpriv, *user, *(capability if reads_all else ["--no-new-privs"]), *death, "--"]
 
 
-def make_place(folder: Path, *, joins: Sequence[Path] = (), seed: int = 1) -> Place:
+def make_place(folder: Path, seed: int = 1) -> Place:
     """A place in a folder of ours, made if need be: its data lie in one that belongs to the unprivileged user alone.
 
     Raises BadSetting where that user cannot enter it, or others can write to it."""
@@ -177,7 +177,7 @@ def make_place(folder: Path, *, joins: Sequence[Path] = (), seed: int = 1) -> Pl
     folder.chmod(OPEN_TO_ENTER)
     data = folder / "data"
     data.mkdir(mode=0o700, exist_ok=True)
-    place = Place(data, tuple(joins), seed)
+    place = Place(data, seed=seed)
     place.give(data)
     return place
 

@@ -322,9 +322,10 @@ def _task_figure(found: Estimate) -> Figure:
     rows = found.tasks.sort_values("runtime_s", ascending=False).head(MOST_DRAWN)
     words = f"Each task with its {share(found.calibration.confidence)} interval; the axis is logarithmic."
     runtime = Axis("runtime_s", f"runtime on {found.target}", "seconds")
-    return plot("tasks", "Longest tasks", words, f"n = {len(found.tasks)} tasks", charts.intervals,
-                rows[["task", "runtime_s", "low_s", "high_s"]], runtime, "task", low="low_s",
-                high="high_s")  # fmt: skip
+    drawn = rows[["task", "runtime_s"]].assign(low=rows["low_s"], high=rows["high_s"])
+    return plot(
+        "tasks", "Longest tasks", words, f"n = {len(found.tasks)} tasks", charts.intervals, drawn, runtime, "task"
+    )
 
 
 def transfer_figures(found: TransferredRuns, confidence: float, deadline_s: float | None) -> dict[str, Any]:

@@ -106,14 +106,13 @@ FROM workloads.runs WHERE source = $source ORDER BY started_at DESC NULLS LAST, 
 
 
 @dataclass(frozen=True)
-class WorkloadsData:
+class WorkloadsData(Intake):
     """Tables of one source, and figures of how its runs look.
 
     groups: runs by workload and input; phases: how many, and the share with a Dickey-Fuller statistic;
     identifications: the latest of each run, the newest first; alike: kinds of runs, None where all
     have labels, or are of one kind."""
 
-    source: str
     is_simulated: bool
     groups: pd.DataFrame
     runs: pd.DataFrame
@@ -122,21 +121,11 @@ class WorkloadsData:
     identifications: pd.DataFrame
     alike: Clusters | None
     measured: Measured
-    intake: Intake
-
-    @property
-    def data_version(self) -> str:
-        """Of the files that the source has now."""
-        return self.intake.data_version
 
     @property
     def n_runs(self) -> int:
         """Runs of the source."""
         return int(self.groups["n_runs"].sum())
-
-    def command(self, verb: str) -> str:
-        """The command that makes what is missing."""
-        return command("whorl", WORD, verb, "--source", self.source)
 
 
 def fetch_workloads(connection: Connection, source: str, params: WorkloadsReportParams) -> WorkloadsData:
@@ -148,9 +137,9 @@ def fetch_workloads(connection: Connection, source: str, params: WorkloadsReport
         connection.execute(sql, {"source": source}).df() for sql in (GROUPS, RUNS, PHASES, IDENTIFICATIONS)
     )
     return WorkloadsData(
-        source, is_simulated, groups, runs, phases, _figures(connection, source, identifications, params),
-        identifications, _alike(connection, source, runs), fetch_measured(connection, source),
-        fetch_intake(connection, WORD, source),
+        **vars(fetch_intake(connection, WORD, source)), is_simulated=is_simulated, groups=groups, runs=runs,
+        phases=phases, figures=_figures(connection, source, identifications, params), identifications=identifications,
+        alike=_alike(connection, source, runs), measured=fetch_measured(connection, source),
     )  # fmt: skip
 
 
@@ -287,12 +276,12 @@ def _facts(data: WorkloadsData) -> Iterator[Fact]:
     right, n = (data.measured.figures.get(f"held_out.{key}") for key in ("accuracy", "n"))
     if right is not None and n:
         yield Fact("workloads.held_out.accuracy", right, f"of {n:,.0f} held-out runs called right by the model", share)
-    yield Fact("workloads.n_alarms", len(data.intake.alarms), "alarms", count)
+    yield Fact("workloads.n_alarms", len(data.alarms), "alarms", count)
 
 
 def _sections(data: WorkloadsData, item: str) -> Iterator[Section]:
     version, found, measured = f"data version {data.data_version}", data.identifications, data.measured
-    timeline = timeline_figure(found, data.intake.alarms["subject"].astype(str))
+    timeline = timeline_figure(found, data.alarms["subject"].astype(str))
     yield Section(timeline.title, figures=(timeline,), is_open=bool(len(found)))
     yield Section(
         "Latest identifications", IDENTIFIED_WORDS, f"model {found['model_id'].iloc[0]}" if len(found) else "",
@@ -311,7 +300,7 @@ def _sections(data: WorkloadsData, item: str) -> Iterator[Section]:
     fill = f" {data.command('fingerprint')} cuts them."
     for one in data.figures or (phases_figure([]),):
         yield alone(one, version, fill)
-    yield from intake_sections(data.intake, "Nothing that ran has raised an alarm", data.command("watch"), item)
+    yield from intake_sections(data, "Nothing that ran has raised an alarm", item)
 
 
 def _measured_words(data: WorkloadsData) -> str:

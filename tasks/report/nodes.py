@@ -418,11 +418,7 @@ def _nodes_table(data: NodesData, item: str) -> Table:
     """A row a node: its place, its state, its scores and what was recorded on it."""
     scores, states = data["scores"], data["states"]
     cells = {(row["node"], row["aspect"]): _score(row) for row in records(scores)}
-    best = {str(row["node"]): row for row in records(data.best)}
-    slow = {
-        str(row["node"]): {key: row[key] for key in ("n_low", "worst_type")} | {"slow_time": slow_time(row)}
-        for row in records(data["watched"])
-    }
+    best, slow = ({str(row["node"]): row for row in records(one)} for one in (data.best, data["watched"]))
     worst = states.drop_duplicates("node").set_index("node")["state"].to_dict()
     aspects = [str(one) for one in scores["aspect"].unique()]
     rows = []
@@ -433,7 +429,7 @@ def _nodes_table(data: NodesData, item: str) -> Table:
         place = Cell(_place(first.get("rank"), first.get("is_tied")), lacks, value=first.get("rank"))
         row |= {"state": worst.get(node), "rank": place, "shared": first.get("shared")}
         row |= {aspect: cells.get((node, aspect), NOTHING) for aspect in aspects}
-        rows.append(row | slow.get(node, {}))
+        rows.append(row | {key: slow.get(node, {}).get(key) for key in ("n_low", "worst_type")})
     rows.sort(key=lambda row: (row["rank"].value is None, row["rank"].value or 0))
     shared = [("shared", "shared component", number)] if data.best["shared"].notna().any() else []
     return table(
@@ -441,11 +437,10 @@ def _nodes_table(data: NodesData, item: str) -> Table:
         ("name", "node"), Column("state", "state", meaning="Of the aspect that most needs looking at"),
         Column("rank", "place", kind="number"), *shared,
         *(Column(aspect, aspect_name(aspect), kind="number") for aspect in aspects),
-        Column("n_low", "slow", count, kind="number", meaning=SLOW), ("worst_type", "most in"),
-        ("slow_time", "slow in time"),
-        ("n_executions", "executions", count), ("n_stressed", "stressed", count),
+        Column("n_low", "slow", count, kind="number", meaning=SLOW), ("n_executions", "executions", count),
+        ("n_stressed", "stressed", count),
         ("n_contaminated", "disturbed", count), ("n_failed", "failed", count), ("machine_type", "machine type"),
-        ("first_at", "first (UTC)", moment), ("last_at", "last (UTC)", moment), name="list",
+        ("worst_type", "slow most in"), ("first_at", "first (UTC)", moment), ("last_at", "last (UTC)", moment), name="list",
     )  # fmt: skip
 
 

@@ -94,7 +94,8 @@ def intake_sections(intake: Intake, no_alarm: str, item: str = "") -> Iterator[S
         for row in records(intake.alarms)
     ]
     alarms = table(rows, ("message", "what happened"), ("kind", "kind"), ("at", "when (UTC)", moment), name="alarms")
-    yield Section("Alarms", "" if rows else f"{no_alarm}: {intake.command('watch')} looks for some.", tables=(alarms,))
+    yield Section("Alarms", "" if rows else f"{no_alarm}: {intake.command('watch')} looks for some.",
+                  tables=(alarms,) if rows else ())  # fmt: skip
     files = table(
         records(intake.files), Column("origin", "file", file_name), ("reader", "reader"),
         ("n_read", "rows read", count), ("n_kept", "kept", count), ("n_quarantined", "quarantined", count),

@@ -103,7 +103,6 @@ MODEL_FIGURES = "SELECT key, value FROM jobs.model_figures WHERE source = $sourc
 TABLES = {
     "cause_families": "question, rank",
     "insights": "kind DESC, rank",
-    "explanations": "model_id",
     "what_ifs": "scenario, measure",
     "what_if_pairs": "scenario",
     "what_if_moves": "scenario, kind, from_shape, to_shape",
@@ -336,23 +335,25 @@ def _quality(data: JobsData) -> Section:
 
 def _explained(data: JobsData, item: str) -> Iterator[Section]:
     families, insights, reasons = (data.tables[name] for name in ("cause_families", "insights", "reasons"))
-    moving, evidence = families_table(families), ""
-    for row in moving.rows[:1]:
-        n, n_long = row["n_runs"], row["n_long"]
-        evidence = f"n = {n:,} runs, {n_long:,} of them at least twice as long as usual · model {row['model_id']}"
+    moving = families_table(families)
+    evidence = "".join(
+        f"n = {row['n_runs']:,} runs, {row['n_long']:,} of them at least twice as long as usual · {_of_model(families)}"
+        for row in moving.rows[:1]
+    )
     nothing = f"Nothing is explained in this source yet: {data.command('explain')} says what makes runs long."
     yield Section("What makes runs long", REASONS_WORDS, evidence, tables=(moving,), nothing=nothing)
-    longest = _longest_runs(reasons)
-    if longest:
-        shown = table(
-            longest[:MOST_EXPLAINED], Column("group_key", "job", one_line, link=f"{item}#" if item else ""),
-            Column("run_id", "run", one_line), ("runtime_s", "took", duration), ("usual_s", "usual", duration),
-            ("expected_s", "expected", duration), ("words", "first reason"), name="long",
-        )  # fmt: skip
-        yield Section("Why single runs were long", RUNS_WORDS, f"model {longest[0]['model_id']}", tables=(shown,))
-    if len(insights):
-        evidence = f"n = {int(insights['n_runs'].max()):,} held-out runs · model {insights['model_id'].iloc[0]}"
-        yield Section("The paper's insights here", INSIGHTS_WORDS, evidence, tables=(insights_table(insights),))
+    shown = table(
+        _longest_runs(reasons)[:MOST_EXPLAINED], Column("group_key", "job", one_line, link=f"{item}#" if item else ""),
+        ("run_id", "run", one_line), ("runtime_s", "took", duration), ("usual_s", "usual", duration),
+        ("expected_s", "expected", duration), ("words", "first reason"), name="long",
+    )  # fmt: skip
+    yield Section("Why single runs were long", RUNS_WORDS, _of_model(reasons), tables=(shown,))
+    evidence = f"n = {count(insights['n_runs'].max())} held-out runs · {_of_model(insights)}"
+    yield Section("The paper's insights here", INSIGHTS_WORDS, evidence, tables=(insights_table(insights),))
+
+
+def _of_model(rows: pd.DataFrame) -> str:
+    return "".join(f"model {one}" for one in rows["model_id"].head(1))
 
 
 def families_table(families: pd.DataFrame) -> Table:
@@ -411,7 +412,7 @@ def _what_ifs(data: JobsData) -> Iterator[Section]:
         ("mae_log_no_change", "of no change", number), ("mae_log_mean_change", "of the mean change", number),
         ("reason", "not measured since"),
     )  # fmt: skip
-    evidence = f"{len(rows)} changes · model {changes['model_id'].iloc[0]}" if rows else ""
+    evidence = f"{len(rows)} changes · {_of_model(changes)}" if rows else ""
     at_once = data.command("whatif", "--scenario", "no_spare")
     nothing = (
         f"No change was tried on this source yet: the flow jobs-whatif writes its answers; {at_once} asks at once."
@@ -558,15 +559,13 @@ def _item(
         told = [{"what": words, "value": row[name]} for name, words in MADE_UP.items()]
         shown = table(told, ("what", "next run"), ("value", "time", duration))
         sections.append(Section("Next run", evidence=f"model {row['model_id']}", tables=(shown,)))
-    if shapes:
-        shown = table(shapes, ("kind", "normalisation"), ("label", "shape", count), ("posterior", "posterior", share))
-        sections.append(Section("Typical distribution", tables=(shown,)))
-    if alarms:
-        shown = table(
-            alarms[:MOST_ALARMS], Column("message", "what happened", sentence), ("kind", "kind"),
-            ("raised_at", "raised (UTC)", moment),
-        )  # fmt: skip
-        sections.append(Section("Alarms", tables=(shown,)))
+    shown = table(shapes, ("kind", "normalisation"), ("label", "shape", count), ("posterior", "posterior", share))
+    sections.append(Section("Typical distribution", tables=(shown,)))
+    shown = table(
+        alarms[:MOST_ALARMS], ("message", "what happened", sentence), ("kind", "kind"),
+        ("raised_at", "raised (UTC)", moment),
+    )  # fmt: skip
+    sections.append(Section("Alarms", tables=(shown,)))
     helps = data.command("whatif", "--job", key, "--scenario", "no_spare")
     action = f"Why, and what would help: {data.command('explain', '--job', key)}; {helps}."
     reasons = tuple(f"{words}." for words in why[:3])

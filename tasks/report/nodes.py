@@ -438,9 +438,9 @@ def _nodes_table(data: NodesData, item: str) -> Table:
         Column("rank", "place", kind="number"), *shared,
         *(Column(aspect, aspect_name(aspect), kind="number") for aspect in aspects),
         Column("n_low", "slow", count, kind="number", meaning=SLOW), ("n_executions", "executions", count),
-        ("n_stressed", "stressed", count),
-        ("n_contaminated", "disturbed", count), ("n_failed", "failed", count), ("machine_type", "machine type"),
-        ("worst_type", "slow most in"), ("first_at", "first (UTC)", moment), ("last_at", "last (UTC)", moment), name="list",
+        ("n_stressed", "stressed", count), ("n_contaminated", "disturbed", count), ("n_failed", "failed", count),
+        ("machine_type", "machine type"), ("worst_type", "slow most in"), ("first_at", "first (UTC)", moment),
+        ("last_at", "last (UTC)", moment), name="list",
     )  # fmt: skip
 
 
@@ -679,7 +679,6 @@ def _item(data: NodesData, row: Mapping[Any, Any], seen: Figure | None, why: pd.
             records(most), ("metric", "metric"), ("n", "executions", count), ("deviation", "median deviations", number)
         )
         sections.append(Section("What speaks against it", tables=(against,), is_open=True))
-    if len(states):
-        sections.append(Section("States", tables=(states_table(states),)))
+    sections.append(Section("States", tables=(states_table(states),)))
     reasons = (f"{share(one['low_share'])} of its executions slow: {slow_time(one) or 'none'}" for one in records(slow))
     return Result(name, answer, "", tuple(reasons), facts=tuple(facts), sections=tuple(sections), state=state)

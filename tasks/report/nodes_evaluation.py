@@ -198,13 +198,11 @@ def _sections(found: "Evaluation", emulated: frozenset[str]) -> Iterator[Section
     nothing = f"Not measured: {unmeasured(figures, 'rank.') or 'no application ran on these nodes'}."
     yield Section("Scores and what applications did on the same nodes", RANKED, tables=(rank_table(figures),),
                   nothing=nothing)  # fmt: skip
-    more = {
-        ("Degradation that was put into the history", SPOILED): injected_table(figures),
-        ("What fingerprints hold", HOLD): fitted_table(figures),
-        ("How much a rerun differs", RERUNS): repeated_table(figures),
-        ("Metrics: kept or dropped, and why", ""): decisions_table(metrics.rename(columns={"type": "benchmark_type"})),
-    }
-    yield from (Section(title, words, tables=(shown,)) for (title, words), shown in more.items() if shown.rows)
+    yield Section("Degradation that was put into the history", SPOILED, tables=(injected_table(figures),))
+    yield Section("What fingerprints hold", HOLD, tables=(fitted_table(figures),))
+    yield Section("How much a rerun differs", RERUNS, tables=(repeated_table(figures),))
+    decided = decisions_table(metrics.rename(columns={"type": "benchmark_type"}))
+    yield Section("Metrics: kept or dropped, and why", tables=(decided,))
 
 
 def unmeasured(figures: Figures, part: str) -> str:

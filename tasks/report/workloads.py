@@ -16,7 +16,6 @@ from tasks.report import charts
 from tasks.report.charts import Axis
 from tasks.report.evaluation import list_table
 from tasks.report.intake import Intake, fetch_intake, intake_sections
-from tasks.report.params import WorkloadsReportParams
 from tasks.report.result import (
     Column,
     Fact,
@@ -48,7 +47,7 @@ from tasks.warehouse.connection import Connection
 from tasks.workloads.clusters import Clusters, clusters_of, seen_words
 from tasks.workloads.cut_runs import fetch_cut_runs, partner_of, typical_runs
 from tasks.workloads.intake import read_runs
-from tasks.workloads.params import WindowParams
+from tasks.workloads.params import WindowParams, WorkloadsReportParams
 
 WORD = "workloads"
 UNKNOWN, OTHERS, NO_LABEL = "unknown", "others", "no label"
@@ -292,11 +291,10 @@ def _sections(data: WorkloadsData, item: str) -> Iterator[Section]:
     if data.alike:
         yield _alike_section(data.alike, data, version)
     yield alone(confusion_figure(measured.confusion, f"model {measured.model_id}"), _measured_words(data))
-    if (known := known_table(measured.evaluation)).rows:
-        words = "Of the last evaluation: means over the held-out runs of each kind of split."
-        yield Section("How well workloads are told apart", words, _measured_words(data), tables=(known,))
-    if others := other_figures({**measured.evaluation, **measured.figures}):
-        yield Section("What was measured", "", _measured_words(data), tables=(list_table(others),))
+    by, words = _measured_words(data), "Of the last evaluation: means over the held-out runs of each kind of split."
+    yield Section("How well workloads are told apart", words, by, tables=(known_table(measured.evaluation),))
+    others = list_table(other_figures({**measured.evaluation, **measured.figures}))
+    yield Section("What was measured", "", by, tables=(others,))
     fill = f" {data.command('fingerprint')} cuts them."
     for one in data.figures or (phases_figure([]),):
         yield alone(one, version, fill)

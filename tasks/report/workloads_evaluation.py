@@ -132,10 +132,8 @@ def _sections(figures: Figures, tables: Mapping[str, pd.DataFrame], evidence: st
     if len(rows["table_iv"]):
         distances = (_distances_table(rows["table_iv"]),)
         yield Section("Distances within workloads and to others", DISTANCE_WORDS, tables=distances)
-    if (shared := shared_table(rows["shared"])).rows:
-        yield Section("On machines that others use as well", SHARED, tables=(shared,))
-    if others := other_figures(figures):
-        yield Section("Further figures", tables=(list_table(others),))
+    yield Section("On machines that others use as well", SHARED, tables=(shared_table(rows["shared"]),))
+    yield Section("Further figures", tables=(list_table(other_figures(figures)),))
 
 
 TABLES = ("table_iii", "table_iv", "online", "unknown_scores", "shared")

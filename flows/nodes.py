@@ -70,7 +70,6 @@ RUN_DIGITS = 8
 PAPER = "the paper recorded 153 metrics of six benchmarks and kept 54"
 LEAST_EXPECTED = 30  # alarms among the executions learned from, from which measured rates were as stated within a half
 LEAST_RATE = 0.001  # false alarms a day that are told as a number
-SPREAD = ("low", "high", "deviation")  # of a figure over splits and fits, in keys after its own
 NODES_OF_FIGURES = ("nodes.best", "nodes.best.pc1", "nodes.most_suspicious")  # figures that name nodes
 FINGERPRINTS = ("Executions that look degraded, and why", "By fingerprint, beside the plain ranking")
 
@@ -515,39 +514,15 @@ def evaluation_parts(what: str, figures: Mapping[str, Any]) -> list[str]:
     from tasks.report.result import table_markdown
 
     emulated = str(figures.get("nodes.emulated", "")).split(", ")
-    shown = {
-        key: called_all(str(value), emulated)
-        for key, value in figures.items()
-        if key in NODES_OF_FIGURES and value is not None
-    }
-    told = {key: shown.get(key) or _figure(figures, key) or None for key in figures if not _is_beside(key, figures)}
+    shown = {key: called_all(str(figures[key]), emulated) for key in NODES_OF_FIGURES if figures.get(key) is not None}
     short = falls_short(figures)
     return [
         f"# Answers about the nodes of {plain(what)}",
         plain(summary_words(figures)),
         *(part for one in verdict_tables(figures) for part in (f"### {one.title}", table_markdown(one))),
         "\n".join(["## What falls short", *(f"- {plain(line)}" for line in short)]) if short else "",
-        figures_part({key: value for key, value in figures.items() if key.endswith(".reason")} | told),
+        figures_part({**figures, **shown}),
     ]
-
-
-def _is_beside(key: str, figures: Mapping[str, Any]) -> bool:
-    """Whether a key says more of another figure: why it is missing, or how it spreads."""
-    of, _, last = key.rpartition(".")
-    return last == "reason" or (last in SPREAD and of in figures)
-
-
-def _figure(figures: Mapping[str, Any], key: str) -> str:
-    """A figure with its interval, or its deviation; empty where it is missing."""
-    value = figures[key]
-    if value is None:
-        return ""
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return str(value)
-    low, high, deviation = (figures.get(f"{key}.{name}") for name in SPREAD)
-    if low is not None and high is not None:
-        return f"{number(value)} ({number(low)} to {number(high)})"
-    return f"{number(value)} ± {number(deviation)}" if deviation is not None else number(value)
 
 
 def ask_for_benchmarks(

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tasks.report.site import SiteParams
 
 MAX_PART_CHARS = 60
+SPREAD = ("low", "high", "deviation")  # of a figure over splits and fits, in keys after its own
 HASH_CHARS = 8
 
 
@@ -259,9 +260,15 @@ def _page_of(alarm: Mapping[str, Any]) -> str:
 
 
 def figures_part(figures: Mapping[str, Any]) -> str:
-    """All figures as a table, and why some cannot be had (key.reason); "" without any."""
-    names = [name for name in figures if name != "report" and not name.endswith(".reason")]
-    return facts_part({name: figure(figures[name], figures.get(f"{name}.reason")) for name in names}, "figure")
+    """All figures as a table, with how each spreads, and why some cannot be had (key.reason); "" without any."""
+    own = [key for key in figures if key != "report" and not _is_beside(key, figures)]
+    return facts_part({key: figure(figures, key) for key in own}, "figure")
+
+
+def _is_beside(key: str, figures: Mapping[str, Any]) -> bool:
+    """Whether a key says more of another figure: why it is missing, or how it spreads."""
+    of, _, last = key.rpartition(".")
+    return last == "reason" or (last in SPREAD and of in figures)
 
 
 def facts_part(facts: Mapping[str, Any], what: str) -> str:
@@ -270,10 +277,17 @@ def facts_part(facts: Mapping[str, Any], what: str) -> str:
     return table_markdown(table(rows, ("name", what), ("value", "value"))) if rows else ""
 
 
-def figure(value: Any, reason: str | None = None) -> str:
-    """A figure as it is written; the reason where there is none."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return (reason or "") if value is None else number(value) if is_number else str(value)
+def figure(figures: Mapping[str, Any], key: str) -> str:
+    """A figure as it is written, with its interval or deviation; the reason where there is none."""
+    value = figures[key]
+    if value is None:
+        return str(figures.get(f"{key}.reason", ""))
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return str(value)
+    low, high, deviation = (figures.get(f"{key}.{name}") for name in SPREAD)
+    if low is not None and high is not None:
+        return f"{number(value)} ({number(low)} to {number(high)})"
+    return f"{number(value)} ± {number(deviation)}" if deviation is not None else number(value)
 
 
 MAX_EVENTS = 20  # a person reads twenty mails of one run, not five hundred

@@ -16,7 +16,6 @@ from prefect import Flow
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import DeploymentScheduleCreate, DeploymentUpdate, WorkPoolCreate
 from prefect.client.schemas.objects import ConcurrencyLimitStrategy, ConcurrencyOptions, StateType
-from prefect.client.schemas.responses import DeploymentResponse
 from prefect.client.schemas.schedules import CronSchedule
 from prefect.events.actions import ChangeFlowRunState, RunDeployment
 from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
@@ -301,41 +300,26 @@ def _deployment(
     try:
         found = client.read_deployment_by_name(f"{flow.name}/{entry.name}")
     except ObjectNotFound:
+        limits: dict[str, Any] = {}
+        if asked := entry.concurrency_limit:
+            options = ConcurrencyOptions(collision_strategy=ConcurrencyLimitStrategy(asked.collision_strategy))
+            limits = {"concurrency_limit": asked.limit, "concurrency_options": options}
         client.create_deployment(
             flow_id=client.create_flow_from_name(flow.name),
             name=entry.name,
             parameters=first_parameters(settings, flow) | resolved,
             schedules=[schedule.request() for schedule in entry.schedules],
-            **_limits(entry),
+            **limits,
             **wanted,
         )
         return Registered("deployment", entry.name, "created")
     chosen = {name: value for name, value in found.parameters.items() if name in flow.parameters.properties}
     wanted["parameters"] = first_parameters(settings, flow) | chosen | resolved
-    is_changed = _update(client, found, wanted)
-    has_more = _add_schedules(client, found, entry)
-    return Registered("deployment", entry.name, "updated" if is_changed or has_more else "unchanged")
-
-
-def _limits(entry: DeploymentEntry) -> dict[str, Any]:
-    asked = entry.concurrency_limit
-    if asked is None:
-        return {}
-    options = ConcurrencyOptions(collision_strategy=ConcurrencyLimitStrategy(asked.collision_strategy))
-    return {"concurrency_limit": asked.limit, "concurrency_options": options}
-
-
-def _update(client: SyncPrefectClient, found: DeploymentResponse, wanted: dict[str, Any]) -> bool:
     changed = {key: value for key, value in wanted.items() if getattr(found, key) != value}
     if changed:
         client.update_deployment(found.id, DeploymentUpdate(**changed))
-    return bool(changed)
-
-
-def _add_schedules(client: SyncPrefectClient, found: DeploymentResponse, entry: DeploymentEntry) -> bool:
-    """Add the schedules whose slug the deployment does not have; those it has stay as they are, switched on or off."""
-    known = {schedule.slug for schedule in found.schedules}
-    missing = [schedule for schedule in entry.schedules if schedule.slug not in known]
+    known = {schedule.slug for schedule in found.schedules}  # those that it has stay, switched on or off
+    missing = [schedule.request() for schedule in entry.schedules if schedule.slug not in known]
     if missing:
-        client.create_deployment_schedules(found.id, [schedule.request() for schedule in missing])
-    return bool(missing)
+        client.create_deployment_schedules(found.id, missing)
+    return Registered("deployment", entry.name, "updated" if changed or missing else "unchanged")

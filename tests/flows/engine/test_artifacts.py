@@ -84,8 +84,10 @@ def test_the_page_of_an_artifact_is_where_the_site_is_served(warehouse: Warehous
 
 
 def test_a_figure_that_cannot_be_had_says_why() -> None:
-    part = figures_part({"n": 1234, "best": None, "best.reason": "no node", "report": "/x.html"})
-    assert part.splitlines()[2:] == ["| n | 1,234 |", "| best | no node |"]
+    part = figures_part(
+        {"n": 1234, "n.low": 1000, "n.high": 2000, "best": None, "best.reason": "no node", "report": "x"}
+    )
+    assert part.splitlines()[2:] == ["| n | 1,234 (1,000 to 2,000) |", "| best | no node |"]
 
 
 sent: list[dict[str, Any]] = []

@@ -38,6 +38,7 @@ from tasks.errors import BadInput, NotFound
 from tasks.jobs import intake as jobs_intake
 from tasks.jobs import steps as jobs_steps
 from tasks.jobs.params import CharacteriseParams, JobsParams
+from tasks.jobs.summary import read_summary
 from tasks.nodes import answers as node_answers
 from tasks.nodes import network_steps, verdict_steps
 from tasks.nodes import steps as node_steps
@@ -142,12 +143,8 @@ def jobs_ingest(inputs: Inputs[JobsParams]) -> Found:
 def jobs_preprocess(inputs: Inputs[JobsParams]) -> Found:
     """Which jobs recur, how often, and how much their runtimes vary."""
     jobs_steps.summarise(*inputs.where, inputs.settings.summary)
-    row = fetch(
-        inputs.warehouse,
-        "SELECT n_runs, n_groups FROM jobs.summaries WHERE source = $source",
-        {"source": inputs.source},
-    )
-    return {"said": f"{int(row['n_runs'].iloc[0]):,} runs of {int(row['n_groups'].iloc[0]):,} jobs"}
+    totals = read_summary(*inputs.where)
+    return {"said": f"{totals['n_runs']:,} runs of {totals['n_groups']:,} jobs"}
 
 
 @node("SELECT 1 FROM ops.models WHERE model_id = $model_id")
@@ -278,13 +275,11 @@ def advice_cluster(inputs: Inputs[GroupParams]) -> Found:
 
 @node("SELECT 1 FROM ops.files WHERE source = $source LIMIT 1")
 def page(inputs: Inputs[Params]) -> Found:
-    """The page of a inputs.source in the site."""
+    """The page of a source in the site."""
     from tasks.report.site import write_source
 
-    return {
-        "path": str(write_source(inputs.warehouse, inputs.after[0]["word"], inputs.source, site_params())),
-        "said": "its page is written",
-    }
+    path = write_source(inputs.warehouse, inputs.after[0]["word"], inputs.source, site_params())
+    return {"path": str(path), "said": "its page is written"}
 
 
 Word = Literal["jobs", "workloads", "nodes", "advice"]

@@ -97,17 +97,15 @@ def show_plan(call: Invocation, params: "RecordParams") -> None:
     check_parsers(templates, PARSERS, params.profile)
     plan = planned(params, templates, has_groups=has_groups)
     names = ("number", "node", "benchmark", "dose", "dose_level")
-    rows = [{name: getattr(one, name) for name in names} for one in (plan.executions if plan else ())]
+    executions = plan.executions if plan else ()
+    rows = [{name: getattr(one, name) for name in names} for one in executions]
     if call.as_json:
         return show_json({"n_executions": len(rows) if plan else params.executions, "executions": rows})
     for row in rows:
         print(f"{row['number']:>5}  {row['node']}  {row['benchmark']}  {row['dose']}".rstrip())
-    n_stressed = sum(one.stress_wanted for one in (plan.executions if plan else ()))
-    call.note(
-        f"{counted(len(rows), 'execution')}, {n_stressed:,} of them stressed"
-        if plan
-        else f"no campaign: {counted(params.executions, 'execution')} on each node of what it lacks, or what is stalest"
-    )
+    n_stressed, one_call = sum(one.stress_wanted for one in executions), counted(params.executions, "execution")
+    campaign = f"{counted(len(rows), 'execution')}, {n_stressed:,} of them stressed"
+    call.note(campaign if plan else f"no campaign: {one_call} on each node of what it lacks, or what is stalest")
     for line in lacking_stress(params, templates, has_groups=has_groups):
         call.note(line)
 

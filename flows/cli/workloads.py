@@ -318,26 +318,20 @@ def identify(
 
 def _runs(settings: "Settings", source: str, what: str, reader: str) -> "list[Telemetry]":
     """The runs of a file or an address, or the run of the warehouse that is called so. Raises NotFound, BadInput."""
+    from tasks.errors import BadInput
+    from tasks.warehouse.connection import fetch
+    from tasks.warehouse.runs import only_id
     from tasks.workloads.intake import fetch_runs, read_telemetry
 
     if "://" in what or Path(what).exists():
         path = what if "://" in what else str(Path(what).absolute())
         runs = read_telemetry([path], settings.workloads.read, reader)
         if not runs:
-            from tasks.errors import BadInput
-
             raise BadInput(path, "no run in it that can be used", "telemetry", "read.regular says what is too short")
         return runs
-    return fetch_runs(settings.warehouse, source, [one_telemetry_run(settings, source, what)])
-
-
-def one_telemetry_run(settings: "Settings", source: str, text: str) -> str:
-    """The id of the one run of a source that is called so or begins so. Raises NotFound."""
-    from tasks.warehouse.connection import fetch
-    from tasks.warehouse.runs import only_id
-
-    found = fetch(settings.warehouse, MATCHING, {"source": source, "text": text})["run_id"].to_list()
-    return only_id(found, text, f"{text}: no file, and no run of source {source!r} begins so")
+    found = fetch(settings.warehouse, MATCHING, {"source": source, "text": what})["run_id"].to_list()
+    run_id = only_id(found, what, f"{what}: no file, and no run of source {source!r} begins so")
+    return fetch_runs(settings.warehouse, source, [run_id])
 
 
 CLUSTERS = columns(

@@ -208,7 +208,7 @@ def test_flags_of_a_recording_of_workloads_are_checked_like_settings(
     }
 
     asked = flow_finds(lambda params: {"folder": params.folder} | found)
-    monkeypatch.setattr("tasks.workloads.record.campaign.missing_needs", lambda programs: [])
+    monkeypatch.setattr("tasks.workloads.record.campaign.lacks", lambda needs: [])
     ended = whorl("workloads", "record", "--minutes", 9, "-w", "redis", "-w", "nginx", "--out", tmp_path / "out")
     assert ended.out == f"{tmp_path}/out\n"
     assert "recorded 60 runs, 200 of 210 undisturbed so far" in ended.err

@@ -35,8 +35,8 @@ SHORTEST_S = 1e-3
 class HeldOut:
     """runs: of read_runs with median_s (usual time of the job, from D1); features: (n, p), known: of them, row by row.
 
-    test: rows of D3 that the model did not learn from; usual: (m,) rows by job and time;
-    first, n_usual: (n_test,) the stretch of `usual` that are the runs of its job before each test row."""
+    test: rows of D3 that the model did not learn from; usual: (m,) rows, the latest runs of the job before each test
+    row, one stretch after the other; first, n_usual: (n_test,) where each begins and how long it is."""
 
     runs: pd.DataFrame
     features: pd.DataFrame
@@ -59,28 +59,16 @@ def describe_held_out(
     medians = historic_medians(runs.assign(part=part), trained.history_s)
     runs = runs.assign(part=part, median_s=medians["median_s"], median_source=medians["median_source"])
     test = held_out_places(trained, runs, max_runs)
-    usual, first, n_usual = _before(runs, test, usual_runs)
+    earlier = earlier_runs(runs.iloc[test], runs)  # those of the job that had ended before the submission, by their end
+    n_usual = np.minimum(earlier.n, usual_runs).astype(np.intp)
+    stretches = [earlier.order[last + 1 - n : last + 1] for last, n in zip(earlier.last, n_usual, strict=True)]
+    usual, first = np.concatenate(stretches).astype(np.intp), np.cumsum(n_usual) - n_usual
     rows = np.unique(np.concatenate([test, usual]))
     asked_of = runs.iloc[rows]
     features, known = trained.features(asked_of, runs), trained.histories(asked_of, runs)
     test, usual = (np.searchsorted(rows, some) for some in (test, usual))
     runs, features = asked_of.reset_index(drop=True), features.reset_index(drop=True)
     return HeldOut(runs, features, known, test, usual, first, n_usual)
-
-
-def _before(runs: pd.DataFrame, test: Places, most: int) -> tuple[Places, Places, Places]:
-    """The latest runs of the job of each test row that had ended before its submission: places in `runs` by job and
-    time, (m,), and for each test row the first of its own and how many they are, (n_test,)."""
-    earlier = earlier_runs(runs.iloc[test], runs)
-    n = np.minimum(earlier.n, most).astype(np.intp)
-    first = np.where(n > 0, earlier.last - n + 1, 0).astype(np.intp)
-    change = np.zeros(len(earlier.order) + 1, dtype=np.int64)
-    np.add.at(change, first, 1)
-    np.add.at(change, first + n, -1)
-    is_needed = change.cumsum()[:-1] > 0
-    moved = np.cumsum(is_needed) - 1  # a stretch stays a stretch among those that are needed
-    usual = np.asarray(earlier.order[is_needed], dtype=np.intp)
-    return usual, (np.where(n > 0, moved[first], 0) if len(moved) else first).astype(np.intp), n
 
 
 def held_out_places(trained: Trained, runs: pd.DataFrame, most: int) -> Places:
@@ -231,38 +219,22 @@ def reason_rows(found: RunReasons) -> list[dict[str, Any]]:
     """The reasons of one run as rows of jobs.reasons."""
     same = {name: getattr(found, name) for name in OF_RUN}
     return [
-        {
-            **same,
-            "question": question,
-            "rank": rank,
-            "words": one.text,
-            **{name: getattr(one, name) for name in OF_REASON},
-        }
+        {**same, "question": question, "rank": rank, "words": one.text, **{n: getattr(one, n) for n in OF_REASON}}
         for question, explanation in (("runtime", found.runtime), ("variation", found.variation))
         for rank, one in enumerate(explanation.reasons if explanation else (), 1)
     ]
 
 
 def _insight_rows(kind: Kind, insights: Sequence[Insight]) -> list[dict[str, Any]]:
-    return [
-        {
-            "kind": kind,
-            "rank": rank,
-            "insight": one.name,
-            "words": one.words,
-            "verdict": one.verdict,
-            "rho": one.model.value,
-            "low": one.model.low,
-            "high": one.model.high,
-            "measured_rho": one.measured.value if one.measured else None,
-            "measured_low": one.measured.low if one.measured else None,
-            "measured_high": one.measured.high if one.measured else None,
-            "measured_verdict": one.measured_verdict,
-            "n_runs": one.model.n_runs,
-            "reason": one.reason,
-        }
-        for rank, one in enumerate(insights, 1)
-    ]
+    rows = []
+    for rank, one in enumerate(insights, 1):
+        row = {"kind": kind, "rank": rank, "insight": one.name, "words": one.words, "verdict": one.verdict}
+        row |= {"measured_verdict": one.measured_verdict, "n_runs": one.model.n_runs, "reason": one.reason}
+        for prefix, found in (("", one.model), ("measured_", one.measured)):
+            interval = (found.value, found.low, found.high) if found else (None,) * 3
+            row |= {f"{prefix}{name}": end for name, end in zip(("rho", "low", "high"), interval, strict=True)}
+        rows.append(row)
+    return rows
 
 
 def _replace(connection: Connection, name: str, source: str, rows: pd.DataFrame) -> None:

@@ -142,14 +142,6 @@ def test_a_single_shape_leaves_nothing_to_change_to():
     assert factor([5, 1, 0], [0, 1, 5], shapes_of([0.4, 0.3, 0.3])) == 0
 
 
-def test_many_groups_are_answered_like_one_by_one():
-    rng = np.random.default_rng(0)
-    before, after = rng.poisson(3, (2500, 3)), rng.poisson(3, (2500, 3))
-    together = log_bayes_factors(before, after, TWO, empty_bin_prior=0.001)
-    one = [log_bayes_factors(before[[i]], after[[i]], TWO, empty_bin_prior=0.001)[0] for i in (0, 999, 1000, 2499)]
-    assert together[[0, 999, 1000, 2499]] == pytest.approx(one)
-
-
 def test_runs_drawn_from_one_shape_seldom_speak_for_two():
     rng = np.random.default_rng(5)
     before, after = (rng.multinomial(n, TWO.centres[0], 4000) for n in (30, 10))

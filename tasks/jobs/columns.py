@@ -388,7 +388,7 @@ def _typed(name: str, given: pd.Series | None, n_rows: int) -> Any:
         return given.astype("datetime64[us]").to_numpy()
     if name in NUMBER_COLUMNS:
         return np.full(n_rows, np.nan) if given is None else pd.to_numeric(given).to_numpy(float, na_value=np.nan)
-    if name in LIST_COLUMNS:
+    if given is not None and name in LIST_COLUMNS:
         return as_list_column(given, name)
     return np.zeros(n_rows, dtype=bool) if given is None else given.fillna(False).to_numpy(dtype=bool)
 

@@ -165,8 +165,8 @@ def causes_of(runs: pd.DataFrame, sku_times: pd.DataFrame) -> dict[str, pd.DataF
     its vertices on that SKU."""
     tokens = ["requested_cpus", "spare_tokens_available", "spare_tokens_used"]
     return {
-        INPUT: np.log1p(runs[["input_bytes"]].astype(float)),
-        TOKENS: np.log1p(runs[tokens].astype(float)),
+        INPUT: runs[["input_bytes"]].astype(float).transform(np.log1p),
+        TOKENS: runs[tokens].astype(float).transform(np.log1p),
         SKU: sku_shares(runs["run_id"], sku_times),
         LOAD: runs[["load_mean", "load_sd", "used_load_mean", "used_load_sd"]].astype(float),
     }

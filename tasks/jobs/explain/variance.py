@@ -79,9 +79,7 @@ class VarianceShares:
     n_folds: int
 
 
-def explain_variance(
-    runtime_s: Any, group_keys: Any, causes: Mapping[str, pd.DataFrame], *, n_folds: int = FOLDS
-) -> VarianceShares | None:
+def explain_variance(runtime_s: Any, group_keys: Any, causes: Mapping[str, pd.DataFrame]) -> VarianceShares | None:
     """Share of the variance of log runtime within groups that each cause explains in groups it was not fitted on.
 
     runtime_s, group_keys: (n_runs,), runtimes above 0. causes: cause to its features, (n_runs, n_features) each;
@@ -107,7 +105,7 @@ def explain_variance(
             features[name] = reduced / reduced.std(axis=0)  # (n_runs, n_kept)
     if not features or not _varies(log_runtimes):
         return None
-    n_used = min(n_folds, len(sizes))
+    n_used = min(FOLDS, len(sizes))
     fold_of_group = np.empty(len(sizes), dtype=int)  # dealt out in turn, the largest first: folds are alike in size
     fold_of_group[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes)) % n_used
     folds = fold_of_group[groups]

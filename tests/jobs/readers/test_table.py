@@ -899,22 +899,15 @@ def test_a_parquet_file_over_the_limits_is_refused_before_it_is_unpacked(
     )
 
 
-TEXT_IN_PARQUET = {
-    "runtime_s": ("fast", "runtime_s 'fast' is not a number"),
-    "started_at": ("yesterday", "started_at is not a time; expected ISO text or epoch seconds"),
-    "is_simulated": ("perhaps", "is_simulated 'perhaps' is not true or false"),
-}
-
-
-@pytest.mark.parametrize(("column", "text", "reason"), [(name, *case) for name, case in TEXT_IN_PARQUET.items()])
 def test_a_text_that_is_no_value_of_its_column_is_refused_with_the_row_as_json(
-    tmp_path: Path, runs: pd.DataFrame, column: str, text: str, reason: str
+    tmp_path: Path, runs: pd.DataFrame
 ) -> None:
-    texts = runs[column].astype("str").to_list()
-    texts[VICTIM - 1] = text
-    few = runs[["run_id", "name", "started_at", "runtime_s"]]
-    few.assign(**{column: texts}).to_parquet(tmp_path / "log.parquet")
+    texts = runs["started_at"].astype("str").to_list()
+    texts[VICTIM - 1] = "yesterday"
+    few = runs[["run_id", "name", "runtime_s"]].assign(started_at=texts)
+    few.to_parquet(tmp_path / "log.parquet")
     rows, refused = read(tmp_path / "log.parquet", FAULTY)
+    reason = "started_at is not a time; expected ISO text or epoch seconds"
     assert refused[["place", "reason"]].to_numpy().tolist() == [[VICTIM, reason]]
-    assert f'"{column}": "{text}"' in refused["raw"].iloc[0]
+    assert '"started_at": "yesterday"' in refused["raw"].iloc[0]
     assert len(rows) == N_RUNS - 1

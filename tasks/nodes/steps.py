@@ -142,12 +142,7 @@ def evaluate_files(
 
 
 def evaluate_results(
-    paths: list[str],
-    reader: str,
-    read: ReadParams,
-    evaluate: EvaluateParams,
-    *,
-    train: Sequence[str] = (),
+    paths: list[str], reader: str, read: ReadParams, evaluate: EvaluateParams, *, train: Sequence[str] = ()
 ) -> "tuple[Evaluation, str, frozenset[str]]":
     """An evaluation of results in files, what to call it, and which of its nodes are emulated.
 

@@ -61,10 +61,7 @@ DRAWN: dict[str, tuple[str, tuple[DrawnMetric, ...]]] = {
             DrawnMetric("write_clat_95p", "usec", 12_000.0, COST),
         ),
     ),
-    "disk-ioping": (
-        "disk",
-        (DrawnMetric("iops", "k iops", 1.5, RATE), DrawnMetric("latency_avg", "us", 600.0, COST)),
-    ),
+    "disk-ioping": ("disk", (DrawnMetric("iops", "k iops", 1.5, RATE), DrawnMetric("latency_avg", "us", 600.0, COST))),
     "network-qperf": (
         "network",
         (

@@ -241,12 +241,7 @@ def test_the_same_training_in_another_run_gives_what_the_first_came_to(nodes_log
 
 @pytest.mark.parametrize(
     "changed",
-    [
-        {"preprocess": PreprocessParams(variant="paper")},
-        "model",
-        "data",
-        "code",
-    ],
+    [{"preprocess": PreprocessParams(variant="paper")}, "model", "data", "code"],
     ids=["preprocessing", "model", "data", "code"],
 )
 def test_what_is_not_the_same_is_learned_anew(trained_log, quick_model, monkeypatch, changed):
@@ -261,10 +256,7 @@ def test_what_is_not_the_same_is_learned_anew(trained_log, quick_model, monkeypa
     assert not trained_again(trained_log, quick_model, **given)["is_from_before"]
 
 
-MODEL = ModelParams(
-    network=NetworkParams(hidden=8, intermediate=8, heads=1),
-    fit=FitParams(epochs=2, batch_size=64),
-)
+MODEL = ModelParams(network=NetworkParams(hidden=8, intermediate=8, heads=1), fit=FitParams(epochs=2, batch_size=64))
 
 
 def tuned(warehouse, n_trials=5):

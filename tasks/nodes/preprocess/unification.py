@@ -200,7 +200,7 @@ def recorded(history: History) -> Recorded:
     triples = grouped.size().rename("n_values").reset_index()
     benchmark = dict(zip(names, history.executions["benchmark"], strict=True))
     triples = triples.assign(benchmark=triples["type"].map(benchmark).astype(object))
-    return Recorded(triples, execution, grouped.ngroup().to_numpy(dtype=np.int64), value, names)
+    return Recorded(triples, execution, np.asarray(grouped.ngroup(), dtype=np.int64), value, names)
 
 
 Facts = Mapping[str, Mapping[str, MetricFacts]]  # by benchmark and metric

@@ -127,9 +127,6 @@ def test_score_ratios_are_performance_ratios_where_norms_follow_performance():
     assert told["all", "node-1"] == pytest.approx(1.0, rel=1e-5) == told["all", "node-2"]
 
 
-ROWS = ("x", "is_own", "type_of", "node_of", "started_s", "node_metrics", "performance", "labels")
-
-
 def test_calm_executions_are_fair_and_not_flagged_unless_known_to_be_unstressed():
     """Node 1 has nothing but flagged executions: it is slow, and keeps the fair ones."""
     found = rows_of_nodes([0, 0, 0, 0, 0, 1, 1], labels=np.array([-1, -1, 0, 1, -1, -1, -1], dtype=np.int8))

@@ -381,7 +381,7 @@ def fitted_table(figures: Figures) -> Table:
 def injected_into(figures: Figures) -> list[tuple[str, str]]:
     """What results were made of, and the detectors that were asked about them."""
     keys = (key.split(".") for key in figures if key.startswith("inject."))
-    places = dict.fromkeys((words[1], words[3]) for words in keys if len(words) == 4 and words[3] != "reason")
+    places = dict.fromkeys((words[1], words[3]) for words in keys if len(words) == 4 and words[1] in KINDS)
     return sorted(places, key=lambda one: list(KINDS).index(one[0]))
 
 

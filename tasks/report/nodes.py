@@ -621,22 +621,22 @@ def _beside(row: Mapping[Any, Any] | None) -> Cell:
     return Cell(ratio(float(row["score"])), (f"plain: {plain}",), value=float(row["score"]))
 
 
-ITEM_COLUMNS = ("started_at", "benchmark", "probability", "is_flagged")
-FLAGGED = ("not flagged", "flagged")
+ITEM_COLUMNS = ("started_at", "benchmark", "probability", "verdict")
+FLAGGED = {"not flagged": charts.BLUE, "flagged": charts.ORANGE}
 
 
 def item_chart() -> charts.Chart:
     """The chart of the verdicts on one node over time, with one row that stands for all."""
-    row = dict(zip(ITEM_COLUMNS, (pd.Timestamp(0), "", 0.5, False), strict=True))
+    row = dict(zip(ITEM_COLUMNS, (pd.Timestamp(0), "", 0.5, ""), strict=True))
     started, one = Axis("started_at", "started (UTC)", "time"), pd.DataFrame([row])
-    return charts.timeline(one, started, "benchmark", marked="is_flagged", words=FLAGGED, strength="probability")
+    return charts.timeline(one, started, "benchmark", "verdict", FLAGGED, "probability")
 
 
 def node_items(connection: Connection, data: NodesData) -> Iterator[tuple[str, Result]]:
     """Each node with its result: scores, states, verdicts over time, and the metrics that speak most against it."""
     verdicts = connection.execute(VERDICTS, {"source": data.source, "most": MOST_OF_NODE}).df()
     reasons = connection.execute(REASONS, {"source": data.source, "ids": None}).df()
-    verdicts["is_flagged"] = verdicts["is_flagged"].map({True: FLAGGED[1], False: FLAGGED[0]})
+    verdicts["verdict"] = verdicts.pop("is_flagged").map(dict(zip((False, True), FLAGGED, strict=True)))
     columns, over_time = charts.parts_of(verdicts, "node")
     why = dict(list(reasons.groupby("node")))
     for row in named(data["nodes"]):

@@ -189,7 +189,7 @@ def _sections(found: "Evaluation", emulated: frozenset[str]) -> Iterator[Section
     if verdicts := verdict_tables(figures):
         yield Section("Is the detector ahead of simpler ones?", AHEAD, tables=tuple(verdicts), is_open=True)
     if verdicts or is_learned(figures):
-        lines = (*falls_short(figures), *missing_lines(figures, "detect.", "inject.", *FIT_PARTS))
+        lines = (*falls_short(figures), *missing_lines(figures, "detect.", *FIT_PARTS))
         yield Section("What falls short", lines=lines or (NOTHING_SHORT,), is_open=True)
     detectors, nothing = detectors_table(figures, doses=True), f"Not measured: {unmeasured(figures, 'detect.')}."
     yield Section("Stressed executions found", SPLITS, tables=(detectors,), nothing=nothing, is_open=not verdicts)
@@ -198,7 +198,9 @@ def _sections(found: "Evaluation", emulated: frozenset[str]) -> Iterator[Section
     nothing = f"Not measured: {unmeasured(figures, 'rank.') or 'no application ran on these nodes'}."
     yield Section("Scores and what applications did on the same nodes", RANKED, tables=(rank_table(figures),),
                   nothing=nothing)  # fmt: skip
-    yield Section("Degradation that was put into the history", SPOILED, tables=(injected_table(figures),))
+    injected = injected_table(figures)
+    missing = missing_lines(figures, "inject.") if injected.rows else ()
+    yield Section("Degradation that was put into the history", SPOILED, lines=tuple(missing), tables=(injected,))
     yield Section("What fingerprints hold", HOLD, tables=(fitted_table(figures),))
     yield Section("How much a rerun differs", RERUNS, tables=(repeated_table(figures),))
     decided = decisions_table(metrics.rename(columns={"type": "benchmark_type"}))

@@ -68,7 +68,7 @@ ALIKE_WORDS = (
     "the counters that set it apart. New: nothing like it ran until the last week. "
     "To name them, list one run of each in a manifest (path, run_id, workload)"
 )
-MARKED = ("as it should be", "not so, or unknown")
+MARKED = {"as it should be": charts.BLUE, "not so, or unknown": charts.ORANGE}
 TYPICAL = "Of each workload the run is shown whose levels are nearest to the medians over its workload."
 KINDS = """
     SELECT count(*) FILTER (is_simulated), count(*) FILTER (NOT is_simulated)
@@ -376,7 +376,7 @@ def timeline_figure(found: pd.DataFrame, odd: Collection[str] = ()) -> Figure:
             "called": [name if name in most or name == UNKNOWN else OTHERS for name in names],
             "run": ordered["run_id"].astype(str).to_numpy(),
             "confidence": ordered["confidence"].to_numpy(dtype=float),
-            "odd": (_is_odd(ordered) | ordered["run_id"].isin(list(odd))).to_numpy(dtype=bool),
+            "odd": _marked(_is_odd(ordered) | ordered["run_id"].isin(list(odd))),
         }
     )
     at = ordered["started_at"]
@@ -387,16 +387,23 @@ def timeline_figure(found: pd.DataFrame, odd: Collection[str] = ()) -> Figure:
     rows[over.field] = at.to_numpy() if has_times else np.arange(1, len(rows) + 1)
     order = [*sorted(most), OTHERS, UNKNOWN]
     rows = rows.sort_values("called", key=lambda one: one.map(order.index), kind="stable")
-    evidence = f"n = {len(rows):,} identified runs, {int(rows['odd'].sum()):,} not what they should be"
-    return plot("timeline", title, TIMELINE_WORDS, evidence, charts.timeline, rows, over, "called", marked="odd",
-                words=MARKED, strength="confidence")  # fmt: skip
+    n_odd = int((rows["odd"] != next(iter(MARKED))).sum())
+    evidence = f"n = {len(rows):,} identified runs, {n_odd:,} not what they should be"
+    return plot("timeline", title, TIMELINE_WORDS, evidence, charts.timeline, rows, over, "called", "odd", MARKED,
+                "confidence")  # fmt: skip
+
+
+def _marked(odd: "pd.Series[bool]") -> Any:
+    """Truths as MARKED says them."""
+    right, wrong = MARKED
+    return np.where(odd, wrong, right)
 
 
 def item_chart() -> charts.Chart:
     """The chart of the runs of a workload over time, with one row that stands for all."""
-    row = {"started_at": pd.Timestamp(0), "called": "", "odd": False, "confidence": 0.5}
+    row = {"started_at": pd.Timestamp(0), "called": "", "odd": "", "confidence": 0.5}
     started, one = Axis("started_at", "started (UTC)", "time"), pd.DataFrame([row])
-    return charts.timeline(one, started, "called", marked="odd", words=MARKED, strength="confidence")
+    return charts.timeline(one, started, "called", "odd", MARKED, "confidence")
 
 
 def workload_items(connection: Connection, data: WorkloadsData) -> Iterator[tuple[str, Result]]:
@@ -438,7 +445,7 @@ def _item(name: str, runs: pd.DataFrame, found: pd.DataFrame) -> Result:
                 "workload": name,
                 "started_at": pd.to_datetime(timed["started_at"]).to_numpy(),
                 "called": [called(row) for row in records(timed)],
-                "odd": [MARKED[odd] for odd in _is_odd(timed)],
+                "odd": _marked(_is_odd(timed)),
                 "confidence": timed["confidence"].to_numpy(dtype=float),
             }
         )

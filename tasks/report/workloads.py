@@ -42,10 +42,10 @@ from tasks.report.workloads_evaluation import (
     known_table,
     other_figures,
 )
-from tasks.report.workloads_runs import alignment_figure, phases_figure, series_figure
+from tasks.report.workloads_runs import phases_figure, series_figure
 from tasks.warehouse.connection import Connection
 from tasks.workloads.clusters import Clusters, clusters_of, seen_words
-from tasks.workloads.cut_runs import fetch_cut_runs, partner_of, typical_runs
+from tasks.workloads.cut_runs import fetch_cut_runs, typical_runs
 from tasks.workloads.intake import read_runs
 from tasks.workloads.params import WindowParams, WorkloadsReportParams
 
@@ -171,20 +171,14 @@ def _kind(connection: Connection, source: str) -> bool:
 def _figures(
     connection: Connection, source: str, found: pd.DataFrame, params: WorkloadsReportParams
 ) -> tuple[Figure, ...]:
-    """The run that was identified last, else a typical one: over time, and beside another of what it was called; and
-    between them typical runs; none before runs are cut into phases."""
+    """The run that was identified last, else a typical one, over time, and typical runs; none before runs are cut into
+    phases."""
     typical = fetch_cut_runs(connection, source, typical_runs(connection, source, params.n_workloads))
     latest = fetch_cut_runs(connection, source, [str(name) for name in found["run_id"].head(1)])
     if not (typical or latest):
         return ()
     run = (latest + typical)[0]
-    other = partner_of(connection, source, run.run_id, str(found["nearest"].iloc[0]) if latest else None)
-    beside = fetch_cut_runs(connection, source, [other] if other else [])
-    return (
-        series_figure(connection, source, run, params.n_counters),
-        phases_figure(typical, TYPICAL),
-        alignment_figure(run, beside[0] if beside else None),
-    )
+    return series_figure(connection, source, run, params.n_counters), phases_figure(typical, TYPICAL)
 
 
 def called(row: Mapping[Any, Any]) -> str:

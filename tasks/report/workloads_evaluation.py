@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tasks.quantities import number, ratio, share
+from tasks.quantities import ratio, share
 from tasks.report import charts
 from tasks.report.charts import Axis
 from tasks.report.evaluation import REASON, Figures, Measures, list_table, listed, matrix, missing_lines
@@ -160,11 +160,7 @@ def shared_table(shared: pd.DataFrame) -> Table:
 
 def other_figures(figures: Figures) -> list[dict[str, str]]:
     """A row a figure beside those of known workloads that has words: words and value, or why there is none."""
-    soon = {
-        f"online.accuracy.{after_s:g}s": (f"called right after {number(after_s)} s", share)
-        for after_s in online_accuracy(figures)
-    }
-    return listed(figures, {**OTHERS, **soon})
+    return listed(figures, OTHERS)
 
 
 def online_accuracy(figures: Figures, method: str = "") -> dict[float, float]:

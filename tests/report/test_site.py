@@ -230,7 +230,7 @@ PAGES = [
     ("jobs-log-job.html", 1),
     ("nodes-log.html", 1),
     ("nodes-log-node.html#node-3", 1),
-    ("workloads-box.html", 5),
+    ("workloads-box.html", 4),
     ("workloads-box-workload.html#redis", 1),
     ("advice-story.html", 0),
 ]

@@ -16,27 +16,14 @@ from tasks.report.workloads_evaluation import (
 from tasks.workloads.evaluate.protocol import Evaluation
 
 FIGURES = {
-    "n": 40,
-    "classes": 4,
-    "seed": 0,
-    "data_sha256": "0123456789abcdef",
-    "known.base": "random",
-    "known.accuracy": 0.98,
-    "known.accuracy.random": 0.98,
-    "known.accuracy.random.model": 0.98,
-    "known.accuracy.random.trees": 0.98,
-    "known.macro_f1.random.trees": 0.975,
-    "known.accuracy.random.dtw": 0.9,
-    "known.confirmed.random.dtw": 0.85,
-    "known.accuracy.by_machine": None,
-    "known.accuracy.by_machine.reason": "all runs are of one machine; at least two are needed",
-    "unknown.auroc": 0.95,
-    "unknown.false_known_at_95": 0.00004,
-    "online.accuracy.5s": 0.7,
-    "online.accuracy.5s.whole": 0.6,
-    "online.accuracy.30s": 1.0,
-    "threshold.false_reject": 0.05,
-}
+    "n": 40, "classes": 4, "seed": 0, "data_sha256": "0123456789abcdef", "known.base": "random",
+    "known.accuracy": 0.98, "known.accuracy.random": 0.98, "known.accuracy.random.model": 0.98,
+    "known.accuracy.random.trees": 0.98, "known.macro_f1.random.trees": 0.975, "known.accuracy.random.dtw": 0.9,
+    "known.confirmed.random.dtw": 0.85, "known.accuracy.by_machine": None,
+    "known.accuracy.by_machine.reason": "all runs are of one machine; at least two are needed", "unknown.auroc": 0.95,
+    "unknown.false_known_at_95": 0.00004, "online.accuracy.5s": 0.7, "online.accuracy.5s.whole": 0.6,
+    "online.accuracy.30s": 1.0, "threshold.false_reject": 0.05,
+}  # fmt: skip
 
 
 def tables():

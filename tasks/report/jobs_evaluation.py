@@ -1,7 +1,7 @@
 """How well the runtimes of a log are predicted: predictors side by side, calibration, and one job followed (Zhu et al.,
 Figure 7)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,14 +70,13 @@ COLUMNS = ["submitted_at", "runtime_s", "p05_s", "p25_s", "p50_s", "p75_s", "p95
 def evaluation_result(found: "Evaluation", name: str) -> Result:
     """What an evaluation measured, the answer first. name: of the log."""
     figures = found.figures
-    rows = predictor_rows(figures)
     side_by_side = Section(
         "Predictors side by side", SIDE_BY_SIDE, f"n = {figures['predict.n']:,} runs",
-        tables=(predictors_table(rows), labels_table(figures)), is_open=True,
+        tables=(predictors_table(predictor_rows(figures)), labels_table(figures)), is_open=True,
     )  # fmt: skip
     return Result(
         f"How well runtimes are predicted: {name}",
-        predictor_words({row["name"]: row["crps"] for row in rows}),
+        predictor_words(figures),
         f"{figures['n']:,} runs of {figures['groups']:,} jobs. The first {figures['split.n.D1']:,} are history, the "
         f"next {figures['split.n.D2']:,} training, and the last {figures['split.n.D3']:,} are predicted, each from "
         "what was known when it was submitted.",
@@ -89,8 +88,9 @@ def evaluation_result(found: "Evaluation", name: str) -> Result:
     )
 
 
-def predictor_words(crps: Mapping[str, float | None]) -> str:
-    """Whether the model is ahead of everything beside it, in a sentence. crps: by predictor."""
+def predictor_words(figures: Figures) -> str:
+    """Whether the model is ahead of everything beside it, in a sentence."""
+    crps = {row["name"]: row["crps"] for row in predictor_rows(figures)}
     known = {name: float(value) for name, value in crps.items() if value is not None and value == value}
     ours = known.pop(PREDICTORS["model"], None)
     if ours is None or not known:

@@ -34,14 +34,7 @@ from tasks.report.result import (
     sentence,
     table,
 )
-from tasks.report.workloads_evaluation import (
-    METHOD,
-    Measured,
-    confusion_figure,
-    fetch_measured,
-    known_table,
-    other_figures,
-)
+from tasks.report.workloads_evaluation import METHOD, OTHERS, Measured, confusion_figure, fetch_measured, known_table
 from tasks.report.workloads_runs import phases_figure, series_figure
 from tasks.warehouse.connection import Connection
 from tasks.workloads.clusters import Clusters, clusters_of, seen_words
@@ -50,7 +43,7 @@ from tasks.workloads.intake import read_runs
 from tasks.workloads.params import WindowParams, WorkloadsReportParams
 
 WORD = "workloads"
-UNKNOWN, OTHERS, NO_LABEL = "unknown", "others", "no label"
+UNKNOWN, REST, NO_LABEL = "unknown", "others", "no label"
 MOST_RUNS, MOST_ROWS = 300, 14  # of the timeline: the latest runs, and rows of workloads
 MOST_ALIKE = 300  # runs that are held against each other, the latest
 MOST_OF_ITEM, MOST_REASONS, NAME_CHARS = 200, 4, 60
@@ -287,7 +280,7 @@ def _sections(data: WorkloadsData, item: str) -> Iterator[Section]:
     yield alone(confusion_figure(measured.confusion, f"model {measured.model_id}"), _measured_words(data))
     by, words = _measured_words(data), "Of the last evaluation: means over the held-out runs of each kind of split."
     yield Section("How well workloads are told apart", words, by, tables=(known_table(measured.evaluation),))
-    others = list_table(other_figures({**measured.evaluation, **measured.figures}))
+    others = list_table({**measured.evaluation, **measured.figures}, OTHERS)
     yield Section("What was measured", "", by, tables=(others,))
     fill = f" {data.command('fingerprint')} cuts them."
     for one in data.figures or (phases_figure([]),):
@@ -367,7 +360,7 @@ def timeline_figure(found: pd.DataFrame, odd: Collection[str] = ()) -> Figure:
     most = sorted(tally, key=lambda name: (-tally[name], name))[:MOST_ROWS]
     rows = pd.DataFrame(
         {
-            "called": [name if name in most or name == UNKNOWN else OTHERS for name in names],
+            "called": [name if name in most or name == UNKNOWN else REST for name in names],
             "run": ordered["run_id"].astype(str).to_numpy(),
             "confidence": ordered["confidence"].to_numpy(dtype=float),
             "odd": _marked(_is_odd(ordered) | ordered["run_id"].isin(list(odd))),
@@ -379,7 +372,7 @@ def timeline_figure(found: pd.DataFrame, odd: Collection[str] = ()) -> Figure:
         Axis("started_at", "started (UTC)", "time") if has_times else Axis("place", "identified runs, in their order")
     )
     rows[over.field] = at.to_numpy() if has_times else np.arange(1, len(rows) + 1)
-    order = [*sorted(most), OTHERS, UNKNOWN]
+    order = [*sorted(most), REST, UNKNOWN]
     rows = rows.sort_values("called", key=lambda one: one.map(order.index), kind="stable")
     n_odd = int((rows["odd"] != next(iter(MARKED))).sum())
     evidence = f"n = {len(rows):,} identified runs, {n_odd:,} not what they should be"

@@ -80,7 +80,7 @@ def evaluation_result(found: "Evaluation", name: str) -> Result:
         f"{figures['n']:,} runs of {figures['groups']:,} jobs. The first {figures['split.n.D1']:,} are history, the "
         f"next {figures['split.n.D2']:,} training, and the last {figures['split.n.D3']:,} are predicted, each from "
         "what was known when it was submitted.",
-        made_of=f"log with SHA-256 {figures['data_sha256']}, seed {figures['seed']}",
+        made_of=f"seed {figures['seed']}, data {str(figures['data_sha256'])[:12]}",
         again="whorl jobs evaluate PATH --out DIR",
         facts=(Fact("jobs.evaluation.n", figures["predict.n"], "predicted runs", count),),
         sections=(side_by_side, *_sections(found)),

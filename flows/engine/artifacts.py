@@ -74,14 +74,11 @@ SECTIONS = {
         "Latest identifications",
         "When a run changes",
         "Phases side by side",
-        "How alike two runs are",
         "What runs were taken for",
     ),
     "nodes": ("How good each node is", "Which nodes are degrading", "How repeatable each benchmark is"),
 }
-PICTURES = (
-    *("over-time", "against-median", "timeline", "series", "phases", "alignment", "confusion", "ranking", "migration"),
-)
+PICTURES = (*("over-time", "against-median", "timeline", "series", "phases", "confusion", "ranking", "migration"),)
 
 
 def site_address(warehouse: Warehouse) -> str:

@@ -57,7 +57,8 @@ def why(seen: FloatArray, view: View, workload: str, *, is_known: bool) -> tuple
     matched = [line(c, "{0}, as in {1} ({2})") for c in telling[:N_REASONS]]
     differed = [line(c, "{0} against {2} of {1}") for c in far[:N_REASONS]]
     if not differed:
-        differed = [f"no counter differs from {workload} by more than its own runs do"]
+        told = f"no counter by itself differs from {workload} by more than its own runs do"
+        differed = [told if is_known else f"{told}, but all together do"]
     return tuple(matched + differed if is_known else differed + matched)
 
 

@@ -63,11 +63,7 @@ LEAST_EXPECTED = 30  # alarms among the executions learned from, from which meas
 LEAST_RATE = 0.001  # false alarms a day that are told as a number
 SPREAD = ("low", "high", "deviation")  # of a figure over splits and fits, in keys after its own
 NODES_OF_FIGURES = ("nodes.best", "nodes.best.pc1", "nodes.most_suspicious")  # figures that name nodes
-FINGERPRINTS = (
-    "Executions that look degraded, and why",
-    "By fingerprint, beside the plain ranking",
-    "Fingerprints by benchmark, and their norms",
-)
+FINGERPRINTS = ("Executions that look degraded, and why", "By fingerprint, beside the plain ranking")
 
 land_recording = step(steps.land_recording)
 landed_batches = step(steps.landed_batches)

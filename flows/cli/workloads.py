@@ -466,8 +466,12 @@ def changepoints(
     --column NAME: Only this one; may be repeated
     --method: bayes: season and noise by evidence; pelt, kernel, binseg: by ruptures
     --each: Of each column on its own; otherwise those that all share"""
-    from tasks.workloads.changepoints.finding import changes_of, find_changepoints, find_changepoints_each
-    from tasks.workloads.changepoints.series import ChangePointParams
+    from tasks.workloads.changepoints.finding import (
+        ChangePointParams,
+        changes_of,
+        find_changepoints,
+        find_changepoints_each,
+    )
     from tasks.workloads.readers.tables import read_series
 
     params = ChangePointParams(method=method)
@@ -487,7 +491,7 @@ def changepoints(
     for name, one in found.items():
         at = series.names.index(name) if is_alone else 0
         rows += [
-            asdict(change) | {"counter": name, "at": series.times[change.row] if series.times else ""}
+            change | {"counter": name, "at": series.times[int(change["row"])] if series.times else ""}
             for change in changes_of(series.values[:, at], one)
         ]
     if rows:

@@ -66,8 +66,6 @@ SECTIONS = {
         "Jobs and their next runs",
         "Runtimes over time, from steady jobs to varying ones",
         "New runs against the median of their job's past",
-        "Variation of each job in the past and after it",
-        "Tokens of a run over time",
         "What explains the variation inside jobs",
     ),
     "workloads": (
@@ -77,13 +75,11 @@ SECTIONS = {
         "Phases side by side",
         "How alike two runs are",
         "What runs were taken for",
-        "Where the Dickey–Fuller statistic is determined",
     ),
     "nodes": ("How good each node is", "Which nodes are degrading", "How repeatable each benchmark is"),
 }
 PICTURES = (
-    *("over-time", "against-median", "cov-drift", "skyline", "causes", "timeline", "series", "phases", "alignment"),
-    *("confusion", "adf", "ranking", "reruns", "plane", "migration"),
+    *("over-time", "against-median", "timeline", "series", "phases", "alignment", "confusion", "ranking", "migration"),
 )
 
 

@@ -112,7 +112,10 @@ def arrow_proposal(
     k = len(profiled)
     if k < FEWEST_PROFILED:
         raise BadInput("Arrow", f"{k} profiled run", f"at least {FEWEST_PROFILED}", "run two configurations first")
-    sources = np.hstack([configurations[profiled], _minmax(metrics[profiled])])  # (k, d + m)
+    seen = metrics[profiled]
+    low, high = seen.min(axis=0, initial=np.inf), seen.max(axis=0, initial=-np.inf)
+    from_0_to_1 = (seen - low) / np.where(high > low, high - low, 1.0)  # 0 where it does not vary
+    sources = np.hstack([configurations[profiled], from_0_to_1])  # (k, d + m)
     first, second = np.nonzero(~np.eye(k, dtype=bool))
     inputs = np.hstack([sources[first], configurations[profiled][second]]).astype(np.float32)  # (k (k - 1), 2 d + m)
     targets = log_cost[second]
@@ -124,13 +127,6 @@ def arrow_proposal(
         total += tree.fit(inputs, targets, check_input=False).tree_.predict(queries)[:, 0]
     by_source = (total / n_trees).reshape(k, n)
     return by_source.mean(axis=0), np.sqrt(by_source.var(axis=0, ddof=1) + SOURCE_JITTER)
-
-
-def _minmax(metrics: Floats) -> Floats:
-    """Each column from 0 to 1 over the rows; 0 where it does not vary."""
-    low, high = metrics.min(axis=0, initial=np.inf), metrics.max(axis=0, initial=-np.inf)
-    spread = np.where(high > low, high - low, 1.0)
-    return np.asarray((metrics - low) / spread)
 
 
 def scaled_scores(scores: Floats) -> Floats:

@@ -8,9 +8,9 @@ to do, or the run fails. The runs themselves are the distribution; what the mode
 job at once, so that the chance of being late has an interval."""
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -131,66 +131,25 @@ def capacities(machines: pd.DataFrame, scores: pd.DataFrame | None = None) -> di
     machines: machine_type, vcpu, memory_gb, price_per_h; scores: machine_type, aspect (cpu_one_thread,
     cpu_all_threads or cpu for both; disk in MB/s), score. Without CPU scores threads are alike on all types; without
     a disk score disks are.
-    Raises BadInput for a column or value that is missing."""
-    _check_columns("machines", machines, ("machine_type", "vcpu", "memory_gb", "price_per_h"))
-    if machines["machine_type"].duplicated().any():
-        twice = machines["machine_type"][machines["machine_type"].duplicated()].iloc[0]
-        raise BadInput("machines", f"type {twice} stands there twice", "one row a type", "remove one")
+    Raises BadInput for one type only, and for a score that a type lacks."""
     if len(machines) < LEAST_RUNS:
         raise BadInput("machines", "one type only", "two or more to choose from", "add the types that you could use")
-    for column in ("vcpu", "memory_gb", "price_per_h"):
-        bad = machines[~(pd.to_numeric(machines[column], errors="coerce") > 0)]
-        if len(bad):
-            raise BadInput(
-                "machines",
-                f"{bad['machine_type'].iloc[0]} has no {column}",
-                "a number above 0",
-                "add it, or drop the type",
-            )
-    told = _scores(scores, list(machines["machine_type"]))
-    return {str(row["machine_type"]): _capacity(row, told) for row in machines.to_dict("records")}
-
-
-def _scores(scores: pd.DataFrame | None, types: Sequence[str]) -> dict[tuple[str, str], float]:
-    """Scores by type and aspect; an aspect that only some of the types have is an error."""
-    if scores is None or scores.empty:
-        return {}
-    _check_columns("scores", scores, ("machine_type", "aspect", "score"))
-    values = pd.to_numeric(scores["score"], errors="coerce")
+    scored = pd.DataFrame(columns=["machine_type", "aspect", "score"]) if scores is None else scores
     told = {
-        (str(a), str(b)): float(c) for a, b, c in zip(scores["machine_type"], scores["aspect"], values, strict=True)
+        (kind, aspect): float(score) for kind, aspect, score in scored[["machine_type", "aspect", "score"]].to_numpy()
     }
-    for aspect in dict.fromkeys(scores["aspect"]):
-        lacking = [name for name in types if not told.get((name, aspect), 0.0) > 0]
-        if lacking:
-            raise BadInput(
-                "scores",
-                f"{lacking[0]} has no {aspect}",
-                "a score above 0 of every type",
-                "benchmark it, or drop the type",
-            )
-    return told
-
-
-def _capacity(row: Mapping[Hashable, Any], told: Mapping[tuple[str, str], float]) -> Capacity:
-    name, vcpu = str(row["machine_type"]), float(row["vcpu"])
-    both = told.get((name, "cpu"))
-    one = told.get((name, "cpu_one_thread"), min(1.0, vcpu) if both is None else both / max(1.0, vcpu))
-    return Capacity(
-        machine_type=name,
-        vcpu=vcpu,
-        memory_bytes=float(row["memory_gb"]) * GB,
-        price_per_h=float(row["price_per_h"]),
-        cpu_one_thread=one,
-        cpu_all_threads=max(told.get((name, "cpu_all_threads"), one * max(1.0, vcpu) if both is None else both), one),
-        disk_bytes_per_s=told.get((name, "disk"), math.nan) * MB,
-    )
-
-
-def _check_columns(what: str, table: pd.DataFrame, needed: Sequence[str]) -> None:
-    lacking = [name for name in needed if name not in table.columns]
-    if lacking:
-        raise BadInput(what, f"no column {', '.join(lacking)}", ", ".join(needed), "name it with --map ours=theirs")
+    for aspect in dict.fromkeys(scored["aspect"]):
+        if lacking := [name for name in machines["machine_type"] if not told.get((name, aspect), 0.0) > 0]:
+            fault = f"{lacking[0]} has no {aspect}"
+            raise BadInput("scores", fault, "a score above 0 of every type", "benchmark it, or drop the type")
+    found = {}
+    for name, vcpu, memory_gb, price in machines[["machine_type", "vcpu", "memory_gb", "price_per_h"]].to_numpy():
+        cores, both = max(1.0, vcpu), told.get((name, "cpu"))
+        one = told.get((name, "cpu_one_thread"), min(1.0, vcpu) if both is None else both / cores)
+        every = told.get((name, "cpu_all_threads"), one * cores if both is None else both)
+        disk_bytes_per_s = told.get((name, "disk"), math.nan) * MB
+        found[name] = Capacity(name, float(vcpu), memory_gb * GB, float(price), one, max(every, one), disk_bytes_per_s)
+    return found
 
 
 @dataclass(frozen=True)
@@ -213,7 +172,6 @@ def runs_of(history: pd.DataFrame, job: str) -> tuple[Runs, str]:
     history: job, machine_type, runtime_s; status (completed or not), cpu_s, read_bytes, memory_bytes, spilled_bytes
     where they were recorded. Without cpu_s all of the time counts as the CPU's. Raises NotFound for an unknown job,
     BadInput for runs on several types, fewer than two completed ones, and values that are no numbers."""
-    _check_columns("history", history, ("job", "machine_type", "runtime_s"))
     rows = history[history["job"] == job]
     if rows.empty:
         known = ", ".join(map(str, dict.fromkeys(history["job"])))
@@ -246,9 +204,8 @@ def _numbers(rows: pd.DataFrame, column: str, job: str) -> Floats:
         return np.zeros(len(rows))
     values = pd.to_numeric(rows[column], errors="coerce").to_numpy(dtype=float)
     if not (np.isfinite(values) & (values >= 0)).all():
-        raise BadInput(
-            "history", f"job {job} has a run without {column}", "a number of 0 or more", "drop it or the column"
-        )
+        fault = f"job {job} has a run without {column}"
+        raise BadInput("history", fault, "a number of 0 or more", "drop it or the column")
     return values
 
 
@@ -305,54 +262,37 @@ def transferred(runtime_s: Floats, there: Demand, here: Demand) -> Floats:
     return rest + scale * (np.maximum(here.cpu_s, here.disk_s) + apart * np.minimum(here.cpu_s, here.disk_s))
 
 
-@dataclass(frozen=True)
-class Draws:
-    """What is not known, drawn once for all types, so that types differ by type alone.
-
-    parallel, error, fails, stretch: (n_draws,); weights: (n_draws, n_runs), of the runs, by the Bayesian bootstrap
-    (Rubin 1981); stretch: so much wider the runs may lie than these few do, by the posterior of a normal spread."""
-
-    parallel: Floats
-    error: Floats
-    fails: Floats
-    stretch: Floats
-    weights: Floats
-
-
-def draw(n_runs: int, model: ModelParams) -> Draws:
-    """model.draws draws for a job with so many runs."""
-    rng, n = np.random.default_rng(model.seed), model.draws
-    return Draws(
-        parallel=rng.uniform(model.parallel_least, 1, n),
-        error=rng.standard_normal(n),
-        fails=rng.uniform(size=n),
-        stretch=np.sqrt((n_runs - 1) / rng.chisquare(n_runs - 1, n)),
-        weights=rng.dirichlet(np.ones(n_runs), n),
-    )
-
-
 def estimate_type(
     runs: Runs, source: Capacity, target: Capacity, deadline_s: float, params: ChoiceParams, model: ModelParams
 ) -> TypeEstimate:
-    """The job on one type, from its runs on the source."""
-    draws = draw(len(runs.runtime_s), model)
-    there, here = (demand_on(runs, source, one, draws.parallel, model) for one in (source, target))
+    """The job on one type, from its runs on the source.
+
+    What is not known is drawn alike for all types, so that types differ by type alone: (n_draws,) the parallel share,
+    the model's error, whether it fails, how much wider runs may lie than these few do (by the posterior of a normal
+    spread), and weights of the runs by the Bayesian bootstrap (Rubin 1981)."""
+    rng, n, n_runs = np.random.default_rng(model.seed), model.draws, len(runs.runtime_s)
+    parallel, error, fails = rng.uniform(model.parallel_least, 1, n), rng.standard_normal(n), rng.uniform(size=n)
+    stretch = np.sqrt((n_runs - 1) / rng.chisquare(n_runs - 1, n))
+    weights = rng.dirichlet(np.ones(n_runs), n)  # (n_draws, n_runs)
+    there, here = (demand_on(runs, source, one, parallel, model) for one in (source, target))
     lacks = here.lack_ratio > 0
-    model_error = draws.error[:, None] * _error(source, target, lacks, runs.has_spilled, model)
+    model_error = error[:, None] * _error(source, target, lacks, runs.has_spilled, model)
     took_s = transferred(runs.runtime_s, there, here) * np.exp(model_error)  # (n_draws, n_runs)
     log_s, middle = np.log(took_s), np.median(np.log(took_s), axis=1, keepdims=True)
     bandwidth, shrink = _smoothing(log_s.mean(axis=0))
     centred = (log_s - middle) * shrink
-    margin = (math.log(deadline_s) - middle) / draws.stretch[:, None] - centred
+    margin = (math.log(deadline_s) - middle) / stretch[:, None] - centred
     chance = model.fail_chance_spilled if runs.has_spilled.any() else model.fail_chance
-    is_failing = (draws.fails < chance)[:, None] & (lacks & (not _has_no_less(target, source)))
+    is_failing = (fails < chance)[:, None] & (lacks & (not _has_no_less(target, source)))
     run_late = np.where(is_failing, 1.0, ndtr(-margin / bandwidth))
-    late_draws = _with_failed(np.minimum(1.0, (draws.weights * run_late).sum(axis=1)), runs, source, target)
+    late_draws = np.minimum(1.0, (weights * run_late).sum(axis=1))
+    if runs.n_failed and target.memory_bytes <= source.memory_bytes:  # with more memory nobody knows
+        failed_share = runs.n_failed / (runs.n_failed + n_runs)
+        late_draws = failed_share + (1 - failed_share) * late_draws
     low, high = np.quantile(late_draws, [(1 - params.level) / 2, (1 + params.level) / 2])
-    smooth = np.exp(middle[:, :, None] + draws.stretch[:, None, None] * (centred[:, :, None] + _kernel(bandwidth, FEW)))
-    cpu_s, disk_s, mean_s = (
-        float((draws.weights * one).sum(axis=1).mean()) for one in (here.cpu_s, here.disk_s, took_s)
-    )
+    smooth = np.exp(middle[:, :, None] + stretch[:, None, None] * (centred[:, :, None] + _kernel(bandwidth, FEW)))
+    cpu_s, disk_s, mean_s = (float((weights * one).sum(axis=1).mean()) for one in (here.cpu_s, here.disk_s, took_s))
+    beyond = np.quantile(centred.mean(axis=0)[:, None] + _kernel(bandwidth, MANY), 1 - params.late_share)
     return TypeEstimate(
         machine_type=target.machine_type,
         late=float(late_draws.mean()),
@@ -365,7 +305,7 @@ def estimate_type(
         cpu_s=cpu_s,
         disk_s=disk_s,
         lacks_memory=float(lacks.mean()),
-        critical_s=_critical_s(centred.mean(axis=0), bandwidth, deadline_s, params.late_share),
+        critical_s=deadline_s / math.exp(float(beyond)),
         bound=_bound(cpu_s, disk_s, mean_s, float(lacks.mean())),
         late_draws=late_draws,
     )
@@ -395,20 +335,6 @@ def _smoothing(log_s: Floats) -> tuple[float, float]:
     spread = min(sd, float(three - quarter) / IQR_OF_SD) or sd
     bandwidth = max(LEAST_BANDWIDTH, SILVERMAN * spread * math.pow(len(log_s), SILVERMAN_POWER))
     return bandwidth, 1 / math.hypot(1, bandwidth / sd)
-
-
-def _with_failed(late: Floats, runs: Runs, source: Capacity, target: Capacity) -> Floats:
-    """Runs that failed on the source are late wherever there is no more memory; with more nobody knows."""
-    if not runs.n_failed or target.memory_bytes > source.memory_bytes:
-        return late
-    share = runs.n_failed / (runs.n_failed + len(runs.runtime_s))
-    return share + (1 - share) * late
-
-
-def _critical_s(centred: Floats, bandwidth: float, deadline_s: float, late_share: float) -> float:
-    """The median runtime with which a job of this spread is late just as often as it may be."""
-    beyond = np.quantile(centred[:, None] + _kernel(bandwidth, MANY), 1 - late_share)
-    return deadline_s / math.exp(float(beyond))
 
 
 def _kernel(bandwidth: float, n: int) -> Floats:

@@ -153,12 +153,11 @@ def estimate(
     params: EstimateParams,
     *,
     size_ratio: float = 1.0,
-    calibration: Calibration | None = None,
 ) -> Estimate:
     """The runtime of each task and of whole workflows on a target, from their runs on a source.
 
     runs: workflow, task, machine, size (> 0), runtime_s (> 0), finished ones. The size that is asked for is each task's
-    largest on the source, times size_ratio. Without a calibration: on other tasks' runs on both machines where there
+    largest on the source, times size_ratio. Intervals are calibrated on other tasks' runs on both machines where there
     are at least LEAST_ERRORS, else on the workflows of Lotaru. Raises NotFound for a machine without runs or score,
     BadInput for a task with fewer than two finished runs, BadSetting for a size ratio that is not above 0."""
     if not size_ratio > 0:
@@ -173,7 +172,7 @@ def estimate(
         }
         for workflow, task, own, size, told in extrapolated
     ]  # fmt: skip
-    known = calibration or _calibrated(runs, source, target, ratio, params.confidence)
+    known = _calibrated(runs, source, target, ratio, params.confidence)
     tasks = pd.DataFrame(found)
     factor = np.exp(known.task * tasks["spread"])
     tasks = tasks.assign(low_s=tasks["runtime_s"] / factor, high_s=tasks["runtime_s"] * factor)

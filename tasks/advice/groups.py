@@ -10,7 +10,7 @@ labels and their use for scheduling: Bader et al., Tarema (2021); its variant st
 import re
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -38,6 +38,7 @@ LOW, MEDIUM, HIGH = 0, 1, 2
 LEVEL_NAMES = {LOW: "low", MEDIUM: "medium", HIGH: "high"}
 NODE_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")  # RFC 1123, as Kubernetes wants it
 MOST_NODE_CHARS, MOST_LABEL_CHARS = 253, 63
+LABEL, MOST_LISTED = "whorl.advice", 6
 
 
 @dataclass(frozen=True)
@@ -105,14 +106,26 @@ class Grouping:
     @property
     def sentence(self) -> str:
         """The answer in words: how many kinds, which, and what cannot be told apart."""
-        return _sentence(self)
+        n, k, less = len(self.group_of), len(self.groups), ""
+        if self.would_not_show_ratios:
+            aspect, ratio = min(self.would_not_show_ratios.items(), key=lambda item: item[1])
+            less = f"; kinds that differ by less than {_percent(ratio)}, such as in {aspect}, would not show"
+        if k == 1:
+            return f"{n} machines cannot be told apart: one kind, as far as the scores say{less}"
+        kinds = ", ".join(f"{group.name} ({_listed(group.machines)})" for group in self.groups)
+        text = f"{n} machines are of {k} kinds: {kinds}"
+        for other in dict.fromkeys(doubt.other for doubt in self.doubts):
+            machines = [doubt.machine for doubt in self.doubts if doubt.other == other]
+            text += f"; {_listed(machines)} cannot be told apart from {other}"
+        if self.next_split_p < SPLIT_DOUBT:
+            text += f"; there may be {k + 1} kinds, which cannot be told apart yet: benchmark each machine more often"
+        return text + less
 
     @property
     def certainty(self) -> str:
         """How sure the number of kinds is, in words."""
-        rests_on = (
-            "what is left inside the groups, as nobody gives intervals" if self.is_noise_estimated else "intervals"
-        )
+        estimated = "what is left inside the groups, as nobody gives intervals"
+        rests_on = estimated if self.is_noise_estimated else "intervals"
         k, n = len(self.groups), len(self.group_of)
         fewer = f"{k - 1 or 'one'} would look like this by noise with probability {self.last_split_p:.2g} at most"
         more = f"noise alone makes {k} look like {k + 1} with probability {self.next_split_p:.2g}"
@@ -140,14 +153,7 @@ class Grouping:
             "n_machines": len(self.group_of),
             "n_groups": len(self.groups),
             "cannot_be_told_apart": self.cannot_be_told_apart,
-            "last_split_p": self.last_split_p,
-            "next_split_p": self.next_split_p,
-            "is_noise_estimated": self.is_noise_estimated,
-            "groups": [vars(group) | {"machines": list(group.machines)} for group in self.groups],
-            "doubts": [vars(doubt) for doubt in self.doubts],
-            "noise_ratios": self.noise_ratios,
-            "would_not_show_ratios": self.would_not_show_ratios,
-        }
+        } | asdict(self)
 
 
 def scores_of_nodes(ranking: pd.DataFrame) -> pd.DataFrame:
@@ -167,7 +173,8 @@ def group_machines(scores: pd.DataFrame, params: GroupParams | None = None) -> G
     table = score_table(scores)
     rng = np.random.default_rng(params.seed)
     last, p = 1.0, 1.0
-    for k in range(1, _most_groups(table) + 1):
+    n = len(table.machines)  # without intervals the noise needs at least two machines that share a group
+    for k in range(1, max(1, min(MAX_GROUPS, n if table.has_intervals else n - 2)) + 1):
         cut = _cut(table, k, params)
         last, p = p, _p_of_one_more(table, cut, params, rng)
         if p > 1 - params.confidence:
@@ -208,11 +215,9 @@ def score_table(scores: pd.DataFrame) -> ScoreTable:
 def _checked(scores: pd.DataFrame) -> pd.DataFrame:
     """machine, aspect, score, low, high as text and numbers."""
     rows = scores.rename(columns={"node": "machine"}) if "machine" not in scores else scores
-    missing = [name for name in ("machine", "aspect", "score") if name not in rows]
-    if missing:
-        raise BadInput(
-            "scores", f"no column {quoted(missing)}", "columns machine, aspect and score", "name them with --map"
-        )
+    if missing := [name for name in ("machine", "aspect", "score") if name not in rows]:
+        problem = f"no column {quoted(missing)}"
+        raise BadInput("scores", problem, "columns machine, aspect and score", "name them with --map")
     rows = rows.reindex(columns=["machine", "aspect", "score", "low", "high"])
     rows = rows.assign(machine=rows["machine"].astype(str), aspect=rows["aspect"].astype(str))
     for name in ("score", "low", "high"):
@@ -221,12 +226,9 @@ def _checked(scores: pd.DataFrame) -> pd.DataFrame:
     is_bad |= (rows["low"] <= 0) | (rows["low"] > rows["score"]) | (rows["high"] < rows["score"])
     if is_bad.any():
         row = rows[is_bad].iloc[0]
-        raise BadInput(
-            f"machine {quoted(row['machine'])}, aspect {quoted(row['aspect'])}",
-            f"score {row['score']:g} with interval {row['low']:g} to {row['high']:g}",
-            "a finite score above 0 inside its interval",
-            "correct or leave out the row",
-        )
+        where = f"machine {quoted(row['machine'])}, aspect {quoted(row['aspect'])}"
+        problem = f"score {row['score']:g} with interval {row['low']:g} to {row['high']:g}"
+        raise BadInput(where, problem, "a finite score above 0 inside its interval", "correct or leave out the row")
     if rows["machine"].nunique() < 2:
         raise BadInput("scores", f"{rows['machine'].nunique()} machine", "at least 2 machines", "add those to compare")
     return rows
@@ -244,12 +246,6 @@ class _Cut:
     @property
     def k(self) -> int:
         return int(self.groups.max()) + 1
-
-
-def _most_groups(table: ScoreTable) -> int:
-    """Without intervals the noise needs at least two machines that share a group."""
-    n = len(table.machines)
-    return max(1, min(MAX_GROUPS, n if table.has_intervals else n - 2))
 
 
 def _floor(table: ScoreTable, params: GroupParams) -> Floats:
@@ -382,40 +378,29 @@ def _p_of(seen: Floats, redraw: Callable[[], Floats]) -> float:
 
 def _grouping(table: ScoreTable, cut: _Cut, split_p: tuple[float, float], params: GroupParams) -> Grouping:
     """Name the groups, best first by the mean of their log scores, and say what is in doubt."""
+
+    def by_aspect(values: Floats | Ints) -> dict[str, Any]:
+        return dict(zip(table.aspects, values.tolist(), strict=True))
+
     centres = _centres(table.log_scores, cut.groups)
     order = np.lexsort((*centres.T, centres.mean(axis=1)))[::-1]
-    place = np.argsort(order)[cut.groups]  # 0 for the machines of the best group
+    centres, place = centres[order], np.argsort(order)[cut.groups]  # 0 for the machines of the best group
     sorted_cut = _Cut(cut.points, cut.noise, place)
-    floor = _floor(table, params) / cut.noise
-    variances = np.maximum(floor**2, 0 if table.has_intervals else 1)
+    variances = np.maximum((_floor(table, params) / cut.noise) ** 2, 0 if table.has_intervals else 1)
     sizes = np.bincount(place)
     errors = np.sqrt((variances * cut.noise**2).mean(axis=0)) / np.sqrt(sizes)[:, None]  # of the centres, in log scores
     levels = np.stack(
-        [_levels_of_centres(at, error, params) for at, error in zip(centres[order].T, errors.T, strict=True)], axis=1
+        [_levels_of_centres(at, error, params) for at, error in zip(centres.T, errors.T, strict=True)], axis=1
     )
     groups = []
-    for number, centre in enumerate(centres[order]):
+    for number, centre in enumerate(centres):
         members = tuple(np.array(table.machines)[place == number].tolist())
-        scores = dict(zip(table.aspects, np.exp(centre).tolist(), strict=True))
-        groups.append(
-            Group(_name(number), members, scores, dict(zip(table.aspects, levels[number].tolist(), strict=True)))
-        )
-    noise = np.sqrt(variances.mean(axis=0)) * cut.noise
-    hidden = (
-        _smallest_shown(sorted_cut, variances, params) * cut.noise if sizes.max() > 1 else np.full_like(noise, np.nan)
-    )
-    return Grouping(
-        tuple(groups),
-        _doubts(table, sorted_cut, variances),
-        *split_p,
-        dict(zip(table.aspects, np.expm1(noise).tolist(), strict=True)),
-        {
-            name: ratio
-            for name, ratio in zip(table.aspects, np.expm1(hidden).tolist(), strict=True)
-            if np.isfinite(ratio)
-        },
-        not table.has_intervals,
-    )
+        groups.append(Group(_name(number), members, by_aspect(np.exp(centre)), by_aspect(levels[number])))
+    shown = _smallest_shown(sorted_cut, variances, params) if sizes.max() > 1 else np.full_like(cut.noise, np.nan)
+    hidden = {name: ratio for name, ratio in by_aspect(np.expm1(shown * cut.noise)).items() if np.isfinite(ratio)}
+    noise = by_aspect(np.expm1(np.sqrt(variances.mean(axis=0)) * cut.noise))
+    doubts = _doubts(table, sorted_cut, variances)
+    return Grouping(tuple(groups), doubts, *split_p, noise, hidden, not table.has_intervals)
 
 
 def _name(number: int) -> str:
@@ -488,29 +473,9 @@ def _levels_of_centres(centres: Floats, errors: Floats, params: GroupParams) -> 
     return levels
 
 
-def _sentence(grouping: Grouping) -> str:
-    n, k = len(grouping.group_of), len(grouping.groups)
-    less = ""
-    if grouping.would_not_show_ratios:
-        least = min(grouping.would_not_show_ratios.items(), key=lambda item: item[1])
-        less = f"; kinds that differ by less than {_percent(least[1])}, such as in {least[0]}, would not show"
-    if k == 1:
-        return f"{n} machines cannot be told apart: one kind, as far as the scores say{less}"
-    kinds = ", ".join(f"{group.name} ({_listed(group.machines)})" for group in grouping.groups)
-    text = f"{n} machines are of {k} kinds: {kinds}"
-    others: dict[str, list[str]] = {}
-    for doubt in grouping.doubts:
-        others.setdefault(doubt.other, []).append(doubt.machine)
-    for other, machines in others.items():
-        text += f"; {_listed(machines)} cannot be told apart from {other}"
-    if grouping.next_split_p < SPLIT_DOUBT:
-        text += f"; there may be {k + 1} kinds, which cannot be told apart yet: benchmark each machine more often"
-    return text + less
-
-
-def _listed(names: Sequence[str], most: int = 6) -> str:
-    if len(names) > most:
-        return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"
+def _listed(names: Sequence[str]) -> str:
+    if len(names) > MOST_LISTED:
+        return f"{', '.join(names[: MOST_LISTED - 1])} and {len(names) - MOST_LISTED + 1} more"
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
@@ -518,17 +483,15 @@ def _percent(ratio: float) -> str:
     return f"{100 * ratio:.2g} %"
 
 
-def kubectl_script(grouping: Grouping, prefix: str = "whorl.advice") -> str:
+def kubectl_script(grouping: Grouping) -> str:
     """A shell script that labels the nodes of a Kubernetes cluster with their group and its level in each aspect.
 
-    Raises BadInput if a machine's name cannot be that of a Kubernetes node, or the prefix not that of a label."""
-    if not NODE_NAME.fullmatch(prefix) or len(prefix) > MOST_NODE_CHARS:
-        raise BadInput("label prefix", quoted(prefix), "small letters, digits, dots and dashes", "another prefix")
+    Raises BadInput if a machine's name cannot be that of a Kubernetes node."""
     lines = ["#!/bin/sh", "set -e"]
     for group in grouping.groups:
         labels = {"group": group.name} | {aspect: LEVEL_NAMES[level] for aspect, level in group.levels.items()}
         keys = _label_names(list(labels))
-        told = " ".join(shlex.quote(f"{prefix}/{keys[name]}={value}") for name, value in labels.items())
+        told = " ".join(shlex.quote(f"{LABEL}/{keys[name]}={value}") for name, value in labels.items())
         for machine in group.machines:
             if not NODE_NAME.fullmatch(machine) or len(machine) > MOST_NODE_CHARS:
                 raise BadInput(

@@ -128,11 +128,6 @@ class Training:
         speeds = np.log([by_type[name] for name in candidates.machine_type]) - np.log(candidates.vcpu)
         return replace(candidates, vcpu=candidates.vcpu * np.exp(speeds - np.median(speeds)))
 
-    def portfolio(self, job: Job) -> Method:
-        """The portfolio of other applications, among the job's candidates."""
-        costs = self.other_costs(job)
-        return portfolio(portfolio_order(costs, PORTFOLIO_SIZE) if costs else [])
-
     def other_costs(self, job: Job) -> tuple[Floats, ...]:
         """Costs of jobs of other applications on the job's candidates, as multiples of their optimum."""
         others = [other for other in self.jobs if other.application != job.application]
@@ -151,72 +146,63 @@ class Training:
         return tuple(found)
 
 
-Setting = Callable[[Job, Training], tuple[Problem, Method]]
+@dataclass(frozen=True)
+class Way:
+    """How a method searches a job. kernel: None: learned on other applications. uses: any of memory (the job's need),
+    inputs (runs with others), starts (of the portfolio), scores (of machine types), speeds (processors by score)."""
+
+    words: str
+    method: Callable[[Job, Training], Method]
+    kernel: SurrogateParams | None = FIXED
+    uses: tuple[str, ...] = ()
+
+    def problem(self, job: Job, training: Training) -> Problem:
+        """What is searched."""
+        return Problem(
+            training.with_speeds(job.candidates) if "speeds" in self.uses else job.candidates,
+            job.need if "memory" in self.uses else None,
+            params=training.kernel(job.application) if self.kernel is None else self.kernel,
+            others=training.other_inputs(job) if "inputs" in self.uses else (),
+            other_costs=training.other_costs(job) if "starts" in self.uses else (),
+        )
 
 
-def _plain(method: Method, *, with_memory: bool = False) -> Setting:
-    return lambda job, _: (Problem(job.candidates, job.need if with_memory else None, params=FIXED), method)
+def _always(method: Method) -> Callable[[Job, Training], Method]:
+    return lambda _job, _training: method
 
 
-def _ours(is_learned: bool, *, with_memory: bool, other_inputs: bool = False, is_started: bool = False) -> Setting:
-    def setting(job: Job, training: Training) -> tuple[Problem, Method]:
-        params = training.kernel(job.application) if is_learned else FIXED
-        others = training.other_inputs(job) if other_inputs else ()
-        costs = training.other_costs(job) if is_started else ()
-        need = job.need if with_memory else None
-        return Problem(job.candidates, need, params=params, others=others, other_costs=costs), by_improvement
-
-    return setting
+def _portfolio(job: Job, training: Training) -> Method:
+    costs = training.other_costs(job)
+    return portfolio(portfolio_order(costs, PORTFOLIO_SIZE) if costs else [])
 
 
-def _of_others(*, with_memory: bool) -> Setting:
-    return lambda job, training: (
-        Problem(job.candidates, job.need if with_memory else None, params=FIXED),
-        training.portfolio(job),
-    )
-
-
-def _weighed(method: Callable[[Training], Method]) -> Setting:
-    return lambda job, training: (Problem(job.candidates, params=FIXED), method(training))
-
-
-def _by_speed(job: Job, training: Training) -> tuple[Problem, Method]:
-    return Problem(training.with_speeds(job.candidates), params=training.kernel(job.application)), by_improvement
-
-
-def _by_processors(job: Job, _: Training) -> tuple[Problem, Method]:
-    return Problem(job.candidates, params=VCPU_ONLY), by_improvement
-
-
-_TABLE: tuple[tuple[str, str, Setting], ...] = (  # name, in words, and how it searches a job
-    ("random", "random", _plain(at_random)),
-    ("portfolio", "portfolio of other applications", _of_others(with_memory=False)),
-    ("cherrypick", "CherryPick", _plain(cherrypick)),
-    ("arrow", "Arrow (no metrics)", _plain(arrow())),
-    ("cherrypick_starts", "CherryPick, at candidates", _plain(cherrypick_with(unweighted))),
-    ("cherrypick_scores", "the same, weighed by scores", _weighed(lambda of: cherrypick_with(by_scores(of.scores)))),
-    ("arrow_scores", "Arrow, weighed by scores", _weighed(lambda of: arrow(of.scores))),
-    ("learned_scores", "ours, vCPU × score", _by_speed),
-    ("vcpu", "processors alone", _by_processors),
-    ("fixed", "ours, fixed kernel", _ours(False, with_memory=False)),
-    ("learned", "ours", _ours(True, with_memory=False)),
-    ("started", "ours, started by the portfolio", _ours(True, with_memory=False, is_started=True)),
-    ("ruya", "Ruya (memory need)", _plain(ruya, with_memory=True)),
-    ("portfolio_memory", "portfolio (memory need)", _of_others(with_memory=True)),
-    ("fixed_memory", "ours, fixed kernel (memory need)", _ours(False, with_memory=True)),
-    ("learned_memory", "ours (memory need)", _ours(True, with_memory=True)),
-    ("started_memory", "ours, started so (memory need)", _ours(True, with_memory=True, is_started=True)),
-    ("other_inputs", "ours, after runs with another input", _ours(True, with_memory=False, other_inputs=True)),
-    (
-        "other_inputs_memory",
-        "ours, after another input (memory need)",
-        _ours(True, with_memory=True, other_inputs=True),
+_CHERRYPICK, _OURS = _always(cherrypick), _always(by_improvement)
+WAYS = {
+    "random": Way("random", _always(at_random)),
+    "portfolio": Way("portfolio of other applications", _portfolio),
+    "cherrypick": Way("CherryPick", _CHERRYPICK),
+    "arrow": Way("Arrow (no metrics)", _always(arrow())),
+    "cherrypick_starts": Way("CherryPick, at candidates", _always(cherrypick_with(unweighted)), uses=("scores",)),
+    "cherrypick_scores": Way(
+        "the same, weighed by scores", lambda _, of: cherrypick_with(by_scores(of.scores)), uses=("scores",)
     ),
-)
-NEED_SCORES = ("cherrypick_starts", "cherrypick_scores", "arrow_scores", "learned_scores")  # of machine types
-WORDS = {name: words for name, words, _ in _TABLE}
-METHODS = {name: setting for name, _, setting in _TABLE if name not in NEED_SCORES}
-WITH_SCORES = {name: setting for name, _, setting in _TABLE if name in NEED_SCORES}
+    "arrow_scores": Way("Arrow, weighed by scores", lambda _, of: arrow(of.scores), uses=("scores",)),
+    "learned_scores": Way("ours, vCPU × score", _OURS, None, ("scores", "speeds")),
+    "vcpu": Way("processors alone", _OURS, VCPU_ONLY),
+    "fixed": Way("ours, fixed kernel", _OURS),
+    "learned": Way("ours", _OURS, None),
+    "started": Way("ours, started by the portfolio", _OURS, None, ("starts",)),
+    "ruya": Way("Ruya (memory need)", _always(ruya), uses=("memory",)),
+    "portfolio_memory": Way("portfolio (memory need)", _portfolio, uses=("memory",)),
+    "fixed_memory": Way("ours, fixed kernel (memory need)", _OURS, uses=("memory",)),
+    "learned_memory": Way("ours (memory need)", _OURS, None, ("memory",)),
+    "started_memory": Way("ours, started so (memory need)", _OURS, None, ("starts", "memory")),
+    "other_inputs": Way("ours, after runs with another input", _OURS, None, ("inputs",)),
+    "other_inputs_memory": Way("ours, after another input (memory need)", _OURS, None, ("inputs", "memory")),
+}
+WORDS = {name: way.words for name, way in WAYS.items()}
+METHODS = {name: way for name, way in WAYS.items() if "scores" not in way.uses}
+WITH_SCORES = {name: way for name, way in WAYS.items() if "scores" in way.uses}
 OURS = {False: "learned", True: "learned_memory"}  # what `whorl advice search` does, without and with a memory need
 SLOW = ("arrow", "arrow_scores")  # a twentieth of the searches, and no runtime targets
 
@@ -228,7 +214,8 @@ def replay(job: Job, training: Training, method: str, candidates: CandidateSet, 
     the optimum, infinite before any), spent (cost of all runs so far, to the optimum), is_failed, is_late, cpu_s (of
     the whole search)."""
     subject = job.only_completed() if candidates == "completed" else job
-    problem, choose = {**METHODS, **WITH_SCORES}[method](subject, training)
+    way = {**METHODS, **WITH_SCORES}[method]
+    problem, choose = way.problem(subject, training), way.method(subject, training)
     n_plain = max(1, params.searches // 20) if method in SLOW else params.searches
     cost = np.exp(subject.outcome.log_cost)
     targets: list[tuple[float, float | None, int]] = [(np.nan, None, n_plain)]
@@ -285,9 +272,8 @@ def parts_of(jobs: Sequence[Job], methods: Sequence[str]) -> list[Part]:
     found = []
     for job in jobs:
         for method in methods:
-            if ("memory" in method or method == "ruya") and job.need is None:
-                continue
-            if method.startswith("other_inputs") and families[job.family] < 2:
+            uses = WAYS[method].uses
+            if ("memory" in uses and job.need is None) or ("inputs" in uses and families[job.family] < 2):
                 continue
             found += [Part(method, job.name, candidates) for candidates in sets]
     return found
@@ -308,7 +294,9 @@ def replay_all(
     there = {part for part in parts if folder is not None and (folder / part.file).exists()}
     tables = [pd.read_parquet(folder / part.file) for part in parts if folder is not None and part in there]
     waiting = [part for part in parts if part not in there]
-    for at, (part, table) in enumerate(_replayed(waiting, by_name, training, params), len(there) + 1):
+    here = ((part, replay(by_name[part.job], training, part.method, part.candidates, params)) for part in waiting)
+    done = _on_ray(waiting, by_name, training, params) if params.ray_address else here
+    for at, (part, table) in enumerate(done, len(there) + 1):
         tables.append(table)
         if folder is not None:
             _keep(table, folder / part.file)
@@ -316,19 +304,9 @@ def replay_all(
     return pd.concat(tables, ignore_index=True)
 
 
-def usable(settings: Mapping[str, Setting], scores: Mapping[str, Mapping[str, float]]) -> list[str]:
+def usable(settings: Mapping[str, Way], scores: Mapping[str, Mapping[str, float]]) -> list[str]:
     """The methods that these scores are enough for: ours needs that of all threads."""
     return [name for name in settings if name != "learned_scores" or ALL_THREADS in scores]
-
-
-def _replayed(
-    parts: Sequence[Part], jobs: Mapping[str, Job], training: Training, params: ReplayParams
-) -> Iterator[tuple[Part, pd.DataFrame]]:
-    if not params.ray_address:
-        for part in parts:
-            yield part, replay(jobs[part.job], training, part.method, part.candidates, params)
-        return
-    yield from _on_ray(parts, jobs, training, params)
 
 
 def _on_ray(
@@ -372,7 +350,7 @@ def figures_of(table: pd.DataFrame, params: ReplayParams) -> dict[str, Any]:
         prefix = f"{candidates}.target" if has_target else str(candidates)
         for method, rows in half.groupby("method"):
             found |= _measures(rows, f"{prefix}.{method}", params)
-            ours = OURS["memory" in str(method) or method == "ruya"]
+            ours = OURS["memory" in WAYS[str(method)].uses]
             if method != ours and (half["method"] == ours).any():
                 found |= _difference(rows, half[half["method"] == ours], f"{prefix}.{method}", params)
     return found

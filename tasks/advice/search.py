@@ -73,14 +73,13 @@ class Problem:
     max_runtime_s: float | None = None
     params: SurrogateParams = LEARNED
     others: tuple[Runs, ...] = ()
-    correlation: float = CORRELATION
     other_costs: tuple[Floats, ...] = ()
 
     @cached_property
     def prior(self) -> Prior:
         """Belief before the first run."""
         covariance = kernel(self.candidates, self.params)
-        return prior_after(covariance, self.others, self.correlation, self.params.noise)
+        return prior_after(covariance, self.others, CORRELATION, self.params.noise)
 
     @cached_property
     def starts(self) -> list[int]:
@@ -299,9 +298,8 @@ def candidates_of(machines: Mapping[str, MachineType], runs: pd.DataFrame, param
     pairs |= set(zip(runs["machine_type"], runs["nodes"], strict=True))
     if len(pairs) < 2:
         what = f"{len(pairs)} configurations of {len(machines)} machine types within {params.max_vcpu} vCPU"
-        raise BadSetting(
-            f"{what}; expected at least two to choose from; name more machine types, --nodes or --max-vcpu"
-        )
+        fix = "name more machine types, --nodes or --max-vcpu"
+        raise BadSetting(f"{what}; expected at least two to choose from; {fix}")
     return configurations([(machines[name], int(n)) for name, n in sorted(pairs)])
 
 
@@ -363,7 +361,8 @@ def next_run(
     costs = costs_of_others(candidates, runs, job)
     problem = Problem(candidates, need, max_runtime_s, others=others, other_costs=costs)
     so_far = runs_on(candidates, own)
-    proposal = propose(problem, so_far, np.random.default_rng(_seed(job, params.seed)))
+    of_job = int.from_bytes(sha256(job.encode()).digest()[:4], "big")  # the same in every process
+    proposal = propose(problem, so_far, np.random.default_rng([params.seed, of_job]))
     tried = tuple(_tried(row, candidates, max_runtime_s) for row in own.itertuples())
     best = min((run for run in tried if run.is_valid), key=lambda run: run.cost, default=None)
     is_finished = proposal is None or not proposal.is_worthwhile
@@ -385,11 +384,6 @@ def next_run(
         need=need,
         priced_on=priced_on,
     )
-
-
-def _seed(job: str, seed: int) -> list[int]:
-    """A seed of its own for each job, the same in every process."""
-    return [seed, int.from_bytes(sha256(job.encode()).digest()[:4], "big")]
 
 
 def _tried(row: object, candidates: Configurations, max_runtime_s: float | None) -> Tried:
@@ -421,9 +415,8 @@ def _certainty(proposal: Proposal | None, best: Tried | None) -> str:
         return "Certain: nothing is left to try."
     if np.isnan(proposal.cost):
         return "Nothing is known of this job's cost yet."
-    gain = (
-        "" if np.isnan(proposal.value_share) else f", and a saving of {share(proposal.value_share)} is to be expected"
-    )
+    saving = f", and a saving of {share(proposal.value_share)} is to be expected"
+    gain = "" if np.isnan(proposal.value_share) else saving
     known = "" if best is None else f"; the best so far is {best.nodes} × {best.machine_type} at {number(best.cost)}"
     chances = f"it completes with a chance of {share(proposal.chance_completed)}"
     if proposal.chance_in_time < 1:

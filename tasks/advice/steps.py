@@ -149,7 +149,7 @@ def tell(
     """Add a run to the history: machine type, nodes, runtime in seconds, and how it ended.
 
     Raises BadSetting for a machine type that is not described, or a job that has to be named, and as add_run."""
-    kinds = read_machines(machines_path(machines, params), {}).types
+    kinds = read_machines(machines_path(machines, params)).types
     if run[0] not in kinds:
         raise BadSetting(f"machine type {run[0]!r}: not described; expected one of {', '.join(kinds)}")
     runs = read_runs(history, renamed) if Path(history).exists() else NO_RUNS
@@ -174,7 +174,7 @@ def search(
 
     runs = read_runs(history, renamed) if Path(history).exists() or "://" in history else NO_RUNS
     named = job_of(runs, job)
-    kinds = read_machines(machines_path(machines, params), {})
+    kinds = read_machines(machines_path(machines, params))
     memory, dated = need_for(named, **need), kinds.priced_on
     found = next_run(runs, named, kinds.types, params, need=memory, max_runtime_s=max_runtime_s, priced_on=dated)
     logger.info("%s after %d runs: %s", named, len(found.tried), found.answer)
@@ -197,8 +197,8 @@ def evaluate(
     out: a folder for the searches, from which a call that was interrupted goes on. Raises BadInput."""
     from tasks.report.advice import evaluation_result
 
-    kinds = read_machines(machines_path(machines, search), {})
-    jobs = jobs_of(read_runs(runs, renamed), kinds.types, read_needs(needs, {}) if needs else {})
+    kinds = read_machines(machines_path(machines, search))
+    jobs = jobs_of(read_runs(runs, renamed), kinds.types, read_needs(needs) if needs else {})
     asked = params.model_dump_json(exclude={"ray_address"}) + code_version()
     files = [Path(file) for file in (runs, machines_path(machines, search), needs, scores) if file]
     inputs = contents_hash(*files) + sha256(asked.encode()).hexdigest()
@@ -291,7 +291,7 @@ def choose(
         runs = runs[runs["machine_type"] == source]
         if not (runs["job"] == named).any():
             raise NotFound(f"{history}: job {named!r} has no runs on {source!r}; expected a type of the table")
-    kinds = pd.DataFrame([vars(kind) for kind in read_machines(machines, {}).types.values()])
+    kinds = pd.DataFrame([vars(kind) for kind in read_machines(machines).types.values()])
     told = None if scores is None else read_scores(scores, {})
     found = choose_type(runs, kinds.rename(columns={"name": "machine_type"}), told, named, deadline_s, params)
     logger.info("%s: %s from %d runs on %s", found.job, found.machine_type, found.n_runs, found.source)

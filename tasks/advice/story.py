@@ -19,7 +19,6 @@ from tasks.advice.choice import (
     TINY,
     Capacity,
     Choice,
-    ModelParams,
     Runs,
     TypeEstimate,
     capacities,
@@ -72,11 +71,10 @@ def choose_all(
     scores: pd.DataFrame,
     deadlines: Mapping[str, float],
     params: ChoiceParams | None = None,
-    model: ModelParams | None = None,
 ) -> tuple[Choice, ...]:
     """A choice for every job that has a deadline, in that order."""
     return tuple(
-        choose_type(history, machines, scores, job, deadline_s, params, model) for job, deadline_s in deadlines.items()
+        choose_type(history, machines, scores, job, deadline_s, params) for job, deadline_s in deadlines.items()
     )
 
 
@@ -152,98 +150,65 @@ def _cheapest(scaled: Mapping[Capacity, Floats], n_failed: int, deadline_s: floa
     return min(meeting, key=lambda kind: scaled[kind].mean() * kind.price_per_h).machine_type
 
 
-@dataclass(frozen=True)
-class Cell:
-    """What the held-back runs of a job on a type say. late: share of them, and a run that did not complete is late;
-    cost: of a mean run; median_s: of those that completed, NaN if none did; runtimes_s: of all, infinite if not."""
+def truth_of(held_back: pd.DataFrame, machines: pd.DataFrame, deadlines: Mapping[str, float]) -> pd.DataFrame:
+    """What was true of each job on each type, a row by (job, machine_type) in their order. Raises BadInput for a cell
+    without a run.
 
-    late: float
-    cost: float
-    median_s: float
-    runtimes_s: Floats
-
-    @property
-    def n_runs(self) -> int:
-        """How many runs it has."""
-        return len(self.runtimes_s)
-
-
-@dataclass(frozen=True)
-class Truth:
-    """What was true of each job on each type. dearest: the type with the highest price."""
-
-    cells: Mapping[tuple[str, str], Cell]
-    jobs: tuple[str, ...]
-    types: tuple[str, ...]
-    dearest: str
-
-    def of(self, job: str, kind: str) -> Cell:
-        """One job on one type."""
-        return self.cells[job, kind]
-
-    def best(self, job: str, late_share: float) -> str:
-        """The cheapest type that meets the share; where none does, the cheapest of those that are late least often."""
-        least = min(self.of(job, kind).late for kind in self.types)
-        meeting = [kind for kind in self.types if self.of(job, kind).late <= max(late_share, least)]
-        return min(meeting, key=lambda kind: self.of(job, kind).cost)
-
-
-def truth_of(held_back: pd.DataFrame, machines: pd.DataFrame, deadlines: Mapping[str, float]) -> Truth:
-    """What was true. held_back: job, machine_type, runtime_s, status. Raises BadInput for a cell without a run."""
+    held_back: job, machine_type, runtime_s, status. Columns: late (share of the runs; what did not complete is late),
+    cost (of a mean run), median_s (of those that completed, NaN if none did), runtimes_s (array of all, infinite where
+    they did not), n_runs, price."""
     prices = dict(zip(machines["machine_type"].astype(str), machines["price_per_h"].astype(float), strict=True))
-    cells: dict[tuple[str, str], Cell] = {}
-    for job, deadline_s in deadlines.items():
-        for kind, price in prices.items():
-            rows = held_back[(held_back["job"] == job) & (held_back["machine_type"] == kind)]
-            if rows.empty:
-                told = f"job {job} has no runs on {kind}"
-                raise BadInput("held-back runs", told, "every job on every type", "record them")
-            took_s, done = rows["runtime_s"].to_numpy(dtype=float), (rows["status"] == COMPLETED).to_numpy(dtype=bool)
-            cells[job, kind] = Cell(
-                late=float((~done | (took_s > deadline_s)).mean()),
-                cost=float(took_s.mean()) * price / SECONDS_PER_HOUR,
-                median_s=float(np.median(took_s[done])) if done.any() else math.nan,
-                runtimes_s=np.where(done, took_s, np.inf),
-            )
-    return Truth(cells, tuple(deadlines), tuple(prices), max(prices, key=lambda kind: prices[kind]))
+    runs = dict(list(held_back.groupby(["job", "machine_type"])))
+    cells = {}
+    for job, kind in itertools.product(deadlines, prices):
+        if (job, kind) not in runs:
+            told = f"job {job} has no runs on {kind}"
+            raise BadInput("held-back runs", told, "every job on every type", "record them")
+        rows = runs[job, kind]
+        took_s, done = rows["runtime_s"].to_numpy(dtype=float), (rows["status"] == COMPLETED).to_numpy(dtype=bool)
+        cells[job, kind] = {
+            "late": float((~done | (took_s > deadlines[job])).mean()),
+            "cost": float(took_s.mean()) * prices[kind] / SECONDS_PER_HOUR,
+            "median_s": float(np.median(took_s[done])) if done.any() else math.nan,
+            "runtimes_s": np.where(done, took_s, np.inf),
+            "n_runs": len(took_s),
+            "price": prices[kind],
+        }
+    return pd.DataFrame(cells.values(), index=pd.MultiIndex.from_tuples(cells, names=["job", "machine_type"]))
 
 
-def compare(chosen: Mapping[str, Mapping[str, str]], truth: Truth, late_share: float) -> pd.DataFrame:
+def best_type(truth: pd.DataFrame, job: str, late_share: float) -> str:
+    """The cheapest type that meets the share; where none does, the cheapest of those that are late least often."""
+    own = truth.loc[job]
+    return str(own["cost"][own["late"] <= max(late_share, own["late"].min())].idxmin())
+
+
+def compare(chosen: Mapping[str, Mapping[str, str]], truth: pd.DataFrame, late_share: float) -> pd.DataFrame:
     """Rules beside each other, one row each: what their choices cost and how often they were late in truth.
 
     regret: mean over jobs of the cost over that of the best type, 0 where the choice was cheaper but missed, with its
     interval over jobs; misses: share of jobs whose runs were late more often than they may be although some type meets
     it; charged: regret where a job that missed is charged the dearest type, to which it would have to go; late: pooled
     share."""
+    jobs, prices = truth.index.unique("job"), truth["price"].groupby("machine_type", sort=False).first()
+    best = {job: best_type(truth, job, late_share) for job in jobs}
     rows, rng = [], np.random.default_rng(SEED)
-    at = rng.integers(len(truth.jobs), size=(RESAMPLES, len(truth.jobs)))  # the same jobs for every rule
-    for rule, choices in {**chosen, ORACLE: {job: truth.best(job, late_share) for job in truth.jobs}}.items():
-        regrets, misses, charged, late, cost = [], [], [], [], []
-        for job, kind in choices.items():
-            best = truth.best(job, late_share)
-            possible = truth.of(job, best).late <= late_share
-            ratio = truth.of(job, kind).cost / truth.of(job, best).cost
-            regrets.append(max(0.0, ratio - 1))
-            misses.append(bool(possible and truth.of(job, kind).late > late_share))
-            charged.append(max(0.0, truth.of(job, truth.dearest).cost / truth.of(job, best).cost - 1))
-            charged[-1] = charged[-1] if misses[-1] else regrets[-1]
-            late.append(truth.of(job, kind).late)
-            cost.append(ratio)
-        low, high = np.quantile(np.array(regrets)[at].mean(axis=1), TAILS)
-        rows.append(
-            {
-                "rule": rule,
-                "regret": float(np.mean(regrets)),
-                "regret_low": float(low),
-                "regret_high": float(high),
-                "regret_median": float(np.median(regrets)),
-                "cost_ratio": float(np.mean(cost)),
-                "misses": float(np.mean(misses)),
-                "charged": float(np.mean(charged)),
-                "late": float(np.mean(late)),
-                "n_jobs": len(choices),
-            }
-        )
+    at = rng.integers(len(jobs), size=(RESAMPLES, len(jobs)))  # the same jobs for every rule
+    dearest = dict.fromkeys(jobs, prices.idxmax())
+    least, largest = (truth.loc[[(job, of[job]) for job in jobs]] for of in (best, dearest))
+    cost = least["cost"].to_numpy()
+    for rule, choices in {**chosen, ORACLE: best}.items():
+        own = truth.loc[[(job, choices[job]) for job in jobs]]
+        ratio, late = own["cost"].to_numpy() / cost, own["late"].to_numpy()
+        regret = np.maximum(0.0, ratio - 1)
+        misses = (least["late"].to_numpy() <= late_share) & (late > late_share)
+        charged = np.where(misses, np.maximum(0.0, largest["cost"].to_numpy() / cost - 1), regret)
+        low, high = np.quantile(regret[at].mean(axis=1), TAILS)
+        figures = {
+            "regret": regret.mean(), "regret_low": low, "regret_high": high, "regret_median": np.median(regret),
+            "cost_ratio": ratio.mean(), "misses": misses.mean(), "charged": charged.mean(), "late": late.mean(),
+        }  # fmt: skip
+        rows.append({"rule": rule} | {name: float(value) for name, value in figures.items()} | {"n_jobs": len(jobs)})
     return pd.DataFrame(rows)
 
 
@@ -268,34 +233,26 @@ class LateCheck:
         return self.said_low <= self.late <= self.said_high
 
 
-def check_late(choices: Sequence[Choice], truth: Truth, types: Mapping[str, Sequence[str]]) -> LateCheck:
+def check_late(choices: Sequence[Choice], truth: pd.DataFrame, types: Mapping[str, Sequence[str]]) -> LateCheck:
     """The share of late runs against what was said. types: of each job, those to count."""
     rng = np.random.default_rng(SEED)
-    drawn, said, counts, late = [], [], [], []
+    drawn, said, counts, late = [], 0.0, [], []
     for choice in choices:
-        cells = [(choice.of(kind), kind) for kind in types[choice.job]]
-        n = [truth.of(choice.job, kind).n_runs for _, kind in cells]
-        shares = [truth.of(choice.job, kind).late for _, kind in cells]
-        drawn.append(sum(rng.binomial(k, one.late_draws) for (one, _), k in zip(cells, n, strict=True)))
-        said.append(sum(one.late * k for (one, _), k in zip(cells, n, strict=True)))
-        late.append(sum(share * k for share, k in zip(shares, n, strict=True)))
-        counts.append(sum(n))
+        cells = truth.loc[[(choice.job, kind) for kind in types[choice.job]]]
+        n = cells["n_runs"].to_numpy()
+        estimates = [choice.of(kind) for kind in types[choice.job]]
+        drawn.append(sum(rng.binomial(k, one.late_draws) for one, k in zip(estimates, n, strict=True)))
+        said += sum(one.late * k for one, k in zip(estimates, n, strict=True))
+        late.append(float(cells["late"].to_numpy() @ n))
+        counts.append(int(n.sum()))
     total = sum(counts)
     predicted = np.sum([rng.permutation(one) for one in drawn], axis=0) / total  # jobs are independent of each other
     at = rng.integers(len(choices), size=(RESAMPLES, len(choices)))
     resampled = np.array(late)[at].sum(axis=1) / np.array(counts)[at].sum(axis=1)
-    low, high = np.quantile(predicted, TAILS)
-    late_low, late_high = np.quantile(resampled, TAILS)
-    return LateCheck(
-        sum(said) / total,
-        float(low),
-        float(high),
-        sum(late) / total,
-        float(late_low),
-        float(late_high),
-        total,
-        len(late),
+    said_low, said_high, late_low, late_high = (
+        float(end) for shares in (predicted, resampled) for end in np.quantile(shares, TAILS)
     )
+    return LateCheck(said / total, said_low, said_high, sum(late) / total, late_low, late_high, total, len(late))
 
 
 @dataclass(frozen=True)
@@ -433,11 +390,12 @@ def _verdict(one: TypeEstimate, choice: Choice) -> str:
     return "cannot be told" if one.is_unclear(choice.late_share) else "late too often"
 
 
-def jobs_table(choices: Sequence[Choice], truth: Truth) -> pd.DataFrame:
+def jobs_table(choices: Sequence[Choice], truth: pd.DataFrame) -> pd.DataFrame:
     """Every job: what was said of the answer, what was true, and the best type."""
-    rows = []
+    rows, cells = [], truth.to_dict("index")
     for choice in choices:
-        one, best = choice.estimate, truth.best(choice.job, choice.late_share)
+        one, best = choice.estimate, best_type(truth, choice.job, choice.late_share)
+        was, least = cells[choice.job, choice.machine_type], cells[choice.job, best]
         rows.append(
             {
                 "job": choice.job,
@@ -447,32 +405,34 @@ def jobs_table(choices: Sequence[Choice], truth: Truth) -> pd.DataFrame:
                 "said_late": one.late,
                 "said_low": one.low,
                 "said_high": one.high,
-                "late": truth.of(choice.job, choice.machine_type).late,
+                "late": was["late"],
                 "best": best,
-                "best_late": truth.of(choice.job, best).late,
-                "cost_ratio": truth.of(choice.job, choice.machine_type).cost / truth.of(choice.job, best).cost,
+                "best_late": least["late"],
+                "cost_ratio": was["cost"] / least["cost"],
                 "bound": choice.of(choice.source).bound,
             }
         )
     return pd.DataFrame(rows)
 
 
-def runtimes_table(choices: Sequence[Choice], truth: Truth) -> pd.DataFrame:
+def runtimes_table(choices: Sequence[Choice], truth: pd.DataFrame) -> pd.DataFrame:
     """By type over jobs: median absolute log error of the median runtime, and share of runs below the said p95."""
     rows = []
-    for kind in truth.types:
-        pairs = [(choice.of(kind), truth.of(choice.job, kind)) for choice in choices]
-        errors = [abs(math.log(said.median_s / was.median_s)) for said, was in pairs if not math.isnan(was.median_s)]
-        below = np.concatenate([was.runtimes_s <= said.p95_s for said, was in pairs])
-        told = {"median_error": float(np.median(errors)), "below_p95": float(below.mean())}
+    for kind, cells in truth.groupby("machine_type", sort=False):
+        said = [choice.of(str(kind)) for choice in choices]
+        errors = np.abs(np.log([one.median_s for one in said] / cells["median_s"].to_numpy()))
+        below = np.concatenate([was <= one.p95_s for one, was in zip(said, cells["runtimes_s"], strict=True)])
+        told = {"median_error": float(np.nanmedian(errors)), "below_p95": float(below.mean())}
         rows.append({"machine_type": kind} | told)
     return pd.DataFrame(rows)
 
 
-def calibration_table(choices: Sequence[Choice], truth: Truth) -> pd.DataFrame:
+def calibration_table(choices: Sequence[Choice], truth: pd.DataFrame) -> pd.DataFrame:
     """All jobs on all types by the chance that was said: from, to, mean chance said, share late in truth, n of them."""
-    pairs = [(one.late, truth.of(choice.job, one.machine_type).late) for choice in choices for one in choice.estimates]
-    said, was = np.array(pairs).T
+    pairs = [(choice, one) for choice in choices for one in choice.estimates]
+    said = np.array([one.late for _, one in pairs])
+    cells = truth["late"].to_dict()
+    was = np.array([cells[choice.job, one.machine_type] for choice, one in pairs])
     at = np.digitize(said, BINS[1:-1])
     return pd.DataFrame(
         {"low": low, "high": high, "said": said[at == k].mean(), "late": was[at == k].mean(), "n": int((at == k).sum())}

@@ -1,6 +1,5 @@
 """Tarema (Bader et al. 2021): which tasks belong on which group of machines, and its own grouping as published."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,64 +83,37 @@ def demand_levels(demands: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"task": demands["task"], **levels})
 
 
-def assign_tasks(
-    demands: pd.DataFrame, grouping: Grouping, aspects_of: Mapping[str, Sequence[str]] | None = None
-) -> list[Assignment]:
+def assign_tasks(demands: pd.DataFrame, grouping: Grouping) -> list[Assignment]:
     """The group of machines for each task: the least that the task needs, so that the best stay free for others.
 
-    demands: of task_demands. aspects_of: the aspects that a resource needs, by default those whose name begins with it.
-    A group's level in a resource is the lowest of its aspects. The group that lacks the fewest levels, then the one
-    that has the fewest to spare, then the larger. Resources without an aspect do not count.
-    Raises BadInput if no resource has an aspect."""
+    demands: of task_demands. A resource needs the aspects whose name begins with it; a group's level in a resource is
+    the lowest of its aspects. The group that lacks the fewest levels, then the one that has the fewest to spare, then
+    the larger. Resources without an aspect do not count. Raises BadInput if no resource has an aspect."""
     known = tuple(grouping.groups[0].levels)
-    needs = {resource: _aspects(resource, known, aspects_of) for resource in RESOURCES}
-    if not any(needs.values()):
+    aspects = {name: [one for one in known if one.lower().startswith(ASPECTS_OF[name])] for name in RESOURCES}
+    if not any(aspects.values()):
         raise BadInput(
             f"scores of {quoted(known)}", "no aspect is one of a task's resources",
             "aspects whose names begin with cpu, memory or io", "name the aspects of each resource",
         )  # fmt: skip
-    return [
-        _assignment(str(row["task"]), {resource: int(row[resource]) for resource in RESOURCES}, grouping.groups, needs)
-        for row in demand_levels(demands).to_dict("records")
-    ]
+    found = []
+    for row in demand_levels(demands).to_dict("records"):
+        levels = {name: int(row[name]) for name in RESOURCES}
 
+        def cost(group: Group, levels: dict[str, int] = levels) -> tuple[int, int, int, str]:
+            gaps = [min(group.levels[at] for at in of) - levels[name] for name, of in aspects.items() if of]
+            return -sum(at for at in gaps if at < 0), sum(at for at in gaps if at > 0), -len(group.machines), group.name
 
-def _aspects(resource: str, known: Sequence[str], told: Mapping[str, Sequence[str]] | None) -> tuple[str, ...]:
-    if told is not None:
-        missing = [aspect for aspect in told.get(resource, ()) if aspect not in known]
-        if missing:
-            raise BadInput(f"aspects of {resource}", f"no scores of {quoted(missing)}", f"some of {quoted(known)}")
-        return tuple(told.get(resource, ()))
-    return tuple(aspect for aspect in known if aspect.lower().startswith(ASPECTS_OF[resource]))
-
-
-def _assignment(
-    task: str, levels: dict[str, int], groups: Sequence[Group], needs: Mapping[str, Sequence[str]]
-) -> Assignment:
-    def gaps(group: Group) -> list[int]:
-        return [min(group.levels[at] for at in aspects) - levels[name] for name, aspects in needs.items() if aspects]
-
-    def cost(group: Group) -> tuple[int, int, int, str]:
-        gap = gaps(group)
-        return -sum(at for at in gap if at < 0), sum(at for at in gap if at > 0), -len(group.machines), group.name
-
-    best = min(groups, key=cost)
-    return Assignment(task, levels, best.name, cost(best)[0])
+        best = min(grouping.groups, key=cost)
+        found.append(Assignment(str(row["task"]), levels, best.name, cost(best)[0]))
+    return found
 
 
 TAREMA_GROUPS = 3  # the smallest k that the original tries, and the one that it always takes
 
 
-@dataclass(frozen=True)
-class DistinctGroups:
-    """groups: (n,) number of each machine's. levels: (k, d) the label of each group in each aspect."""
-
-    groups: Ints
-    levels: Ints
-
-
-def tarema_groups(scores: Floats, rng: np.random.Generator) -> DistinctGroups:
-    """The original's variant: k-means++ with k = 3 on unscaled scores, labels by quartiles of the centres.
+def tarema_groups(scores: Floats, rng: np.random.Generator) -> Ints:
+    """The number of each machine's group by the original's variant, (n,): k-means++ with k = 3 on unscaled scores.
 
     scores: (n, d), n >= 3. The published code means to choose k by silhouette and takes 3 always. Source: Bader et al.
     (2021) and its published client. Raises BadInput for fewer than 3 machines."""
@@ -150,8 +122,7 @@ def tarema_groups(scores: Floats, rng: np.random.Generator) -> DistinctGroups:
     if len(scores) < TAREMA_GROUPS:
         raise BadInput("scores", f"{len(scores)} machines", f"at least {TAREMA_GROUPS}, as the original needs")
     model = KMeans(TAREMA_GROUPS, n_init=1, random_state=int(rng.integers(2**31))).fit(scores)
-    levels = np.stack([quartile_levels(centres) for centres in model.cluster_centers_.T], axis=1)
-    return DistinctGroups(model.labels_.astype(np.int64), levels)
+    return np.asarray(model.labels_, dtype=np.int64)
 
 
 def published_groups(scores: pd.DataFrame, params: GroupParams) -> dict[str, int]:
@@ -161,7 +132,7 @@ def published_groups(scores: pd.DataFrame, params: GroupParams) -> dict[str, int
     table = score_table(scores)
     if len(table.machines) < TAREMA_GROUPS:
         return {}
-    groups = tarema_groups(np.exp(table.log_scores), np.random.default_rng(params.seed)).groups
+    groups = tarema_groups(np.exp(table.log_scores), np.random.default_rng(params.seed))
     means = {group: -float(table.log_scores[groups == group].mean()) for group in set(groups.tolist())}
     places = {group: place for place, group in enumerate(sorted(means, key=lambda one: means[one]), 1)}
     return {machine: places[group] for machine, group in zip(table.machines, groups.tolist(), strict=True)}

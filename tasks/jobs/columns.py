@@ -6,9 +6,8 @@ count in a column of exit codes alone (status_of_exit_code); a code of Standard 
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
-from functools import cached_property
 from typing import Any, get_args
 
 import numpy as np
@@ -279,35 +278,23 @@ def unknown_status(text: str) -> str:
     return f"status '{shown}' {what}; expected {EXPECTED}; map it: --map-value 'status:{shown}=completed'"
 
 
-Check = tuple[str, Callable[[], Any]]
+Check = tuple[str, Any]  # a reason, and which rows it holds for: (n_rows,)
 
 
 class Elements:
-    """The elements of a list column, all rows one after the other."""
+    """The elements of a list column, all rows one after the other; rows: (n_elements,), the row of each, from 0."""
 
     def __init__(self, column: Any) -> None:
-        self.array = pa.array(column)
-        self.array = self.array.combine_chunks() if isinstance(self.array, pa.ChunkedArray) else self.array
-
-    @cached_property
-    def rows(self) -> Any:
-        """The row of each element, from 0."""
-        return pc.list_parent_indices(self.array).to_numpy(zero_copy_only=False)
-
-    @cached_property
-    def values(self) -> pa.StructArray:
-        """The elements themselves."""
-        return pc.list_flatten(self.array)
+        array = pa.array(column)
+        self.array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+        self.rows = pc.list_parent_indices(self.array).to_numpy(zero_copy_only=False)
+        self.values = pc.list_flatten(self.array)
 
     def field(self, name: str) -> Any:
         """One field of every element; a missing number is NaN, a missing time NaT."""
         field = pc.struct_field(self.values, name)
         field = field.cast(pa.float64()) if pa.types.is_integer(field.type) else field
         return field.to_numpy(zero_copy_only=False)
-
-    def numbers(self) -> list[Any]:
-        """All fields that hold amounts."""
-        return [self.field(field.name) for field in self.values.type if field.type == pa.float64()]
 
     def rows_with(self, is_bad: Any) -> Any:
         """Which rows have an element that a claim holds for: (n_rows,)."""
@@ -320,6 +307,11 @@ class Elements:
         pairs = pd.DataFrame({"row": self.rows, "value": self.field(name)})
         return self.rows_with(pairs.duplicated().to_numpy())
 
+    def amount_is_wrong(self) -> Any:
+        """Which rows have a negative or infinite amount in an element: (n_rows,)."""
+        amounts = [self.field(field.name) for field in self.values.type if field.type == pa.float64()]
+        return self.rows_with(np.logical_or.reduce([(amount < 0) | np.isinf(amount) for amount in amounts]))
+
 
 def as_list_column(given: pd.Series, name: str) -> Any:
     """A list column in its Arrow type, whether it holds Arrow lists or Python lists of dicts."""
@@ -329,72 +321,43 @@ def as_list_column(given: pd.Series, name: str) -> Any:
 
 
 def condition_checks(rows: dict[str, Any], earliest: Any, latest: Any) -> list[Check]:
-    """What can be wrong with the columns of CONDITIONS that are there: the reason, and which rows it holds for.
+    """What can be wrong with the columns of CONDITIONS that are there.
 
     rows: arrays of one length by column; earliest, latest: what the times of vertices have to lie between, UTC."""
     checks: list[Check] = []
     if "operators" in rows:
-        checks.append(("operators is not a JSON object of counts", lambda: _not_counts(rows["operators"])))
+        checks.append(("operators is not a JSON object of counts", _not_counts(rows["operators"])))
     if "skus" in rows:
-        checks += _sku_checks(Elements(rows["skus"]))
+        skus = Elements(rows["skus"])
+        checks += [
+            ("a SKU without a name", skus.rows_with(pd.isna(skus.field("sku")) | (skus.field("sku") == ""))),
+            ("a SKU stands twice in one run", skus.stands_twice("sku")),
+            ("a negative or infinite number of a SKU; expected 0 or more", skus.amount_is_wrong()),
+        ]
     if "vertices" in rows:
-        checks += _vertex_checks(Elements(rows["vertices"]), earliest, latest)
+        some = Elements(rows["vertices"])
+        started, ended = some.field("started_at"), some.field("ended_at")
+        is_out = (started < earliest) | (ended < earliest) | (started > latest) | (ended > latest)
+        checks += [
+            ("a vertex without a number from 0", some.rows_with(~(some.field("vertex") >= 0))),
+            ("a vertex stands twice in one run", some.stands_twice("vertex")),
+            ("a vertex ends before it starts; check the times", some.rows_with(ended < started)),
+            ("a vertex lies before 1970 or in the future; check clock, unit and time zone", some.rows_with(is_out)),
+            ("a negative or infinite number of a vertex; expected 0 or more", some.amount_is_wrong()),
+        ]
     if "skyline" in rows:
-        checks += _skyline_checks(Elements(rows["skyline"]))
+        steps = Elements(rows["skyline"])
+        at_s, is_same_row = steps.field("at_s"), np.diff(steps.rows, prepend=-1) == 0
+        is_incomplete, is_back = np.isnan(at_s) | np.isnan(steps.field("tokens")), np.diff(at_s, prepend=0) < 0
+        checks += [
+            ("a step of the skyline without time or tokens", steps.rows_with(is_incomplete)),
+            ("a negative or infinite number in the skyline; expected 0 or more", steps.amount_is_wrong()),
+            (
+                "the skyline goes back in time; expected at_s in ascending order",
+                steps.rows_with(is_same_row & is_back),
+            ),
+        ]
     return checks
-
-
-def _sku_checks(skus: Elements) -> list[Check]:
-    return [
-        ("a SKU without a name", lambda: skus.rows_with(pd.isna(skus.field("sku")) | (skus.field("sku") == ""))),
-        ("a SKU stands twice in one run", lambda: skus.stands_twice("sku")),
-        ("a negative or infinite number of a SKU; expected 0 or more", lambda: _amount_is_wrong(skus)),
-    ]
-
-
-def _vertex_checks(vertices: Elements, earliest: Any, latest: Any) -> list[Check]:
-    def started() -> Any:
-        return vertices.field("started_at")
-
-    def ended() -> Any:
-        return vertices.field("ended_at")
-
-    def unnumbered() -> Any:
-        return vertices.rows_with(~(vertices.field("vertex") >= 0))
-
-    def out_of_time() -> Any:
-        is_early = (started() < earliest) | (ended() < earliest)
-        return vertices.rows_with(is_early | (started() > latest) | (ended() > latest))
-
-    return [
-        ("a vertex without a number from 0", unnumbered),
-        ("a vertex stands twice in one run", lambda: vertices.stands_twice("vertex")),
-        ("a vertex ends before it starts; check the times", lambda: vertices.rows_with(ended() < started())),
-        ("a vertex lies before 1970 or in the future; check clock, unit and time zone", out_of_time),
-        ("a negative or infinite number of a vertex; expected 0 or more", lambda: _amount_is_wrong(vertices)),
-    ]
-
-
-def _skyline_checks(skyline: Elements) -> list[Check]:
-    def incomplete() -> Any:
-        return skyline.rows_with(np.isnan(skyline.field("at_s")) | np.isnan(skyline.field("tokens")))
-
-    def unsorted() -> Any:
-        is_same_row = np.diff(skyline.rows, prepend=-1) == 0
-        return skyline.rows_with(is_same_row & (np.diff(skyline.field("at_s"), prepend=0) < 0))
-
-    return [
-        ("a step of the skyline without time or tokens", incomplete),
-        ("a negative or infinite number in the skyline; expected 0 or more", lambda: _amount_is_wrong(skyline)),
-        ("the skyline goes back in time; expected at_s in ascending order", unsorted),
-    ]
-
-
-def _amount_is_wrong(elements: Elements) -> Any:
-    is_wrong = np.zeros(len(elements.values), dtype=bool)
-    for amounts in elements.numbers():
-        is_wrong |= (amounts < 0) | np.isinf(amounts)
-    return elements.rows_with(is_wrong)
 
 
 def _not_counts(texts: Any) -> Any:
@@ -431,62 +394,42 @@ def vet_runs(rows: pd.DataFrame, params: ReadParams, now: datetime) -> Chunk:
     The rows of the result have every column of COLUMNS, in its type, those of CONDITIONS that the log has, and
     `place`."""
     full = _derived(_completed(rows))
-    reasons, which = _first_reasons(full, params, now)
-    vetted = pd.DataFrame(full)
-    is_good = which < 0
-    if is_good.all():
+    which, reasons = np.full(len(rows), -1), list[str]()  # the position of the first reason that holds; -1: none
+    for position, (reason, is_bad) in enumerate(_checks(full, params, now)):
+        which[is_bad & (which < 0)] = position
+        reasons.append(reason)
+    vetted, bad = pd.DataFrame(full), np.flatnonzero(which >= 0)
+    if not len(bad):
         return Chunk(vetted, refusals([], [], []), {})
-    bad = np.flatnonzero(~is_good)
     raw = rows["raw"].iloc[bad].fillna("") if "raw" in rows else [""] * len(bad)
     refused = refusals(full["place"][bad].tolist(), [reasons[which[row]] for row in bad], raw)
-    return Chunk(vetted[is_good].reset_index(drop=True), refused, {})
+    return Chunk(vetted[which < 0].reset_index(drop=True), refused, {})
 
 
 def _completed(rows: pd.DataFrame) -> Frame:
     """The columns of jobs.runs in their types; of COLUMNS also those that the log lacks, as missing values."""
-    full: Frame = {}
-    for name in ALL_COLUMNS:
-        given = rows.get(name)
-        if given is None and name not in COLUMNS:
-            continue
-        if name in TEXT_COLUMNS:
-            full[name] = _text(given, len(rows))
-        elif name in TIME_COLUMNS:
-            full[name] = _times(given, len(rows))
-        elif name in NUMBER_COLUMNS:
-            full[name] = _numbers(given, len(rows))
-        elif name in LIST_COLUMNS and given is not None:
-            full[name] = as_list_column(given, name)
-        else:
-            full[name] = _flags(given, len(rows))
+    names = [name for name in ALL_COLUMNS if name in rows or name in COLUMNS]
+    full = {name: _typed(name, rows.get(name), len(rows)) for name in names}
     full["status"] = full["status"].fillna("unknown")
     return full | {"place": rows["place"].to_numpy(dtype="int64")}
 
 
-def _text(given: pd.Series | None, n_rows: int) -> Any:
-    if given is None:
-        return pd.array([None], dtype="str").take(np.zeros(n_rows, dtype=int))  # ten times faster than from NaN
-    return given.astype("str").array
-
-
-def _times(given: pd.Series | None, n_rows: int) -> Any:
-    if given is None:
-        return np.full(n_rows, NOT_A_TIME)
-    if isinstance(given.dtype, pd.DatetimeTZDtype):
-        given = given.dt.tz_convert("UTC").dt.tz_localize(None)
-    return given.astype("datetime64[us]").to_numpy()
-
-
-def _numbers(given: pd.Series | None, n_rows: int) -> Any:
-    if given is None:
-        return np.full(n_rows, np.nan)
-    return pd.to_numeric(given).to_numpy(dtype="float64", na_value=np.nan)
-
-
-def _flags(given: pd.Series | None, n_rows: int) -> Any:
-    if given is None:
-        return np.zeros(n_rows, dtype=bool)
-    return given.fillna(False).to_numpy(dtype=bool)
+def _typed(name: str, given: pd.Series | None, n_rows: int) -> Any:
+    if name in TEXT_COLUMNS:
+        if given is None:
+            return pd.array([None], dtype="str").take(np.zeros(n_rows, dtype=int))  # ten times faster than from NaN
+        return given.astype("str").array
+    if name in TIME_COLUMNS:
+        if given is None:
+            return np.full(n_rows, NOT_A_TIME)
+        if isinstance(given.dtype, pd.DatetimeTZDtype):
+            given = given.dt.tz_convert("UTC").dt.tz_localize(None)
+        return given.astype("datetime64[us]").to_numpy()
+    if name in NUMBER_COLUMNS:
+        return np.full(n_rows, np.nan) if given is None else pd.to_numeric(given).to_numpy(float, na_value=np.nan)
+    if name in LIST_COLUMNS:
+        return as_list_column(given, name)
+    return np.zeros(n_rows, dtype=bool) if given is None else given.fillna(False).to_numpy(dtype=bool)
 
 
 def _derived(rows: Frame) -> Frame:
@@ -521,52 +464,38 @@ def _as_delta(seconds: Any) -> Any:
     return np.where(is_usable, whole, np.timedelta64("NaT", "us"))
 
 
-def _first_reasons(rows: Frame, params: ReadParams, now: datetime) -> tuple[list[str], Any]:
-    """Reasons, and for each row the position of the first one that holds (-1: the row is good)."""
-    checks = _checks(rows, params, now)
-    which = np.full(len(rows["place"]), -1)
-    for position in reversed(range(len(checks))):
-        which[checks[position][1]()] = position
-    return [reason for reason, _ in checks], which
-
-
-def _checks(rows: Frame, params: ReadParams, now: datetime) -> list[tuple[str, Callable[[], Any]]]:
+def _checks(rows: Frame, params: ReadParams, now: datetime) -> list[Check]:
     """What can be wrong with a row: the reason, and which rows it holds for."""
-    submitted, started, ended = rows["submitted_at"], rows["started_at"], rows["ended_at"]
+    submitted, started, ended = times = [rows[name] for name in TIME_COLUMNS]
     runtime, wait, status, run_id = rows["runtime_s"], rows["wait_s"], rows["status"], rows["run_id"]
     is_over = ~np.asarray(status.isin(ONGOING))
     never_began = np.asarray(status == "cancelled") & np.isnat(started)
+    has_no_runtime = is_over & np.isnan(runtime) & ~never_began
     latest = np.datetime64(now, "us") + np.timedelta64(int(params.future_slack_s * MICROSECONDS), "us")
-    times = (submitted, started, ended)
-    numbers = [name for name in NUMBER_COLUMNS if name in rows]
-    amounts = [name for name in AMOUNTS if name in rows]
+    numbers = np.stack([rows[name] for name in NUMBER_COLUMNS if name in rows])  # (n_columns, n_rows)
+    amounts = np.stack([rows[name] for name in AMOUNTS if name in rows])
+    is_early, is_late = (
+        np.logical_or.reduce(one) for one in ([at < EARLIEST for at in times], [at > latest for at in times])
+    )
     return [
-        ("no run id; expected one that is unique in its source", lambda: _is_empty(run_id)),
-        (f"unknown status; expected one of {', '.join(STATUSES)}", lambda: ~np.asarray(status.isin(STATUSES))),
-        ("an infinite number; expected a finite one or none", lambda: _any(np.isinf(rows[n]) for n in numbers)),
-        ("negative runtime; expected 0 s or more", lambda: runtime < 0),
-        ("runtime or wait over 100 years; expected seconds", lambda: (runtime > CENTURY_S) | (wait > CENTURY_S)),
-        ("neither submission nor start time; expected one of them", lambda: np.isnat(submitted) & np.isnat(started)),
+        (
+            "no run id; expected one that is unique in its source",
+            np.asarray(pd.isna(run_id)) | np.asarray(run_id == "", dtype=bool),
+        ),
+        (f"unknown status; expected one of {', '.join(STATUSES)}", ~np.asarray(status.isin(STATUSES))),
+        ("an infinite number; expected a finite one or none", np.isinf(numbers).any(axis=0)),
+        ("negative runtime; expected 0 s or more", runtime < 0),
+        ("runtime or wait over 100 years; expected seconds", (runtime > CENTURY_S) | (wait > CENTURY_S)),
+        ("neither submission nor start time; expected one of them", np.isnat(submitted) & np.isnat(started)),
         (
             "no runtime and no end time; expected one of them, or the status running or pending",
-            lambda: is_over & np.isnan(runtime) & ~never_began & np.isnat(ended),
+            has_no_runtime & np.isnat(ended),
         ),
-        (
-            "an end but neither a runtime nor a start; expected one of them",
-            lambda: is_over & np.isnan(runtime) & ~never_began,
-        ),
-        ("ends before it starts; check the times and their zones", lambda: ended < started),
-        ("starts before it is submitted; check the times", lambda: (started < submitted) | (wait < 0)),
-        ("negative size or amount; expected 0 or more", lambda: _any(rows[name] < 0 for name in amounts)),
-        ("lies before 1970; check the unit of the times", lambda: _any(time < EARLIEST for time in times)),
-        ("lies in the future; check clock, unit and time zone", lambda: _any(time > latest for time in times)),
+        ("an end but neither a runtime nor a start; expected one of them", has_no_runtime),
+        ("ends before it starts; check the times and their zones", ended < started),
+        ("starts before it is submitted; check the times", (started < submitted) | (wait < 0)),
+        ("negative size or amount; expected 0 or more", (amounts < 0).any(axis=0)),
+        ("lies before 1970; check the unit of the times", is_early),
+        ("lies in the future; check clock, unit and time zone", is_late),
         *condition_checks(rows, EARLIEST, latest),
     ]
-
-
-def _is_empty(text: Any) -> Any:
-    return np.asarray(pd.isna(text)) | np.asarray(text == "", dtype=bool)
-
-
-def _any(claims: Any) -> Any:
-    return np.logical_or.reduce(list(claims))

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Self
 
 import pandas as pd
@@ -29,13 +28,11 @@ from tasks.progress import report_progress
 from tasks.warehouse import landing
 from tasks.warehouse.place import Warehouse
 
-LENGTH_BYTES = 8
-
 
 class Spool:
     """A file that has no name, so that a killed process leaves nothing, and is gone when the block ends.
 
-    A chunk is its frames as Arrow streams: rows, refused, then tables with their names, closed by an empty name."""
+    A chunk is two Arrow streams, its rows and what was refused."""
 
     def __init__(self, folder: Path, where: str, *, max_bytes: int) -> None:
         """folder: on the disk that has the room; where: what an error names; max_bytes: of all chunks together."""
@@ -47,9 +44,7 @@ class Spool:
         self.file: IO[bytes] = tempfile.TemporaryFile(dir=self.folder)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.file.close()
 
     @property
@@ -61,45 +56,27 @@ class Spool:
         """Add a chunk. Raises BadInput if all of them are larger than max_bytes."""
         self.digest.update(chunk.rows.to_json(orient="values", date_format="iso").encode())
         self.digest.update(chunk.refused.to_json(orient="values").encode())
-        for name, frame in (("rows", chunk.rows), ("refused", chunk.refused), *chunk.tables.items()):
-            self._put(name.encode())
-            self._put(_packed(frame))
-        self._put(b"")
+        for frame in (chunk.rows, chunk.refused):
+            table = pa.Table.from_pandas(frame, preserve_index=False)
+            with pa.ipc.new_stream(self.file, table.schema) as stream:
+                stream.write_table(table)
         if self.file.tell() > self.max_bytes:
-            raise BadInput(
-                self.where,
-                f"more than {self.max_bytes:,} bytes of rows",
-                "a shorter history",
-                "raise read.limits.max_bytes",
-            )
+            problem = f"more than {self.max_bytes:,} bytes of rows"
+            raise BadInput(self.where, problem, "a shorter history", "raise read.limits.max_bytes")
 
     def read(self) -> Iterator[Chunk]:
         """The chunks in the order in which they were written, one in memory at a time."""
+        end = self.file.tell()
         self.file.seek(0)
-        frames: dict[str, pd.DataFrame] = {}
-        while length := self.file.read(LENGTH_BYTES):
-            if name := self.file.read(int.from_bytes(length)).decode():
-                frames[name] = _unpacked(self.file.read(int.from_bytes(self.file.read(LENGTH_BYTES))))
-            else:
-                rows, refused, tables, frames = frames.pop("rows"), frames.pop("refused"), frames, {}
-                yield Chunk(rows, refused, tables)
+        while self.file.tell() < end:
+            rows, refused = self._frame(), self._frame()
+            yield Chunk(rows, refused, {})
 
-    def _put(self, part: bytes) -> None:
-        self.file.write(len(part).to_bytes(LENGTH_BYTES) + part)
-
-
-def _packed(frame: pd.DataFrame) -> bytes:
-    table, sink = pa.Table.from_pandas(frame, preserve_index=False), pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
-    return bytes(sink.getvalue())
-
-
-def _unpacked(packed: bytes) -> pd.DataFrame:
-    with pa.ipc.open_stream(packed) as stream:
-        # pandas cannot read its own metadata of lists
-        frame: pd.DataFrame = stream.read_all().to_pandas(ignore_metadata=True, types_mapper=_list_type)
-        return frame
+    def _frame(self) -> pd.DataFrame:
+        with pa.ipc.open_stream(self.file) as stream:
+            # pandas cannot read its own metadata of lists
+            frame: pd.DataFrame = stream.read_all().to_pandas(ignore_metadata=True, types_mapper=_list_type)
+            return frame
 
 
 def _list_type(kind: pa.DataType) -> pd.ArrowDtype | None:

@@ -72,7 +72,8 @@ def preprocess(
     """Decide what counts of each metric of a source, and freeze the reference that its nodes are measured against.
 
     The same data and parameters make the same model once. run_id: of the flow run, for the model's card."""
-    from tasks.nodes.preprocess.fitting import count_metrics, decisions
+    from tasks.nodes.preprocess.fitting import count_metrics, decisions, save_preprocessor
+    from tasks.nodes.ranking.scores import save_reference
 
     history, version = history_of(warehouse, source)
     preprocessor, reference = learn(history, preprocess, score)
@@ -85,7 +86,12 @@ def preprocess(
         figures={"recorded": counts.recorded, "kept": counts.kept, "disagree": n_disagree},
         identity=f"{asked}{code_version()}",
     )  # fmt: skip
-    register(warehouse, card, lambda folder: _save(preprocessor, reference, folder))
+
+    def save(folder: Path) -> None:
+        save_preprocessor(preprocessor, folder / PREPROCESSOR)
+        save_reference(reference, folder / REFERENCE)
+
+    register(warehouse, card, save)
     about = {"source": source, "model_id": card.model_id}
     replace_rows(warehouse, about, {"decisions": table.rename(columns=TYPE)}, within=("source", "model_id"))
     promote(warehouse, WORD, card.model_id, f"{counts.kept} of {counts.recorded} metrics of data version {version}")
@@ -104,17 +110,14 @@ def preprocess(
 def preprocess_once(warehouse: Warehouse, source: str, params: PreprocessParams, score: ScoreParams) -> str:
     """The id of the preprocessing in use for a source, which is made now if there is none yet."""
     card = champion(warehouse.models, WORD, source, KIND)
-    if card is not None:
-        return card.model_id
-    return preprocess(warehouse, source, params, score, "")["model_id"]
+    return card.model_id if card else preprocess(warehouse, source, params, score, "")["model_id"]
 
 
 def require_model(warehouse: Warehouse, source: str) -> str:
     """The id of the preprocessing in use for a source. Raises NotFound before the first one."""
-    card = champion(warehouse.models, WORD, source, KIND)
-    if card is None:
-        raise NotFound(no_model(source))
-    return card.model_id
+    if card := champion(warehouse.models, WORD, source, KIND):
+        return card.model_id
+    raise NotFound(no_model(source))
 
 
 def rank(warehouse: Warehouse, source: str, score: ScoreParams, after: str) -> Ranked:
@@ -189,14 +192,6 @@ def load_model(warehouse: Warehouse, model_id: str) -> "tuple[Preprocessor, Refe
     return load_preprocessor(folder / PREPROCESSOR), load_reference(folder / REFERENCE)
 
 
-def _save(preprocessor: "Preprocessor", reference: "ReferenceFleet", folder: Path) -> None:
-    from tasks.nodes.preprocess.fitting import save_preprocessor
-    from tasks.nodes.ranking.scores import save_reference
-
-    save_preprocessor(preprocessor, folder / PREPROCESSOR)
-    save_reference(reference, folder / REFERENCE)
-
-
 def read_scores(warehouse: Warehouse, source: str) -> pd.DataFrame:
     """The latest ranking of a source, by aspect (`all` first), the best first; is_emulated of each node beside it."""
     return fetch(
@@ -221,25 +216,18 @@ def read_watched(warehouse: Warehouse, source: str) -> pd.DataFrame:
 
 def read_overview(warehouse: Warehouse, source: str) -> dict[str, Any]:
     """What the answers about a source come to, by the names of `Ranked`, without its model."""
-    rows = fetch(
-        warehouse,
-        """
-        SELECT (SELECT count(*) FROM nodes.scores WHERE source = $source AND aspect = 'all') AS n_nodes,
-            (SELECT count(*) FROM nodes.executions WHERE source = $source) AS n_executions,
-            coalesce((SELECT n_left_out FROM nodes.rankings WHERE source = $source), 0) AS n_left_out,
-            (SELECT list(node ORDER BY score DESC, node) FROM nodes.scores
-                WHERE source = $source AND aspect = 'all' AND rank = 1) AS best,
-            (SELECT arg_min(node, place) FROM nodes.watched WHERE source = $source AND stands_out) AS most_suspicious
-        """,
-        {"source": source},
-    )
-    row = rows.iloc[0]
-    suspicious = row["most_suspicious"]
-    return {
-        **{name: int(row[name]) for name in ("n_nodes", "n_executions", "n_left_out")},
-        "best": [str(node) for node in row["best"]] if hasattr(row["best"], "__len__") else [],
-        "most_suspicious": suspicious if isinstance(suspicious, str) else "",
-    }
+    sql = """
+    SELECT (SELECT count(*) FROM nodes.scores WHERE source = $source AND aspect = 'all') AS n_nodes,
+        (SELECT count(*) FROM nodes.executions WHERE source = $source) AS n_executions,
+        coalesce((SELECT n_left_out FROM nodes.rankings WHERE source = $source), 0) AS n_left_out,
+        coalesce((SELECT list(node ORDER BY score DESC, node) FROM nodes.scores
+            WHERE source = $source AND aspect = 'all' AND rank = 1), []) AS best,
+        coalesce((SELECT arg_min(node, place) FROM nodes.watched WHERE source = $source AND stands_out), '')
+            AS most_suspicious
+    """
+    row = fetch(warehouse, sql, {"source": source}).iloc[0]
+    counts = {name: int(row[name]) for name in ("n_nodes", "n_executions", "n_left_out")}
+    return counts | {"best": [str(node) for node in row["best"]], "most_suspicious": str(row["most_suspicious"])}
 
 
 def read_decisions(warehouse: Warehouse, source: str, model_id: str) -> pd.DataFrame:

@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tasks.intake.files import Chunk
@@ -85,13 +86,11 @@ def _schema(columns: dict[str, tuple[pa.DataType, str]]) -> pa.Schema:
 EXECUTIONS_SCHEMA = _schema(EXECUTION_COLUMNS)
 METRICS_SCHEMA = _schema(METRIC_COLUMNS)
 TELEMETRY_SCHEMA = _schema(TELEMETRY_COLUMNS)
-LOGS_SCHEMA = _schema(LOG_COLUMNS)
 SCHEMAS = {  # of a landed batch, the main table first
-    "executions": EXECUTIONS_SCHEMA,
-    "metrics": METRICS_SCHEMA,
-    "telemetry": TELEMETRY_SCHEMA,
-    "logs": LOGS_SCHEMA,
-}
+    "executions": EXECUTIONS_SCHEMA, "metrics": METRICS_SCHEMA, "telemetry": TELEMETRY_SCHEMA,
+    "logs": _schema(LOG_COLUMNS),
+}  # fmt: skip
+Ints, Bools = NDArray[np.int64], NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ class Execution:
     """facts: columns of nodes.executions (FACTS) by name, missing ones left out; `is_simulated` false unless it says.
 
     measured: its metrics, each once. missing: metrics that its tool should have told. tool, log: what the tool wrote.
-    place: its first row in the file, from 1; n_rows: rows of the file that it was made of."""
+    place: its row in the file, from 1."""
 
     facts: Mapping[str, Any]
     measured: tuple[Measured, ...]
@@ -158,7 +157,6 @@ class Execution:
     tool: str = ""
     log: str = field(default="", repr=False)
     place: int = 1
-    n_rows: int = 1
 
     @property
     def execution_id(self) -> str:
@@ -166,49 +164,71 @@ class Execution:
         return str(self.facts["execution_id"])
 
 
-DEFAULTS = {"is_simulated": False}
 METRIC = pa.struct([("metric", pa.string()), ("value", pa.float64()), ("unit", pa.string())])
 SERIES = pa.struct([("metric", pa.string()), ("unit", pa.string()), ("at_s", VALUES), ("samples", VALUES)])
 NESTED = {"metrics": pa.list_(METRIC), "telemetry": pa.list_(SERIES)}
-PART_SCHEMA = pa.schema(
-    [
-        *((name, EXECUTION_COLUMNS[name][0]) for name in FACTS),
-        ("missing_metrics", NAMES),
-        *NESTED.items(),
-        ("tool", pa.string()),
-        ("log", pa.string()),
-    ]
-)
+PART_SCHEMA = pa.schema([
+    *((name, EXECUTION_COLUMNS[name][0]) for name in FACTS), ("missing_metrics", NAMES), *NESTED.items(),
+    ("tool", pa.string()), ("log", pa.string()),
+])  # fmt: skip
 
 
 def as_chunk(executions: Sequence[Execution], refused: pd.DataFrame) -> Chunk:
     """The rows of all tables of nodes that stand for these executions. refused: place, reason, raw."""
-    if not executions:
+    part, places = table_of(executions), np.array([one.place for one in executions], dtype=np.int64)
+    return chunk_of(part, places, entries_of(part, "metrics"), np.ones(len(part), dtype=bool), refused)
+
+
+def chunk_of(
+    part: pa.Table, places: Ints, metrics: pa.Table, is_kept: NDArray[np.bool_], refused: pd.DataFrame
+) -> Chunk:
+    """The rows of all tables of nodes that stand for those rows of a part that are kept, (n,).
+
+    places: numbers of all of its rows in the file. metrics: the entries that count, of rows that are kept."""
+    if not is_kept.any():
         return Chunk(pd.DataFrame(), refused, {})
-    check_facts(executions)
-    keyed = [({"execution_id": one.execution_id, "place": one.place}, one) for one in executions]
-    rows = [
-        _facts(one) | key | {"n_metrics": len(one.measured), "missing_metrics": list(one.missing), "n_rows": one.n_rows}
-        for key, one in keyed
-    ]
-    metrics = [
-        {"metric": measured.metric, "value": measured.value, "unit": measured.unit, **key}
-        for key, one in keyed
-        for measured in one.measured
-    ]
-    logs = [{"tool": one.tool, "log": one.log, **key} for key, one in keyed if one.log]
+    series, row = entries_of(part, "telemetry"), np.arange(len(part))
+    logs = part.select(["tool", "log"]).append_column("row", pa.array(row))
     tables = {
-        "metrics": pa.Table.from_pylist(metrics, METRICS_SCHEMA),
-        "telemetry": _telemetry(executions),
-        "logs": pa.Table.from_pylist(logs, LOGS_SCHEMA),
+        "metrics": metrics,
+        "telemetry": series.filter(pa.array(is_kept[rows_of(series)])),
+        "logs": logs.filter(pc.and_(pa.array(is_kept), pc.is_valid(logs["log"]))),
     }
-    frames = {name: framed(table) for name, table in tables.items()}
-    return Chunk(framed(pa.Table.from_pylist(rows, EXECUTIONS_SCHEMA)), refused, frames)
+    counted = {"n_metrics": np.bincount(rows_of(metrics), minlength=len(part)), "n_rows": np.ones(len(part), dtype=int)}
+    counted |= {"place": places, "is_simulated": pc.fill_null(part["is_simulated"], False)}
+    columns = {name: counted[name] if name in counted else part[name] for name in EXECUTIONS_SCHEMA.names}
+    executions = pa.table(columns, schema=EXECUTIONS_SCHEMA).filter(pa.array(is_kept))
+    frames = {name: framed(_placed(table, name, part, places)) for name, table in tables.items()}
+    return Chunk(framed(executions), refused, frames)
 
 
-def _facts(execution: Execution) -> dict[str, Any]:
-    """Without missing ones; what has a default has that."""
-    return DEFAULTS | {name: value for name, value in execution.facts.items() if value is not None}
+def entries_of(part: pa.Table, name: str) -> pa.Table:
+    """The entries of a nested column as rows, `row` telling which row of the part they belong to."""
+    lists = part[name].combine_chunks()
+    lists = lists.chunk(0) if isinstance(lists, pa.ChunkedArray) else lists
+    structs = lists.flatten()
+    columns = {field.name: pc.struct_field(structs, field.name) for field in NESTED[name].value_type}
+    return pa.table({"row": pc.list_parent_indices(lists).cast(pa.int64()), **columns})
+
+
+def rows_of(entries: pa.Table) -> Ints:
+    """The row of the part that each entry belongs to: (n,)."""
+    return np.asarray(entries["row"].to_numpy(), dtype=np.int64)
+
+
+def _placed(table: pa.Table, name: str, part: pa.Table, places: Ints) -> pa.Table:
+    """Entries with the id and the place of their execution, in the types that are landed."""
+    row = rows_of(table)
+    columns = {one: table[one] for one in table.column_names}
+    columns |= {"execution_id": part["execution_id"].take(pa.array(row)), "place": pa.array(places[row])}
+    columns |= {one: pc.fill_null(columns[one], "") for one in ("unit", "tool") if one in columns}
+    if "samples" in columns:  # NaN is missing
+        flat = [pc.if_else(pc.is_nan(own), None, own) for own in (one.flatten() for one in columns["samples"].chunks)]
+        ends = np.cumsum(pc.list_value_length(columns["samples"]).to_numpy())
+        offsets = pa.array(np.append(0, ends).astype(np.int32))
+        whole = pa.chunked_array(flat, pa.float64()).combine_chunks()
+        columns["samples"] = pa.ListArray.from_arrays(offsets, whole)
+    return pa.table({one: columns[one] for one in SCHEMAS[name].names}, schema=SCHEMAS[name])
 
 
 def framed(table: pa.Table) -> pd.DataFrame:
@@ -226,46 +246,19 @@ def tabled(frame: pd.DataFrame, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def lists_of(arrays: Sequence[NDArray[np.float64]]) -> pa.ListArray:
-    """Lists of numbers, NaN as missing."""
-    offsets = np.concatenate([[0], np.cumsum([len(one) for one in arrays])]).astype(np.int32)
-    flat = np.concatenate(arrays) if arrays else np.zeros(0)
-    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(flat, pa.float64(), from_pandas=True))
-
-
-def check_facts(executions: Sequence[Execution]) -> None:
-    """Raises ValueError for a fact that is no column, or one that is counted."""
+def table_of(executions: Sequence[Execution]) -> pa.Table:
+    """The rows of a part. Raises ValueError for a fact that is no column, or one that is counted."""
     for one in executions:
         if unknown := sorted(set(one.facts) - set(FACTS)):
             counted = " (it is counted)" if unknown[0] in COUNTED else ""
             raise ValueError(f"execution {one.execution_id}: no column {unknown[0]!r} in nodes.executions{counted}")
-
-
-def _telemetry(executions: Sequence[Execution]) -> pa.Table:
-    pairs = [(one, series) for one in executions for series in one.telemetry]
-    columns = {
-        "execution_id": [one.execution_id for one, _ in pairs],
-        "metric": [series.metric for _, series in pairs],
-        "unit": [series.unit for _, series in pairs],
-        "at_s": lists_of([series.at_s for _, series in pairs]),
-        "samples": lists_of([series.samples for _, series in pairs]),
-        "place": [one.place for one, _ in pairs],
-    }
-    return pa.table(columns, schema=TELEMETRY_SCHEMA)
-
-
-def table_of(executions: Sequence[Execution]) -> pa.Table:
-    """The rows of a part. Raises ValueError for a fact that is no column."""
-    check_facts(executions)
     rows = [
         {
-            **DEFAULTS,
+            "is_simulated": False,
             **one.facts,
             "missing_metrics": list(one.missing),
-            "metrics": [{"metric": m.metric, "value": m.value, "unit": m.unit} for m in one.measured],
-            "telemetry": [
-                {"metric": s.metric, "unit": s.unit, "at_s": s.at_s, "samples": s.samples} for s in one.telemetry
-            ],
+            "metrics": [vars(measured) for measured in one.measured],
+            "telemetry": [vars(series) for series in one.telemetry],
             "tool": one.tool or None,
             "log": one.log or None,
         }

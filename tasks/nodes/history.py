@@ -3,7 +3,7 @@
 Straight from files, or from the warehouse; measured or simulated, never both."""
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +24,7 @@ from tasks.warehouse.versions import data_version
 FLAGS = tuple(name for name, (kind, _) in EXECUTION_COLUMNS.items() if pa.types.is_boolean(kind))
 METRICS = {"execution": pa.int64(), "metric": pa.string(), "value": pa.float64(), "unit": pa.string()}
 VALUES = pa.list_(pa.float64())
+Ints = NDArray[np.int64]
 TELEMETRY = {"execution": pa.int64(), "metric": pa.string(), "unit": pa.string(), "at_s": VALUES, "samples": VALUES}
 
 
@@ -56,7 +57,7 @@ def executions_frame(executions: pa.Table, source: str) -> pd.DataFrame:
     frame = told.to_pandas().astype({**dict.fromkeys(FLAGS, "boolean"), "dose_level": "Int64"})
     frame = frame.assign(started_at=_times(told["started_at"]), ended_at=_times(told["ended_at"]))
     texts = {name: "str" for name, (kind, _) in EXECUTION_COLUMNS.items() if pa.types.is_string(kind)}
-    missing = _lists(executions["missing_metrics"])
+    missing = pd.Series([one or [] for one in executions["missing_metrics"].to_pylist()], dtype=object)
     whole: pd.DataFrame = frame.astype(texts).assign(missing_metrics=missing, source=source)
     return whole
 
@@ -79,24 +80,6 @@ def emulated_nodes(history: History) -> frozenset[str]:
     return frozenset(str(node) for node in history.executions.loc[is_emulated, "node"].unique())
 
 
-def numbered(parts: Sequence[tuple[pa.Table, pa.ChunkedArray, NDArray[np.int64]]], schema: pa.Schema) -> pa.Table:
-    """The rows of several parts with the number of their execution; those of executions without a number left out.
-
-    parts: rows with the place of their execution, the places of the part's executions, and the number of each of
-    these in order, -1 for none."""
-    found = []
-    for rows, places, numbers in parts:
-        if not len(rows):
-            continue
-        known = places.to_numpy()
-        order = np.argsort(known, kind="stable")
-        at = order[np.searchsorted(known[order], rows["place"].to_numpy())]
-        execution = numbers[at]
-        found.append(rows.append_column("execution", pa.array(execution)).filter(pa.array(execution >= 0)))
-    empty = schema.empty_table().append_column("execution", pa.array([], pa.int64()))
-    return pa.concat_tables([empty, *found])
-
-
 def _renumbered(rows: pd.DataFrame, is_kept: np.ndarray, numbers: np.ndarray) -> pd.DataFrame:
     execution = rows["execution"].to_numpy(dtype=np.int64)
     kept = is_kept[execution]
@@ -114,13 +97,6 @@ def _ordered(rows: pa.Table, kinds: dict[str, pa.DataType]) -> pa.Table:
 
 def _times(column: pa.ChunkedArray) -> NDArray[np.datetime64]:
     return np.asarray(column.to_numpy(), dtype="datetime64[us]")
-
-
-def _lists(column: pa.ChunkedArray) -> pd.Series:
-    nothing: list[str] = []
-    if column.null_count == len(column):
-        return pd.Series([nothing] * len(column), dtype=object)
-    return pd.Series([nothing if one is None else one for one in column.to_pylist()], dtype=object)
 
 
 KINDS = """
@@ -154,16 +130,6 @@ class Results:
         return int(self.refused["is_value"].sum())
 
 
-@dataclass(frozen=True)
-class _Part:
-    """The tables of one chunk, and the number of its file: of files with the same content, of the first."""
-
-    file: int
-    executions: pa.Table
-    metrics: pa.Table
-    telemetry: pa.Table
-
-
 def read_results(paths: Sequence[str], params: ReadParams, reader: str = "") -> Results:
     """Read all files into memory.
 
@@ -174,30 +140,40 @@ def read_results(paths: Sequence[str], params: ReadParams, reader: str = "") -> 
     from tasks.nodes.intake import chunks_of, find_files, reader_of, sha256_of
 
     files = find_files(list(paths), params.manifest)
-    parts: list[_Part] = []
-    refused: list[pd.DataFrame] = []
+    executions = [EXECUTIONS_SCHEMA.empty_table()]
+    row = pa.field("row", pa.int64())  # of the execution among all of them
+    entries = {
+        "metrics": [METRICS_SCHEMA.append(row).empty_table()],
+        "telemetry": [TELEMETRY_SCHEMA.append(row).empty_table()],
+    }
+    refused, numbers = [no_refusals().assign(path="", is_value=False)], list[int]()
     local, logs = set[int](), set[int]()
     first_of: dict[str, int] = {}
     for number, path in enumerate(files):
         report_progress("reading results", number, len(files))
-        sha256 = sha256_of(path, params)
-        one, alike = reader_of(path, reader, params), first_of.setdefault(sha256, number)
+        sha256, one = sha256_of(path, params), reader_of(path, reader, params)
+        alike = first_of.setdefault(sha256, number)  # of files with the same content the first
         local |= {alike} if one.has_local_nodes else set()
         logs |= {alike} if one.name == LOGS else set()
-        bad: list[pd.DataFrame] = []
-        kept = [np.zeros(0, dtype=np.int64)]
+        bad, kept = [no_refusals()], set[int]()
         for chunk in chunks_of(path, one, params):
+            own = tabled(chunk.rows, EXECUTIONS_SCHEMA)
+            places = pd.Index(own["place"].to_numpy())
+            for name, schema in (("metrics", METRICS_SCHEMA), ("telemetry", TELEMETRY_SCHEMA)):
+                rows = tabled(chunk.tables.get(name, pd.DataFrame()), schema)
+                at = places.get_indexer(rows["place"].to_numpy()) + len(numbers)
+                entries[name].append(rows.append_column(row, pa.array(at, pa.int64())))
+            executions.append(own)
+            numbers += [alike] * len(own)
             bad.append(chunk.refused)
-            kept += [chunk.rows["place"].to_numpy(dtype=np.int64)] if len(chunk.rows) else []
-            tables = (chunk.rows, *(chunk.tables.get(name, pd.DataFrame()) for name in ("metrics", "telemetry")))
-            schemas = (EXECUTIONS_SCHEMA, METRICS_SCHEMA, TELEMETRY_SCHEMA)
-            parts.append(_Part(alike, *(tabled(frame, schema) for frame, schema in zip(tables, schemas, strict=True))))
-        own = all_refusals(bad)
-        refused.append(own.assign(path=path, is_value=np.isin(own["place"], np.concatenate(kept))))
-    history, n_replaced = _joined(parts, files, local, logs)
+            kept |= set(places)
+        own_refused = all_refusals(bad)
+        refused.append(own_refused.assign(path=path, is_value=own_refused["place"].isin(kept)))
+    whole = {name: pa.concat_tables(parts) for name, parts in entries.items()}
+    file = np.array(numbers, dtype=np.int64)
+    history, n_replaced = _joined(pa.concat_tables(executions), file, whole, files, local, logs)
     logger.info("read %d executions of %d files", len(history.executions), len(files))
-    listed = pd.concat(refused, ignore_index=True) if refused else _no_refusals()
-    return Results(history, n_replaced, listed)
+    return Results(history, n_replaced, pd.concat(refused, ignore_index=True).astype({"is_value": bool}))
 
 
 def load_history(warehouse: Warehouse, source: str, *, with_telemetry: bool = True) -> History:
@@ -258,13 +234,17 @@ def is_simulated_source(connection: Connection, source: str) -> bool:
 
 
 def _joined(
-    parts: Sequence[_Part], files: Sequence[str], local: Collection[int], logs: Collection[int]
+    executions: pa.Table,
+    file: Ints,
+    entries: Mapping[str, pa.Table],
+    files: Sequence[str],
+    local: Collection[int],
+    logs: Collection[int],
 ) -> tuple[History, int]:
-    """One history of all parts, and how many executions were given again."""
-    tables = [part.executions for part in parts] or [EXECUTIONS_SCHEMA.empty_table()]
-    executions = pa.concat_tables(tables)
+    """One history of all files, and how many executions were given again. file: (n,) number of that of each.
+
+    entries: metrics and telemetry, with the `row` of their execution."""
     frame = executions_frame(executions.select(list(EXECUTION_COLUMNS)), FILES)
-    file = np.repeat([part.file for part in parts], [len(part.executions) for part in parts]).astype(np.int64)
     is_local = np.isin(file, list(local))
     is_called_by_file = np.isin(file, list(logs)) & frame["started_at"].isna().to_numpy()
     if (is_local | is_called_by_file).any():
@@ -279,13 +259,11 @@ def _joined(
     order = order[is_last[order]]
     row_of = np.full(len(frame), -1, dtype=np.int64)
     row_of[order] = np.arange(len(order))
-    counts = [len(part.executions) for part in parts]
-    numbers = np.split(row_of, np.cumsum(counts)[:-1]) if counts else []
-    placed = list(zip(parts, numbers, strict=True))
-    metrics = numbered([(one.metrics, one.executions["place"], own) for one, own in placed], METRICS_SCHEMA)
-    telemetry = numbered([(one.telemetry, one.executions["place"], own) for one, own in placed], TELEMETRY_SCHEMA)
-    history = History(frame.iloc[order].reset_index(drop=True), metrics_frame(metrics), telemetry_frame(telemetry))
-    return history, int((~is_last).sum())
+    frames = []
+    for name, framed in (("metrics", metrics_frame), ("telemetry", telemetry_frame)):
+        number = row_of[entries[name]["row"].to_numpy()]
+        frames.append(framed(entries[name].append_column("execution", pa.array(number)).filter(pa.array(number >= 0))))
+    return History(frame.iloc[order].reset_index(drop=True), *frames), int((~is_last).sum())
 
 
 def _told_apart(names: pd.Series, file: np.ndarray, files: Sequence[str], is_local: np.ndarray) -> pd.Series:
@@ -304,7 +282,3 @@ def _told_apart(names: pd.Series, file: np.ndarray, files: Sequence[str], is_loc
     called = dict(zip(numbers, names_apart([files[number] for number in numbers]), strict=True))
     told = [f"{called.get(number, '')}/{name}" for name, number in zip(names, file.tolist(), strict=True)]
     return names.mask(is_shared, pd.Series(told, index=names.index, dtype=names.dtype))
-
-
-def _no_refusals() -> pd.DataFrame:
-    return no_refusals().assign(path="", is_value=np.zeros(0, dtype=bool))

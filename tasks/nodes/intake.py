@@ -7,6 +7,7 @@ several of them."""
 import logging
 import re
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -90,20 +91,15 @@ def local_last(files: list[str]) -> list[str]:
 
 def tell_left_out(paths: Sequence[str]) -> str:
     """The line for parts that are left out of folders among the paths; empty for none. A path need not be there."""
-    n_files = 0
-    for path in paths:
-        names = Folder(path).names()
-        n_files += len(names) - len(without_disturbed(names))
-    if not n_files:
-        return ""
+    n_files = sum(len(names) - len(without_disturbed(names)) for names in (Folder(path).names() for path in paths))
     parts = "1 part" if n_files == 1 else f"{n_files:,} parts"
-    return f"left out {parts} of disturbed executions (flagged-…); name them to read them"
+    return f"left out {parts} of disturbed executions (flagged-…); name them to read them" if n_files else ""
 
 
 def without_disturbed(files: Sequence[str]) -> list[str]:
     """The files without flagged-NNNN.parquet where parts executions-NNNN.parquet lie in the same folder."""
-    recordings = {_folder_of(file) for file in files if UNDISTURBED.search(file)}
-    return [file for file in files if not (FLAGGED.search(file) and _folder_of(file) in recordings)]
+    recordings = {file.rpartition("/")[0] for file in files if UNDISTURBED.search(file)}
+    return [file for file in files if not (FLAGGED.search(file) and file.rpartition("/")[0] in recordings)]
 
 
 def land_executions(
@@ -154,8 +150,10 @@ def begin_executions(path: str, intake: Intake) -> tuple[str, ...]:
 
 def chunks_of(path: str, reader: Reader, params: ReadParams) -> Iterator[Chunk]:
     """What a reader finds in a file or folder, part by part."""
-    n_found = 0
-    for chunk in guarded(path, _labelled(path, reader, params)):
+    n_found, chunks, manifest = 0, reader.read(path, params), read_manifest(params)
+    if reader.name != "logs" and manifest.entries:  # a log is told by nothing but the manifest: its reader asks it
+        chunks = labelled(chunks, path, manifest)
+    for chunk in guarded(path, chunks):
         n_found += len(chunk.rows) + len(chunk.refused)
         report_progress(f"reading {path}", n_found)
         yield chunk
@@ -214,12 +212,12 @@ def not_shared(
         for column in LOCAL if len(chunk.rows) else ():
             shared = taken[column].keys() & set(chunk.rows[column])
             if shared and (new := sorted(shared.difference(_given(folder, others, column)))):
-                raise _clash(path, column, new, taken[column][new[0]])
+                more, what = f" (and {len(new) - 1} more)" if len(new) > 1 else "", column.replace("_", " ")
+                owner = f"{taken[column][new[0]]}, whose names say nothing beyond it"
+                problem = f"{what} {new[0]!r}{more} is in this source already, of {owner}"
+                fix = "read it into a source of its own (--source NAME), or both at once into a new one"
+                raise BadInput(path, problem, f"another {what}", fix)
         yield chunk
-
-
-def _folder_of(file: str) -> str:
-    return file.rpartition("/")[0]
 
 
 def _given(folder: str, batches: Sequence[Batch], column: str) -> dict[str, str]:
@@ -230,14 +228,6 @@ def _given(folder: str, batches: Sequence[Batch], column: str) -> dict[str, str]
             names = pq.read_table(file, columns=[column])[column].unique().to_pylist()
         found |= dict.fromkeys(names, batch.origin.path)
     return found
-
-
-def _clash(path: str, column: str, names: Sequence[str], owner: str) -> BadInput:
-    more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
-    what = column.replace("_", " ")
-    problem = f"{what} {names[0]!r}{more} is in this source already, of {owner}, whose names say nothing beyond it"
-    fix = "read it into a source of its own (--source NAME), or both at once into a new one"
-    return BadInput(path, problem, f"another {what}", fix)
 
 
 def _named(rows: pd.DataFrame, name: str) -> pd.DataFrame:
@@ -264,19 +254,16 @@ def _files_in(path: str, apart_from: str) -> list[str]:
     files = without_disturbed(tables)
     if len(files) < len(tables):
         logger.info("%s: left out %d parts of disturbed executions (flagged-…)", path, len(tables) - len(files))
-    if any(_is_log(folder.address(name)) for name in names if name.lower().endswith(LOG_ENDINGS)):
-        files.append(path)
+    for name in names:
+        with suppress(BadInput):
+            is_named = name.lower().endswith(LOG_ENDINGS)
+            if is_named and READERS["logs"].sniff(read_head(folder.address(name), ReadLimits()), name):
+                files.append(path)
+                break
     if not files:
         expected = f"files that end in {', '.join(sorted({*endings, *LOG_ENDINGS}))}"
         raise BadInput(path, f"{len(names)} files, none with results of benchmarks", expected, "name one")
     return files
-
-
-def _is_log(path: str) -> bool:
-    try:
-        return READERS["logs"].sniff(read_head(path, ReadLimits()), path)
-    except BadInput:
-        return False
 
 
 def _without_names(chunks: Iterator[Chunk], key: bytes) -> Iterator[Chunk]:
@@ -287,14 +274,6 @@ def _without_names(chunks: Iterator[Chunk], key: bytes) -> Iterator[Chunk]:
         yield Chunk(rows.drop(columns="template", errors="ignore"), without_reasons(chunk.refused), tables)
 
 
-def _labelled(path: str, reader: Reader, params: ReadParams) -> Iterator[Chunk]:
-    chunks = reader.read(path, params)
-    manifest = read_manifest(params)
-    if reader.name == "logs" or not manifest.entries:  # a log is told by nothing but the manifest: its reader asks it
-        return chunks
-    return labelled(chunks, path, manifest)
-
-
 def _options(path: str, reader: Reader, read: ReadParams) -> dict[str, Any]:
     """What changes the executions that a file gives: parameters as far as they differ, and what the manifest says."""
     told: dict[str, Any] = read.model_dump(exclude=set(NO_OPTION), exclude_defaults=True)
@@ -302,15 +281,12 @@ def _options(path: str, reader: Reader, read: ReadParams) -> dict[str, Any]:
         told["node"] = node
     manifest = read_manifest(read)
     whole = absolute(path).rstrip("/")
-    own = {name: one for name, one in manifest.entries.items() if name == whole or name.startswith(f"{whole}/")}
-    if own:
-        told["manifest"] = {
-            name.removeprefix(whole): [_without_path(entry) for entry in one] for name, one in own.items()
-        }
+    own = {
+        name.removeprefix(whole): [{key: value for key, value in entry.items() if key != "path"} for entry in entries]
+        for name, entries in manifest.entries.items()
+        if name == whole or name.startswith(f"{whole}/")
+    }
+    told |= {"manifest": own} if own else {}
     if reader.name in NAMED_BY_PATH:
         told["path"] = "/".join(whole.split("/")[-PARTS_THAT_NAME:])
     return told
-
-
-def _without_path(entry: dict[str, str]) -> dict[str, str]:
-    return {name: value for name, value in entry.items() if name != "path"}

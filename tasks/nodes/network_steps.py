@@ -15,7 +15,7 @@ from tasks.nodes.params import ModelParams, PreprocessParams, ScoreParams, Searc
 from tasks.nodes.verdict_steps import read_flagged
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.registry import champion, folder_of
+from tasks.warehouse.registry import ModelCard, champion, folder_of
 
 logger = logging.getLogger(__name__)
 JOURNALS = "searches"  # below the home folder
@@ -71,36 +71,35 @@ def train(
 
     run_id: of the flow run; the same run, data and parameters make the same model once. Where the model in use is of
     the same data, parameters and code it is given again, unless `again` says to train all the same."""
-    from tasks.nodes.perona.fingerprints import METRIC, load_trained, train_source
+    from tasks.nodes.perona.fingerprints import train_source
 
     version = version_of(warehouse, source)
     key = key_of(source, version, [one.model_dump(mode="json") for one in (model, preprocess, score)])
     present = champion(warehouse.models, WORD, source, NETWORK)
     if present is not None and present.parameters.get("key") == key and not again:
         with suppress(BadInput):  # a model that cannot be read is mended by a training
-            before = load_trained(folder_of(warehouse.models, WORD, present.model_id))
+            found = _told(warehouse, present, present.model_id, is_from_before=True)
             logger.info("%s was made of the same data, parameters and code: nothing to learn", present.model_id)
-            return TrainedNodes(
-                model_id=present.model_id,
-                champion_id=present.model_id,
-                data_version=version,
-                metric=METRIC,
-                figures=dict(present.metrics),
-                n_learned=len(before.learned),
-                n_tested=int(present.parameters["n_tested"]),
-                is_from_before=True,
-            )
+            return found
     history, version = benchmarks_of(warehouse, source, score, with_telemetry=True)
-    found = train_source(warehouse, source, history, version, model, preprocess, score, run_id=run_id, key=key)
+    given = (history, version, model, preprocess, score)
+    card, in_use = train_source(warehouse, source, *given, run_id=run_id, key=key)
+    return _told(warehouse, card, in_use, is_from_before=False)
+
+
+def _told(warehouse: Warehouse, card: ModelCard, in_use: str, *, is_from_before: bool) -> TrainedNodes:
+    """What a training came to. Raises BadInput for a model that cannot be read."""
+    from tasks.nodes.perona.fingerprints import METRIC, load_trained
+
     return TrainedNodes(
-        model_id=found.model_id,
-        champion_id=found.champion_id,
-        data_version=version,
+        model_id=card.model_id,
+        champion_id=in_use,
+        data_version=card.data_version,
         metric=METRIC,
-        figures=found.figures,
-        n_learned=found.n_learned,
-        n_tested=found.n_tested,
-        is_from_before=False,
+        figures=dict(card.metrics),
+        n_learned=len(load_trained(folder_of(warehouse.models, WORD, card.model_id)).learned),
+        n_tested=int(card.parameters["n_tested"]),
+        is_from_before=is_from_before,
     )
 
 
@@ -126,12 +125,9 @@ def tune(
     draft.replace(table)  # a table is whole or as it was
     logger.info("best of %d trials: validation loss %.4f", len(found.trials), found.validation_loss)
     return TunedNodes(
-        best=found.best.model_dump(mode="json"),
-        validation_loss=found.validation_loss,
-        n_trials=len(found.trials),
-        n_resumed=found.n_resumed,
-        trials=str(table),
-    )
+        best=found.best.model_dump(mode="json"), validation_loss=found.validation_loss, n_trials=len(found.trials),
+        n_resumed=found.n_resumed, trials=str(table),
+    )  # fmt: skip
 
 
 def in_use(warehouse: Warehouse, source: str) -> dict[str, Any] | None:
@@ -195,10 +191,9 @@ def has_network(warehouse: Warehouse, source: str) -> bool:
 
 def require_trained(warehouse: Warehouse, source: str) -> str:
     """The id of the trained model in use for a source. Raises NotFound before the first training."""
-    card = champion(warehouse.models, WORD, source, NETWORK)
-    if card is None:
-        raise NotFound(no_trained_model(source))
-    return card.model_id
+    if card := champion(warehouse.models, WORD, source, NETWORK):
+        return card.model_id
+    raise NotFound(no_trained_model(source))
 
 
 def read_fingerprint_scores(warehouse: Warehouse, source: str) -> pd.DataFrame:

@@ -30,9 +30,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 REASON = ".reason"
-EMULATED = """
-SELECT count(DISTINCT node) AS n_emulated FROM nodes.executions WHERE source = $source AND is_emulated
-"""
+EMULATED = "SELECT count(DISTINCT node) AS n FROM nodes.executions WHERE source = $source AND is_emulated"
 
 
 def find_files(paths: list[str], read: ReadParams) -> list[str]:
@@ -67,7 +65,7 @@ def count_emulated(warehouse: Warehouse, source: str, after: list[str]) -> int:
     """How many nodes of a source are emulated. after: batches that it rests on, as for source_version."""
     found = fetch(warehouse, EMULATED, {"source": source})
     logger.debug("counted emulated nodes of source %s after %d batches", source, len(after))
-    return int(found["n_emulated"].iloc[0])
+    return int(found["n"].iloc[0])
 
 
 Turn = Callable[["BenchmarkTemplate"], AbstractContextManager[object]]
@@ -90,13 +88,9 @@ def record(params: RecordParams, out_dir: str, turn: Turn | None = None) -> dict
 
     found = record_nodes(params, Path(out_dir), tell, turn=turn)
     logger.info("recorded %s", found)
-    return found.told(
-        out_dir,
-        campaign=found.campaign,
-        nodes=list(found.nodes),
-        unavailable={node: list(faults) for node, faults in found.unavailable.items()},
-        sampler_cores=found.sampler_cores,
-    )
+    unavailable = {node: list(faults) for node, faults in found.unavailable.items()}
+    own = {"campaign": found.campaign, "nodes": list(found.nodes), "unavailable": unavailable}
+    return found.told(out_dir, **own, sampler_cores=found.sampler_cores)
 
 
 def land_recording(folder: str, landing_folder: str, source: str, after: int) -> list[str]:
@@ -121,11 +115,7 @@ def landed_batches(warehouse: Warehouse, source: str) -> list[str]:
     there = [batch for batch in landing.live_batches(warehouse.landing_folder, WORD) if batch.origin.source == source]
     if not there or not warehouse.file.exists():
         return [batch.batch_id for batch in there]
-    with reading(warehouse) as connection:
-        known = {
-            batch_id
-            for (batch_id,) in connection.execute("SELECT batch_id FROM ops.files WHERE word = ?", [WORD]).fetchall()
-        }
+    known = set(fetch(warehouse, "SELECT batch_id FROM ops.files WHERE word = $word", {"word": WORD})["batch_id"])
     return [batch.batch_id for batch in there if batch.batch_id not in known]
 
 
@@ -174,9 +164,7 @@ def evaluate_results(
             problem = "executions of what is learned from are not told from those that are tested by their ids"
             raise BadInput(", ".join(train), problem, "recordings with ids of their own", "give other paths")
     found, emulated = _evaluated(read_now.history, evaluate, taught)
-    found.figures["n_refused"] = read_now.n_refused
-    found.figures["n_values_refused"] = read_now.n_values_refused
-    found.figures["n_replaced"] = read_now.n_replaced
+    found.figures |= {name: getattr(read_now, name) for name in ("n_refused", "n_values_refused", "n_replaced")}
     name = ", ".join(Path(path).name for path in paths[:3]) or Path(read.manifest).name
     return found, name or "results", emulated
 

@@ -22,7 +22,7 @@ from tasks.nodes.node_words import (
     reason_of_row,
 )
 from tasks.nodes.params import SEED, AlarmParams, BudgetParams, DetectorParams, PreprocessParams, ScoreParams
-from tasks.warehouse.connection import fetch
+from tasks.warehouse.connection import fetch, writing
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import champion, folder_of, new_card, promote, register
 
@@ -137,16 +137,11 @@ def learn(
     found = learn_verdicts(history, preprocess, detect, budget, alarm, under_alarm=under_alarm, seed=SEED)
     chosen = found.model.budget
     told = LearnedVerdicts(
-        model_id="",
-        data_version=version,
-        figures=found.figures,
-        n_learned=found.n_learned,
-        n_stressed=found.n_stressed,
-        threshold=found.model.threshold,
+        model_id="", data_version=version, figures=found.figures, n_learned=found.n_learned,
+        n_stressed=found.n_stressed, threshold=found.model.threshold,
         alarms_per_day=chosen.alarms_per_day if chosen else None,
-        executions_per_day=chosen.executions_per_day if chosen and chosen.is_timed else None,
-        is_from_before=False,
-    )
+        executions_per_day=chosen.executions_per_day if chosen and chosen.is_timed else None, is_from_before=False,
+    )  # fmt: skip
     card = new_card(
         word=WORD, source=source, kind=DETECTOR, run_id=run_id, data_version=version, seed=SEED,
         parameters={**asked, "key": key, "learned": dict(told)}, figures=found.figures, identity=f"{run_id}{key}",
@@ -183,12 +178,8 @@ def judge(warehouse: Warehouse, source: str, score: ScoreParams) -> Judged:
         kept = verdicts | {"judgings": pd.DataFrame([about])}
         replace_rows(warehouse, {"source": source, "model_id": model_id}, kept)
         row = about
-    return Judged(
-        model_id=model_id,
-        n_executions=int(row["n_executions"]),
-        n_judged=int(row["n_judged"]),
-        n_flagged=int(row["n_flagged"]),
-    )
+    n_executions, n_judged, n_flagged = (int(row[name]) for name in ("n_executions", "n_judged", "n_flagged"))
+    return Judged(model_id=model_id, n_executions=n_executions, n_judged=n_judged, n_flagged=n_flagged)
 
 
 def watch(warehouse: Warehouse, source: str, alarm: AlarmParams, after: str) -> WatchedNodes:
@@ -197,7 +188,6 @@ def watch(warehouse: Warehouse, source: str, alarm: AlarmParams, after: str) -> 
     after: what the verdicts rest on; a continued run with another looks again."""
     from tasks.nodes.detect.alarms import degradations, machine_time
     from tasks.warehouse.alarms import raise_alarms, unannounced
-    from tasks.warehouse.connection import writing
 
     row = read_row(warehouse, "judgings", source)
     if row is None:
@@ -229,7 +219,6 @@ def explain(warehouse: Warehouse, source: str, what: str, score: ScoreParams) ->
     """Why an execution or a node looks degraded, or does not. Verdicts are made where there are none of these data.
 
     what: a node of the source, or the id of an execution. Raises NotFound for a name that is neither."""
-
     judge(warehouse, source, score)
     rows = _named(warehouse, source, what)
     if not len(rows):
@@ -239,18 +228,14 @@ def explain(warehouse: Warehouse, source: str, what: str, score: ScoreParams) ->
     is_node = not (rows["execution_id"] == what).any()
     shown = rows[rows["is_flagged"]] if is_node else rows
     reasons = _reasons_of(warehouse, source, shown["execution_id"].tolist())
-    executions = [
-        {
-            "execution_id": str(row["execution_id"]),
-            "benchmark": str(row["benchmark"]),
-            "started_at": None if pd.isna(row["started_at"]) else row["started_at"].isoformat(),
-            "probability": None if pd.isna(row["probability"]) else float(row["probability"]),
-            "is_flagged": bool(row["is_flagged"]),
-            "reasons": [one.words() for one in reasons.get(str(row["execution_id"]), [])],
-            "is_together": all(one.deviation < LEAST_DEVIATION for one in reasons.get(str(row["execution_id"]), [])),
-        }
-        for row in shown.iloc[::-1].to_dict("records")
-    ]
+    executions = []
+    for row in shown.iloc[::-1].to_dict("records"):
+        own = reasons.get(str(row["execution_id"]), [])
+        told: dict[str, Any] = {name: str(row[name]) for name in ("execution_id", "benchmark")}
+        told["started_at"] = None if pd.isna(row["started_at"]) else row["started_at"].isoformat()
+        told["probability"] = None if pd.isna(row["probability"]) else float(row["probability"])
+        told |= {"is_flagged": bool(row["is_flagged"]), "reasons": [one.words() for one in own]}
+        executions.append(told | {"is_together": all(one.deviation < LEAST_DEVIATION for one in own)})
     return Explained(
         what="node" if is_node else "execution",
         name=what,
@@ -264,10 +249,9 @@ def explain(warehouse: Warehouse, source: str, what: str, score: ScoreParams) ->
 
 def require_detector(warehouse: Warehouse, source: str) -> str:
     """The id of the detector in use for a source. Raises NotFound before the first training."""
-    card = champion(warehouse.models, WORD, source, DETECTOR)
-    if card is None:
-        raise NotFound(no_trained_model(source))
-    return card.model_id
+    if card := champion(warehouse.models, WORD, source, DETECTOR):
+        return card.model_id
+    raise NotFound(no_trained_model(source))
 
 
 def read_flagged(warehouse: Warehouse, source: str) -> set[str]:

@@ -23,7 +23,6 @@ from tasks.report.result import Column, Figure, Result, Table, columns, count, p
 MOST_DRAWN = 40  # tasks in a figure, the longest
 MOST_STEPS = 300  # of a distribution in a figure
 RATIO = "{:.3f}".format
-FAILED = "failed or too slow"
 
 
 def ratio_text(value: float | None) -> str:
@@ -38,29 +37,10 @@ def next_run_result(found: NextRun, again: str) -> Result:
         ("runtime_s", "runtime", duration), ("cost", "cost", number), ("status", "ended"), title="Runs so far",
         words="In their order.",
     )  # fmt: skip
-    figures = (_cost_figure(found),) if len(found.tried) > 1 else ()
     prices = f"prices of {found.priced_on}" if found.priced_on else "prices without a date"
     made_of = f"{len(found.tried)} runs of {found.job}, {found.n_candidates} configurations, {prices}"
     title = f"Where to run {found.job} next"
-    return Result(title, found.answer, found.certainty, found.reasons, (tried,), figures, made_of, again)
-
-
-def _cost_figure(found: NextRun) -> Figure:
-    rows = [
-        {"run": at, "cost": run.cost, "low": run.cost, "high": run.cost, "is": "will do" if run.is_valid else FAILED}
-        for at, run in enumerate(found.tried, 1)
-    ]
-    next_one = found.proposal
-    if next_one is not None and not found.is_finished and np.isfinite(next_one.cost):
-        rows.append({"run": len(rows) + 1, "cost": next_one.cost, "low": next_one.cost_low, "high": next_one.cost_high,
-                     "is": "proposed"})  # fmt: skip
-    for row in rows:
-        row["run"] = f"run {row['run']}"
-    colours = {"will do": charts.BLUE, FAILED: charts.ORANGE, "proposed": charts.MUTED}
-    words = "Each run so far, and what the next one is expected to cost."
-    return plot("cost-by-run", "What runs cost", words, f"n = {len(found.tried)} runs", charts.intervals,
-                pd.DataFrame(rows), Axis("cost", "cost of a run", "count"), "run", tone="is",
-                colours=colours)  # fmt: skip
+    return Result(title, found.answer, found.certainty, found.reasons, (tried,), (), made_of, again)
 
 
 def evaluation_result(figures: Mapping[str, Any], name: str, again: str) -> Result:
@@ -322,9 +302,10 @@ def _task_figure(found: Estimate) -> Figure:
     rows = found.tasks.sort_values("runtime_s", ascending=False).head(MOST_DRAWN)
     words = f"Each task with its {share(found.calibration.confidence)} interval; the axis is logarithmic."
     runtime = Axis("runtime_s", f"runtime on {found.target}", "seconds")
-    return plot("tasks", "Longest tasks", words, f"n = {len(found.tasks)} tasks", charts.intervals,
-                rows[["task", "runtime_s", "low_s", "high_s"]], runtime, "task", low="low_s",
-                high="high_s")  # fmt: skip
+    drawn = rows[["task", "runtime_s"]].assign(low=rows["low_s"], high=rows["high_s"])
+    return plot(
+        "tasks", "Longest tasks", words, f"n = {len(found.tasks)} tasks", charts.intervals, drawn, runtime, "task"
+    )
 
 
 def transfer_figures(found: TransferredRuns, confidence: float, deadline_s: float | None) -> dict[str, Any]:

@@ -195,17 +195,16 @@ def _tone(field: str, colours: Mapping[str, str] | None) -> Any:
     return _colour(field, colours) if field and colours else alt.value(BLUE)
 
 
-def _in_rows(row: str, series: str = "", **axis: Any) -> dict[str, Any]:
-    """The encoding of rows by their names, in the order of the frame; series: of a row lie beneath each other."""
+def _in_rows(row: str, *, grid: bool = False) -> dict[str, Any]:
+    """The encoding of rows by their names, in the order of the frame."""
     import altair as alt
 
-    offset: dict[str, Any] = {"yOffset": alt.YOffset(f"{series}:N", sort=None)} if series else {}
-    return {"y": alt.Y(f"{row}:N", sort=None, title=None, axis=alt.Axis(labelLimit=220, **axis)), **offset}
+    return {"y": alt.Y(f"{row}:N", sort=None, title=None, axis=alt.Axis(labelLimit=220, grid=grid))}
 
 
-def _rows_px(rows: pd.DataFrame, row: str, series: str = "", px: int = ROW_PX) -> int:
+def _rows_px(rows: pd.DataFrame, row: str, px: int = ROW_PX) -> int:
     """The height of a chart of named rows."""
-    return max(60, px * rows[row].nunique() * (rows[series].nunique() if series else 1))
+    return max(60, px * rows[row].nunique())
 
 
 def _layered(
@@ -238,36 +237,26 @@ def _zoomable(chart: Any, encodings: Sequence[Literal["x", "y"]] = ("x", "y")) -
     return zoomable
 
 
-def scatter(
-    frame: pd.DataFrame, x: Axis, y: Axis, *, colour: str = "", colours: Mapping[str, str] | None = None,
-    count: str = "", lines: Mapping[str, float] | None = None,
-) -> Chart:  # fmt: skip
-    """A mark a row. colour: column of names by `colours`; count: column of how many a mark stands for (stronger colour
-    where more); lines: words and how many times x they lie at y, on two axes alike."""
+def scatter(frame: pd.DataFrame, x: Axis, y: Axis, lines: Mapping[str, float]) -> Chart:
+    """A mark a row. lines: words and how many times x they lie at y, on two axes alike."""
     import altair as alt
 
-    rows = tidy(frame)
-    marks, tone = alt.Chart(rows).mark_circle(size=34, opacity=0.65), _tone(colour, colours)
-    if count and len(rows) and rows[count].max() > 1:
-        scale, legend = alt.Scale(type="log", range=[PALE, BLUE]), alt.Legend(title="how many", orient="top")
-        marks, tone = alt.Chart(rows).mark_square(size=58), alt.Color(f"{count}:Q", scale=scale, legend=legend)
-    layers = [marks.encode(x=_position(alt.X, x), y=_position(alt.Y, y), tooltip=_tips(rows), color=tone)]
-    if lines and len(rows):
-        ends = [float(rows[x.field].min()), float(rows[x.field].max())]
-        guides = [{"line": name, x.field: at, y.field: at * k} for name, k in lines.items() for at in ends]
-        drawn = alt.Chart(pd.DataFrame(guides)).mark_line(strokeDash=[5, 3], strokeWidth=1.5)
-        tones = dict(zip(lines, (MUTED, ORANGE), strict=False))
-        layers.append(drawn.encode(x=f"{x.field}:Q", y=f"{y.field}:Q", color=_colour("line", tones)))
-    layered = alt.layer(*layers).resolve_scale(color="independent")
+    rows, places = tidy(frame), {"x": _position(alt.X, x), "y": _position(alt.Y, y)}
+    marks = alt.Chart(rows).mark_circle(size=34, opacity=0.65, color=BLUE)
+    ends = [float(rows[x.field].min()), float(rows[x.field].max())]
+    guides = pd.DataFrame([{"line": name, x.field: at, y.field: at * k} for name, k in lines.items() for at in ends])
+    tones = _colour("line", dict(zip(lines, (MUTED, ORANGE), strict=False)))
+    drawn = alt.Chart(guides).mark_line(strokeDash=[5, 3], strokeWidth=1.5)
+    guided = drawn.encode(x=f"{x.field}:Q", y=f"{y.field}:Q", color=tones)
+    layered = alt.layer(marks.encode(**places, tooltip=_tips(rows)), guided)
     return _zoomable(layered.properties(width=WIDTH_PX, height=TALL_PX))
 
 
 def lines(
-    frame: pd.DataFrame, x: Axis, y: Axis, *, series: str = "", panel: str = "",
-    rules: Mapping[str, float] | None = None, steps: bool = False, height: int = HEIGHT_PX,
+    frame: pd.DataFrame, x: Axis, y: Axis, *, series: str = "", rules: Mapping[str, float] | None = None,
+    steps: bool = False, height: int = HEIGHT_PX,
 ) -> Chart:  # fmt: skip
-    """A line a series, with points to hover; panel: column of names, a row of charts each with its own y; rules: words
-    of vertical lines and where on x they stand."""
+    """A line a series, with points to hover; rules: words of vertical lines and where on x they stand."""
     import altair as alt
 
     rows = tidy(frame)
@@ -280,68 +269,43 @@ def lines(
     for words, at in (rules or {}).items():
         said = alt.Chart(rows.head(1)).mark_text(text=words, color=ORANGE, align="left", dx=4, y=8)
         layers += [_rule(alt.Chart(rows), alt.datum(at)), said.encode(x=alt.datum(at))]
-    layered: Chart = _layered(rows, layers, height, panel)
-    return layered if panel else _zoomable(layered)
-
-
-def bars(
-    frame: pd.DataFrame, value: Axis, row: str, *, series: str = "", colours: Mapping[str, str] | None = None,
-    rule: float | None = None,
-) -> Chart:  # fmt: skip
-    """A bar a row, in the order of the frame; series: column whose bars of a row lie behind each other."""
-    import altair as alt
-
-    rows = tidy(frame)
-    base, along = alt.Chart(rows), _position(alt.X, value, stack=None)
-    drawn = base.mark_bar().encode(x=along, color=_tone(series, colours), tooltip=_tips(rows), **_in_rows(row, series))
-    layers = [drawn] if rule is None else [drawn, _rule(base, alt.datum(rule))]
-    found: Chart = _layered(rows, layers, _rows_px(rows, row, series))
-    return found
+    return _zoomable(_layered(rows, layers, height))
 
 
 def intervals(
-    frame: pd.DataFrame, value: Axis, row: str, *, low: str = "low", high: str = "high", series: str = "",
-    tone: str = "", colours: Mapping[str, str] | None = None, panel: str = "",
+    frame: pd.DataFrame, value: Axis, row: str, *, tone: str = "", colours: Mapping[str, str] | None = None,
+    panel: str = "",
 ) -> Chart:  # fmt: skip
-    """A dot with its interval a row. series: column whose dots of a row lie beneath each other, in its colours; tone:
-    column of colours alone."""
+    """A dot a row with its interval, columns low and high. tone: column of names by `colours`."""
     import altair as alt
 
     rows = tidy(frame)
-    base = alt.Chart(rows).encode(color=_tone(series or tone, colours), **_in_rows(row, series))
-    from_low = _position(alt.X, Axis(low, value.title, value.kind))
-    bar = base.mark_rule(strokeWidth=3, opacity=0.45).encode(x=from_low, x2=f"{high}:Q")
+    base = alt.Chart(rows).encode(color=_tone(tone, colours), **_in_rows(row))
+    from_low = _position(alt.X, Axis("low", value.title, value.kind))
+    bar = base.mark_rule(strokeWidth=3, opacity=0.45).encode(x=from_low, x2="high:Q")
     dot = base.mark_circle(size=70, opacity=1).encode(x=_position(alt.X, value), tooltip=_tips(rows))
     parts = [part for _, part in rows.groupby(panel)] if panel else [rows]
-    found = _layered(rows, [bar, dot], max(_rows_px(part, row, series) for part in parts), panel)
+    found = _layered(rows, [bar, dot], max(_rows_px(part, row) for part in parts), panel)
     shown: Chart = found.resolve_scale(x="independent", y="independent") if panel else found
     return shown
 
 
-def dots(
-    frame: pd.DataFrame, value: Axis, row: str, *, colour: str = "", colours: Mapping[str, str] | None = None,
-    low_to_high: str = "", mean: bool = True,
-) -> Chart:  # fmt: skip
-    """A dot a mark in its row, spread upwards and downwards where they are many; a tick at the mean of the row.
+def swarm(frame: pd.DataFrame, value: Axis, row: str, level: str) -> Chart:
+    """A dot a mark in its row, spread upwards and downwards where they are many.
 
-    low_to_high: column of 0 to 1 that colours from blue to orange."""
+    level: column of 0 to 1 that colours from blue to orange."""
     import altair as alt
 
     golden = 0.6180339887498949
     rows = tidy(frame).assign(spread=[(at * golden) % 1 for at in range(len(frame))])
-    tone = _tone(colour, colours)
-    if low_to_high:
-        scale = alt.Scale(range=[BLUE, GRID, ORANGE], domain=[0, 0.5, 1], interpolate="rgb")
-        legend = alt.Legend(title="value of the feature, low to high", orient="top", values=[0, 1])
-        tone = alt.Color(f"{low_to_high}:Q", scale=scale, legend=legend)
-    base = alt.Chart(rows).encode(**_in_rows(row))
-    offset = alt.YOffset("spread:Q", scale=alt.Scale(domain=[-0.6, 1.6]))
-    tips = _tips(rows.drop(columns="spread"))
-    marks = base.mark_circle(size=22, opacity=0.6)
-    layers = [marks.encode(x=_position(alt.X, value), yOffset=offset, color=tone, tooltip=tips)]
-    if mean:
-        layers.append(base.mark_tick(color=INK, thickness=2, size=18).encode(x=f"mean({value.field}):Q"))
-    found: Chart = _layered(rows, layers, _rows_px(rows, row, px=34))
+    scale = alt.Scale(range=[BLUE, GRID, ORANGE], domain=[0, 0.5, 1], interpolate="rgb")
+    legend = alt.Legend(title="value of the feature, low to high", orient="top", values=[0, 1])
+    marks = alt.Chart(rows).mark_circle(size=22, opacity=0.6).encode(
+        x=_position(alt.X, value), yOffset=alt.YOffset("spread:Q", scale=alt.Scale(domain=[-0.6, 1.6])),
+        color=alt.Color(f"{level}:Q", scale=scale, legend=legend), tooltip=_tips(rows.drop(columns="spread")),
+        **_in_rows(row),
+    )  # fmt: skip
+    found: Chart = _layered(rows, [marks], _rows_px(rows, row, px=34))
     return found
 
 
@@ -389,11 +353,10 @@ def histogram(
 
 def strips(
     frame: pd.DataFrame, x: Axis, y: Axis, panel: str, *, marked: str = "", words: tuple[str, str] = ("", ""),
-    high: str = "", level: str = "", change: str = "", height: int = 84,
+    level: str, change: str = "",
 ) -> Chart:  # fmt: skip
     """A strip a panel with an axis of its own: points over x. marked: column of truths, orange where true, with the
-    words for false and true; high: column up to which a bar joins; level: column of a line; change: column of
-    places on x with a dashed line."""
+    words for false and true; level: column of a line; change: column of places on x with a dashed line."""
     import altair as alt
 
     rows = _with_words(tidy(frame), marked, words) if marked else tidy(frame)
@@ -402,13 +365,10 @@ def strips(
     layers: list[Any] = []
     if change:
         layers.append(_rule(base, f"{change}:{at.shorthand[-1]}"))
-    if level:
-        line = base.mark_line(color=MUTED, strokeWidth=1.4, interpolate="step-after")
-        layers.append(line.encode(x=at, y=f"{level}:Q"))
-    if high:
-        layers.append(base.mark_rule(opacity=0.6).encode(y2=f"{high}:Q", **there))
+    line = base.mark_line(color=MUTED, strokeWidth=1.4, interpolate="step-after")
+    layers.append(line.encode(x=at, y=f"{level}:Q"))
     layers.append(base.mark_circle(size=16, opacity=0.8).encode(tooltip=_tips(rows), **there))
-    found: Chart = _layered(rows, layers, height, panel)
+    found: Chart = _layered(rows, layers, 84, panel)
     return found
 
 
@@ -476,14 +436,6 @@ def timeline(frame: pd.DataFrame, x: Axis, row: str, *, marked: str, words: tupl
         x=_position(alt.X, x), color=tone, opacity=opacity, tooltip=_tips(rows), **_in_rows(row, grid=True)
     )  # fmt: skip
     return _zoomable(_layered(rows, [marks], alt.Step(ROW_PX)), ["x"])
-
-
-def beneath(*charts: Chart) -> Chart:
-    """Several charts beneath each other as one."""
-    import altair as alt
-
-    found: Chart = alt.vconcat(*charts, spacing=26).resolve_scale(color="independent")
-    return found
 
 
 def sampled(frame: pd.DataFrame, most: int) -> pd.DataFrame:

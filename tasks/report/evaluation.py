@@ -30,43 +30,20 @@ def matrix(
     rows: Mapping[Name, str | tuple[str, str]],
     columns: Measures,
     key: Callable[[Name, str], str],
-    *,
-    title: str = "",
     words: str = "",
-    sort_by: str | None = None,
-    is_least: bool = False,
-    is_marked: bool = False,
-    aside: Name | None = None,
 ) -> Table:
-    """A row a name (and what stands below it) that has any figure, a column a measure; key: of a cell.
-
-    sort_by: the measure whose best stands on top; is_least: less is better; is_marked: the best of each column stands
-    out; aside: a row that stands last and is never the best."""
+    """A row a name (and what stands below it) and a column a measure, of those that have any figure; key: of a
+    cell."""
     cells = {name: [cell_of(figures, key(name, one), show) for one, (_, show) in columns.items()] for name in rows}
-    cells = {name: found for name, found in cells.items() if any(cell != NOTHING for cell in found)}
-    sign = 1.0 if is_least else -1.0
-    order = list(columns)
-
-    def place(name: Name) -> tuple[bool, bool, float]:
-        value = cells[name][order.index(str(sort_by))].value
-        return name == aside, value is None, sign * (value or 0.0)
-
-    names = sorted(cells, key=place) if sort_by is not None else list(cells)
-    best = [
-        min((sign * cell.value, cell.text) for cell in column if cell.value is not None)[1]
-        if any(cell.value is not None for cell in column)
-        else None
-        for column in zip(*(cells[name] for name in names if name != aside), strict=True)
+    heads = [head for head, _ in columns.values()]
+    kept = [at for at in range(len(heads)) if any(row[at] != NOTHING for row in cells.values())]
+    shown = [
+        Row(head, tuple(cells[name][at] for at in kept), below)
+        for name, told in rows.items()
+        for head, below in [told if isinstance(told, tuple) else (told, "")]
+        if any(cell != NOTHING for cell in cells[name])
     ]
-    shown = []
-    for name in names:
-        head, below = pair if isinstance(pair := rows[name], tuple) else (pair, "")
-        marked = (
-            Cell(one.text, one.notes, is_marked and name != aside and one.text == top, one.value)
-            for one, top in zip(cells[name], best or [None] * len(order), strict=True)
-        )
-        shown.append(Row(head, tuple(marked), below))
-    return cell_table(first, [head for head, _ in columns.values()], shown, title, words)
+    return cell_table(first, [heads[at] for at in kept], shown, words=words)
 
 
 def listed(figures: Figures, measures: Measures) -> list[dict[str, str]]:
@@ -88,6 +65,18 @@ def reasons(figures: Figures, *parts: str) -> list[str]:
     """Why figures of these parts cannot be had, each reason once."""
     told = [value for key, value in figures.items() if key.endswith(REASON) and key.startswith(parts) and value]
     return [sentence(reason) for reason in dict.fromkeys(told)]
+
+
+def missing_lines(figures: Figures, *parts: str) -> list[str]:
+    """What could not be measured of these parts, and why: one line a reason, with its first key."""
+    found: dict[str, list[str]] = {}
+    for key, reason in figures.items():
+        if key.endswith(REASON) and key.startswith(parts) and reason:
+            found.setdefault(sentence(reason), []).append(key.removesuffix(REASON))
+    return [
+        f"not measured: {keys[0]}{f' and {len(keys) - 1:,} more' if keys[1:] else ''}: {reason}"
+        for reason, keys in found.items()
+    ]
 
 
 def better_line(what: str, ours: Any, others: Mapping[str, Any], show: Show) -> list[str]:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from tasks.report.result import SAFE, Column, Section, count, moment, records, sentence, table
+from tasks.report.result import SAFE, Column, Section, command, count, moment, records, sentence, table
 from tasks.warehouse.connection import Connection
 from tasks.warehouse.versions import data_version
 
@@ -55,22 +55,27 @@ def item_of(evidence: Mapping[str, Any]) -> str | None:
 
 @dataclass(frozen=True)
 class Intake:
-    """Rows of ops about one source. files: by order; reasons: of quarantine; alarms: the latest first."""
+    """Rows of ops about one source, which what is known of it in each word adds to. files: by order; refused: reasons
+    of quarantine; alarms: the latest first."""
 
     word: str
     source: str
     data_version: str
     files: pd.DataFrame
-    reasons: pd.DataFrame
+    refused: pd.DataFrame
     alarms: pd.DataFrame
+
+    def command(self, verb: str, *more: str) -> str:
+        """The command that makes what is missing."""
+        return command("whorl", self.word, verb, "--source", self.source, *more)
 
 
 def fetch_intake(connection: Connection, word: str, source: str) -> Intake:
     """What the sections need."""
     asked = {"word": word, "source": source}
-    files, reasons = (connection.execute(sql, asked).df() for sql in (FILES, REASONS))
+    files, refused = (connection.execute(sql, asked).df() for sql in (FILES, REASONS))
     alarms = connection.execute(ALARMS.format(item=ALARM_ITEM), asked | {"most": MOST_ALARMS}).df()
-    return Intake(word, source, data_version(connection, word, source), files, reasons, alarms)
+    return Intake(word, source, data_version(connection, word, source), files, refused, alarms)
 
 
 def file_name(origin: object) -> str:
@@ -78,9 +83,9 @@ def file_name(origin: object) -> str:
     return sentence(PurePosixPath(str(origin).rstrip("/")).name or origin)
 
 
-def intake_sections(intake: Intake, no_alarm: str, watch: str, item: str = "") -> Iterator[Section]:
-    """Alarms, files and quarantine. no_alarm: what is said without any; watch: the command that looks for them; item:
-    address of the page of what an alarm is of."""
+def intake_sections(intake: Intake, no_alarm: str, item: str = "") -> Iterator[Section]:
+    """Alarms, files and quarantine. no_alarm: what is said without any; item: address of the page of what an
+    alarm is of."""
     rows = [
         row
         | {"message": sentence(row["message"])}
@@ -89,17 +94,18 @@ def intake_sections(intake: Intake, no_alarm: str, watch: str, item: str = "") -
         for row in records(intake.alarms)
     ]
     alarms = table(rows, ("message", "what happened"), ("kind", "kind"), ("at", "when (UTC)", moment), name="alarms")
-    yield Section("Alarms", "" if rows else f"{no_alarm}: {watch} looks for some.", tables=(alarms,))
+    yield Section("Alarms", "" if rows else f"{no_alarm}: {intake.command('watch')} looks for some.",
+                  tables=(alarms,) if rows else ())  # fmt: skip
     files = table(
         records(intake.files), Column("origin", "file", file_name), ("reader", "reader"),
         ("n_read", "rows read", count), ("n_kept", "kept", count), ("n_quarantined", "quarantined", count),
         ("landed_at", "read (UTC)", moment), name="files",
     )  # fmt: skip
     why = table(
-        records(intake.reasons), Column("reason", "reason", sentence), ("n", "rows", count),
+        records(intake.refused), Column("reason", "reason", sentence), ("n", "rows", count),
         Column("origin", "first of them in", file_name), ("place", "row", count), title="Why rows are in quarantine",
         name="quarantine",
     )  # fmt: skip
-    n, words = len(intake.files), "" if len(intake.reasons) else "No row is in quarantine."
+    n, words = len(intake.files), "" if len(intake.refused) else "No row is in quarantine."
     evidence = f"{n:,} file{'' if n == 1 else 's'}, data version {intake.data_version}"
     yield Section("What was read", words, evidence, tables=(files, why))

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasks.jobs.params import HISTORIC_SHARE, MEASURES, STALAGMITE_RATIO, Kind, ReportParams, SummaryParams
+from tasks.jobs.characterise import Characterisation
+from tasks.jobs.params import MEASURES, STALAGMITE_RATIO, Kind, ReportParams, SummaryParams
 from tasks.jobs.summary import fetch_summary, refuse_mixture
 from tasks.quantities import MISSING, duration, number, ratio, share
 from tasks.report import charts
 from tasks.report.intake import Intake, fetch_intake, intake_sections
 from tasks.report.jobs_evaluation import SIDE_BY_SIDE, labels_table, predictor_rows, predictor_words, predictors_table
 from tasks.report.jobs_history import history_sections
-from tasks.report.jobs_shapes import METHOD, NOT_CAUSES, KindOfShapes, fetch_shapes, shape_sections
+from tasks.report.jobs_shapes import METHOD, NOT_CAUSES, fetch_shapes, shape_sections
 from tasks.report.result import (
     Column,
     Fact,
@@ -26,7 +27,6 @@ from tasks.report.result import (
     Section,
     State,
     Table,
-    command,
     count,
     extra,
     moment,
@@ -52,8 +52,9 @@ MADE_UP = {
 TONES = {"as usual": charts.BLUE, "slow": charts.ORANGE, "next run": charts.INK}
 QUANTILES = ("p05_s", "p25_s", "p50_s", "p75_s", "p95_s")
 LIST_WORDS = (
-    "All jobs, the likeliest to take twice their usual time first; jobs under {least} finished runs stand "
-    "last. Sort by COV for what varies most, by time lost for what costs most, by runs for what runs most often."
+    "All jobs, the likeliest to take twice their usual time first; jobs under {least} finished runs (status "
+    "{statuses}, with a runtime) stand last; new runs are those after {split_at} (UTC). Sort by COV for what varies "
+    "most, by time lost for what costs most, by runs for what runs most often."
 )
 HISTORY_WORDS = "The latest runs, and at the right the interval that the next one is expected in (90 %, 50 %, median)."
 REASONS_WORDS = (
@@ -61,8 +62,8 @@ REASONS_WORDS = (
     f"job varies much. {NOT_CAUSES}"
 )
 RUNS_WORDS = (
-    "The longest recent runs against the usual time of their job, and the next runs of the riskiest jobs, "
-    f"each with its first reason to be longer, or to vary. {NOT_CAUSES}"
+    "The longest recent runs against the usual time of their job, each with its first reason to be longer; those of a "
+    f"next run stand on the page of its job. {NOT_CAUSES}"
 )
 INSIGHTS_WORDS = (
     "Whether what Zhu et al. found holds in this source: by the model, whose rho says how the feature goes "
@@ -102,7 +103,6 @@ MODEL_FIGURES = "SELECT key, value FROM jobs.model_figures WHERE source = $sourc
 TABLES = {
     "cause_families": "question, rank",
     "insights": "kind DESC, rank",
-    "explanations": "model_id",
     "what_ifs": "scenario, measure",
     "what_if_pairs": "scenario",
     "what_if_moves": "scenario, kind, from_shape, to_shape",
@@ -129,38 +129,27 @@ FROM ops.alarms WHERE word = 'jobs' AND source = $source ORDER BY raised_at DESC
 
 
 @dataclass(frozen=True)
-class JobsData:
+class JobsData(Intake):
     """Everything that is known of the jobs of a source, of one moment.
 
     summary: the row of jobs.summaries; jobs: one row a job, the likeliest to be late first; tables: by their names in
     TABLES; figures: of the model in use, by key."""
 
-    source: str
     summary: dict[str, Any]
     asked: SummaryParams
     least: int
     jobs: pd.DataFrame
     history: tuple[Section, ...]
-    shapes: dict[Kind, KindOfShapes]
+    shapes: dict[Kind, tuple[Characterisation, str]]
     model_id: str | None
     figures: dict[str, float | None]
     tables: dict[str, pd.DataFrame]
-    intake: Intake
-
-    @property
-    def data_version(self) -> str:
-        """Of the files that the source has now."""
-        return self.intake.data_version
 
     @property
     def listed(self) -> pd.DataFrame:
         """Jobs with a prediction and enough runs, the likeliest to be late first."""
         found: pd.DataFrame = self.jobs[self.jobs["is_listed"].astype(bool) & self.jobs["exceeds_2x_share"].notna()]
         return found
-
-    def command(self, verb: str, *more: str) -> str:
-        """The command that makes what is missing."""
-        return command("whorl", WORD, verb, "--source", self.source, *more)
 
 
 def fetch_jobs(connection: Connection, source: str, params: ReportParams) -> JobsData:
@@ -176,7 +165,7 @@ def fetch_jobs(connection: Connection, source: str, params: ReportParams) -> Job
     shapes = {kind: found for kind in KINDS if (found := fetch_shapes(connection, source, kind)) is not None}
     version = f"data version {summary['data_version']}"
     return JobsData(
-        source=source,
+        **vars(fetch_intake(connection, WORD, source)),
         summary=summary,
         asked=asked,
         least=params.min_support,
@@ -189,7 +178,6 @@ def fetch_jobs(connection: Connection, source: str, params: ReportParams) -> Job
             name: connection.execute(ROWS.format(name=name, order=order), {"source": source}).df()
             for name, order in TABLES.items()
         },
-        intake=fetch_intake(connection, WORD, source),
     )
 
 
@@ -295,24 +283,16 @@ def _notices(data: JobsData) -> Iterator[str]:
 
 
 def _sections(data: JobsData, item: str) -> Iterator[Section]:
-    summary, version = data.summary, f"data version {data.summary['data_version']}"
     yield _jobs_section(data, item)
     yield _quality(data)
     yield from _explained(data, item)
     yield from _what_ifs(data)
-    missing = f"This source has no shapes yet: {data.command('characterise')} finds them."
-    yield from shape_sections(data.shapes, data.data_version, missing)
+    if not data.shapes:
+        nothing = f"This source has no shapes yet: {data.command('characterise')} finds them."
+        yield Section("Typical distributions of runtimes", nothing=nothing)
+    yield from shape_sections(data.shapes, data.data_version)
     yield from data.history
-    recurring = (
-        f"{share(summary['recurring_share'])} of the runs belong to a job that ran at least twice, "
-        f"{share(summary['support_3_share'])} to one that ran at least 3 times, {share(summary['support_20_share'])} "
-        "to one that ran at least 20 times.",
-        f"Finished runs are those with status {' or '.join(data.asked.statuses)} and a runtime. Historic: the first "
-        f"{100 * HISTORIC_SHARE:g} % of the finished runs by submission, until "
-        f"{moment(summary['split_at'])}.",
-    )
-    yield Section("Which jobs recur", evidence=f"n = {summary['n_runs']:,} runs, {version}", lines=recurring)
-    yield from intake_sections(data.intake, "No run or job has raised an alarm", data.command("watch"), item)
+    yield from intake_sections(data, "No run or job has raised an alarm", item)
 
 
 def _jobs_section(data: JobsData, item: str) -> Section:
@@ -335,8 +315,11 @@ def _jobs_section(data: JobsData, item: str) -> Section:
         ("slow_share", "slow new runs", share), ("shape_ratio", "shape (ratio)", count),
         ("shape_delta", "shape (delta)", count), ("n_failed", "failed", count), name="list",
     )  # fmt: skip
+    words = LIST_WORDS.format(
+        least=data.least, statuses=" or ".join(asked.statuses), split_at=moment(data.summary["split_at"])
+    )
     evidence = f"n = {len(data.jobs):,} jobs, data version {data.summary['data_version']}{made}"
-    return Section("Jobs and their next runs", LIST_WORDS.format(least=data.least), evidence, tables=(shown,),
+    return Section("Jobs and their next runs", words, evidence, tables=(shown,),
                    nothing="This source has no jobs yet.", is_open=True)  # fmt: skip
 
 
@@ -352,24 +335,25 @@ def _quality(data: JobsData) -> Section:
 
 def _explained(data: JobsData, item: str) -> Iterator[Section]:
     families, insights, reasons = (data.tables[name] for name in ("cause_families", "insights", "reasons"))
-    moving, evidence = families_table(families), ""
-    for row in moving.rows[:1]:
-        n, n_long = row["n_runs"], row["n_long"]
-        evidence = f"n = {n:,} runs, {n_long:,} of them at least twice as long as usual · model {row['model_id']}"
+    moving = families_table(families)
+    evidence = "".join(
+        f"n = {row['n_runs']:,} runs, {row['n_long']:,} of them at least twice as long as usual · {_of_model(families)}"
+        for row in moving.rows[:1]
+    )
     nothing = f"Nothing is explained in this source yet: {data.command('explain')} says what makes runs long."
     yield Section("What makes runs long", REASONS_WORDS, evidence, tables=(moving,), nothing=nothing)
-    long_runs, next_runs = _runs_explained(reasons)
-    if long_runs or next_runs:
-        job, why = Column("group_key", "job", one_line, link=f"{item}#" if item else ""), ("words", "first reason")
-        run, took = Column("run_id", "run", one_line), ("runtime_s", "took", duration)
-        expected = (("usual_s", "usual", duration), ("expected_s", "expected", duration), why)
-        longest = table(long_runs[:MOST_EXPLAINED], job, run, took, *expected, title="Longest runs", name="long")
-        coming = table(next_runs[:MOST_EXPLAINED], job, *expected, title="Next runs", name="varying")
-        model = f"model {reasons['model_id'].iloc[0]}"
-        yield Section("Why single runs were long", RUNS_WORDS, model, tables=(longest, coming))
-    if len(insights):
-        evidence = f"n = {int(insights['n_runs'].max()):,} held-out runs · model {insights['model_id'].iloc[0]}"
-        yield Section("The paper's insights here", INSIGHTS_WORDS, evidence, tables=(insights_table(insights),))
+    shown = table(
+        _longest_runs(reasons)[:MOST_EXPLAINED], Column("group_key", "job", one_line, link=f"{item}#" if item else ""),
+        ("run_id", "run", one_line), ("runtime_s", "took", duration), ("usual_s", "usual", duration),
+        ("expected_s", "expected", duration), ("words", "first reason"), name="long",
+    )  # fmt: skip
+    yield Section("Why single runs were long", RUNS_WORDS, _of_model(reasons), tables=(shown,))
+    evidence = f"n = {count(insights['n_runs'].max())} held-out runs · {_of_model(insights)}"
+    yield Section("The paper's insights here", INSIGHTS_WORDS, evidence, tables=(insights_table(insights),))
+
+
+def _of_model(rows: pd.DataFrame) -> str:
+    return "".join(f"model {one}" for one in rows["model_id"].head(1))
 
 
 def families_table(families: pd.DataFrame) -> Table:
@@ -400,18 +384,14 @@ def insights_table(insights: pd.DataFrame) -> Table:
     )  # fmt: skip
 
 
-def _runs_explained(reasons: pd.DataFrame) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Each explained run with its largest reason to be long, and each next run with its largest reason to vary."""
-    run, found = ["group_key", "run_id"], []
-    for question, is_past in (("runtime", True), ("variation", False)):
-        rows = reasons[(reasons["question"] == question) & (reasons["run_id"].notna() == is_past)]
-        first = rows[rows["factor"] > 1].sort_values("rank").groupby(run, dropna=False)["words"].first()
-        runs = rows.drop_duplicates(run).drop(columns="words").merge(first.reset_index(), on=run, how="left")
-        runs = runs.assign(times=runs["runtime_s" if is_past else "expected_s"] / runs["usual_s"])
-        ordered = records(runs.sort_values(["times", "group_key"], ascending=[False, True]))
-        found.append([row | {"words": sentence(row["words"] if row["words"] == row["words"] else NO_REASON)}
-                      for row in ordered])  # fmt: skip
-    return found[0], found[1]
+def _longest_runs(reasons: pd.DataFrame) -> list[dict[str, Any]]:
+    """Each explained run with its largest reason to be long, the longest against the usual time of its job first."""
+    run = ["group_key", "run_id"]
+    rows = reasons[(reasons["question"] == "runtime") & reasons["run_id"].notna()]
+    first = rows[rows["factor"] > 1].sort_values("rank").groupby(run)["words"].first()
+    runs = rows.drop_duplicates(run).drop(columns="words").merge(first.reset_index(), on=run, how="left")
+    runs = runs.assign(times=runs["runtime_s"] / runs["usual_s"], words=runs["words"].fillna(NO_REASON).map(sentence))
+    return records(runs.sort_values(["times", "group_key"], ascending=[False, True]))
 
 
 def _what_ifs(data: JobsData) -> Iterator[Section]:
@@ -432,7 +412,7 @@ def _what_ifs(data: JobsData) -> Iterator[Section]:
         ("mae_log_no_change", "of no change", number), ("mae_log_mean_change", "of the mean change", number),
         ("reason", "not measured since"),
     )  # fmt: skip
-    evidence = f"{len(rows)} changes · model {changes['model_id'].iloc[0]}" if rows else ""
+    evidence = f"{len(rows)} changes · {_of_model(changes)}" if rows else ""
     at_once = data.command("whatif", "--scenario", "no_spare")
     nothing = (
         f"No change was tried on this source yet: the flow jobs-whatif writes its answers; {at_once} asks at once."
@@ -579,15 +559,13 @@ def _item(
         told = [{"what": words, "value": row[name]} for name, words in MADE_UP.items()]
         shown = table(told, ("what", "next run"), ("value", "time", duration))
         sections.append(Section("Next run", evidence=f"model {row['model_id']}", tables=(shown,)))
-    if shapes:
-        shown = table(shapes, ("kind", "normalisation"), ("label", "shape", count), ("posterior", "posterior", share))
-        sections.append(Section("Typical distribution", tables=(shown,)))
-    if alarms:
-        shown = table(
-            alarms[:MOST_ALARMS], Column("message", "what happened", sentence), ("kind", "kind"),
-            ("raised_at", "raised (UTC)", moment),
-        )  # fmt: skip
-        sections.append(Section("Alarms", tables=(shown,)))
+    shown = table(shapes, ("kind", "normalisation"), ("label", "shape", count), ("posterior", "posterior", share))
+    sections.append(Section("Typical distribution", tables=(shown,)))
+    shown = table(
+        alarms[:MOST_ALARMS], ("message", "what happened", sentence), ("kind", "kind"),
+        ("raised_at", "raised (UTC)", moment),
+    )  # fmt: skip
+    sections.append(Section("Alarms", tables=(shown,)))
     helps = data.command("whatif", "--job", key, "--scenario", "no_spare")
     action = f"Why, and what would help: {data.command('explain', '--job', key)}; {helps}."
     reasons = tuple(f"{words}." for words in why[:3])

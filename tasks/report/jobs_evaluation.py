@@ -1,5 +1,5 @@
 """How well the runtimes of a log are predicted: predictors side by side, calibration, and one job followed (Zhu et al.,
-Figures 7 and 8)."""
+Figure 7)."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,6 @@ import pandas as pd
 
 from tasks.jobs.distribution import Empirical
 from tasks.jobs.normalisation import Counts, Floats
-from tasks.jobs.scores import GroupDistance, Pooled
 from tasks.quantities import duration, number, share
 from tasks.report import charts
 from tasks.report.charts import Axis
@@ -29,7 +28,6 @@ PREDICTORS = {
     "paper_ratio": "the paper's: most probable shape × median",
     "paper_delta": "the paper's: most probable shape + median",
 }
-SHOWN = ("model", "history", "lightgbm", "global")
 MEASURES = {
     "crps": ("CRPS", duration),
     "coverage90": ("in the 90 % interval", share),
@@ -44,9 +42,8 @@ LABELS = {
 }
 NO_TEST = "No run of the test period has a prediction to compare it with."
 Z = 1.645  # of a 90 % band around what chance alone would give
-COVERED = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
 LEAST_S = 1e-3  # of an interval on a logarithmic axis
-N_BINS, N_SHOWN, MOST_DOTS, MOST_PAST, ENOUGH_RUNS = 20, 15, 250, 150, 20
+N_BINS, MOST_PAST, ENOUGH_RUNS = 20, 150, 20
 SIDE_BY_SIDE = (
     "CRPS: mean distance of the predicted distribution from the runtime that came; of a sure prediction it is the "
     "absolute error. KS: distance of "
@@ -62,19 +59,8 @@ FAN_WORDS = (
     "the 90 % interval."
 )
 CALIBRATION_WORDS = (
-    "First: where in its predicted distribution each run fell; if the probabilities are right, every bar is "
-    "alike. High ends mean that the predictions were too sure. Second: how many runs lay inside the interval "
-    "that should hold so many. The 90 % interval held {held}."
-)
-QUANTILES_WORDS = (
-    "Percentiles of all predicted runtimes together against those of all actual ones: on the line they agree. "
-    "Mean miss over the percentiles: {errors}. This comparison ignores which job a run belongs to, and so rewards "
-    "predicting the same for all; the next one does not."
-)
-DISTANCES_WORDS = (
-    "How far what was predicted for a job lies from how its runs were distributed: the largest difference of the "
-    "two cumulative distributions, 0 if they are the same. One dot is one job, the tick is the mean. Even a "
-    "perfect prediction is not at 0, since a job has few runs."
+    "Where in its predicted distribution each run fell; if the probabilities are right, every bar is alike. High ends "
+    "mean that the predictions were too sure. The 90 % interval held {held}."
 )
 ACCURACY_WORDS = (
     "Share of right labels by how often the job had run before. The ceiling is what somebody who knows the job's "
@@ -85,10 +71,6 @@ CONFUSION_WORDS = (
     "Of the runs whose job had the shape of the row, the percent that were predicted to have that of the column; "
     "the diagonal is right. Shapes next to one another are alike, so misses beside it cost least."
 )
-IMPORTANCE_WORDS = (
-    "How much each feature contributes to the decisions of the model over all training runs. These are reasons "
-    "of the prediction, which need not be causes of the runtime."
-)
 INSIDE, OUTSIDE = "inside it", "outside the 90 % interval"
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 COLUMNS = ["submitted_at", "runtime_s", "p05_s", "p25_s", "p50_s", "p75_s", "p95_s"]
@@ -96,18 +78,11 @@ COLUMNS = ["submitted_at", "runtime_s", "p05_s", "p25_s", "p50_s", "p75_s", "p95
 
 def evaluation_result(found: "Evaluation", name: str) -> Result:
     """What an evaluation measured, the answer first. name: of the log."""
-    from tasks.jobs.predict.runtime_evaluation import table_of
-
     figures = found.figures
-    measured = table_of(found.runtimes).set_index("predictor")
-    rows: list[dict[str, Any]] = [
-        {"name": words, **{str(key): value for key, value in measured.loc[one].items()}}
-        for one, words in PREDICTORS.items()
-        if one in measured.index
-    ]
+    rows = predictor_rows(figures)
     side_by_side = Section(
         "Predictors side by side", SIDE_BY_SIDE, f"n = {figures['predict.n']:,} runs",
-        tables=(predictors_table(rows),), is_open=True,
+        tables=(predictors_table(rows), labels_table(figures)), is_open=True,
     )  # fmt: skip
     return Result(
         f"How well runtimes are predicted: {name}",
@@ -166,24 +141,10 @@ def labels_table(figures: Figures) -> Table:
 
 
 def _sections(found: "Evaluation") -> Iterator[Section]:
-    from tasks.jobs.predict.features import feature_of
-
-    runtimes = found.runtimes
-    parts = [
-        _largest(found),
-        calibration_figure(np.asarray(runtimes.scored["model"].pit)),
-        _quantiles_figure({name: runtimes.scored[name].pooled for name in SHOWN}),
-        _distances_figure({name: runtimes.scored[name].ks_group for name in SHOWN}),
-        *(
-            shapes_figure(shapes, found.prepared.tables.get(kind), kind)
-            for kind, shapes in found.prepared.shapes.items()
-        ),
-    ]
+    parts = [_largest(found), calibration_figure(np.asarray(found.runtimes.scored["model"].pit))]
+    parts += [shapes_figure(one, found.prepared.tables.get(kind), kind) for kind, one in found.prepared.shapes.items()]
     for kind, labels in found.labels.items():
         parts += [_accuracy_figure(labels.occurrences, kind), _confusion_figure(labels.report.confusion, kind)]
-        if kind == "ratio" and len(labels.importances):
-            words = [feature_of(name).words for name in labels.importances["feature"]]
-            parts.append(_importance_figure(labels.importances.assign(words=words), labels.report.n))
     for at, one in enumerate(parts):
         yield Section(one.title, figures=(one,), is_open=at < 2)
 
@@ -238,68 +199,19 @@ def calibration_figure(pit: Floats) -> Figure:
     title, n = "Can the probabilities be believed", len(pit)
     if not n:
         return Figure("calibration", title, NO_TEST, "n = 0")
-    edges = np.linspace(0, 1, N_BINS + 1)
-    bars = charts.binned(pit, edges).assign(expected=1 / N_BINS)
-    held = pd.DataFrame({"said": COVERED, "held": [covered(pit, level) for level in COVERED], "line": "the model"})
-    right = pd.DataFrame({"said": COVERED, "held": COVERED, "line": "as it should be"})
+    bars = charts.binned(pit, np.linspace(0, 1, N_BINS + 1)).assign(expected=1 / N_BINS)
     chance = Z * float(np.sqrt(1 / N_BINS * (1 - 1 / N_BINS) / n))
     evidence = (
         f"n = {n:,} runs; by chance alone bars differ from {share(1 / N_BINS)} by up to {share(chance)} in nine of ten"
     )
+    axes = Axis("low", "probability predicted below the run", "share"), Axis("share", "share of runs", "share")
     words = CALIBRATION_WORDS.format(held=share(covered(pit, 0.9)))
-    return plot("calibration", title, words, evidence, _draw_calibration, bars, pd.concat([held, right]))
+    return plot("calibration", title, words, evidence, charts.histogram, bars, *axes, overlay="expected", height=140)
 
 
 def covered(pit: Floats, level: float) -> float:
     """Share of the runs inside their central interval of this level."""
     return float((np.abs(np.asarray(pit) - 0.5) <= level / 2).mean())
-
-
-def _draw_calibration(bars: pd.DataFrame, held: pd.DataFrame) -> charts.Chart:
-    below, part = Axis("low", "probability predicted below the run", "share"), Axis("share", "share of runs", "share")
-    said, came = Axis("said", "the interval should hold", "share"), Axis("held", "it held", "share")
-    return charts.beneath(
-        charts.histogram(bars, below, part, overlay="expected", height=140),
-        charts.lines(held, said, came, series="line", height=200),
-    )
-
-
-def _quantiles_figure(pooled: Mapping[str, Pooled]) -> Figure:
-    """Figure 8: percentiles of all predicted runtimes against those of all actual ones."""
-    shown = {PREDICTORS[name]: one for name, one in pooled.items() if one.n and (one.actual_s > 0).any()}
-    errors = ", ".join(f"{name} {duration(one.mae_s)}" for name, one in shown.items())
-    parts = [
-        pd.DataFrame({"actual_s": one.actual_s, "predicted_s": one.predicted_s, "predictor": name})
-        for name, one in shown.items()
-    ]
-    rows = pd.concat(parts) if parts else pd.DataFrame(columns=["actual_s", "predicted_s"])
-    n = max((one.n for one in shown.values()), default=0)
-    return plot(
-        "quantiles", "Predicted and actual percentiles of all runs", QUANTILES_WORDS.format(errors=errors),
-        f"n = {n:,} runs, percentiles 1 to 99 of all together", charts.scatter,
-        rows[(rows[["actual_s", "predicted_s"]] > 0).all(axis=1)], Axis("actual_s", "actual percentile", "seconds"),
-        Axis("predicted_s", "predicted percentile", "seconds"), colour="predictor",
-        colours=dict(zip(shown, charts.SERIES, strict=False)), lines={"they agree": 1.0}, nothing=NO_TEST,
-    )  # fmt: skip
-
-
-def _distances_figure(distances: Mapping[str, GroupDistance]) -> Figure:
-    """How far what was predicted for a job lies from how its runs were distributed."""
-    title = "Distance of each job's runs from their prediction"
-    shown = [name for name, one in distances.items() if one.n_groups]
-    if not shown:
-        return Figure("distances", title, "No job has enough runs in the test period.", "n = 0")
-    one = max((distances[name] for name in shown), key=lambda found: found.n_groups)
-    small = f"; {one.n_small:,} jobs with too few runs left out" if one.n_small else ""
-    parts = [
-        charts.sampled(pd.DataFrame({"distance": np.sort(distances[name].by_group)}), MOST_DOTS).assign(
-            predictor=PREDICTORS[name]
-        )
-        for name in shown
-    ]  # fmt: skip
-    evidence = f"n = {one.n_groups:,} jobs, {one.n_runs:,} runs{small}"
-    return plot("distances", title, DISTANCES_WORDS, evidence, charts.dots, pd.concat(parts),
-                Axis("distance", "KS distance", "share"), "predictor")  # fmt: skip
 
 
 def _accuracy_figure(bands: pd.DataFrame, kind: str) -> Figure:
@@ -329,15 +241,3 @@ def _confusion_figure(counts: Counts, kind: str) -> Figure:
     return plot(f"confusion-{kind}", f"Predicted and actual shape ({kind})", CONFUSION_WORDS,
                 f"n = {n:,}, accuracy {right}; percent of the actual shape", charts.heatmap, cells, *axes, "share",
                 nothing=NO_TEST)  # fmt: skip
-
-
-def _importance_figure(found: pd.DataFrame, n_rows: int) -> Figure:
-    """What the model looks at. found: words, importance."""
-    values = found.set_index("words")["importance"].clip(lower=0).astype(float)
-    total = float(values.sum())
-    shares = (values / total if total > 0 else values).sort_values(ascending=False, kind="stable").head(N_SHOWN)
-    evidence = f"n = {n_rows:,} runs; {len(shares)} of {len(found)} features hold {share(float(shares.sum()))}"
-    rows = shares[shares > 0].rename("share").rename_axis("feature").reset_index()
-    nothing = "The model uses no feature: every run is predicted alike."
-    return plot("importance", "What the prediction looks at", IMPORTANCE_WORDS, evidence, charts.bars, rows,
-                Axis("share", "share of all gain", "share"), "feature", nothing=nothing)  # fmt: skip

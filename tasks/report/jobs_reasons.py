@@ -23,7 +23,6 @@ N_FEATURES, N_REASONS = 10, 8
 THIRDS = {"lowest third": charts.BLUE, "highest third": charts.ORANGE}
 NO_CHANGE = 0.005  # a factor within half a percent of 1 is none
 LEVEL = 0.005  # half the width of a mark, as a share
-N_BINS, LEAST_IN_BIN = 6, 5
 SWARM_WORDS = (
     "Each dot is a run: how much the feature added to, or took from, the log-odds of {towards} (SHAP values). Orange: "
     f"the feature is high, blue: low. {NOT_CAUSES}"
@@ -42,8 +41,8 @@ MIGRATION_WORDS = (
 )
 PAIRS_WORDS = (
     "Each dot is a run that was done twice, as it was and with the change: by how much its runtime was predicted "
-    "to change, and by how much it did. On the dashed line the prediction was right. Beneath: median and middle "
-    "half of pairs predicted alike. The direction was right for {right}."
+    "to change, and by how much it did. On the dashed line the prediction was right. The direction was "
+    "right for {right}."
 )
 
 
@@ -78,9 +77,9 @@ def swarm_figure(found: Reasons, of: str, name: str) -> Figure:
     ]
     drawn = f", {MOST_SWARM} of them drawn" if n > MOST_SWARM else ""
     evidence = f"n = {n:,} runs; {len(order)} of {len(found.words)} features{drawn}"
-    return plot(name, f"What speaks for {of}", SWARM_WORDS.format(towards=of), evidence, charts.dots,
+    return plot(name, f"What speaks for {of}", SWARM_WORDS.format(towards=of), evidence, charts.swarm,
                 pd.concat(rows) if rows else None, Axis("added", f"added to the log-odds of {of}"), "feature",
-                low_to_high="level", mean=False, nothing=NO_FEATURE)  # fmt: skip
+                "level", nothing=NO_FEATURE)  # fmt: skip
 
 
 def two_shapes_figure(found: Reasons, one: str, other: str, name: str) -> Figure:
@@ -178,31 +177,7 @@ def pairs_figure(measured: Measured | None, scenario: str, name: str = "pairs") 
         if directions.low is not None and directions.high is not None:
             right += f" ({share(directions.low)} to {share(directions.high)})"
     drawn = f", {MOST_DOTS:,} of them drawn" if n > MOST_DOTS else ""
-    evidence = f"n = {n:,} matched pairs{drawn}; thick: median and middle half of pairs predicted alike"
-    return plot(name, f"Predicted and measured: {scenario}", PAIRS_WORDS.format(right=right), evidence, _draw_pairs,
-                charts.sampled(rows, MOST_DOTS), predicted_alike(rows))  # fmt: skip
-
-
-def predicted_alike(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Pairs in order of prediction, cut into parts alike in size: median predicted; 25 %, median, 75 % measured.
-
-    As many parts as have LEAST_IN_BIN pairs, at most N_BINS; none for fewer pairs."""
-    n_bins = min(N_BINS, len(pairs) // LEAST_IN_BIN)
-    order = np.argsort(pairs["predicted"].to_numpy(), kind="stable")
-    rows = []
-    for part in np.array_split(order, n_bins) if n_bins else ():
-        low, middle, high = np.quantile(pairs["measured"].to_numpy()[part], [0.25, 0.5, 0.75])
-        at = float(pairs["predicted"].iloc[part].median())
-        rows.append(
-            {"pairs": f"predicted {ratio(at)} ×", "predicted": at, "low": low, "measured": middle, "high": high}
-        )
-    return pd.DataFrame(rows)
-
-
-def _draw_pairs(rows: pd.DataFrame, alike: pd.DataFrame) -> charts.Chart:
-    predicted = Axis("predicted", "predicted: runtime after over before", "log")
-    dots = charts.scatter(rows, predicted, Axis("measured", "measured", "log"), lines={"it was right": 1.0})
-    if alike.empty:
-        return dots
-    middle = Axis("measured", "measured, median and middle half", "log")
-    return charts.beneath(dots, charts.intervals(alike, middle, "pairs"))
+    axes = Axis("predicted", "predicted: runtime after over before", "log"), Axis("measured", "measured", "log")
+    return plot(name, f"Predicted and measured: {scenario}", PAIRS_WORDS.format(right=right),
+                f"n = {n:,} matched pairs{drawn}", charts.scatter, charts.sampled(rows, MOST_DOTS), *axes,
+                {"it was right": 1.0})  # fmt: skip

@@ -1,8 +1,6 @@
-"""The typical runtime distributions of a source (Zhu et al., section 4): shapes, how their number was
-chosen, and how one job is matched with a shape."""
+"""The typical runtime distributions of a source (Zhu et al., section 4), and how one job is matched with a shape."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
@@ -32,10 +30,6 @@ SHAPES_WORDS = (
     "25th and the 75th percentile, the steadiest first. Shares are logarithmic, so that rare slow runs are seen; "
     "orange bars hold the outliers beyond the end of the axis."
 )
-INERTIA_WORDS = (
-    "Inertia is the sum of squared distances of the jobs' distributions from their shape: what more shapes would "
-    "still explain. {elbow} {chosen} were chosen."
-)
 # Shares of jobs that have a label both in the history and in the last part of the log.
 STAYED = """
     SELECT count(*) AS n_jobs, avg((before.label = after.label)::DOUBLE) AS same_share
@@ -45,61 +39,48 @@ STAYED = """
 """
 
 
-@dataclass(frozen=True)
-class KindOfShapes:
-    """The shapes of one normalisation. n_jobs: with a shape in the history and in the last part of the log;
-    same_share: of those, with the same; None without any."""
-
-    found: Characterisation
-    n_jobs: int
-    same_share: float | None
-
-    @property
-    def data_version(self) -> str:
-        """Of the files that the shapes were made from."""
-        return str(self.found.table["data_version"].iloc[0])
-
-
-def fetch_shapes(connection: Connection, source: str, kind: Kind) -> KindOfShapes | None:
-    """One normalisation over an open connection; None if the source has no shapes of it."""
+def fetch_shapes(connection: Connection, source: str, kind: Kind) -> tuple[Characterisation, str] | None:
+    """One normalisation over an open connection, and how many jobs kept their shape, empty where none has two; None if
+    the source has no shapes of it."""
     found = characterise.fetch_shapes(connection, source, kind)
     if found is None:
         return None
     n_jobs, same_share = connection.execute(STAYED, {"source": source, "kind": kind}).fetchone() or (0, None)
-    return KindOfShapes(found, int(n_jobs), same_share)
+    stayed = (
+        f"Of n = {n_jobs:,} jobs with a shape both in the history and in the last part of the log, {share(same_share)} "
+        "have the same in both"
+    )
+    return found, stayed if n_jobs else ""
 
 
-def shape_sections(found: dict[Kind, KindOfShapes], version_now: str, nothing: str) -> Iterator[Section]:
-    """The shapes of each normalisation, and how they were chosen. nothing: how to make them."""
-    if not found:
-        yield Section("Typical distributions of runtimes", nothing=nothing)
-    for kind, one in found.items():
-        old = "" if one.data_version == version_now else ", not of the files of now"
-        stayed = (
-            f"Of n = {one.n_jobs:,} jobs with a shape both in the history and in the last part of the log, "
-            f"{share(one.same_share)} have the same in both"
-        )
-        lines = (shape_words(kind, one.found),) + ((stayed,) if one.n_jobs else ())
+def version_of(found: Characterisation) -> str:
+    """The data version of the files that shapes were made from."""
+    return str(found.table["data_version"].iloc[0])
+
+
+def shape_sections(found: Mapping[Kind, tuple[Characterisation, str]], version_now: str) -> Iterator[Section]:
+    """The shapes of each normalisation, and how many jobs kept theirs."""
+    for kind, (one, stayed) in found.items():
+        version = version_of(one)
         yield Section(
             f"Typical distributions of runtimes ({kind})",
-            evidence=f"data version {one.data_version}{old}",
-            lines=lines,
-            tables=(shapes_table(one.found.table, kind),),
-            figures=figures_of_shapes(kind, one.found),
+            evidence=f"data version {version}{'' if version == version_now else ', not of the files of now'}",
+            lines=(shape_words(kind, one), *([stayed] if stayed else [])),
+            tables=(shapes_table(one.table, kind),),
+            figures=(shapes_figure(one.shapes, one.table, kind),),
         )
 
 
 def shapes_result(source: str, found: dict[Kind, Characterisation], again: str) -> Result:
     """The shapes of a source that was characterised."""
-    version = str(next(iter(found.values())).table["data_version"].iloc[0])
+    version = version_of(next(iter(found.values())))
     words = "; ".join(f"{shape_words(kind, one)}" for kind, one in found.items())
-    by_kind = {kind: KindOfShapes(one, 0, None) for kind, one in found.items()}
     return Result(
         f"Typical distributions of runtimes: {source}",
         f"{words}.",
         made_of=f"source {source}, data version {version}",
         again=again,
-        sections=tuple(shape_sections(by_kind, version, "")),
+        sections=tuple(shape_sections({kind: (one, "") for kind, one in found.items()}, version)),
         method=METHOD,
     )
 
@@ -111,24 +92,6 @@ def shapes_table(shapes: pd.DataFrame, kind: Kind) -> Table:
         [row | {"outliers": row["outlier_percent"] / 100} for row in records(shapes)], ("shape", "shape", count),
         ("n_groups", "jobs", count), ("n_runs", "runs", count), ("outliers", "outliers", share),
         ("p25_p75", "25–75 % gap", value), ("p95", "95 %", value), ("std", "std", value),
-    )  # fmt: skip
-
-
-def figures_of_shapes(kind: Kind, found: Characterisation) -> tuple[Figure, ...]:
-    """Shapes, and how many there are, in the order of a page."""
-    n_jobs, k, curve = int(found.table["n_groups"].sum()), len(found.table), found.curve
-    inertias = pd.DataFrame({"shapes": list(curve.ks), "inertia": list(curve.inertias)})
-    elbow = "The curve has no elbow."
-    if curve.elbow is not None:
-        elbow = f"The elbow, where the curve lies deepest below its chord, is at {curve.elbow}."
-    return (
-        shapes_figure(found.shapes, found.table, kind),
-        plot(
-            f"inertia-{kind}", f"How many shapes ({kind})", INERTIA_WORDS.format(elbow=elbow, chosen=k),
-            f"n = {n_jobs:,} jobs, {len(inertias)} numbers of shapes", charts.lines, inertias,
-            Axis("shapes", "number of shapes"), Axis("inertia", "inertia", "count"), rules={"chosen": k},
-            nothing=NO_SHAPES,
-        ),
     )  # fmt: skip
 
 

@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any
 from urllib.parse import quote
 
@@ -44,7 +43,6 @@ from tasks.report.result import (
     Table,
     alone,
     cell_table,
-    command,
     count,
     extra,
     moment,
@@ -59,10 +57,8 @@ from tasks.warehouse.connection import Connection
 WORD = "nodes"
 OVERALL = "all"  # the aspect of the one number of a node, from all aspects
 HASH_DIGITS = 8
-PAPER_RECORDED, PAPER_KEPT = 153, 54  # Perona, IV-B
-MOST_POINTS, MOST_TYPES, MOST_SHOWN = 600, 16, 12  # of figures: dots, benchmarks, nodes
+MOST_SHOWN = 12  # nodes of the figure
 MOST_FLAGGED, MOST_OF_NODE = 200, 300  # executions in a list; of a node over time
-LEAST_NODES = 3  # to say how much two rankings agree
 MOST_REASONS, MOST_METRICS = 3, 20
 STATES = ("confirmed", "suspected", "cleared", "healthy")
 METHOD = (
@@ -92,24 +88,13 @@ FINGERPRINT_WORDS = (
     "executions that were not flagged; a plain score is the geometric mean of its metrics. Both are 1 at the "
     "reference and 2 where twice as good."
 )
-PLANE_WORDS = (
-    "Each dot is an execution. Above its fingerprint's direction on the first two principal components: "
-    "executions of one benchmark should lie together and apart from all others. Below its norm, which is what "
-    "nodes are scored by, as a multiple of the median of its benchmark; orange ones were flagged as degraded."
-)
-SLOW_WORDS = (
-    "Slow are executions below the level that the node has shown, or that of the other nodes of its machine "
-    "type, by 3.5 robust deviations and 10 % (beside others 20 %). A node stands out where so many of them would "
-    "be chance in fewer than one of a hundred fleets (exact test of equal shares, Holm), and one in ten of a "
-    "benchmark or more is slow. Executions that were stressed on purpose or disturbed are left out."
+SLOW = (
+    "Executions below the level that the node has shown, or that of the other nodes of its machine type, by 3.5 robust "
+    "deviations and 10 % (beside others 20 %); those stressed on purpose or disturbed are left out"
 )
 RERUNS_WORDS = (
     "The difference between two executions of the same benchmark on the same node that chance alone makes, as a "
     "share of the median, and how many executions of each it takes to tell two nodes apart that differ by so much."
-)
-SPREAD_WORDS = (
-    "Each dot is a node: how far its executions of one benchmark lie apart, as a share of their median, by the "
-    "metrics that count in scores; the tick is the mean."
 )
 BENCHMARKS_WORDS = (
     "A benchmark with another template is another benchmark: never compared. Duration and metrics: medians."
@@ -148,10 +133,6 @@ SELECT * FROM nodes.decisions WHERE source = $source AND model_id = (
     "repeatability": """
 SELECT * FROM nodes.repeatability WHERE source = $source ORDER BY NOT is_counted, aspect, benchmark_type, metric, node
 """,
-    "pairs": """
-SELECT benchmark_type, metric, median(coalesce(n_runs, 'infinity'::DOUBLE)) AS n_runs
-FROM nodes.pairs WHERE source = $source AND is_counted GROUP BY ALL ORDER BY ALL
-""",
     "watched": "SELECT * FROM nodes.watched WHERE source = $source ORDER BY place",
     "evaluation": "SELECT key, value, reason FROM nodes.evaluation_figures WHERE source = $source ORDER BY key",
     "judgings": "SELECT * FROM nodes.judgings WHERE source = $source",
@@ -171,23 +152,6 @@ WHERE source = $source AND probability IS NOT NULL
     "states": """
 SELECT * FROM nodes.states WHERE source = $source
 ORDER BY list_position(['confirmed', 'suspected', 'cleared', 'healthy'], state), node, aspect
-""",
-    # Of each type the first by a hash of their names, so that the part that is drawn is spread over nodes and time.
-    "points": """
-WITH prints AS (
-    SELECT benchmark, coalesce(template_hash, '') AS template_hash, execution_id, node, x, y, log_norm,
-        coalesce(verdicts.is_flagged, false) AS is_flagged
-    FROM nodes.fingerprints JOIN nodes.executions USING (source, execution_id)
-        LEFT JOIN nodes.verdicts AS verdicts USING (source, execution_id)
-    WHERE source = $source AND x IS NOT NULL AND y IS NOT NULL
-),
-typical AS (
-    SELECT benchmark, template_hash, median(log_norm) AS middle, count(*) AS n_of_type FROM prints GROUP BY ALL
-)
-SELECT benchmark, template_hash, node, x, y, exp(log_norm - middle) AS ratio, is_flagged, n_of_type,
-    row_number() OVER (PARTITION BY benchmark, template_hash ORDER BY md5(execution_id), execution_id) AS place
-FROM prints JOIN typical USING (benchmark, template_hash)
-QUALIFY place <= $most ORDER BY n_of_type DESC, benchmark, template_hash, place
 """,
     "ranked": """
 SELECT own.aspect, own.node, own.machine_type, own.rank, own.is_tied, own.score, own.low,
@@ -221,24 +185,17 @@ ORDER BY node, benchmark, started_at
 
 
 @dataclass(frozen=True)
-class NodesData:
+class NodesData(Intake):
     """Tables of one source by their names in TABLES; they are empty where their step has not been taken yet.
 
     reasons: of the flagged executions, the most telling first."""
 
-    source: str
     is_simulated: bool
     tables: dict[str, pd.DataFrame]
     reasons: pd.DataFrame
-    intake: Intake
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         return self.tables[name]
-
-    @property
-    def data_version(self) -> str:
-        """Of the files that the source has now."""
-        return self.intake.data_version
 
     @property
     def ranked_version(self) -> str:
@@ -262,19 +219,14 @@ class NodesData:
         scores = self["scores"]
         return scores[scores["aspect"] == OVERALL]
 
-    def command(self, verb: str) -> str:
-        """The command that makes what is missing."""
-        return command("whorl", WORD, verb, "--source", self.source)
-
 
 def fetch_nodes(connection: Connection, source: str) -> NodesData:
     """Everything that the result needs.
 
     Raises NotFound if the source has no executions, BadInput if it mixes simulated with measured ones."""
     is_simulated = is_simulated_source(connection, source)
-    most = {"points": MOST_POINTS, "flagged": MOST_FLAGGED}
     tables = {
-        name: connection.execute(sql, {"source": source} | ({"most": most[name]} if name in most else {})).df()
+        name: connection.execute(sql, {"source": source} | ({"most": MOST_FLAGGED} if "$most" in sql else {})).df()
         for name, sql in TABLES.items()
     }
     emulated = tables["nodes"].set_index("node")["is_emulated"]  # where any of its executions is
@@ -282,7 +234,8 @@ def fetch_nodes(connection: Connection, source: str) -> NodesData:
         tables[name] = tables[name].assign(is_emulated=tables[name]["node"].map(emulated))
     ids = [str(one) for one in tables["flagged"]["execution_id"]]
     reasons = connection.execute(REASONS, {"source": source, "ids": ids}).df()
-    return NodesData(source, is_simulated, tables, reasons, fetch_intake(connection, WORD, source))
+    return NodesData(**vars(fetch_intake(connection, WORD, source)), is_simulated=is_simulated, tables=tables,
+                     reasons=reasons)  # fmt: skip
 
 
 def node_name(row: Mapping[Any, Any]) -> str:
@@ -415,7 +368,7 @@ def _sections(data: NodesData, item: str) -> Iterator[Section]:
     words, evidence = WATCHED_WORDS, ""
     if len(states):
         out = "; ".join(excluded_nodes(states)) or "none"
-        words += f" {counted_states(states)}. To be left out: {out}. {cost_words(states)}"
+        words += f" {counted_states(states)}. To be left out: {out}."
         watched_at, model_id = states[["watched_at", "model_id"]].iloc[0]
         evidence = f"nodes and aspects, watched {moment(watched_at)} (UTC) by model {model_id}"
     yield Section(
@@ -426,17 +379,9 @@ def _sections(data: NodesData, item: str) -> Iterator[Section]:
     yield _flagged(data, item)
     if len(data["ranked"]):
         yield from _fingerprints(data)
-    slow = table(
-        [row | {"slow_time": slow_time(row)} for row in named(data["watched"], item)],
-        ("name", "node"), ("n_low", "slow", count), ("n_executions", "executions", count),
-        ("low_share", "share", share), ("worst_type", "most in"), ("worst_ratio", "there at", ratio),
-        ("p_value", "p", number), ("slow_time", "in time"), name="slow",
-    )  # fmt: skip
-    nothing = f"No node has been judged yet: {data.command('rank')}."
-    yield Section("Nodes by slow executions", SLOW_WORDS, ranked, tables=(slow,), nothing=nothing)
     yield _reruns(data, ranked, item)
     yield Section(
-        "Metrics: kept or dropped, and why", _decided(decisions),
+        "Metrics: kept or dropped, and why", "",
         f"model {decisions['model_id'].iloc[0]}" if len(decisions) else "", tables=(decisions_table(decisions),),
         nothing=f"Nothing has been decided yet: {data.command('preprocess')}.",
     )  # fmt: skip
@@ -449,7 +394,7 @@ def _sections(data: NodesData, item: str) -> Iterator[Section]:
     yield Section("Benchmarks", BENCHMARKS_WORDS, f"data version {data.data_version}", tables=(benchmarks,))
     if len(data["evaluation"]):
         yield _evaluated(data)
-    yield from intake_sections(data.intake, "No alarm yet", data.command("watch"), item)
+    yield from intake_sections(data, "No alarm yet", item)
 
 
 def ranking_figure(scores: pd.DataFrame) -> Figure:
@@ -484,7 +429,7 @@ def _nodes_table(data: NodesData, item: str) -> Table:
         place = Cell(_place(first.get("rank"), first.get("is_tied")), lacks, value=first.get("rank"))
         row |= {"state": worst.get(node), "rank": place, "shared": first.get("shared")}
         row |= {aspect: cells.get((node, aspect), NOTHING) for aspect in aspects}
-        rows.append(row | {"n_low": slow.get(node, {}).get("n_low")})
+        rows.append(row | {key: slow.get(node, {}).get(key) for key in ("n_low", "worst_type")})
     rows.sort(key=lambda row: (row["rank"].value is None, row["rank"].value or 0))
     shared = [("shared", "shared component", number)] if data.best["shared"].notna().any() else []
     return table(
@@ -492,9 +437,10 @@ def _nodes_table(data: NodesData, item: str) -> Table:
         ("name", "node"), Column("state", "state", meaning="Of the aspect that most needs looking at"),
         Column("rank", "place", kind="number"), *shared,
         *(Column(aspect, aspect_name(aspect), kind="number") for aspect in aspects),
-        ("n_low", "slow", count), ("n_executions", "executions", count), ("n_stressed", "stressed", count),
-        ("n_contaminated", "disturbed", count), ("n_failed", "failed", count), ("machine_type", "machine type"),
-        ("first_at", "first (UTC)", moment), ("last_at", "last (UTC)", moment), name="list",
+        Column("n_low", "slow", count, kind="number", meaning=SLOW), ("n_executions", "executions", count),
+        ("n_stressed", "stressed", count), ("n_contaminated", "disturbed", count), ("n_failed", "failed", count),
+        ("machine_type", "machine type"), ("worst_type", "slow most in"), ("first_at", "first (UTC)", moment),
+        ("last_at", "last (UTC)", moment), name="list",
     )  # fmt: skip
 
 
@@ -562,8 +508,8 @@ def _flagged(data: NodesData, item: str) -> Section:
         f"No detector has been asked about this source yet: {data.command('train')} makes one, "
         f"{data.command('fingerprint')} asks it, and {data.command('watch')} says which nodes are degrading."
     )
-    title, words = "Executions that look degraded, and why", f"{FLAGGED_WORDS} {known_words(data['known'])}".strip()
-    return Section(title, words, evidence, tables=(shown,), nothing="None is flagged." if n_judged else nothing)
+    nothing = "None is flagged." if n_judged else nothing
+    return Section("Executions that look degraded, and why", FLAGGED_WORDS, evidence, tables=(shown,), nothing=nothing)
 
 
 def _first_of(reasons: Sequence[str]) -> str:
@@ -607,55 +553,8 @@ def _fingerprints(data: NodesData) -> Iterator[Section]:
         rows.append(Row(row["name"], tuple(shown), "" if is_missing(row["machine_type"]) else str(row["machine_type"])))
     heads = ("place", "score", "plain place", "plain score", *aspects)
     evidence = f"n = {asked['n_fingerprints']:,} fingerprints of {asked['n_executions']:,} executions, {made_of}"
-    words = f"{FINGERPRINT_WORDS} {_agreement(ranked)}".strip()
     shown_table = cell_table("node", heads, rows)
-    yield Section("By fingerprint, beside the plain ranking", words, evidence, tables=(shown_table,))
-    yield alone(plane_figure(data["points"], float(asked["shown"])), made_of)
-
-
-def _agreement(ranked: pd.DataFrame) -> str:
-    """How much both rankings agree; empty where fewer than three nodes have both."""
-    both = ranked[(ranked["aspect"] == OVERALL) & ranked["plain_score"].notna()]
-    if len(both) < LEAST_NODES or both["score"].nunique() < 2 or both["plain_score"].nunique() < 2:
-        return ""
-    rho = float(both["score"].rank().corr(both["plain_score"].rank()))
-    return f"Spearman's correlation of both scores is {ratio(rho)}, over {len(both):,} nodes."
-
-
-def plane_figure(points: pd.DataFrame, shown: float) -> Figure:
-    """Figure 4 of Perona: fingerprints in two dimensions by benchmark, and their norms within each.
-
-    points: benchmark, template_hash, node, x, y, ratio, is_flagged, n_of_type, place; shown: share of the variance of
-    directions that x and y hold."""
-    title = "Fingerprints by benchmark, and their norms"
-    rows = points.dropna(subset=["x", "y", "ratio"]) if len(points) else points
-    if rows.empty:
-        return Figure("plane", title, "No execution has a fingerprint by a trained model yet.", "n = 0")
-    kinds = rows.drop_duplicates(["benchmark", "template_hash"])
-    is_alone = ~kinds["benchmark"].duplicated(keep=False)
-    names = [one["benchmark"] if own else type_name(one) for one, own in zip(records(kinds), is_alone, strict=True)]
-    few = kinds[["benchmark", "template_hash"]].assign(type=names).head(MOST_TYPES)
-    drawn = rows.merge(few, on=["benchmark", "template_hash"])
-    drawn = drawn[drawn["place"] <= max(MOST_POINTS // len(few), 1)]
-    n, n_types = int(kinds["n_of_type"].sum()), drawn["type"].nunique()
-    of = f" of {n:,}" if len(drawn) < n else ""
-    of_types = f" of {len(kinds):,}" if n_types < len(kinds) else ""
-    evidence = f"n = {len(drawn):,}{of} fingerprints of {n_types}{of_types} benchmarks; x and y hold {share(shown)}"
-    return plot("plane", title, PLANE_WORDS, evidence, _draw_plane, drawn)
-
-
-def _draw_plane(drawn: pd.DataFrame) -> charts.Chart:
-    flagged = drawn["is_flagged"].map({True: "flagged", False: "not flagged"})
-    rows = drawn[["type", "node", "x", "y", "ratio"]].assign(flagged=flagged).reset_index(drop=True)
-    kinds = dict(zip(dict.fromkeys(rows["type"]), charts.SERIES * len(rows), strict=False))
-    first, second = (Axis(name, f"principal component {at}") for at, name in enumerate("xy", 1))
-    tones = {"not flagged": charts.BLUE, "flagged": charts.ORANGE}
-    norm = Axis("ratio", "norm, over the median of its benchmark", "log")
-    return charts.beneath(
-        charts.scatter(rows[["x", "y", "type", "node"]], first, second, colour="type", colours=kinds),
-        charts.dots(rows[["type", "ratio", "flagged", "node"]], norm, "type", colour="flagged", colours=tones,
-                    mean=False),
-    )  # fmt: skip
+    yield Section("By fingerprint, beside the plain ranking", FINGERPRINT_WORDS, evidence, tables=(shown_table,))
 
 
 def _reruns(data: NodesData, ranked: str, item: str) -> Section:
@@ -667,32 +566,11 @@ def _reruns(data: NodesData, ranked: str, item: str) -> Section:
         ("rerun_p90", "in one of ten by", share), ("runs_for_5", "runs to see 5 %", count),
         ("runs_for_10", "runs to see 10 %", count), title="How much a rerun differs", name="reruns",
     )  # fmt: skip
-    pairs = [
-        f"{row['benchmark_type'].partition('@')[0]} {row['metric']}: "
-        + (f"{count(row['n_runs'])} executions of each" if isfinite(row["n_runs"]) else "no number")
-        for row in records(data["pairs"])
-    ]
     return Section(
-        "How repeatable each benchmark is",
-        RERUNS_WORDS,
-        f"executions that were not stressed, {ranked}",
-        (f"To tell two nodes apart, in the middle of all pairs: {'; '.join(pairs)}.",) if pairs else (),
-        (shown,),
-        (_reruns_figure(counted),) if len(counted) else (),
+        "How repeatable each benchmark is", RERUNS_WORDS, f"executions that were not stressed, {ranked}",
+        tables=(shown,),
         nothing=f"No benchmark ran often enough on any node to say how much a rerun differs: {data.command('rank')}.",
-    )
-
-
-def _reruns_figure(counted: pd.DataFrame) -> Figure:
-    """How much a rerun differs: a dot a node and metric. counted: rows of nodes.repeatability that count."""
-    rows = counted.dropna(subset=["cv"])
-    n = int(rows.groupby(["benchmark_type", "node"])["n_runs"].max().sum())
-    of = f"{rows['benchmark_type'].nunique():,} benchmarks on {rows['node'].nunique():,} nodes"
-    benchmark = rows["benchmark_type"].astype(str).str.partition("@")[0] + " " + rows["metric"].astype(str)
-    shown = pd.DataFrame({"benchmark": benchmark, "spread": rows["cv"].astype(float)})
-    shown = charts.sampled(shown.assign(node=[row["name"] for row in named(rows)]), MOST_POINTS)
-    spread, evidence = Axis("spread", "spread", "share"), f"n = {n:,} executions of {of}"
-    return plot("reruns", "Spread by benchmark", SPREAD_WORDS, evidence, charts.dots, shown, spread, "benchmark")
+    )  # fmt: skip
 
 
 def decisions_table(rows: pd.DataFrame) -> Table:
@@ -712,30 +590,16 @@ def decisions_table(rows: pd.DataFrame) -> Table:
     )  # fmt: skip
 
 
-def _decided(decisions: pd.DataFrame) -> str:
-    """How many metrics there are beside the paper's, and how the paper's rule of orientation does."""
-    if decisions.empty:
-        return ""
-    told = decisions["agrees"].dropna().astype(bool)
-    both = decisions[["rule_with_stressed", "rule_without_stressed"]].dropna()
-    turned = int((both["rule_with_stressed"] != both["rule_without_stressed"]).sum())
-    return (
-        f"{len(decisions):,} metrics were recorded and {int(decisions['is_kept'].sum()):,} are kept (a metric of two "
-        f"benchmarks counts twice); the paper recorded {PAPER_RECORDED} and kept {PAPER_KEPT}. The paper's rule of "
-        f"orientation contradicts what is declared in {int((~told).sum()):,} of {len(told):,} metrics of which both "
-        f"are known, and says something else without the stressed executions in {turned:,} of {len(both):,}."
-    )
-
-
 def _evaluated(data: NodesData) -> Section:
-    from tasks.report.nodes_evaluation import main_table
+    from tasks.report.nodes_evaluation import detectors_table, rank_table, summary_words
 
     figures: dict[str, Any] = {}
     for key, value, reason in data["evaluation"].itertuples(index=False):
         figures |= {key: float(value)} if pd.notna(value) else {key: None, f"{key}.reason": reason}
     version = "".join(map(str, data["basis"]["evaluated_version"]))
     evidence = f"data version {version}" + ("" if version == data.data_version else "; the source has changed since")
-    return Section("What the last evaluation measured", "", evidence, tables=(main_table(figures),))
+    tables = (detectors_table(figures), rank_table(figures))
+    return Section("What the last evaluation measured", summary_words(figures), evidence, tables=tables)
 
 
 def _place(place: Any, is_tied: Any) -> str:
@@ -815,7 +679,6 @@ def _item(data: NodesData, row: Mapping[Any, Any], seen: Figure | None, why: pd.
             records(most), ("metric", "metric"), ("n", "executions", count), ("deviation", "median deviations", number)
         )
         sections.append(Section("What speaks against it", tables=(against,), is_open=True))
-    if len(states):
-        sections.append(Section("States", tables=(states_table(states),)))
+    sections.append(Section("States", tables=(states_table(states),)))
     reasons = (f"{share(one['low_share'])} of its executions slow: {slow_time(one) or 'none'}" for one in records(slow))
     return Result(name, answer, "", tuple(reasons), facts=tuple(facts), sections=tuple(sections), state=state)

@@ -6,30 +6,19 @@ Keys are `detect.<measure>.<detector>[.<protocol>][.<dose>]`, `inject.<kind>.<me
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from tasks.quantities import number, ratio, share
 from tasks.report import charts
 from tasks.report.charts import Axis
-from tasks.report.evaluation import (
-    REASON,
-    Figures,
-    Measures,
-    Show,
-    better_line,
-    gap,
-    list_table,
-    listed,
-    matrix,
-    reasons,
-)
+from tasks.report.evaluation import REASON, Figures, Measures, Show, better_line, gap, matrix, missing_lines, reasons
 from tasks.report.nodes import decisions_table, ranking_figure
 from tasks.report.result import (
     NOTHING,
     Cell,
+    Column,
     Fact,
     Figure,
     Result,
@@ -90,6 +79,7 @@ METHODS = {
     "shared": "what microbenchmarks of several tools share",
 }
 RANKED_BY, KNOWN_AFTERWARDS = "shared", "best_oracle"
+FIT_PARTS = ("reconstruction.", "type.", "score.", "fit.")
 ALL_COLUMNS, OWN, TYPES = "reconstruction.mse.{name}", "reconstruction.mse.own.{name}", "type.accuracy.{name}"
 BY_MEANS = f"{OWN}.mean_predictor"
 FITTED: Measures = {
@@ -105,28 +95,16 @@ FITTED: Measures = {
     "fit.rounds.{name}": ("rounds that came to something", number),
 }
 REPORTED: dict[str, tuple[str, Show, float]] = {  # Perona, IV-C, on its own data
-    ALL_COLUMNS: ("error of all columns", number, 0.01),
-    TYPES: ("types told rightly", share, 1.0),
     "detect.f1_normal.{name}": ("F1 of others", ratio, 0.93),
     "detect.f1_outlier.{name}": ("F1 of stressed", ratio, 0.75),
     "detect.weighted_f1.{name}": ("weighted F1 (probably its weighted accuracy)", ratio, 0.90),
 }
-UNALTERED = "unaltered"
 KINDS = {
-    "replaced": (
-        "Later results replaced by those of another machine type",
-        "From a drawn time on half of a node's results of a benchmark are those of another machine type instead.",
-    ),
-    "shifted": (
-        "Later results made worse",
-        "From a drawn time on half of a node's results are worse by one factor, drawn for the node.",
-    ),
-    UNALTERED: (
-        "Flags and alarms where nothing was altered",
-        "The history as it is, by the same thresholds: what a detector says of nodes of which nobody knows any fault.",
-    ),
+    "replaced": "replaced by those of another machine type",
+    "shifted": "made worse by one factor",
+    "unaltered": "unaltered",
 }
-SPOILED: Measures = {
+INJECTED: Measures = {
     "auprc": ("area under precision over recall", ratio),
     "recall": ("spoiled ones flagged", share),
     "missed": ("nodes never flagged", share),
@@ -137,17 +115,9 @@ SPOILED: Measures = {
     "alarm_delay_hours": ("hours until an alarm", number),
     "false_alarms_before_per_1000": ("flags before, in 1,000", number),
     "false_alarms_other_per_1000": ("flags on other nodes, in 1,000", number),
-}
-CALM: Measures = {
-    "false_alarms_per_1000": ("flags in 1,000", number),
+    "false_alarms_per_1000": ("flags in 1,000 unaltered", number),
     "alarms": ("alarms", number),
     "alarms_per_node_month": ("alarms a node and month", number),
-}
-INJECTED_INTO = {
-    "executions": "executions",
-    "types": "benchmarks",
-    "nodes": "long-lived nodes",
-    "node_months": "months of a node",
 }
 REPEATED: Measures = {
     "cv": ("spread", share),
@@ -157,33 +127,12 @@ REPEATED: Measures = {
     "runs_for_10": ("executions to see 10 %", number),
     "runs_to_tell_apart": ("executions to tell two nodes apart", number),
 }
-OVERVIEW: Measures = {
-    "n": ("executions", number),
-    "n_nodes": ("nodes", number),
-    "n_types": ("benchmark types", number),
-    "n_stressed": ("executions that were stressed", number),
-    "n_contaminated": ("executions that others disturbed", number),
-    "n_not_completed": ("executions that did not complete", number),
-    "n_refused": ("rows of files that were refused", number),
-    "n_values_refused": ("values of other rows that were refused", number),
-    "n_replaced": ("executions that a later file or row gives again", number),
-    "metrics.recorded": ("metrics recorded", number),
-    "metrics.kept": ("metrics kept", number),
-}
-MAIN: Measures = {
-    **OVERVIEW,
-    **{
-        f"detect.{measure}.{detector}": (f"{MEASURES[measure][0]}, by {name}", MEASURES[measure][1])
-        for measure in ("f1_outlier", "f1_normal", "auprc")
-        for detector, name in DETECTORS.items()
-    },
-    **{f"rank.{method}": (f"correlation with applications of {words}", ratio) for method, words in METHODS.items()},
-    **{
-        template.format(name=MODEL): (f"{DETECTORS[MODEL]}: {words}", show)
-        for template, (words, show) in FITTED.items()
-        if not template.startswith(ALL_COLUMNS)
-    },
-    **{f"repeatability.{key}": (f"reruns: {words}", show) for key, (words, show) in REPEATED.items()},
+FACTS = {
+    "n": "executions",
+    "n_nodes": "nodes",
+    "n_stressed": "known to be stressed",
+    "n_refused": "rows of files refused",
+    "metrics.kept": "metrics kept",
 }
 MOST_NODES, MOST_POINTS = 12, 400
 BY_TIME = "chronological"
@@ -201,13 +150,9 @@ SPLITS = (
     "Each detector learns from some executions, takes its threshold from others, and is measured on the rest: later "
     "ones, random ones, and those of a node that it has never seen. Of each way of splitting the best stands on top."
 )
-BY_DOSE = (
-    "All executions that were not stressed against those stressed at one dose alone; doses 1, 2 and 3 were meant to "
-    "move the main metric by about 1, 3 and 10 standard deviations. The best on top; in bold the best of each dose."
-)
-BESIDE = (
-    "Random executions, graphs within each part, predecessors that are labelled as unstressed. The paper's figures are "
-    "of its own 1,800 executions, on other machines and under other stress: they say what to expect, not who is better."
+SPOILED = (
+    "From a drawn time on half of a node's results of a benchmark are replaced or made worse; the history as it is, by "
+    "the same thresholds, says what a detector makes of nodes of which nobody knows any fault."
 )
 HOLD = (
     "Errors of decoded inputs are in squares of each metric's range in training; a decoder has to beat the means of "
@@ -224,59 +169,45 @@ RERUNS = "Medians over nodes and over the metrics that count in scores, from exe
 def evaluation_result(found: "Evaluation", name: str, emulated: frozenset[str] = frozenset()) -> Result:
     """What an evaluation found. name: of the data; emulated: nodes that are not machines of their own."""
     figures = found.figures
-    unmeasured = "; ".join(reasons(figures, "detect.")[:3]) or "no execution is known to be stressed"
+    why = unmeasured(figures, "detect.") or "no execution is known to be stressed"
     notices = (f"Emulated nodes: {len(emulated)} of them are made of limits on a larger machine.",) if emulated else ()
-    facts = {"n": "executions", "n_nodes": "nodes", "n_stressed": "known to be stressed"}
     return Result(
         f"Answers about nodes: {name}",
-        summary_words(figures) or f"No detector could be measured against simpler ones: {unmeasured}",
+        summary_words(figures) or f"No detector could be measured against simpler ones: {why}",
         f"From {figures['n']:,} executions of benchmarks on {figures['n_nodes']:,} nodes.",
         made_of=f"seed {figures['seed']}, data {str(figures['data_sha256'])[:12]}",
         again="whorl nodes evaluate PATH… --out DIR",
         notices=notices,
-        facts=tuple(Fact(f"nodes.evaluation.{key}", figures.get(key), words, count) for key, words in facts.items()),
+        facts=tuple(Fact(f"nodes.evaluation.{key}", figures.get(key), words, count) for key, words in FACTS.items()),
         sections=tuple(_sections(found, emulated)),
         method=METHOD,
     )
 
 
 def _sections(found: "Evaluation", emulated: frozenset[str]) -> Iterator[Section]:
-    figures = found.figures
+    figures, metrics = found.figures, found.tables.get("metrics", pd.DataFrame())
     if verdicts := verdict_tables(figures):
         yield Section("Is the detector ahead of simpler ones?", AHEAD, tables=tuple(verdicts), is_open=True)
     if verdicts or is_learned(figures):
-        is_measured = any(figures.get(key) is not None for key, _ in _asked(VERDICTS))
-        lines = (*falls_short(figures), *(f"not measured: {line}" for line in missing_lines(figures)))
-        yield Section("What falls short", lines=lines or ((NOTHING_SHORT,) if is_measured else ()), is_open=True)
-    nothing = f"Not measured: {'; '.join(reasons(figures, 'detect.')[:3])}."
-    yield Section(
-        "Stressed executions found", SPLITS, tables=(detectors_table(figures),), nothing=nothing, is_open=not verdicts
-    )
-    tables = {
-        ("F1 of stressed executions, by how strong the stress was", BY_DOSE): dose_tables(figures),
-        ("The paper's way of splitting, beside what the paper reports", BESIDE): [paper_table(figures)],
-        ("What fingerprints hold", HOLD): [fitted_table(figures)],
-        **{(one.title, one.words): [Table("", "", one.columns, one.rows)] for one in injected_tables(figures)},
-    }
-    for (title, words), shown in tables.items():
-        if any(one.rows for one in shown):
-            evidence = injected_evidence(figures) if any(title == kind for kind, _ in KINDS.values()) else ""
-            yield Section(title, words, evidence, tables=tuple(shown))
+        lines = (*falls_short(figures), *missing_lines(figures, "detect.", "inject.", *FIT_PARTS))
+        yield Section("What falls short", lines=lines or (NOTHING_SHORT,), is_open=True)
+    detectors, nothing = detectors_table(figures, doses=True), f"Not measured: {unmeasured(figures, 'detect.')}."
+    yield Section("Stressed executions found", SPLITS, tables=(detectors,), nothing=nothing, is_open=not verdicts)
     yield Section("How surely stressed executions are found", figures=(precision_figure(found),))
     yield Section("How good each node is", figures=(ranking_figure(_ranked(found, emulated)),))
-    yield Section(
-        "Scores and what applications did on the same nodes",
-        RANKED,
-        tables=(rank_table(figures),),
-        nothing=f"Not measured: {'; '.join(reasons(figures, 'rank.')[:3]) or 'no application ran on these nodes'}.",
-    )
-    if (repeated := repeated_table(figures)).rows:
-        yield Section("How much a rerun differs", RERUNS, tables=(repeated,))
-    metrics = found.tables.get("metrics", pd.DataFrame())
-    if len(metrics):
-        metrics = metrics.rename(columns={"type": "benchmark_type"})
-        yield Section("Metrics: kept or dropped, and why", tables=(decisions_table(metrics),))
-    yield Section("All main figures", tables=(main_table(figures),))
+    nothing = f"Not measured: {unmeasured(figures, 'rank.') or 'no application ran on these nodes'}."
+    yield Section("Scores and what applications did on the same nodes", RANKED, tables=(rank_table(figures),),
+                  nothing=nothing)  # fmt: skip
+    yield Section("Degradation that was put into the history", SPOILED, tables=(injected_table(figures),))
+    yield Section("What fingerprints hold", HOLD, tables=(fitted_table(figures),))
+    yield Section("How much a rerun differs", RERUNS, tables=(repeated_table(figures),))
+    decided = decisions_table(metrics.rename(columns={"type": "benchmark_type"}))
+    yield Section("Metrics: kept or dropped, and why", tables=(decided,))
+
+
+def unmeasured(figures: Figures, part: str) -> str:
+    """Why figures of a part cannot be had."""
+    return "; ".join(reasons(figures, part)[:3])
 
 
 def detector_name(detector: str) -> str:
@@ -289,36 +220,26 @@ def is_learned(figures: Figures) -> bool:
     return any(key_of(OWN, name, protocol) in figures for name in LEARNED for protocol in ("", PAPER))
 
 
-def detection_figures(figures: Figures) -> list[dict[str, Any]]:
-    """A row a way of splitting and detector that has figures: split, detector, and each measure that is known.
+def detectors_table(figures: Figures, *, doses: bool = False) -> Table:
+    """A row a way of splitting and detector, a column a measure; doses: one more a dose of stress.
 
     Of each way of splitting the detector that tells stressed executions best stands on top."""
-    found: dict[tuple[str, str], dict[str, float]] = {}
+    found: dict[tuple[str, str, str], dict[str, float]] = {}
     for measure in MEASURES:
-        for (protocol, dose, detector), key in keys_of(figures, measure).items():
-            if dose == ANY:
-                found.setdefault((protocol, detector), {})[measure] = float(figures[key])
+        for place, key in keys_of(figures, measure).items():
+            if doses or place[1] == ANY:
+                found.setdefault(place, {})[measure] = float(figures[key])
     splits = list(PROTOCOLS)
-    order = sorted(found, key=lambda one: (splits.index(one[0]), -found[one].get(JUDGED_BY[0], -1.0)))
-    return [{"split": PROTOCOLS[one[0]], "detector": detector_name(one[1]), **found[one]} for one in order]
-
-
-def detectors_table(figures: Figures) -> Table:
-    """A row a way of splitting and detector, a column a measure."""
+    order = sorted(found, key=lambda one: (splits.index(one[0]), _by_level(one[1]), -found[one].get(JUDGED_BY[0], -1)))
+    rows = [
+        {"split": PROTOCOLS[of], "dose": dose_name(dose), "detector": detector_name(name), **found[of, dose, name]}
+        for of, dose, name in order
+    ]
     shown = columns(*((key, words, show) for key, (words, show) in MEASURES.items()))
     shown = tuple(replace(one, is_extra=one.key not in IN_BRIEF) for one in shown)
-    rows = detection_figures(figures)
-    return table(rows, ("detector", "told by", "name"), ("split", "tested on", "name"), *shown, name="detectors")
-
-
-def figure_rows(figures: Figures) -> list[dict[str, str]]:
-    """The main figures with words and value, or why there is none."""
-    return listed(figures, MAIN)
-
-
-def main_table(figures: Figures) -> Table:
-    """The main figures."""
-    return list_table(figure_rows(figures))
+    stress = (Column("dose", "stress", kind="name"),) if doses else ()
+    return table(rows, ("detector", "told by", "name"), ("split", "tested on", "name"), *stress, *shown,
+                 name="detectors")  # fmt: skip
 
 
 def keys_of(figures: Figures, measure: str) -> dict[tuple[str, str, str], str]:
@@ -343,10 +264,9 @@ def dose_name(dose: str) -> str:
     return f"stress of kind {dose.removeprefix(KIND)}" if dose.startswith(KIND) else words
 
 
-def _doses(keys: dict[tuple[str, str, str], str], protocol: str = "") -> list[str]:
-    """Doses of a protocol: all together, the strong ones together, then by level and name."""
-    doses = {dose for of, dose, _ in keys if of == protocol}
-    return sorted(doses, key=lambda dose: (dose != ANY, not dose.startswith(STRONG), dose))
+def _by_level(dose: str) -> tuple[bool, bool, str]:
+    """The order of doses: all together, the strong ones together, then by level and name."""
+    return dose != ANY, not dose.startswith(STRONG), dose
 
 
 def duels(figures: Figures, measure: str) -> dict[tuple[str, str], tuple[str, dict[str, float]]]:
@@ -355,7 +275,7 @@ def duels(figures: Figures, measure: str) -> dict[tuple[str, str], tuple[str, di
     keys = keys_of(figures, measure)
     found = {}
     for protocol in PROTOCOLS:
-        for dose in _doses(keys, protocol):
+        for dose in sorted({dose for of, dose, _ in keys if of == protocol}, key=_by_level):
             others = {
                 detector_name(name): float(figures[key])
                 for (of, at, name), key in keys.items()
@@ -373,8 +293,8 @@ def verdict_tables(figures: Figures) -> list[Table]:
     Marked is where it is behind. Nothing without a detector."""
     tables = []
     for measure in JUDGED_BY:
-        found, keys = duels(figures, measure), keys_of(figures, measure)
-        doses = [dose for dose in _all_doses(keys) if any(at == dose for _, at in found)]
+        found = duels(figures, measure)
+        doses = sorted({dose for _, dose in found}, key=_by_level)
         cells = {place: _ahead(figures, key, others, MEASURES[measure][1]) for place, (key, others) in found.items()}
         rows = [
             Row(words, tuple(cells.get((protocol, dose), NOTHING) for dose in doses))
@@ -384,10 +304,6 @@ def verdict_tables(figures: Figures) -> list[Table]:
         if rows:
             tables.append(cell_table("tested on", [dose_name(dose) for dose in doses], rows, MEASURES[measure][0]))
     return tables
-
-
-def _all_doses(keys: dict[tuple[str, str, str], str]) -> list[str]:
-    return _doses({("", dose, name): key for (_, dose, name), key in keys.items()})
 
 
 def _ahead(figures: Figures, key: str, others: dict[str, float], show: Show) -> Cell:
@@ -420,11 +336,11 @@ def falls_short(figures: Figures) -> list[str]:
         words, show = MEASURES[measure]
         for (protocol, dose), (key, others) in duels(figures, measure).items():
             lines += better_line(f"{words}, {PROTOCOLS[protocol]}, {dose_name(dose)}", figures[key], others, show)
-    for kind, (title, _) in KINDS.items():
-        told = {name: figures.get(f"inject.{kind}.auprc.{name}") for name in _injected_detectors(figures, kind)}
+    for kind, words in KINDS.items():
+        told = {name: figures.get(f"inject.{kind}.auprc.{name}") for of, name in injected_into(figures) if of == kind}
         ours = told.pop(WITHOUT_LABELS, None)
         rivals = {detector_name(name): value for name, value in told.items()}
-        lines += better_line(f"{SPOILED['auprc'][0]}, {title.lower()}", ours, rivals, ratio)
+        lines += better_line(f"{INJECTED['auprc'][0]}, later results {words}", ours, rivals, ratio)
     for one, (words, show) in _ranked_in(figures).items():
         plain = {METHODS[name]: figures.get(f"rank.{name}{one}") for name in METHODS if name != KNOWN_AFTERWARDS}
         ours = figures.get(f"rank.{RANKED_BY}{one}")
@@ -442,53 +358,13 @@ def _network_falls_short(figures: Figures) -> Iterator[str]:
             yield f"types told rightly, {words}: {share(told)}"
     for key, (words, show, says) in REPORTED.items():
         value = figures.get(key_of(key, PAPER, PAPER))
-        if key.startswith("detect.") and value is not None and value < says:
+        if value is not None and value < says:
             yield f"{words}, {PROTOCOLS[PAPER]}: {show(value)}; the paper reports {show(says)} of its own data"
-
-
-def missing_lines(figures: Figures) -> list[str]:
-    """What could not be measured of each, and why: one line a reason."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for name in (VERDICTS, *LEARNED):
-        for key, words in _asked(name):
-            if figures.get(key, 0) is None:
-                found.setdefault((name, str(figures.get(f"{key}{REASON}") or "")), []).append(words)
-    return [f"{detector_name(name)}, {', '.join(words)}: {reason}" for (name, reason), words in found.items()]
-
-
-def _asked(name: str) -> Iterator[tuple[str, str]]:
-    """The main key of each part of an evaluation, and its words."""
-    main = OWN if name in LEARNED else "detect.f1_outlier.{name}"
-    for protocol, words in PROTOCOLS.items():
-        yield key_of(main, name, protocol), words
-    if name == VERDICTS:
-        for kind, (title, _) in KINDS.items():
-            measure = "false_alarms_per_1000" if kind == UNALTERED else "auprc"
-            yield f"inject.{kind}.{measure}.{WITHOUT_LABELS}", title.lower()
 
 
 def key_of(template: str, name: str, protocol: str) -> str:
     """The key of a figure of a variant in a way of splitting."""
     return template.format(name=name) + (f".{protocol}" if protocol else "")
-
-
-def dose_tables(figures: Figures, measure: str = JUDGED_BY[0]) -> list[Table]:
-    """A table a way of splitting: detectors with the best on top, by dose. Marked is the best of each dose."""
-    keys, tables = keys_of(figures, measure), []
-    for protocol, words in PROTOCOLS.items():
-        doses = {dose: (dose_name(dose), MEASURES[measure][1]) for dose in _doses(keys, protocol)}
-        names = {name: detector_name(name) for of, _, name in keys if of == protocol}
-        if len(doses) > 1:
-            find = {(name, dose): key for (of, dose, name), key in keys.items() if of == protocol}
-            tables.append(
-                matrix(figures, "told by", names, doses, partial(_found, find), title=words, sort_by=next(iter(doses)),
-                       is_marked=True)
-            )  # fmt: skip
-    return tables
-
-
-def _found(keys: dict[tuple[str, str], str], name: str, dose: str) -> str:
-    return keys.get((name, dose), "")
 
 
 def _of_fit(row: tuple[str, str], template: str) -> str:
@@ -502,51 +378,22 @@ def fitted_table(figures: Figures) -> Table:
     return matrix(figures, "fits of the", rows, FITTED, _of_fit)
 
 
-def paper_table(figures: Figures) -> Table:
-    """Both variants by the paper's way of splitting, beside what the paper reports of its own data."""
-    measures = {key: (words, show) for key, (words, show, _) in REPORTED.items()}
-    rows = {(name, PAPER): DETECTORS[name] for name in LEARNED}
-    if not matrix(figures, "", rows, measures, _of_fit).rows:
-        return Table("", "", (), ())
-    reported = {key_of(key, "reported", PAPER): says for key, (_, _, says) in REPORTED.items()}
-    rows[("reported", PAPER)] = "the paper, its own data"
-    return matrix({**figures, **reported}, "by", rows, measures, _of_fit)
+def injected_into(figures: Figures) -> list[tuple[str, str]]:
+    """What results were made of, and the detectors that were asked about them."""
+    keys = (key.split(".") for key in figures if key.startswith("inject."))
+    places = dict.fromkeys((words[1], words[3]) for words in keys if len(words) == 4 and words[3] != "reason")
+    return sorted(places, key=lambda one: list(KINDS).index(one[0]))
 
 
-def injected_tables(figures: Figures) -> list[Table]:
-    """A table a kind of degradation that has figures, a row a detector: on top those that tell most surely, or on the
-    unaltered history flag least."""
-    tables = []
-    for kind, (title, words) in KINDS.items():
-        is_calm = kind == UNALTERED
-        names = {name: detector_name(name) for name in _injected_detectors(figures, kind)}
-        found = matrix(
-            figures, "told by", names, CALM if is_calm else SPOILED,
-            partial("inject.{0}.{2}.{1}".format, kind),
-            title=title, words=words, sort_by="false_alarms_per_1000" if is_calm else "auprc", is_least=is_calm,
-        )  # fmt: skip
-        tables += [found] if found.rows else []
-    return tables
-
-
-def _injected_detectors(figures: Figures, kind: str) -> list[str]:
-    before = f"inject.{kind}.{'false_alarms_per_1000' if kind == UNALTERED else 'auprc'}."
-    names = [key.removeprefix(before) for key in figures if key.startswith(before)]
-    return [name for name in names if "." not in name]
-
-
-def injected_evidence(figures: Figures) -> str:
-    """What was judged: executions, benchmarks, long-lived nodes, and for how long; what is not known is left out."""
-    told = {words: figures.get(f"inject.{key}") for key, words in INJECTED_INTO.items()}
-    return ", ".join(f"{number(float(value))} {words}" for words, value in told.items() if value is not None)
+def injected_table(figures: Figures) -> Table:
+    """A row a kind of degradation and detector, a column a measure."""
+    rows = {(kind, name): (detector_name(name), KINDS[kind]) for kind, name in injected_into(figures)}
+    return matrix(figures, "told by", rows, INJECTED, lambda row, measure: f"inject.{row[0]}.{measure}.{row[1]}")
 
 
 def rank_table(figures: Figures) -> Table:
-    """A row a way of ranking, a column a machine type that nodes were ranked in, and all together.
-
-    Marked is the best of each column; what is only known afterwards stands at the end and is never the best."""
-    return matrix(figures, "ranked by", METHODS, _ranked_in(figures), lambda method, one: f"rank.{method}{one}",
-                  sort_by="", is_marked=True, aside=KNOWN_AFTERWARDS)  # fmt: skip
+    """A row a way of ranking, a column a machine type that nodes were ranked in, and all together."""
+    return matrix(figures, "ranked by", METHODS, _ranked_in(figures), lambda method, one: f"rank.{method}{one}")
 
 
 def _ranked_in(figures: Figures) -> Measures:

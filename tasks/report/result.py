@@ -284,7 +284,17 @@ class Section:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing in it, for which `nothing` stands."""
-        return bool(self.nothing) and not (self.lines or self.figures or any(len(one.rows) for one in self.tables))
+        return bool(self.nothing) and not (self.lines or self.figures or self.has_rows)
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether any of its tables has."""
+        return any(len(one.rows) for one in self.tables)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is about tables of which none has rows, so that pages leave it out."""
+        return bool(self.tables) and not (self.has_rows or self.lines or self.figures or self.nothing)
 
 
 def alone(one: Figure, evidence: str = "", fill: str = "", *, is_open: bool = False) -> Section:
@@ -316,14 +326,14 @@ class Result:
 
     @property
     def parts(self) -> tuple[Section, ...]:
-        """All tables and figures in sections: those that stand alone each make one."""
+        """All tables and figures in sections: those that stand alone each make one; idle ones are left out."""
         alone = [Section(one.title, one.words, figures=(replace(one, words=""),), is_open=True) for one in self.figures]
         alone += [
             Section(one.title, one.words, tables=(replace(one, title="", words=""),), is_open=True)
             for one in self.tables
             if len(one.rows)
         ]
-        return (*alone, *self.sections)
+        return (*alone, *(one for one in self.sections if not one.is_idle))
 
 
 def slug(title: str) -> str:

@@ -21,10 +21,10 @@ from tasks.quantities import MISSING
 from tasks.report import charts
 from tasks.report.intake import ALARM_ITEM
 from tasks.report.page import data_block, describe, file_slug, page_text, write_assets, write_result, write_text
-from tasks.report.params import WorkloadsReportParams
 from tasks.report.result import SAFE, Result, Section, count, moment, one_line, records, sentence, table
 from tasks.warehouse.connection import Connection, reading
 from tasks.warehouse.place import Warehouse
+from tasks.workloads.params import WorkloadsReportParams
 
 logger = logging.getLogger(__name__)
 WORDS = ("jobs", "workloads", "nodes", "advice")

@@ -16,7 +16,6 @@ from tasks.report import charts
 from tasks.report.charts import Axis
 from tasks.report.evaluation import list_table
 from tasks.report.intake import Intake, fetch_intake, intake_sections
-from tasks.report.params import WorkloadsReportParams
 from tasks.report.result import (
     Column,
     Fact,
@@ -48,7 +47,7 @@ from tasks.warehouse.connection import Connection
 from tasks.workloads.clusters import Clusters, clusters_of, seen_words
 from tasks.workloads.cut_runs import fetch_cut_runs, partner_of, typical_runs
 from tasks.workloads.intake import read_runs
-from tasks.workloads.params import WindowParams
+from tasks.workloads.params import WindowParams, WorkloadsReportParams
 
 WORD = "workloads"
 UNKNOWN, OTHERS, NO_LABEL = "unknown", "others", "no label"
@@ -106,14 +105,13 @@ FROM workloads.runs WHERE source = $source ORDER BY started_at DESC NULLS LAST, 
 
 
 @dataclass(frozen=True)
-class WorkloadsData:
+class WorkloadsData(Intake):
     """Tables of one source, and figures of how its runs look.
 
     groups: runs by workload and input; phases: how many, and the share with a Dickey-Fuller statistic;
     identifications: the latest of each run, the newest first; alike: kinds of runs, None where all
     have labels, or are of one kind."""
 
-    source: str
     is_simulated: bool
     groups: pd.DataFrame
     runs: pd.DataFrame
@@ -122,21 +120,11 @@ class WorkloadsData:
     identifications: pd.DataFrame
     alike: Clusters | None
     measured: Measured
-    intake: Intake
-
-    @property
-    def data_version(self) -> str:
-        """Of the files that the source has now."""
-        return self.intake.data_version
 
     @property
     def n_runs(self) -> int:
         """Runs of the source."""
         return int(self.groups["n_runs"].sum())
-
-    def command(self, verb: str) -> str:
-        """The command that makes what is missing."""
-        return command("whorl", WORD, verb, "--source", self.source)
 
 
 def fetch_workloads(connection: Connection, source: str, params: WorkloadsReportParams) -> WorkloadsData:
@@ -148,9 +136,9 @@ def fetch_workloads(connection: Connection, source: str, params: WorkloadsReport
         connection.execute(sql, {"source": source}).df() for sql in (GROUPS, RUNS, PHASES, IDENTIFICATIONS)
     )
     return WorkloadsData(
-        source, is_simulated, groups, runs, phases, _figures(connection, source, identifications, params),
-        identifications, _alike(connection, source, runs), fetch_measured(connection, source),
-        fetch_intake(connection, WORD, source),
+        **vars(fetch_intake(connection, WORD, source)), is_simulated=is_simulated, groups=groups, runs=runs,
+        phases=phases, figures=_figures(connection, source, identifications, params), identifications=identifications,
+        alike=_alike(connection, source, runs), measured=fetch_measured(connection, source),
     )  # fmt: skip
 
 
@@ -287,12 +275,12 @@ def _facts(data: WorkloadsData) -> Iterator[Fact]:
     right, n = (data.measured.figures.get(f"held_out.{key}") for key in ("accuracy", "n"))
     if right is not None and n:
         yield Fact("workloads.held_out.accuracy", right, f"of {n:,.0f} held-out runs called right by the model", share)
-    yield Fact("workloads.n_alarms", len(data.intake.alarms), "alarms", count)
+    yield Fact("workloads.n_alarms", len(data.alarms), "alarms", count)
 
 
 def _sections(data: WorkloadsData, item: str) -> Iterator[Section]:
     version, found, measured = f"data version {data.data_version}", data.identifications, data.measured
-    timeline = timeline_figure(found, data.intake.alarms["subject"].astype(str))
+    timeline = timeline_figure(found, data.alarms["subject"].astype(str))
     yield Section(timeline.title, figures=(timeline,), is_open=bool(len(found)))
     yield Section(
         "Latest identifications", IDENTIFIED_WORDS, f"model {found['model_id'].iloc[0]}" if len(found) else "",
@@ -303,15 +291,14 @@ def _sections(data: WorkloadsData, item: str) -> Iterator[Section]:
     if data.alike:
         yield _alike_section(data.alike, data, version)
     yield alone(confusion_figure(measured.confusion, f"model {measured.model_id}"), _measured_words(data))
-    if (known := known_table(measured.evaluation)).rows:
-        words = "Of the last evaluation: means over the held-out runs of each kind of split."
-        yield Section("How well workloads are told apart", words, _measured_words(data), tables=(known,))
-    if others := other_figures({**measured.evaluation, **measured.figures}):
-        yield Section("What was measured", "", _measured_words(data), tables=(list_table(others),))
+    by, words = _measured_words(data), "Of the last evaluation: means over the held-out runs of each kind of split."
+    yield Section("How well workloads are told apart", words, by, tables=(known_table(measured.evaluation),))
+    others = list_table(other_figures({**measured.evaluation, **measured.figures}))
+    yield Section("What was measured", "", by, tables=(others,))
     fill = f" {data.command('fingerprint')} cuts them."
     for one in data.figures or (phases_figure([]),):
         yield alone(one, version, fill)
-    yield from intake_sections(data.intake, "Nothing that ran has raised an alarm", data.command("watch"), item)
+    yield from intake_sections(data, "Nothing that ran has raised an alarm", item)
 
 
 def _measured_words(data: WorkloadsData) -> str:

@@ -8,24 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tasks.quantities import MISSING, number, ratio, share
+from tasks.quantities import number, ratio, share
 from tasks.report import charts
 from tasks.report.charts import Axis
-from tasks.report.evaluation import REASON, Figures, Measures, list_table, listed, matrix, reasons
-from tasks.report.result import (
-    Column,
-    Fact,
-    Figure,
-    Result,
-    Section,
-    Table,
-    alone,
-    columns,
-    count,
-    plot,
-    records,
-    table,
-)
+from tasks.report.evaluation import REASON, Figures, Measures, list_table, listed, matrix, missing_lines
+from tasks.report.result import Column, Fact, Figure, Result, Section, Table, alone, count, plot, records, table
 from tasks.report.workloads_runs import short_number
 from tasks.warehouse.connection import Connection
 
@@ -68,39 +55,14 @@ OTHERS: Measures = {
     "held_out.accuracy": ("held-out runs called right by the model", share),
     "held_out.macro_f1": ("macro-F1 of the same", ratio),
     "held_out.false_unknown": ("held-out runs of known workloads that it calls unknown", share),
-    "held_out.nearest_accuracy": ("held-out runs nearest to their own workload", share),
-    "held_out.confidence": ("its mean confidence in them", share),
     "held_out.n": ("held-out runs or windows of known workloads", count),
-    "held_out.n_windows": ("of these windows of longer runs", count),
     "held_out.n_new": ("held-out runs of workloads that it has never seen", count),
     "held_out.n_new_unknown": ("of these called unknown", count),
-    "trained.n": ("runs or windows that it learned from", count),
-    "trained.n_windows": ("of these windows of longer runs", count),
-    "trained.classes": ("workloads that it knows", count),
-    "unknown.auroc.least": ("the least AUROC of any two held-out workloads", ratio),
-    "unknown.auroc.nearest": ("AUROC by the distance to the nearest run alone", ratio),
     "unknown.said_known": ("unknown runs that the model's own limit calls known", share),
     "unknown.known_said_unknown": ("known runs that the model's own limit calls unknown", share),
-    "unknown.pairs": ("choices of two workloads held out", count),
     "window.accuracy": ("called right from the middle half of a run", share),
-    "window.macro_f1": ("macro-F1 of the same", ratio),
-    "adf.determined_share": ("phases with a determined Dickey–Fuller statistic", share),
-    "phases.mean": ("phases of a workload as a count, mean", number),
-    "phases.mean_of_counters": ("phases of a counter, mean", number),
-    "phases.most": ("most phases of a counter", count),
-    "counters.n": ("counters compared", count),
-    "counters.giveaways": ("counters left out, as they give the session away", count),
-    "counters.not_common": ("counters left out, as not every run has them", count),
 }
 ONLINE = {"": "first seconds", "whole": "whole runs"}  # what was learned from: as many seconds, or whole runs
-RULES = {
-    "within": "its distance is within mean ± deviation (V-D)",
-    "radius": "its distance is at most the mean (VI-C)",
-    "one_sided": "its distance is at most mean + deviations",
-}
-LEVELS = {"workload": "whole runs", "phase": "phase by phase"}
-DISTANCES = {"dtw": "dynamic time warping (DTW)", "ed": "Euclidean (ED)"}
-WRONG: Measures = {"false_reject": ("own runs rejected", share), "false_accept": ("others' runs accepted", share)}
 RECALL = 0.95  # of known runs, where the line between known and unknown is drawn
 N_BINS, VERSION_CHARS = 30, 12
 KNOWN_WORDS = (
@@ -118,8 +80,9 @@ SHARED = (
     "recorded as such. The share stands between the ends of its 95 % interval."
 )
 DISTANCE_WORDS = (
-    "How far fingerprints lie apart: mean and deviation of the distance between runs of a workload (blue), and "
-    "of its runs to those of others (orange). The less they overlap, the better a threshold on the distance works."
+    "How far fingerprints lie apart: mean and deviation of the distance between runs of a workload, and of its runs to "
+    "those of others. The less they overlap, the better a threshold on the distance works; the mean is the radius that "
+    "the paper proposes."
 )
 
 
@@ -155,7 +118,7 @@ def evaluation_result(found: "Evaluation", name: str) -> Result:
 
 def _sections(figures: Figures, tables: Mapping[str, pd.DataFrame], evidence: str) -> Iterator[Section]:
     rows = {name: tables.get(name, pd.DataFrame()) for name in (*TABLES, "confusion", "thresholds")}
-    missing = tuple(f"not measured: {line}" for line in missing_splits(figures))
+    missing = tuple(missing_lines(figures, "known."))
     known, nothing = known_table(figures), "No split could be made."
     yield Section("Known workloads", KNOWN_WORDS, evidence, missing, (known,), nothing=nothing, is_open=True)
     confusion = rows["confusion"]
@@ -166,24 +129,11 @@ def _sections(figures: Figures, tables: Mapping[str, pd.DataFrame], evidence: st
         yield Section("What never-seen workloads are taken for", NEVER_SEEN, tables=(_called_table(rows["table_iii"]),))
     yield alone(_open_set_figure(rows["unknown_scores"], figures.get("unknown.auroc")))
     yield alone(_online_figure(figures, rows["online"]))
-    distances = _distances_figure(rows["table_iv"], int(figures["n"]))
-    yield Section(distances.title, figures=(distances,), tables=(_distances_table(rows["table_iv"]),))
-    if (shared := shared_table(rows["shared"])).rows:
-        yield Section("On machines that others use as well", SHARED, tables=(shared,))
-    by_rule = {
-        (rule, level, measure): (words, f"{LEVELS[level]}, {measure.upper()}")
-        for rule, words in RULES.items()
-        for level in LEVELS
-        for measure in ("ed", "dtw")
-    }
-    thresholds = matrix(
-        figures, "a run is of a workload if", by_rule, WRONG, lambda row, wrong: f"threshold.{wrong}.{'.'.join(row)}"
-    )
-    if thresholds.rows:
-        words = "How often a threshold is wrong: it rejects a run of the workload itself, or accepts one of another."
-        yield Section("Thresholds on the distance", words, tables=(thresholds,))
-    if others := other_figures(figures):
-        yield Section("Further figures", tables=(list_table(others),))
+    if len(rows["table_iv"]):
+        distances = (_distances_table(rows["table_iv"]),)
+        yield Section("Distances within workloads and to others", DISTANCE_WORDS, tables=distances)
+    yield Section("On machines that others use as well", SHARED, tables=(shared_table(rows["shared"]),))
+    yield Section("Further figures", tables=(list_table(other_figures(figures)),))
 
 
 TABLES = ("table_iii", "table_iv", "online", "unknown_scores", "shared")
@@ -192,10 +142,8 @@ TABLES = ("table_iii", "table_iv", "online", "unknown_scores", "shared")
 def known_table(figures: Figures) -> Table:
     """Table II: how well known workloads are told apart, by how runs were split and what tells them."""
     rows = {(split, method): (METHODS[method], words) for split, words in SLICES.items() for method in METHODS}
-    has_confirmed = any(key.startswith("known.confirmed.") for key in figures)
-    measures = {key: one for key, one in KNOWN.items() if key != "confirmed" or has_confirmed}
     words = "F1, precision and recall are means over the workloads."
-    return matrix(figures, "told by", rows, measures, lambda row, key: f"known.{key}.{'.'.join(row)}", words=words)
+    return matrix(figures, "told by", rows, KNOWN, lambda row, key: f"known.{key}.{'.'.join(row)}", words)
 
 
 def shared_table(shared: pd.DataFrame) -> Table:
@@ -208,13 +156,6 @@ def shared_table(shared: pd.DataFrame) -> Table:
         ("measure", "measure", "name"), ("value", "share", share), ("low", "from", share), ("high", "to", share),
         ("n", "runs", count),
     )  # fmt: skip
-
-
-def missing_splits(figures: Figures) -> list[str]:
-    """One line for each split that could not be made, with its reason."""
-    known = {key: value for key, value in figures.items() if key.startswith("known.") and key.endswith(REASON)}
-    of = {split: [key for key in known if split in key.split(".")] for split in SLICES}
-    return [f"{SLICES[split]}: {reasons(known, *keys)[0]}" for split, keys in of.items() if keys]
 
 
 def other_figures(figures: Figures) -> list[dict[str, str]]:
@@ -383,43 +324,16 @@ def _online_figure(figures: Figures, measured: pd.DataFrame) -> Figure:
                 nothing=nothing)  # fmt: skip
 
 
-def _distances_figure(spreads: pd.DataFrame, n_runs: int) -> Figure:
-    """Table IV as a figure. spreads: workload, measure, mean, deviation, n_pairs, and the same of others_."""
-    rows = []
-    for row in records(spreads):
-        for prefix, of in (("", "own runs"), ("others_", "to others")):
-            if row[f"{prefix}n_pairs"]:
-                mean, deviation = row[f"{prefix}mean"], row[f"{prefix}deviation"]
-                shown = {"measure": DISTANCES[row["measure"]], "workload": row["workload"], "of": of, "mean": mean}
-                rows.append(shown | {"low": max(mean - deviation, 0.0), "high": mean + deviation})
-    n_pairs = int(spreads[spreads["measure"] == "ed"]["n_pairs"].sum()) if len(spreads) else 0
-    n_workloads = spreads["workload"].nunique() if len(spreads) else 0
-    evidence = f"n = {n_runs:,} runs of {n_workloads} workloads, {n_pairs:,} pairs of the same workload"
-    return plot(
-        "distances", "Distances within workloads and to others", DISTANCE_WORDS, evidence, charts.intervals,
-        pd.DataFrame(rows), Axis("mean", "distance", "count"), "workload", series="of", panel="measure",
-        colours={"own runs": charts.BLUE, "to others": charts.ORANGE},
-        nothing="No workload has two runs, so there is no distance to show.",
-    )  # fmt: skip
-
-
 def _distances_table(spreads: pd.DataFrame) -> Table:
     """Table IV: of each workload mean and deviation of its own distances, by ED and DTW, and of those to others."""
-    rows: dict[str, dict[str, Any]] = {}
-    for row in records(spreads):
-        own = rows.setdefault(str(row["workload"]), {"workload": row["workload"]})
-        for prefix in ("", "others_"):
-            for end in ("mean", "deviation") if row[f"{prefix}n_pairs"] else ():
-                own[f"{row['measure']} {prefix}{end}"] = row[f"{prefix}{end}"]
+    ends = ["mean", "deviation", "others_mean", "others_deviation"]
+    found = spreads.pivot_table(index="workload", columns="measure", values=ends, aggfunc="first").astype(float)
+    found.columns = found.columns.map("{0[1]} {0[0]}".format)
+    titles = dict(zip(ends, ("own runs: mean", "deviation", "to others: mean", "deviation"), strict=True))
     shown = [
-        Column(f"{kind} {prefix}{end}", words.format(kind.upper()), _short, kind="number")
-        for kind in DISTANCES
-        for prefix, mean in (("", "{}, own runs: mean"), ("others_", "{}, to others: mean"))
-        for end, words in (("mean", mean), ("deviation", "deviation"))
+        Column(f"{kind} {end}", f"{kind.upper()}, {title}", short_number, kind="number")
+        for kind in ("dtw", "ed")
+        for end, title in titles.items()
+        if f"{kind} {end}" in found
     ]
-    words = "The mean is the radius that the paper proposes as a threshold."
-    return Table("", words, columns(("workload", "workload"), *shown), list(rows.values()))
-
-
-def _short(value: float | None) -> str:
-    return MISSING if value is None else short_number(value)
+    return table(records(found.reset_index()), ("workload", "workload"), *shown)

@@ -41,8 +41,7 @@ UNSIGNED = (
 )
 ALIGNED_WORDS = (
     "Two runs phase by phase: the one with fewer phases lies where it fits best in the other. Of each counter the "
-    "longer run stands above the shorter; where the colours agree the runs are alike. Beneath them the distances "
-    "of the phases that meet."
+    "longer run stands above the shorter; where the colours agree the runs are alike."
 )
 SAMPLES = """
 SELECT counter, unit, is_rate, samples FROM workloads.counters
@@ -56,7 +55,7 @@ def _by_family(names: Sequence[str]) -> list[str]:
 
 
 def short_number(value: float) -> str:
-    """About three significant digits with a prefix: 950, 12.3 k, 4.5 M; never an exponent."""
+    """About three significant digits with a prefix: 950, 12.3 k, 4.5 M; never an exponent; a dash for a missing one."""
     for size, prefix in PREFIXES:
         if abs(value) >= size:
             return f"{number(value / size)} {prefix}"
@@ -184,17 +183,8 @@ def alignment_figure(one: RunPhases, other: RunPhases | None, name: str = "align
     words = f"{ALIGNED_WORDS} Distance {short_number(match.distance)} (DTW, manhattan cost), offset {match.offset}."
     n = len(longer.shared) - 1
     met = f"n = {len(match.phases)} of {n} phase{'' if n == 1 else 's'} compared on {len(names):,} counters"
-    meet = [{"phase": f"phase {match.offset + at}", "distance": float(d)} for at, d in enumerate(match.phases)]
-    return plot(name, "How alike two runs are", words, met, _draw_alignment, pd.DataFrame(rows), pd.DataFrame(meet))
-
-
-def _draw_alignment(rows: pd.DataFrame, meet: pd.DataFrame) -> charts.Chart:
-    along = Axis("phase", "phase of the longer run")
-    apart = Axis("distance", "distance of the phases that meet", "count")
-    return charts.beneath(
-        charts.spans(rows.head(MOST_PHASES), along, "counter", level="level", row_px=14),
-        charts.bars(meet.head(SHOWN), apart, "phase"),
-    )
+    return plot(name, "How alike two runs are", words, met, charts.spans, pd.DataFrame(rows).head(MOST_PHASES),
+                Axis("phase", "phase of the longer run"), "counter", level="level", row_px=14)  # fmt: skip
 
 
 def run_figures(

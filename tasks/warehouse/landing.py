@@ -174,7 +174,7 @@ def land(
             tables=there.tables if there else _land_tables(fs, root, shown, schemas, vetted),
             understood=there.understood if there else tally.understood,
         )
-        _put(fs, f"{root}/{batch.batch_id}.json", batch.model_dump_json(indent=1).encode())
+        put_whole(fs, f"{root}/{batch.batch_id}.json", batch.model_dump_json(indent=1).encode())
     return batch
 
 
@@ -244,7 +244,7 @@ def _publish(fs: Any, root: str, table: str, local: Path, n_rows: int) -> Landed
     return LandedFile(name=name, sha256=digest, n_rows=n_rows)
 
 
-def _put(fs: Any, target: str, content: bytes) -> None:
+def put_whole(fs: Any, target: str, content: bytes) -> None:
     """Put a file in place in one step; object stores do so by themselves, a local folder by renaming."""
     if not is_local(fs):
         fs.pipe_file(target, content)

@@ -13,13 +13,11 @@ import hashlib
 import io
 import json
 import logging
-import os
 import time
-import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
+from itertools import pairwise
 from typing import Any, TypedDict
 
 import numpy as np
@@ -28,8 +26,8 @@ import pyarrow.parquet as pq
 
 from tasks.errors import BadInput, NotFound
 from tasks.storage import storage_of
-from tasks.warehouse.connection import Connection, fetch, reading, transaction, writing
-from tasks.warehouse.landing import is_local
+from tasks.warehouse.connection import fetch, reading, transaction, writing
+from tasks.warehouse.landing import put_whole
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.versions import data_version
 from tasks.workloads.identify.counters import giveaway_of
@@ -45,8 +43,9 @@ LEFT_OVER_S = 7 * 86_400  # a killed run may still be continued for a week
 VERSION = 2  # raise it when the same samples give other phases
 KEY_CHARS = 16
 HOW = b"whorl.how"
-TABLES = ("workloads.phases", "workloads.run_phases")
+KEYS = "SELECT DISTINCT run_id, key FROM workloads.run_phases WHERE source = $source ORDER BY run_id"
 GONE = "run_id NOT IN (SELECT run_id FROM workloads.runs WHERE source = $source)"
+REPLACED = f"source = $source AND (list_contains($run_ids, run_id) OR {GONE})"
 
 
 class Plan(TypedDict):
@@ -67,25 +66,23 @@ def plan_fingerprints(warehouse: Warehouse, source: str, fan_out: FanOutParams) 
     runs = fetch_runs(warehouse, source)
     if not runs:
         raise NotFound(no_runs(warehouse, source))
-    known = known_keys(warehouse, source)
-    folder = _folder(warehouse, source)
+    kept = fetch(warehouse, KEYS, {"source": source})
+    known, folder = dict(zip(kept["run_id"], kept["key"], strict=True)), _folder(warehouse, source)
     _remove_kept(folder, set(known.values()))
     waiting: dict[tuple[Counter, ...], list[tuple[str, Telemetry]]] = {}
-    n_waiting = 0
     for run in runs:
         counters = tuple(one for one in run.counters if not giveaway_of(one))
         if not counters:
             logger.warning("run %s has no counter but give-aways: no fingerprint", run.run_id)
-            continue
-        key = key_of(run, counters)
-        if known.get(run.run_id) != key:
+        elif known.get(run.run_id) != (key := key_of(run, counters)):
             waiting.setdefault(counters, []).append((key, run))
-            n_waiting += 1
+    size = fan_out.runs_per_part
     parts = [
-        _write_part(folder, some, counters)
-        for counters, all_of_them in waiting.items()
-        for some in _in_parts(all_of_them, fan_out.runs_per_part)
+        _write_part(folder, some[first : first + size], counters)
+        for counters, some in waiting.items()
+        for first in range(0, len(some), size)
     ]
+    n_waiting = sum(map(len, waiting.values()))
     logger.info("%d of %d runs of source %s have no fingerprint yet", n_waiting, len(runs), source)
     return Plan(parts=parts, n_runs=len(runs), n_done=len(runs) - n_waiting, data_version=version)
 
@@ -96,8 +93,7 @@ def cut_phases(part: str) -> str:
     Needs no warehouse; phases that are there already are not found again. Raises BadInput for a part that is gone or
     damaged."""
     started = time.perf_counter()
-    folder, _, name = part.rpartition("/")
-    target = f"{folder}/{name.replace('part-', 'phases-', 1)}"
+    target = phases_path(part)
     fs, there = storage_of(target)
     if not fs.exists(there):
         table = read_part_file(part)
@@ -109,7 +105,7 @@ def cut_phases(part: str) -> str:
             run = Telemetry(run_id, counters, np.arange(float(len(samples))), samples)
             rows += [{"run_id": run_id, "key": key, **phase} for phase in phases_of(run, counters)]
         _write(target, pa.Table.from_pylist(rows, schema=phases_schema()))
-    logger.info("cut %s in %.1f s", name, time.perf_counter() - started)
+    logger.info("cut %s in %.1f s", part.rpartition("/")[2], time.perf_counter() - started)
     return target
 
 
@@ -119,20 +115,22 @@ def keep_phases(warehouse: Warehouse, source: str, path: str) -> int:
     Phases of runs that the source does not have any more go as well."""
     rows = read_part_file(path)
     run_ids = sorted(set(rows["run_id"].to_pylist()))
+    about = {"source": source, "run_ids": run_ids}
     with writing(warehouse) as connection, transaction(connection):
-        _forget(connection, source, run_ids)
         connection.register("new_rows", rows)
-        connection.execute(
-            "INSERT INTO workloads.phases BY NAME SELECT $source AS source, * FROM new_rows "
-            "WHERE counter IS NOT NULL ORDER BY run_id, counter, phase",
-            {"source": source},
-        ).fetchall()
-        connection.execute(
-            "INSERT INTO workloads.run_phases BY NAME "
-            "SELECT $source AS source, run_id, key, phase, start_sample, end_sample FROM new_rows "
-            "WHERE counter IS NULL ORDER BY run_id, phase",
-            {"source": source},
-        ).fetchall()
+        for table, columns, of in (
+            ("phases", "*", "counter IS NOT NULL ORDER BY run_id, counter, phase"),
+            ("run_phases", "run_id, key, phase, start_sample, end_sample", "counter IS NULL ORDER BY run_id, phase"),
+        ):
+            about = {"source": source, "run_ids": run_ids}
+            gone = (
+                f"DELETE FROM workloads.{table} WHERE source = $source AND (list_contains($run_ids, run_id) OR {GONE})"
+            )
+            connection.execute(gone, about).fetchall()
+            added = (
+                f"INSERT INTO workloads.{table} BY NAME SELECT $source AS source, {columns} FROM new_rows WHERE {of}"
+            )
+            connection.execute(added, {"source": source}).fetchall()
         connection.unregister("new_rows")
     logger.info("the phases of %d runs of source %s are in the warehouse", len(run_ids), source)
     return len(run_ids)
@@ -142,8 +140,7 @@ def clear_parts(parts: Sequence[str]) -> int:
     """Remove part files whose phases are in the warehouse; returns how many files went."""
     n_removed = 0
     for part in parts:
-        folder, _, name = part.rpartition("/")
-        for path in (part, f"{folder}/{name.replace('part-', 'phases-', 1)}"):
+        for path in (part, phases_path(part)):
             fs, there = storage_of(path)
             if fs.exists(there):
                 fs.rm(there)
@@ -158,14 +155,10 @@ def no_runs(warehouse: Warehouse, source: str) -> str:
     return f"source {source!r} has no runs of workloads; sources that have some: {some}"
 
 
-def known_keys(warehouse: Warehouse, source: str) -> dict[str, str]:
-    """By run of a source the key of the phases that it has."""
-    found = fetch(
-        warehouse,
-        "SELECT DISTINCT run_id, key FROM workloads.run_phases WHERE source = $source ORDER BY run_id",
-        {"source": source},
-    )
-    return dict(zip(found["run_id"], found["key"], strict=True))
+def phases_path(part: str) -> str:
+    """The file of the phases that are made of a part."""
+    folder, _, name = part.rpartition("/")
+    return f"{folder}/{name.replace('part-', 'phases-', 1)}"
 
 
 def key_of(run: Telemetry, counters: Sequence[Counter]) -> str:
@@ -178,39 +171,40 @@ def key_of(run: Telemetry, counters: Sequence[Counter]) -> str:
 
 
 def phases_of(run: Telemetry, counters: Sequence[Counter]) -> list[dict[str, Any]]:
-    """The phases of a run, those of its counters and those of the workload: rows without run and key."""
-    from tasks.workloads.identify.phases import ADF, STATISTICS, UNDETERMINED, fingerprints_of
+    """The phases of a run, those of its counters and those of the workload: rows without run and key.
+
+    probability: of the change that begins a phase, by the method of change points; none for the first."""
+    from tasks.workloads.changepoints.finding import find_changepoints
+    from tasks.workloads.identify.phases import (
+        ADF,
+        OF_PHASES,
+        STATISTICS,
+        UNDETERMINED,
+        columns_of,
+        fingerprints_of,
+        logarithm_of_rates,
+    )  # fmt: skip
 
     [made] = fingerprints_of([run], counters)
-    probabilities = probabilities_of(run, counters, made.bounds)
+    values = logarithm_of_rates(columns_of(run, [one.name for one in counters]), [one.is_rate for one in counters])
     rows = []
-    for counter, bounds, summaries, changes in zip(
-        made.counters, made.bounds, made.summaries, probabilities, strict=True
-    ):
-        for at, summary in enumerate(summaries.tolist()):
-            told = dict(zip(STATISTICS, summary, strict=True))
-            told["adf"] = None if summary[ADF] == UNDETERMINED else summary[ADF]
-            rows.append(_phase(at, bounds) | {"counter": counter, "probability": changes[at], **told})
-    return [*rows, *(_phase(at, made.workload_bounds) for at in range(len(made.workload_bounds) - 1))]
-
-
-def probabilities_of(
-    run: Telemetry, counters: Sequence[Counter], bounds: "Sequence[np.ndarray[Any, Any]]"
-) -> list[list[float | None]]:
-    """Of each counter the probability of the change that begins each of its phases; none for the first."""
-    from tasks.workloads.changepoints.finding import find_changepoints
-    from tasks.workloads.identify.phases import OF_PHASES, columns_of, logarithm_of_rates
-
-    values = columns_of(run, [one.name for one in counters])
-    values = logarithm_of_rates(values, [one.is_rate for one in counters])
-    found: list[list[float | None]] = []
-    for own, column in zip(bounds, values.T, strict=True):
+    for counter, bounds, summaries, column in zip(made.counters, made.bounds, made.summaries, values.T, strict=True):
         places: dict[int, float] = {}
-        if len(own) > 2:
+        if len(bounds) > 2:
             changes = find_changepoints(column[:, None], OF_PHASES)
             places = dict(zip(changes.indices.tolist(), changes.probabilities.tolist(), strict=True))
-        found.append([None if np.isnan(p := places.get(start, np.nan)) else p for start in own[:-1].tolist()])
-    return found
+        for phase, summary in zip(_phases(bounds), summaries.tolist(), strict=True):
+            told = dict(zip(STATISTICS, summary, strict=True))
+            told["adf"] = None if summary[ADF] == UNDETERMINED else summary[ADF]
+            probability = places.get(phase["start_sample"], np.nan)
+            told["probability"] = None if np.isnan(probability) else probability
+            rows.append(phase | {"counter": counter, **told})
+    return [*rows, *_phases(made.workload_bounds)]
+
+
+def _phases(bounds: "np.ndarray[Any, Any]") -> list[dict[str, Any]]:
+    edges = pairwise(bounds.tolist())
+    return [{"phase": at, "start_sample": start, "end_sample": end} for at, (start, end) in enumerate(edges, 1)]
 
 
 def phases_schema() -> pa.Schema:
@@ -262,33 +256,13 @@ def _write_part(folder: str, runs: Sequence[tuple[str, Telemetry]], counters: Se
     return path
 
 
-def _phase(at: int, bounds: "np.ndarray[Any, Any]") -> dict[str, Any]:
-    return {"phase": at + 1, "start_sample": int(bounds[at]), "end_sample": int(bounds[at + 1])}
-
-
 def _write(path: str, table: pa.Table) -> None:
     """A file that appears whole or not at all."""
     buffer = io.BytesIO()
     pq.write_table(table, buffer, compression="zstd")
     fs, name = storage_of(path)
     fs.makedirs(name.rpartition("/")[0], exist_ok=True)
-    if not is_local(fs):
-        fs.pipe_file(name, buffer.getvalue())
-        return
-    draft = Path(f"{name}.{uuid.uuid4().hex}.tmp")
-    with draft.open("wb") as handle:
-        handle.write(buffer.getvalue())
-        handle.flush()
-        os.fsync(handle.fileno())
-    draft.replace(name)
-
-
-def _forget(connection: Connection, source: str, run_ids: Sequence[str]) -> None:
-    for table in TABLES:
-        connection.execute(
-            f"DELETE FROM {table} WHERE source = $source AND (list_contains($run_ids, run_id) OR {GONE})",
-            {"source": source, "run_ids": list(run_ids)},
-        ).fetchall()
+    put_whole(fs, name, buffer.getvalue())
 
 
 def _folder(warehouse: Warehouse, source: str) -> str:
@@ -307,19 +281,10 @@ def _remove_kept(folder: str, keys: set[str]) -> None:
         changed = entry.get("mtime") or entry.get("created")
         seconds = changed.timestamp() if isinstance(changed, datetime) else changed
         is_old = seconds is not None and datetime.now(UTC).timestamp() - float(seconds) > LEFT_OVER_S
-        is_whole = path.endswith(".parquet")
-        if is_old or (is_whole and _keys_in(path) <= keys):
+        if not is_old and path.endswith(".parquet"):
+            try:
+                is_old = set(read_part_file(path)["key"].to_pylist()) <= keys
+            except (BadInput, KeyError):  # a damaged one goes
+                is_old = True
+        if is_old:
             fs.rm(entry["name"])
-
-
-def _keys_in(path: str) -> set[str]:
-    """The keys of the runs of a part file; none of a damaged one, which goes."""
-    try:
-        return set(read_part_file(path)["key"].to_pylist())
-    except (BadInput, KeyError):
-        return set()
-
-
-def _in_parts(runs: list[tuple[str, Telemetry]], runs_per_part: int) -> Iterator[list[tuple[str, Telemetry]]]:
-    for first in range(0, len(runs), runs_per_part):
-        yield runs[first : first + runs_per_part]

@@ -8,7 +8,8 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
@@ -16,7 +17,7 @@ import pyarrow as pa
 from tasks.errors import BadInput, NotFound
 from tasks.quantities import digits, share, utc_text
 from tasks.warehouse.alarms import Alarm, raise_alarms
-from tasks.warehouse.connection import fetch, transaction, writing
+from tasks.warehouse.connection import fetch, fetch_arrow, transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard
 from tasks.workloads.evaluate.items import cut
@@ -68,11 +69,8 @@ def runs_asked_for(
     if not run_ids:
         asked = {"source": source, "which": which, "model_ids": list(model_ids)}
         return [str(run_id) for run_id in fetch(warehouse, ASKED, asked)["run_id"]]
-    known = set(
-        fetch(warehouse, "SELECT run_id FROM workloads.runs WHERE source = $source", {"source": source})["run_id"]
-    )
-    missing = [run_id for run_id in run_ids if run_id not in known]
-    if missing:
+    known = set(fetch(warehouse, KNOWN, {"source": source})["run_id"])
+    if missing := [run_id for run_id in run_ids if run_id not in known]:
         some = ", ".join(sorted(known)[:MOST_NAMED]) or "none"
         raise NotFound(f"run {missing[0]!r}: source {source!r} has no such run; it has {len(known):,}, such as {some}")
     return list(dict.fromkeys(run_ids))
@@ -96,18 +94,19 @@ def latest_labelled_run(warehouse: Warehouse, source: str) -> tuple[str, str]:
     return str(found["run_id"].iloc[0]), str(found["workload"].iloc[0])
 
 
-def write_identifications(
-    warehouse: Warehouse,
-    source: str,
-    found: "Sequence[tuple[str, Identification]]",
-    *,
-    now: datetime | None = None,
-) -> None:
+def write_identifications(warehouse: Warehouse, source: str, found: "Sequence[tuple[str, Identification]]") -> None:
     """Write what models say of some runs, in the place of what they said of them before, in one transaction.
 
     found: id of the model, and what it says."""
-    rows = pa.Table.from_pylist([{"model_id": model_id, **_row(one)} for model_id, one in found], schema=SCHEMA)
-    at = (now or datetime.now(UTC)).replace(tzinfo=None)
+    rows = pa.Table.from_pylist(
+        [
+            one.record() | {"model_id": model_id, "nearest": near.workload, "nearest_distance": near.distance}
+            for model_id, one in found
+            for near in one.nearest[:1]
+        ],
+        schema=SCHEMA,
+    )
+    at = datetime.now(UTC).replace(tzinfo=None)
     with writing(warehouse) as connection, transaction(connection):
         connection.register("new_rows", rows)
         connection.execute(
@@ -136,10 +135,6 @@ def read_identifications(warehouse: Warehouse, source: str, run_ids: Sequence[st
         ORDER BY run_id""",
         {"source": source, "run_ids": None if run_ids is None else list(run_ids)},
     )
-
-
-def _row(one: "Identification") -> dict[str, object]:
-    return one.record() | {"nearest": one.nearest[0].workload, "nearest_distance": one.nearest[0].distance}
 
 
 @dataclass(frozen=True)
@@ -207,10 +202,13 @@ final AS (
 SELECT * FROM final ORDER BY machine, started_at NULLS FIRST, run_id
 """
 Kind = Literal["as-expected", "unexpected-workload", "unknown-workload"]
+OF_ALARM = (  # of an identification, as evidence
+    "run_id", "label", "workload", "is_known", "confidence", "unknown_score", "nearest", "nearest_distance", "reasons",
+    "model_id",
+)  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Look:
+class Look(NamedTuple):
     """One identified run on a machine. workload: None where it was unknown, or too unsure to count.
 
     label: what it says of itself, None for a run that was only looked at."""
@@ -221,8 +219,7 @@ class Look:
     label: str | None = None
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What a look means. expected: what may run, empty if nobody could say. since: first look of the same episode."""
 
     look: Look
@@ -242,56 +239,41 @@ def verdicts_of(looks: Sequence[Look], expected: Sequence[str]) -> list[Verdict]
     for look in looks:
         usual = look.label or confirmed
         may_run = tuple(expected) or ((usual,) if usual is not None else ())
-        kind = _kind(look, may_run)
-        before = found[-1] if found else None
-        goes_on = before is not None and (before.kind, before.look.workload) == (kind, look.workload)
-        found.append(Verdict(look, kind, may_run, before.since if before is not None and goes_on else look))
+        kind: Kind = "as-expected" if not may_run or look.workload in may_run else "unexpected-workload"
+        if look.workload is None:
+            kind = "unknown-workload"
+        goes_on = bool(found) and (found[-1].kind, found[-1].look.workload) == (kind, look.workload)
+        found.append(Verdict(look, kind, may_run, found[-1].since if goes_on else look))
         if look.label is None:
             confirmed = look.workload or confirmed
     return found
 
 
-def _kind(look: Look, may_run: Sequence[str]) -> Kind:
-    if look.workload is None:
-        return "unknown-workload"
-    return "as-expected" if not may_run or look.workload in may_run else "unexpected-workload"
-
-
-def watch_runs(
-    warehouse: Warehouse, source: str, run_ids: Sequence[str], params: WatchParams, *, now: datetime | None = None
-) -> list[str]:
+def watch_runs(warehouse: Warehouse, source: str, run_ids: Sequence[str], params: WatchParams) -> list[str]:
     """Raise an alarm for those of these identified runs that are not what should run; returns ids of the new alarms.
 
-    The same deviation on the same machine, look after look, is one alarm. now: time of the alarms, UTC."""
+    The same deviation on the same machine, look after look, is one alarm."""
     asked = set(run_ids)
-    history = fetch(warehouse, HISTORY, {"source": source, "most": MOST_LOOKS})
+    [history] = fetch_arrow(warehouse, [HISTORY], {"source": source, "most": MOST_LOOKS})
     alarms: dict[str, Alarm] = {}
-    for machine, rows in history.groupby("machine", sort=True):
-        found = {str(row["run_id"]): _named(row) for row in rows.to_dict("records")}
-        looks = [_look(row, params) for row in found.values()]
+    for machine, rows in groupby(history.to_pylist(), lambda row: str(row["machine"])):
+        found = {row["run_id"]: row for row in rows}
+        looks = []
+        for run_id, row in found.items():
+            is_sure = row["is_known"] and row["confidence"] >= params.min_confidence
+            looks.append(Look(run_id, row["started_at"], row["workload"] if is_sure else None, row["label"]))
         for verdict in verdicts_of(looks, params.expected):
             if verdict.look.run_id in asked and verdict.kind != "as-expected":
-                alarm = _alarm(source, str(machine), verdict, found[verdict.look.run_id])
+                alarm = _alarm(source, machine, verdict, found[verdict.look.run_id])
                 alarms.setdefault(alarm.alarm_id, alarm)
     if not alarms:
         return []
     with writing(warehouse) as connection:
-        raised = raise_alarms(connection, list(alarms.values()), now=now)
+        raised = raise_alarms(connection, list(alarms.values()))
     logger.info(
         "%d deviations among %d runs of source %s, %d of them new", len(alarms), len(asked), source, len(raised)
     )
     return raised
-
-
-def _named(row: Mapping[Any, Any]) -> dict[str, Any]:
-    return {str(key): value for key, value in row.items()}
-
-
-def _look(row: Mapping[str, Any], params: WatchParams) -> Look:
-    is_sure = bool(row["is_known"]) and row["confidence"] >= params.min_confidence
-    started_at = None if pd.isna(row["started_at"]) else pd.Timestamp(row["started_at"]).to_pydatetime()
-    label = None if pd.isna(row["label"]) else str(row["label"])
-    return Look(str(row["run_id"]), started_at, str(row["workload"]) if is_sure else None, label)
 
 
 def _alarm(source: str, machine: str, verdict: Verdict, row: Mapping[str, Any]) -> Alarm:
@@ -301,8 +283,8 @@ def _alarm(source: str, machine: str, verdict: Verdict, row: Mapping[str, Any]) 
     when = f" at {since.started_at:%Y-%m-%d %H:%M} UTC" if since.started_at else ""
     should = " or ".join(name for name in verdict.expected if name != row["workload"])
     instead = f", not {should}" if should else ""
-    sure = f"{share(float(row['confidence']))} sure"
-    nearest = f"{row['nearest']} (distance {digits(float(row['nearest_distance']), 3)})"
+    sure = f"{share(row['confidence'])} sure"
+    nearest = f"{row['nearest']} (distance {digits(row['nearest_distance'], 3)})"
     if verdict.kind == "unexpected-workload":
         what = f"{look.workload} runs{where}{instead}: {sure}"
     elif row["is_known"]:
@@ -310,19 +292,9 @@ def _alarm(source: str, machine: str, verdict: Verdict, row: Mapping[str, Any]) 
     else:
         what = f"an unknown workload runs{where}{instead}: nearest is {nearest}"
     message = f"{what}; since run {since.run_id}{when}"
-    evidence = {
-        "run_id": look.run_id,
+    evidence = {name: row[name] for name in OF_ALARM} | {
         "machine": machine or None,
-        "label": None if pd.isna(row["label"]) else row["label"],
         "expected": list(verdict.expected),
-        "workload": None if pd.isna(row["workload"]) else row["workload"],
-        "is_known": bool(row["is_known"]),
-        "confidence": float(row["confidence"]),
-        "unknown_score": float(row["unknown_score"]),
-        "nearest": row["nearest"],
-        "nearest_distance": float(row["nearest_distance"]),
-        "reasons": [str(reason) for reason in row["reasons"]],
-        "model_id": row["model_id"],
         "since_run_id": since.run_id,
         "started_at": utc_text(since.started_at) if since.started_at else None,
         "known_at": utc_text(look.started_at) if look.started_at else None,

@@ -8,9 +8,17 @@ from pydantic import Field
 from tasks.choices import HoldOut
 from tasks.intake.limits import ReadLimits
 from tasks.params import Params
-from tasks.report.params import WorkloadsReportParams
 
 TELEMETRY_BYTES = 2 * 2**30
+
+
+class WorkloadsReportParams(Params):
+    """What the page about workloads shows."""
+
+    n_counters: int = Field(5, ge=1, le=20, description="Counters in the figure of a run over time")
+    n_workloads: int = Field(
+        12, ge=1, le=24, description="Workloads whose phases are drawn side by side, those with the most runs first"
+    )
 
 
 class RegularParams(Params):

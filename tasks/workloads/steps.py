@@ -86,12 +86,7 @@ class IdentifiedRuns(TypedDict):
 
 
 def train(
-    warehouse: Warehouse,
-    source: str,
-    identify: IdentifyParams,
-    train: TrainParams,
-    left_out: list[str],
-    run_id: str,
+    warehouse: Warehouse, source: str, identify: IdentifyParams, train: TrainParams, left_out: list[str], run_id: str
 ) -> TrainedModel:
     """Train a model on the labelled runs of a source, measure it on held-out ones, and use it if it is the better one.
 

@@ -225,12 +225,8 @@ ONE_OF = pd.DataFrame([{"machine_type": "a", "aspect": "disk", "score": 100}])
 @pytest.mark.parametrize(
     ("machines", "scores", "said"),
     [
-        (MACHINES.drop(columns="price_per_h"), None, "machines: no column price_per_h; expected machine_type"),
-        (MACHINES.assign(price_per_h=[1, 1, None, 1, 1]), None, "machines: little has no price_per_h"),
         (MACHINES[:1], None, "machines: one type only; expected two or more"),
-        (pd.concat([MACHINES, MACHINES[:1]]), None, "machines: type a stands there twice"),
         (MACHINES, ONE_OF, "scores: slow has no disk; expected a score above 0 of every type"),
-        (MACHINES, ONE_OF.drop(columns="score"), "scores: no column score"),
         (MACHINES[1:], SCORES, "machines: no type a, on which job j has run"),
     ],
 )
@@ -248,7 +244,6 @@ def test_a_broken_table_is_refused_in_one_line(machines, scores, said):
         (history(drawn(4)).assign(runtime_s=0), "runtime_s of 0 or less"),
         (history(drawn(4)).assign(cpu_s=None), "job j has a run without cpu_s"),
         (history(drawn(2)).assign(machine_type=["a", "slow"]), "has run on a, slow; expected runs on one type"),
-        (history(drawn(2)).drop(columns="job"), "no column job"),
     ],
 )
 def test_a_broken_history_is_refused_in_one_line(table, said):

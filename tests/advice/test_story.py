@@ -8,6 +8,7 @@ from tasks.advice.choice import ModelParams, choose_type
 from tasks.advice.story import (
     ORACLE,
     OURS,
+    best_type,
     check_late,
     choose_all,
     compare,
@@ -80,12 +81,13 @@ HELD = pd.concat(
 
 def test_the_truth_of_a_cell_is_worked_out_by_hand():
     truth = truth_of(HELD, MACHINES, {"j": 5.0})
-    assert [truth.of("j", kind).late for kind in ("a", "slow", "large")] == [0, 0.5, 0.5]
-    assert [truth.of("j", kind).cost for kind in ("a", "slow", "large")] == [3.0, 4.0, 0.75 * 2.5]
-    assert truth.of("j", "large").median_s == 1.0
-    assert truth.best("j", 0.05) == "a"
-    assert truth.best("j", 0.5) == "large"
-    assert truth_of(HELD, MACHINES, {"j": 0.1}).best("j", 0.05) == "large"  # nothing meets: the cheapest of the latest
+    assert truth.loc["j"]["late"].to_dict() == {"a": 0, "slow": 0.5, "large": 0.5}
+    assert truth.loc["j"]["cost"].to_dict() == {"a": 3.0, "slow": 4.0, "large": 0.75 * 2.5}
+    assert truth.loc[("j", "large"), "median_s"] == 1.0
+    assert best_type(truth, "j", 0.05) == "a"
+    assert best_type(truth, "j", 0.5) == "large"
+    none_meets = truth_of(HELD, MACHINES, {"j": 0.1})
+    assert best_type(none_meets, "j", 0.05) == "large"  # the cheapest of those that are late least often
 
 
 def test_rules_beside_each_other_are_worked_out_by_hand():

@@ -12,17 +12,28 @@ from math import log, pi, sqrt
 import numpy as np
 import pytest
 
-from tasks.workloads.changepoints.finding import find_changepoints
-from tasks.workloads.changepoints.series import ChangePointParams, PriorParams
+from tasks.workloads.changepoints.finding import ChangePointParams, find_changepoints
+from tasks.workloads.changepoints.online import PriorParams, filter_run_lengths, predictive_tables
 
 BY_HAND = ChangePointParams(
     expected_run_length=2,
     prior=PriorParams(mean=0, kappa=1, alpha=1, noise=1, trend_share=0),
-    scale="none",
+    is_scaled=False,
     outlier_deviations=0,
     min_segment=1,
     near=0,
 )
+
+
+def run_lengths_after(samples: list[float]) -> dict[int, float]:
+    """The probability of each run length after the last sample."""
+    values, half = np.array(samples, dtype=float)[:, None], np.log([0.5, 0.5])
+    found = filter_run_lengths(values, predictive_tables(BY_HAND.prior, len(values)), half, 1, 30.0, 256)
+    _, _, offsets, starts, probabilities, _, _ = found
+    last = slice(offsets[-2], offsets[-1])
+    return dict(zip((len(values) - starts[last]).tolist(), probabilities[last], strict=True))
+
+
 FIRST, SECOND = 1 / 4, 2 / (pi * sqrt(3))  # of a 0: in a new segment, after one 0
 NEW, AFTER_ONE, AFTER_TWO = 2**-1.5 / 4, SECOND * (7 / 3) ** -2, 3 / 8 * 2.5**-2.5 * sqrt(1.5)  # of the 2
 
@@ -33,11 +44,7 @@ def test_the_evidence_of_two_samples_is_the_sum_over_both_run_lengths():
 
 
 def test_the_run_length_posterior_weighs_each_run_length_by_its_prediction():
-    found = find_changepoints([0, 0], BY_HAND)
-    lengths, probabilities = found.run_lengths.after(1)
-    assert dict(zip(lengths.tolist(), probabilities, strict=True)) == pytest.approx(
-        {2: SECOND / (SECOND + FIRST), 1: FIRST / (SECOND + FIRST)}
-    )
+    assert run_lengths_after([0, 0]) == pytest.approx({2: SECOND / (SECOND + FIRST), 1: FIRST / (SECOND + FIRST)})
 
 
 def test_the_third_sample_sums_over_three_run_lengths():
@@ -50,8 +57,7 @@ def test_the_third_sample_sums_over_three_run_lengths():
     }
     found, total = find_changepoints([0, 0, 2], BY_HAND), sum(paths.values())
     assert found.log_evidence == pytest.approx(log(total / 4))
-    lengths, probabilities = found.run_lengths.after(2)
-    assert dict(zip(lengths.tolist(), probabilities, strict=True)) == pytest.approx(
+    assert run_lengths_after([0, 0, 2]) == pytest.approx(
         {3: paths["no change"] / total, 2: paths["at 1"] / total, 1: (paths["at 2"] + paths["at 1 and 2"]) / total}
     )
 

@@ -11,6 +11,7 @@ from tasks.report import charts
 from tasks.report.charts import Axis
 
 RUNS = pd.DataFrame({"at": pd.date_range("2026-01-01", periods=4, freq="h"), "s": [1.0, 2.0, np.nan, 3.123456789]})
+ONE = pd.DataFrame({"row": ["a"], "v": [0.5], "low": [0.4], "high": [0.6]})
 
 
 def spec(chart):
@@ -28,7 +29,7 @@ def test_times_are_utc_and_numbers_have_five_digits_and_missing_ones_are_null():
 
 
 def test_colours_have_names_in_a_chart_and_both_schemes_know_them():
-    found = spec(charts.bars(pd.DataFrame({"row": ["a"], "v": [0.5]}), Axis("v", "share", "share"), "row"))
+    found = spec(charts.intervals(ONE, Axis("v", "share", "share"), "row"))
     assert '"@blue"' in json.dumps(found)
     for scheme in ("light", "dark"):
         assert "@" not in json.dumps(charts.themed(found, scheme)).replace("@{", "")
@@ -38,7 +39,7 @@ def test_colours_have_names_in_a_chart_and_both_schemes_know_them():
 def test_a_chart_with_too_much_data_is_refused_with_what_to_do():
     rows = pd.DataFrame({"x": np.arange(20_000.0), "y": np.arange(20_000.0)})
     with pytest.raises(WhorlError, match="expected at most 200,000: bin or sample before"):
-        spec(charts.scatter(rows, Axis("x", "x"), Axis("y", "y")))
+        spec(charts.scatter(rows, Axis("x", "x"), Axis("y", "y"), {"same": 1.0}))
 
 
 def test_a_sample_keeps_both_ends_and_the_order():
@@ -64,10 +65,12 @@ def test_a_template_has_no_data_and_takes_rows_by_name():
 
 
 def test_a_chart_becomes_an_image_without_a_browser():
-    png = charts.to_png(spec(charts.bars(pd.DataFrame({"row": ["a"], "v": [0.5]}), Axis("v", "share", "share"), "row")))
+    png = charts.to_png(spec(charts.intervals(ONE, Axis("v", "share", "share"), "row")))
     assert png.startswith(b"\x89PNG")
 
 
 def test_an_image_is_small_enough_for_an_artifact():
     frame = pd.DataFrame({"x": range(200), "y": np.sin(np.arange(200) / 9)})
-    assert 1_000 < len(charts.to_png(spec(charts.scatter(frame, Axis("x", "x"), Axis("y", "y"))))) < 40_000
+    assert (
+        1_000 < len(charts.to_png(spec(charts.scatter(frame, Axis("x", "x"), Axis("y", "y"), {"same": 1.0})))) < 40_000
+    )

@@ -16,7 +16,6 @@ from tasks.report.jobs_reasons import (
     leading_factors,
     migration_figure,
     pairs_figure,
-    predicted_alike,
     shape_reason_figures,
     swarm_figure,
     two_shapes_figure,
@@ -123,24 +122,6 @@ def test_the_move_that_most_make_is_told_with_its_share_of_the_shape_before():
     found = migration_figure(np.array([[50, 0, 2], [30, 70, 0], [0, 10, 0]]), "no spare tokens")
     assert "Most often 1 → 0: 30.0 % of shape 1" in found.words  # 30 runs, though all of shape 2 go to 1
     assert "25.9 % moved" in found.evidence
-
-
-def pairs(n):
-    predicted = np.exp(np.linspace(-1, 1, n))
-    return pd.DataFrame({"predicted": predicted, "measured": predicted**0.5})
-
-
-def test_pairs_are_cut_into_parts_alike_in_size_with_their_middle_half():
-    found = predicted_alike(pairs(60))
-    assert len(found) == 6
-    assert found["measured"].tolist() == pytest.approx(np.sqrt(found["predicted"]).tolist(), rel=1e-3)
-    assert (found["low"] < found["measured"]).all() and (found["measured"] < found["high"]).all()
-    assert found["predicted"].is_monotonic_increasing
-
-
-@pytest.mark.parametrize(("n", "n_bins"), [(0, 0), (4, 0), (5, 1), (11, 2)])
-def test_few_pairs_have_fewer_parts_or_none(n, n_bins):
-    assert len(predicted_alike(pairs(n))) == n_bins
 
 
 def test_pairs_are_drawn_as_factors_of_the_log_ratios_that_were_compared():

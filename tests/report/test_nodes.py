@@ -9,7 +9,7 @@ from tasks.errors import NotFound
 from tasks.nodes import answers
 from tasks.nodes.node_words import NO_REASON
 from tasks.nodes.params import PreprocessParams, ScoreParams
-from tasks.report.nodes import cost_words, fetch_nodes, node_items, nodes_result, plane_figure
+from tasks.report.nodes import cost_words, fetch_nodes, node_items, nodes_result
 from tasks.report.result import as_markdown
 from tasks.warehouse.connection import reading, writing
 
@@ -97,7 +97,7 @@ def test_a_ranked_source_shows_ranking_decisions_and_repeatability(nodes_log, to
     answers.preprocess(nodes_log, "log", PreprocessParams(), QUICK, "")
     answers.rank(nodes_log, "log", QUICK, "")
     result = result_of(nodes_log)
-    assert {figure.name for part in result.sections for figure in part.figures if figure.chart} >= {"ranking", "reruns"}
+    assert {figure.name for part in result.sections for figure in part.figures if figure.chart} == {"ranking"}
     words = told(result)
     assert "Simulated: these executions were drawn, not measured." in words
     assert "whorl nodes rank --source log" not in words
@@ -116,10 +116,6 @@ def test_the_artifact_names_who_is_to_be_left_out(watched):
     text = as_markdown(result_of(watched), only=["Which nodes are degrading"])
     assert "Leave out node\\-3" in text.replace("node-3", "node\\-3")
     assert "Executions that look degraded" not in text
-
-
-def test_without_fingerprints_the_words_of_figure_4_say_why():
-    assert plane_figure(pd.DataFrame(), 0.5).words == "No execution has a fingerprint by a trained model yet."
 
 
 def test_a_source_without_executions_is_told(nodes_log):

@@ -9,18 +9,13 @@ from tasks.nodes.evaluate.protocol import Evaluation
 from tasks.report.nodes_evaluation import (
     FITTED,
     METHODS,
-    detection_figures,
-    dose_tables,
+    detectors_table,
     evaluation_result,
     falls_short,
-    figure_rows,
     fitted_table,
-    injected_evidence,
-    injected_tables,
+    injected_table,
     is_learned,
     keys_of,
-    missing_lines,
-    paper_table,
     rank_table,
     summary_words,
     verdict_tables,
@@ -108,31 +103,16 @@ def test_without_a_learned_model_there_is_no_verdict():
     assert verdict_tables(PLAIN) == [] and summary_words(PLAIN) == "" and falls_short(PLAIN) == []
 
 
-def test_detectors_by_dose_stand_with_the_best_on_top_and_the_best_of_each_dose_marked():
-    later, random = dose_tables(FIGURES)
-    assert names(later) == [
-        "the detector",
-        "robust z-scores",
-        "paper's variant",
-        "logistic regression a benchmark",
-    ]
-    assert marked(later) == {
-        ("the detector", "all doses"), ("the detector", "doses from 2 on"), ("robust z-scores", "doses from 2 on"),
-        ("logistic regression a benchmark", "dose 1"), ("the detector", "dose 3"),
-    }  # fmt: skip
-    rows = {row["name"].text: row for row in later.rows}
-    assert rows["the detector"]["0"].notes == ("0.75 to 0.85",)
-    assert rows["paper's variant"]["1"].text == "–"
-    assert random.title == "random executions"
+def test_the_rows_of_all_measures_are_sorted_within_each_way_of_splitting_and_dose():
+    def told(split, stress, **more):
+        rows = detectors_table(FIGURES, **more).rows
+        return [row["detector"] for row in rows if (row["split"], row["dose"]) == (split, stress)]
 
-
-def test_the_rows_of_all_measures_are_sorted_within_each_way_of_splitting():
-    rows = [(row["split"], row["detector"], row["f1_outlier"]) for row in detection_figures(FIGURES)]
-    assert [row[1] for row in rows if row[0] == "later executions"] == [
-        "the detector", "robust z-scores", "paper's variant", "logistic regression a benchmark",
-    ]  # fmt: skip
-    assert [row[0] for row in rows[-2:]] == ["the paper's way"] * 2
-    assert [row[1] for row in rows[-2:]] == ["robust z-scores", "the detector"]
+    best_first = ["the detector", "robust z-scores", "paper's variant", "logistic regression a benchmark"]
+    assert told("later executions", "all doses") == best_first
+    assert told("later executions", "dose 1") == []
+    assert told("later executions", "dose 1", doses=True) == [best_first[3], best_first[0], best_first[1]]
+    assert detectors_table(FIGURES).rows[-1]["split"] == "the paper's way"
 
 
 FITS = {
@@ -149,19 +129,13 @@ def test_every_measure_of_fits_has_a_column():
     assert set(FIT_MEASURES.values()) <= set(FITTED)
 
 
-def test_fits_stand_beside_the_paper_with_their_intervals():
-    table = paper_table(FITS)
-    _, theirs, _ = table.rows
-    at = {head: str(place) for place, head in enumerate(heads(table))}
-    assert [row[at["types told rightly"]].text for row in table.rows] == ["98.0 %", "100.0 %", "100.0 %"]
-    assert [row[at["error of all columns"]].text for row in table.rows] == ["–", "0.012", "0.01"]  # ours learns none
-    assert [row[at["F1 of stressed"]].text for row in table.rows] == ["–", "0.80", "0.75"]
-    assert theirs[at["F1 of stressed"]].notes == ("0.70 to 0.90",)
+def test_fits_stand_beside_each_other_with_what_means_of_types_make():
     assert {(row["name"].text, *row["name"].notes) for row in fitted_table(FITS).rows} == {
         ("our variant", "later executions"),
         ("our variant", "the paper's way"),
         ("paper's variant", "the paper's way"),
     }
+    assert texts(fitted_table(FITS))["our variant"][heads(fitted_table(FITS)).index("error of all columns")] == "–"
 
 
 def test_what_falls_short_of_means_of_all_types_and_of_the_paper_is_told():
@@ -173,7 +147,6 @@ def test_what_falls_short_of_means_of_all_types_and_of_the_paper_is_told():
 
 
 INJECTED = {
-    "inject.nodes": 4, "inject.executions": 4000, "inject.types": 2, "inject.node_months": None,
     "inject.shifted.auprc.zscore": 0.9, "inject.shifted.auprc.headline": 0.8, "inject.shifted.recall.headline": 0.7,
     "inject.shifted.auprc.headline.low": 0.75, "inject.shifted.auprc.headline.high": 0.85,
     "inject.unaltered.false_alarms_per_1000.zscore": 20.0, "inject.unaltered.false_alarms_per_1000.headline": 5.0,
@@ -181,17 +154,15 @@ INJECTED = {
 }  # fmt: skip
 
 
-def test_injected_degradation_has_the_surest_detector_on_top():
-    shifted, calm = injected_tables(INJECTED)
-    assert names(shifted) == ["robust z-scores", "headline metrics, without labels"]
-    assert names(calm) == ["headline metrics, without labels", "robust z-scores"]
-    assert shifted.rows[1]["0"].notes == ("0.75 to 0.85",)
-    assert injected_evidence(INJECTED) == "4,000 executions, 2 benchmarks, 4 long-lived nodes"
-    assert falls_short(INJECTED) == [
-        "area under precision over recall, later results made worse: 0.80; better: robust z-scores 0.90"
+def test_injected_degradation_has_a_row_a_kind_and_detector_and_what_is_behind_or_missing_is_told():
+    assert injected_table(INJECTED).cells() == [
+        ["robust z-scores (made worse by one factor)", "0.90", "–", "–"],
+        ["headline metrics, without labels (made worse by one factor)", "0.80 (0.75 to 0.85)", "70.0 %", "–"],
+        ["robust z-scores (unaltered)", "–", "–", "20"],
+        ["headline metrics, without labels (unaltered)", "–", "–", "5"],
     ]
-    assert missing_lines(INJECTED) == [
-        "the detector, later results replaced by those of another machine type: one machine type"
+    assert falls_short(INJECTED) == [
+        "area under precision over recall, later results made worse by one factor: 0.80; better: robust z-scores 0.90"
     ]
 
 
@@ -202,12 +173,10 @@ RANKED = {
 }  # fmt: skip
 
 
-def test_the_way_of_ranking_that_follows_applications_best_stands_on_top_and_hindsight_last():
+def test_a_way_of_ranking_is_behind_those_that_follow_applications_better_but_for_hindsight():
     table = rank_table(RANKED)
     assert heads(table) == ("d15", "d2", "all together", "mean of machine types")
-    assert [row["2"].text for row in table.rows] == ["0.45", "0.30", "0.90"]
-    assert ("the one metric that did best on other nodes", "d2") in marked(table)
-    assert not any(cell.is_marked for cell in table.rows[-1].values())
+    assert texts(table)[METHODS["best_single"]] == ["–", "0.70", "0.30", "–"]
     assert falls_short(RANKED | {"rank.shared.d2": 0.55}) == [
         "ranking beside applications, d2: 0.55; better: the one metric that did best on other nodes 0.70"
     ]
@@ -230,10 +199,8 @@ def test_the_result_begins_with_the_verdict_and_what_falls_short():
         "Is the detector ahead of simpler ones?",
         "What falls short",
         "Stressed executions found",
-        "F1 of stressed executions, by how strong the stress was",
-        "The paper's way of splitting, beside what the paper reports",
+        "Degradation that was put into the history",
         "What fingerprints hold",
-        "Later results made worse",
     ]
     assert [title for title in titles if title in order] == order
     assert any("better: logistic regression a benchmark 0.45" in line for line in result.sections[1].lines)
@@ -255,14 +222,7 @@ def test_a_model_that_is_nowhere_behind_is_told_so(told):
     assert "Nothing that was measured: it is behind no simple answer" in words
 
 
-def test_the_main_figures_hold_those_of_the_model():
-    rows = {row["words"]: row["value"] for row in figure_rows(BASE | FIGURES | FITS | RANKED)}
-    assert rows["our variant: types told rightly"] == "100.0 %"
-    assert rows["F1 of stressed, by paper's variant"] == "0.55"
-
-
 @pytest.mark.parametrize("figures", [{}, {f"{F1}.detector": None, f"{F1}.detector.reason": "no label"}])
 def test_figures_that_are_missing_give_empty_tables_and_no_error(figures):
-    assert verdict_tables(figures) == [] and dose_tables(figures) == [] and falls_short(figures) == []
-    assert not any(table(figures).rows for table in (fitted_table, paper_table, rank_table))
-    assert missing_lines(figures) == (["the detector, later executions: no label"] if figures else [])
+    assert verdict_tables(figures) == [] and falls_short(figures) == []
+    assert not any(table(figures).rows for table in (detectors_table, fitted_table, rank_table))

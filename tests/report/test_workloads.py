@@ -4,9 +4,9 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput, NotFound
-from tasks.report.params import WorkloadsReportParams
 from tasks.report.workloads import called, fetch_workloads, timeline_figure, workload_items, workloads_result
 from tasks.warehouse.connection import reading, writing
+from tasks.workloads.params import WorkloadsReportParams
 from tests.report import rows
 
 

@@ -20,9 +20,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from tasks.workloads.changepoints.finding import find_changepoints
-from tasks.workloads.changepoints.online import Tables, filter_run_lengths, predictive_tables
-from tasks.workloads.changepoints.series import ChangePointParams, PriorParams, checked
+from tasks.workloads.changepoints.finding import ChangePointParams, checked, find_changepoints
+from tasks.workloads.changepoints.online import PriorParams, Tables, filter_run_lengths, predictive_tables
 from tasks.workloads.identify.phases import OF_PHASES
 
 Floats = NDArray[np.float64]
@@ -205,11 +204,11 @@ PLAIN = ChangePointParams(
 def plain_run_lengths(values: ArrayLike, params: ChangePointParams = PLAIN) -> Ints:
     """The most probable run length after each sample, of each counter on its own. values: (n, d), none missing.
 
-    Values are taken as they are: params.scale and params.outlier_deviations are not used."""
+    Values are taken as they are: params.is_scaled and params.outlier_deviations are not used."""
     table = checked(values)
     expected = params.expected_run_length or PLAIN_RUN_LENGTH
     hazard = np.log([1 / expected, 1 - 1 / expected])
-    tables = predictive_tables(params.prior or PLAIN_PRIOR, len(table)).arrays()
+    tables = predictive_tables(params.prior or PLAIN_PRIOR, len(table))
     return _of_each(table, tables, hazard, params.min_segment, params.prune_nats, params.max_run_lengths)
 
 

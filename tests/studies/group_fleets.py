@@ -85,7 +85,7 @@ def answers(scores, noise, rng):
         made[name] = [of[machine] for machine in sorted(of)], grouping.cannot_be_told_apart
     table = score_table(single)
     raw = scores[0][:, [ASPECTS.index(aspect) for aspect in TAREMA_ASPECTS]]
-    made["Tarema's variant"] = tarema_groups(raw, rng).groups, False
+    made["Tarema's variant"] = tarema_groups(raw, rng), False
     made["k-means, silhouette, standardised logs"] = silhouette_groups(table.log_scores, rng), False
     made["complete linkage cut at the true noise"] = (
         noise_cut_groups(table.log_scores, np.full(len(ASPECTS), noise)),

@@ -140,7 +140,7 @@ MUTANTS = (
            "len(self.groups) == 1 or bool(self.doubts) or self", "len(self.groups) == 1 or self",
            "tests/advice/test_groups.py"),
     Mutant("runs that failed are forgotten where memory is the same", "tasks/advice/choice.py",
-           "target.memory_bytes > source.memory_bytes:", "target.memory_bytes >= source.memory_bytes:",
+           "target.memory_bytes <= source.memory_bytes:", "target.memory_bytes < source.memory_bytes:",
            "tests/advice/test_choice.py"),
     Mutant("the share of unknown runs is that of the first answers", "tasks/report/metrics.py",
            "ORDER BY identified_at DESC,", "ORDER BY identified_at,", "tests/report/test_site.py"),

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from tasks.workloads.changepoints.finding import find_changepoints
-from tasks.workloads.changepoints.series import ChangePointParams
+from tasks.workloads.changepoints.finding import ChangePointParams, find_changepoints
 from tests.studies.change_points import (
     PLAIN,
     AnnotatedSeries,

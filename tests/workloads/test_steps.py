@@ -125,17 +125,12 @@ def test_runs_are_identified_once_by_a_model_and_again_when_asked(identifying_lo
     first = steps.identify(identifying_log, "log", None, "new")
     assert (first["n_runs"], first["n_known"] + first["n_unknown"], first["refused"]) == (24, 24, [])
     before = [one.hash for one in hash_tables(identifying_log) if one.table == "workloads.identifications"]
-    assert steps.identify(identifying_log, "log", None, "new")["n_runs"] == 0
+    assert steps.identify(identifying_log, "log", [], "new")["n_runs"] == 0
     assert steps.identify(identifying_log, "log", None, "unlabelled")["n_runs"] == 0
     assert steps.identify(identifying_log, "log", None, "all")["n_runs"] == 24
     rows = read_identifications(identifying_log, "log")
     assert len(rows) == 24
     assert before
-
-
-def test_no_named_run_means_those_that_which_says_also_as_an_empty_list(identifying_log):
-    assert steps.identify(identifying_log, "log", [], "all")["n_runs"] == 24
-    assert steps.identify(identifying_log, "log", [], "new")["n_runs"] == 0
 
 
 def test_a_source_without_runs_has_no_newest_ones(identifying_log):

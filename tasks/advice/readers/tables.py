@@ -162,11 +162,11 @@ class Machines:
     priced_on: str
 
 
-def read_machines(path: str, renamed: Mapping[str, str]) -> Machines:
+def read_machines(path: str) -> Machines:
     """Machine types: machine_type, vcpu, memory_gb, price_per_h, and the day of the price (priced_on).
 
     Raises BadInput for one without a price, one that stands there twice, and for vCPU, memory or price not above 0."""
-    table = read_columns(path, MACHINES, renamed)
+    table = read_columns(path, MACHINES, {})
     for name in ("vcpu", "memory_gb", "price_per_h"):
         for kind, value in zip(table["machine_type"], table[name], strict=True):
             if not value > 0:
@@ -186,9 +186,9 @@ def read_profile(path: str, renamed: Mapping[str, str]) -> pd.DataFrame:
     return read_columns(path, PROFILE, renamed)
 
 
-def read_needs(path: str, renamed: Mapping[str, str]) -> dict[str, MemoryNeed]:
+def read_needs(path: str) -> dict[str, MemoryNeed]:
     """Memory needs by job: need_gb, 0 where more input needs no more, empty where it is not clear. Raises BadInput."""
-    table = read_columns(path, NEEDS, renamed)
+    table = read_columns(path, NEEDS, {})
     texts = table["need_gb"].map(lambda value: "" if value is None else str(value).strip())
     numbers = pd.to_numeric(texts, errors="coerce")
     if (bad := (texts != "") & ~(numbers >= 0)).any():
@@ -222,11 +222,7 @@ def read_job_runs(path: str, renamed: Mapping[str, str]) -> pd.DataFrame:
     return runs.drop(columns="completed", errors="ignore")
 
 
-def read_machine_scores(
-    path: str,
-    aspects: Sequence[str],
-    renamed: Mapping[str, str],
-) -> pd.DataFrame:
+def read_machine_scores(path: str, aspects: Sequence[str], renamed: Mapping[str, str]) -> pd.DataFrame:
     """Scores of machines: machine, aspect, score, and low and high where the table has them.
 
     aspects: those that count; empty: all. A table without a column `aspect` may have a column for each of them instead:

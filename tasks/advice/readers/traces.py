@@ -59,21 +59,15 @@ def size_bytes(text: str) -> float:
     return float(told[1]) * float(STEP_BYTES ** POWERS[told[2].upper()]) if told else float("nan")
 
 
-def read_traces(
-    paths: Sequence[str],
-    renamed: Mapping[str, str],
-    *,
-    machine: str = "",
-    workflow: str = "",
-) -> Traces:
+def read_traces(paths: Sequence[str], renamed: Mapping[str, str], *, machine: str = "") -> Traces:
     """All finished tasks of some traces.
 
-    renamed: ours to theirs. machine, workflow: for files that have no column of them; else the name of the folder
-    that a file lies in, and of the file. Raises BadInput for a file without tasks, runtimes or sizes, and for finished
+    renamed: ours to theirs. machine: for files that have no column of it; else the name of the folder that a file lies
+    in. Raises BadInput for a file without tasks, runtimes or sizes, and for finished
     tasks that took no time or read nothing throughout."""
     parts, reasons = [], {"not finished": 0, "no runtime above 0": 0, "no size above 0": 0}
     for path in paths:
-        rows = _rows(path, renamed, machine, workflow)
+        rows = _rows(path, renamed, machine)
         is_finished = rows["status"].str.strip().str.lower().isin(FINISHED)
         has_time, has_size = rows["runtime_s"] > 0, rows["size"] > 0
         reasons["not finished"] += int((~is_finished).sum())
@@ -99,7 +93,7 @@ def _why_none(is_finished: pd.Series, has_time: pd.Series) -> str:
     return f"none of its {int((is_finished & has_time).sum())} finished tasks says a size above 0"
 
 
-def _rows(path: str, renamed: Mapping[str, str], machine: str, workflow: str) -> pd.DataFrame:
+def _rows(path: str, renamed: Mapping[str, str], machine: str) -> pd.DataFrame:
     """Every row of a file: COLUMNS and status; NaN where a value is none."""
     table = whole_table(path, ReadLimits())
     others = {ours: theirs for ours, theirs in _aliases(table).items() if ours not in table.names}
@@ -109,9 +103,9 @@ def _rows(path: str, renamed: Mapping[str, str], machine: str, workflow: str) ->
     texts = {ours: pd.Series(column.to_pylist()).map(_text) for ours, column in chosen.items()}
     n = len(texts["task"])
     folder = PurePosixPath(path).parent.name
-    named = {"machine": machine or folder, "workflow": workflow or PurePosixPath(path).name.partition(".")[0]}
+    named = {"machine": machine or folder, "workflow": PurePosixPath(path).name.partition(".")[0]}
     for name, said in named.items():
-        if name not in texts or (name == "machine" and machine) or (name == "workflow" and workflow):
+        if name not in texts or (name == "machine" and machine):
             texts[name] = pd.Series([said] * n)
     if not named["machine"] and "machine" not in chosen:
         fix = "name it with --machine, or put the trace into a folder that is called after it"

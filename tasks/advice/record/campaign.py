@@ -33,7 +33,7 @@ from tasks.nodes.record.params import RecordParams as NodesParams
 from tasks.nodes.record.place import Place, check_tools, make_place
 from tasks.nodes.record.plan import PlannedExecution
 from tasks.nodes.tools import PARSERS
-from tasks.record.campaign import Ledger, Tell, on_disk, recording
+from tasks.record.campaign import Ledger, on_disk, recording
 from tasks.record.facts import Usages, disturbance_between, known, machine_facts
 
 DATA, PLACES, RESULT = "data", "types", "result"
@@ -63,12 +63,10 @@ class RecordSummary:
         return self.done == self.planned
 
 
-def record_advice(
-    params: RecordParams, out_dir: Path, progress: Tell | None = None, *, lock: str | None = None
-) -> RecordSummary:
+def record_advice(params: RecordParams, out_dir: Path, *, lock: str | None = None) -> RecordSummary:
     """Record the plan of these parameters into out_dir; the next call with the same ones goes on where this one stops.
 
-    progress: called with (runs done, runs planned). Runs that others disturbed are flagged, and repeated at the end
+    Runs that others disturbed are flagged, and repeated at the end
     params.repeats times at most. When it ends, by return, exception or SIGTERM, every finished run is in a part and no
     process and no control group is left; after a kill the next call ends what is left of it. Raises BadSetting (no
     control groups here, another campaign in out_dir, another recording at work), MissingTool."""
@@ -81,7 +79,7 @@ def record_advice(
         ledger = RunLedger(out_dir, params, plan, {"machine": machine_facts()})
         build_data(scratch / DATA, params.data_scale, params.seed)
         with _staged(params, scratch) as stage:
-            session = Session(params, plan, ledger, scratch, stage, progress or (lambda *_: None))
+            session = Session(params, plan, ledger, scratch, stage)
             try:
                 session.run(began_s + params.minutes * MINUTE_S)
             finally:
@@ -134,11 +132,9 @@ def _staged(params: RecordParams, scratch: Path) -> Iterator[Stage]:
 class Session:
     """One call at work: takes the plan's runs and benchmarks in order, keeps each as it ends."""
 
-    def __init__(
-        self, params: RecordParams, plan: Plan, ledger: RunLedger, scratch: Path, stage: Stage, progress: Tell
-    ) -> None:
+    def __init__(self, params: RecordParams, plan: Plan, ledger: RunLedger, scratch: Path, stage: Stage) -> None:
         self.params, self.plan, self.ledger = params, plan, ledger
-        self.scratch, self.stage, self.progress = scratch, stage, progress
+        self.scratch, self.stage = scratch, stage
         self.types = {one.name: one for one in params.types}
         self.usages = Usages(stage.group)
         self.bench = Bench(
@@ -182,7 +178,6 @@ class Session:
         row = self._row(planned)
         self.ledger.keep(planned, row)
         self.statuses[row["status"]] += 1
-        self.progress(self.ledger.n_done, len(self.plan.runs))
 
     def _run_benchmark(self, planned: PlannedExecution) -> None:
         outcome = self.bench.record(planned, None)

@@ -12,9 +12,19 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 
 from tasks.choices import Named
 from tasks.errors import NotFound
-from tasks.jobs.control.claims import Claims, describe_noise, describe_overall, make_claims
-from tasks.jobs.control.outcomes import MAX_ROWS, Migration, Outcome, ShapeModel, assess, changes_by_group, price_words
-from tasks.jobs.control.pairs import Comparison, Noise, Pairs, compare, match_pairs, noise_of
+from tasks.jobs.control.outcomes import MAX_ROWS, Outcome, ShapeModel, assess, changes_by_group, price_words
+from tasks.jobs.control.pairs import (
+    Claims,
+    Comparison,
+    Noise,
+    Pairs,
+    compare,
+    describe_noise,
+    describe_overall,
+    make_claims,
+    match_pairs,
+    noise_of,
+)
 from tasks.jobs.control.scenarios import EDITS, OFFERED, Scenario, apply, skus_of
 from tasks.jobs.distribution import Empirical, Floats
 from tasks.jobs.explain.whole_source import held_out_places, training_places
@@ -287,45 +297,74 @@ MOST_JOBS = 10
 OF_CHANGE = ["before", "after", "change", "low", "high", "n_runs", "reason"]
 
 
+OF_SCORE = {  # columns of jobs.what_if_pairs, by the score that stands there
+    "n": "n_pairs", "n_groups": "n_jobs", "mean_measured": "mean_measured", "mean_predicted": "mean_predicted",
+    "mae": "mae_log_model", "mae_no_change": "mae_log_no_change", "mae_mean_change": "mae_log_mean_change",
+    "correlation": "correlation", "reason": "reason",
+}  # fmt: skip
+
+
 def answer_figures(answer: Answer, params: WhatIfParams) -> dict[str, Any]:
     """One tree of plain values. changes: by measure; moves: by normalisation, of runs and of jobs, as counts
     [before][after]; pairs: None with pairs_reason where nothing was measured."""
-    outcome, price = answer.outcome, {"per_token_hour": params.price_per_token_hour, "currency": params.currency}
-    changes = {str(name): _plain(row) for name, row in outcome.changes.iterrows()}
-    return {
+    outcome, measured = answer.outcome, answer.measured
+    found = {
         "scenario": answer.scenario.name,
         "edits": str(answer.scenario),
         "features": outcome.features,
         "n_runs": len(outcome.before),
-        "changes": {name: {"words": MEASURES[name], **row} for name, row in changes.items()},
-        "price": price | {"date": params.price_date},
-        "moves": {kind: {"runs": _moves(one.runs), "jobs": _moves(one.groups)} for kind, one in outcome.moves.items()},
+        "changes": {name: {"words": MEASURES[name], **row} for name, row in outcome.changes.to_dict("index").items()},
+        "price": {
+            "per_token_hour": params.price_per_token_hour, "currency": params.currency, "date": params.price_date
+        },
+        "moves": {
+            kind: {
+                of: {"counts": some.counts.tolist(), "n": some.n, "share_moved": some.share_moved}
+                for of, some in (("runs", one.runs), ("jobs", one.groups))
+            }
+            for kind, one in outcome.moves.items()
+        },
         "moves_in_words": {kind: one.words for kind, one in outcome.moves.items()},
         "placement": asdict(answer.placement),
         "support": asdict(outcome.support),
-        "pairs": None if answer.measured is None else _pairs(answer.measured),
+        "pairs": None,
         "pairs_reason": answer.reason,
         "can": answer.claims.can,
         "cannot": answer.claims.cannot,
-    }
+    }  # fmt: skip
+    if measured is not None:
+        score, overall = asdict(measured.comparison.score), measured.comparison.overall.to_dict("index")
+        found["pairs"] = {"what_if": measured.comparison.what_if, "score": score, "overall": overall}
+        found["pairs"]["noise"] = asdict(measured.noise)
+    plain: dict[str, Any] = _value(found)
+    return plain
 
 
 def most_helped(outcome: Outcome) -> list[dict[str, Any]]:
     """Jobs by how much their 95th percentile falls, in seconds."""
-    return _rows(changes_by_group(outcome).sort_values(BY, kind="stable").head(MOST_JOBS).reset_index())
+    helped = changes_by_group(outcome).sort_values(BY, kind="stable").head(MOST_JOBS).reset_index()
+    return [_value(row) for row in helped.to_dict("records")]
 
 
 def write_answer(warehouse: Warehouse, source: str, model_id: str, answer: Answer, params: WhatIfParams) -> None:
     """Replace what the tables say of this scenario and source, in one transaction; twice changes nothing."""
     asked = {"source": source, "scenario": answer.scenario.name}
-    changes = answer.outcome.changes.reset_index()
+    changes, all_moves = answer.outcome.changes.reset_index(), answer.outcome.moves.items()
     parameters = json.dumps(params.model_dump(mode="json"), sort_keys=True)
     changes = changes[["measure", *OF_CHANGE]].assign(n_jobs=changes["n_groups"])
+    moves = []
+    for kind, one in all_moves:
+        runs, jobs, shares = one.runs.counts, one.groups.counts, one.groups.shares
+        at = np.argwhere((runs > 0) | (jobs > 0)).tolist()
+        moves += [(kind, *pair, runs[*pair].item(), jobs[*pair].item(), shares[*pair].item()) for pair in at]
+    told = {"can": answer.claims.can, "cannot": answer.claims.cannot}
+    told |= {f"move_{kind}": one.words for kind, one in all_moves}
+    claims = [(about, place, claim) for about, lines in told.items() for place, claim in enumerate(lines)]
     rows = {
         "what_ifs": changes.assign(edits=str(answer.scenario), parameters=parameters),
-        "what_if_moves": _move_rows(answer),
+        "what_if_moves": pd.DataFrame(moves, columns=["kind", "from_shape", "to_shape", "n_runs", "n_jobs", "share"]),
         "what_if_pairs": pd.DataFrame([_pair_row(answer)]),
-        "what_if_claims": _claim_rows(answer),
+        "what_if_claims": pd.DataFrame(claims, columns=["about", "place", "claim"]),
     }
     with writing(warehouse) as connection, transaction(connection):
         for table, frame in rows.items():
@@ -337,71 +376,22 @@ def write_answer(warehouse: Warehouse, source: str, model_id: str, answer: Answe
                 connection.unregister("new_rows")
 
 
-def _moves(found: Migration) -> dict[str, Any]:
-    return {"counts": found.counts.tolist(), "n": found.n, "share_moved": found.share_moved}
-
-
-def _pairs(measured: Measured) -> dict[str, Any]:
-    found = measured.comparison
-    return {
-        "what_if": found.what_if,
-        "score": _value(asdict(found.score)),
-        "overall": {str(name): _plain(row) for name, row in found.overall.iterrows()},
-        "noise": asdict(measured.noise),
-    }
-
-
-def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    return [_plain(row) for _, row in frame.iterrows()]
-
-
-def _plain(row: pd.Series) -> dict[str, Any]:
-    return {str(name): _value(value) for name, value in row.items()}
-
-
 def _value(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _value(inner) for name, inner in value.items()}
+        return {str(name): _value(inner) for name, inner in value.items()}
     value = value.item() if isinstance(value, np.generic) else value
     return None if isinstance(value, float) and not np.isfinite(value) else value
-
-
-def _move_rows(answer: Answer) -> pd.DataFrame:
-    rows = []
-    for kind, one in answer.outcome.moves.items():
-        runs, jobs, shares = one.runs.counts, one.groups.counts, one.groups.shares
-        rows += [
-            (kind, before, after, int(runs[before, after]), int(jobs[before, after]), float(shares[before, after]))
-            for before, after in np.argwhere((runs > 0) | (jobs > 0)).tolist()
-        ]
-    return pd.DataFrame(rows, columns=["kind", "from_shape", "to_shape", "n_runs", "n_jobs", "share"])
 
 
 def _pair_row(answer: Answer) -> dict[str, Any]:
     if answer.measured is None:
         return {"n_pairs": 0, "n_jobs": 0, "reason": answer.reason}
-    score, noise = answer.measured.comparison.score, answer.measured.noise
+    score = answer.measured.comparison.score
     right, usual = score.directions, score.directions_mean_change
-    return {
-        "n_pairs": score.n,
-        "n_jobs": score.n_groups,
-        "mean_measured": score.mean_measured,
-        "mean_predicted": score.mean_predicted,
+    return {column: getattr(score, name) for name, column in OF_SCORE.items()} | {
         "right_share": right.share if right else None,
         "low": right.low if right else None,
         "high": right.high if right else None,
         "right_share_mean_change": usual.share if usual else None,
-        "mae_log_model": score.mae,
-        "mae_log_no_change": score.mae_no_change,
-        "mae_log_mean_change": score.mae_mean_change,
-        "mae_log_noise": noise.mean_absolute,
-        "correlation": score.correlation,
-        "reason": score.reason,
+        "mae_log_noise": answer.measured.noise.mean_absolute,
     }
-
-
-def _claim_rows(answer: Answer) -> pd.DataFrame:
-    told = {"can": answer.claims.can, "cannot": answer.claims.cannot}
-    told |= {f"move_{kind}": one.words for kind, one in answer.outcome.moves.items()}
-    rows = [(about, place, claim) for about, lines in told.items() for place, claim in enumerate(lines)]
-    return pd.DataFrame(rows, columns=["about", "place", "claim"])

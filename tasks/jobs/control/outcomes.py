@@ -30,7 +30,6 @@ MAX_UNLIKE_SHARE = 0.01  # of the unchanged rows would count as unlike all that 
 BLOCK = 64  # rows compared with all training rows at once
 MOST_TREES = 100  # evenly spaced over all, of which a boosted model of many classes has thousands
 Leaves = Callable[[pd.DataFrame], NDArray[Any]]  # (n, p) features -> (n, n_trees) number of the leaf of each tree
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -251,12 +250,13 @@ def support_of(
     training row is. Unlike: the training row that shares most leaves with the changed row shares fewer than with all
     but MAX_UNLIKE_SHARE of the unchanged rows; that catches values that are common one by one and never met together.
     Source: the proximity of trees' leaves, Breiman 2001."""
-    names, differs, new = _changed(before, after)
+    names = changed_columns(before, after)
+    old, new, known = (frame[names].to_numpy(dtype=float) for frame in (before, after, training))  # (n, m)
+    differs = ~((old == new) | (np.isnan(old) & np.isnan(new)))
     is_changed = differs.any(axis=1)
     n_changed = int(is_changed.sum())
     if not n_changed:
         return Support(0, None, None, None, {})
-    known = training[names].to_numpy(dtype=float)
     low = np.where(np.isnan(known), np.inf, known).min(axis=0, initial=np.inf)
     high = np.where(np.isnan(known), -np.inf, known).max(axis=0, initial=-np.inf)
     is_odd = (new < low) | (new > high) | (np.isnan(new) & ~np.isnan(known).any(axis=0))
@@ -286,13 +286,6 @@ def likeness(leaves: NDArray[Any], training: NDArray[Any]) -> Floats:
             alike += block[:, tree, None] == leaf
         found[first : first + BLOCK] = alike.max(axis=1, initial=0) / len(trees)
     return found
-
-
-def _changed(before: pd.DataFrame, after: pd.DataFrame) -> tuple[list[str], Flags, Floats]:
-    """The features that differ in any row; where they do, and their values after, (n, m) each."""
-    names = changed_columns(before, after)
-    old, new = before[names].to_numpy(dtype=float), after[names].to_numpy(dtype=float)
-    return names, ~((old == new) | (np.isnan(old) & np.isnan(new))), new
 
 
 def _small(leaves: NDArray[Any]) -> NDArray[Any]:

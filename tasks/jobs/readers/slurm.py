@@ -1,6 +1,5 @@
 """Slurm's accounting: the output of `sacct --parsable2` (or --parsable), with a header line or without."""
 
-import io
 import logging
 import re
 from collections import Counter
@@ -9,21 +8,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from math import nan
-from typing import Any, cast
 
 import numpy as np
 import pandas as pd
-from pyarrow import csv, string
 
 from tasks.errors import BadInput, BadSetting, quoted
-from tasks.intake.files import HEAD_BYTES, Block, Chunk, all_refusals, read_blocks, refusals
+from tasks.intake.files import Chunk, Lines, all_refusals, read_lines, refusals
+from tasks.intake.tables import refused_rows
 from tasks.jobs.columns import KNOWN_TO_SLURM, status_of, vet_runs
 from tasks.jobs.params import ReadParams, Status
 from tasks.times import Readings, check_zone, needs_zone, read_times, settle
 
 BAR = "|"
-LINE_END, BAR_CODE = ord("\n"), ord(BAR)
-MAX_HELD_BYTES = 8 * 2**20
+MAX_HELD_LINES = 50_000
+CHUNK_CHARS, CHUNK_LINES = 16 * 2**20, 50_000  # each chunk costs some fixed time
 STEP_MARK = "."  # 123.batch, 123.0, 123.extern
 IDS = ("JobIDRaw", "JobID")  # the raw id first: it is unique to a task of a job array
 NAME = "JobName"
@@ -39,12 +37,6 @@ CANONICAL = {name.lower(): name for name in WANTED}  # sacct takes field names i
 NEEDED = (IDS, ("Start",), ("End", "Elapsed", "ElapsedRaw"))
 
 
-def join_blocks(blocks: list[Block]) -> Block:
-    """Blocks that follow each other, as one."""
-    data = b"".join(block.data for block in blocks) if len(blocks) > 1 else blocks[0].data
-    return Block(blocks[0].first, data, all_refusals([block.refused for block in blocks]))
-
-
 @dataclass(frozen=True)
 class Layout:
     """How the lines of a log are built: the fields in their order, as sacct names them."""
@@ -53,108 +45,31 @@ class Layout:
     header: str | None
     has_trailing_bar: bool  # `sacct --parsable`
 
-    @property
-    def n_bars(self) -> int:
-        """Bars in a line whose fields hold none."""
-        return len(self.fields) - 1 + self.has_trailing_bar
 
-    @property
-    def name_is_last(self) -> bool:
-        """Whether surplus bars can only belong to the job's name, which sacct does not escape."""
-        return self.fields[-1] == NAME
-
-
-def split_before_last_job(block: Block, layout: Layout) -> tuple[Block, Block]:
-    """The block without its last job and that job's steps, and these; more steps may follow in the next block.
-
-    A job with more than MAX_HELD_BYTES of steps is not held: later steps do not count for its peak memory."""
-    id_column = next(layout.fields.index(name) for name in IDS if name in layout.fields)
-    end = len(block.data) - 1
-    while end > 0 and len(block.data) - end < MAX_HELD_BYTES:
-        start = block.data.rfind(b"\n", 0, end) + 1
-        job_id = block.data[start:end].split(BAR.encode(), id_column + 1)[id_column : id_column + 1]
-        if any(text[:1].isdigit() and STEP_MARK.encode() not in text for text in job_id):
-            return _split(block, start)
-        end = start - 1
-    return _split(block, len(block.data))
-
-
-def raw_lines(block: Block, places: pd.Series) -> list[str]:
-    """The lines with these numbers, as they stand in the file."""
-    ends = _line_ends(block)
-    starts = np.concatenate(([0], ends[:-1] + 1))
-    rows = places.to_numpy() - block.first
-    return [block.data[starts[row] : ends[row]].decode() for row in rows]
-
-
-def read_table(block: Block, layout: Layout) -> tuple[pd.DataFrame, pd.DataFrame]:
+def read_table(lines: Lines, layout: Layout) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The lines as texts: (table, refused).
 
     table: columns of WANTED as far as the log has them (str) and place (int64). Blank lines and repeated
     headers are left out; a line with too few or too many bars is refused, with those of the block."""
-    surplus = _bars(block) - layout.n_bars
-    places = pd.Series(np.arange(block.first, block.first + len(surplus), dtype="int64"))
-    if not surplus.any() and not (layout.header and layout.header.encode() in block.data):
-        return _texts(block.data, layout).assign(place=places), block.refused
-    lines = block.data.decode().split("\n")[:-1]
-    is_data = np.array([bool(line) and not line.isspace() and line != layout.header for line in lines], dtype=bool)
-    fits = is_data & ((surplus == 0) | ((surplus > 0) & layout.name_is_last))
-    good = [(line, n) for line, n, fit in zip(lines, surplus, fits, strict=True) if fit]
-    text = "".join(f"{_cut(line, layout) if n else line}\n" for line, n in good)
-    table = _texts(text.encode(), layout).assign(place=places[fits].array)
-    if any(n for _, n in good):
-        full = [_name_with_bars(line, layout) if n else None for line, n in good]
-        table = table.assign(**{NAME: pd.Series(full, dtype="str").fillna(table[NAME])})
-    is_bad = is_data & ~fits
-    raw = [line for line, bad in zip(lines, is_bad, strict=True) if bad]
-    refused = refusals(places[is_bad], [_miscounted(layout, n) for n in surplus[is_bad]], raw)
-    return table, all_refusals([block.refused, refused])
-
-
-def _split(block: Block, start: int) -> tuple[Block, Block]:
-    first = block.first + block.data.count(b"\n", 0, start)
-    before = Block(block.first, block.data[:start], block.refused)
-    return before, Block(first, block.data[start:], block.refused.iloc[:0])
-
-
-def _line_ends(block: Block) -> Any:
-    return np.flatnonzero(np.frombuffer(block.data, dtype=np.uint8) == LINE_END)
-
-
-def _bars(block: Block) -> Any:
-    """How many bars each line holds: (n_lines,)."""
-    bars = np.flatnonzero(np.frombuffer(block.data, dtype=np.uint8) == BAR_CODE)
-    return np.diff(np.searchsorted(bars, _line_ends(block)), prepend=0)
-
-
-def _texts(data: bytes, layout: Layout) -> pd.DataFrame:
-    """The fields that we use, a column each: text as it stands, empty where nothing stands."""
-    columns = [f"f{i}" for i in range(layout.n_bars + 1)]  # a field may be listed twice: the first counts
-    ours = {name: columns[layout.fields.index(name)] for name in WANTED if name in layout.fields}
-    if not data:
-        return pd.DataFrame({name: pd.Series([], dtype="str") for name in ours})
-    table = csv.read_csv(
-        io.BytesIO(data.replace(b"\r", b" ")),
-        read_options=csv.ReadOptions(column_names=columns, use_threads=False, block_size=len(data) + 1),
-        parse_options=csv.ParseOptions(delimiter=BAR, quote_char=False, ignore_empty_lines=False),
-        convert_options=csv.ConvertOptions(
-            include_columns=list(ours.values()), column_types=dict.fromkeys(ours.values(), string())
-        ),
-    )
-    return cast(pd.DataFrame, table.rename_columns(list(ours)).to_pandas())
-
-
-def _cut(line: str, layout: Layout) -> str:
-    return BAR.join(line.split(BAR)[: layout.n_bars + 1])
-
-
-def _name_with_bars(line: str, layout: Layout) -> str:
-    return line.removesuffix(BAR * layout.has_trailing_bar).split(BAR, len(layout.fields) - 1)[-1]
-
-
-def _miscounted(layout: Layout, surplus: int) -> str:
-    hint = "; a bar in a name? let JobName be the last field" if surplus > 0 else ""
-    return f"{len(layout.fields) + surplus} fields instead of {len(layout.fields)}{hint}"
+    n_fields = len(layout.fields)
+    places, rows, bad = list[int](), list[list[str]](), list[tuple[int, str, str]]()
+    for place, line in zip(lines.places, lines.lines, strict=True):
+        if not line or line.isspace() or line == layout.header:
+            continue
+        fields = line.split(BAR)
+        surplus = len(fields) - n_fields - layout.has_trailing_bar
+        if surplus > 0 and layout.fields[-1] == NAME:  # they can only belong to the name, in which sacct escapes none
+            fields = line.removesuffix(BAR * layout.has_trailing_bar).split(BAR, n_fields - 1)
+        elif surplus:
+            hint = "; a bar in a name? let JobName be the last field" if surplus > 0 else ""
+            bad.append((place, f"{n_fields + surplus} fields instead of {n_fields}{hint}", line))
+            continue
+        places.append(place)
+        rows.append(fields)
+    at = {name: layout.fields.index(name) for name in WANTED if name in layout.fields}  # of one listed twice the first
+    texts = {name: pd.Series([row[column] for row in rows], dtype="str") for name, column in at.items()}
+    table = pd.DataFrame(texts).assign(place=pd.Series(places, dtype="int64"))
+    return table, all_refusals([lines.refused, refused_rows(bad)])
 
 
 def sacct_fields_in(line: str) -> set[str]:
@@ -167,30 +82,31 @@ def find_layout(path: str, lines: list[str], sacct_fields: str) -> Layout:
     """The layout that a header line tells, or else the fields of the setting read.sacct_fields.
 
     lines: the first lines of the log, not blank. Raises BadInput where fields are missing or do not fit."""
-    if BAR not in lines[0]:
-        raise BadInput(path, "no bars (|) between fields", "output of sacct --parsable2", "run sacct with --parsable2")
-    return _from_header(path, lines) if sacct_fields_in(lines[0]) else _from_setting(path, lines, sacct_fields)
-
-
-def _from_header(path: str, lines: list[str]) -> Layout:
     header = lines[0]
-    layout = Layout(_canonical(header.removesuffix(BAR).split(BAR)), header, header.endswith(BAR))
-    if lacking := _lacking(layout.fields):
-        raise BadInput(path, f"the header lacks {lacking}", "JobID, Start and End", "add it to sacct --format")
-    data = [line for line in lines if line != header]
-    if data and not any(line.count(BAR) >= layout.n_bars for line in data):
-        raise _misfit(path, data, layout)
-    return layout
-
-
-def _from_setting(path: str, lines: list[str], sacct_fields: str) -> Layout:
-    names = [name.partition("%")[0] for name in sacct_fields.replace(BAR, ",").strip(", ").split(",")]
-    has_trailing_bar = all(line.endswith(BAR) and line.count(BAR) >= len(names) for line in lines)
-    layout = Layout(_canonical(names), None, has_trailing_bar)
-    if lacking := _lacking(layout.fields):
-        raise BadSetting(f"read.sacct_fields lacks {lacking}; list the fields that sacct --format was given")
-    if _commonest_bars(lines) != layout.n_bars:
-        raise _misfit(path, lines, layout)
+    if BAR not in header:
+        raise BadInput(path, "no bars (|) between fields", "output of sacct --parsable2", "run sacct with --parsable2")
+    if sacct_fields_in(header):
+        layout = Layout(_canonical(header.removesuffix(BAR).split(BAR)), header, header.endswith(BAR))
+        if lacking := _lacking(layout.fields):
+            raise BadInput(path, f"the header lacks {lacking}", "JobID, Start and End", "add it to sacct --format")
+        data = [line for line in lines if line != header]
+        is_fit = not data or any(line.count(BAR) - layout.has_trailing_bar >= len(layout.fields) - 1 for line in data)
+    else:
+        names = [name.partition("%")[0] for name in sacct_fields.replace(BAR, ",").strip(", ").split(",")]
+        has_trailing_bar = all(line.endswith(BAR) and line.count(BAR) >= len(names) for line in lines)
+        layout, data = Layout(_canonical(names), None, has_trailing_bar), lines
+        if lacking := _lacking(layout.fields):
+            raise BadSetting(f"read.sacct_fields lacks {lacking}; list the fields that sacct --format was given")
+        is_fit = _commonest_bars(lines) - has_trailing_bar == len(layout.fields) - 1
+    if not is_fit:
+        listed = "read.sacct_fields" if layout.header is None else "its header"
+        raise BadInput(
+            path,
+            f"lines of {_commonest_bars(data) + 1 - layout.has_trailing_bar} fields, but {listed} names "
+            f"{len(layout.fields)}",
+            f"the fields {quoted(layout.fields)}",
+            "export with a header (sacct --parsable2, no --noheader) or list the fields in read.sacct_fields",
+        )
     return layout
 
 
@@ -206,19 +122,7 @@ def _commonest_bars(lines: list[str]) -> int:
     return Counter(line.count(BAR) for line in lines).most_common(1)[0][0]
 
 
-def _misfit(path: str, lines: list[str], layout: Layout) -> BadInput:
-    n_fields = _commonest_bars(lines) + 1 - layout.has_trailing_bar
-    listed = "read.sacct_fields" if layout.header is None else "its header"
-    return BadInput(
-        path,
-        f"lines of {n_fields} fields, but {listed} names {len(layout.fields)}",
-        f"the fields {quoted(layout.fields)}",
-        "export with a header (sacct --parsable2, no --noheader) or list the fields in read.sacct_fields",
-    )
-
-
 logger = logging.getLogger(__name__)
-CHUNK_BYTES, CHUNK_LINES = 16 * 2**20, 50_000  # each chunk costs some fixed time
 SNIFFED_LINES = 20
 ENOUGH_FIELDS = 3  # names of sacct's fields, job id among them, that tell a header from other text
 LAYOUT_LINES = 1000  # the commonest number of fields in these counts
@@ -254,7 +158,7 @@ class SlurmReader:
 
     def sniff(self, head: bytes, path: str) -> bool:  # noqa: ARG002
         """A header with a job id and other fields of sacct, or lines with an id, a time and a state."""
-        lines = _filled_lines(head)[:SNIFFED_LINES]
+        lines = [line for line in head.decode("utf-8", "replace").splitlines() if line.strip()][:SNIFFED_LINES]
         if not lines or b"\x00" in head:
             return False
         return len(sacct_fields_in(lines[0])) >= ENOUGH_FIELDS or sum(map(_looks_like_a_job, lines)) * 2 > len(lines)
@@ -266,14 +170,15 @@ class SlurmReader:
         BadSetting for a wrong params.time_zone or params.sacct_fields."""
         check_zone(params.time_zone or "UTC")
         now, cluster, n_left_out = datetime.now(UTC).replace(tzinfo=None), "", 0
-        for block, layout in _batches(path, params):
-            table, miscounted = read_table(block, layout)
-            cluster = cluster or _commonest_cluster(table)
+        for lines, layout in _batches(path, params):
+            table, miscounted = read_table(lines, layout)
+            if not cluster and "Cluster" in table and len(table):
+                cluster = str(table["Cluster"].mode().iloc[0])
             jobs = _jobs(table)
             n_left_out += len(table) - len(jobs)
             chunk = job_rows(jobs, params, now, path=path, cluster=cluster)
-            places = chunk.refused["place"]
-            refused = refusals(places, chunk.refused["reason"].to_list(), raw_lines(block, places))
+            raw, places = dict(zip(lines.places, lines.lines, strict=True)), chunk.refused["place"]
+            refused = refusals(places, chunk.refused["reason"].to_list(), [raw[place] for place in places])
             yield Chunk(chunk.rows, all_refusals([miscounted, refused]), {})
         if n_left_out:
             logger.info("%s: %d lines are job steps or array tasks that have not begun", path, n_left_out)
@@ -286,39 +191,37 @@ def _looks_like_a_job(line: str) -> bool:
     return kinds[0] and kinds[1] and (has_state or kinds[2])
 
 
-def _batches(path: str, params: ReadParams) -> Iterator[tuple[Block, Layout]]:
-    """The lines in large blocks that end before a job, so that it stays together with its steps."""
-    waiting: list[Block] = []
-    layout, n_bytes, n_lines = None, 0, 0
-    for block in read_blocks(path, params.limits):
-        waiting.append(block)
-        n_bytes, n_lines = n_bytes + len(block.data), n_lines + block.data.count(b"\n")
-        if n_bytes >= CHUNK_BYTES or n_lines >= CHUNK_LINES:
-            whole = join_blocks(waiting)
-            layout = layout or _layout(path, whole, params)
-            batch, rest = split_before_last_job(whole, layout)
-            waiting, n_bytes, n_lines = [rest], len(rest.data), 0
-            yield batch, layout
-    if waiting:
-        whole = join_blocks(waiting)
-        yield whole, layout or _layout(path, whole, params)
+def _batches(path: str, params: ReadParams) -> Iterator[tuple[Lines, Layout]]:
+    """The lines in large batches that end before a job, so that it stays together with its steps."""
+    layout = None
+    places, texts, refused = list[int](), list[str](), list[pd.DataFrame]()
+    for block in read_lines(path, params.limits):
+        places, texts, refused = places + block.places, texts + block.lines, [*refused, block.refused]
+        if len(texts) >= CHUNK_LINES or sum(map(len, texts)) >= CHUNK_CHARS:
+            layout = layout or _layout(path, texts, params)
+            end = _last_job(texts, layout)
+            yield Lines(places[:end], texts[:end], all_refusals(refused)), layout
+            places, texts, refused = places[end:], texts[end:], []
+    if texts or refused:
+        yield Lines(places, texts, all_refusals(refused)), layout or _layout(path, texts, params)
 
 
-def _layout(path: str, block: Block, params: ReadParams) -> Layout:
-    lines = _filled_lines(block.data)
+def _last_job(texts: list[str], layout: Layout) -> int:
+    """Where the last job begins: more of its steps may follow. One with MAX_HELD_LINES of steps is not held: later
+    ones do not count for its peak memory."""
+    id_column = next(layout.fields.index(name) for name in IDS if name in layout.fields)
+    for at in reversed(range(max(0, len(texts) - MAX_HELD_LINES), len(texts))):
+        job_id = texts[at].split(BAR, id_column + 1)[id_column : id_column + 1]
+        if any(text[:1].isdigit() and STEP_MARK not in text for text in job_id):
+            return at
+    return len(texts)
+
+
+def _layout(path: str, texts: list[str], params: ReadParams) -> Layout:
+    lines = [line for line in texts if line.strip()][:LAYOUT_LINES]
     if not lines:
         raise BadInput(path, "only blank lines", "output of sacct --parsable2", "export it again")
-    return find_layout(path, lines[:LAYOUT_LINES], params.sacct_fields)
-
-
-def _filled_lines(data: bytes) -> list[str]:
-    lines = data[:HEAD_BYTES].decode("utf-8", "replace").splitlines()
-    whole = lines[:-1] if len(data) > HEAD_BYTES else lines
-    return [line for line in whole if line.strip()]
-
-
-def _commonest_cluster(table: pd.DataFrame) -> str:
-    return str(table["Cluster"].mode().iloc[0]) if "Cluster" in table and len(table) else ""
+    return find_layout(path, lines, params.sacct_fields)
 
 
 def _jobs(table: pd.DataFrame) -> pd.DataFrame:
@@ -497,16 +400,6 @@ def count(text: str) -> float:
     return float(text)
 
 
-def nodes(text: str) -> float:
-    """A number of nodes; sacct shortens large ones to `1K` or `1.50K` (1024 each)."""
-    return _amount(text, "", "is not a number of nodes")
-
-
-def memory_bytes(text: str) -> float:
-    """Bytes of `123456K`, `1.50G`; sacct prints no unit for bytes (MaxRSS 0)."""
-    return _amount(text, "", "is not an amount of memory")
-
-
 def tres_cpus(text: str) -> float:
     """Processors in a list of trackable resources, `billing=8,cpu=8,mem=24000M,node=1`."""
     return _amount(_resources(text).get("cpu", ""), "", "has no number for cpu=")
@@ -551,6 +444,10 @@ def _amount(text: str, default_unit: str, problem: str) -> float:
     if not found:
         raise ValueError(problem)
     return float(found[1]) * BYTES[found[2] or default_unit]
+
+
+nodes = partial(_amount, default_unit="", problem="is not a number of nodes")  # sacct shortens large ones: 1.50K
+memory_bytes = partial(_amount, default_unit="", problem="is not an amount of memory")  # MaxRSS 0 has no unit
 
 
 def requested_memory_bytes(text: str, per: str) -> float:

@@ -29,18 +29,9 @@ import pandas as pd
 import pyarrow as pa
 
 from tasks.errors import BadInput
-from tasks.intake.files import (
-    HEAD_BYTES,
-    Chunk,
-    Lines,
-    all_refusals,
-    counted,
-    open_checked,
-    open_plain,
-    read_lines,
-    refusals,
-)
+from tasks.intake.files import HEAD_BYTES, Chunk, Lines, all_refusals, counted, open_checked, open_plain, read_lines
 from tasks.intake.limits import ReadLimits
+from tasks.intake.tables import refused_rows
 from tasks.jobs.columns import vet_runs
 from tasks.jobs.params import ReadParams
 from tasks.jobs.readers.spark_events import (
@@ -78,12 +69,6 @@ WHOLE = "a whole event log"
 AGAIN = "copy it again, or wait until the application has ended"
 
 
-def has_event_log_name(path: str) -> bool:
-    """Whether a path is called as Spark calls its event logs, plain or rolled."""
-    name = PurePosixPath(path).name
-    return name.startswith(ROLLED) or PLAIN_NAME.fullmatch(name) is not None
-
-
 def is_rolled(path: str) -> bool:
     """Whether the path is called as the folder of a rolled log."""
     return PurePosixPath(path).name.startswith(ROLLED)
@@ -101,42 +86,27 @@ def parts_of(path: str) -> list[str]:
     Raises BadInput if a rolled log has no events, or a gap between its files."""
     if not is_rolled(path):
         return [path]
-    numbered = {name: _number(name) for name in _names_in(path)}
-    parts = sorted((number, name) for name, number in numbered.items() if number is not None)
+    found = [(PART.fullmatch(PurePosixPath(name).name), name) for name in _names_in(path)]
+    parts = sorted((int(match[1]), name) for match, name in found if match)
     compacted = [number for number, name in parts if name.endswith(COMPACT)]
     if compacted:  # what it stands for may not be deleted yet
         newest = compacted[-1]
         parts = [(n, name) for n, name in parts if n > newest or (n == newest and name.endswith(COMPACT))]
+    again = "copy the whole folder again"
     if not parts:
-        raise BadInput(path, "no events in it", "files events_1_<application> and so on", "copy the whole folder again")
+        raise BadInput(path, "no events in it", "files events_1_<application> and so on", again)
     first, last = parts[0][0], parts[-1][0]
-    missing = sorted(set(range(first if compacted else 1, last + 1)) - {number for number, _ in parts})
-    if missing:
-        raise BadInput(
-            path,
-            f"file events_{missing[0]}_… is missing",
-            f"all files up to events_{last}_…",
-            "copy the whole folder again",
-        )
+    if missing := sorted(set(range(first if compacted else 1, last + 1)) - {number for number, _ in parts}):
+        raise BadInput(path, f"file events_{missing[0]}_… is missing", f"all files up to events_{last}_…", again)
     return [name for _, name in parts]
-
-
-def is_compacted(path: str) -> bool:
-    """Whether Spark has left out events of this log that it no longer shows."""
-    return any(name.endswith(COMPACT) for name in parts_of(path))
-
-
-def is_in_progress(path: str) -> bool:
-    """Whether Spark says by a name that the application still runs."""
-    names = _names_in(path) if is_rolled(path) else [path]
-    return any(name.endswith(IN_PROGRESS) for name in names)
 
 
 def read_parts(path: str, limits: ReadLimits) -> Iterator[Lines]:
     """The lines of an event log, numbered through all of its files.
 
     Raises BadInput as read_lines does; the last file may end too early while the application runs, or be empty yet."""
-    is_running, before, parts = is_in_progress(path), 0, parts_of(path)
+    names = _names_in(path) if is_rolled(path) else [path]
+    is_running, before, parts = any(name.endswith(IN_PROGRESS) for name in names), 0, parts_of(path)
     for part in parts:
         last, may_be_cut = 0, is_running and part == parts[-1]
         try:
@@ -155,11 +125,6 @@ def _names_in(folder: str) -> list[str]:
     if not fs.exists(root):
         raise BadInput(folder, "no such folder", "the folder of a rolled event log", "check the path")
     return sorted(fs.unstrip_protocol(str(name)).removeprefix("file://") for name in fs.find(root))
-
-
-def _number(name: str) -> int | None:
-    match = PART.fullmatch(PurePosixPath(name).name)
-    return int(match[1]) if match else None
 
 
 class CutOff(BadInput):
@@ -218,10 +183,9 @@ def open_event_log(path: str, limits: ReadLimits) -> Iterator[IO[bytes]]:
                 "an event log that is plain or packed with zstd, lz4, snappy or gzip",
                 "set spark.eventLog.compression.codec (or spark.io.compression.codec) to zstd",
             )
-        pieces = _pieces(path, raw, magic)
-        if pieces is not None:
+        if unpack := _unpacker_of(magic):
             raw.seek(0)
-            yield counted(path, raw, _Unpacked(pieces), limits)
+            yield counted(path, raw, _Unpacked(unpack(path, raw)), limits)
             return
     with open_checked(path, limits) as stream:
         yield stream
@@ -230,21 +194,16 @@ def open_event_log(path: str, limits: ReadLimits) -> Iterator[IO[bytes]]:
 def unpacked_head(path: str, limits: ReadLimits) -> bytes:
     """The first 64 KiB of a file in one of Spark's own packings; nothing for any other file."""
     with open_plain(path) as raw:
-        if _pieces(path, raw, raw.read(MAGIC_BYTES)) is None:
+        if _unpacker_of(raw.read(MAGIC_BYTES)) is None:
             return b""
     with open_event_log(path, limits) as stream:
         return stream.read(HEAD_BYTES)
 
 
-def _pieces(path: str, raw: IO[bytes], magic: bytes) -> Iterator[bytes] | None:
-    """The unpacked pieces of a stream whose first bytes are `magic`, or None if it is not packed so."""
-    unpackers: dict[bytes, Callable[[str, IO[bytes]], Iterator[bytes]]] = {
-        ZSTD_MAGIC: _zstd,
-        LZ4_MAGIC: _lz4_blocks,
-        SNAPPY_MAGIC: _snappy_blocks,
-    }
-    unpack = next((unpack for mark, unpack in unpackers.items() if magic.startswith(mark)), None)
-    return unpack(path, raw) if unpack else None
+def _unpacker_of(magic: bytes) -> Callable[[str, IO[bytes]], Iterator[bytes]] | None:
+    """What unpacks a stream with these first bytes into pieces; None for one that Spark has not packed."""
+    unpackers = {ZSTD_MAGIC: _zstd, LZ4_MAGIC: _lz4_blocks, SNAPPY_MAGIC: _snappy_blocks}
+    return next((unpack for mark, unpack in unpackers.items() if magic.startswith(mark)), None)
 
 
 def _zstd(path: str, raw: IO[bytes]) -> Iterator[bytes]:
@@ -254,20 +213,17 @@ def _zstd(path: str, raw: IO[bytes]) -> Iterator[bytes]:
             yield piece
     except OSError as error:
         if "Truncated" in str(error):
-            raise _cut_off(path, "zstd") from error
+            raise CutOff(path, "the zstd stream is cut off", WHOLE, AGAIN) from error
         raise _damaged(path, "zstd", str(error)) from error
 
 
 def _lz4_blocks(path: str, raw: IO[bytes]) -> Iterator[bytes]:
     codec = pa.Codec("lz4_raw")
     while magic := raw.read(len(LZ4_MAGIC)):
-        header = raw.read(LZ4_HEADER.size)
-        if len(header) < LZ4_HEADER.size:
-            raise _cut_off(path, "lz4")
-        method, n_packed, n_bytes, _ = LZ4_HEADER.unpack(header)
+        method, n_packed, n_bytes, _ = LZ4_HEADER.unpack(_exactly(path, raw, LZ4_HEADER.size, "lz4"))
         if magic != LZ4_MAGIC or max(n_packed, n_bytes) > LARGEST_BLOCK_BYTES:
             raise _damaged(path, "lz4", "no block where one should begin")
-        data = _block(path, raw, n_packed, "lz4")
+        data = _exactly(path, raw, n_packed, "lz4")
         kind = method & 0xF0
         if kind not in (LZ4_AS_IT_IS, LZ4_PACKED):
             raise _damaged(path, "lz4", f"unknown method {method}")
@@ -283,21 +239,21 @@ def _snappy_blocks(path: str, raw: IO[bytes]) -> Iterator[bytes]:
             raw.read(len(SNAPPY_MAGIC) - len(prefix) + SNAPPY_VERSIONS)
             continue
         if len(prefix) < SNAPPY_LENGTH.size:
-            raise _cut_off(path, "snappy")
+            raise CutOff(path, "the snappy stream is cut off", WHOLE, AGAIN)
         (n_packed,) = SNAPPY_LENGTH.unpack(prefix)
         if n_packed > LARGEST_BLOCK_BYTES:
             raise _damaged(path, "snappy", "no block where one should begin")
-        data = _block(path, raw, n_packed, "snappy")
+        data = _exactly(path, raw, n_packed, "snappy")
         n_bytes = _varint(data)
         if n_bytes > LARGEST_BLOCK_BYTES:
             raise _damaged(path, "snappy", "a block without a length")
         yield _unpacked(path, "snappy", codec, data, n_bytes)
 
 
-def _block(path: str, raw: IO[bytes], n_bytes: int, codec: str) -> bytes:
+def _exactly(path: str, raw: IO[bytes], n_bytes: int, codec: str) -> bytes:
     data = raw.read(n_bytes)
     if len(data) < n_bytes:
-        raise _cut_off(path, codec)
+        raise CutOff(path, f"the {codec} stream is cut off", WHOLE, AGAIN)
     return data
 
 
@@ -316,10 +272,6 @@ def _unpacked(path: str, name: str, codec: Any, data: bytes, n_bytes: int) -> by
         return cast(bytes, codec.decompress(data, n_bytes, asbytes=True))
     except (OSError, ValueError) as error:
         raise _damaged(path, name, str(error)) from error
-
-
-def _cut_off(path: str, codec: str) -> CutOff:
-    return CutOff(path, f"the {codec} stream is cut off", WHOLE, AGAIN)
 
 
 def _damaged(path: str, codec: str, why: str) -> BadInput:
@@ -348,95 +300,68 @@ class SparkReader:
 
     def sniff(self, head: bytes, path: str) -> bool:
         """By its name where Spark gave it, else by a first line that is an event."""
-        return FIRST_EVENT.match(head) is not None or (not head and has_event_log_name(path))
+        is_named = is_rolled(path) or PLAIN_NAME.fullmatch(PurePosixPath(path).name) is not None
+        return FIRST_EVENT.match(head) is not None or (not head and is_named)
 
     def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
         """Chunks of some 1,000 applications. Raises BadInput for a file without any start of an application."""
         now = datetime.now(UTC).replace(tzinfo=None)
-        if is_rolled(path) and is_compacted(path):
+        if is_rolled(path) and any(name.endswith(COMPACT) for name in parts_of(path)):
             logger.warning("%s: Spark has compacted this log; sums over its tasks are too small", path)
-        ended: list[Application] = []
-        refused: list[pd.DataFrame] = []
         latest_ms = (now.replace(tzinfo=UTC).timestamp() + params.future_slack_s) * MS
-        reader, n_runs, n_lines = _Applications(latest_ms), 0, 0
+        ended, refused = list[Application](), list[pd.DataFrame]()
+        current: Application | None = None
+        n_runs, n_lines, has_refused_start = 0, 0, False
         for lines in read_parts(path, params.limits):
-            refused += [lines.refused, reader.take(lines)]
-            n_lines += sum(not line.isspace() for line in lines.lines if line) + len(lines.refused)
-            ended += reader.finished()
-            n_runs += sum(app.id is not None for app in ended)
+            bad: list[tuple[int, str, str]] = []
+            for place, line in zip(lines.places, lines.lines, strict=True):
+                if not line or line.isspace():
+                    continue
+                n_lines += 1
+                try:
+                    name, event = parse_event(line) or ("", {})
+                    if name and (current is None or _begins_another(name, current)):
+                        ended += [current] if current else []
+                        n_runs += current is not None and current.id is not None
+                        current = Application(place, latest_ms)
+                    if name and current and name != LOG_START:
+                        take_event(current, name, event)
+                except ValueError as error:
+                    bad.append((place, str(error), line))
+                    has_refused_start |= APP_START in line
+            refused += [lines.refused, refused_rows(bad)]
+            n_lines += len(lines.refused)
             if len(ended) >= CHUNK_RUNS or sum(map(len, refused)) >= CHUNK_REFUSED:
                 yield _chunk(ended, refused, params, now)
                 ended, refused = [], []
-        ended += reader.finished() + ([reader.current] if reader.current else [])
-        n_runs += sum(app.id is not None for app in ended)
-        if not n_runs and not reader.has_refused_start:  # else the refused line says what is wrong
+        ended += [current] if current else []
+        n_runs += current is not None and current.id is not None
+        if not n_runs and not has_refused_start:  # else the refused line says what is wrong
             problem = "no SparkListenerApplicationStart in it" if n_lines else "only blank lines"
             whole = "of a rolled log name the whole folder eventlog_v2_<application>" if n_lines else "export it again"
             raise BadInput(path, problem, EXPECTED, whole)
         yield _chunk(ended, refused, params, now)
 
 
-class _Applications:
-    """The application that the lines are about, and those before it that have not been asked for yet."""
-
-    def __init__(self, latest_ms: float) -> None:
-        self.latest_ms, self.has_refused_start = latest_ms, False
-        self.current: Application | None = None
-        self.done: list[Application] = []
-
-    def take(self, lines: Lines) -> pd.DataFrame:
-        """Add some lines; returns those that were refused."""
-        bad: list[tuple[int, str, str]] = []
-        for place, line in zip(lines.places, lines.lines, strict=True):
-            if not line or line.isspace():
-                continue
-            try:
-                self._take(place, line)
-            except ValueError as error:
-                bad.append((place, str(error), line))
-                self.has_refused_start |= APP_START in line
-        return refusals([place for place, _, _ in bad], [why for _, why, _ in bad], [raw for _, _, raw in bad])
-
-    def _take(self, place: int, line: str) -> None:
-        parsed = parse_event(line)
-        if parsed is None:
-            return
-        name, event = parsed
-        if self.current is None or self._begins_another(name, self.current):
-            self.done += [self.current] if self.current else []
-            self.current = Application(place, self.latest_ms)
-        if name != LOG_START:
-            take_event(self.current, name, event)
-
-    def _begins_another(self, name: str, current: Application) -> bool:
-        """Logs that were put together may lack the first line of each."""
-        is_second = name == APP_START and current.id is not None
-        return name == LOG_START or is_second or (current.ended_ms is not None and name in BEFORE_START)
-
-    def finished(self) -> list[Application]:
-        """The applications that are complete, once."""
-        done, self.done = self.done, []
-        return done
+def _begins_another(name: str, current: Application) -> bool:
+    """Logs that were put together may lack the first line of each."""
+    is_second = name == APP_START and current.id is not None
+    return name == LOG_START or is_second or (current.ended_ms is not None and name in BEFORE_START)
 
 
 def _chunk(apps: list[Application], refused: list[pd.DataFrame], params: ReadParams, now: datetime) -> Chunk:
-    known: list[Application] = []
-    bad: list[tuple[int, str]] = []
+    known, bad = list[Application](), list[tuple[int, str, str]]()
     for app in apps:
-        if app.id is None:
-            bad.append((app.place, "a log without a start of an application; expected a SparkListenerApplicationStart"))
-        elif app.outruns_its_end:
-            bad.append((app.place, "a task ends over a minute after its application; check the times"))
-        else:
-            known.append(app)
-    rows = [application_row(app) for app in known]
-    frame = pd.DataFrame(rows) if rows else pd.DataFrame({"place": pd.Series([], dtype="int64")})
-    vetted = vet_runs(frame, params, now)
-    told = refusals([place for place, _ in bad], [why for _, why in bad], [""] * len(bad))
-    left_out = sum(app.n_left_out > 0 for app in known)
-    if left_out:
+        why = "a log without a start of an application; expected a SparkListenerApplicationStart" if not app.id else ""
+        if app.outruns_its_end:
+            why = why or "a task ends over a minute after its application; check the times"
+        bad += [(app.place, why, "")] if why else []
+        known += [] if why else [app]
+    none = pd.DataFrame({"place": pd.Series([], dtype="int64")})
+    vetted = vet_runs(pd.DataFrame(map(application_row, known)) if known else none, params, now)
+    if left_out := sum(app.n_left_out > 0 for app in known):
         logger.warning("%d applications have too many stages and hosts: some vertices are left out", left_out)
-    return Chunk(vetted.rows, all_refusals([*refused, told, vetted.refused]), {})
+    return Chunk(vetted.rows, all_refusals([*refused, refused_rows(bad), vetted.refused]), {})
 
 
 def application_row(app: Application) -> dict[str, object]:

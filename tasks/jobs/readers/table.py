@@ -10,7 +10,7 @@ import json
 import logging
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import isfinite
@@ -61,7 +61,7 @@ from tasks.jobs.columns import (
     unknown_status,
     vet_runs,
 )
-from tasks.jobs.params import Measured, ReadParams, dimension_of
+from tasks.jobs.params import Measured, ReadParams, Status, dimension_of
 from tasks.jobs.readers.exports import ALIASES, BINARY, ERROR, KINDS, SYSTEMS, TEXTS, System
 from tasks.quantities import SPELLINGS, Dimension, factor_of, unit_in_name
 from tasks.times import LAST_S, check_zone, utc_times
@@ -283,18 +283,23 @@ def _is_plausible(ours: str, name: str, sample: pa.Table, texts: Mapping[str, li
     if ours == "run_id":
         return _is_unique(sample[name])
     if ours == "status":
-        is_code = is_exit_code(name)
-        n_known = sum(bool(status_of(one, params.statuses) or (is_code and status_of_exit_code(one))) for one in told)
-        return 2 * n_known >= len(told) > 0 or (is_code and pa.types.is_integer(kind))
-    if ours in TIME_COLUMNS and is_text(kind):
+        has_codes = is_exit_code(name)
+        n_known = sum(_status(one, params, has_codes=has_codes) is not None for one in told)
+        return 2 * n_known >= len(told) > 0 or (has_codes and pa.types.is_integer(kind))
+    if not is_text(kind) or ours not in (*TIME_COLUMNS, *NUMBER_COLUMNS):
+        return True
+    if ours in TIME_COLUMNS:
         _, is_bad = utc_times(pa.array([text for text in told if not LOCAL_DATE.match(text)], pa.string()), "UTC")
-        return not told or 2 * int(is_bad.sum()) <= len(told)
-    if ours in NUMBER_COLUMNS and is_text(kind):
+    else:
         parse = duration_s if _dimension(ours) == "s" else size_bytes
         numbers = pd.to_numeric(pd.Series(told, dtype="str").str.replace(",", "."), errors="coerce").notna()
-        n_good = sum(is_one or parse(text) is not None for text, is_one in zip(told, numbers, strict=True))
-        return not told or 2 * n_good >= len(told)
-    return True
+        is_bad = np.array([not is_one and parse(text) is None for text, is_one in zip(told, numbers, strict=True)])
+    return 2 * int(is_bad.sum()) <= len(told)
+
+
+def _status(word: str, params: ReadParams, *, has_codes: bool) -> Status | None:
+    """What a word, or an exit code in a column of these, stands for; None where nobody knows."""
+    return status_of(word, params.statuses) or (status_of_exit_code(word) if has_codes else None)
 
 
 def _check_renamed(path: str, names: Sequence[str], renamed: Mapping[str, str], known: Sequence[str]) -> None:
@@ -351,7 +356,7 @@ def _infer_unit(sample: pa.Table, columns: dict[str, Meaning], params: ReadParam
         return
     numbers, _ = amounts(_plain(merged(sample, runtime)), None, 1.0, has_commas=runtime.has_commas)
     started, ended = (
-        _convert(ours, _column(sample, ours, columns[ours]), params.time_zone).column
+        _convert(ours, _column(sample, ours, columns[ours]), params.time_zone, columns[ours])[0]
         for ours in ("started_at", "ended_at")
     )
     unit = unit_of_values(numbers, (ended - started).dt.total_seconds())
@@ -394,15 +399,11 @@ def _said(
         found.append(f"no column names a job: all runs are of one job, {job}")
     if "run_id" not in columns:
         found.append("no column has an id of its own for each run: runs are called after name and start")
-    if "status" in columns:
-        column = trimmed(merged(sample, columns["status"]).cast(pa.string()))
-        words = [str(word) for word in pc.unique(column).to_pylist() if word is not None]
-        is_code = any(is_exit_code(name) for name in columns["status"].theirs)
-        told = {
-            word: status_of(word, params.statuses) or (status_of_exit_code(word) if is_code else None) for word in words
-        }
-        pairs = [f"{word} as {status}" for word, status in told.items() if status and status != word]
-        if pairs:
+    if status := columns.get("status"):
+        has_codes = any(map(is_exit_code, status.theirs))
+        words = [str(word) for word in pc.unique(trimmed(merged(sample, status))).to_pylist() if word is not None]
+        told = [(word, _status(word, params, has_codes=has_codes)) for word in words]
+        if pairs := [f"{word} as {ours}" for word, ours in told if ours and ours != word]:
             found.append(f"read the words {', '.join(pairs[:MOST_WORDS])}")
     if ERROR in columns:
         found.append(f"runs with {' or '.join(f'`{name}`' for name in columns[ERROR].theirs)} have failed")
@@ -429,15 +430,13 @@ MISSING_WORDS = ["", "-", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "Na
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?")  # no counter such as 007, no hash such as 12e45
 
 
-@dataclass(frozen=True)
-class Converted:
-    """A column in our type, and which of its values could not be read (those are missing in it).
-
-    reasons: why, of the bad ones, where each has a reason of its own."""
-
-    column: pd.Series
-    is_bad: Any
-    reasons: list[str] | None = None
+# What a column may hold beside texts and numbers, and how that is said; the first columns that fit
+FITTING: tuple[tuple[Collection[str], tuple[Callable[[pa.DataType], bool], ...], str], ...] = (
+    ((*TEXT_COLUMNS, ERROR), (), "text"),
+    (TIME_COLUMNS, (pa.types.is_timestamp, pa.types.is_date), "a timestamp, ISO text or epoch seconds"),
+    (NUMBER_COLUMNS, (pa.types.is_duration,), "numbers"),
+    (ALL_COLUMNS, (pa.types.is_boolean,), "true or false"),
+)
 
 
 def check_type(path: str, ours: str, theirs: str, kind: pa.DataType) -> None:
@@ -445,27 +444,25 @@ def check_type(path: str, ours: str, theirs: str, kind: pa.DataType) -> None:
     if ours in LIST_COLUMNS:
         check_list_type(path, ours, theirs, kind)
         return
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    is_texts = is_text(kind) or pa.types.is_null(kind)
-    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    if ours in TEXT_COLUMNS or ours == ERROR:
-        is_fit, expected = is_texts or is_number, "text"
-    elif ours in TIME_COLUMNS:
-        is_time = pa.types.is_timestamp(kind) or pa.types.is_date(kind)
-        is_fit, expected = is_texts or is_number or is_time, "a timestamp, ISO text or epoch seconds"
-    elif ours in NUMBER_COLUMNS:
-        is_fit, expected = is_texts or is_number or pa.types.is_duration(kind), "numbers"
-    else:
-        is_fit, expected = is_texts or is_number or pa.types.is_boolean(kind), "true or false"
-    if not is_fit:
+    kind = _value_type(kind)
+    more, expected = next((more, expected) for columns, more, expected in FITTING if ours in columns)
+    if not any(is_fit(kind) for is_fit in (is_text, pa.types.is_null, _is_number, *more)):
         raise BadInput(path, f"column '{theirs}' ({ours}) is of type '{kind}'", expected, "convert it")
 
 
 def is_feature(kind: pa.DataType) -> bool:
     """Whether a column of this type can be kept as a feature."""
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    kind = _value_type(kind)
     is_binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
     return not (pa.types.is_nested(kind) or is_binary)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _value_type(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def _column(table: pa.Table, ours: str, meaning: Meaning) -> pa.ChunkedArray:
@@ -483,25 +480,27 @@ def _column(table: pa.Table, ours: str, meaning: Meaning) -> pa.ChunkedArray:
 def to_runs(table: pa.Table, understood: Understanding, params: ReadParams) -> tuple[pd.DataFrame, list[str]]:
     """The table in our types, and for each row what could not be read (empty: nothing)."""
     faults = np.full(table.num_rows, "", dtype=object)
-    converted: dict[str, Converted] = {}
-    for name, meaning in understood.columns.items():
+    converted: dict[str, pd.Series] = {}
+    for name, meaning in reversed(understood.columns.items()):  # of several faults the first counts
         column = _column(table, name, meaning)
         if name == "status":
-            converted[name] = _statuses(column, meaning, params)
-        elif name == ERROR:
-            converted[name] = Converted(
-                pd.Series(trimmed(column.cast(pa.string())).to_pandas(), dtype="str"), np.zeros(len(column), bool)
-            )
-        else:
-            converted[name] = _convert(name, column, params.time_zone, meaning)
-    for name in reversed(converted):
-        found = converted[name]
-        if found.is_bad.any():
-            shown = _column(table, name, understood.columns[name])
-            faults[found.is_bad] = (
-                found.reasons or f"{name}{_example(name, shown, found.is_bad)} is not {_meaning(name)}"
-            )
-    rows = pd.DataFrame({name: found.column for name, found in converted.items()})
+            words = _texts(column)
+            words = words.mask(words.isin(MISSING_WORDS))
+            codes, distinct = pd.factorize(words)
+            has_codes = any(map(is_exit_code, meaning.theirs))
+            known = [_status(word, params, has_codes=has_codes) for word in distinct]
+            converted[name] = pd.Series(pd.array([*known, None], dtype="str").take(codes))
+            is_bad = (converted[name].isna() & words.notna()).to_numpy()
+            faults[is_bad] = [unknown_status(word) for word in words[is_bad]]
+            continue
+        converted[name], is_bad = _convert(name, column, params.time_zone, meaning)
+        if is_bad.any():
+            shown = f" '{str(column[int(np.flatnonzero(is_bad)[0])])[:SHOWN_CHARS]}'"  # the first, for all of them
+            expected = f"{shown} is not {'a number' if name in NUMBER_COLUMNS else 'true or false'}"
+            if name in TIME_COLUMNS:
+                expected = " is not a time; expected ISO text or epoch seconds"
+            faults[is_bad] = f"{name}{expected}"
+    rows = pd.DataFrame({name: converted[name] for name in understood.columns})
     kept = {name: table[name] for name in understood.features}
     return rows.assign(features=_feature_texts(kept)) if kept else rows, faults.tolist()
 
@@ -521,12 +520,11 @@ def _feature(column: pa.ChunkedArray) -> list[object]:
     kind = column.type
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
         return list(column.to_pylist())
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return [
-            value if value is not None and isfinite(value) else None for value in column.cast(pa.float64()).to_pylist()
-        ]
+    if _is_number(kind):
+        numbers = column.cast(pa.float64()).to_pylist()
+        return [value if value is not None and isfinite(value) else None for value in numbers]
     if pa.types.is_duration(kind):
-        return list(pc.divide(column.cast(pa.duration("us")).cast(pa.int64()).cast(pa.float64()), 1e6).to_pylist())
+        return list(_seconds(column).to_pylist())
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         column = column.cast(pa.string())
     codes, texts = pd.factorize(column.cast(pa.large_string()).to_pandas())
@@ -540,111 +538,79 @@ def _number_or_text(text: str) -> object:
     return json.loads(text) if NUMBER.fullmatch(text) else text
 
 
-def _example(name: str, column: pa.ChunkedArray, is_bad: Any) -> str:
-    """The first value that could not be read, as an example for all."""
-    rows = np.flatnonzero(is_bad if name not in TIME_COLUMNS else [])
-    return f" '{str(column[int(rows[0])])[:SHOWN_CHARS]}'" if len(rows) else ""
-
-
-def _meaning(name: str) -> str:
-    if name in TIME_COLUMNS:
-        return "a time; expected ISO text or epoch seconds"
-    return "a number" if name in NUMBER_COLUMNS else "true or false"
-
-
 def _plain(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """A column in one piece, texts without blanks around them, words for missing values as missing."""
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    column = column.cast(_value_type(column.type))
     if is_text(column.type) or pa.types.is_null(column.type):
         column = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
         column = pc.if_else(pc.is_in(column, pa.array(MISSING_WORDS, pa.large_string())), None, column)
     return column
 
 
-def _convert(name: str, column: pa.ChunkedArray | pa.Array, zone: str, meaning: Meaning | None = None) -> Converted:
+def _convert(name: str, column: pa.ChunkedArray | pa.Array, zone: str, meaning: Meaning) -> tuple[pd.Series, Any]:
+    """A column in our type, and which of its values could not be read (those are missing in it): (n,) each."""
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    all_good = np.zeros(len(column), dtype=bool)
     if name in LIST_COLUMNS:
-        lists = pd.Series(pd.arrays.ArrowExtensionArray(to_lists(name, column, zone)))
-        return Converted(lists, np.zeros(len(column), dtype=bool))
-    if name in TEXT_COLUMNS:
-        return _texts(column)
+        return pd.Series(pd.arrays.ArrowExtensionArray(to_lists(name, column, zone))), all_good
+    if name in (*TEXT_COLUMNS, ERROR):
+        return (pd.Series(trimmed(column).to_pandas(), dtype="str") if name == ERROR else _texts(column)), all_good
     column = _plain(column)
     if name in TIME_COLUMNS:
-        return _times(column, zone)
-    return _numbers(name, column, meaning) if name in NUMBER_COLUMNS else _flags(column)
+        is_time = pa.types.is_date(column.type) or pa.types.is_timestamp(column.type)
+        times, is_bad = utc_times(in_microseconds(column) if is_time else column, zone)
+        return pd.Series(times), is_bad
+    if name not in NUMBER_COLUMNS:
+        found = flags(column)
+        return pd.Series(found.values == True), found.is_bad  # noqa: E712, PD011 - None is no flag
+    if pa.types.is_duration(column.type):
+        return _seconds(column).to_pandas().astype("float64"), all_good
+    dimension = _dimension(name)
+    factor = (factor_of(meaning.unit, dimension) if dimension and meaning.unit else None) or 1.0
+    return amounts(column, dimension, factor, has_commas=meaning.has_commas)
 
 
-def _texts(column: pa.Array) -> Converted:
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+def _seconds(durations: Any) -> Any:
+    return pc.divide(durations.cast(pa.duration("us")).cast(pa.int64()).cast(pa.float64()), 1e6)
+
+
+def _texts(column: pa.ChunkedArray | pa.Array) -> pd.Series:
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    column = column.cast(_value_type(column.type))
     if is_text(column.type) or pa.types.is_null(column.type):
         column = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
     if pa.types.is_floating(column.type):  # 17.0 is 17: a missing id makes a column of integers float
         whole = pc.and_(pc.equal(pc.floor(column), column), pc.less(pc.abs(column), float(2**53)))
         integers = pc.if_else(whole, column, None).cast(pa.int64()).cast(pa.large_string())
         column = pc.if_else(whole, integers, pc.if_else(pc.is_nan(column), None, column).cast(pa.large_string()))
-    text = pd.Series(
-        pc.if_else(pc.equal(column.cast(pa.large_string()), ""), None, column.cast(pa.large_string())).to_pandas(),
-        dtype="str",
-    )
-    return Converted(text, np.zeros(len(text), dtype=bool))
-
-
-def _statuses(column: pa.ChunkedArray, meaning: Meaning, params: ReadParams) -> Converted:
-    """Statuses of the words, or of the exit codes if the column is called so."""
-    has_codes = any(is_exit_code(name) for name in meaning.theirs)
-    text = _convert("run_id", column, "").column
-    text = text.mask(text.isin(MISSING_WORDS))
-    codes, words = pd.factorize(text)
-    known = [status_of(word, params.statuses) or (status_of_exit_code(word) if has_codes else None) for word in words]
-    status = pd.Series(pd.array([*known, None], dtype="str").take(codes), index=text.index)
-    is_bad = (status.isna() & text.notna()).to_numpy()
-    return Converted(status, is_bad, [unknown_status(words[code]) for code in codes[is_bad]])
-
-
-def _numbers(name: str, column: pa.Array, meaning: Meaning | None) -> Converted:
-    if pa.types.is_duration(column.type):
-        seconds = pc.divide(column.cast(pa.duration("us")).cast(pa.int64()).cast(pa.float64()), 1e6)
-        return Converted(seconds.to_pandas().astype("float64"), np.zeros(len(column), dtype=bool))
-    dimension, unit = _dimension(name), meaning.unit if meaning else ""
-    factor = (factor_of(unit, dimension) if dimension and unit else None) or 1.0
-    return Converted(*amounts(column, dimension, factor, has_commas=bool(meaning and meaning.has_commas)))
-
-
-def _flags(column: pa.Array) -> Converted:
-    found = flags(column)
-    return Converted(pd.Series(found.values == True), found.is_bad)  # noqa: E712, PD011 - None is no flag
-
-
-def _times(column: pa.Array, zone: str) -> Converted:
-    if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
-        column = in_microseconds(column)
-    values, is_bad = utc_times(column, zone)
-    return Converted(pd.Series(values), is_bad)
+    column = column.cast(pa.large_string())
+    return pd.Series(pc.if_else(pc.equal(column, ""), None, column).to_pandas(), dtype="str")
 
 
 def check_list_type(path: str, ours: str, theirs: str, kind: pa.DataType) -> None:
     """Raise BadInput unless a column is a list of structs whose fields can hold what ours mean.
 
     Fields that are not ours are ignored; of ours those in KEYS are needed."""
-    expected = _shown(ALL_COLUMNS[ours][0].value_type)
-    inner = kind.value_type if _is_list(kind) else None
+    wanted = ALL_COLUMNS[ours][0].value_type
+    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    inner = kind.value_type if is_list else None
     if pa.types.is_null(kind) or (inner is not None and pa.types.is_null(inner)):
         return
     if inner is None or not pa.types.is_struct(inner):
-        raise BadInput(path, f"column '{theirs}' ({ours}) is of type '{_cut(kind)}'", expected, "convert it")
-    names = [field.name for field in inner]
-    for key in KEYS[ours]:
-        if key not in names:
-            raise BadInput(path, f"the entries of '{theirs}' ({ours}) have no field '{key}'", expected, "convert it")
-    for wanted in ALL_COLUMNS[ours][0].value_type:
-        if names.count(wanted.name) > 1:
-            raise BadInput(path, f"field '{wanted.name}' stands twice in '{theirs}'", expected, "convert it")
-        if wanted.name in names and not _fits(inner.field(wanted.name).type, wanted.type):
-            found = _cut(inner.field(wanted.name).type)
-            raise BadInput(path, f"field '{wanted.name}' of '{theirs}' is of type '{found}'", expected, "convert it")
+        problem = f"column '{theirs}' ({ours}) is of type '{_cut(kind)}'"
+    else:
+        names = [field.name for field in inner]
+        faults = [f"the entries of '{theirs}' ({ours}) have no field '{key}'" for key in KEYS[ours] if key not in names]
+        for field in wanted:
+            if names.count(field.name) > 1:
+                faults.append(f"field '{field.name}' stands twice in '{theirs}'")
+            elif field.name in names and not _fits(found := inner.field(field.name).type, field.type):
+                faults.append(f"field '{field.name}' of '{theirs}' is of type '{_cut(found)}'")
+        problem = next(iter(faults), "")
+    if problem:
+        fields = ", ".join(f"{field.name} {field.type}" for field in wanted)
+        raise BadInput(path, problem, f"a list of structs ({fields})", "convert it")
 
 
 def to_lists(ours: str, column: pa.Array, zone: str) -> pa.ListArray:
@@ -670,37 +636,26 @@ def _field(entries: pa.StructArray, wanted: pa.Field, zone: str) -> pa.Array:
     if entries.type.get_field_index(wanted.name) < 0:
         return pa.nulls(len(entries), wanted.type)
     values = pc.struct_field(entries, wanted.name)
-    if pa.types.is_dictionary(values.type):
-        values = values.cast(values.type.value_type)
+    values = values.cast(_value_type(values.type))
     if pa.types.is_floating(wanted.type):
         values = values.cast(wanted.type, safe=False)
         return pc.if_else(pc.is_nan(values), None, values)
     if pa.types.is_timestamp(wanted.type) and pa.types.is_timestamp(values.type):
-        return _list_times(values, zone)
+        values = in_microseconds(values)
+        if values.type.tz is None and zone and zone != "UTC":  # of the hour that occurs twice the first, as elsewhere
+            values = pc.assume_timezone(values, zone, ambiguous="earliest", nonexistent="latest")
+        return values.cast(pa.timestamp("us", "UTC")).cast(TIMESTAMP) if values.type.tz else values
     if pa.types.is_integer(wanted.type) and pa.types.is_integer(values.type):
         values = pc.if_else(pc.less_equal(pc.abs(values.cast(pa.float64(), safe=False)), LARGEST), values, None)
     return values.cast(wanted.type, safe=False)
 
 
 def _fits(kind: pa.DataType, wanted: pa.DataType) -> bool:
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if pa.types.is_null(kind):
-        return True
-    if pa.types.is_string(wanted):
-        return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
-    if pa.types.is_timestamp(wanted):
-        return bool(pa.types.is_timestamp(kind))
-    if pa.types.is_integer(wanted):
-        return bool(pa.types.is_integer(kind))
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
-
-
-def _shown(entry: pa.StructType) -> str:
-    return f"a list of structs ({', '.join(f'{field.name} {field.type}' for field in entry)})"
+    kind, is_one = _value_type(kind), pa.types
+    if is_one.is_string(wanted):
+        return is_text(kind) or is_one.is_null(kind)
+    exact = next((is_this for is_this in (is_one.is_timestamp, is_one.is_integer) if is_this(wanted)), _is_number)
+    return bool(exact(kind) or is_one.is_null(kind))
 
 
 def _cut(kind: pa.DataType) -> str:
@@ -720,11 +675,3 @@ def in_microseconds(times: pa.Array) -> pa.TimestampArray:
         cut = pc.max_element_wise(pc.min_element_wise(whole, far), pc.negate(far))
         times = pc.if_else(pc.is_valid(whole), cut, None).cast(times.type)
     return times.cast(pa.timestamp("us", times.type.tz), safe=False)
-
-
-def _list_times(times: pa.TimestampArray, zone: str) -> pa.TimestampArray:
-    """In UTC, without a zone; the hour that occurs twice is the first, as in the other columns."""
-    times = in_microseconds(times)
-    if times.type.tz is None and zone and zone != "UTC":
-        times = pc.assume_timezone(times, zone, ambiguous="earliest", nonexistent="latest")
-    return times.cast(pa.timestamp("us", "UTC")).cast(TIMESTAMP) if times.type.tz else times

@@ -52,8 +52,8 @@ FEW_STRESSED = 8  # known stressed executions up to which a leaf may hold one
 STRETCHES = 5  # in which training executions are scored by what the others taught
 STEEPNESS, HALF = 1.5, 1.7  # of the score without labels: logits a scale, scales at even odds
 ONE_SIDED = STEEPNESS / 0.85  # as large as the scale of both sides that models of before were saved with
-SUPPOSED = 20  # executions that are one deviation worse: what stands for the scale of a type that hardly ran
 RECENT_WEIGHT = 2 / 3  # w: what a node did lately counts twice as much as its level
+SUPPOSED = 20  # executions that are one deviation worse: what stands for the scale of a type that hardly ran
 SOFTENED = 0.01  # of a tree's share, so that its logit is finite
 TINY_SPREAD = 1e-9
 COLD = -3.0  # score, at most, of an execution that nothing is known to compare with
@@ -104,8 +104,7 @@ class Trees:
 class TypeDetector:
     """What was learned of one benchmark type. linear, trees: None without a known stressed execution of it.
 
-    signs: (m,) of the headline metrics. scales: of their deviation from the level and from what looked normal lately,
-    over calm executions."""
+    signs: (m,) of the headline metrics. scales: of their deviations as Prepared has them, over calm executions."""
 
     name: str
     metrics: tuple[str, ...]
@@ -317,9 +316,9 @@ def _scores(known: TypeDetector, prepared: Prepared) -> Floats:
         found = np.asarray(np.mean([one.logits(prepared.features) for one in models], axis=0))
     else:
         each = zip((prepared.level, prepared.clean), known.scales, strict=True)
-        level, recent = (headline_score(z, known.signs) / scale for z, scale in each)
-        squares = RECENT_WEIGHT * np.maximum(recent, 0.0) ** 2 + (1 - RECENT_WEIGHT) * np.maximum(level, 0.0) ** 2
-        found = STEEPNESS * (np.where(prepared.is_settled, np.sqrt(squares), recent) - HALF)
+        level, recent = (np.maximum(headline_score(z, known.signs), 0.0) / scale for z, scale in each)
+        both = np.sqrt(RECENT_WEIGHT * recent**2 + (1 - RECENT_WEIGHT) * level**2)
+        found = STEEPNESS * (np.where(prepared.is_settled, both, recent) - HALF)
     return np.asarray(np.where(prepared.is_cold, np.minimum(found, COLD), found))
 
 
@@ -329,9 +328,10 @@ def contributions(known: TypeDetector, prepared: Prepared) -> Floats:
     fallen = np.zeros(prepared.level.shape)
     m = len(known.metrics)
     for metric in range(m):
-        features, level, clean = prepared.features.copy(), prepared.level.copy(), prepared.clean.copy()
-        features[:, metric::m] = level[:, metric] = clean[:, metric] = 0.0
-        fallen[:, metric] = score - _scores(known, replace(prepared, features=features, level=level, clean=clean))
+        usual = {name: getattr(prepared, name).copy() for name in ("features", "level", "clean")}
+        for values in usual.values():
+            values[:, metric::m] = 0.0
+        fallen[:, metric] = score - _scores(known, replace(prepared, **usual))
     return fallen
 
 

@@ -241,6 +241,9 @@ def reasons_of(fitted: FittedDetector, tables: NodeTables, at_h: Floats, is_aske
         middle, spread = (one[row, column] for one in usual)
         ends = (middle - USUAL_DEVIATIONS * spread, middle, middle + USUAL_DEVIATIONS * spread)
         low, typical, high = (natural_of(one, known.normal.is_positive[column]) for one in ends)
+        least, most = (one.reduce(table.natural, axis=0)[column] for one in (np.fmin, np.fmax))
+        is_log = known.normal.is_positive[column]  # of the others, counts above all, the ends lie among what there was
+        low, high = np.where(is_log, low, np.maximum(low, least)), np.where(is_log, high, np.minimum(high, most))
         parts.append(
             pd.DataFrame(
                 {

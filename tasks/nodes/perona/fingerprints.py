@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
 from tasks.errors import BadInput
@@ -71,8 +70,8 @@ def save_trained(model: TrainedModel, folder: Path) -> None:
     main = {"format": FORMAT, "version": VERSION, "norms": model.norms.model_dump(mode="json")}
     (folder / FINGERPRINT).write_text(json.dumps(main, indent=1, allow_nan=False), encoding="utf-8")
     ids = sorted(model.learned | model.chosen)
-    table = pa.table({"execution_id": ids, "is_learned": [one in model.learned for one in ids]})
-    pq.write_table(table, folder / LEARNED, compression="zstd")
+    table = pd.DataFrame({"execution_id": ids, "is_learned": [one in model.learned for one in ids]})
+    table.to_parquet(folder / LEARNED, compression="zstd", index=False)
 
 
 def load_trained(folder: Path) -> TrainedModel:
@@ -83,7 +82,7 @@ def load_trained(folder: Path) -> TrainedModel:
         if not isinstance(main, dict) or (main.get("format"), main.get("version")) != (FORMAT, VERSION):
             raise ValueError(f"not version {VERSION} of the format {FORMAT}")
         norms = NormReference.model_validate(main["norms"])
-        table = pq.read_table(folder / LEARNED, columns=["execution_id", "is_learned"]).to_pandas()
+        table = pd.read_parquet(folder / LEARNED, columns=["execution_id", "is_learned"])
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
         problem = f"no model of nodes ({type(error).__name__}: {' '.join(str(error).split())[:160]})"
         raise BadInput(folder, problem, "what 'whorl nodes train' wrote", "train again") from error
@@ -97,19 +96,6 @@ def trained_in_use(warehouse: Warehouse, source: str) -> tuple[ModelCard, Traine
     return (card, load_trained(folder_of(warehouse.models, WORD, card.model_id))) if card else None
 
 
-@dataclass(frozen=True)
-class Training:
-    """model_id: of the new model; champion_id: of the one in use afterwards. figures: of the latest executions, METRIC
-    first (the error of a type's own metrics as a share of that of the type's mean), then measures_of; without those
-    that cannot be had. n_learned, n_tested: executions."""
-
-    model_id: str
-    champion_id: str
-    figures: dict[str, float]
-    n_learned: int
-    n_tested: int
-
-
 def train_source(
     warehouse: Warehouse,
     source: str,
@@ -121,11 +107,11 @@ def train_source(
     *,
     run_id: str,
     key: str,
-) -> Training:
+) -> tuple[ModelCard, str]:
     """Fit a model to a source's executions, measure it on the latest ones, register it, and use it if it is better.
 
-    history: of the source; version: of its data. key: of data, parameters and code, kept in the card. Raises BadInput
-    where there is too little to learn from."""
+    history: of the source; version: of its data. key: of data, parameters and code, kept in the card. Returns the card
+    of the new model, and the id of the one in use afterwards. Raises BadInput for too little to learn from."""
     is_train, is_validation = parts_by_time(history)
     with threadpool_limits(1):
         prepared = prepare(history, is_train, is_validation, model, preprocess, score)
@@ -135,50 +121,41 @@ def train_source(
     parts = {"model": model, "preprocess": preprocess, "score": score}
     parameters = {name: part.model_dump(mode="json") for name, part in parts.items()}
     card = new_card(
-        word=WORD,
-        source=source,
-        kind=NETWORK,
-        run_id=run_id,
-        data_version=version,
-        seed=model.fit.seed,
+        word=WORD, source=source, kind=NETWORK, run_id=run_id, data_version=version, seed=model.fit.seed,
         parameters=parameters | {"key": key, "n_tested": int(is_tested.sum())},
-        figures=figures,
-        identity=f"{run_id}{parameters}",
-    )
+        figures=figures, identity=f"{run_id}{parameters}",
+    )  # fmt: skip
     register(warehouse, card, lambda folder: save_trained(trained, folder))
     in_use = promote_if_better(warehouse, card, trained, history, is_tested)
     logger.info("trained %s of source %s: %s; in use: %s", card.model_id, source, figures, in_use)
-    return Training(card.model_id, in_use, figures, len(trained.learned), int(is_tested.sum()))
+    return card, in_use
 
 
 def parts_by_time(history: History) -> tuple[Bools, Bools]:
     """Which executions train and which validate, (n,) each: the first share of each node and type, and the next.
 
     Raises BadInput if a part is empty, or nothing is left to measure on."""
-    places = time_places(history.executions)
-    is_train = places < TRAIN_SHARE
-    is_validation = ~is_train & (places < TRAIN_SHARE + VALIDATION_SHARE)
-    for is_part, name in ((is_train, "learn from"), (is_validation, "choose by"), (~is_train & ~is_validation, "test")):
-        if not is_part.any():
+    part = np.digitize(time_places(history.executions), [TRAIN_SHARE, TRAIN_SHARE + VALIDATION_SHARE])
+    for number, name in enumerate(("learn from", "choose by", "test")):
+        if not (part == number).any():
             n = len(history.executions)
             raise BadInput(f"{n} executions", f"none is left to {name}", "several of each node and type", "record more")
-    return is_train, is_validation
+    return part == 0, part == 1
 
 
 def _trained(history: History, prepared: Prepared, network: Encoder) -> TrainedModel:
     """The model with what else it needs to answer: norms of the reference."""
-    inputs = prepared.inputs
-    is_learned = np.zeros(len(inputs), dtype=bool)
-    is_learned[prepared.train.targets] = True
-    calm = is_learned & is_unstressed(history.executions).to_numpy(dtype=bool)
+    inputs, targets = prepared.inputs, prepared.train.targets
+    calm = is_unstressed(history.executions).to_numpy(dtype=bool) & np.isin(np.arange(len(inputs)), targets)
     norms = learn_norm_reference(inputs, fingerprints_of(inputs, network), calm)
     ids = history.executions["execution_id"].astype(str).to_numpy(dtype=object)
-    chosen = frozenset(ids[prepared.validation.targets])
-    return TrainedModel(prepared.scales, network, norms, frozenset(ids[is_learned]), chosen)
+    learned, chosen = frozenset(ids[targets]), frozenset(ids[prepared.validation.targets])
+    return TrainedModel(prepared.scales, network, norms, learned, chosen)
 
 
 def figures_of(model: TrainedModel, history: History, is_asked: Bools) -> dict[str, float]:
-    """Training.figures of some executions, is_asked (n,)."""
+    """METRIC, the error of a type's own metrics as a share of that of the type's mean, then measures_of, of some
+    executions, is_asked (n,); without those that cannot be had."""
     inputs = inputs_of(history, model.scales, model.network.params)
     is_learned = history.executions["execution_id"].astype(str).isin(model.learned).to_numpy(dtype=bool)
     found = measures_of(inputs, model.network, is_learned, is_asked)
@@ -258,16 +235,10 @@ def fingerprint(history: History, model: TrainedModel, is_flagged: Bools, score:
     calm = calm_executions(history.executions, inputs, is_flagged)
     places, shown = plane_of(inputs, prints)
     rows = np.flatnonzero(np.isfinite(prints.log_norm))
-    executions = pd.DataFrame(
-        {
-            "execution_id": history.executions["execution_id"].astype(str).to_numpy(dtype=object)[rows],
-            "log_norm": prints.log_norm[rows],
-            "score": np.exp(log_scores[rows]),
-            "x": places[rows, 0],
-            "y": places[rows, 1],
-            "encoding": list(prints.enc[rows]),
-        }
-    )
+    ids = history.executions["execution_id"].astype(str).to_numpy(dtype=object)[rows]
+    told = {"execution_id": ids, "log_norm": prints.log_norm[rows], "score": np.exp(log_scores[rows])}
+    told |= {"x": places[rows, 0], "y": places[rows, 1], "encoding": list(prints.enc[rows])}
+    executions = pd.DataFrame(told)
     ranking = rank_fingerprints(history.executions, inputs, log_scores, calm, score)
     return Fingerprinted(executions, ranking, shown)
 
@@ -281,14 +252,12 @@ def learn_norm_reference(inputs: Inputs, prints: Fingerprints, is_learned: Bools
     log_norms: dict[str, float] = {}
     n_nodes: dict[str, int] = {}
     for number, name in enumerate(inputs.types):
-        own = is_learned & (inputs.type_of == number) & np.isfinite(prints.log_norm)
-        is_measured = own & np.isfinite(inputs.performance)
-        rows = np.flatnonzero(is_measured if is_measured.any() else own)
-        if not len(rows):
-            continue
-        at_zero = prints.log_norm[rows] - (inputs.performance[rows] if is_measured.any() else 0.0)
-        medians = pd.Series(at_zero).groupby(inputs.node_of[rows]).median()
-        log_norms[name], n_nodes[name] = float(medians.median()), len(medians)
+        own = is_learned & (inputs.type_of == number)
+        at_zero = prints.log_norm - inputs.performance
+        at_zero = at_zero if np.isfinite(at_zero[own]).any() else prints.log_norm
+        medians = pd.Series(at_zero[own]).groupby(inputs.node_of[own]).median().dropna()
+        if len(medians):
+            log_norms[name], n_nodes[name] = float(medians.median()), len(medians)
     return NormReference(log_norms=log_norms, n_nodes=n_nodes)
 
 
@@ -317,37 +286,20 @@ def rank_fingerprints(
 
     The rules are those of ranking/places.py: medians, executions resampled within node and type. executions: of the
     history, as rows of the inputs; aspect and machine_type are read. log_scores, is_calm: (n,)."""
-    tables = score_tables(executions, inputs, log_scores).of_executions(is_calm)
-    rows = [(table.name, table.aspect, SCORE, "", 1.0, 1.0, 1.0, 0, 0) for table in tables.tables]
-    reference = ReferenceFleet(pd.DataFrame(rows, columns=COLUMNS), "frozen with the model")  # scores are ratios to it
-    return rank_nodes(tables, reference, params)
-
-
-def score_tables(executions: pd.DataFrame, inputs: Inputs, log_scores: Floats) -> NodeTables:
-    """Scores in the form that plain answers work on: one table a type, its only metric being the score itself."""
     aspects = executions["aspect"].fillna("unknown").astype(str).to_numpy(dtype=object)
     tables = []
-    for number, name in enumerate(inputs.types):
+    for number, name in enumerate(inputs.types):  # a table a type, its only metric being the score itself
         rows = np.flatnonzero((inputs.type_of == number) & np.isfinite(log_scores))
-        if not len(rows):
-            continue
-        found = log_scores[rows, None]
-        tables.append(
-            TypeTable(
-                name=name,
-                aspect=str(aspects[rows[0]]),
-                executions=rows,
-                nodes=inputs.node_of[rows],
-                metrics=(SCORE,),
-                units=("",),
-                natural=np.exp(found),
-                orientation=np.ones(1),
-                scaled=found,
-            )
-        )
-    kinds = executions["machine_type"].fillna("").astype(str).to_numpy()
-    first = pd.Series(kinds).groupby(inputs.node_of).first().reindex(range(len(inputs.nodes)), fill_value="")
-    return NodeTables(inputs.nodes, tuple(str(kind) for kind in first), tuple(tables), len(inputs))
+        if len(rows):
+            found, aspect, nodes = log_scores[rows, None], str(aspects[rows[0]]), inputs.node_of[rows]
+            tables.append(TypeTable(name, aspect, rows, nodes, (SCORE,), ("",), np.exp(found), np.ones(1), found))
+    kinds = executions["machine_type"].fillna("").astype(str).groupby(inputs.node_of).first()
+    machine_types = tuple(str(kind) for kind in kinds.reindex(range(len(inputs.nodes)), fill_value=""))
+    # scores are ratios to the reference: its own is 1
+    own = [(table.name, table.aspect, SCORE, "", 1.0, 1.0, 1.0, 0, 0) for table in tables]
+    reference = ReferenceFleet(pd.DataFrame(own, columns=COLUMNS), "frozen with the model")
+    node_tables = NodeTables(inputs.nodes, machine_types, tuple(tables), len(inputs))
+    return rank_nodes(node_tables.of_executions(is_calm), reference, params)
 
 
 def plane_of(inputs: Inputs, prints: Fingerprints) -> tuple[Floats, float]:

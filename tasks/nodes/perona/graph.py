@@ -14,14 +14,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.nodes.params import ModelParams
 from tasks.nodes.perona.inputs import NO_TYPE, UNKNOWN, Bools, Floats, Floats32, Inputs, Ints
 
 ABSENT = -1  # in place of a predecessor that there is not
-BLOCK = 65_536  # graphs whose intervals are worked out at once
 
 
 @dataclass(frozen=True)
@@ -48,10 +46,7 @@ class GraphSet:
 def graphs_of(inputs: Inputs, targets: Ints, predecessors: Ints) -> GraphSet:
     """The graphs of those of some executions that have all of their predecessors.
 
-    targets: (g,) rows. predecessors: (n, p), one row an execution of the inputs, as predecessors_of has them. Raises
-    ValueError for another shape."""
-    if predecessors.ndim != 2 or len(predecessors) != len(inputs):
-        raise ValueError(f"predecessors of shape {predecessors.shape}; expected one row for each of {len(inputs)}")
+    targets: (g,) rows. predecessors: (n, p), one row an execution of the inputs, as predecessors_of has them."""
     rows = np.asarray(targets, dtype=np.int64)
     graphs = GraphSet(inputs, rows, predecessors[rows])
     return graphs.of((graphs.predecessors != ABSENT).all(axis=1))
@@ -69,8 +64,7 @@ def predecessors_of(inputs: Inputs, is_normal: Bools, count: int) -> Ints:
     n_before: Ints = np.cumsum(normal) - normal  # normal ones before each row, of all groups so far
     is_first = np.diff(group[order], prepend=-2) != 0
     n_before_group = np.maximum.accumulate(np.where(is_first, n_before, 0))
-    back = np.arange(count, 0, -1)
-    place = n_before[:, None] - back  # among all normal ones, in this order
+    place = n_before[:, None] - np.arange(count, 0, -1)  # among all normal ones, in this order
     is_there = (place >= n_before_group[:, None]) & (inputs.type_of[order] != NO_TYPE)[:, None]
     normal_rows = np.append(order[normal], ABSENT)
     found = np.full((len(order), count), ABSENT, dtype=np.int64)
@@ -101,23 +95,20 @@ class Batches:
     """Batches of a set of graphs. What does not depend on the choice of graphs is made once."""
 
     def __init__(self, graphs: GraphSet, params: ModelParams) -> None:
-        inputs, count = graphs.inputs, params.n_predecessors
-        if graphs.predecessors.shape[1] != count:
-            told = graphs.predecessors.shape[1]
-            raise ValueError(f"graphs of {told} predecessors; expected {count}, as the parameters say")
-        pairs = slot_pairs(count)
+        inputs = graphs.inputs
+        earlier, later, decay = slot_pairs(params.n_predecessors)
         rows = np.column_stack([graphs.predecessors, graphs.targets])  # (g, p + 1)
+        elapsed_s = inputs.started_s[rows[:, later]] - inputs.started_s[rows[:, earlier]]  # (g, k)
+        label = np.where(inputs.labels == UNKNOWN, np.nan, inputs.labels).astype(np.float32)
         self.n_inputs, self.n_types = inputs.x.shape[1], len(inputs.types)
         self.edge_size = edge_size(inputs, params)
         self._rows = torch.from_numpy(rows)
-        self._ends = torch.from_numpy(np.stack([pairs.earlier, pairs.later]))  # (2, k)
-        self._decay = torch.from_numpy(pairs.decay)
-        self._intervals = torch.from_numpy(_intervals(inputs, rows, pairs, params))  # (g, k, scales)
-        self._node_metrics = _tensor(inputs.node_metrics)
+        self._ends = torch.from_numpy(np.stack([earlier, later]))  # (2, k)
+        self._decay = torch.from_numpy(decay)
+        self._intervals = _tensor(encode_intervals(elapsed_s, params.graph.interval_scales_s).astype(np.float32))
+        self._node_metrics, self._label = _tensor(inputs.node_metrics), torch.from_numpy(label)
         self._x, self._is_own = _tensor(inputs.x), _tensor(inputs.is_own)
         self._type_of, self._performance = _tensor(inputs.type_of), _tensor(inputs.performance)
-        label = np.where(inputs.labels == UNKNOWN, np.nan, inputs.labels).astype(np.float32)
-        self._label = torch.from_numpy(label)
 
     def __len__(self) -> int:
         """Graphs."""
@@ -144,22 +135,13 @@ class Batches:
         )
 
 
-@dataclass(frozen=True)
-class SlotPairs:
-    """earlier, later: (k,) the slots that an edge of each kind joins. decay: (k,) 2^-(later - earlier)."""
+def slot_pairs(n_predecessors: int) -> tuple[Ints, Ints, Floats32]:
+    """The slots that the edges of a graph join, earlier and later, and 2^-(later - earlier): (k,) each.
 
-    earlier: Ints
-    later: Ints
-    decay: Floats32
-
-
-def slot_pairs(n_predecessors: int) -> SlotPairs:
-    """The edges of a graph: p (p + 1) / 2 forward, and p + 1 from a slot to itself."""
-    earlier, later = np.triu_indices(n_predecessors + 1, k=1)
-    own = np.arange(n_predecessors + 1)
-    earlier, later = np.append(earlier, own), np.append(later, own)
-    decay = np.exp2(-(later - earlier).astype(np.float64)).astype(np.float32)
-    return SlotPairs(earlier.astype(np.int64), later.astype(np.int64), decay)
+    p (p + 1) / 2 edges lead forward, and p + 1 from a slot to itself."""
+    slots = np.arange(n_predecessors + 1)
+    earlier, later = (np.append(ends, slots) for ends in np.triu_indices(n_predecessors + 1, k=1))
+    return earlier, later, np.exp2(earlier - later).astype(np.float32)
 
 
 def edge_size(inputs: Inputs, params: ModelParams) -> int:
@@ -171,17 +153,6 @@ def encode_intervals(elapsed_s: Floats, scales_s: Sequence[float]) -> Floats:
     """g of each interval at each scale: (…, len(scales_s)). elapsed_s: (…), seconds; negative ones count as 0."""
     elapsed = np.maximum(np.asarray(elapsed_s, dtype=np.float64), 0.0)[..., None]
     return np.asarray(np.exp2(-np.log1p(elapsed / np.asarray(scales_s, dtype=np.float64))))
-
-
-def _intervals(inputs: Inputs, rows: Ints, pairs: SlotPairs, params: ModelParams) -> NDArray[np.float32]:
-    """Encoded intervals of all edges of each graph: (g, k, scales)."""
-    started_s = inputs.started_s[rows]
-    found = np.empty((len(rows), len(pairs.decay), len(params.graph.interval_scales_s)), dtype=np.float32)
-    for first in range(0, len(rows), BLOCK):
-        own = started_s[first : first + BLOCK]
-        elapsed = own[:, pairs.later] - own[:, pairs.earlier]
-        found[first : first + BLOCK] = encode_intervals(elapsed, params.graph.interval_scales_s)
-    return found
 
 
 def _tensor(array: np.ndarray) -> Tensor:

@@ -30,18 +30,6 @@ from tasks.nodes.params import LossParams
 from tasks.nodes.perona.graph import GraphBatch
 from tasks.nodes.perona.network import GraphOutputs, Outputs, p_norms
 
-TERMS = (
-    "reconstruction",
-    "reconstruction_inferred",
-    "detection",
-    "clustering",
-    "classification",
-    "classification_inferred",
-    "ranking",
-    "ranking_inferred",
-    "stressed_ranking",
-    "stressed_ranking_inferred",
-)
 SMALLEST = 1e-6  # norm of an input that a ratio is taken to
 ANCHORS_AT_ONCE = 1024  # rows of the matrix of similarities that are in memory together
 GOLDEN = 0.6180339887498949  # its multiples, whole numbers aside, fill 0 to 1 evenly and repeat no period
@@ -58,24 +46,24 @@ def loss_terms(
     batch: GraphBatch,
     outputs: Outputs,
     params: LossParams,
-    class_counts: ClassCounts | tuple[int, int],
+    class_counts: ClassCounts,
     *,
     is_selection: bool = False,
     clean: GraphBatch | None = None,
     lowest: Tensor | None = None,
 ) -> dict[str, Tensor]:
-    """The terms that params name, by the names of TERMS, each a scalar: the paper's for the paper's network, else ours.
+    """The terms that params name, each a scalar: the paper's for the paper's network, with what predecessors promise as
+    `<term>_inferred`, else ours.
 
     The paper's alone: class_counts, stressed and calm targets of the training; is_selection, detection as cross entropy
-    with a class weight; clean, the batch without noise, by whose inputs is ranked; lowest, (n_types,)
-    lowest_input_norms of the training, else of the batch."""
+    with a class weight; clean, the batch without noise, by whose inputs is ranked; lowest, (n_types,) lowest_norms of
+    the training, else of the batch."""
     if not isinstance(outputs, GraphOutputs):
         return _our_terms(batch, outputs, params)
-    ranked_by, power = batch if clean is None else clean, params.norm_power
+    truth = input_norms(batch if clean is None else clean, params.norm_power)
     if lowest is None:
-        lowest = lowest_input_norms(ranked_by, outputs.type_logits.shape[1], power)
-    counts, truth = ClassCounts(*class_counts), input_norms(ranked_by, power)
-    return _paper_terms(batch, outputs, params, counts, is_selection=is_selection, truth=truth, lowest=lowest)
+        lowest = lowest_norms(truth, batch, outputs.type_logits.shape[1])
+    return _paper_terms(batch, outputs, params, class_counts, is_selection=is_selection, truth=truth, lowest=lowest)
 
 
 def summed(terms: Mapping[str, Tensor]) -> Tensor:
@@ -84,17 +72,14 @@ def summed(terms: Mapping[str, Tensor]) -> Tensor:
 
 
 def _our_terms(batch: GraphBatch, outputs: Outputs, params: LossParams) -> dict[str, Tensor]:
-    terms: dict[str, Tensor] = {}
-    if "reconstruction" in params.terms:
-        terms["reconstruction"] = own_squared_error(outputs.decoded, batch.x, batch.is_own)
-    if "clustering" in params.terms:
-        terms["clustering"] = _clustering(outputs.enc, batch.type_of, params)
-    if "classification" in params.terms:
-        terms["classification"] = type_cross_entropy(outputs.type_logits, batch.type_of)
-    if "ranking" in params.terms:
-        norms = p_norms(outputs.enc, params.norm_power)
-        terms["ranking"] = ratio_ranking(norms, batch.performance, batch.type_of)
-    return terms
+    norms = p_norms(outputs.enc, params.norm_power)
+    terms = {
+        "reconstruction": own_squared_error(outputs.decoded, batch.x, batch.is_own),
+        "clustering": _clustering(outputs.enc, batch.type_of, params),
+        "classification": type_cross_entropy(outputs.type_logits, batch.type_of),
+        "ranking": ratio_ranking(norms, batch.performance, batch.type_of),
+    }
+    return {name: value for name, value in terms.items() if name in params.terms}
 
 
 def _paper_terms(
@@ -107,47 +92,41 @@ def _paper_terms(
     truth: Tensor,
     lowest: Tensor,
 ) -> dict[str, Tensor]:
-    """truth: (v,) input_norms; lowest: (t,) lowest_input_norms."""
-    is_stressed = batch.label == 1
-    terms: dict[str, Tensor] = {}
-    if "reconstruction" in params.terms:
-        terms["reconstruction"] = squared_error(outputs.decoded, batch.x)
-        terms["reconstruction_inferred"] = squared_error(outputs.decoded_nxt, batch.x)
-    if "detection" in params.terms:  # over all vertices that have been inferred, not of targets alone
-        is_judged = outputs.is_inferred & ~torch.isnan(batch.label)
-        losses = detection_losses(
-            outputs.logit[is_judged], is_stressed[is_judged], params, counts, is_selection=is_selection
-        )
-        terms["detection"] = per_stressed(losses, is_stressed.sum(), len(batch.label))
-    if "clustering" in params.terms:
-        shown = torch.where(is_stressed[:, None], outputs.enc.detach(), outputs.nxt)  # as decoded_nxt is decoded
-        vectors, type_of = torch.cat([outputs.enc, shown]), batch.type_of.repeat(2)
-        terms["clustering"] = _clustering(vectors, type_of, params)
-    if "classification" in params.terms:
-        terms["classification"] = type_cross_entropy(outputs.type_logits, batch.type_of)
-        terms["classification_inferred"] = type_cross_entropy(outputs.type_logits_nxt, batch.type_of)
-    pairs = pairs_of(batch.edge_index)
-    lowest_of = torch.where(batch.type_of >= 0, lowest[batch.type_of.clamp(min=0)], torch.nan)  # (v,)
+    """truth: (v,) input_norms; lowest: (t,) lowest_norms."""
+    is_stressed, x, type_of = batch.label == 1, batch.x, batch.type_of
+    n_stressed = is_stressed.sum()
+    is_judged = outputs.is_inferred & ~torch.isnan(
+        batch.label
+    )  # all vertices that have been inferred, not targets alone
+    logit, truly = outputs.logit[is_judged], is_stressed[is_judged]
+    if is_selection:
+        detection = weighted_cross_entropy(logit, truly, counts)
+    else:
+        detection = focal(logit, truly, params.focal_gamma, stressed_weight(counts, params.class_balance))
+    shown = torch.where(is_stressed[:, None], outputs.enc.detach(), outputs.nxt)  # as decoded_nxt is decoded
+    terms = {
+        "reconstruction": ((outputs.decoded - x) ** 2).mean(),  # of all columns
+        "reconstruction_inferred": ((outputs.decoded_nxt - x) ** 2).mean(),
+        "detection": per_stressed(detection, n_stressed, len(batch.label)),
+        "clustering": _clustering(torch.cat([outputs.enc, shown]), type_of.repeat(2), params),
+        "classification": type_cross_entropy(outputs.type_logits, type_of),
+        "classification_inferred": type_cross_entropy(outputs.type_logits_nxt, type_of),
+    }
+    first, second = batch.edge_index
+    pairs = batch.edge_index[:, first != second]  # each pair of vertices of a graph once: no self-loops
+    calm = pairs[:, ~is_stressed[pairs].any(dim=0)]
+    apart = stressed_pairs(pairs, is_stressed)
+    lowest_of = torch.where(type_of >= 0, lowest[type_of.clamp(min=0)], torch.nan)  # (v,)
     for suffix, codes in (("", outputs.enc), ("_inferred", outputs.nxt)):
         norms = p_norms(codes, params.norm_power)
-        if "ranking" in params.terms:
-            terms["ranking" + suffix] = margin_ranking(norms, truth, among(pairs, ~is_stressed))
-        if "stressed_ranking" in params.terms:
-            apart = stressed_pairs(pairs, is_stressed)
-            terms["stressed_ranking" + suffix] = margin_stressed_ranking(
-                norms, truth, lowest_of, apart, is_stressed.sum()
-            )
-    return terms
+        terms["ranking" + suffix] = margin_ranking(norms, truth, calm)
+        terms["stressed_ranking" + suffix] = margin_stressed_ranking(norms, truth, lowest_of, apart, n_stressed)
+    return {name: value for name, value in terms.items() if name.removesuffix("_inferred") in params.terms}
 
 
 def _clustering(vectors: Tensor, type_of: Tensor, params: LossParams) -> Tensor:
     is_mined = spread_over_each(type_of, params.mined_per_type)
     return triplet_margin(vectors[is_mined], type_of[is_mined], params.triplet_margin, params.mining_margin)
-
-
-def squared_error(decoded: Tensor, x: Tensor) -> Tensor:
-    """Mean of (decoded - x)² over all vertices and columns, both (v, f): the paper's."""
-    return ((decoded - x) ** 2).mean()
 
 
 def own_squared_error(decoded: Tensor, x: Tensor, is_own: Tensor) -> Tensor:
@@ -164,15 +143,6 @@ def mean_where(values: Tensor, is_counted: Tensor) -> Tensor:
     """Mean of the values (n,) for which the mask (n,) is true, as a scalar; 0 if it is true for none."""
     counted = values[is_counted]
     return counted.sum() / max(counted.numel(), 1)
-
-
-def detection_losses(
-    logits: Tensor, is_stressed: Tensor, params: LossParams, counts: ClassCounts, *, is_selection: bool
-) -> Tensor:
-    """Of each vertex, (n,): focal, or for the selection of a model the cross entropy."""
-    if is_selection:
-        return weighted_cross_entropy(logits, is_stressed, counts)
-    return focal(logits, is_stressed, params.focal_gamma, stressed_weight(counts, params.class_balance))
 
 
 def focal(logits: Tensor, is_stressed: Tensor, gamma: float, weight: float) -> Tensor:
@@ -206,16 +176,6 @@ def type_cross_entropy(logits: Tensor, type_of: Tensor) -> Tensor:
 
     logits: (v, t); type_of: (v,), -1 for a type that training did not have."""
     return mean_where(cross_entropy(logits, type_of.clamp(min=0), reduction="none"), type_of >= 0)
-
-
-def pairs_of(edge_index: Tensor) -> Tensor:
-    """Each pair of vertices of one graph once, (2, e): all edges of a graph but the self-loops."""
-    return edge_index[:, edge_index[0] != edge_index[1]]
-
-
-def among(pairs: Tensor, is_counted: Tensor) -> Tensor:
-    """The pairs (2, e) whose vertices both count; is_counted: (v,)."""
-    return pairs[:, is_counted[pairs[0]] & is_counted[pairs[1]]]
 
 
 def margin_ranking(norms: Tensor, truth: Tensor, pairs: Tensor) -> Tensor:
@@ -259,18 +219,13 @@ def input_norms(batch: GraphBatch, power: float) -> Tensor:
     return p_norms(torch.where(batch.is_own, batch.x, 0.0), power)
 
 
-def lowest_input_norms(batch: GraphBatch, n_types: int, power: float) -> Tensor:
-    """lowest_norms of the calm executions of a batch, (n_types,); meant for one batch of all training graphs."""
-    return lowest_norms(input_norms(batch, power), batch.type_of, batch.label == 0, n_types)
-
-
-def lowest_norms(norms: Tensor, type_of: Tensor, is_calm: Tensor, n_types: int) -> Tensor:
+def lowest_norms(norms: Tensor, batch: GraphBatch, n_types: int) -> Tensor:
     """Least norm of the calm executions of each type less their standard deviation: (n_types,), NaN for a type without.
 
-    norms: (n,) p-norms of the inputs of training executions; type_of, is_calm: (n,)."""
+    norms: (v,) of the inputs of a batch, meant to be one of all training graphs."""
     found = norms.new_full((n_types,), torch.nan)
     for at in range(n_types):
-        own = norms[is_calm & (type_of == at)]
+        own = norms[(batch.label == 0) & (batch.type_of == at)]
         if len(own):
             found[at] = own.min() - (own.std() if len(own) > 1 else 0.0)
     return found

@@ -20,9 +20,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import torch
+from pydantic import Field
 from safetensors import SafetensorError
 from safetensors import torch as tensors
 from torch import Tensor, nn
@@ -40,15 +42,15 @@ SMALLEST = 1e-12  # norm of a row of zeros
 AT_ONCE = 65_536  # executions
 FORMAT, VERSION = "whorl.nodes.network", 3
 WEIGHTS, DESCRIPTION = "network.safetensors", "network.json"
-MOST = 100_000  # no size of a network is larger
+Size = Annotated[int, Field(ge=0, le=100_000)]  # no size of a network is larger
 
 
 class Sizes(Params):
     """Inputs, types, and the length of an edge's attributes."""
 
-    n_inputs: int
-    n_types: int
-    edge_size: int
+    n_inputs: Size
+    n_types: Size
+    edge_size: Size
 
 
 @dataclass(frozen=True)
@@ -156,15 +158,9 @@ class Aggregation(nn.Module):
         super().__init__()
         size = params.hidden
         self.transformer = TransformerConv(
-            size,
-            size,
-            heads=params.heads,
-            concat=False,
-            beta=params.beta,
-            dropout=params.dropout,
-            edge_dim=edge_size,
+            size, size, heads=params.heads, concat=False, beta=params.beta, dropout=params.dropout, edge_dim=edge_size,
             root_weight=params.root_weight,
-        )
+        )  # fmt: skip
         self.transformer.lin_skip = Linear(size, size, bias=False)  # the authors' version of PyG has no bias here
         self.adaptive = TAGConv(size, size, K=HOPS, bias=False, normalize=False)
         # with a bias in each of its linear layers, as PyG 2.0.4 has them whatever one asks for
@@ -220,21 +216,19 @@ class Fingerprints:
 
 def fingerprints_of(inputs: Inputs, network: Encoder) -> Fingerprints:
     """The fingerprints of all executions, row by row. Source: Perona, III-D."""
-    rows = np.flatnonzero(inputs.is_measured)
     enc = np.full((len(inputs), network.params.network.hidden), np.nan)
     log_norm = np.full(len(inputs), np.nan)
-    if len(rows):
-        codes = codes_of(inputs.x[rows], network).double()  # (k, h)
-        enc[rows] = codes.numpy()
-        log_norm[rows] = np.log(p_norms(codes, network.params.loss.norm_power).numpy())
+    if (is_told := inputs.is_measured).any():
+        codes = codes_of(inputs.x[is_told], network).double()  # (k, h)
+        enc[is_told] = codes.numpy()
+        log_norm[is_told] = np.log(p_norms(codes, network.params.loss.norm_power).numpy())
     return Fingerprints(enc, log_norm)
 
 
 def codes_of(x: Floats32, network: Encoder) -> Tensor:
     """The codes of executions by themselves: (n, f) to (n, h)."""
     with judging(network):
-        parts = [network.encode(torch.from_numpy(x[at : at + AT_ONCE])) for at in range(0, len(x), AT_ONCE)]
-    return torch.cat(parts) if parts else torch.empty((0, network.params.network.hidden))
+        return torch.cat([network.encode(part) for part in torch.from_numpy(x).split(AT_ONCE)])
 
 
 @contextmanager
@@ -254,22 +248,16 @@ def save_network(network: Encoder, folder: Path) -> None:
     needed to build it. Nothing in them is code."""
     folder.mkdir(parents=True, exist_ok=True)
     weights = tensors.save({name: one.detach().cpu().contiguous() for name, one in network.state_dict().items()})
-    main = {
-        "format": FORMAT,
-        "version": VERSION,
-        "weights_sha256": hashlib.sha256(weights).hexdigest(),
-        "sizes": network.sizes.model_dump(),
-        "params": network.params.model_dump(mode="json"),
-    }
-    text = json.dumps(main, indent=1, allow_nan=False)
+    about = {"format": FORMAT, "version": VERSION, "weights_sha256": hashlib.sha256(weights).hexdigest()}
+    about |= {"sizes": network.sizes.model_dump(), "params": network.params.model_dump(mode="json")}
     (folder / WEIGHTS).write_bytes(weights)
-    (folder / DESCRIPTION).write_text(text, encoding="utf-8")
+    (folder / DESCRIPTION).write_text(json.dumps(about, indent=1, allow_nan=False), encoding="utf-8")
 
 
 def load_network(folder: Path) -> Encoder:
     """The network that save_network wrote, in evaluation mode.
 
-    Raises BadInput if a file is missing, damaged or foreign. Nothing is drawn from torch's generator."""
+    Raises BadInput if a file is missing, damaged or foreign. Torch's generator is left as it was."""
     try:
         main = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
         if not isinstance(main, dict) or (main.get("format"), main.get("version")) != (FORMAT, VERSION):
@@ -277,8 +265,13 @@ def load_network(folder: Path) -> Encoder:
         weights = (folder / WEIGHTS).read_bytes()
         if hashlib.sha256(weights).hexdigest() != main["weights_sha256"]:
             raise ValueError(f"{WEIGHTS} is not the file that {DESCRIPTION} was written with")
-        network = _built(Sizes.model_validate(main["sizes"]), ModelParams.model_validate(main["params"]))
-        network.load_state_dict(_finite(tensors.load(weights)))
+        sizes, params = Sizes.model_validate(main["sizes"]), ModelParams.model_validate(main["params"])
+        with torch.random.fork_rng(devices=[]):
+            network = network_of(**sizes.model_dump(), params=params)
+        state = tensors.load(weights)
+        if odd := [name for name, one in state.items() if not torch.isfinite(one).all()]:
+            raise ValueError(f"{odd[0]} is not finite")
+        network.load_state_dict(state)
         return network.eval()
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         problem = f"no network of nodes ({type(error).__name__}: {' '.join(str(error).split())[:160]})"
@@ -287,25 +280,5 @@ def load_network(folder: Path) -> Encoder:
 
 def _two_layers(n_in: int, n_out: int, params: NetworkParams, *, has_bias: bool) -> list[nn.Module]:
     """W_2 · AlphaDropout(SELU(W_1 x)), of encoder and decoder."""
-    return [
-        linear(n_in, params.intermediate, has_bias=has_bias),
-        nn.SELU(),
-        nn.AlphaDropout(params.dropout),
-        linear(params.intermediate, n_out, has_bias=has_bias),
-    ]
-
-
-def _built(sizes: Sizes, params: ModelParams) -> Encoder:
-    """A network of these sizes; its first weights do not matter, so the generator is left as it was."""
-    for name, size in sizes.model_dump().items():
-        if not 0 <= size <= MOST:
-            raise ValueError(f"{name} is {size}; expected 0 to {MOST}")
-    with torch.random.fork_rng(devices=[]):
-        return network_of(**sizes.model_dump(), params=params)
-
-
-def _finite(weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    for name, one in weights.items():
-        if not torch.isfinite(one).all():
-            raise ValueError(f"{name} is not finite")
-    return weights
+    first = linear(n_in, params.intermediate, has_bias=has_bias)
+    return [first, nn.SELU(), nn.AlphaDropout(params.dropout), linear(params.intermediate, n_out, has_bias=has_bias)]

@@ -66,8 +66,8 @@ logger = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class SearchResult:
     """best: the parameters with the least validation loss, the same as given in all that is not searched.
-    validation_loss: theirs, the least of their epochs. trials: one row a finished trial: number, validation_loss,
-    epochs, and its values by `part.name`. n_resumed: trials that were there before."""
+    validation_loss: theirs, the least of their epochs. trials: one row a finished trial: number from 0, validation_loss
+    (the least of its epochs), epochs, and its values by `part.name`. n_resumed: trials that were there before."""
 
     best: ModelParams
     validation_loss: float
@@ -98,9 +98,14 @@ def search(
         elif n_resumed < search.n_trials:
             _run_on_ray(name, kept, (train, validation), params, search, n_resumed)
             study = _open_study(name, params, kept)
+        trials = _finished(study)
         # the earliest of equal ones; one that was given up may be it
-        best = min(_finished(study), key=lambda one: (math.inf if one.value is None else one.value, one.number))
-        return SearchResult(with_values(params, best.params), float(best.value or 0.0), _table(study), n_resumed)
+        best = min(trials, key=lambda one: (math.inf if one.value is None else one.value, one.number))
+        rows = [
+            {"number": place, LOSS: one.value, "epochs": one.user_attrs.get(EPOCH, one.last_step), **one.params}
+            for place, one in enumerate(trials)
+        ]
+        return SearchResult(with_values(params, best.params), float(best.value or 0.0), pd.DataFrame(rows), n_resumed)
 
 
 def space_of(params: ModelParams) -> Space:
@@ -149,9 +154,9 @@ def trial_loss(
 
     try:
         fitted = fit_network(train, validation, params, report=lambda epoch, loss: report(epoch, min(loss, WORST)))
+        return min(fitted.validation_loss, WORST)
     except Diverged:
         return WORST
-    return min(fitted.validation_loss, WORST)
 
 
 def _open_study(name: str, params: ModelParams, journal: Path) -> "optuna.Study":
@@ -182,15 +187,6 @@ def _finished(study: "optuna.Study") -> list["optuna.trial.FrozenTrial"]:
     from optuna.trial import TrialState
 
     return study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
-
-
-def _table(study: "optuna.Study") -> pd.DataFrame:
-    """One row a finished trial: number from 0, validation_loss (the least of its epochs), epochs, and its values."""
-    rows = [
-        {"number": place, LOSS: one.value, "epochs": one.user_attrs.get(EPOCH, one.last_step), **one.params}
-        for place, one in enumerate(_finished(study))
-    ]
-    return pd.DataFrame(rows)
 
 
 def _run_here(
@@ -232,27 +228,19 @@ def _run_on_ray(
         from ray import tune
         from ray.tune.schedulers import ASHAScheduler
 
-        scheduler = ASHAScheduler(
-            max_t=params.epochs,
-            grace_period=grace_of(params),
-            reduction_factor=REDUCTION,
-        )
+        scheduler = ASHAScheduler(max_t=params.epochs, grace_period=grace_of(params), reduction_factor=REDUCTION)
         trainable = tune.with_parameters(_fit_trial, train=graphs[0], validation=graphs[1], params=params)
         results = tune.Tuner(
             tune.with_resources(trainable, {"cpu": 1}),
             tune_config=tune.TuneConfig(
-                metric=LOSS,
-                mode="min",
-                search_alg=_proposals(name, journal, params, n_done),
-                scheduler=scheduler,
-                num_samples=search.n_trials - n_done,
-                max_concurrent_trials=n_at_once,
+                metric=LOSS, mode="min", search_alg=_proposals(name, journal, params, n_done), scheduler=scheduler,
+                num_samples=search.n_trials - n_done, max_concurrent_trials=n_at_once,
                 reuse_actors=True,  # 0.55 s a trial against 2.2 s
             ),
             run_config=tune.RunConfig(
                 name=name, storage_path=folder, verbose=0, failure_config=tune.FailureConfig(max_failures=0)
             ),
-        ).fit()
+        ).fit()  # fmt: skip
     if results.errors:
         logger.warning("%d of %d trials failed, the first: %r", len(results.errors), len(results), results.errors[0])
     if len(results.errors) == len(results):
@@ -287,13 +275,10 @@ def _fit_trial(config: Mapping[str, Choice], train: GraphSet, validation: GraphS
     """What a worker of Ray does: one report an epoch, each with the least loss so far."""
     from ray import tune
 
-    loss = trial_loss(
-        train,
-        validation,
-        with_values(params, config),
-        lambda epoch, least: tune.report({LOSS: least, EPOCH: epoch}),
-    )
-    if loss >= WORST:
+    def report(epoch: int, least: float) -> None:
+        tune.report({LOSS: least, EPOCH: epoch})
+
+    if trial_loss(train, validation, with_values(params, config), report) >= WORST:
         logger.info("a trial diverged: %s", dict(config))
 
 

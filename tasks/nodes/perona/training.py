@@ -9,7 +9,7 @@ import logging
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,6 +21,7 @@ import torch
 from lightning_fabric.utilities.warnings import PossibleUserWarning
 from pytorch_lightning.utilities.types import OptimizerLRScheduler
 from torch import Tensor
+from torch.utils.data import DataLoader
 
 from tasks.errors import BadInput
 from tasks.nodes.history import History
@@ -31,13 +32,12 @@ from tasks.nodes.perona.inputs import (
     STRESSED,
     UNKNOWN,
     UNSTRESSED,
-    Floats32,
     Inputs,
     InputScales,
     inputs_of,
     learn_inputs,
 )
-from tasks.nodes.perona.losses import ClassCounts, loss_terms, lowest_input_norms, summed
+from tasks.nodes.perona.losses import ClassCounts, input_norms, loss_terms, lowest_norms, summed
 from tasks.nodes.perona.network import Encoder, PeronaNetwork, codes_of, fingerprints_of, judging, network_of
 from tasks.nodes.type_tables import SD_OF_MAD, Bools, Floats, Ints, is_contaminated
 
@@ -95,8 +95,8 @@ def prepare(
     scales = learn_inputs(history, is_train, model, preprocess, score)
     inputs, seen = inputs_of(history, scales, model), is_train | is_validation
     inputs = replace(inputs, labels=np.where(seen, inputs.labels, UNKNOWN).astype(inputs.labels.dtype))
-    completed = (history.executions["status"] == "completed").to_numpy(dtype=bool)
-    calm = completed & ~is_contaminated(history.executions).to_numpy(dtype=bool)
+    is_calm = (history.executions["status"] == "completed") & ~is_contaminated(history.executions)
+    calm = is_calm.to_numpy(dtype=bool)
     hidden = replace(inputs, labels=np.where(is_train, inputs.labels, UNKNOWN).astype(inputs.labels.dtype))
     train = known_graphs(hidden, is_train, is_train & calm, model)
     return Prepared(scales, inputs, calm, train, known_graphs(inputs, is_validation, seen & calm, model))
@@ -125,30 +125,19 @@ def fit_prepared(prepared: Prepared, model: ModelParams) -> FittedNetwork:
     return fit_network(train, validation.drawn(MOST_GRAPHS, rng), model)
 
 
-@dataclass(frozen=True)
-class Scale:
-    """What errors are measured by, from training executions alone.
+def learn_scale(inputs: Inputs, is_train: Bools) -> tuple[Floats, Floats]:
+    """What errors are measured by, learned from the executions of the mask (n,): ranges and means.
 
     ranges: (f,) greatest less least measured value of each column, 1 where it does not vary. means: (n_types, f) mean
     of each column over the executions of a type, those of all for a type without any."""
-
-    ranges: Floats
-    means: Floats
-
-
-def learn_scale(inputs: Inputs, is_train: Bools) -> Scale:
-    """Learn from the executions of the mask (n,)."""
     x, is_own = inputs.x[is_train].astype(np.float64), inputs.is_own[is_train]
-    is_known = is_own.any(axis=0)
     most = np.where(is_own, x, -np.inf).max(axis=0, initial=-np.inf)
     least = np.where(is_own, x, np.inf).min(axis=0, initial=np.inf)
-    ranges = np.subtract(most, least, out=np.ones(x.shape[1]), where=is_known)
-    means = np.tile(x.mean(axis=0) if len(x) else np.zeros(x.shape[1]), (len(inputs.types), 1))
-    for number in range(len(inputs.types)):
-        own = x[inputs.type_of[is_train] == number]
-        if len(own):
-            means[number] = own.mean(axis=0)
-    return Scale(np.where(ranges > 0, ranges, 1.0), means)
+    ranges = np.subtract(most, least, out=np.ones(x.shape[1]), where=is_own.any(axis=0))
+    everything = x.mean(axis=0) if len(x) else np.zeros(x.shape[1])
+    of_type = [x[inputs.type_of[is_train] == number] for number in range(len(inputs.types))]
+    means = [own.mean(axis=0) if len(own) else everything for own in of_type]
+    return np.where(ranges > 0, ranges, 1.0), np.array(means).reshape(-1, x.shape[1])
 
 
 def measures_of(inputs: Inputs, network: Encoder, is_train: Bools, is_tested: Bools) -> dict[str, float]:
@@ -160,41 +149,35 @@ def measures_of(inputs: Inputs, network: Encoder, is_train: Bools, is_tested: Bo
     types, median over types; score_deviation: robust deviation of their ratio in natural logarithms, 0 where a score
     twice as large is a machine twice as fast."""
     rows = np.flatnonzero(is_tested & inputs.is_measured)
-    scale = learn_scale(inputs, is_train)
-    decoded, types = rebuilt(inputs.x[rows], network)
+    x, true = inputs.x[rows], inputs.type_of[rows]
+    ranges, means = learn_scale(inputs, is_train)
+    with judging(network):
+        codes = codes_of(x, network)
+        decoded, types = network.decoder(codes).double().numpy(), network.classifier(codes).argmax(dim=1).numpy()
     own = inputs.is_own[rows] & inputs.is_metric
     found: dict[str, float] = {}
-    for name, predicted in (("", decoded), ("_mean_predictor", scale.means[inputs.type_of[rows]])):
-        squares = ((predicted - inputs.x[rows]) / scale.ranges) ** 2
-        found[f"mse{name}"] = _mean(squares)
-        found[f"mse_own{name}"] = _mean(squares[own])
-    true = inputs.type_of[rows]
+    for name, predicted in (("", decoded), ("_mean_predictor", means[true])):
+        squares = ((predicted - x) / ranges) ** 2
+        found |= {f"mse{name}": _mean(squares), f"mse_own{name}": _mean(squares[own])}
     found["type_accuracy"] = _mean((types == true)[true != NO_TYPE].astype(np.float64))
     return found | scores_follow(inputs, network, rows)
-
-
-def rebuilt(x: Floats32, network: Encoder) -> tuple[Floats, Ints]:
-    """What the network makes of executions by themselves: decoded inputs (n, f) and numbers of types (n,)."""
-    with judging(network):
-        codes = codes_of(np.asarray(x, dtype=np.float32), network)
-        return network.decoder(codes).double().numpy(), network.classifier(codes).argmax(dim=1).numpy()
 
 
 def scores_follow(inputs: Inputs, network: Encoder, rows: Ints) -> dict[str, float]:
     """score_spearman and score_deviation of these rows."""
     log_norm, performance = fingerprints_of(inputs, network).log_norm, inputs.performance.astype(np.float64)
-    known = rows[np.isfinite(log_norm[rows]) & np.isfinite(performance[rows])]
-    correlations, apart = [], []
-    for number in np.unique(inputs.type_of[known]):
-        own = known[inputs.type_of[known] == number]
-        if len(own) >= LEAST_PAIRS:
-            correlations.append(float(pd.Series(log_norm[own]).corr(pd.Series(performance[own]), method="spearman")))
-        surplus = log_norm[own] - performance[own]
-        apart.append(surplus - np.median(surplus))
-    correlations = [one for one in correlations if np.isfinite(one)]
+    told = pd.DataFrame({"type": inputs.type_of, "log_norm": log_norm, "performance": performance}).iloc[rows]
+    known = told[np.isfinite(told).all(axis=1)]
+    correlations = [
+        own["log_norm"].corr(own["performance"], method="spearman")
+        for _, own in known.groupby("type")
+        if len(own) >= LEAST_PAIRS
+    ]
+    surplus = known["log_norm"] - known["performance"]
+    apart = surplus - surplus.groupby(known["type"]).transform("median")
     return {
-        "score_spearman": float(np.median(correlations)) if correlations else np.nan,
-        "score_deviation": float(SD_OF_MAD * np.median(np.abs(np.concatenate(apart)))) if apart else np.nan,
+        "score_spearman": float(pd.Series(correlations, dtype=np.float64).median()),
+        "score_deviation": float(SD_OF_MAD * apart.abs().median()),
     }
 
 
@@ -220,25 +203,18 @@ def fit_network(
     with one_thread(), silent(), seeded(params.fit.seed):
         batches = Batches(train, params)
         module = new_module(train, batches, params)
-        lean_trainer(params.fit, [selection]).fit(
-            module,
-            train_dataloaders=ShuffledBatches(batches, params.fit.batch_size, params.fit.seed),
-            val_dataloaders=InParts(Batches(validation, params)),
-        )
+        shuffled = ShuffledBatches(batches, params.fit.batch_size, params.fit.seed)
+        lean_trainer(params.fit, [selection]).fit(module, shuffled, in_parts(Batches(validation, params)))
     if not selection.best_epoch:
         fix = f"take a smaller learning rate than {params.fit.learning_rate:g}"
         raise Diverged("training", "no epoch with a finite validation loss", "weights that stay finite", fix)
     module.network.load_state_dict(selection.best_weights)
     module.network.eval()
-    seconds = selection.history["seconds"].iloc[-1]
     logger.info(
         "fitted on %d graphs in %.1f s, best of %d epochs: %d, validation loss %.4f",
-        len(train),
-        seconds,
-        len(selection.history),
-        selection.best_epoch,
+        len(train), selection.history["seconds"].iloc[-1], len(selection.history), selection.best_epoch,
         selection.best_loss,
-    )
+    )  # fmt: skip
     return FittedNetwork(module.network, selection.best_epoch, selection.best_loss, selection.history)
 
 
@@ -246,15 +222,13 @@ def new_module(train: GraphSet, batches: Batches, params: ModelParams) -> "Peron
     """An untrained network for these graphs, with what the losses need to know of the training as a whole.
 
     batches: of the same graphs. Weights are drawn from torch's generator."""
-    params = params.settled(len(train))
-    counts = class_counts(train)
+    params, counts, lowest = params.settled(len(train)), class_counts(train), None
     network = network_of(batches.n_inputs, batches.n_types, batches.edge_size, params)
-    lowest = None
     if isinstance(network, PeronaNetwork):
         network.set_prior(counts.n_stressed, counts.n_calm)
         # the paper's lowest norm of each type, from all training targets and their predecessors
         everything = batches.of(np.arange(len(train)))
-        lowest = lowest_input_norms(everything, batches.n_types, params.loss.norm_power)
+        lowest = lowest_norms(input_norms(everything, params.loss.norm_power), everything, batches.n_types)
     return PeronaModule(network, params, counts, lowest=lowest)
 
 
@@ -281,30 +255,20 @@ class PeronaModule(pl.LightningModule):
     def training_step(self, batch: GraphBatch, batch_idx: int) -> Tensor:  # noqa: ARG002
         """The loss of a batch with noise. Ours is to decode what was there before the noise, the paper's the noise
         too."""
-        noisy = with_noise(batch, self.params)
-        loss = summed(self.terms(noisy if self.params.is_paper else batch, noisy, clean=batch))
+        noisy, params = with_noise(batch, self.params), self.params
+        taught = noisy if params.is_paper else batch
+        loss = summed(
+            loss_terms(taught, self.network(noisy), params.loss, self.counts, clean=batch, lowest=self.lowest)
+        )
         self.training_losses.append((loss.detach(), batch.n_graphs))
         return loss
 
     def validation_step(self, batch: GraphBatch, batch_idx: int) -> None:  # noqa: ARG002
         """Notes the loss that models are selected by: without noise or dropout, of all triplets, detection as cross
         entropy with a class weight."""
-        self.validation_losses.append((summed(self.terms(batch, batch, is_selection=True)), batch.n_graphs))
-
-    def terms(
-        self, taught: GraphBatch, seen: GraphBatch, *, is_selection: bool = False, clean: GraphBatch | None = None
-    ) -> dict[str, Tensor]:
-        """The terms of the loss of what the network makes of `seen` beside what it should make, `taught`."""
-        loss = self.params.loss
-        return loss_terms(
-            taught,
-            self.network(seen),
-            loss.model_copy(update={"mined_per_type": ALL}) if is_selection else loss,
-            self.counts,
-            is_selection=is_selection,
-            clean=clean,
-            lowest=self.lowest,
-        )
+        every = self.params.loss.model_copy(update={"mined_per_type": ALL})
+        terms = loss_terms(batch, self.network(batch), every, self.counts, is_selection=True, lowest=self.lowest)
+        self.validation_losses.append((summed(terms), batch.n_graphs))
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
         """Adam; the rate of ours falls to 0 along half a cosine (Loshchilov and Hutter 2017, equation 5, without
@@ -342,11 +306,10 @@ def with_noise(batch: GraphBatch, params: ModelParams) -> GraphBatch:
     return replace(batch, x=torch.where(batch.is_own, x, batch.x))
 
 
-def mean_loss(losses: Iterable[tuple[Tensor, int]]) -> float:
+def mean_loss(losses: Sequence[tuple[Tensor, int]]) -> float:
     """Mean over graphs of the losses of batches; NaN without any."""
-    told = [(float(loss), count) for loss, count in losses]
-    n_graphs = sum(count for _, count in told)
-    return sum(loss * count for loss, count in told) / n_graphs if n_graphs else float("nan")
+    n_graphs = sum(count for _, count in losses)
+    return sum(float(loss) * count for loss, count in losses) / n_graphs if n_graphs else float("nan")
 
 
 class Selection(pl.Callback):
@@ -373,8 +336,6 @@ class Selection(pl.Callback):
         train_loss, validation_loss = mean_loss(module.training_losses), mean_loss(module.validation_losses)
         module.training_losses.clear()
         module.validation_losses.clear()
-        if trainer.sanity_checking:
-            return
         epoch = len(self._rows) + 1
         if validation_loss < self.best_loss:  # never for NaN
             self.best_epoch, self.best_loss = epoch, validation_loss
@@ -393,9 +354,8 @@ class Selection(pl.Callback):
 
 
 class ShuffledBatches:
-    """Batches of all graphs in a new order each time they are gone through; the last may be smaller.
-
-    seed: of the orders, which are the same ones for the same seed and depend on nothing else."""
+    """Batches of all graphs in a new order each time they are gone through, drawn from the seed; the last may be
+    smaller."""
 
     def __init__(self, batches: Batches, batch_size: int, seed: int) -> None:
         self._batches, self._batch_size = batches, batch_size
@@ -412,40 +372,24 @@ class ShuffledBatches:
             yield self._batches.of(order[first : first + self._batch_size])
 
 
-class InParts:
+def in_parts(batches: Batches) -> DataLoader[GraphBatch]:
     """All graphs in as few batches as triplets allow, the same ones every time, gathered once.
 
     The similarities of all pairs of vectors are sorted for the triplets, so a batch of a thousand graphs takes longer
     than sixteen of 64. Which graphs are in a part is drawn, so that its triplets are of all types."""
-
-    def __init__(self, batches: Batches, graphs_at_once: int = GRAPHS_AT_ONCE) -> None:
-        n_parts = -(-len(batches) // graphs_at_once)
-        order = np.random.default_rng(0).permutation(len(batches))
-        self._parts = [batches.of(np.sort(part)) for part in np.array_split(order, n_parts)]
-
-    def __len__(self) -> int:
-        """Batches."""
-        return len(self._parts)
-
-    def __iter__(self) -> Iterator[GraphBatch]:
-        """The batches."""
-        return iter(self._parts)
+    n_parts = -(-len(batches) // GRAPHS_AT_ONCE)
+    order = np.random.default_rng(0).permutation(len(batches))
+    parts: Any = [batches.of(np.sort(part)) for part in np.array_split(order, n_parts)]
+    return DataLoader(parts, batch_size=None, generator=torch.Generator())  # torch's own generator stays as it is
 
 
 def lean_trainer(params: FitParams, callbacks: Sequence[pl.Callback]) -> pl.Trainer:
     """A trainer on the CPU that trains and validates, and does nothing else."""
     return pl.Trainer(
-        accelerator="cpu",
-        devices=1,
-        max_epochs=params.epochs,
-        gradient_clip_val=params.clip_norm,
-        callbacks=list(callbacks),
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        num_sanity_val_steps=0,
-    )
+        accelerator="cpu", devices=1, max_epochs=params.epochs, gradient_clip_val=params.clip_norm,
+        callbacks=list(callbacks), logger=False, enable_checkpointing=False, enable_progress_bar=False,
+        enable_model_summary=False, num_sanity_val_steps=0,
+    )  # fmt: skip
 
 
 @contextmanager
@@ -470,14 +414,14 @@ def one_thread() -> Iterator[None]:
 @contextmanager
 def silent() -> Iterator[None]:
     """Lightning without its hints: which devices there are, that an epoch has few steps, that it has stopped."""
-    before = {name: logging.getLogger(name).level for name in CHATTY}
-    for name in CHATTY:
-        logging.getLogger(name).setLevel(logging.WARNING)
+    before = {logger: logger.level for logger in map(logging.getLogger, CHATTY)}
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", category=PossibleUserWarning)
             warnings.filterwarnings("ignore", module=r"pytorch_lightning|lightning_fabric")
+            for logger in before:
+                logger.setLevel(logging.WARNING)
             yield
     finally:
-        for name, level in before.items():
-            logging.getLogger(name).setLevel(level)
+        for logger, level in before.items():
+            logger.setLevel(level)

@@ -164,13 +164,11 @@ def rank_nodes(tables: NodeTables, reference: ReferenceFleet, params: ScoreParam
         for at, aspect in enumerate((ALL, *levels.aspects)):
             if np.isnan(found.seen[at]):
                 continue
+            own = [len(one.of(number)) for one in spreads if aspect in (ALL, one.aspect)]
             row: dict[str, object] = {"aspect": aspect, "node": node, "machine_type": tables.machine_types[number]}
             row |= {"score": np.exp(found.seen[at]), "low": np.exp(low[at]), "high": np.exp(high[at])}
-            row |= _counts(spreads, number, None if aspect == ALL else aspect) | {
-                "lacks": "",
-                "pc1": np.nan,
-                "shared": np.nan,
-            }
+            row |= {"n_executions": sum(own), "n_types": sum(n > 0 for n in own)}
+            row |= {"lacks": "", "pc1": np.nan, "shared": np.nan}
             if aspect == ALL:
                 row |= {"lacks": ", ".join(lacking(levels, found.seen[1:], usual)), "pc1": components[number]}
                 if component := fitted.get(tables.machine_types[number]):
@@ -194,11 +192,6 @@ def lacking(levels: Levels, by_aspect: Floats, usual: Collection[str]) -> list[s
     """The usual aspects that count and of which a node has no score. by_aspect: (n_aspects,), NaN for no score."""
     told = zip(levels.aspects, levels.weights, by_aspect, strict=True)
     return [aspect for aspect, weight, score in told if aspect in usual and weight > 0 and np.isnan(score)]
-
-
-def _counts(spreads: list[SpreadOfType], number: int, aspect: str | None) -> dict[str, int]:
-    own = [len(one.of(number)) for one in spreads if aspect in (None, one.aspect)]
-    return {"n_executions": sum(own), "n_types": sum(n > 0 for n in own)}
 
 
 def _placed_by_shared(nodes: pd.DataFrame, drawn: Mapping[str, Floats], confidence: float) -> pd.DataFrame:

@@ -48,14 +48,6 @@ COUNTS = ("n_nodes", "n_executions")
 
 
 @dataclass(frozen=True)
-class TypeReference:
-    """The reference of the metrics of one type, in the order asked for; weight 0: does not count. (m,) each."""
-
-    median: Floats
-    weight: Floats
-
-
-@dataclass(frozen=True)
 class ReferenceFleet:
     """table: one row a type and metric: type, aspect, metric, unit, orientation, median (in unit), weight, n_nodes and
     n_executions behind the median. stated: which nodes these are, in words."""
@@ -63,13 +55,11 @@ class ReferenceFleet:
     table: pd.DataFrame
     stated: str
 
-    def of(self, table: TypeTable) -> TypeReference:
-        """For the metrics of a table; a metric that the fleet lacks has NaN and weight 0."""
+    def of(self, table: TypeTable) -> tuple[Floats, Floats]:
+        """Median and weight of the metrics of a table, (m,) each; NaN and 0 for one that the fleet lacks."""
         own = self.table[self.table["type"] == table.name].set_index("metric")[["median", "weight"]]
-        found = own.reindex(list(table.metrics))
-        return TypeReference(
-            found["median"].to_numpy(dtype=np.float64), found["weight"].fillna(0.0).to_numpy(dtype=np.float64)
-        )
+        median, weight = own.reindex(list(table.metrics)).to_numpy(dtype=np.float64).T
+        return median, np.nan_to_num(weight, nan=0.0)
 
     @property
     def counted(self) -> frozenset[tuple[str, str]]:
@@ -136,9 +126,8 @@ def log_ratios(table: TypeTable, reference: ReferenceFleet) -> Floats:
 
     A value of 0 or less has no logarithm: where more is better it counts as the smallest ratio, else it is left out
     (tools print a latency below their last digit as 0)."""
-    own = reference.of(table)
-    limit = np.log(LARGEST_RATIO)
-    usable = np.where(own.median > 0, own.median, np.nan)
+    median, limit = reference.of(table)[0], np.log(LARGEST_RATIO)
+    usable = np.where(median > 0, median, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
         found = table.orientation * (np.log(np.where(table.natural > 0, table.natural, np.nan)) - np.log(usable))
     is_nothing = (table.natural <= 0) & (table.orientation > 0) & (usable > 0)
@@ -147,7 +136,7 @@ def log_ratios(table: TypeTable, reference: ReferenceFleet) -> Floats:
 
 def execution_scores(table: TypeTable, reference: ReferenceFleet) -> Floats:
     """Natural logarithm of the score of each execution of a type: (n,), NaN without a metric that counts."""
-    return weighted_mean(log_ratios(table, reference), reference.of(table).weight)
+    return weighted_mean(log_ratios(table, reference), reference.of(table)[1])
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ def thread_scores(tables: NodeTables, reference: ReferenceFleet, templates: Mapp
         for table in cpu:
             benchmark, template = table.name.partition("@")[0], templates.get(table.name, "")
             is_its = np.array([threads_of(benchmark, name, template) == threads for name in table.metrics])
-            weight = reference.of(table).weight * is_its
+            weight = reference.of(table)[1] * is_its
             if not weight.any():
                 continue
             ratios = log_ratios(table, reference)

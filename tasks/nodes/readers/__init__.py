@@ -35,27 +35,15 @@ class Reader:
     has_local_nodes: bool = False
 
 
+LONG = "tables of results, a row or a column a metric"
+SPARECORES = "folders of SpareCores' inspector (<vendor>/<instance>/<benchmark>/meta.json)"
 _ALL = (
     Reader("perona-sqlite", 2, "databases of Perona's operator", perona.ENDINGS, perona.sniff, perona.read, True),
     Reader("recorded", 1, "whorl's own recordings, executions-NNNN", (".parquet",), recorded.sniff, recorded.read),
     Reader("azure-vm-noise", 2, "tables of Azure's VM noise study", (".parquet", ".csv"), azure.sniff, azure.read),
-    Reader(
-        "long",
-        3,
-        "tables of results, a row or a column a metric",
-        long_table.ENDINGS,
-        long_table.sniff,
-        long_table.read,
-    ),
+    Reader("long", 3, LONG, long_table.ENDINGS, long_table.sniff, long_table.read),
     Reader("logs", 3, "raw logs of sysbench, fio, ioping, qperf and iperf3", logs.ENDINGS, logs.sniff, logs.read),
-    Reader(
-        "sparecores",
-        2,
-        "folders of SpareCores' inspector (<vendor>/<instance>/<benchmark>/meta.json)",
-        (),
-        sparecores.sniff,
-        sparecores.read,
-    ),
+    Reader("sparecores", 2, SPARECORES, (), sparecores.sniff, sparecores.read),
 )
 READERS: dict[str, Reader] = {reader.name: reader for reader in _ALL}
 OWN_COLUMNS = {"azure-vm-noise": azure.OWN_COLUMNS, "long": long_table.OWN_NAMES}

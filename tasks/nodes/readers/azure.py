@@ -7,10 +7,9 @@ counts as in its last row. Millions of rows: names are numbers, and whole column
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,23 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tasks.intake.cells import Cells, are_none, texts, times
+from tasks.intake.cells import are_none, texts, times
 from tasks.intake.cells import numbers as to_numbers
 from tasks.intake.files import Chunk, all_refusals, no_refusals, refusals
-from tasks.intake.tables import WholeTable, choose_columns, column_names, whole_table
+from tasks.intake.tables import choose_columns, column_names, whole_table
 from tasks.nodes.execution import EXECUTIONS_SCHEMA, METRICS_SCHEMA, framed
 from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
-from tasks.nodes.readers.vetting import (
-    MICROSECONDS,
-    Check,
-    Reasons,
-    aspect_of,
-    benchmark_slugs,
-    completed_times,
-    first_reasons,
-    span_checks,
-    time_checks,
-)
+from tasks.nodes.readers import vetting
+from tasks.nodes.readers.vetting import MICROSECONDS, aspect_of, benchmark_slugs, completed_times, first_reasons
 
 NODE = ("lifespan", "region", "sku", "vm_id")
 TEST = ("test_suite", "test_name")
@@ -49,45 +39,23 @@ METRICS = (  # what a unit says of the metric; the first that fits counts
     ("result", re.compile(r".*", re.DOTALL)),
 )
 Ints = NDArray[np.int64]
-FACTS = (
-    "execution_id", "node", "machine_type", "benchmark", "aspect", "template", "started_at", "ended_at", "duration_s",
-    "status", "region", "n_metrics", "is_simulated", "n_rows", "place",
-)  # fmt: skip
 NAMES = ("test_suite", "test_name", "lifespan", "region", "sku", "vm_id")
 COLUMNS = (*NAMES, "unit", "started_at", "runtime_s", "value")
 NEEDED = tuple((name,) for name in (*NAMES, "started_at", "value"))
 OWN_COLUMNS = {"test_suite", "test_name", "sku", "vm_id", "value"}
+EXECUTION = ["node", "test", "started"]  # what makes rows one
 CHUNK_EXECUTIONS = 250_000
 MOST_RAW = 10_000  # refused rows whose text is kept: it is made one by one
 
 
 @dataclass(frozen=True)
-class Named:
-    """node, test, metric, unit: (n_rows,), numbers of the names below; -1 where a part of a node or test is missing.
+class Names:
+    """Names by number. nodes: node, machine_type and region. tests: benchmark, aspect and template. units: metric and
+    unit, the last of them for a row without one."""
 
-    nodes: node, machine_type and region by number of the node. tests: benchmark, aspect and template by that of the
-    test. metrics, units: names."""
-
-    node: Ints
-    test: Ints
-    metric: Ints
-    unit: Ints
     nodes: pa.Table
     tests: pa.Table
-    metrics: pa.Array
-    units: pa.Array
-
-
-@dataclass(frozen=True)
-class Values:
-    """Columns of all rows of a table, (n_rows,): started_at as datetime64[us]; runtime_s and value NaN: missing."""
-
-    named: Named
-    started_at: NDArray[np.datetime64]
-    runtime_s: NDArray[np.float64]
-    value: NDArray[np.float64]
-    places: Ints
-    is_simulated: bool
+    units: pa.Table
 
 
 def sniff(head: bytes, path: str) -> bool:
@@ -99,101 +67,70 @@ def read(path: str, params: ReadParams) -> Iterator[Chunk]:
     """As Reader.read says. Raises BadInput for a table without a column that is needed."""
     table = whole_table(path, params.limits, row="execution", as_codes=(*NAMES, "unit"))
     columns = choose_columns(table, COLUMNS, NEEDED, params.columns)
-    n_rows = len(table.places)
     started, value = times(columns["started_at"], params.time_zone), to_numbers(columns["value"])
-    nothing = Cells(np.full(n_rows, np.nan), np.zeros(n_rows, dtype=bool))
-    runtime = to_numbers(columns["runtime_s"]) if "runtime_s" in columns else nothing
-    values = Values(
-        named=name_rows(columns, n_rows),
-        started_at=started.values,
-        runtime_s=runtime.values,
-        value=value.values,
-        places=table.places,
-        is_simulated=table.is_simulated,
+    runtime = to_numbers(columns["runtime_s"]) if "runtime_s" in columns else None
+    (node, nodes), (test, tests) = (_numbered([columns[name] for name in names]) for names in (NODE, TEST))
+    unit, units = _coded(columns["unit"]) if "unit" in columns else (np.full(len(node), -1), [])
+    names = _names(nodes, tests, units)
+    rows = pd.DataFrame({"node": node, "test": test, "started": started.values, "value": value.values})  # noqa: PD011
+    rows = rows.assign(
+        unit=np.where(unit < 0, len(units), unit),
+        metric=names.units["metric"].dictionary_encode().combine_chunks().indices.to_numpy()[unit],
+        runtime_s=runtime.values if runtime else np.nan,  # noqa: PD011
+        place=table.places,
     )
-    yield from _chunks(table, values, _reasons(values, runtime.is_bad.astype(bool)))
+    reasons = _reasons(rows, runtime.is_bad.astype(bool) if runtime else np.zeros(len(rows), dtype=bool))
+    bad = np.flatnonzero(reasons != "")
+    raws = [table.raw(int(row)) for row in bad[:MOST_RAW]] + [""] * max(len(bad) - MOST_RAW, 0)
+    refused = all_refusals([table.refused, refusals(table.places[bad], reasons[bad].tolist(), raws)])
+    rows = rows[reasons == ""].sort_values(EXECUTION, kind="stable")
+    edges = [*np.flatnonzero(~rows.duplicated(EXECUTION)), len(rows)]
+    for first in range(0, max(len(edges) - 1, 1), CHUNK_EXECUTIONS):
+        own = rows.iloc[edges[first] : edges[min(first + CHUNK_EXECUTIONS, len(edges) - 1)]]
+        yield _chunk(own, names, refused if first == 0 else no_refusals(), is_simulated=table.is_simulated)
 
 
-def _reasons(values: Values, has_odd_runtime: NDArray[np.bool_]) -> Reasons:
+def _reasons(rows: pd.DataFrame, has_odd_runtime: NDArray[np.bool_]) -> vetting.Reasons:
     """Why each row cannot be used; empty where it can."""
-    now, started, named = datetime.now(UTC).replace(tzinfo=None), values.started_at, values.named
-    ended = np.full(len(started), np.datetime64("NaT", "us"))
-    checks: list[Check] = [
-        (named.node < 0, "no node; expected lifespan, region, sku and vm_id"),
-        (named.test < 0, "no benchmark; expected test_suite and test_name"),
+    now, started = datetime.now(UTC).replace(tzinfo=None), rows["started"].to_numpy()
+    ended, runtime_s = np.full(len(rows), np.datetime64("NaT", "us")), rows["runtime_s"].to_numpy()
+    checks: list[vetting.Check] = [
+        (rows["node"].to_numpy() < 0, "no node; expected lifespan, region, sku and vm_id"),
+        (rows["test"].to_numpy() < 0, "no benchmark; expected test_suite and test_name"),
         (np.isnat(started), "started_at is no time; expected ISO 8601 or Unix time, in UTC"),
-        (np.isnan(values.value), "value is no finite number; expected one"),
-        *time_checks("started_at", started, now, FUTURE_SLACK_S),
+        (rows["value"].isna().to_numpy(), "value is no finite number; expected one"),
+        *vetting.time_checks("started_at", started, now, FUTURE_SLACK_S),
         (has_odd_runtime, "runtime_s is no finite number; expected seconds"),
     ]
-    spans = span_checks(started, ended, values.runtime_s)
+    spans = vetting.span_checks(started, ended, runtime_s)
     checks += [(is_bad, reason.replace("duration_s", "runtime_s")) for is_bad, reason in spans]
-    reasons = first_reasons(len(started), checks)
-    good = np.flatnonzero(reasons == "")
-    keys = pd.DataFrame({"node": named.node, "test": named.test, "started": started, "metric": named.metric}).iloc[good]
-    twice = good[keys.duplicated(keep="last").to_numpy()]
+    reasons = first_reasons(len(rows), checks)
+    is_good = reasons == ""
+    twice = rows.index[is_good][rows[is_good].duplicated([*EXECUTION, "metric"], keep="last").to_numpy()]
     reasons[twice] = "the metric stands again in a later row of this node, test and start, which counts"
     return reasons
 
 
-def _chunks(table: WholeTable, values: Values, reasons: Reasons) -> Iterator[Chunk]:
-    bad = np.flatnonzero(reasons != "")
-    raws = [table.raw(int(row)) for row in bad[:MOST_RAW]] + [""] * max(len(bad) - MOST_RAW, 0)
-    refused = all_refusals([table.refused, refusals(table.places[bad], reasons[bad].tolist(), raws)])
-    rows, heads = _executions(values, np.flatnonzero(reasons == ""))
-    if not len(heads):
-        yield Chunk(pd.DataFrame(), refused, {})
-    edges = [*heads.tolist(), len(rows)]
-    for first in range(0, len(heads), CHUNK_EXECUTIONS):
-        last = min(first + CHUNK_EXECUTIONS, len(heads))
-        own = rows[edges[first] : edges[last]]
-        chunk = chunk_of(values, own, heads[first:last] - edges[first])
-        yield Chunk(chunk.rows, refused if first == 0 else no_refusals(), chunk.tables)
-
-
-def _executions(values: Values, good: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The usable rows by node, test and start, in their order within an execution; and where each execution begins."""
-    test = values.named.node[good] * len(values.named.tests) + values.named.test[good]
-    started = values.started_at[good]
-    order = np.lexsort((started, test))
-    is_head = np.ones(len(order), dtype=bool)
-    is_head[1:] = (np.diff(test[order]) != 0) | (started[order][1:] != started[order][:-1])
-    return good[order], np.flatnonzero(is_head)
-
-
-def name_rows(columns: Mapping[str, pa.ChunkedArray], n_rows: int) -> Named:
-    """The names of all rows. columns: lifespan, region, sku, vm_id, test_suite, test_name and unit, of any type."""
-    node, nodes = _combined([columns[name] for name in NODE], n_rows)
-    test, tests = _combined([columns[name] for name in TEST], n_rows)
+def _names(nodes: Sequence[Sequence[str]], tests: Sequence[Sequence[str]], units: Sequence[str]) -> Names:
+    """nodes: lifespan, region, sku and vm_id of each. tests: suite and name of each."""
     pairs = [(suite, name) for suite, name in tests]
-    unit, units = _coded(columns["unit"]) if "unit" in columns else (np.full(n_rows, -1), [])
-    units = [*units, ""]  # the last one, number -1: no unit
-    metrics = [metric_of(one) for one in units]
-    names = sorted(set(metrics))
-    called = {
-        "benchmark": benchmark_slugs(_shortened(pairs)),
-        "aspect": [aspect_of(SHORT.get(suite, suite), name) for suite, name in pairs],
-        "template": [f"{suite}: {name}" for suite, name in pairs],
-    }
-    machines = {
-        "node": ["-".join(parts) for parts in nodes],
-        "machine_type": [sku for _, _, sku, _ in nodes],
-        "region": [region for _, region, _, _ in nodes],
-    }
-    return Named(
-        node=node,
-        test=test,
-        metric=np.array([names.index(one) for one in metrics], dtype=np.int64)[unit],
-        unit=np.where(unit < 0, len(units) - 1, unit),
-        nodes=_texts_of(machines),
-        tests=_texts_of(called),
-        metrics=pa.array(names, pa.string()),
-        units=pa.array(units, pa.string()),
+    return Names(
+        _texts(
+            node=["-".join(parts) for parts in nodes],
+            machine_type=[sku for _, _, sku, _ in nodes],
+            region=[region for _, region, _, _ in nodes],
+        ),
+        _texts(
+            benchmark=benchmark_slugs(_shortened(pairs)),
+            aspect=[aspect_of(SHORT.get(suite, suite), name) for suite, name in pairs],
+            template=[f"{suite}: {name}" for suite, name in pairs],
+        ),
+        _texts(metric=[metric_of(one) for one in (*units, "")], unit=[*units, ""]),
     )
 
 
-def _texts_of(columns: Mapping[str, Any]) -> pa.Table:
-    return pa.table({name: pa.array(texts, pa.string()) for name, texts in columns.items()})
+def _texts(**columns: Sequence[str]) -> pa.Table:
+    return pa.table({name: pa.array(own, pa.string()) for name, own in columns.items()})
 
 
 def metric_of(unit: str) -> str:
@@ -222,22 +159,14 @@ def _shortened(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return [short[pair] if n_of[short[pair]] == 1 else (short[pair][0], pair[1].replace("_", " ")) for pair in pairs]
 
 
-def _combined(columns: list[pa.ChunkedArray], n_rows: int) -> tuple[Ints, list[tuple[str, ...]]]:
+def _numbered(columns: Sequence[pa.ChunkedArray]) -> tuple[Ints, list[tuple[str, ...]]]:
     """Numbers of the combinations of some columns that occur (-1 where one is missing), and their texts by number."""
-    codes, names = zip(*(_coded(column) for column in columns), strict=True)
-    whole, is_missing = np.zeros(n_rows, dtype=np.int64), np.zeros(n_rows, dtype=bool)
-    for code, own in zip(codes, names, strict=True):
-        whole = whole * max(len(own), 1) + np.maximum(code, 0)
-        is_missing |= code < 0
-    number, distinct = pd.factorize(whole)
-    found = []
-    for one in distinct.tolist():
-        parts = []
-        for own in reversed(names):
-            one, at = divmod(one, max(len(own), 1))
-            parts.append(own[at] if own else "")
-        found.append(tuple(reversed(parts)))
-    return np.where(is_missing, -1, np.asarray(number, dtype=np.int64)), found
+    coded = [_coded(column) for column in columns]
+    codes = pd.DataFrame({at: code for at, (code, _) in enumerate(coded)})
+    is_whole = (codes >= 0).all(axis=1)
+    number = codes[is_whole].groupby(list(codes), sort=False).ngroup().reindex(codes.index, fill_value=-1)
+    distinct = codes[is_whole].drop_duplicates().to_numpy().tolist()
+    return number.to_numpy(), [tuple(names[at] for at, (_, names) in zip(row, coded, strict=True)) for row in distinct]
 
 
 def _coded(column: pa.ChunkedArray) -> tuple[Ints, list[str]]:
@@ -252,40 +181,36 @@ def _coded(column: pa.ChunkedArray) -> tuple[Ints, list[str]]:
     return np.where(is_missing[codes], -1, codes), [one or "" for one in told]
 
 
-def chunk_of(values: Values, rows: Ints, heads: Ints) -> Chunk:
-    """Some executions. rows: theirs, one execution after the other; heads: where in `rows` each begins.
+def _chunk(rows: pd.DataFrame, names: Names, refused: pd.DataFrame, *, is_simulated: bool) -> Chunk:
+    """Some executions, their rows one after the other.
 
     An execution is called node/benchmark/start: the same in every export of the study."""
-    named, first = values.named, rows[heads]
-    n_own = np.diff(np.append(heads, len(rows)))
-    started, runtime_s = values.started_at[first], values.runtime_s[first]
-    own_nodes, own_tests = named.nodes.take(named.node[first]), named.tests.take(named.test[first])
-    ids = pc.binary_join_element_wise(own_nodes["node"], own_tests["benchmark"], _written(started), "/")
-    places = values.places[first]
-    columns: dict[str, Any] = {
-        "execution_id": ids,
-        **{name: own[name] for own in (own_nodes, own_tests) for name in own.column_names},
-        "started_at": pa.array(started),
-        "ended_at": pa.array(completed_times(started, np.full_like(started, "NaT"), runtime_s)[0]),
-        "duration_s": pa.array(runtime_s, from_pandas=True),
-        "status": pa.repeat(pa.scalar("completed"), len(first)),
-        "n_metrics": pa.array(n_own),
-        "is_simulated": pa.repeat(pa.scalar(values.is_simulated), len(first)),
-        "n_rows": pa.array(n_own),
-        "place": pa.array(places),
-    }
-    execution = np.repeat(np.arange(len(first)), n_own)
-    metrics: dict[str, Any] = {
-        "execution_id": ids if len(first) == len(rows) else ids.take(pa.array(execution)),
-        "metric": named.metrics.take(pa.array(named.metric[rows])),
-        "value": pa.array(values.value[rows]),
-        "unit": named.units.take(pa.array(named.unit[rows])),
-        "place": pa.array(places[execution]),
-    }
-    schema = pa.schema([EXECUTIONS_SCHEMA.field(name) for name in FACTS])
-    executions = pa.table({name: columns[name] for name in FACTS}, schema=schema)
-    told = pa.table({name: metrics[name] for name in METRICS_SCHEMA.names}, schema=METRICS_SCHEMA)
-    return Chunk(framed(executions), no_refusals(), {"metrics": framed(told)})
+    if not len(rows):
+        return Chunk(pd.DataFrame(), refused, {})
+    is_head = ~rows.duplicated(EXECUTION).to_numpy()
+    first, execution = rows[is_head], np.cumsum(is_head) - 1
+    started, runtime_s = first["started"].to_numpy(), first["runtime_s"].to_numpy()
+    nodes, tests = (of.take(pa.array(first[name])) for of, name in ((names.nodes, "node"), (names.tests, "test")))
+    n_own = pa.array(np.bincount(execution))
+    executions = pa.table(
+        {
+            "execution_id": pc.binary_join_element_wise(nodes["node"], tests["benchmark"], _written(started), "/"),
+            **{name: own[name] for own in (nodes, tests) for name in own.column_names},
+            "started_at": pa.array(started),
+            "ended_at": pa.array(completed_times(started, np.full_like(started, "NaT"), runtime_s)[0]),
+            "duration_s": pa.array(runtime_s, from_pandas=True),
+            "status": pa.repeat(pa.scalar("completed"), len(first)),
+            "n_metrics": n_own,
+            "is_simulated": pa.repeat(pa.scalar(is_simulated), len(first)),
+            "n_rows": n_own,
+            "place": pa.array(first["place"]),
+        }
+    )
+    executions = executions.cast(pa.schema([EXECUTIONS_SCHEMA.field(name) for name in executions.column_names]))
+    metrics = names.units.take(pa.array(rows["unit"])).append_column("value", pa.array(rows["value"]))
+    for name in ("execution_id", "place"):
+        metrics = metrics.append_column(name, executions[name].take(pa.array(execution)))
+    return Chunk(framed(executions), refused, {"metrics": framed(metrics.select(METRICS_SCHEMA.names))})
 
 
 def _written(started: NDArray[np.datetime64]) -> pa.Array:

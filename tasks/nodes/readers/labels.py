@@ -52,18 +52,14 @@ class Manifest:
 
     def facts(self, path: str) -> dict[str, Any]:
         """What it says of the only execution of a file, in the types of nodes.executions; the last entry counts."""
-        told = self.all_facts(path)
-        return told[-1] if told else {}
+        return (self.all_facts(path) or [{}])[-1]
 
     def all_facts(self, path: str) -> list[dict[str, Any]]:
         """What each of its entries says of the executions of a file, in its order."""
-        return [self._facts(path, entry) for entry in self.entries.get(absolute(path), [])]
-
-    def _facts(self, path: str, entry: Mapping[str, str]) -> dict[str, Any]:
-        facts = _converted(self.path, path, entry, self.zone)
-        if self.has_dose and "is_stressed" not in facts:  # a dose is what was really applied
-            facts["is_stressed"] = any(is_dose(facts.get(name)) for name in DOSES)
-        return facts
+        found = [_converted(self.path, path, entry, self.zone) for entry in self.entries.get(absolute(path), [])]
+        for facts in found if self.has_dose else ():  # a dose is what was really applied
+            facts.setdefault("is_stressed", any(is_dose(facts.get(name)) for name in DOSES))
+        return found
 
     def shares_start(self, path: str) -> bool:
         """Whether another file has the same node, benchmark and start in it, so that these name no execution."""
@@ -175,25 +171,18 @@ def _converted(manifest: str, path: str, entry: Mapping[str, str], zone: str) ->
     for name in (*TIMES, *FLAGS, *NUMBERS):
         if not (text := entry.get(name, "").strip()):
             continue
-        value = _value(name, text, zone)
+        expected = "a time in ISO 8601" if name in TIMES else "true or false" if name in FLAGS else "a number"
+        try:
+            value = time_of(text, zone) if name in TIMES else flag_of(text) if name in FLAGS else float(text)
+            value = int(text) if name == "dose_level" else value
+        except ValueError:
+            value = None
         if value is None:
-            expected = "a time in ISO 8601" if name in TIMES else "true or false" if name in FLAGS else "a number"
             raise BadInput(manifest, f"{name} {quoted(text)} of {path} cannot be read", expected, "mend the line")
         facts[name] = value
     if hashed := template_hash(facts.get("template"), facts.get("template_hash")):
         facts["template_hash"] = hashed
     return facts
-
-
-def _value(name: str, text: str, zone: str) -> datetime | bool | float | None:
-    if name in TIMES:
-        return time_of(text, zone)
-    if name in FLAGS:
-        return flag_of(text)
-    try:
-        return int(text) if name == "dose_level" else float(text)
-    except ValueError:
-        return None
 
 
 def _fitting(rows: pa.Table, entry: Mapping[str, Any]) -> pa.ChunkedArray | pa.Array:

@@ -102,26 +102,16 @@ def _long(table: WholeTable, renamed: Mapping[str, str]) -> tuple[WholeTable, li
     rows, n_metrics = np.repeat(np.arange(len(table.places)), len(metrics)), len(metrics)
     names = [metric_name(name) for name in metrics]
     has_benchmark = "benchmark" in {*table.names, *renamed}
-    units = [unit_in_name(name, "s") or unit_in_name(name, "bytes") or "" for name in metrics]
-    said = {
-        **({} if has_benchmark else {"benchmark": names}),
-        "metric": names if has_benchmark else [RESULT] * n_metrics,
-        "unit": units,
-    }
+    said = {"metric": names} if has_benchmark else {"benchmark": names, "metric": [RESULT] * n_metrics}
+    said |= {"unit": [unit_in_name(name, "s") or unit_in_name(name, "bytes") or "" for name in metrics]}
     kept = {name: column.take(pa.array(rows)) for name, column in columns.items() if name not in metrics}
     values = np.column_stack([numbers[name].values for name in metrics]).ravel()  # noqa: PD011
     told = {name: pa.chunked_array([pa.array(np.tile(texts, len(table.places)))]) for name, texts in said.items()}
     told |= {"value": pa.chunked_array([pa.array(values, from_pandas=True)])}
     everything = kept | told
     line = f"read {', '.join(f'`{name}`' for name in metrics)} as {'metrics' if has_benchmark else 'benchmarks'}"
-    long = replace(
-        table,
-        names=list(everything),
-        columns=list(everything.values()),
-        places=table.places[rows],
-        raw=lambda row: table.raw(row // n_metrics),
-    )
-    return long, [line]
+    named = {"names": list(everything), "columns": list(everything.values())}
+    return replace(table, **named, places=table.places[rows], raw=lambda row: table.raw(row // n_metrics)), [line]
 
 
 def _columns(
@@ -189,12 +179,10 @@ def _with_entries(rows: Rows, entries: Entries) -> Rows:
 
 def _stressed(rows: Rows, *, has_none: bool) -> NDArray[np.object_]:
     """What doses and their levels say of stress. has_none: no dose says that there was none, as a level of 0 does."""
-    told: list[bool | None] = []
-    for dose, level in zip(rows["dose"], rows["dose_level"].tolist(), strict=True):
-        is_level = level == level  # not NaN
-        is_stressed = is_dose(dose) or (is_level and is_dose(level))
-        told.append(is_stressed if is_stressed or has_none or is_level else None)
-    return np.array(told, dtype=object)
+    is_level = ~np.isnan(rows["dose_level"].astype(np.float64))
+    is_stressed = np.array([is_dose(dose) for dose in rows["dose"]], dtype=bool)
+    is_stressed |= is_level & np.array([is_dose(level) for level in rows["dose_level"]], dtype=bool)
+    return np.where(is_stressed | is_level | has_none, is_stressed.astype(object), None)
 
 
 def _cells(name: str, column: pa.ChunkedArray, zone: str) -> Cells:
@@ -204,8 +192,7 @@ def _cells(name: str, column: pa.ChunkedArray, zone: str) -> Cells:
         return flags(column)
     if name in TEXTS:
         return texts(column)
-    found = to_numbers(column)
-    return Cells(found.values, found.is_bad.astype(bool))
+    return to_numbers(column)
 
 
 def _missing(name: str, n_rows: int) -> NDArray[Any]:
@@ -261,57 +248,39 @@ def _contradictions(frame: pd.DataFrame, told: pd.DataFrame) -> NDArray[np.objec
 
 
 def _executions(table: WholeTable, frame: pd.DataFrame, told: pd.DataFrame, ids: pd.Index) -> pa.Table:
-    by_code = frame.groupby("code", sort=True)
-    places = table.places[by_code["row"].min().to_numpy()]
-    kept = told.loc[by_code["row"].min().index]
-    columns: dict[str, Any] = {name: _with_none(name, kept[name]) for name in SHARED}
-    aspects = {name: aspect_of(name) for name in set(columns["benchmark"])}
-    columns["aspect"] = [
-        one or aspects[name] for one, name in zip(columns["aspect"], columns["benchmark"], strict=True)
-    ]
-    columns["status"] = [one or "completed" for one in columns["status"]]
-    pairs = list(zip(columns["template"], columns["template_hash"], strict=True))
+    by_code = frame.assign(place=table.places[frame["row"]]).groupby("code", sort=True)
+    kept = told.loc[list(by_code.groups)].astype(object)
+    kept = kept.where(kept.notna(), None)
+    aspects = {name: aspect_of(name) for name in set(kept["benchmark"])}
+    pairs = list(zip(kept["template"], kept["template_hash"], strict=True))
     hashes = {pair: template_hash(*pair) for pair in set(pairs)}
-    columns["template_hash"] = [hashes[pair] for pair in pairs]
-    columns["is_simulated"] = [table.is_simulated if one is None else one for one in columns["is_simulated"]]
     lacking = frame[frame["value"].isna()].groupby("code")["metric"].agg(list).to_dict()
-    columns["missing_metrics"] = [lacking.get(code, []) for code in np.unique(frame["code"])]
-    columns |= {
+    columns: dict[str, Any] = {name: kept[name].to_numpy() for name in SHARED} | {
         "execution_id": ids.to_numpy()[kept.index],
+        "aspect": [one or aspects[name] for one, name in zip(kept["aspect"], kept["benchmark"], strict=True)],
+        "status": [one or "completed" for one in kept["status"]],
+        "template_hash": [hashes[pair] for pair in pairs],
+        "is_simulated": [table.is_simulated if one is None else one for one in kept["is_simulated"]],
+        "missing_metrics": [lacking.get(code, []) for code in kept.index],
         "n_metrics": by_code["value"].count().to_numpy(),
-        "n_rows": frame.assign(place=table.places[frame["row"]]).groupby("code")["place"].nunique().to_numpy(),
-        "place": places,
+        "n_rows": by_code["place"].nunique().to_numpy(),
+        "place": table.places[by_code["row"].min().to_numpy()],
     }
-    arrays = {field.name: _array(columns[field.name], field.type) for field in EXECUTIONS_SCHEMA}
-    return pa.table(arrays, schema=EXECUTIONS_SCHEMA)
-
-
-def _with_none(name: str, column: pd.Series) -> NDArray[Any]:
-    """Values as an array; missing texts and flags are None."""
-    kind = EXECUTION_COLUMNS[name][0]
-    if pa.types.is_string(kind) or pa.types.is_boolean(kind):
-        values: NDArray[Any] = column.to_numpy(dtype=object).copy()
-        values[column.isna().to_numpy()] = None
-        return values
-    return np.asarray(column.to_numpy())
+    return _arrays(columns, EXECUTIONS_SCHEMA)
 
 
 def _metrics(frame: pd.DataFrame, executions: pa.Table, ids: pd.Index) -> pa.Table:
     """The rows with a value, in the order of their executions."""
     kept = frame[frame["value"].notna()].sort_values("code", kind="stable")
     place_of = pd.Series(executions["place"].to_numpy(), index=np.unique(frame["code"]))
-    columns = {
-        "execution_id": ids.to_numpy()[kept["code"]],
-        "metric": kept["metric"].to_numpy(),
-        "value": kept["value"].to_numpy(),
-        "unit": kept["unit"].fillna("").to_numpy(),
-        "place": place_of.loc[kept["code"]].to_numpy(),
-    }
-    return pa.table({field.name: _array(columns[field.name], field.type) for field in METRICS_SCHEMA}, METRICS_SCHEMA)
+    columns: dict[str, Any] = {name: kept[name].to_numpy() for name in ("metric", "value")}
+    columns |= {"unit": kept["unit"].fillna("").to_numpy(), "place": place_of.loc[kept["code"]].to_numpy()}
+    return _arrays(columns | {"execution_id": ids.to_numpy()[kept["code"]]}, METRICS_SCHEMA)
 
 
-def _array(values: Any, kind: pa.DataType) -> pa.Array:
-    """A column in the type that is landed, what pandas holds for missing (None, NaN, NaT) as missing."""
-    if pa.types.is_integer(kind) and isinstance(values, np.ndarray) and values.dtype.kind == "f":
-        values = pd.array([None if value != value else int(value) for value in values], dtype="Int64")
-    return pa.array(values, kind, from_pandas=True)
+def _arrays(columns: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
+    """Columns in the types that are landed, what pandas holds for missing (None, NaN, NaT) as missing."""
+    whole = {field.name for field in schema if pa.types.is_integer(field.type)}
+    numbers = {name: pd.array(columns[name]).astype("Int64") for name in whole}
+    told = {**columns, **numbers}
+    return pa.table({field.name: pa.array(told[field.name], field.type, from_pandas=True) for field in schema}, schema)

@@ -82,32 +82,37 @@ def read(path: str, params: ReadParams) -> Iterator[Chunk]:
     rows, faults = _vetted(benchmarks, params)
     by_node, other = read_manifest(params).machine_types(path)
     executions = [
-        _execution(rows, at, metrics, samples, by_node.get(rows["node"][at], other))
-        for at in np.flatnonzero(faults == "").tolist()
+        _execution(row, metrics.get(row["execution_id"], ([], [], "")), samples, by_node.get(row["node"], other))
+        for row in rows[faults == ""].to_dict("records")
     ]
     bad = np.flatnonzero(faults != "")
-    raws = [_raw(benchmarks, row) for row in bad.tolist()]
+    told = benchmarks.drop(columns="logs").iloc[bad].to_dict("records")
+    raws = [", ".join(f"{name}={value}" for name, value in row.items() if value is not None) for row in told]
     refused = [refusals(bad + 1, faults[bad].tolist(), raws), bad_metrics, bad_samples]
     yield as_chunk(executions, all_refusals(refused))
 
 
-def _vetted(benchmarks: pd.DataFrame, params: ReadParams) -> tuple[dict[str, Any], Any]:
-    """The columns of `benchmarks` in our types, and why each row cannot be used."""
+def _vetted(benchmarks: pd.DataFrame, params: ReadParams) -> tuple[pd.DataFrame, Any]:
+    """The columns of `benchmarks` in our types, with the place of each row, and why each cannot be used."""
     started, finished = (times(_column(benchmarks[name]), params.time_zone) for name in ("started", "finished"))
     applied, desired = (flags(_column(benchmarks[name])) for name in ("chaos_applied", "chaos_desired"))
-    nothing = np.full(len(benchmarks), np.nan)
-    ended, duration_s = completed_times(started.values, finished.values, nothing)
-    rows = {
-        "execution_id": _texts(benchmarks["id"]),
-        "node": np.array([text.partition(SERVER_MARK)[0].strip() for text in _texts(benchmarks["node_id"])], object),
-        "benchmark": np.array([slug(text) for text in _texts(benchmarks["type"])], dtype=object),
-        "started_at": started.values,  # noqa: PD011
-        "ended_at": ended,
-        "duration_s": duration_s,
-        "is_stressed": applied.values,  # noqa: PD011
-        "stress_wanted": desired.values,  # noqa: PD011
-        **{name: _texts(benchmarks[name]) for name in ("image", "options", "logs")},
-    }
+    ended, duration_s = completed_times(started.values, finished.values, np.full(len(benchmarks), np.nan))
+    texts = benchmarks[["id", "node_id", "type", "image", "options", "logs"]].map(_text).astype(object)
+    rows = pd.DataFrame(
+        {
+            "execution_id": texts["id"],
+            "node": [text.partition(SERVER_MARK)[0].strip() for text in texts["node_id"]],
+            "benchmark": [slug(text) for text in texts["type"]],
+            "started_at": started.values,  # noqa: PD011
+            "ended_at": ended,
+            "duration_s": duration_s,
+            "is_stressed": applied.values,  # noqa: PD011
+            "stress_wanted": desired.values,  # noqa: PD011
+            "template": ["\n".join(filter(None, pair)) for pair in zip(texts["image"], texts["options"], strict=True)],
+            "logs": texts["logs"],
+            "place": np.arange(1, len(benchmarks) + 1),
+        }
+    )
     checks: list[Check] = [
         (started.is_bad | np.isnat(started.values), "started is no time; expected ISO 8601 or Unix time"),
         (finished.is_bad, "finished is no time; expected ISO 8601 or Unix time"),
@@ -115,42 +120,37 @@ def _vetted(benchmarks: pd.DataFrame, params: ReadParams) -> tuple[dict[str, Any
         (desired.is_bad, "chaos_desired is neither true nor false; expected what was planned"),
         (benchmarks["id"].duplicated().to_numpy(), "the id stands there twice; the first counts"),
     ]
-    reasons = first_reasons(len(benchmarks), checks)
-    now = datetime.now(UTC).replace(tzinfo=None)
-    return rows, np.where(reasons == "", vet(rows, now, FUTURE_SLACK_S), reasons)
+    reasons, now = first_reasons(len(benchmarks), checks), datetime.now(UTC).replace(tzinfo=None)
+    vetted = vet({str(name): rows[name].to_numpy() for name in rows}, now, FUTURE_SLACK_S)
+    return rows, np.where(reasons == "", vetted, reasons)
 
 
-def _execution(rows: dict[str, Any], at: int, metrics: Metrics, samples: Samples, machine_type: str) -> Execution:
-    execution_id, node, benchmark = (str(rows[name][at]) for name in ("execution_id", "node", "benchmark"))
-    measured, missing, version = metrics.get(execution_id, ([], [], ""))
-    called = "\n".join(part for part in (rows["image"][at], rows["options"][at]) if part)
-    is_over = not np.isnat(rows["ended_at"][at])
-    aspect, is_stressed = aspect_of(benchmark), rows["is_stressed"][at]
-    facts = {
-        "execution_id": execution_id,
-        "node": node,
+def _execution(
+    row: dict[Any, Any], found: tuple[list[Measured], list[str], str], samples: Samples, machine_type: str
+) -> Execution:
+    """found: its metrics, lacking ones, and the tool's version."""
+    (measured, missing, version), benchmark, template = found, row["benchmark"], row["template"]
+    is_over, aspect, is_stressed = not pd.isna(row["ended_at"]), aspect_of(benchmark), row["is_stressed"]
+    facts = {name: row[name] for name in ("execution_id", "node", "benchmark", "started_at", "stress_wanted")} | {
         "machine_type": machine_type or None,
-        "benchmark": benchmark,
         "aspect": aspect,
-        "template": called or None,
-        "template_hash": hash_of(called) if called else None,
+        "template": template or None,
+        "template_hash": hash_of(template) if template else None,
         "tool_version": version or None,
-        "started_at": _moment(rows["started_at"][at]),
-        "ended_at": _moment(rows["ended_at"][at]),
-        "duration_s": float(rows["duration_s"][at]) if is_over else None,
+        "ended_at": row["ended_at"] if is_over else None,
+        "duration_s": row["duration_s"] if is_over else None,
         "status": "completed" if is_over and measured else "failed",
         "is_stressed": is_stressed,
-        "stress_wanted": rows["stress_wanted"][at],
         "dose": None if is_stressed is None else f"{aspect}-chaos" if is_stressed else "",
     }
-    series = _around(samples.get(node, {}), rows["started_at"][at], facts["duration_s"] or 0.0)
+    series = _around(samples.get(row["node"], {}), row["started_at"], facts["duration_s"] or 0.0)
     tool = benchmark.rpartition("-")[2]
-    return Execution(facts, tuple(measured), tuple(missing), series, tool, str(rows["logs"][at] or ""), at + 1)
+    return Execution(facts, tuple(measured), tuple(missing), series, tool, row["logs"], row["place"])
 
 
-def _around(series: dict[str, tuple[Floats, Floats]], started: np.datetime64, duration_s: float) -> tuple[Sampled, ...]:
+def _around(series: dict[str, tuple[Floats, Floats]], started: pd.Timestamp, duration_s: float) -> tuple[Sampled, ...]:
     """What was sampled on a node from a minute before an execution to a good minute after it."""
-    start_s = float(started.astype("datetime64[us]").astype("int64")) / 1e6
+    start_s = (started - pd.Timestamp(0)) / pd.Timedelta(seconds=1)
     found = []
     for metric, (at_s, samples) in series.items():
         first = int(np.searchsorted(at_s, start_s - BEFORE_S, side="left"))
@@ -191,17 +191,14 @@ def _read_metrics(
 def _fault(
     key: tuple[str, str], text: Any, value: Any, unit: Any, known_ids: Container[str], seen: set[tuple[str, str]]
 ) -> str:
-    if key[0] not in known_ids:
-        return f"no benchmark {key[0]!r} in benchmarks"
-    if not key[1]:
-        return "no name"
-    if key in seen:
-        return f"{key[1]} of benchmark {key[0]} stands there twice; the first counts"
-    if key[1] == VERSION or _is_missing(text, unit):
-        return ""
-    if not isinstance(value, int | float) or not np.isfinite(value):
-        return f"{key[1]} is no finite number"
-    return ""
+    is_value = key[1] != VERSION and not _is_missing(text, unit)
+    reasons = {
+        f"no benchmark {key[0]!r} in benchmarks": key[0] not in known_ids,
+        "no name": not key[1],
+        f"{key[1]} of benchmark {key[0]} stands there twice; the first counts": key in seen,
+        f"{key[1]} is no finite number": is_value and not (isinstance(value, int | float) and np.isfinite(value)),
+    }
+    return next((reason for reason, is_so in reasons.items() if is_so), "")
 
 
 def _is_missing(text: Any, unit: Any) -> bool:
@@ -216,7 +213,8 @@ def _read_samples(connection: sqlite3.Connection, zone: str, n_before: int) -> t
         rows = _rows_of(connection, SAMPLES, SAMPLE_COLUMNS)
     if not len(rows):
         return {}, no_refusals()
-    at_s, values = _seconds(rows["timestamp"], zone), _numbers(rows["value"])
+    at_s = _seconds(rows["timestamp"], zone)
+    values = pd.to_numeric(rows["value"], errors="coerce").to_numpy(dtype="float64", na_value=np.nan)
     is_bad = np.isnan(at_s) | ~np.isfinite(values)
     places = np.flatnonzero(is_bad)
     refused = refusals(
@@ -248,11 +246,11 @@ def _unit_of(metric: str) -> str:
 def _opened(path: str, limits: ReadLimits) -> Iterator[sqlite3.Connection]:
     """A connection that cannot write. Raises BadInput for what is no database, is damaged, or has unsaved changes."""
     with _local(path, limits) as local:
-        if local.with_name(f"{local.name}-wal").exists() and local.with_name(f"{local.name}-wal").stat().st_size:
+        beside = local.with_name(f"{local.name}-wal")
+        if beside.exists() and beside.stat().st_size:
             fix = "run: sqlite3 FILE 'PRAGMA wal_checkpoint(TRUNCATE)'"
-            raise BadInput(
-                path, "changes stand beside it in its -wal file", "a database that is complete in itself", fix
-            )
+            expected = "a database that is complete in itself"
+            raise BadInput(path, "changes stand beside it in its -wal file", expected, fix)
         try:
             uri = f"file:{quote(str(local))}?mode=ro&immutable=1"
             with closing(sqlite3.connect(uri, uri=True)) as connection:
@@ -266,25 +264,20 @@ def _opened(path: str, limits: ReadLimits) -> Iterator[sqlite3.Connection]:
 @contextmanager
 def _local(path: str, limits: ReadLimits) -> Iterator[Path]:
     """The file on this machine, fetched if it lies elsewhere."""
-    with open_plain(path) as stream:
+    with open_plain(path) as stream, tempfile.TemporaryDirectory(prefix="whorl-sqlite-") as folder:
         if stream.read(len(MAGIC)) != MAGIC:
-            raise BadInput(
-                path, "not an SQLite database", "a file that begins with 'SQLite format 3'", "check the path"
-            )
-        if ADDRESS not in path:
-            yield Path(path).expanduser().resolve()
-            return
-        stream.seek(0)
-        with tempfile.TemporaryDirectory(prefix="whorl-sqlite-") as folder:
-            local, n_bytes = Path(folder) / "copy.sqlite", 0
+            expected = "a file that begins with 'SQLite format 3'"
+            raise BadInput(path, "not an SQLite database", expected, "check the path")
+        local = Path(path).expanduser().resolve()
+        if ADDRESS in path:
+            local, n_bytes = Path(folder) / "copy.sqlite", stream.seek(0)
             with local.open("wb") as copy:
                 while block := stream.read(BLOCK_BYTES):
-                    n_bytes += len(block)
+                    n_bytes += copy.write(block)
                     if n_bytes > limits.max_bytes:
                         problem = f"more than {limits.max_bytes:,} bytes"
                         raise BadInput(path, problem, "a smaller file", "raise read.limits.max_bytes")
-                    copy.write(block)
-            yield local
+        yield local
 
 
 def _check_tables(connection: sqlite3.Connection, path: str) -> None:
@@ -319,10 +312,6 @@ def _seconds(column: pd.Series, zone: str) -> Floats:
     return np.where(np.isnat(found), np.nan, found.astype("int64") / 1e6)
 
 
-def _numbers(column: pd.Series) -> Floats:
-    return np.asarray(pd.to_numeric(column, errors="coerce").to_numpy(dtype="float64", na_value=np.nan))
-
-
 def _column(values: pd.Series) -> pa.Array:
     """What SQLite holds (any type in any row) as numbers where all are, else as texts."""
     if all(one is None or (isinstance(one, int | float) and not isinstance(one, bool)) for one in values):
@@ -330,20 +319,7 @@ def _column(values: pd.Series) -> pa.Array:
     return pa.array([None if one is None else _text(one) for one in values], pa.string())
 
 
-def _texts(values: pd.Series) -> Any:
-    return np.array([_text(one) for one in values], dtype=object)
-
-
 def _text(value: object) -> str:
     if value is None:
         return ""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-
-
-def _moment(time: np.datetime64) -> datetime | None:
-    return None if np.isnat(time) else time.astype("datetime64[us]").item()
-
-
-def _raw(benchmarks: pd.DataFrame, row: int) -> str:
-    told = benchmarks.iloc[row].drop("logs").items()
-    return ", ".join(f"{name}={value}" for name, value in told if value is not None)

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from tasks.machine import Group, find_tool
-from tasks.nodes.execution import Execution, ParsedLog
+from tasks.nodes.execution import Execution
 from tasks.nodes.record.groups import Running, allow_share, processes_in, run, start, throttled_s
 from tasks.nodes.record.params import BenchmarkTemplate, Dose, RecordParams
 from tasks.nodes.record.place import STRESS, STRESS_SERVER, Place
 from tasks.nodes.record.plan import PlannedExecution
 from tasks.nodes.tools.parsing import Parser
-from tasks.record.facts import Disturbance, Usages, all_known, cpu_s, disturbance_between, known
+from tasks.record.facts import Usages, all_known, cpu_s, disturbance_between, known
 from tasks.record.plan import CLEAN
 from tasks.record.processes import members
 
@@ -174,19 +174,6 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Ran:
-    """A benchmark that has run. exit_status: None if it took too long and was killed."""
-
-    started_at: datetime
-    running: Running
-    exit_status: int | None
-    load_1m: float
-    disturbance: Disturbance
-    stress: StressOutcome | None
-    told: str = ""
-
-
-@dataclass(frozen=True)
 class Bench:
     """What all executions of a campaign share."""
 
@@ -202,22 +189,6 @@ class Bench:
         place, template = self.places[planned.node], self.templates[planned.benchmark]
         if template.is_network:
             place.serve(template.benchmark, template.server)
-        ran = self._run(place, template, dose)
-        if ran.exit_status is None and template.is_network:
-            place.servers.stop(template.benchmark)  # it may still wait for the client that was killed
-        log = ran.running.said()
-        parsed = self.parsers[planned.benchmark].parse(log) if planned.benchmark in self.parsers else None
-        execution = self._execution(planned, place, template, ran, log, parsed)
-        status = _status_of(execution, dose)
-        n_faults = len(parsed.faults) if parsed else 0
-        facts: dict[str, Any] = {"status": status, "exit_status": ran.exit_status, "faults": n_faults}
-        if ran.stress:
-            facts |= {"stress": all_known(asdict(ran.stress)) | ({"told": ran.told} if ran.told else {})}
-        if place.lowered:
-            facts |= {"lowered": list(place.lowered)}
-        return Outcome(planned, status, ran.running.began_s, ran.running.ended_s, execution, facts)
-
-    def _run(self, place: Place, template: BenchmarkTemplate, dose: Dose | None) -> Ran:
         words = place.command(template.command, place.values(purpose=template.benchmark, limit_s=template.limit_s))
         around = place.around(place.groups.bench if place.groups else None)
         with applied(dose or NO_STRESS, place, template.limit_s) as stressor:
@@ -227,21 +198,13 @@ class Bench:
             running, exit_status = run(words, around, place.folder / "log", template.limit_s)
             after, stressed_after = self.usages.now(at_work), stressor.read()
         stress = stressor.outcome(stressed, stressed_after) if dose else None
-        disturbance = disturbance_between(before, after)
-        return Ran(started_at, running, exit_status, load_1m, disturbance, stress, stressor.told)
-
-    def _execution(
-        self,
-        planned: PlannedExecution,
-        place: Place,
-        template: BenchmarkTemplate,
-        ran: Ran,
-        log: str,
-        parsed: ParsedLog | None,
-    ) -> Execution:
-        duration_s = ran.running.ended_s - ran.running.began_s
-        started_at = ran.started_at.replace(tzinfo=None)
-        is_whole = ran.exit_status == 0 and bool(parsed and parsed.measured)
+        if exit_status is None and template.is_network:
+            place.servers.stop(template.benchmark)  # it may still wait for the client that was killed
+        log, disturbance = running.said(), disturbance_between(before, after)
+        parser = self.parsers.get(planned.benchmark)
+        parsed = parser.parse(log) if parser else None
+        is_whole = exit_status == 0 and bool(parsed and parsed.measured)
+        duration_s, begun = running.ended_s - running.began_s, started_at.replace(tzinfo=None)
         facts = {
             "execution_id": planned.id_in(self.campaign),
             "node": planned.node,
@@ -251,32 +214,40 @@ class Bench:
             "template": template.command,
             "template_hash": template.template_hash,
             "tool_version": (parsed.version if parsed else "") or told_version(template.tool) or None,
-            "started_at": started_at,
-            "ended_at": started_at + timedelta(seconds=duration_s),
+            "started_at": begun,
+            "ended_at": begun + timedelta(seconds=duration_s),
             "duration_s": known(duration_s),
-            "status": "timeout" if ran.exit_status is None else "completed" if is_whole else "failed",
-            "is_stressed": bool(ran.stress and ran.stress.is_applied),
+            "status": "timeout" if exit_status is None else "completed" if is_whole else "failed",
+            "is_stressed": bool(stress and stress.is_applied),
             "stress_wanted": planned.stress_wanted,
             "dose": ".".join(filter(None, (planned.dose, *place.lowered))),
             "dose_level": planned.dose_level,
-            "is_contaminated": ran.disturbance.exceeds(self.params.foreign_limit_ratio),
-            "foreign_cores": known(ran.disturbance.foreign_cores),
-            "steal_cores": known(ran.disturbance.steal_cores),
-            "load_1m": ran.load_1m,
+            "is_contaminated": disturbance.exceeds(self.params.foreign_limit_ratio),
+            "foreign_cores": known(disturbance.foreign_cores),
+            "steal_cores": known(disturbance.steal_cores),
+            "load_1m": load_1m,
             "is_emulated": place.is_emulated,
             "campaign": self.campaign,
         }
-        measured = parsed.measured if parsed and is_whole else ()
-        missing = parsed.missing if parsed and is_whole else ()
-        return Execution(facts, measured, missing, tool=template.tool, log=log)
+        measured, missing = (parsed.measured, parsed.missing) if parsed and is_whole else ((), ())
+        execution = Execution(facts, measured, missing, tool=template.tool, log=log)
+        status = _status_of(facts, dose)
+        about: dict[str, Any] = {"status": status, "exit_status": exit_status}
+        about |= {"faults": len(parsed.faults) if parsed else 0}
+        if stress:
+            about |= {"stress": all_known(asdict(stress)) | ({"told": stressor.told} if stressor.told else {})}
+        if place.lowered:
+            about |= {"lowered": list(place.lowered)}
+        return Outcome(planned, status, running.began_s, running.ended_s, execution, about)
 
 
-def _status_of(execution: Execution, dose: Dose | None) -> str:
-    if execution.facts["status"] != "completed":
-        return str(execution.facts["status"])
-    if execution.facts["is_contaminated"]:
+def _status_of(facts: Mapping[str, Any], dose: Dose | None) -> str:
+    """clean, or why an execution is to be repeated."""
+    if facts["status"] != "completed":
+        return str(facts["status"])
+    if facts["is_contaminated"]:
         return "contaminated"
-    return "unstressed" if dose and not execution.facts["is_stressed"] else CLEAN
+    return "unstressed" if dose and not facts["is_stressed"] else CLEAN
 
 
 @lru_cache
@@ -285,9 +256,8 @@ def told_version(tool: str) -> str:
     found = find_tool(tool) if tool in ASKED else None
     if found is None:
         return ""
-    try:
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
         asked = subprocess.run([found, ASKED[tool]], capture_output=True, text=True, timeout=ASK_S, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    version = re.search(r"\d+(\.\d+)+", asked.stdout + asked.stderr)
-    return version[0] if version else ""
+        if version := re.search(r"\d+(\.\d+)+", asked.stdout + asked.stderr):
+            return version[0]
+    return ""

@@ -5,9 +5,8 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from tasks.errors import BadSetting, WhorlError
 from tasks.machine import CGROUP_ROOT, Group, campaign_group, scratch_folder
@@ -38,6 +37,7 @@ MARGIN_S = 1.0  # metrics of a node are kept from this long before an execution 
 KEPT_S = 60.0  # samples are kept this much longer than the two longest executions
 Turn = Callable[[BenchmarkTemplate], AbstractContextManager[object]]
 NAP_S = 0.02
+OPEN = "not run, its server would listen on every address of this machine; needs a network namespace"
 logger = logging.getLogger(__name__)
 
 
@@ -49,22 +49,13 @@ class Stage:
     group: Group | None
     places: Mapping[str, Place]
     templates: tuple[BenchmarkTemplate, ...]
-    unavailable: Mapping[str, tuple[str, ...]]
+    unavailable: dict[str, tuple[str, ...]]
     sampler: NodeSampler
 
     @property
     def isolation(self) -> str:
         """cgroups, or none."""
         return "cgroups" if self.group else "none"
-
-    def facts(self) -> dict[str, Any]:
-        """For the record of each part."""
-        return {
-            "machine": machine_facts(),
-            "isolation": self.isolation,
-            "unavailable": {name: list(told) for name, told in self.unavailable.items()},
-            "namespaces": [name for name, place in self.places.items() if place.link],
-        }
 
 
 @contextlib.contextmanager
@@ -79,19 +70,24 @@ def staged(
     has_network = params.isolation != "none" and any(one.is_network for one in templates)
     places: dict[str, Place] = {}
     with contextlib.ExitStack() as stack:
-        group = stack.enter_context(_group(params))
+        group = None
+        if params.isolation != "none":
+            group = stack.enter_context(campaign_group(prefix=PREFIX, controllers=CONTROLLERS))
         if group is None and params.isolation != "none":
             logger.warning("no control groups here: nodes have no limits, and what others use is only estimated")
         stack.callback(_remove, scratch)
+        asked = {"is_emulated": params.place == "emulated", "has_network": has_network}
         for number, node in enumerate(nodes_of(params), start=1):
-            place = make_place(
-                node, number, scratch, group, is_emulated=params.place == "emulated", has_network=has_network
-            )
-            stack.callback(place.remove)
-            places[node.name] = place
-        possible = tuple(one for one in templates if not any(_is_open(one, place) for place in places.values()))
-        unavailable = {name: (*place.faults, *_open_faults(templates, place)) for name, place in places.items()}
-        told = {name: faults for name, faults in unavailable.items() if faults}
+            places[node.name] = make_place(node, number, scratch, group, **asked)
+            stack.callback(places[node.name].remove)
+        # its server cannot be bound to an address, and has no namespace
+        unbound = [one.benchmark for one in templates if one.is_network and "{server}" not in one.server]
+        told: dict[str, tuple[str, ...]] = {}
+        for name, place in places.items():
+            faults = (*place.faults, *(f"{one}: {OPEN}" for one in (() if place.link else unbound)))
+            told |= {name: faults} if faults else {}
+        is_bound = all(place.link for place in places.values())
+        possible = tuple(one for one in templates if is_bound or one.benchmark not in unbound)
         for place in places.values():
             place.prepare(possible, doses)
         keeps_s = 2 * max((one.limit_s for one in templates), default=0.0) + 2 * MARGIN_S + KEPT_S
@@ -114,25 +110,6 @@ def end_leftovers(scratch: Path) -> None:
     groups, namespaces = end_abandoned(CGROUP_ROOT), remove_abandoned()
     if n or groups or namespaces:
         logger.warning("ended what a killed recorder had left: %s", ", ".join((*groups, *namespaces)) or "processes")
-
-
-def _is_open(template: BenchmarkTemplate, place: Place) -> bool:
-    """Whether its server would listen to everybody: it cannot be bound to an address, and has no namespace."""
-    return template.is_network and "{server}" not in template.server and place.link is None
-
-
-def _open_faults(templates: Sequence[BenchmarkTemplate], place: Place) -> list[str]:
-    return [
-        f"{one.benchmark}: not run, its server would listen on every address of this machine; needs a network namespace"
-        for one in templates
-        if _is_open(one, place)
-    ]
-
-
-def _group(params: RecordParams) -> AbstractContextManager[Group | None]:
-    if params.isolation == "none":
-        return contextlib.nullcontext()
-    return campaign_group(prefix=PREFIX, controllers=CONTROLLERS)
 
 
 @dataclass
@@ -177,15 +154,10 @@ class Schedule:
             self._keep_complete(all_of_them=True)
 
     def _next(self) -> Iterator[PlannedExecution]:
-        if self.ledger.plan is None:
-            yield from self._steady()
-            return
-        for executions in self.ledger.todo():
+        for executions in self.ledger.todo() if self.ledger.plan else ():
             yield from (one for one in executions if one.number not in self.failed)
             self._settle()
-
-    def _steady(self) -> Iterator[PlannedExecution]:
-        for _ in range(self.bench.params.executions):
+        for _ in range(0 if self.ledger.plan else self.bench.params.executions):
             for node in self.bench.places:
                 yield from self._one_on(node)
 
@@ -346,10 +318,16 @@ def record_nodes(
     began_s = time.monotonic()
     templates, doses = runnable(params, parsers)
     with recording("nodes", out_dir, lock):
-        with staged(params, templates, doses, str(out_dir.resolve())) as bare:
-            plan = planned(params, bare.templates, has_groups=bare.group is not None)
-            stage = _with_lacking_stress(bare, params, plan)
-            ledger = ExecutionLedger(out_dir, params, plan, stage.facts())
+        with staged(params, templates, doses, str(out_dir.resolve())) as stage:
+            plan = planned(params, stage.templates, has_groups=stage.group is not None)
+            unavailable = _with_lacking_stress(stage, params, plan)
+            facts = {
+                "machine": machine_facts(),
+                "isolation": stage.isolation,
+                "unavailable": {name: list(told) for name, told in unavailable.items()},
+                "namespaces": [name for name, place in stage.places.items() if place.link],
+            }
+            ledger = ExecutionLedger(out_dir, params, plan, facts)
             try:
                 by_name = {one.benchmark: one for one in stage.templates}
                 bench = Bench(params, ledger.campaign, by_name, stage.places, parsers, Usages(stage.group))
@@ -357,29 +335,21 @@ def record_nodes(
                 schedule.run(began_s + params.minutes * 60)
             finally:
                 ledger.parts.close()
-        return _summary(stage, ledger, schedule, began_s)
+        told = ledger.summary(stage.isolation, began_s)
+        if ledger.plan is None:
+            told |= {"planned": sum(ledger.recorded.values()), "clean": ledger.recorded.get(CLEAN, 0)}
+        return NodesRecorded(
+            **told, campaign=ledger.campaign, nodes=tuple(stage.places), unavailable=unavailable,
+            sampler_cores=stage.sampler.cores, overhead_s=schedule.overhead_s,
+        )  # fmt: skip
 
 
-def _with_lacking_stress(stage: Stage, params: RecordParams, plan: Plan | None) -> Stage:
-    """The stage with what of the campaign's stress it cannot have, which is told before anything runs."""
+def _with_lacking_stress(stage: Stage, params: RecordParams, plan: Plan | None) -> dict[str, tuple[str, ...]]:
+    """What does not work here, with what of the campaign's stress cannot be had, which is told before anything runs."""
     lacking = lacking_stress(params, stage.templates, has_groups=stage.group is not None)
     if plan is None or not lacking:
-        return stage
+        return stage.unavailable
     n, n_stressed = len(plan.executions), sum(one.stress_wanted for one in plan.executions)
     told = "%d of the %d executions will be stressed, and not %.0f: %s"
     logger.warning(told, n_stressed, n, n * params.stressed_ratio, "; ".join(lacking))
-    return replace(stage, unavailable={name: (*stage.unavailable.get(name, ()), *lacking) for name in stage.places})
-
-
-def _summary(stage: Stage, ledger: ExecutionLedger, schedule: Schedule, began_s: float) -> NodesRecorded:
-    told = ledger.summary(stage.isolation, began_s)
-    if ledger.plan is None:
-        told |= {"planned": sum(ledger.recorded.values()), "clean": ledger.recorded.get(CLEAN, 0)}
-    return NodesRecorded(
-        **told,
-        campaign=ledger.campaign,
-        nodes=tuple(stage.places),
-        unavailable=dict(stage.unavailable),
-        sampler_cores=stage.sampler.cores,
-        overhead_s=schedule.overhead_s,
-    )
+    return {name: (*stage.unavailable.get(name, ()), *lacking) for name in stage.places}

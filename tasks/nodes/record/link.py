@@ -42,7 +42,7 @@ CLONE_NEWNET = 0x40000000
 ASK_TIMEOUT_S = 10.0
 DEVICE = "eth0"
 RELAY_DEVICE = "tun0"
-RELAY = "tasks.nodes.record.link"
+RELAY, DELAY_FILE = "tasks.nodes.record.link", "relay.delay"
 NETWORK, DETOUR = "10.203.", "10.204."  # and the node's number
 SAME_PAYLOAD = (1448 / 1514) / (15_948 / 16_000)  # a detour's packets are larger: they have fewer headers
 READY, READY_S, NAP_S = "ready", 10.0, 0.02
@@ -56,17 +56,8 @@ class NoNamespace(WhorlError):
     """A network namespace, a device in it or a limit on it that cannot be had here."""
 
 
-def ip(*words: str) -> str:
-    """Run iproute2's ip; returns what it says. Raises NoNamespace."""
-    return _ask("ip", *words)
-
-
-def tc(namespace: str, *words: str) -> None:
-    """Run iproute2's tc in a namespace. Raises NoNamespace."""
-    _ask("tc", "-n", namespace, *words)
-
-
-def _ask(tool: str, *words: str) -> str:
+def ip(*words: str, tool: str = "ip") -> str:
+    """Run iproute2's ip, or another tool of it; returns what it says. Raises NoNamespace."""
     found = find_tool(tool)
     if found is None:
         raise NoNamespace(not_installed(tool, "iproute2"))
@@ -79,12 +70,6 @@ def _ask(tool: str, *words: str) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NoNamespace(f"{tool} {' '.join(words)}: {error}") from error
     return asked.stdout
-
-
-def make_namespace(name: str) -> None:
-    """Make a namespace with its loopback device up. Raises NoNamespace."""
-    ip("netns", "add", name)
-    ip("-n", name, "link", "set", "lo", "up")
 
 
 def remove_namespace(name: str) -> None:
@@ -185,8 +170,9 @@ def make_link(params: NodeParams, number: int, around: Surroundings) -> Link:
     addresses = (f"{NETWORK}{number}.1", f"{NETWORK}{number}.2")
     link = Link(f"{name}-node", f"{name}-peer", *addresses, params, around)
     try:
-        make_namespace(link.node)
-        make_namespace(link.peer)
+        for namespace in (link.node, link.peer):
+            ip("netns", "add", namespace)
+            ip("-n", namespace, "link", "set", "lo", "up")
         if params.delay_ms and _relayed(link, addresses, params.delay_ms):
             link.device = RELAY_DEVICE
         else:
@@ -211,7 +197,7 @@ def _joined(link: Link) -> None:
 
 def _relayed(link: Link, addresses: Sequence[str], delay_ms: float) -> bool:
     """Two devices whose packets a program carries over, late; false, with a fault, where that does not work."""
-    file = _delay_file(link)
+    file = link.around.folder / DELAY_FILE
     file.write_text(f"{delay_ms:g}")
     ends = [link.node, addresses[0], link.peer, addresses[1]]
     words = ["env", f"PYTHONPATH={ROOT}", sys.executable, "-m", RELAY, *ends, str(file)]
@@ -228,13 +214,9 @@ def _relayed(link: Link, addresses: Sequence[str], delay_ms: float) -> bool:
     return False
 
 
-def _delay_file(link: Link) -> Path:
-    return link.around.folder / "relay.delay"
-
-
 def _set_delay(link: Link, delay_ms: float) -> None:
     if link.relay:
-        _delay_file(link).write_text(f"{delay_ms:g}")
+        (link.around.folder / DELAY_FILE).write_text(f"{delay_ms:g}")
         os.kill(link.relay.process.pid, signal.SIGUSR1)
 
 
@@ -242,11 +224,26 @@ def _shape(link: Link, namespace: str, device: str, mbit_per_s: float) -> None:
     rate, burst = f"{mbit_per_s:g}mbit", str(max(LEAST_BURST, round(mbit_per_s * MBIT / 8 * BURST_S)))
     add = ("qdisc", "add", "dev", device, "root")
     try:
-        tc(namespace, *add, "tbf", "rate", rate, "burst", burst, "latency", LATENCY)
+        ip("-n", namespace, *add, "tbf", "rate", rate, "burst", burst, "latency", LATENCY, tool="tc")
     except NoNamespace as bucket:
         try:
-            tc(namespace, *add, "handle", "1:", "htb", "default", "1")
-            tc(namespace, "class", "add", "dev", device, "parent", "1:", "classid", "1:1", "htb", "rate", rate)
+            ip("-n", namespace, *add, "handle", "1:", "htb", "default", "1", tool="tc")
+            ip(
+                "-n",
+                namespace,
+                "class",
+                "add",
+                "dev",
+                device,
+                "parent",
+                "1:",
+                "classid",
+                "1:1",
+                "htb",
+                "rate",
+                rate,
+                tool="tc",
+            )
         except NoNamespace as tree:
             link.faults.append(f"rate of {mbit_per_s:g} Mbit/s: {bucket}; {tree}")
 
@@ -302,25 +299,13 @@ def carry(
         asked = [file for file, (_, late) in ways.items() if not late.is_full]
         readable, _, _ = select.select(asked, [], [], timeout_s)
         for file in readable:
-            _take(file, ways[file][1], now)
+            with contextlib.suppress(BlockingIOError):
+                for _ in range(AT_ONCE):
+                    ways[file][1].put(os.read(file, MOST_BYTES), now())
         for target, late in ways.values():
             for packet in late.due(now()):
-                _give(target, packet)
-
-
-def _take(file: int, late: Late, now: Now) -> None:
-    for _ in range(AT_ONCE):
-        try:
-            late.put(os.read(file, MOST_BYTES), now())
-        except BlockingIOError:
-            return
-
-
-def _give(file: int, packet: bytes) -> None:
-    try:
-        os.write(file, packet)
-    except OSError:  # the device is down or full: a link loses packets
-        return
+                with contextlib.suppress(OSError):  # the device is down or full: a link loses packets
+                    os.write(target, packet)
 
 
 def main(words: list[str]) -> None:

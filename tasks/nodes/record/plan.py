@@ -163,23 +163,16 @@ def next_benchmark(history: Sequence[Done], templates: Sequence[BenchmarkTemplat
 
     One of another template does not count. A flagged benchmark is repeated twice at most before others have their
     turn: on a machine that is never quiet nothing else would ever run."""
-    behind = {one.benchmark: _of(history, one) for one in templates}
-    for template in templates:
-        if not behind[template.benchmark]:
+    behind: dict[tuple[str, str], list[Done]] = {(one.benchmark, one.template_hash): [] for one in templates}
+    for done in sorted(history, key=lambda one: one.started_at):
+        behind.get((done.benchmark, done.template_hash), []).append(done)
+    doubtful = []
+    for template, past in zip(templates, behind.values(), strict=True):
+        if not past:
             return template
-    doubtful = [one for one in templates if 1 <= _flagged_since(behind[one.benchmark]) <= MOST_REPEATS]
-    return min(doubtful or templates, key=lambda one: behind[one.benchmark][-1].started_at)
-
-
-def _of(history: Sequence[Done], template: BenchmarkTemplate) -> list[Done]:
-    wanted = (template.benchmark, template.template_hash)
-    ours = [one for one in history if (one.benchmark, one.template_hash) == wanted]
-    return sorted(ours, key=lambda one: one.started_at)
-
-
-def _flagged_since(past: Sequence[Done]) -> int:
-    """How many of the last executions in a row are flagged."""
-    return len(list(takewhile(lambda one: one.status != CLEAN, reversed(past))))
+        n_flagged = len(list(takewhile(lambda one: one.status != CLEAN, reversed(past))))  # of the last in a row
+        doubtful += [template] if 1 <= n_flagged <= MOST_REPEATS else []
+    return min(doubtful or templates, key=lambda one: behind[one.benchmark, one.template_hash][-1].started_at)
 
 
 def possible_doses(doses: Sequence[Dose], *, has_groups: bool) -> list[Dose]:

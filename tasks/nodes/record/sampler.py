@@ -5,7 +5,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,58 +27,52 @@ PERCENT = 100.0
 READ_BYTES = 1 << 16
 NET = {"in": (0, 1, 2), "out": (8, 9, 10)}  # bytes, packets, errors: columns of /proc/net/dev
 Reading = dict[str, float]
+NAN = float("nan")
 DIGITS = 5  # of a sample: more than its meaning, and small in a file
 
 
 @dataclass(frozen=True)
 class NodeMetric:
-    """One metric. of: its value from two readings and the seconds between; NaN where they do not say."""
+    """One metric, in the unit: a counter's growth times the scale, a second; a gauge as it is where the scale is 0; or
+    the share of errors among the packets of a side of the network, where the key is that side."""
 
     name: str
     unit: str
-    of: Callable[[Mapping[str, float], Mapping[str, float], float], float]
+    key: str
+    scale: float = 0.0
 
-
-def _gauge(name: str, unit: str) -> NodeMetric:
-    return NodeMetric(name, unit, lambda _, after, __: after.get(name, float("nan")))
-
-
-def _rate(name: str, unit: str, key: str, scale: float = 1.0) -> NodeMetric:
-    return NodeMetric(name, unit, lambda before, after, lasted_s: _grown(before, after, key) * scale / lasted_s)
-
-
-def _errors(name: str, side: str) -> NodeMetric:
-    def share(before: Mapping[str, float], after: Mapping[str, float], _: float) -> float:
-        packets, errors = (_grown(before, after, f"net.{side}.{what}") for what in ("packets", "errors"))
-        return errors / packets * PERCENT if packets > 0 else packets  # none of none, or nobody knows
-
-    return NodeMetric(name, "%", share)
+    def of(self, before: Mapping[str, float], after: Mapping[str, float], lasted_s: float) -> float:
+        """Its value from two readings and the seconds between; NaN where they do not say."""
+        if self.key in NET:
+            packets, errors = (_grown(before, after, f"net.{self.key}.{what}") for what in ("packets", "errors"))
+            return errors / packets * PERCENT if packets > 0 else packets  # none of none, or nobody knows
+        return _grown(before, after, self.key) * self.scale / lasted_s if self.scale else after.get(self.key, NAN)
 
 
 def _grown(before: Mapping[str, float], after: Mapping[str, float], key: str) -> float:
     """The growth of a counter; NaN if it shrank, which means that it was reset."""
-    grown = after.get(key, float("nan")) - before.get(key, float("nan"))
-    return grown if grown >= 0 else float("nan")
+    grown = after.get(key, NAN) - before.get(key, NAN)
+    return grown if grown >= 0 else NAN
 
 
 METRICS = (
-    _rate("cpu_busy", "%", "cpu.busy_share_s", PERCENT),
-    _rate("cpu_steal", "%", "cpu.steal_share_s", PERCENT),
-    _gauge("load_1m", "tasks"),
-    _gauge("memory_used", "%"),
-    _gauge("memory_swap", "%"),
-    _rate("disk_read_util", "%", "disk.read_s", PERCENT),
-    _rate("disk_write_util", "%", "disk.write_s", PERCENT),
-    _rate("disk_io_util", "%", "disk.busy_s", PERCENT),
-    _rate("disk_read_bytes", "B/s", "disk.read_bytes"),
-    _rate("disk_write_bytes", "B/s", "disk.write_bytes"),
-    _gauge("filesystem_util", "%"),
-    _rate("network_in_bytes", "B/s", "net.in.bytes"),
-    _rate("network_out_bytes", "B/s", "net.out.bytes"),
-    _errors("network_in_errors", "in"),
-    _errors("network_out_errors", "out"),
+    NodeMetric("cpu_busy", "%", "cpu.busy_share_s", PERCENT),
+    NodeMetric("cpu_steal", "%", "cpu.steal_share_s", PERCENT),
+    NodeMetric("load_1m", "tasks", "load_1m"),
+    NodeMetric("memory_used", "%", "memory_used"),
+    NodeMetric("memory_swap", "%", "memory_swap"),
+    NodeMetric("disk_read_util", "%", "disk.read_s", PERCENT),
+    NodeMetric("disk_write_util", "%", "disk.write_s", PERCENT),
+    NodeMetric("disk_io_util", "%", "disk.busy_s", PERCENT),
+    NodeMetric("disk_read_bytes", "B/s", "disk.read_bytes", 1),
+    NodeMetric("disk_write_bytes", "B/s", "disk.write_bytes", 1),
+    NodeMetric("filesystem_util", "%", "filesystem_util"),
+    NodeMetric("network_in_bytes", "B/s", "net.in.bytes", 1),
+    NodeMetric("network_out_bytes", "B/s", "net.out.bytes", 1),
+    NodeMetric("network_in_errors", "%", "in"),
+    NodeMetric("network_out_errors", "%", "out"),
     *(
-        _rate(f"pressure_{resource}_{kind}", "%", f"pressure.{resource}.{kind}", US * PERCENT)
+        NodeMetric(f"pressure_{resource}_{kind}", "%", f"pressure.{resource}.{kind}", US * PERCENT)
         for resource in RESOURCES
         for kind in ("some", "full")
     ),
@@ -90,9 +84,9 @@ def machine_reading(folder: Path) -> Reading:
     found: Reading = {}
     cores = os.cpu_count() or 1
     times = psutil.cpu_times()
-    idle = times.idle + getattr(times, "iowait", 0.0)
     # the kernel counts guests' time among that of users too
-    found["cpu.busy_share_s"] = (sum(times) - idle - _guests(times) - getattr(times, "steal", 0.0)) / cores
+    not_busy = ("idle", "iowait", "guest", "guest_nice", "steal")
+    found["cpu.busy_share_s"] = (sum(times) - sum(getattr(times, one, 0.0) for one in not_busy)) / cores
     found["cpu.steal_share_s"] = getattr(times, "steal", 0.0) / cores
     found["load_1m"] = os.getloadavg()[0]
     memory = psutil.virtual_memory()
@@ -112,10 +106,6 @@ def machine_reading(folder: Path) -> Reading:
     return found | _pressure(PROC / "pressure", "{}")
 
 
-def _guests(times: object) -> float:
-    return float(getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0))
-
-
 def _pressure(folder: Path, pattern: str) -> Reading:
     found: Reading = {}
     for resource in RESOURCES:
@@ -130,7 +120,7 @@ class NodeReader:
 
     def __init__(self, place: Place) -> None:
         self.place = place
-        self._net = _opened_inside(place.link.node) if place.link else _opened(PROC / "net" / "dev")
+        self._net = _opened(place.link.node if place.link else "")
 
     def read(self, machine: Reading) -> Reading:
         """What the node says. machine: the reading of the whole machine, for all that is not the node's own."""
@@ -177,21 +167,15 @@ def parse_devices(text: str) -> Reading:
     return found
 
 
-def _opened(path: Path) -> int | None:
-    try:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return None
-
-
-def _opened_inside(namespace: str) -> int | None:
-    """/proc/net/dev of a namespace: opened by a thread that moves there and ends."""
-    opened: list[int | None] = []
+def _opened(namespace: str) -> int | None:
+    """/proc/net/dev of a namespace, empty for the machine's: opened by a thread that moves there and ends."""
+    opened: list[int] = []
 
     def open_there() -> None:
         with contextlib.suppress(OSError):
-            enter(namespace)
-            opened.append(_opened(PROC / "thread-self" / "net" / "dev"))
+            if namespace:
+                enter(namespace)
+            opened.append(os.open(PROC / "thread-self" / "net" / "dev", os.O_RDONLY | os.O_CLOEXEC))
 
     thread = threading.Thread(target=open_there)
     thread.start()
@@ -280,10 +264,6 @@ class NodeSampler(threading.Thread):
         for metric in METRICS:
             values = np.array([metric.of(a, b, b_s - a_s) for (a_s, a), (b_s, b) in pairs], dtype=float)
             if len(values) and not np.isnan(values).all():
-                series.append(Sampled(metric.name, metric.unit, at_s, _short(values)))
+                short = np.array([float(f"{value:.{DIGITS}g}") for value in values])
+                series.append(Sampled(metric.name, metric.unit, at_s, short))
         return tuple(series)
-
-
-def _short(values: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-    """Rounded to a few digits that count."""
-    return np.array([float(f"{value:.{DIGITS}g}") for value in values])

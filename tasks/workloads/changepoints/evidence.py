@@ -20,8 +20,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tasks.workloads.changepoints.online import filter_run_lengths, predictive_tables
-from tasks.workloads.changepoints.series import PriorParams
+from tasks.workloads.changepoints.online import PriorParams, filter_run_lengths, predictive_tables
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -120,7 +119,7 @@ def best_noise(
     def evidence(place: tuple[int, int]) -> float:
         if place not in known:
             correlation, noise = CORRELATIONS[place[0]], NOISES[place[1]]
-            tables = predictive_tables(prior_of(noise), len(part), correlation).arrays()
+            tables = predictive_tables(prior_of(noise), len(part), correlation)
             found = filter_run_lengths(part, tables, log_hazard, min_segment, PRUNE_NATS, MAX_RUN_LENGTHS)
             known[place] = float(found[0][-1])
         return known[place]

@@ -5,11 +5,15 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from pydantic import Field
 
+from tasks.choices import ChangePointMethod
+from tasks.errors import BadInput
+from tasks.params import Params
 from tasks.workloads.changepoints.evidence import (
     CHOICE_SAMPLES,
     CORRELATIONS,
@@ -21,45 +25,45 @@ from tasks.workloads.changepoints.evidence import (
     prior_of,
 )
 from tasks.workloads.changepoints.online import (
+    PriorParams,
     best_changes,
     change_probabilities,
     filter_run_lengths,
     predictive_tables,
     probability_near,
 )
-from tasks.workloads.changepoints.series import ChangePointParams, PriorParams, checked, standardised
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class RunLengths:
-    """The filtered run-length posterior: after each row, how long ago the segment began.
+WINDOW = 7  # samples of the running median; a phase of three samples in the middle of it is an outlier or a phase
+LONGEST_OUTLIER = 2  # adjacent samples; three alike are a phase
+SD_OF_MAD = 1.4826  # of a normal distribution: deviation over median absolute deviation
+SD_OF_MEAN = 1.2533  # and over mean absolute deviation, where more than half the residuals are 0
+SMALLEST_SPREAD = 1e-12  # deviation over largest magnitude below which a counter is constant: rounding, not change
 
-    rows: (m,) the rows with a sample; the others say nothing new. offsets: (m + 1,) where the entries of each of them
-    begin in starts (rows) and probabilities, which hold what the filter kept and is at least 1e-7 probable."""
 
-    rows: Ints
-    offsets: Ints
-    starts: Ints
-    probabilities: Floats
+class ChangePointParams(Params):
+    """How change points are found: by the posterior of run lengths (bayes), or by an offline method of ruptures.
 
-    def after(self, row: int) -> tuple[Ints, Floats]:
-        """Run lengths, in rows from the start of a segment up to and with `row`, and their probabilities."""
-        at = int(np.searchsorted(self.rows, row, side="right")) - 1
-        if at < 0:
-            return np.zeros(0, dtype=np.int64), np.zeros(0)
-        part = slice(self.offsets[at], self.offsets[at + 1])
-        return row - self.starts[part] + 1, self.probabilities[part]
+    expected_run_length: samples between changes before any is seen; None: ten times the series. prior: of segments
+    with noise that does not depend on itself; None: season and noise by evidence. is_scaled: each counter by its mean
+    and deviation. outlier_deviations: one or two samples so many robust deviations from their neighbours count as
+    missing; 0: none do. min_segment: fewest samples between changes. prune_nats, max_run_lengths: run lengths are
+    dropped whose log probability is so far below the best, and beyond so many. near: samples around a change within
+    which its probability counts. penalty: of a change for ruptures' methods, in logs of the samples."""
 
-    def most_probable(self) -> Ints:
-        """(m,) the most probable run length after each row with a sample."""
-        longest = np.empty(len(self.rows), dtype=np.int64)
-        for at, row in enumerate(self.rows):
-            part = slice(self.offsets[at], self.offsets[at + 1])
-            longest[at] = row - self.starts[part][self.probabilities[part].argmax()] + 1
-        return longest
+    method: ChangePointMethod = "bayes"
+    expected_run_length: float | None = Field(None, gt=1)
+    prior: PriorParams | None = None
+    is_scaled: bool = True
+    outlier_deviations: float = Field(10.0, ge=0)
+    min_segment: int = Field(2, ge=1)
+    prune_nats: float = Field(30.0, ge=5)
+    max_run_lengths: int = Field(256, ge=8)
+    near: int = Field(5, ge=0)
+    penalty: float = Field(3.0, gt=0)
 
 
 @dataclass(frozen=True)
@@ -69,15 +73,13 @@ class ChangePoints:
     indices: (k,) rising, zero-based rows of the first sample after each change. probabilities: (k,) that there is a
     change so near (params.near) to it, NaN from a method that gives none. at_each: (n,) probability that a segment
     starts exactly at each row, given the whole series; empty without a posterior. log_evidence: of the whole series,
-    scaled; NaN without a posterior. run_lengths: None without one. models: of each counter whose season and
-    noise were chosen."""
+    scaled; NaN without a posterior. models: of each counter whose season and noise were chosen."""
 
     n_samples: int
     indices: Ints
     probabilities: Floats
     at_each: Floats
     log_evidence: float
-    run_lengths: RunLengths | None
     models: tuple[SeriesModel, ...] = ()
 
     def segments(self) -> list[tuple[int, int]]:
@@ -88,28 +90,19 @@ class ChangePoints:
         return list(itertools.pairwise(edges))
 
 
-@dataclass(frozen=True)
-class Change:
-    """A change of one counter: mean and deviation of the segments before and after it, missing samples left out."""
+def changes_of(values: Floats, found: ChangePoints) -> list[dict[str, float]]:
+    """Each change in units of the series: row, probability, and mean and deviation of the segments before and after it.
 
-    row: int
-    probability: float
-    mean_before: float
-    mean_after: float
-    deviation_before: float
-    deviation_after: float
-
-
-def changes_of(values: Floats, found: ChangePoints) -> list[Change]:
-    """What each change is in units of the series. values: (n,)."""
+    values: (n,); missing samples are left out."""
     told = []
     for probability, (before, after) in zip(
         found.probabilities.tolist(), itertools.pairwise(found.segments()), strict=True
     ):
-        parts = [part[~np.isnan(part)] for part in (values[slice(*before)], values[slice(*after)])]
-        means = [float(part.mean()) if len(part) else float("nan") for part in parts]
-        deviations = [float(part.std()) if len(part) else float("nan") for part in parts]
-        told.append(Change(after[0], probability, *means, *deviations))
+        change = {"row": after[0], "probability": probability}
+        for side, segment in (("before", before), ("after", after)):
+            part = pd.Series(values[slice(*segment)])
+            change |= {f"mean_{side}": float(part.mean()), f"deviation_{side}": float(part.std(ddof=0))}
+        told.append(change)
     return told
 
 
@@ -134,10 +127,13 @@ def find_changepoints_each(values: ArrayLike, params: ChangePointParams = DEFAUL
 
 
 def _find(table: Floats, params: ChangePointParams) -> ChangePoints:
-    if params.method == "bayes":
-        return _by_run_lengths(table, params)
+    """Of a table (n, d) that is checked."""
     ready = standardised(table, params)
-    return _offline(np.ascontiguousarray(ready[:, _informative(ready)]), params)
+    informative = _informative(ready)
+    ready = np.ascontiguousarray(ready[:, informative])
+    if params.method == "bayes":
+        return _by_run_lengths(table[:, informative], ready, params)
+    return _offline(ready, params)
 
 
 def _informative(ready: Floats) -> NDArray[np.int64]:
@@ -148,25 +144,22 @@ def _informative(ready: Floats) -> NDArray[np.int64]:
     return np.array(varies or [0], dtype=np.int64)
 
 
-def _by_run_lengths(table: Floats, params: ChangePointParams) -> ChangePoints:
-    """By the run-length posterior, of a table (n, d) that is checked."""
-    ready = standardised(table, params)
-    informative = _informative(ready)
-    ready = np.ascontiguousarray(ready[:, informative])
+def _by_run_lengths(table: Floats, ready: Floats, params: ChangePointParams) -> ChangePoints:
+    """By the run-length posterior. table, ready: (n, d), as measured and scaled."""
     rows = np.flatnonzero(~np.isnan(ready).all(axis=1))
     if not len(rows):
-        return _nothing(len(table))
+        return ChangePoints(len(table), rows, np.zeros(0), np.zeros(len(table)), 0.0)
     samples, prior, correlation = ready[rows], params.prior, 0.0
     models: tuple[SeriesModel, ...] = ()
     if prior is None:
         prior = prior_of(NOISES[0])
         if len(rows) >= FEWEST_SAMPLES and samples.any():
-            samples, prior, correlation, models = _told_by_evidence(table[rows][:, informative], samples, rows, params)
+            samples, prior, correlation, models = _told_by_evidence(table[rows], samples, rows, params)
     hazard = 1 / (params.expected_run_length or expected_length(len(samples)))
     tables_of = predictive_tables if len(samples) <= CHOICE_SAMPLES else predictive_tables.__wrapped__
     evidence, before, offsets, starts, filtered, last, _ = filter_run_lengths(
         samples,
-        tables_of(prior, len(samples), correlation).arrays(),
+        tables_of(prior, len(samples), correlation),
         np.log([hazard, 1 - hazard]),
         params.min_segment,
         params.prune_nats,
@@ -177,9 +170,7 @@ def _by_run_lengths(table: Floats, params: ChangePointParams) -> ChangePoints:
     at_each = np.zeros(len(table))
     at_each[rows] = probabilities
     near = probability_near(changes, probabilities, params.near)
-    of_rows = starts if len(rows) == len(table) else rows[starts]
-    run_lengths = RunLengths(rows, offsets, of_rows, filtered)
-    return ChangePoints(len(table), rows[changes], near, at_each, float(evidence[-1]), run_lengths, models)
+    return ChangePoints(len(table), rows[changes], near, at_each, float(evidence[-1]), models)
 
 
 def _told_by_evidence(
@@ -197,19 +188,12 @@ def _told_by_evidence(
             model = best_model(
                 samples[is_there, counter], measured[is_there, counter], rows[is_there], params.min_segment
             )
-            left[is_there, counter] = model.values
+            left[is_there, counter] = model.values  # noqa: PD011
             models.append(model)
     if samples.shape[1] == 1:
         return left, prior_of(models[0].noise), models[0].correlation, tuple(models)
     _, i, j = best_noise(left, params.min_segment)
     return left, prior_of(NOISES[j]), CORRELATIONS[i], tuple(models)
-
-
-def _nothing(n: int) -> ChangePoints:
-    none = np.zeros(0, dtype=np.int64)
-    return ChangePoints(
-        n, none, np.zeros(0), np.zeros(n), 0.0, RunLengths(none, np.zeros(1, np.int64), none, np.zeros(0))
-    )
 
 
 def _offline(ready: Floats, params: ChangePointParams) -> ChangePoints:
@@ -220,20 +204,86 @@ def _offline(ready: Floats, params: ChangePointParams) -> ChangePoints:
     rows = np.flatnonzero(~np.isnan(ready).any(axis=1))
     changes: list[int] = []
     if len(rows) >= 2 * params.min_segment and len(rows) > 1:
-        samples = ready[rows]
+        import ruptures  # heavy, and asked for seldom
+
+        detector = {
+            "pelt": lambda: ruptures.Pelt(model="l2", min_size=params.min_segment, jump=1),
+            "kernel": lambda: ruptures.KernelCPD(kernel="rbf", min_size=params.min_segment),
+            "binseg": lambda: ruptures.Binseg(model="l2", min_size=params.min_segment, jump=1),
+        }[params.method]()
         penalty = params.penalty * np.log(len(rows))
         if params.method != "kernel":  # the kernel sums over counters within one bounded similarity
             penalty *= ready.shape[1]
-        changes = _detector(params).fit(samples).predict(pen=penalty)[:-1]
+        changes = detector.fit(ready[rows]).predict(pen=penalty)[:-1]
     indices = rows[np.array(changes, dtype=np.int64)]
-    return ChangePoints(len(ready), indices, np.full(len(indices), np.nan), np.zeros(0), float("nan"), None)
+    return ChangePoints(len(ready), indices, np.full(len(indices), np.nan), np.zeros(0), float("nan"))
 
 
-def _detector(params: ChangePointParams) -> Any:
-    import ruptures  # heavy, and asked for seldom
+def checked(values: ArrayLike) -> Floats:
+    """The series as (n, d) floats, NaN where a sample is missing.
 
-    if params.method == "pelt":
-        return ruptures.Pelt(model="l2", min_size=params.min_segment, jump=1)
-    if params.method == "kernel":
-        return ruptures.KernelCPD(kernel="rbf", min_size=params.min_segment)
-    return ruptures.Binseg(model="l2", min_size=params.min_segment, jump=1)
+    values: (n,) or (n, d). Raises BadInput when it has another shape, holds no number, or an infinite one."""
+    try:
+        table = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise BadInput("series", "holds something that is no number", "numbers, NaN where one is missing") from None
+    if table.ndim not in (1, 2):
+        raise BadInput("series", f"has {table.ndim} dimensions", "samples, or samples by counters")
+    if table.ndim == 1:
+        table = table[:, None]
+    if np.isinf(table).any():
+        row, column = np.argwhere(np.isinf(table))[0]
+        raise BadInput(
+            f"series, row {row}, counter {column}",
+            f"is {table[row, column]}",
+            "finite numbers",
+            "leave the sample out (NaN) if it was not measured",
+        )
+    return np.ascontiguousarray(table)
+
+
+def standardised(table: Floats, params: ChangePointParams) -> Floats:
+    """Each counter without isolated outliers, by its mean and standard deviation; constants become 0.
+
+    table: (n, d), as `checked` gives it. Missing samples and outliers are NaN in what is returned."""
+    ready = table.copy()
+    for counter in range(table.shape[1]):
+        if params.outlier_deviations > 0:
+            blank_outliers(ready[:, counter], params.outlier_deviations)
+        if params.is_scaled:
+            ready[:, counter] = _scaled(ready[:, counter])
+    return ready
+
+
+def _scaled(column: Floats) -> Floats:
+    is_there = ~np.isnan(column)
+    found = column[is_there]
+    scaled = np.full(len(column), np.nan)
+    largest = np.abs(found).max(initial=0.0)
+    if not largest:
+        scaled[is_there] = 0.0
+        return scaled
+    found = found / largest  # so that squares of huge values stay finite
+    deviation = found.std(ddof=1) if len(found) > 1 else 0.0
+    scaled[is_there] = (found - found.mean()) / deviation if deviation > SMALLEST_SPREAD else 0.0
+    return scaled
+
+
+def blank_outliers(column: Floats, deviations: float) -> None:
+    """Set isolated outliers of a series to NaN, in place.
+
+    An outlier differs from the median of the present samples around it by more than `deviations` times the robust
+    deviation of all such differences, and at most LONGEST_OUTLIER adjacent samples do: more are a short phase."""
+    places = np.flatnonzero(~np.isnan(column))
+    if len(places) < WINDOW:
+        return
+    seen = column[places]
+    apart = np.abs(seen - pd.Series(seen).rolling(WINDOW, center=True, min_periods=1).median().to_numpy())
+    spread = SD_OF_MAD * float(np.median(apart)) or SD_OF_MEAN * float(apart.mean())
+    is_far = apart > deviations * spread
+    if not spread or not np.isfinite(spread) or not is_far.any():
+        return
+    edges = np.flatnonzero(np.diff(is_far, prepend=False, append=False))
+    for start, end in zip(edges[::2], edges[1::2], strict=True):
+        if end - start <= LONGEST_OUTLIER:
+            column[places[start:end]] = np.nan

@@ -5,42 +5,44 @@ probabilities are read from it afterwards (Adams and MacKay 2007; Hossain et al.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from math import lgamma
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from pydantic import Field
 
-from tasks.workloads.changepoints.series import PriorParams
+from tasks.params import Params
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Tables = tuple[Floats, Floats, Floats, Floats, float]  # `predictive_tables`
 N_CACHED = 128  # tables kept: those that one series is tried with
 
 
-@dataclass(frozen=True)
-class Predictive:
-    """Tables over m = 0 … n_samples - 1; each row belongs to one m.
+class PriorParams(Params):
+    """What is believed of a segment before its first sample: a normal-inverse-gamma prior, values in scaled units.
 
-    half: (n,) a = alpha + m/2. level: (n, 4) c, 1/(2q), gain, weight. line: (n, 6) c, 1/(2q), gains of level and slope,
-    weights of level and slope. start: mean, b, log prior odds of a line (minus infinity: levels only)."""
+    mean, kappa: expected level, and the samples that this belief is worth. noise, alpha: expected variance of the
+    noise, 1 being the whole series (beta: alpha noise), and half the samples that it is worth (2 alpha: freedom of t).
+    trend_share: probability that a segment is a straight line and not a level. trend_span: deviation of a line's rise
+    over the whole series, in deviations of noise."""
 
-    half: Floats
-    level: Floats
-    line: Floats
-    start: Floats
-    correlation: float
-
-    def arrays(self) -> tuple[Floats, Floats, Floats, Floats, float]:
-        """The tables as the compiled filter takes them."""
-        return self.half, self.level, self.line, self.start, self.correlation
+    mean: float = 0.0
+    kappa: float = Field(0.1, gt=0)
+    alpha: float = Field(3.0, gt=0)
+    noise: float = Field(0.3, gt=0)
+    trend_share: float = Field(0.5, ge=0, lt=1)
+    trend_span: float = Field(30.0, gt=0)
 
 
 @lru_cache(maxsize=N_CACHED)
-def predictive_tables(prior: PriorParams, n_samples: int, correlation: float = 0.0) -> Predictive:
-    """The tables of a prior for a series of `n_samples` samples; time runs from 0 to 1 over the whole series.
+def predictive_tables(prior: PriorParams, n_samples: int, correlation: float = 0.0) -> Tables:
+    """The tables of a prior for a series of n samples, a row for each m = 0 … n - 1; time runs from 0 to 1 over it.
 
+    half (n,): a = alpha + m/2; level (n, 4): c, 1/(2q), gain, weight; line (n, 6): c, 1/(2q), gains of level and slope,
+    weights of level and slope; start: mean, b, log prior odds of a line (minus infinity: levels only); the correlation.
     The prior speaks of the noise's stationary variance, whatever its correlation, 0 to less than 1."""
     half = prior.alpha + np.arange(n_samples) / 2
     student = _student(half)
@@ -57,7 +59,7 @@ def predictive_tables(prior: PriorParams, n_samples: int, correlation: float = 0
     line = np.column_stack([student - 0.5 * np.log(spread), 0.5 / spread, gains, of_level, of_time])
     odds = np.log(prior.trend_share) - np.log1p(-prior.trend_share) if prior.trend_share else -np.inf
     start = np.array([prior.mean, prior.alpha * prior.noise / stationary, odds])
-    return Predictive(half, level, line, start, correlation)
+    return half, level, line, start, correlation
 
 
 @njit(cache=True)
@@ -85,8 +87,6 @@ def line_gains(weights: Floats, times: Floats, of_level: float, of_slope: float)
     return gains, spread
 
 
-Ints = NDArray[np.int64]
-Tables = tuple[Floats, Floats, Floats, Floats, float]  # `predictive.Predictive.arrays`
 Filtered = tuple[Floats, Ints, Ints, Ints, Floats, int, int]
 
 LEVEL, LEVEL_B, LEVEL_LOG_B, LINE, SLOPE, LINE_B, LINE_LOG_B, ODDS, SOFT_ODDS = range(9)

@@ -56,6 +56,7 @@ def giveaway_of(counter: Counter) -> str:
 FLOOR_QUANTILE = 0.1  # of what is not 0: less is as good as nothing
 NAMED = 8  # missing counters that a message names
 MACHINE_MEMORY = "memory."  # levels of the whole machine's memory, as whorl records them
+OWN_BUSY = ("own.cpu.user_cores", "own.cpu.system_cores")
 IDLE = "idle"  # the label, and the answer, where nothing is at work
 PLAIN = ("", "alone")  # recorded conditions of what is to be learned
 QUIET = (*PLAIN, "unlearned", "input", "idle", "live")  # those in which nothing else was meant to run

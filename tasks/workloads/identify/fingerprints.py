@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.workloads.identify.counters import floors_of
+from tasks.workloads.identify.logistic import fit_logistic
 from tasks.workloads.telemetry import FloatArray
 
 MOST_PARTS = 3
@@ -285,6 +286,8 @@ DRIFT = 2.0  # of a later session, in deviations of a held-out stretch from the 
 HALF = 0.5  # a counter, added to each side of the odds
 SHRINKAGE = 0.3  # of the covariance within workloads, towards its diagonal
 LEAST_VARIANCE = 0.01  # of a logarithm, within workloads
+MOST_PAIRED = 40  # runs of a workload whose pairs are learned from
+LIKENESS_PENALTY = 1e-3  # on the squared weights of what tells runs apart
 
 
 class Near(NamedTuple):
@@ -314,7 +317,7 @@ class Neighbours:
 
     def near(self, seen: FloatArray) -> dict[str, Near]:
         """How far each workload is, the nearest first. seen: (m,), means and deviations; NaN is no difference."""
-        apart = np.nan_to_num(np.log(np.abs(seen) + self.floor) - self.logs)
+        apart = np.nan_to_num(np.log(np.abs(seen[-len(self.floor) :]) + self.floor) - self.logs)
         each = np.abs(apart @ self.whitening).mean(axis=1)
         names = np.asarray(self.workloads)
         found = {}
@@ -349,21 +352,52 @@ class Neighbours:
         return float(np.log(distance / usual)), ratio, float(np.log((wins + HALF) / (losses + HALF)))
 
 
-def learn_neighbours(moments: FloatArray, workloads: Sequence[str]) -> Neighbours:
-    """From means and deviations of training runs, (n, m), NaN: not measured, and the workload of each."""
+def learn_neighbours(moments: FloatArray, workloads: Sequence[str], weights: FloatArray | None = None) -> Neighbours:
+    """From what is compared of training runs, (n, m), NaN: not measured, and the workload of each. weights: (m,), in
+    place of whitening."""
+    logs, floor, groups = _known_logs(moments, workloads)
+    if weights is None:
+        residuals = np.concatenate([logs[places] - logs[places].mean(axis=0) for places in groups])
+        covariance = residuals.T @ residuals / max(1, len(residuals) - 1)
+        shrunken = (1 - SHRINKAGE) * covariance + np.diag(SHRINKAGE * np.diag(covariance) + LEAST_VARIANCE)
+        whitening = np.linalg.cholesky(np.linalg.inv(shrunken))
+    else:
+        whitening = np.diag(len(weights) * weights)  # the mean over counters is the weighted sum
+    kept = np.concatenate([_even(places, MOST_RUNS) for places in groups])
+    names = tuple(workloads[at] for at in kept)
+    return Neighbours(logs[kept], names, floor, np.asarray(whitening), np.ones(len(groups)))
+
+
+def learn_weights(rows: FloatArray, workloads: Sequence[str], inputs: Sequence[str], blocks: Places) -> FloatArray:
+    """What each counter says of whether two runs are of one workload, (m,): the log odds that they are not rise by
+    weight · |difference of logarithms|, weight ≥ 0.
+
+    Learned from each run and its nearest runs: of every other workload; of its own in other blocks; and of its own in
+    other blocks with another input. rows: (n, m), NaN: not measured. inputs: what repetitions share. blocks: (n,)."""
+    logs, _, groups = _known_logs(rows, workloads)
+    names, given = np.asarray(workloads), np.asarray(inputs)
+    spread = np.abs(logs - np.median(logs, axis=0)).mean(axis=0)
+    plain = np.where(spread > 0, 1 / np.where(spread > 0, spread, 1.0), 0.0)
+    gaps, is_other = [np.zeros(logs.shape[1])], [False]  # a run is like itself
+    for at in np.concatenate([_even(places, MOST_PAIRED) for places in groups]).tolist():
+        apart = np.abs(logs - logs[at])  # (n, m)
+        far = apart @ plain
+        is_later = (names == names[at]) & (blocks != blocks[at])
+        others = [(names == name, True) for name in sorted(set(workloads) - {workloads[at]})]
+        for is_chosen, is_another in [*others, (is_later, False), (is_later & (given != given[at]), False)]:
+            chosen = np.flatnonzero(is_chosen)
+            if len(chosen):
+                gaps.append(apart[chosen[np.argsort(far[chosen], kind="stable")[:N_NEAREST]]].mean(axis=0))
+                is_other.append(is_another)
+    telling = fit_logistic(np.array(gaps), np.array(is_other), LIKENESS_PENALTY, least=0.0)
+    return telling.weights / telling.deviation if telling.weights.any() else plain / max(1, len(plain))
+
+
+def _known_logs(moments: FloatArray, workloads: Sequence[str]) -> tuple[FloatArray, FloatArray, list[Places]]:
+    """Logarithms of training runs (n, m), the floor that was added before (m,), and the places of each workload."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a column that no run has has no median
         usually = np.nan_to_num(np.nanmedian(moments, axis=0))
     moments = np.abs(np.where(np.isfinite(moments), moments, usually))
-    floor = floors_of(moments)
-    logs, names = np.log(moments + floor), np.asarray(workloads)
-    groups = [np.flatnonzero(names == name) for name in sorted(set(workloads))]
-    residuals = np.concatenate([logs[places] - logs[places].mean(axis=0) for places in groups])
-    covariance = residuals.T @ residuals / max(1, len(residuals) - 1)
-    shrunken = (1 - SHRINKAGE) * covariance + np.diag(SHRINKAGE * np.diag(covariance) + LEAST_VARIANCE)
-    whitening = np.linalg.cholesky(np.linalg.inv(shrunken))
-    kept = np.concatenate(
-        [one[np.unique(np.linspace(0, len(one) - 1, min(len(one), MOST_RUNS)).astype(int))] for one in groups]
-    )
-    usual = np.ones(len(groups))
-    return Neighbours(logs[kept], tuple(str(names[at]) for at in kept), floor, np.asarray(whitening), usual)
+    floor, names = floors_of(moments), np.asarray(workloads)
+    return np.log(moments + floor), floor, [np.flatnonzero(names == name) for name in sorted(set(workloads))]

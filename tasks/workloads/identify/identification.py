@@ -13,7 +13,7 @@ import numpy as np
 
 from tasks.choices import Statement
 from tasks.errors import BadInput
-from tasks.workloads.identify.counters import IDLE, means_of, missing_counters
+from tasks.workloads.identify.counters import IDLE, OWN_BUSY, means_of, missing_counters
 from tasks.workloads.identify.fingerprints import Sum, best_sum, sums_of
 from tasks.workloads.identify.model import VIEWS, Model, View, ViewName, presence_features, seen_moments
 from tasks.workloads.telemetry import OWN_PREFIX, Counter, FloatArray, Telemetry
@@ -111,12 +111,12 @@ LEAST_COMMON = 0.6  # share of the counters of a view that a run must have
 LEAST_WEIGHT = 0.15  # of a part that is named beside another
 LEAST_SHARE = 1e-9
 IDLE_CORES = 0.03  # busy cores of a group, or of a machine for each of its cores, below which nothing runs
+IDLE_SWITCHES = 100.0  # a second: what a group that writes, or waits for its turn, exceeds without using a core
 CROWDED_SHARE = 0.1  # of the machine that others take, from which on the answer says what would make it surer
 SHORT_S = 15.0  # a run shorter than this is surer when it is longer
 BUSY = ("cpu.user_cores", "cpu.nice_cores", "cpu.system_cores", "cpu.irq_cores", "cpu.softirq_cores")
 IDLE_TIME = ("cpu.idle_cores", "cpu.iowait_cores")
-STOLEN = "cpu.steal_cores"
-OWN_BUSY = ("own.cpu.user_cores", "own.cpu.system_cores")
+STOLEN, SWITCHES = "cpu.steal_cores", "own.perf.context_switches"
 
 
 class Nearest(NamedTuple):
@@ -284,7 +284,8 @@ def _with_conditions(answer: Identification, run: Telemetry) -> Identification:
         foreign_share = max(0.0, busy - own) / n_cores if busy is not None and own is not None else None
         stolen_share = stolen / n_cores if stolen is not None else None
     works = own if answer.view == "own" else busy / n_cores if busy is not None and n_cores else None
-    if works is not None and works < IDLE_CORES and answer.workload != IDLE:
+    is_still = answer.view == "machine" or means.get(SWITCHES, 0.0) < IDLE_SWITCHES
+    if works is not None and works < IDLE_CORES and is_still and answer.workload != IDLE:
         answer = replace(
             answer, statement="idle", workload=IDLE, is_known=True, confidence=1 - works / IDLE_CORES / 2, present=(),
             unknown_score=0.0, proxy=None,

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput
-from tasks.workloads.identify.counters import IDLE, QUIET, common_counters, condition_of, moments_of
+from tasks.workloads.identify.counters import IDLE, OWN_BUSY, QUIET, common_counters, condition_of, moments_of
 from tasks.workloads.identify.fingerprints import (
     Library,
     Neighbours,
@@ -32,9 +32,11 @@ from tasks.workloads.identify.fingerprints import (
     best_sum,
     learn_library,
     learn_neighbours,
+    learn_weights,
     sums_of,
     superpose,
 )
+from tasks.workloads.identify.logistic import Logistic, fit_logistic
 from tasks.workloads.params import IdentifyParams
 from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 
@@ -47,35 +49,21 @@ MOST_CASES = 120  # training runs that are superposed
 N_FOLDS = 5
 LEAST_ROUNDS = 2
 LEAST_SHARE = 1e-6
+LEAST_CORES = 1e-3  # that a group is taken to have used
+PENALTY = 0.02  # on the squared weights of what is there and what is not
 MOST_IN_A_FOLD = 0.6  # share of the runs
 EVEN = 0.5
 LEAST_PROBABILITY, MOST_PROBABILITY = 1e-6, 1 - 1e-6  # whose odds are taken
 UNKNOWN_PASSED = 0.02  # share of unknown cases that may pass for known
-PENALTY = 0.02  # on the squared weights of a logistic model, beside the mean log loss
 MAIN, ARRAYS = "identify.json", "arrays.parquet"
-FORMAT, VERSION = "whorl.workloads.identify", 8
+FORMAT, VERSION = "whorl.workloads.identify", 9
 SCHEMA = pa.schema([("name", pa.string()), ("shape", pa.list_(pa.int64())), ("values", pa.list_(pa.float64()))])
 LIBRARY_ARRAYS = ("rows", "floor", "spread", "idle", "is_scaled")
-N_ALONE = {"own": 2, "machine": 3}  # features of what is not known, where a sum has one part
+N_ALONE = {"own": 1, "machine": 3}  # features of what is not known, where a sum has one part
 N_IN_COMPANY = 5  # and where it has more
 LOGISTICS = ("rest_alone", "presence", "rest_in_company")
 NEIGHBOUR_ARRAYS = ("logs", "floor", "whitening", "usual")
 LOGISTIC_ARRAYS = ("centre", "deviation", "weights")
-
-
-@dataclass(frozen=True)
-class Logistic:
-    """p = 1 / (1 + exp(−(weights · (x − centre) / deviation + intercept)))."""
-
-    centre: FloatArray
-    deviation: FloatArray
-    weights: FloatArray
-    intercept: float
-
-    def probability(self, features: FloatArray) -> FloatArray:
-        """(n,). features: (n, f)."""
-        margin = (features - self.centre) / self.deviation @ self.weights + self.intercept
-        return np.asarray(0.5 * (1 + np.tanh(0.5 * margin)))
 
 
 @dataclass(frozen=True)
@@ -146,12 +134,17 @@ def fit_model(runs: Sequence[Telemetry], params: IdentifyParams, views: Sequence
 
 
 def seen_moments(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> FloatArray:
-    """Means and deviations as views compare them: (n_runs, 2 n_counters). NaN: not measured, or no part of a likeness,
-    which is how much a level of a group's memory varies: that says how long ago its programs started."""
+    """What views compare: (n_runs, 2 n_counters), means, and beside them deviations; of a group instead what it does
+    with a second of a core, its rates over the cores that it used, as others decide how much of the machine it gets.
+    NaN: not measured."""
     moments = moments_of(runs, counters)
-    is_group_level = [counter.scope == "workload" and not counter.is_rate for counter in counters]
-    moments[:, len(counters) :][:, is_group_level] = np.nan
-    return moments
+    if not any(counter.scope == "workload" for counter in counters):
+        return moments
+    means = moments[:, : len(counters)]
+    is_busy = [counter.name in OWN_BUSY for counter in counters]
+    cores = np.nansum(means[:, is_busy], axis=1, keepdims=True) if any(is_busy) else np.ones((len(runs), 1))
+    is_rate = [counter.is_rate for counter in counters]
+    return np.hstack([means, np.where(is_rate, means / np.maximum(cores, LEAST_CORES), means)])
 
 
 def presence_features(found: Sum) -> FloatArray:
@@ -172,9 +165,9 @@ def presence_features(found: Sum) -> FloatArray:
 
 
 def group_features(strangeness: tuple[float, float, float]) -> FloatArray:
-    """What speaks for something unknown in a group: how far its nearest workload is, over what is usual between rounds
-    and over the next one, (2,)."""
-    return np.array(strangeness[:2])
+    """What speaks for something unknown in a group: how far its nearest workload is, over what is usual between rounds,
+    (1,). How far the next one is says less of other inputs: they are far from all that is known."""
+    return np.array(strangeness[:1])
 
 
 def rest_features(found: Sum, strangeness: tuple[float, float, float]) -> FloatArray:
@@ -279,7 +272,7 @@ def _view_from(name: ViewName, told: Mapping[str, Any], arrays: Mapping[str, Flo
     )
     logs, near_floor, whitening, usual = (arrays[f"{name}.neighbours.{key}"] for key in NEIGHBOUR_ARRAYS)
     neighbours = Neighbours(logs, tuple(str(workload) for workload in told["neighbours"]), near_floor, whitening, usual)
-    m = 2 * len(counters)
+    m = len(counters) if name == "own" else 2 * len(counters)
     shapes = (logs.shape, near_floor.shape, whitening.shape, usual.shape)
     if shapes != ((len(neighbours.workloads), m), (m,), (m, m), (len(neighbours.names),)):
         raise ValueError(f"known runs of view {name} that do not fit its {len(counters)} counters")
@@ -320,13 +313,15 @@ def _fit_view(runs: Sequence[Telemetry], counters: tuple[Counter, ...], name: Vi
 
     held_out = [folds == fold for fold in sorted(set(folds.tolist())) if (folds != fold).any()]
     other_inputs = _inputs_held_out(workloads, clusters) if name == "own" else []
+    compared = moments[:, len(counters) :] if name == "own" else moments
+    weights = learn_weights(compared, workloads, clusters, folds) if name == "own" else None
     near = [
-        learn_neighbours(moments[~held], [workloads[at] for at in np.flatnonzero(~held)])
+        learn_neighbours(compared[~held], [workloads[at] for at in np.flatnonzero(~held)], weights)
         for held in (*held_out, *other_inputs)
     ]
     n_rounds = len(held_out)
     held_out += other_inputs
-    neighbours = learn_neighbours(moments, workloads)
+    neighbours = learn_neighbours(compared, workloads, weights)
     usual = _usual(neighbours.names, workloads, moments, held_out[:n_rounds], near[:n_rounds])
     neighbours = replace(neighbours, usual=usual)
     parts: list[FloatArray] = []
@@ -373,7 +368,7 @@ def _fit_view(runs: Sequence[Telemetry], counters: tuple[Counter, ...], name: Vi
     view = View(counters, library, neighbours, alone)
     if name == "own":
         return view
-    presence = _fit_logistic(np.array(parts).reshape(-1, 6), np.array(is_there, dtype=bool))
+    presence = fit_logistic(np.array(parts).reshape(-1, 6), np.array(is_there, dtype=bool), PENALTY)
     in_company = _fit_rest(rests[False], N_IN_COMPANY, params.known_recall)
     return replace(view, presence=presence, rest_in_company=in_company)
 
@@ -413,7 +408,7 @@ def _fit_rest(
     """drifted: features of known cases that count for the limit alone. is_safe: see _limit."""
     has_rest = np.array([has for _, has in cases], dtype=bool)
     table = np.array([features for features, _ in cases]).reshape(len(cases), n_features)
-    score = _fit_logistic(table, has_rest)
+    score = fit_logistic(table, has_rest, PENALTY)
     probabilities = score.probability(table)
     later = score.probability(np.array(drifted)) if len(drifted) else np.zeros(0)
     known = np.append(probabilities[~has_rest], later)
@@ -473,32 +468,6 @@ def _limit(known: FloatArray, unknown: FloatArray, known_recall: float, *, is_sa
     first = float(np.quantile(unknown, UNKNOWN_PASSED))
     ends = np.clip([least, first if is_safe else max(least, first)], LEAST_PROBABILITY, MOST_PROBABILITY)
     return float(1 / (1 + np.exp(-np.mean(np.log(ends / (1 - ends))))))
-
-
-def _fit_logistic(features: FloatArray, is_true: NDArray[np.bool_]) -> Logistic:
-    """By penalised likelihood, both answers weighing the same in sum; even odds where there is one answer alone."""
-    n_columns = features.shape[1]
-    centre = features.mean(axis=0) if len(features) else np.zeros(n_columns)
-    deviation = features.std(axis=0) if len(features) else np.ones(n_columns)
-    deviation = np.where(deviation > 1e-9, deviation, 1.0)
-    if not len(features) or is_true.all() or not is_true.any():
-        always = 3.0 if len(features) and is_true.all() else -3.0
-        return Logistic(centre, deviation, np.zeros(n_columns), always)
-    from scipy.optimize import minimize
-
-    table = np.column_stack([(features - centre) / deviation, np.ones(len(features))])
-    share = np.where(is_true, 0.5 / is_true.sum(), 0.5 / (~is_true).sum())
-    sign = np.where(is_true, 1.0, -1.0)
-    penalty = np.append(np.full(n_columns, PENALTY), 0.0)
-
-    def loss(weights: FloatArray) -> tuple[float, FloatArray]:
-        margin = sign * (table @ weights)
-        value = float(share @ np.logaddexp(0, -margin) + 0.5 * penalty @ weights**2)
-        slope = -(share * sign * 0.5 * (1 - np.tanh(0.5 * margin))) @ table + penalty * weights
-        return value, slope
-
-    weights = minimize(loss, np.zeros(n_columns + 1), jac=True, method="L-BFGS-B").x
-    return Logistic(centre, deviation, np.asarray(weights[:-1]), float(weights[-1]))
 
 
 def _thinned(places: NDArray[np.int64], most: int) -> list[int]:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.workloads.changepoints.finding import find_changepoints
-from tasks.workloads.changepoints.series import ChangePointParams, PriorParams
+from tasks.workloads.changepoints.finding import ChangePointParams, find_changepoints
+from tasks.workloads.changepoints.online import PriorParams
 from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 
 QUANTILES = (0.1, 0.25, 0.75, 0.9)  # the distribution of a phase: a histogram of five samples is mostly empty

@@ -10,15 +10,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from tasks.errors import BadInput, quoted
-from tasks.intake.cells import Cells
 from tasks.intake.files import all_refusals, json_of, read_lines, refusals
 from tasks.intake.tables import WholeTable, column_names, whole_table
 from tasks.intake.tally import CUT_OFF, UNSUPPORTED_EVENT
@@ -26,7 +24,7 @@ from tasks.workloads.params import ReadParams
 from tasks.workloads.prepared import Reading, Sampled, label_column
 from tasks.workloads.readers.tables import side_by_side, start_and_offsets, unix_seconds
 from tasks.workloads.readers.wide import WideTable, check_counters, counters_of, read_table
-from tasks.workloads.telemetry import OWN_PREFIX, Counter, FloatArray, Kind, described, spelled
+from tasks.workloads.telemetry import OWN_PREFIX, Counter, Kind, described, spelled
 
 NOT_COUNTED = ("<not counted>", "<not supported>")
 TIME = re.compile(r"^\s*(\d+[.,]\d{9})([^0-9A-Za-z])")
@@ -65,15 +63,6 @@ class Count(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Recording:
-    """The counts between one start and the next."""
-
-    started_at: datetime | None
-    places: list[int]
-    counts: list[Count]
-
-
-@dataclass(frozen=True)
 class PerfStatReader:
     """Reads what perf stat prints at intervals."""
 
@@ -90,41 +79,51 @@ class PerfStatReader:
 
     def read(self, path: str, params: ReadParams) -> Reading:
         """See Reader.read. Raises BadInput for output without intervals."""
-        recordings, refused = _recordings(path, params)
-        if not any(one.counts for one in recordings):
+        lines, started, refused = _counts(path, params)
+        if lines.empty:
             raise BadInput(
                 path, "no interval in it", "the output of perf stat -I 1000 -x,", "record with -I; -x or -j as well"
             )
         runs: list[Sampled] = []
-        for number, one in enumerate([one for one in recordings if one.counts], 1):
-            run, bad = _run(one, f"{number}" if len(recordings) > 1 else "")
-            runs += [run] if run else []
-            refused.append(bad)
+        recordings = lines.groupby("recording")
+        for number, (_, of_one) in enumerate(recordings, 1):
+            reasons = _faults(of_one)
+            bad, good = of_one[reasons != ""], of_one[reasons == ""]
+            refused.append(refusals(bad["place"], reasons[bad.index].to_list(), bad["event"]))
+            if len(good):
+                unsupported = sorted(set(bad.loc[~bad["is_supported"], "event"]) - set(good["event"]))
+                told = tuple(f"{event}: {UNSUPPORTED_EVENT}" for event in unsupported)
+                part = f"{number}" if recordings.ngroups > 1 else ""
+                began = started[of_one["recording"].iloc[0]]
+                runs.append(_sampled(good, started_at=began, part=part, refused=told))
         return Reading(runs, all_refusals(refused))
 
 
-def _recordings(path: str, params: ReadParams) -> tuple[list[Recording], list[pd.DataFrame]]:
-    recordings, refused, separator = [Recording(None, [], [])], [], ""
+def _counts(path: str, params: ReadParams) -> tuple[pd.DataFrame, list[datetime | None], list[pd.DataFrame]]:
+    """The counts of a file, each with its place and the number of its recording; when each recording was started, if
+    that is said; and what was refused. A time that falls begins another recording."""
+    rows: list[tuple[Any, ...]] = []
+    started: list[datetime | None] = [None]
+    refused, separator, last_s = [], "", -math.inf
     for block in read_lines(path, params.limits):
-        refused.append(block.refused)
         bad: list[tuple[int, str, str]] = []
         separator = separator or separator_of(block.lines)
         for place, line in zip(block.places, block.lines, strict=True):
             if line.startswith(STARTED):
-                recordings.append(Recording(_started(line, params.time_zone), [], []))
+                started.append(_started(line, params.time_zone))
+                last_s = -math.inf
             elif line.strip() and not line.startswith("#"):
                 found = parse_json(line) if line.startswith("{") else parse_csv(line, separator or ",")
                 if isinstance(found, str):
                     bad.append((place, found, line))
                     continue
-                last = recordings[-1]
-                if last.counts and found.time_s < last.counts[-1].time_s:
-                    last = Recording(None, [], [])
-                    recordings.append(last)
-                last.places.append(place)
-                last.counts.append(found)
-        refused.append(refusals([b[0] for b in bad], [b[1] for b in bad], [b[2] for b in bad]))
-    return [one for one in recordings if one.counts], refused
+                if found.time_s < last_s:
+                    started.append(None)
+                last_s = found.time_s
+                rows.append((len(started) - 1, place, *found))
+        refused += [block.refused, refusals([b[0] for b in bad], [b[1] for b in bad], [b[2] for b in bad])]
+    counts = pd.DataFrame(rows, columns=["recording", "place", *Count._fields])
+    return counts.astype({"value": float, "is_supported": bool}), started, refused
 
 
 def _started(line: str, zone: str) -> datetime | None:
@@ -133,20 +132,6 @@ def _started(line: str, zone: str) -> datetime | None:
     except ValueError:
         return None
     return local.replace(tzinfo=ZoneInfo(zone)).astimezone(UTC).replace(tzinfo=None)
-
-
-def _run(recording: Recording, part: str) -> tuple[Sampled | None, pd.DataFrame]:
-    lines = pd.DataFrame(recording.counts, columns=Count._fields).assign(place=recording.places)
-    lines["value"] = lines["value"].astype(float)
-    reasons = _faults(lines)
-    is_bad = (reasons != "").to_numpy()
-    bad = lines[is_bad]
-    refused = refusals(bad["place"], reasons[is_bad].to_list(), bad["event"])
-    lines = lines[~is_bad]
-    if lines.empty:
-        return None, refused
-    unsupported = sorted(set(bad.loc[~bad["is_supported"], "event"]) - set(lines["event"]))
-    return _sampled(recording, lines, part, [f"{event}: {UNSUPPORTED_EVENT}" for event in unsupported]), refused
 
 
 def _faults(lines: pd.DataFrame) -> pd.Series:
@@ -166,7 +151,8 @@ def _faults(lines: pd.DataFrame) -> pd.Series:
     return reasons
 
 
-def _sampled(recording: Recording, lines: pd.DataFrame, part: str, refused: list[str]) -> Sampled:
+def _sampled(lines: pd.DataFrame, **more: Any) -> Sampled:
+    """The run of a recording: rates by group and event, those of several processors added up."""
     times = np.unique(lines["time_s"])
     length_s = dict(zip(times.tolist(), np.diff(times, prepend=0.0).tolist(), strict=True))
     codes, known = pd.MultiIndex.from_frame(lines[["group", "event"]]).factorize()
@@ -184,9 +170,7 @@ def _sampled(recording: Recording, lines: pd.DataFrame, part: str, refused: list
         (np.arange(len(lines)), codes.astype(np.int64), rates),
         n_units=np.asarray(n_lines, dtype=np.int64),
         running_pct=running,
-        part=part,
-        started_at=recording.started_at,
-        refused=tuple(refused),
+        **more,
     )
 
 
@@ -329,8 +313,10 @@ class PerfSpectReader:
                 "a *_metrics_summary.csv holds means only: read the *_metrics.csv beside it",
             )
         table = WideTable(path, rows.names, rows.columns, rows.places, rows.refused, rows.raw, _described)
-        if is_third and _n_units(rows) > 1:
-            return _by_unit(rows, table, params.time_zone)
+        if is_third:
+            units = pd.DataFrame({name: rows.columns[at].to_pylist() for at, name in enumerate(V3)}).astype(str)
+            if len(units[V3[1:]].drop_duplicates()) > 1:
+                return _by_unit(rows, table, units, params.time_zone)
         table = replace(table, ignored=frozenset(V3[1:]))
         renamed = {"timestamp": rows.names[0], **params.columns}
         return read_table(
@@ -346,53 +332,31 @@ def _described(raw: str) -> Counter:
     return described(raw.removeprefix(METRIC), GROUP)
 
 
-def _units(rows: WholeTable) -> pd.DataFrame:
-    return pd.DataFrame({name: rows.columns[at].to_pylist() for at, name in enumerate(V3)}).astype(str)
-
-
-def _n_units(rows: WholeTable) -> int:
-    return len(_units(rows)[V3[1:]].drop_duplicates())
-
-
-def _by_unit(rows: WholeTable, table: WideTable, zone: str) -> Reading:
+def _by_unit(rows: WholeTable, table: WideTable, units: pd.DataFrame, zone: str) -> Reading:
     """Sockets and processors as counters side by side, control groups as runs of their own."""
     metrics = replace(table, names=rows.names[4:], columns=rows.columns[4:])
     counters, numbers, refused_columns = counters_of(metrics, {}, {})
     check_counters(metrics, counters, refused_columns)
-    units, seconds = _units(rows), unix_seconds(rows.columns[0], zone)
+    seconds, n_counters = unix_seconds(rows.columns[0], zone), len(counters)
     label = _told(units["SKT"], "socket") + _told(units["CPU"], "cpu")
-    is_bad = np.isnan(seconds) | units[V3].duplicated().to_numpy()
+    is_bad = np.isnan(seconds) | units.duplicated().to_numpy()
     runs = []
-    for group, members in units.groupby("CID").groups.items():
-        chosen = np.asarray(members)[~is_bad[members]]
-        if len(chosen):
-            runs.append(_side_by_side(rows, counters, numbers, label, seconds, chosen, str(group), refused_columns))
+    for group, members in units[~is_bad].groupby("CID").groups.items():
+        chosen = np.asarray(members)
+        codes, names = pd.factorize(label.iloc[chosen])
+        wide = tuple(replace(one, name=f"{one.name}{name}") for name in names for one in counters)
+        first, offsets = start_and_offsets(seconds[chosen])
+        cells = (
+            np.repeat(np.arange(len(chosen)), n_counters),
+            (codes[:, None] * n_counters + np.arange(n_counters)).ravel(),
+            np.column_stack([one.values[chosen] for one in numbers]).ravel(),  # noqa: PD011
+        )
+        about: dict[str, Any] = {"part": str(group), "started_at": first, "refused": tuple(refused_columns)}
+        runs.append(side_by_side(wide, offsets, rows.places[chosen], cells, **about))
     bad = np.flatnonzero(is_bad)
     reason = "no time, or a second row of one time and unit; expected each once"
     refused = refusals(rows.places[bad], reason, [rows.raw(int(row)) for row in bad])
     return Reading(runs, all_refusals([rows.refused, refused]))
-
-
-def _side_by_side(
-    rows: WholeTable,
-    counters: tuple[Counter, ...],
-    numbers: list[Cells],
-    label: pd.Series,
-    seconds: FloatArray,
-    chosen: NDArray[np.int64],
-    group: str,
-    refused: list[str],
-) -> Sampled:
-    codes, names = pd.factorize(label.iloc[chosen])
-    wide = tuple(replace(one, name=f"{one.name}{name}") for name in names for one in counters)
-    n_rows, n_counters = len(chosen), len(counters)
-    first, offsets = start_and_offsets(seconds[chosen])
-    cells = (
-        np.repeat(np.arange(n_rows), n_counters),
-        (codes[:, None] * n_counters + np.arange(n_counters)).ravel(),
-        np.column_stack([one.values[chosen] for one in numbers]).ravel(),  # noqa: PD011
-    )
-    return side_by_side(wide, offsets, rows.places[chosen], cells, part=group, started_at=first, refused=tuple(refused))
 
 
 def _told(values: pd.Series, word: str) -> pd.Series:

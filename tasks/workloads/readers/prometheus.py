@@ -7,10 +7,11 @@ histograms are listed and left out."""
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,10 +20,10 @@ from tasks.errors import BadInput, quoted, reason_of
 from tasks.http_server import HttpServer, Patience, Words
 from tasks.intake.files import json_of, no_refusals
 from tasks.times import time_of
-from tasks.workloads.params import PrometheusParams, ReadParams
+from tasks.workloads.params import ReadParams
 from tasks.workloads.prepared import Reading, Sampled, one_row_a_sample
 from tasks.workloads.readers.tables import start_and_offsets
-from tasks.workloads.telemetry import Counter, spelled
+from tasks.workloads.telemetry import Counter, FloatArray, spelled
 
 if TYPE_CHECKING:
     import httpx
@@ -67,6 +68,7 @@ MOST_POINTS = 500_000  # values asked for at a time
 MAX_STEPS = 10_000  # the server gives at most 11,000 points a series at a time
 DEFAULT_STEP_S = 15.0
 NAME = "__name__"
+EDGE = 1e-6  # of a step, against rounding where a range ends
 DURATION = re.compile(r"(\d+)(ms|s|m|h)")
 SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 COUNTING = (".*_total", ".*_bucket", ".*_count", ".*_sum")
@@ -74,21 +76,10 @@ Labels = dict[str, str]
 
 
 @dataclass(frozen=True)
-class Range:
-    """What is asked for: selectors, the time in Unix seconds, and seconds between samples."""
-
-    matches: list[str]
-    start_s: float
-    end_s: float
-    step_s: float
-
-
-@dataclass(frozen=True)
 class PrometheusReader:
-    """Reads from a server; transport, clock, patience and the values asked for at a time are for tests."""
+    """Reads from a server; transport, patience and the values asked for at a time are for tests."""
 
     transport: "httpx.BaseTransport | None" = None
-    clock: Callable[[], float] = time.time
     patience: Patience = PATIENCE
     most_points: int = MOST_POINTS
     name: str = "prometheus"
@@ -107,20 +98,40 @@ class PrometheusReader:
             matches = asked.match or api.matches
             if not matches:
                 raise BadInput(api.shown, "no selector", 'match[], such as {job="node"}', "--match '{job=\"node\"}'")
-            end_s = _moment(api.shown, asked.end) if asked.end else self.clock()
+            end_s = _moment(api.shown, asked.end) if asked.end else time.time()
             start_s = _moment(api.shown, asked.start) if asked.start else end_s - asked.last_s
             if start_s >= end_s:
                 raise BadInput(api.shown, "the range ends before it starts", "start before end", "mend --start, --end")
             try:
-                span = Range(matches, start_s, end_s, asked.step_s or _scrape_interval(api))
-                n_series = _count_series(api, span, asked)
-                found = _Found(span)
+                step_s = asked.step_s or _scrape_interval(api)
+                first_s = start_s - step_s  # rates of the first sample need the one before
+                n_steps = int(np.floor((end_s - first_s) / step_s + EDGE)) + 1
+                n_series = _count_series(api, matches, first_s, end_s, asked.max_series)
                 types = {name: str(one[0].get("type", "")) for name, one in api.data("metadata", {}).items() if one}
-                for question in _questions(span, max(2, self.most_points // n_series)):
-                    answer = api.data("query_range", question)
-                    for series in answer.get("result", []):
-                        found.add(series)
-                runs = list(found.runs(types, asked.run_by))
+                series: dict[tuple[tuple[str, str], ...], FloatArray] = {}  # by labels: a value for each step
+                histograms: set[str] = set()
+                size = min(max(2, self.most_points // n_series), MAX_STEPS)
+                for match, at in product(matches, range(0, n_steps, size)):
+                    start, end = (first_s + step * step_s for step in (at, min(at + size, n_steps) - 1))
+                    span = {"start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step_s:g}"}
+                    for one in api.data("query_range", {"query": match} | span).get("result", []):
+                        labels = tuple(sorted(one.get("metric", {}).items()))
+                        if "values" not in one:
+                            histograms.add(dict(labels).get(NAME, "?"))
+                            continue
+                        times, given = np.array([(float(at), float(text)) for at, text in one["values"]]).T
+                        steps = np.rint((times - first_s) / step_s).astype(int)
+                        is_in = (steps >= 0) & (steps < n_steps)
+                        values = series.setdefault(labels, np.full(n_steps, np.nan))
+                        values[steps[is_in]] = np.where(np.isfinite(given), given, np.nan)[is_in]
+                groups: dict[str, list[tuple[Labels, FloatArray]]] = {}
+                for key, values in sorted(series.items(), key=lambda item: item[0]):
+                    groups.setdefault(dict(key).get(asked.run_by, ""), []).append((dict(key), values))
+                refused = tuple(f"{name}: a native histogram" for name in sorted(histograms))
+                runs = [
+                    _run(group, members, types, asked.run_by, start_s, step_s, refused)
+                    for group, members in sorted(groups.items())
+                ]
             except (AttributeError, TypeError, ValueError, LookupError, OverflowError) as error:
                 problem = f"an answer of another shape ({reason_of(error)})"
                 raise BadInput(api.shown, problem, EXPECTED, "is it Prometheus?") from error
@@ -129,67 +140,42 @@ class PrometheusReader:
         return Reading(runs, no_refusals())
 
 
-class _Found:
-    """Series as they come in, part by part."""
+def _run(
+    group: str,
+    members: "list[tuple[Labels, FloatArray]]",
+    types: dict[str, str],
+    run_by: str,
+    start_s: float,
+    step_s: float,
+    refused: tuple[str, ...],
+) -> Sampled:
+    """The run of one value of the label.
 
-    def __init__(self, span: Range) -> None:
-        self.span = span
-        self.lead_s = span.start_s - span.step_s  # rates of the first sample need the one before
-        self.n_steps = int(np.floor((span.end_s - self.lead_s) / span.step_s + 1e-6)) + 1
-        self.series: dict[tuple[tuple[str, str], ...], np.ndarray[Any, Any]] = {}
-        self.histograms: set[str] = set()
-
-    def add(self, series: dict[str, Any]) -> None:
-        """Put the samples of one series in their places."""
-        labels = tuple(sorted(series.get("metric", {}).items()))
-        if "values" not in series:
-            self.histograms.add(dict(labels).get(NAME, "?"))
-            return
-        pairs = series["values"]
-        times = np.array([float(at) for at, _ in pairs])
-        given = np.array([float(text) for _, text in pairs])
-        steps = np.rint((times - self.lead_s) / self.span.step_s).astype(int)
-        is_in = (steps >= 0) & (steps < self.n_steps)
-        values = self.series.setdefault(labels, np.full(self.n_steps, np.nan))
-        values[steps[is_in]] = np.where(np.isfinite(given), given, np.nan)[is_in]
-
-    def runs(self, types: dict[str, str], run_by: str) -> Iterator[Sampled]:
-        """One run for each value of the label, in their order."""
-        groups: dict[str, list[tuple[Labels, Any]]] = {}
-        for labels, values in sorted(self.series.items()):
-            groups.setdefault(dict(labels).get(run_by, ""), []).append((dict(labels), values))
-        for group, members in sorted(groups.items()):
-            yield self._run(group, members, types, run_by)
-
-    def _run(self, group: str, members: list[tuple[Labels, Any]], types: dict[str, str], run_by: str) -> Sampled:
-        counters, columns, totals = [], [], []
-        jobs = {labels.get("job", "") for labels, _ in members}
-        hidden = {NAME, run_by} | ({"job"} if len(jobs) == 1 else set())
-        taken: set[str] = set()
-        for labels, values in members:
-            name = _folded(labels, hidden)
-            name = name if name not in taken else f"{name}.{len(taken)}"
-            taken.add(name)
-            counters.append(Counter(name, "", "software"))
-            totals.append(_is_total(labels.get(NAME, ""), types))
-            columns.append(values)
-        table, is_total = np.column_stack(columns), np.array(totals, dtype=bool)
-        table[0, ~is_total] = np.nan
-        rows = np.flatnonzero(~np.isnan(table).all(axis=1))
-        begin = datetime.fromtimestamp(self.span.start_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        first, _ = start_and_offsets(np.array([self.span.start_s]))
-        return one_row_a_sample(
-            tuple(counters),
-            np.asarray((rows - 1) * self.span.step_s, dtype=np.float64),
-            table[rows],
-            places=rows.astype(np.int64) + 1,
-            is_total=is_total,
-            part=f"{group or 'all'} {begin}",
-            is_id=True,
-            labels={"machine": group} if group else {},
-            started_at=first,
-            refused=tuple(f"{name}: a native histogram" for name in sorted(self.histograms)),
-        )
+    members: labels and values (n_steps,) of its series; the first step lies before the start."""
+    counters, totals, taken = [], [], set[str]()
+    hidden = {NAME, run_by} | ({"job"} if len({labels.get("job", "") for labels, _ in members}) == 1 else set())
+    for labels, _ in members:
+        name = _folded(labels, hidden)
+        name = name if name not in taken else f"{name}.{len(taken)}"
+        taken.add(name)
+        counters.append(Counter(name, "", "software"))
+        totals.append(_is_total(labels.get(NAME, ""), types))
+    table, is_total = np.column_stack([values for _, values in members]), np.array(totals, dtype=bool)
+    table[0, ~is_total] = np.nan
+    rows = np.flatnonzero(~np.isnan(table).all(axis=1))
+    first, _ = start_and_offsets(np.array([start_s]))
+    return one_row_a_sample(
+        tuple(counters),
+        np.asarray((rows - 1) * step_s, dtype=np.float64),
+        table[rows],
+        places=rows.astype(np.int64) + 1,
+        is_total=is_total,
+        part=f"{group or 'all'} {datetime.fromtimestamp(start_s, UTC):%Y-%m-%dT%H:%M:%SZ}",
+        is_id=True,
+        labels={"machine": group} if group else {},
+        started_at=first,
+        refused=refused,
+    )
 
 
 def _is_total(metric: str, types: dict[str, str]) -> bool:
@@ -211,27 +197,14 @@ def _folded(labels: Labels, hidden: set[str]) -> str:
     return ".".join(spelled(part).replace(".", "_") for part in (labels.get(NAME, "value"), *told))
 
 
-def _count_series(api: PrometheusApi, span: Range, params: PrometheusParams) -> int:
-    question = {"match[]": span.matches, "start": span.start_s - span.step_s, "end": span.end_s}
-    n_series = len(api.data("series", question))
+def _count_series(api: PrometheusApi, matches: list[str], first_s: float, end_s: float, most: int) -> int:
+    n_series = len(api.data("series", {"match[]": matches, "start": first_s, "end": end_s}))
     if not n_series:
-        raise BadInput(api.shown, f"no series for {', '.join(span.matches)}", EXPECTED, "mend the selector or range")
-    if n_series > params.max_series:
+        raise BadInput(api.shown, f"no series for {', '.join(matches)}", EXPECTED, "mend the selector or range")
+    if n_series > most:
         fix = "narrow the selector, or raise read.prometheus.max_series"
-        raise BadInput(api.shown, f"{n_series:,} series", f"at most {params.max_series:,}", fix)
+        raise BadInput(api.shown, f"{n_series:,} series", f"at most {most:,}", fix)
     return n_series
-
-
-def _questions(span: Range, n_points: int) -> Iterator[dict[str, Any]]:
-    """One question for each selector and part of the range."""
-    n_steps = min(n_points, MAX_STEPS)
-    first = span.start_s - span.step_s
-    n_all = int(np.floor((span.end_s - first) / span.step_s + 1e-6)) + 1
-    for match in span.matches:
-        for at in range(0, n_all, n_steps):
-            last = min(at + n_steps, n_all) - 1
-            start, end = first + at * span.step_s, first + last * span.step_s
-            yield {"query": match, "start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{span.step_s:g}"}
 
 
 def _scrape_interval(api: PrometheusApi) -> float:

@@ -10,11 +10,12 @@ other sections at the same times, are one run, whichever of them is named, and i
 file."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -149,7 +150,9 @@ def _outline(path: Path, mtime_ns: int, size: int) -> Outline | None:  # noqa: A
     lines = [line.removeprefix("#").strip() for line in path.read_text(errors="replace").splitlines()]
     told = [line.split(";") for line in lines if line and RESTART not in line]
     rows = [fields for fields in told if len(fields) > len(HEADER) and fields[:3] != HEADER]
-    seconds = unix_seconds(pa.chunked_array([pa.array([_plain(fields[2]) for fields in rows], pa.string())]), "UTC")
+    seconds = unix_seconds(
+        pa.chunked_array([pa.array([fields[2].removesuffix(" UTC").strip() for fields in rows], pa.string())]), "UTC"
+    )
     seconds = seconds[~np.isnan(seconds)]
     if not len(seconds):
         return None
@@ -176,12 +179,8 @@ def _parts(files: Sequence[str], params: ReadParams) -> tuple[list[Part], list[p
                 elif RESTART in line:
                     restarts[fields[0]] = restarts.get(fields[0], 0) + 1
                 elif line.strip():
-                    fault = _fault(fields, names)
-                    if not fault:
-                        key = fields[0], restarts.get(fields[0], 0)
-                        part = parts.setdefault(key, Part(fields[0]))
-                        fault = _add(part, number, n_before + place, fields, names)
-                    if fault:
+                    part = parts.setdefault((fields[0], restarts.get(fields[0], 0)), Part(fields[0]))
+                    if fault := _add(part, number, n_before + place, fields, names):
                         bad.append((n_before + place, fault, line))
             unread = block.refused.assign(place=block.refused["place"] + n_before) if number else block.refused
             refused += [unread, refusals([b[0] for b in bad], [b[1] for b in bad], [b[2] for b in bad])]
@@ -189,16 +188,12 @@ def _parts(files: Sequence[str], params: ReadParams) -> tuple[list[Part], list[p
     return [part for part in parts.values() if part.places], refused
 
 
-def _fault(fields: list[str], names: list[str]) -> str:
+def _add(part: Part, file: int, place: int, fields: list[str], names: list[str]) -> str:
+    """Put the values of a line into a part; returns why it cannot be done, or nothing."""
     if not names:
         return "no header before it; expected # hostname;interval;timestamp;…"
     if len(fields) != len(names) + len(HEADER):
         return f"{len(fields)} fields; the header has {len(names) + len(HEADER)}"
-    return ""
-
-
-def _add(part: Part, file: int, place: int, fields: list[str], names: list[str]) -> str:
-    """Put the values of a line into a part; returns why it cannot be done, or nothing."""
     values, device = fields[3:], ""
     columns = list(zip(names, values, strict=True))
     if DEVICE.match(names[0]) and len(names) > 1:
@@ -227,7 +222,7 @@ def _number(text: str) -> float:
 
 
 def _run(part: Part, zone: str, name: str) -> tuple[Sampled | None, pd.DataFrame]:
-    seconds = unix_seconds(pa.chunked_array([pa.array([_plain(text) for text in part.times])]), _zone(part.times, zone))
+    seconds = _seconds_of(part.times, "UTC" if part.times[0].endswith("UTC") else zone)
     seconds = _in_step(seconds, np.array(part.files))
     is_bad = np.isnan(seconds)
     places = np.array(part.places, dtype=np.int64)
@@ -240,30 +235,21 @@ def _run(part: Part, zone: str, name: str) -> tuple[Sampled | None, pd.DataFrame
     is_kept = ~is_bad[rows]
     first, offsets = start_and_offsets(seconds[kept])
     cells = (new_row[rows[is_kept]].astype(np.int64), codes[is_kept].astype(np.int64), values[is_kept].astype(float))
-    counters = tuple(_told_apart(part.columns))
-    run = side_by_side(
-        counters, offsets, places[kept], cells, part=name, labels={"machine": part.host}, started_at=first
-    )
+    counters: dict[str, Counter] = {}
+    for (device, raw), code in part.columns.items():
+        spelling = spelled(raw.removesuffix("/s"))
+        called = f"{device}.{spelling}" if device else f"sar.{spelling}"
+        called = called if called not in counters else f"{called}_{code}"
+        is_rate = raw.endswith("/s") or raw in RATES
+        counters[called] = Counter(called, "%" if raw.startswith("%") else "", "software", is_rate)
+    about: dict[str, Any] = {"part": name, "labels": {"machine": part.host}, "started_at": first}
+    run = side_by_side(tuple(counters.values()), offsets, places[kept], cells, **about)
     return run, refused
 
 
-def _told_apart(columns: dict[tuple[str, str], int]) -> Iterator[Counter]:
-    taken: set[str] = set()
-    for (device, raw), code in columns.items():
-        is_rate = raw.endswith("/s") or raw in RATES
-        name = spelled(raw.removesuffix("/s"))
-        name = f"{device}.{name}" if device else f"sar.{name}"
-        name = name if name not in taken else f"{name}_{code}"
-        taken.add(name)
-        yield Counter(name, "%" if raw.startswith("%") else "", "software", is_rate)
-
-
-def _plain(text: str) -> str:
-    return text.removesuffix(" UTC").strip()
-
-
-def _zone(times: list[str], zone: str) -> str:
-    return "UTC" if times and times[0].endswith("UTC") else zone
+def _seconds_of(texts: list[str], zone: str) -> FloatArray:
+    plain = [text.removesuffix(" UTC").strip() for text in texts]
+    return unix_seconds(pa.chunked_array([pa.array(plain, pa.string())]), zone)
 
 
 def _in_step(seconds: FloatArray, files: NDArray[np.int64]) -> FloatArray:

@@ -7,7 +7,6 @@ that holds text is listed by its name and left out. Without run_id the run is ca
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -115,11 +114,13 @@ def read_table(
     bad = np.flatnonzero(faults != "")
     refused = refusals(table.places[bad], faults[bad].tolist(), [table.raw(int(row)) for row in bad])
     good = np.flatnonzero(faults == "")
-    started = _starts(table, keys, at, zone)
+    started = unix_seconds(table.columns[at[keys["started_at"]]], zone) if "started_at" in keys else None
     values = np.column_stack([one.values for one in numbers])  # noqa: PD011
     runs = []
     for part, rows in _parts(good, labels):
-        first, offsets = _times(seconds[rows], is_absolute, started[rows])
+        first, offsets = start_and_offsets(seconds[rows]) if is_absolute else (None, seconds[rows])
+        if started is not None and not is_absolute and len(known := started[rows][~np.isnan(started[rows])]):
+            first = start_and_offsets(known[:1])[0]
         own = {key: value for key in LABELS if key in labels and (value := labels[key][rows[0]])}
         run = one_row_a_sample(
             counters,
@@ -190,21 +191,13 @@ def _seconds(
     if "timestamp" in keys:
         return unix_seconds(table.columns[at[keys["timestamp"]]], zone), True
     if not interval_s:
-        raise BadInput(
-            table.path,
-            "no column with the time",
-            "at_s, or timestamp",
-            headless(table.names)
-            or "name it, as in --map timestamp=THEIRS, or set read.interval_s for equally spaced rows",
-        )
+        fix = "name it, as in --map timestamp=THEIRS, or set read.interval_s for equally spaced rows"
+        raise BadInput(table.path, "no column with the time", "at_s, or timestamp", headless(table.names) or fix)
     return interval_s * np.arange(len(table.places), dtype=np.float64), False
 
 
 def _row_faults(
-    seconds: FloatArray,
-    numbers: Sequence[Cells],
-    counters: Sequence[Counter],
-    labels: Mapping[str, list[str | None]],
+    seconds: FloatArray, numbers: Sequence[Cells], counters: Sequence[Counter], labels: Mapping[str, list[str | None]]
 ) -> NDArray[np.object_]:
     faults = np.full(len(seconds), "", dtype=object)
     for one, counter in zip(reversed(numbers), reversed(counters), strict=True):
@@ -213,18 +206,13 @@ def _row_faults(
     faults[~np.isfinite(seconds)] = "no time; expected seconds, or a time in ISO 8601"
     if "run_id" in labels:
         faults[[run_id is None for run_id in labels["run_id"]]] = "no run id; expected one in each row"
-        _refuse_mixed(faults, labels)
+        first: dict[str | None, int] = {}  # labels are those of the first row of a run
+        for row, run_id in enumerate(labels["run_id"]):
+            leader = first.setdefault(run_id, row)
+            for key in LABELS:
+                if key in labels and labels[key][row] != labels[key][leader]:
+                    faults[row] = f"{key} {labels[key][row]} in a run of {labels[key][leader]}; expected one a run"
     return faults
-
-
-def _refuse_mixed(faults: NDArray[np.object_], labels: Mapping[str, list[str | None]]) -> None:
-    """Rows whose labels are not those of the first row of their run."""
-    first: dict[str | None, int] = {}
-    for row, run_id in enumerate(labels["run_id"]):
-        leader = first.setdefault(run_id, row)
-        for key in LABELS:
-            if key in labels and labels[key][row] != labels[key][leader]:
-                faults[row] = f"{key} {labels[key][row]} in a run of {labels[key][leader]}; expected one a run"
 
 
 def _parts(good: NDArray[np.int64], labels: Mapping[str, list[str | None]]) -> list[tuple[str, NDArray[np.int64]]]:
@@ -242,20 +230,6 @@ def _parts(good: NDArray[np.int64], labels: Mapping[str, list[str | None]]) -> l
     order = np.argsort(codes, kind="stable")
     edges = np.searchsorted(codes[order], np.arange(len(parts) + 1))
     return [(str(part), good[order[edges[at] : edges[at + 1]]]) for at, part in enumerate(parts)]
-
-
-def _starts(table: WideTable, keys: Mapping[str, str], at: Mapping[str, int], zone: str) -> FloatArray:
-    """started_at of each row in Unix seconds, NaN where the file does not say."""
-    if "started_at" not in keys:
-        return np.full(len(table.places), np.nan)
-    return unix_seconds(table.columns[at[keys["started_at"]]], zone)
-
-
-def _times(seconds: FloatArray, is_absolute: bool, started: FloatArray) -> tuple[datetime | None, FloatArray]:
-    if is_absolute:
-        return start_and_offsets(seconds)
-    known = started[~np.isnan(started)]
-    return (start_and_offsets(known[:1])[0] if len(known) else None), seconds
 
 
 def _table(path: str, params: ReadParams) -> WideTable:

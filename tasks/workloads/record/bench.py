@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from tasks.errors import BadSetting, NotFound, WhorlError
 from tasks.machine import CGROUP_ROOT, Group, shared_server_cpu_s
@@ -21,8 +22,7 @@ from tasks.workloads.params import RecordParams
 from tasks.workloads.record.counters import Source, Unavailable, machine_sources, opened
 from tasks.workloads.record.parts import machine_name
 from tasks.workloads.record.plan import Outcome, PlannedRun
-from tasks.workloads.record.programs.place import Place
-from tasks.workloads.record.programs.program import Input, Program
+from tasks.workloads.record.programs.program import Place, Program
 from tasks.workloads.record.sampler import PARTNER_PREFIX, PerfChild, PerfPlan, Sampled, perf_group, sample
 from tasks.workloads.record.subjects import WHOLE, Subject, group_sources, groups_at_work, subject_of
 from tasks.workloads.telemetry import OWN_PREFIX, Conditions, Telemetry
@@ -38,34 +38,30 @@ PERIOD_US = 100_000
 class Work(threading.Thread):
     """A program's run in a thread of its own: the sampler goes on whatever it does."""
 
-    def __init__(self, program: Program, place: Place, input: Input, seconds: float) -> None:
+    def __init__(self, program: Program, place: Place, input: str, seconds: float) -> None:
         super().__init__(name=f"run {program.name}", daemon=True)
-        self.program, self.place, self.input, self.seconds = program, place, input, seconds
+        self.program, self.place, self.options, self.seconds = program, place, program.inputs[input], seconds
         self.error: Exception | None = None
-        self.began_s = self.ended_s = float("nan")
+        self.is_short = False
 
     def run(self) -> None:
-        """Run it to its end, and keep its error."""
-        self.began_s = time.monotonic()
+        """Run it to its end, and keep its error, or that it has ended before its time."""
+        began_s = time.monotonic()
         try:
-            self.program.run(self.place, self.input, self.seconds)
+            self.program.run(self.place, self.options, self.seconds)
         except Exception as error:  # any fault of one workload is a failed run, not the end of the campaign
             self.error = error
         finally:
-            self.ended_s = time.monotonic()
-
-    def is_over_early(self) -> bool:
-        """Whether it has ended before its time."""
-        return self.ended_s - self.began_s < self.seconds - MARGIN_S
+            self.is_short = time.monotonic() - began_s < self.seconds - MARGIN_S
 
     def end(self) -> None:
-        """Have it end, whatever it does; returns when it has, or after a while."""
-        if self.ident is None:
-            return
-        self.join(JOIN_S)
+        """Have it end, whatever it does, with all that it has started; returns when it has, or after a while."""
+        if self.ident is not None:
+            self.join(JOIN_S)
         if self.is_alive():
             self.program.stop(self.place)
             self.join(JOIN_S)
+        self.program.stop(self.place)
 
 
 @contextlib.contextmanager
@@ -77,20 +73,6 @@ def own_group(campaign: Group | None, name: str) -> Iterator[Group | None]:
     finally:
         if group:
             group.remove()
-
-
-@dataclass(frozen=True)
-class Part:
-    """A program on its place, with the input of that name."""
-
-    program: Program
-    place: Place
-    input: str
-
-    def work(self, group: Group | None, seed: int, seconds: float) -> Work:
-        """It, ready to start in this group."""
-        input = next(one for one in (*self.program.inputs, *self.program.other_inputs) if one.name == self.input)
-        return Work(self.program, joined(self.place, group, seed), input, seconds)
 
 
 @contextlib.contextmanager
@@ -115,35 +97,43 @@ class Bench:
     """What all runs of a campaign share. group: the campaign's, None without control groups."""
 
     params: RecordParams
+    programs: Mapping[str, Program]
     group: Group | None
     perf: PerfPlan
     machine: str
     root: Path = CGROUP_ROOT
 
-    def record(self, run: PlannedRun, part: Part, beside: Part | None = None) -> Outcome:
-        """Rest, run, sample. The run's first second is the workload's first second, and that of what runs beside it."""
+    def record(self, run: PlannedRun, places: Mapping[str, Place]) -> Outcome:
+        """Rest, run, sample. The run's first second is the workload's first second, and that of what runs beside it.
+
+        places: of the workload and of what runs beside it, by name."""
         params = self.params
         duration_s = params.samples * params.interval_s
         with contextlib.ExitStack() as stack:
             group = stack.enter_context(own_group(self.group, run.run_id))
-            other = stack.enter_context(own_group(self.group, f"{run.run_id}.beside")) if beside else None
+            other = stack.enter_context(own_group(self.group, f"{run.run_id}.beside")) if run.beside else None
             if run.limit_cores is not None:
                 if group is None:
                     return Outcome(run, "failed", error="no control groups here: the cores of a run cannot be limited")
                 group.set_quota(round(run.limit_cores * PERIOD_US), PERIOD_US)
             partner = other if run.partner else None
             sources, missing = stack.enter_context(open_sources(Subject(group, partner=partner).sources()))
-            works = [part.work(group, run.seed, duration_s + MARGIN_S)]
-            if beside:
-                works.append(beside.work(other, run.seed + 1, duration_s + MARGIN_S))
+            works = [
+                Work(self.programs[name], joined(places[name], inside, seed), input, duration_s + MARGIN_S)
+                for name, input, inside, seed in (
+                    (run.workload, run.input, group, run.seed),
+                    (run.beside, run.beside_input, other, run.seed + 1),
+                )
+                if name
+            ]
             os.sync()
             perf = self._started_perf(group, partner)
-            used_s: list[tuple[float, float]] = []
+            used_s: list[float] = []  # by what runs beside, and by the server of the flows
 
             def start() -> None:
                 for work in works:
                     work.start()
-                used_s.append((_usage_s(other), shared_server_cpu_s()))
+                used_s.extend((_usage_s(other), shared_server_cpu_s()))
 
             try:
                 sampled = sample(
@@ -154,19 +144,18 @@ class Bench:
                     on_start=start,
                     should_stop=lambda: any(work.error is not None for work in works),
                 )
-                used_s.append((_usage_s(other), shared_server_cpu_s()))
+                used_s.extend((_usage_s(other), shared_server_cpu_s()))
             finally:
                 if perf:
                     perf.stop()
                 for work in works:
                     work.end()
-                    work.program.stop(work.place)
         errors = [work.error for work in works if work.error is not None]
         if errors or not sampled.is_whole:
             return Outcome(run, "failed", error=_told(errors[0] if errors else None))
-        beside_cores, server_cores = ((after - before) / duration_s for before, after in zip(*used_s, strict=True))
-        is_short = any(work.is_over_early() for work in works)
+        beside_cores, server_cores = (used_s[2] - used_s[0]) / duration_s, (used_s[3] - used_s[1]) / duration_s
         lacking = tuple(one for one in missing if not one.counter.startswith(PARTNER_PREFIX))  # as its own group's
+        is_short = any(work.is_short for work in works)
         return self._outcome(
             run, sampled, (*lacking, *self.perf.missing), beside_cores, server_cores, is_short=is_short
         )
@@ -195,17 +184,9 @@ class Bench:
         is_short: bool,
     ) -> Outcome:
         telemetry = Telemetry(
-            run_id=run.run_id,
-            counters=sampled.counters,
-            at_s=sampled.at_s,
-            values=sampled.values,
-            workload=run.workload,
-            input=run.input,
-            round=run.round,
-            machine=self.machine,
-            started_at=sampled.started_at,
-            interval_s=self.params.interval_s,
-        )
+            run.run_id, sampled.counters, sampled.at_s, sampled.values, run.workload, run.input, run.round,
+            self.machine, sampled.started_at, self.params.interval_s,
+        )  # fmt: skip
         sampler_cores = sampled.own_cpu_s / (self.params.samples * self.params.interval_s)
         disturbance = disturbance_of(telemetry, sampler_cores + beside_cores + server_cores)
         is_foreign = disturbance.exceeds(self.params.foreign_limit_ratio)
@@ -213,14 +194,10 @@ class Bench:
             status = "short" if is_short else "missed samples"
         else:
             status = "disturbed" if is_foreign and not run.condition else CLEAN
-        facts = {
-            "status": status,
-            "sampler_cores": round(sampler_cores, DIGITS),
-            "missed_samples": sampled.missed,
-            **all_known(asdict(disturbance)),
-        }
+        told = {"status": status, "sampler_cores": round(sampler_cores, DIGITS), "missed_samples": sampled.missed}
+        facts = told | all_known(asdict(disturbance))
         if not run.condition:
-            return Outcome(run, status, telemetry, facts, missing)
+            return Outcome(run, status, (telemetry,), facts, missing)
         facts["beside_cores"] = round(beside_cores, DIGITS)
         conditions = Conditions(
             recording=run.recording,
@@ -236,21 +213,22 @@ class Bench:
         )
         first = replace(of_group(telemetry, OWN_PREFIX), conditions=conditions)
         if not run.partner:
-            return Outcome(run, status, first, facts, missing)
+            return Outcome(run, status, (first,), facts, missing)
+        of_partner = replace(
+            conditions,
+            partner=run.workload,
+            partner_input=run.input,
+            own_share=conditions.partner_share,
+            partner_share=conditions.own_share,
+        )
         second = replace(
             of_group(telemetry, PARTNER_PREFIX),
             run_id=f"{run.recording}-{run.beside}-{run.beside_input}.with.{run.workload}-{run.input}",
             workload=run.beside,
             input=run.beside_input,
-            conditions=replace(
-                conditions,
-                partner=run.workload,
-                partner_input=run.input,
-                own_share=conditions.partner_share,
-                partner_share=conditions.own_share,
-            ),
+            conditions=of_partner,
         )
-        return Outcome(run, status, first, facts, missing, partner=second)
+        return Outcome(run, status, (first, second), facts, missing)
 
 
 @dataclass(frozen=True)
@@ -267,38 +245,25 @@ class RunDisturbance(Disturbance):
 
 def disturbance_of(telemetry: Telemetry, sampler_cores: float) -> RunDisturbance:
     """What disturbed a run. sampler_cores: CPU time of the sampler over the time of the run."""
-    means = {name: _mean(telemetry, place) for place, name in enumerate(telemetry.names)}
-    busy = _sum([means.get(name, NAN) for name in BUSY])
-    own = _sum([means.get(name, NAN) for name in OWN])
-    load = [telemetry.values[0, place] for place, name in enumerate(telemetry.names) if name == LOAD]
+    samples = pd.DataFrame(telemetry.values, columns=list(telemetry.names))
+    means = samples.mean()
+    busy, own = (float(means.reindex(names).sum(min_count=1)) for names in (BUSY, OWN))
     return RunDisturbance(
         busy_cores=busy,
         own_cores=own,
-        foreign_cores=max(0.0, busy - own - sampler_cores) if busy - own == busy - own else NAN,
-        steal_cores=means.get(STEAL, NAN),
-        load_1m=float(load[0]) if load else NAN,
+        foreign_cores=float(np.maximum(0.0, busy - own - sampler_cores)),  # NaN stays
+        steal_cores=float(means.get(STEAL, NAN)),
+        load_1m=float(samples[LOAD].iloc[0]) if LOAD in samples else NAN,
     )
-
-
-def _mean(telemetry: Telemetry, place: int) -> float:
-    known = telemetry.values[:, place]
-    known = known[~np.isnan(known)]
-    return float(known.mean()) if known.size else NAN
-
-
-def _sum(parts: list[float]) -> float:
-    known = [part for part in parts if part == part]
-    return sum(known) if known else NAN
 
 
 def shares_of(disturbance: RunDisturbance) -> dict[str, float | None]:
     """What the run's own group, everybody else and the hypervisor took of all cores; None where that is not known."""
-    taken = {
-        "own_share": disturbance.own_cores,
-        "foreign_share": disturbance.foreign_cores,
-        "stolen_share": disturbance.steal_cores,
+    return {
+        "own_share": _share(disturbance.own_cores),
+        "foreign_share": _share(disturbance.foreign_cores),
+        "stolen_share": _share(disturbance.steal_cores),
     }
-    return {name: _share(cores) for name, cores in taken.items()}
 
 
 def _share(cores: float) -> float | None:
@@ -308,16 +273,13 @@ def _share(cores: float) -> float | None:
 
 def of_group(telemetry: Telemetry, prefix: str) -> Telemetry:
     """The counters of the machine and those of the group whose names begin so, as its own."""
-    kept = [
-        at
-        for at, counter in enumerate(telemetry.counters)
-        if counter.scope == "machine" or counter.name.startswith(prefix)
-    ]
+    kept = [at for at, one in enumerate(telemetry.counters) if one.scope == "machine" or one.name.startswith(prefix)]
+    counters = (telemetry.counters[at] for at in kept)
     named = (
         replace(one, name=OWN_PREFIX + one.name.removeprefix(prefix)) if one.scope == "workload" else one
-        for one in (telemetry.counters[at] for at in kept)
+        for one in counters
     )
-    return replace(telemetry, counters=tuple(named), values=telemetry.values[:, kept])
+    return replace(telemetry, counters=tuple(named), values=telemetry.values[:, kept])  # noqa: PD011
 
 
 def _usage_s(group: Group | None) -> float:
@@ -408,5 +370,5 @@ def _sampled(
 
 
 def _with_shares(run: Telemetry, sampler_cores: float) -> Telemetry:
-    shares: dict[str, Any] = dict(shares_of(disturbance_of(run, sampler_cores)))
+    shares: dict[str, Any] = shares_of(disturbance_of(run, sampler_cores))
     return replace(run, conditions=Conditions(run.run_id, "live", **shares))

@@ -3,23 +3,22 @@
 import logging
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import gettempdir
 
 from tasks.errors import MissingTool, WhorlError
-from tasks.machine import Group, campaign_group, counts_hardware_events, remove_scratch, scratch_folder
+from tasks.machine import campaign_group, counts_hardware_events, remove_scratch, scratch_folder
 from tasks.record.campaign import RecordSummary, Tell, recording
 from tasks.record.facts import machine_facts
 from tasks.record.plan import CLEAN
 from tasks.workloads.params import RecordParams
-from tasks.workloads.record.bench import Bench, Part, joined, own_group
+from tasks.workloads.record.bench import Bench, joined, own_group
 from tasks.workloads.record.parts import RunLedger, machine_name
 from tasks.workloads.record.plan import BETWEEN_RUNS_S, Outcome, Plan, PlannedRun, chosen, make_plan
-from tasks.workloads.record.programs import COMPANIONS, PROGRAMS, missing_needs
-from tasks.workloads.record.programs.place import Place, make_place
-from tasks.workloads.record.programs.program import Program
+from tasks.workloads.record.programs import COMPANIONS, PROGRAMS
+from tasks.workloads.record.programs.program import Place, Program, lacks, make_place
 from tasks.workloads.record.sampler import PerfPlan
 from tasks.workloads.record.subjects import CONTROLLERS
 
@@ -49,7 +48,7 @@ def planned(params: RecordParams, programs: Mapping[str, Program] | None = None)
 def runnable(params: RecordParams, programs: Mapping[str, Program] | None = None) -> Mapping[str, Program]:
     """The programs of these parameters by workload. Raises BadSetting for an unknown workload, MissingTool."""
     ours = chosen(programs or programs_of(params), params.workloads)
-    if lacking := missing_needs(ours.values()):
+    if lacking := [f"{name}: {lack}" for name, program in ours.items() for lack in lacks(program.needs)]:
         raise MissingTool("; ".join(lacking))
     return ours
 
@@ -78,14 +77,16 @@ def record_workloads(
         finally:
             remove_scratch(scratch, params.scratch)
             ledger.parts.close()
-    return WorkloadsRecorded(**ledger.summary(isolation, began), sampler_cores=_mean_and_most(ledger.costs))
+    costs = ledger.costs or [0.0]
+    sampler_cores = (sum(costs) / len(costs), max(costs))
+    return WorkloadsRecorded(**ledger.summary(isolation, began), sampler_cores=sampler_cores)
 
 
 def _record(params: RecordParams, programs: Mapping[str, Program], ledger: RunLedger, scratch: Path, tell: Tell) -> str:
     run_s = params.samples * params.interval_s + params.pause_s + BETWEEN_RUNS_S
     until_s = time.monotonic() + params.minutes * 60 - run_s
     with campaign_group(weight=CPU_WEIGHT, prefix=PREFIX, controllers=CONTROLLERS) as group:
-        bench = Bench(params, group, PerfPlan(params.perf), machine_name(params.machine))
+        bench = Bench(params, programs, group, PerfPlan(params.perf), machine_name(params.machine))
         if group is None:
             logger.warning("no control groups here: counters of the workload's own group are missing")
 
@@ -96,7 +97,7 @@ def _record(params: RecordParams, programs: Mapping[str, Program], ledger: RunLe
 
         for runs in ledger.todo():
             if runs and time.monotonic() <= until_s:
-                Round(bench, programs, scratch, until_s).record(runs, keep)
+                Round(bench, scratch, until_s).record(runs, keep)
     return "cgroups" if group else "none"
 
 
@@ -105,7 +106,6 @@ class Round:
     """The runs that are left of one round; none starts after until_s on the monotonic clock."""
 
     bench: Bench
-    programs: Mapping[str, Program]
     scratch: Path
     until_s: float
     places: dict[str, Place] = field(default_factory=dict)
@@ -114,24 +114,18 @@ class Round:
         """Prepare, run one after the other, hand each outcome to `keep`, and stop all services at the end."""
         self.scratch.chmod(self.scratch.stat().st_mode | MAY_BE_ENTERED)
         try:
-            lost = self._prepare(
-                list(dict.fromkeys(name for run in runs for name in (run.workload, run.beside) if name))
-            )
+            lost = self._prepare(dict.fromkeys(name for run in runs for name in (run.workload, run.beside) if name))
             for run in runs:
                 if time.monotonic() > self.until_s:
                     return
                 if reasons := [lost[name] for name in (run.workload, run.beside) if name in lost]:
                     keep(Outcome(run, "failed", error=reasons[0]))
                     continue
-                beside = self._part(run.beside, run.beside_input) if run.beside else None
-                keep(self.bench.record(run, self._part(run.workload, run.input), beside))
+                keep(self.bench.record(run, self.places))
         finally:
             self.stop()
 
-    def _part(self, name: str, input: str) -> Part:
-        return Part(self.programs[name], self.places[name], input)
-
-    def _prepare(self, workloads: Sequence[str]) -> dict[str, str]:
+    def _prepare(self, workloads: Iterable[str]) -> dict[str, str]:
         """Fresh data for each; returns those that could not be prepared, with the reason."""
         lost: dict[str, str] = {}
         for name in workloads:
@@ -139,35 +133,32 @@ class Round:
                 break
             folder = self.scratch / name
             if folder.is_dir():  # of a recorder that was killed
-                self.programs[name].stop(make_place(folder))
+                self.bench.programs[name].stop(make_place(folder))
             shutil.rmtree(folder, ignore_errors=True)
             place = self.places[name] = make_place(folder)
+            began, program = time.monotonic(), self.bench.programs[name]
             try:
                 with own_group(self.bench.group, f"prepare-{name}") as group:
-                    self._prepare_one(self.programs[name], place, group)
+                    try:
+                        program.prepare(joined(place, group, self.bench.params.seed))
+                    finally:
+                        program.stop(place)
+                logger.info("prepared %s in %.1f s", name, time.monotonic() - began)
             except WhorlError as error:
                 logger.warning("%s cannot be prepared: %s", name, error)
                 lost[name] = str(error)
         return lost
 
-    def _prepare_one(self, program: Program, place: Place, group: Group | None) -> None:
-        began = time.monotonic()
-        try:
-            program.prepare(joined(place, group, self.bench.params.seed))
-        finally:
-            program.stop(place)
-        logger.info("prepared %s in %.1f s", program.name, time.monotonic() - began)
-
     def stop(self) -> None:
         """End all services and remove their data."""
         for name, place in self.places.items():
-            self.programs[name].stop(place)
+            self.bench.programs[name].stop(place)
             shutil.rmtree(self.scratch / name, ignore_errors=True)
 
 
 def _say(outcome: Outcome, ledger: RunLedger) -> None:
     facts, n, total = outcome.facts, len(ledger.statuses), len(ledger.runs)
-    if outcome.telemetry is None:
+    if not outcome.telemetry:
         logger.warning("%s failed: %s", outcome.run.run_id, outcome.error)
         return
     logger.log(
@@ -176,7 +167,3 @@ def _say(outcome: Outcome, ledger: RunLedger) -> None:
         n, total, outcome.run.run_id, outcome.status, facts["busy_cores"], facts["own_cores"], facts["foreign_cores"],
         facts["steal_cores"], facts["sampler_cores"],
     )  # fmt: skip
-
-
-def _mean_and_most(costs: list[float]) -> tuple[float, float]:
-    return (sum(costs) / len(costs), max(costs)) if costs else (0.0, 0.0)

@@ -53,13 +53,14 @@ class RunLedger(Ledger[PlannedRun]):
     def keep(self, outcome: Outcome) -> None:
         """Write a run down; a failed one leaves only its error."""
         run_id = outcome.run.run_id
-        if outcome.telemetry is None:
+        if not outcome.telemetry:
             self.errors[run_id] = outcome.error
             return
-        both = [one for one in (outcome.telemetry, outcome.partner) if one]
-        table = pa.concat_tables(map(table_of, both), promote_options="default")
+        table = pa.concat_tables(map(table_of, outcome.telemetry), promote_options="default")
         about = {"unavailable": [asdict(one) for one in outcome.unavailable], "giveaways": GIVEAWAYS}
-        self.parts.keep(run_id, table, self.record | about | {"runs": {one.run_id: outcome.facts for one in both}})
+        self.parts.keep(
+            run_id, table, self.record | about | {"runs": {one.run_id: outcome.facts for one in outcome.telemetry}}
+        )
         self.statuses[run_id] = outcome.status
         self.costs.append(outcome.facts["sampler_cores"])
 

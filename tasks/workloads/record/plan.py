@@ -27,7 +27,7 @@ from tasks.errors import BadSetting
 from tasks.record.plan import AGAIN, digest_of, mixed
 from tasks.workloads.params import Condition, RecordParams
 from tasks.workloads.record.counters import Unavailable
-from tasks.workloads.record.programs.program import Program
+from tasks.workloads.record.programs.program import N_USUAL, Program
 from tasks.workloads.telemetry import Telemetry
 
 LOADS = "load-"  # begins the names of programs that only disturb
@@ -79,16 +79,15 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a run. telemetry: None if it failed; facts: kept in the record of its file; partner: of the
-    workload that ran at the same time."""
+    """What became of a run. telemetry: none if it failed, two if a partner ran at the same time; facts: kept in the
+    record of its file."""
 
     run: PlannedRun
     status: str
-    telemetry: Telemetry | None = None
+    telemetry: tuple[Telemetry, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
     unavailable: tuple[Unavailable, ...] = ()
     error: str = ""
-    partner: Telemetry | None = None
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ def make_plan(params: RecordParams, programs: Mapping[str, Program]) -> Plan:
     With params.conditions: runs under those."""
     if params.conditions:
         return Plan(tuple(_condition_rounds(params, programs)))
-    cases = [(program.name, input.name) for program in programs.values() for input in program.inputs]
+    cases = [(name, input) for name, program in programs.items() for input in _usual(program)]
     rounds, seed = [], 0
     for n in range(params.rounds):
         label, dice = f"round{n + 1}", random.Random(f"{params.seed} {n}")
@@ -142,6 +141,10 @@ def make_plan(params: RecordParams, programs: Mapping[str, Program]) -> Plan:
             planned.append(PlannedRun(run_id, label, workload, input, params.seed + seed))
         rounds.append(tuple(planned))
     return Plan(tuple(rounds))
+
+
+def _usual(program: Program) -> list[str]:
+    return list(program.inputs)[:N_USUAL]
 
 
 def _share(params: RecordParams, round: int, case: int) -> int:
@@ -208,9 +211,7 @@ def _alone(
 ) -> list[PlannedRun]:
     """Each workload with each input: all workloads once, in shuffled order, before one comes again."""
     cases = []
-    left = {
-        name: [one.name for one in (programs[name].other_inputs if others else programs[name].inputs)] for name in names
-    }
+    left = {name: list(programs[name].inputs)[N_USUAL:] if others else _usual(programs[name]) for name in names}
     for inputs in left.values():
         dice.shuffle(inputs)
     while any(left.values()):
@@ -234,7 +235,7 @@ def _apart(pairs: Iterable[tuple[str, str]], dice: random.Random) -> list[tuple[
 
 
 def _drawn(case: PlannedRun, programs: Mapping[str, Program], dice: random.Random) -> PlannedRun:
-    input = case.input or dice.choice(programs[case.workload].inputs).name
+    input = case.input or dice.choice(_usual(programs[case.workload]))
     if not case.beside or case.beside_input:
         return replace(case, input=input)
-    return replace(case, input=input, beside_input=dice.choice(programs[case.beside].inputs).name)
+    return replace(case, input=input, beside_input=dice.choice(_usual(programs[case.beside])))

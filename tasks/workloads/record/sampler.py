@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -105,62 +105,50 @@ def _is_traced(event: str, roots: tuple[Path, ...]) -> bool:
 NAN = float("nan")
 SEPARATOR = ";"
 NO_VALUE = ("<not counted>", "<not supported>")
-WITH_GROUP, PLAIN = 9, 8  # fields of a line
 
 
-@dataclass
-class Interval:
-    """One interval: seconds since perf began at its end, and the counts in the order in which events were asked."""
-
-    ended_s: float
-    counts: list[float] = field(default_factory=list)
+Intervals = dict[float, list[float]]  # by its end, in seconds since perf began: counts in the order of the events
 
 
-def parse_perf(lines: Iterable[str]) -> list[Interval]:
+def parse_perf(lines: Iterable[str]) -> Intervals:
     """Intervals in their order. What perf could not count is NaN; lines that are no counts are passed over."""
-    intervals: list[Interval] = []
+    intervals: Intervals = {}
     for line in lines:
         fields = line.split(SEPARATOR)
         if line.startswith("#") or len(fields) < 4:
             continue
-        try:
-            ended_s = float(fields[0])
-            count = NAN if fields[1].strip() in NO_VALUE else float(fields[1])
-        except ValueError:
-            continue
-        if not intervals or ended_s != intervals[-1].ended_s:
-            intervals.append(Interval(ended_s))
-        intervals[-1].counts.append(count)
+        with contextlib.suppress(ValueError):
+            ended_s, count = float(fields[0]), fields[1].strip()
+            number = NAN if count in NO_VALUE else float(count)
+            intervals.setdefault(ended_s, []).append(number)
     return intervals
 
 
-def whole_intervals(intervals: Sequence[Interval], n_events: int, interval_s: float) -> list[Interval]:
+def whole_intervals(intervals: Intervals, n_events: int, interval_s: float) -> Intervals:
     """Those that say something of every event and lasted as long as asked: the last one is cut off when perf ends."""
-    whole, before_s = [], 0.0
-    for interval in intervals:
-        lasted_s, before_s = interval.ended_s - before_s, interval.ended_s
-        if len(interval.counts) == n_events and lasted_s > interval_s * 0.9:
-            whole.append(interval)
-    return whole
+    lasted_s = np.diff(list(intervals), prepend=0.0)
+    return {
+        ended_s: counts
+        for (ended_s, counts), lasted in zip(intervals.items(), lasted_s, strict=True)
+        if len(counts) == n_events and lasted > interval_s * 0.9
+    }
 
 
 def rates_at(
-    intervals: Sequence[Interval], at_s: Sequence[float], n_events: int, interval_s: float, first_s: float
+    intervals: Intervals, at_s: Sequence[float], n_events: int, interval_s: float, first_s: float
 ) -> list[list[float]]:
     """Counts per second of the interval that ended nearest to each sample, within half an interval; else NaN.
 
     first_s: perf's time at which the samples' clock began. Shape (samples, events)."""
-    ends = {interval.ended_s: n for n, interval in enumerate(intervals)}
-    rows = []
+    ends, rows = list(intervals), []
     for at in at_s:
-        nearest = min(ends, key=lambda end: abs(end - first_s - at), default=None)
-        n = ends[nearest] if nearest is not None and abs(nearest - first_s - at) <= interval_s / 2 else 0
-        if n == 0:  # none, or the first whole one, whose beginning is before the samples'
+        n = min(range(len(ends)), key=lambda n: abs(ends[n] - first_s - at), default=0)
+        if n == 0 or abs(ends[n] - first_s - at) > interval_s / 2:  # of the first one the beginning is not the samples'
             rows.append([NAN] * n_events)
             continue
-        lasted_s = intervals[n].ended_s - intervals[n - 1].ended_s
+        lasted_s = ends[n] - ends[n - 1]
         is_next = lasted_s < interval_s * 1.9
-        rows.append([count / lasted_s if is_next else NAN for count in intervals[n].counts])
+        rows.append([count / lasted_s if is_next else NAN for count in intervals[ends[n]]])
     return rows
 
 
@@ -298,7 +286,7 @@ class PerfChild:
         """Shape (samples, events): counts per second; at_s counts from the end of perf's first interval."""
         told = parse_perf(self._said.decode(errors="replace").splitlines())
         whole = whole_intervals(told, self.n_events, self.interval_s)
-        first_s = told[0].ended_s if told else 0.0
+        first_s = next(iter(told), 0.0)
         return rates_at(whole, list(at_s), self.n_events, self.interval_s, first_s)
 
 

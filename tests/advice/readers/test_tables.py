@@ -71,10 +71,10 @@ def test_a_missing_column_is_told(tmp_path: Path) -> None:
 
 
 def test_machine_types_have_a_price_and_its_day(tmp_path: Path) -> None:
-    found = read_machines(written(tmp_path, "name,vcpus,memory,price,priced_on\na,2,4,0.1,2026-01-01\n"), {})
+    found = read_machines(written(tmp_path, "name,vcpus,memory,price,priced_on\na,2,4,0.1,2026-01-01\n"))
     assert found.types["a"].price_per_h == 0.1
     assert found.priced_on == "2026-01-01"
-    assert read_machines(written(tmp_path, f"{MACHINES}a,2,4,0.1\n"), {}).priced_on == ""
+    assert read_machines(written(tmp_path, f"{MACHINES}a,2,4,0.1\n")).priced_on == ""
 
 
 @pytest.mark.parametrize(
@@ -88,15 +88,15 @@ def test_machine_types_have_a_price_and_its_day(tmp_path: Path) -> None:
 )
 def test_a_machine_type_that_cannot_be_used_is_refused(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(BadInput, match=problem):
-        read_machines(written(tmp_path, text), {})
+        read_machines(written(tmp_path, text))
 
 
 def test_needs_are_flat_unclear_or_gb(tmp_path: Path) -> None:
-    needs = read_needs(written(tmp_path, "job,need_gb\na,0\nb,\nc,12.5\n"), {})
+    needs = read_needs(written(tmp_path, "job,need_gb\na,0\nb,\nc,12.5\n"))
     assert [needs[job].pattern for job in "abc"] == ["flat", "unclear", "linear"]
     assert needs["c"].need_gb == 12.5
     with pytest.raises(BadInput, match="need_gb of 'a' is 'much'"):
-        read_needs(written(tmp_path, "job,need_gb\na,much\n"), {})
+        read_needs(written(tmp_path, "job,need_gb\na,much\n"))
 
 
 def test_profiles_of_ruya_are_known_by_their_own_names(tmp_path: Path) -> None:

@@ -65,10 +65,9 @@ def test_a_trace_of_nextflow_has_tasks_without_what_they_worked_on(written) -> N
     assert told.n_left_out == {"not finished": 1, "no runtime above 0": 1, "no size above 0": 1}
 
 
-def test_machine_and_workflow_can_be_named(written) -> None:
-    told = read_traces([written(NEXTFLOW)], {}, machine="laptop", workflow="rnaseq")
+def test_the_machine_can_be_named(written) -> None:
+    told = read_traces([written(NEXTFLOW)], {}, machine="laptop")
     assert set(told.runs["machine"]) == {"laptop"}
-    assert set(told.runs["workflow"]) == {"rnaseq"}
 
 
 def test_the_size_can_be_another_column(written) -> None:

@@ -13,7 +13,6 @@ import pytest
 from tasks.errors import BadInput
 from tasks.intake import files
 from tasks.intake.files import Chunk
-from tasks.intake.limits import ReadLimits
 from tasks.jobs.params import ReadParams
 from tasks.jobs.readers.swf import SwfReader
 
@@ -49,28 +48,7 @@ pytestmark = pytest.mark.skipif(
 )
 N_COMMENTS, N_JOBS = 32, 2_000  # the beginning of the log is enough
 VICTIM = 500  # the line that is mutated
-LIMITS = ReadLimits(max_line_bytes=1024)
 Mutation = Callable[[list[str]], None]
-BYTE_FAULTS: dict[str, tuple[Callable[[bytes], bytes], str, int]] = {
-    "Latin-1": (lambda line: b"\xe9" + line, "the line is not UTF-8; convert the file", 0),
-    "the last line cut": (lambda line: line, "12 fields; the lines of this log have 18", 1),
-}
-WHOLE_FAULTS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
-    "empty": (lambda text: b"", "the file is empty; expected at least one row; export it again"),
-    "a gzip bomb": (lambda text: gzip.compress(text[:14] + b" " * 2**25), "(a gzip bomb?); expected an ordinary log"),
-    "commas between fields": (
-        lambda text: b"\n".join(b",".join(line.split()) for line in text.split(b"\n")),
-        "its first lines are not numbers",
-    ),
-    "comments only": (
-        lambda text: text[: text.rindex(b";") + 1],
-        "no job in it, only comments; expected Standard Workload Format",
-    ),
-    "two logs joined": (
-        lambda text: text + text.replace(b"749458803", b"749458804"),
-        "starts another log (UnixStartTime: 749458804); expected one log; split the file",
-    ),
-}
 
 
 def read(path: Path | str, content: str | bytes | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -330,37 +308,9 @@ def test_a_broken_line_goes_to_the_quarantine_and_the_rest_loads(
     mutate(words)
     path = tmp_path / "nasa.swf"
     path.write_text("\n".join([*nasa[: VICTIM - 1], " ".join(words), *nasa[VICTIM:]]) + "\n")
-    rows, refused = read_text(path)
+    rows, refused = read(path)
     assert refused.to_numpy().tolist() == [[VICTIM, reason, " ".join(words)]]
     assert len(rows) == N_JOBS - 1
-
-
-@pytest.mark.parametrize(("mutate", "reason", "at_end"), BYTE_FAULTS.values(), ids=BYTE_FAULTS)
-def test_a_line_that_is_no_text_or_cut_off_is_refused_alone(
-    tmp_path: Path, nasa: list[str], mutate: Callable[[bytes], bytes], reason: str, at_end: int
-) -> None:
-    lines = [line.encode() for line in nasa]
-    lines[VICTIM - 1] = mutate(lines[VICTIM - 1])
-    whole = b"\n".join(lines)
-    path = tmp_path / "nasa.swf"
-    path.write_bytes(whole[: -len(" -1 -1 -1 -1 -1 -1")] if at_end else whole + b"\n")
-    rows, refused = read_text(path)
-    assert len(rows) == N_JOBS - 1
-    assert refused["place"].to_list() == [len(lines) if at_end else VICTIM]
-    assert refused["reason"].iloc[0].startswith(reason)
-
-
-@pytest.mark.parametrize(("mutate", "said"), WHOLE_FAULTS.values(), ids=WHOLE_FAULTS)
-def test_a_file_that_is_wrong_as_a_whole_is_refused_in_one_line(
-    tmp_path: Path, nasa: list[str], mutate: Callable[[bytes], bytes], said: str
-) -> None:
-    path = tmp_path / "nasa.swf"
-    path.write_bytes(mutate("\n".join(nasa).encode() + b"\n"))
-    with pytest.raises(BadInput) as refusal:
-        read_text(path)
-    assert said in str(refusal.value)
-    assert str(refusal.value).startswith(f"{path}: ")
-    assert "\n" not in str(refusal.value)
 
 
 def test_a_broken_line_in_every_block_still_leaves_the_rest(
@@ -369,23 +319,6 @@ def test_a_broken_line_in_every_block_still_leaves_the_rest(
     monkeypatch.setattr(files, "BLOCK_BYTES", 16 * 1024)
     path = tmp_path / "nasa.swf"
     path.write_text("\n".join(line + " ?" * (number % 100 == 0) for number, line in enumerate(nasa, 1)) + "\n")
-    rows, refused = read_text(path)
+    rows, refused = read(path)
     assert refused["place"].to_list() == list(range(100, len(nasa) + 1, 100))
     assert len(rows) + len(refused) == N_JOBS
-
-
-def test_a_log_that_is_out_of_order_gives_the_same_jobs(tmp_path: Path, nasa: list[str]) -> None:
-    comments, jobs = [line for line in nasa if line[0] == ";"], [line for line in nasa if line[0] != ";"]
-    path = tmp_path / "nasa.swf"
-    path.write_text("\n".join([*comments, *jobs]) + "\n")
-    straight, _ = read_text(path)
-    path.write_text("\n".join([*comments, *reversed(jobs)]) + "\n")
-    rows, refused = read_text(path)
-    assert refused.empty
-    mirrored = rows.iloc[::-1].reset_index(drop=True)
-    pd.testing.assert_frame_equal(mirrored.drop(columns="place"), straight.reset_index(drop=True).drop(columns="place"))
-
-
-def read_text(path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    chunks = list(SwfReader().read(str(path), ReadParams(limits=LIMITS)))
-    return pd.concat([chunk.rows for chunk in chunks]), pd.concat([chunk.refused for chunk in chunks])

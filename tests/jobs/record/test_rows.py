@@ -199,41 +199,28 @@ def test_the_time_that_a_query_was_kept_waiting():
     assert kept_waiting_s(replace(STEADY, promised_s=0.0)) == 0.0
 
 
-def test_an_everyday_run_at_the_speed_of_its_tokens_has_no_cause():
-    assert _cause(STEADY) == "none"
+WAITED = replace(STEADY, query_s=2.0, cpu_s=0.8, promised_s=0.8, lock_wait_s=3.0)
+CAUSES = {
+    "as fast as its tokens promised": ([STEADY], {}, "none"),
+    "as fast, whatever was done to it": ([replace(STEADY, is_cold=True, temp_bytes=1_000_000)], {}, "none"),
+    "5 s of 10 s kept waiting": ([SLOW], {}, "load"),
+    "5 s of 10.1 s": ([SLOW], {"runtime_s": 10.1}, "none"),
+    "cold": ([replace(SLOW, is_cold=True)], {}, "cold_cache"),
+    "spilled": ([replace(SLOW, temp_bytes=1_000_000)], {}, "spill"),
+    "cold and spilled": ([replace(SLOW, is_cold=True, temp_bytes=1_000_000)], {}, "spill"),
+    "a lock for 3 s and 3 s of 10 s": ([WAITED, WAITED], {}, "lock"),
+    "three quarters beyond the usual input": ([STEADY], {"parts": 4.0}, "big_input"),
+    "1 - 1/1.9 = 0.47": ([STEADY], {"parts": 1.9}, "none"),
+    "less than the usual input": ([STEADY], {"parts": 0.2}, "none"),
+    "a quarter of the usual tokens": ([STEADY], {"tokens": 0.25}, "few_tokens"),
+    "0.6 of the usual tokens": ([STEADY], {"tokens": 0.6}, "none"),
+    "more than the usual tokens": ([STEADY], {"tokens": 3.0}, "none"),
+}
 
 
-def test_a_slow_run_names_what_was_known_of_it():
-    assert _cause(SLOW) == "load"
-    assert _cause(replace(SLOW, is_cold=True)) == "cold_cache"
-    assert _cause(replace(SLOW, temp_bytes=1_000_000)) == "spill"
-    assert _cause(replace(SLOW, is_cold=True, temp_bytes=1_000_000)) == "spill"
-
-
-def test_what_was_done_to_a_run_is_no_cause_where_it_ran_as_fast_as_promised():
-    assert _cause(replace(STEADY, is_cold=True, temp_bytes=1_000_000)) == "none"
-
-
-@pytest.mark.parametrize(("runtime_s", "cause"), [(10.0, "load"), (10.1, "none")])
-def test_a_cause_takes_half_of_the_run_or_more(runtime_s, cause):
-    assert _cause(SLOW, runtime_s=runtime_s) == cause  # 5 s of 10 s, and of 10.1 s
-
-
-def test_waiting_for_a_lock_counts_over_the_whole_path():
-    waited = replace(STEADY, query_s=2.0, cpu_s=0.8, promised_s=0.8, lock_wait_s=3.0)
-    assert _cause(waited, waited, runtime_s=10.0) == "lock"  # 3 s and 3 s of 10 s
-
-
-def test_a_big_input_is_what_goes_beyond_the_everyday_one():
-    assert _cause(STEADY, parts=4.0) == "big_input"  # three quarters of 10 s
-    assert _cause(STEADY, parts=1.9) == "none"  # 1 - 1/1.9 = 0.47
-    assert _cause(STEADY, parts=0.2) == "none"
-
-
-def test_few_tokens_are_named_against_the_usual_number():
-    assert _cause(STEADY, tokens=0.25) == "few_tokens"
-    assert _cause(STEADY, tokens=0.6) == "none"
-    assert _cause(STEADY, tokens=3.0) == "none"
+@pytest.mark.parametrize(("path", "how", "cause"), CAUSES.values(), ids=CAUSES)
+def test_the_cause_is_what_explains_half_of_the_run_or_more(path, how, cause):
+    assert _cause(*path, **how) == cause
 
 
 def test_shares_of_a_path_of_two_vertices_worked_out_by_hand():

@@ -337,6 +337,17 @@ def test_what_is_better_or_neither_better_nor_worse_is_no_reason(tables):
     assert not (reasons(tables, natural, **told)["deviation"] > 0).any()
 
 
+def test_the_usual_range_of_a_count_that_is_often_0_lies_among_what_was_counted(tables):
+    counts = np.array([0.0, 0.0, 1.0, 90.0] * 10 + [60.0])
+    natural = np.column_stack([steady([50.0], [100.0])[:, 0], counts])
+    told = {"metrics": ("rate", "retries"), "orientation": (1, -1)}
+    found = tables(natural, [0] * len(natural), **told)
+    at_h, asked = np.arange(len(natural), dtype=np.float64), np.arange(len(natural)) == len(natural) - 1
+    fitted = fit_detector(found, at_h, ~asked, np.zeros(len(asked), dtype=bool), ~asked, DetectorParams())
+    said = reasons_of(fitted, found, at_h, asked).set_index("metric").loc["retries"]
+    assert said["usual_low"] == 0 and said["usual"] <= said["usual_high"] < 60
+
+
 def test_what_a_tool_rounds_away_is_no_reason(tables):
     """sysbench writes latencies in hundredths of milliseconds: 0.01 and 0.20 ms are one and twenty steps, 9 ms 900."""
     told = {"name": "cpu-sysbench@1", "metrics": ("latency_avg", "latency_95p"), "units": ("s", "s")}

@@ -96,24 +96,15 @@ def drawn_network(params=None, *, seed=1):
 
 def make_inputs(nodes, types, *, started_s=None, f=3, c=2, seed=0):
     """Inputs of executions of these nodes and types, by number; everything else is drawn from the seed, row by row."""
-    n = len(nodes)
+    n, n_types = len(nodes), max([*types, 0]) + 1
     drawn = np.stack([np.random.default_rng((seed, row)).normal(size=f + c + 1) for row in range(n)] or [[]])
     x, node_metrics, performance = np.split(drawn.astype(np.float32).reshape(n, f + c + 1), np.cumsum([f, c]), axis=1)
-    started = np.arange(n) * 60.0 if started_s is None else np.asarray(started_s, dtype=np.float64)
-    n_types = max([*types, 0]) + 1
-    return Inputs(
-        columns=tuple(f"type-{at % n_types}/metric-{at}" for at in range(f)),
-        x=x,
-        is_own=x > 0,
-        types=tuple(f"type-{number}" for number in range(n_types)),
-        type_of=np.asarray(types, dtype=np.int64),
-        nodes=tuple(f"node-{number}" for number in range(max([*nodes, 0]) + 1)),
-        node_of=np.asarray(nodes, dtype=np.int64),
-        started_s=started,
-        node_metrics=node_metrics,
-        performance=performance[:, 0],
-        labels=(np.arange(n) % 3 - 1).astype(np.int8),
-    )
+    return rows_of_nodes(
+        nodes, types, x=x, is_own=x > 0, types=[f"type-{number}" for number in range(n_types)],
+        columns=tuple(f"type-{at % n_types}/metric-{at}" for at in range(f)), node_metrics=node_metrics,
+        started_s=np.arange(n) * 60.0 if started_s is None else np.asarray(started_s, dtype=np.float64),
+        performance=performance[:, 0], labels=(np.arange(n) % 3 - 1).astype(np.int8),
+    )  # fmt: skip
 
 
 def sampled(history, *, seed=0):
@@ -139,25 +130,18 @@ def draw_inputs(n_rows=120, *, seed=0, is_labelled=True):
     level = rng.normal(0, 0.5, n_rows) - node_of - STRESS * is_stressed
     is_own = np.repeat(np.arange(N_TYPES), METRICS_EACH) == type_of[:, None]
     x = np.where(is_own, level[:, None] + rng.normal(0, 0.1, is_own.shape), 0.0)
-    return Inputs(
+    return rows_of_nodes(
+        node_of, type_of, x=x, is_own=is_own, types=[f"type-{number}" for number in range(N_TYPES)],
         columns=tuple(f"type-{at // METRICS_EACH}/metric-{at}" for at in range(N_TYPES * METRICS_EACH)),
-        x=x.astype(np.float32),
-        is_own=is_own,
-        types=tuple(f"type-{number}" for number in range(N_TYPES)),
-        type_of=type_of.astype(np.int64),
-        nodes=("node-0", "node-1"),
-        node_of=node_of.astype(np.int64),
-        started_s=rows * 60.0,
-        node_metrics=rng.random((n_rows, 2)).astype(np.float32),
+        started_s=rows * 60.0, node_metrics=rng.random((n_rows, 2)).astype(np.float32),
         performance=(0.2 * level).astype(np.float32),
         labels=(is_stressed if is_labelled else np.full(n_rows, UNKNOWN)).astype(np.int8),
-    )
+    )  # fmt: skip
 
 
-def split(inputs, is_normal=None, n_predecessors=0):
+def split(inputs, n_predecessors=0):
     """Graphs of the first 60 %, of the next 20 % and of the last 20 % of the executions."""
-    normal = inputs.labels != 1 if is_normal is None else is_normal
-    predecessors = predecessors_of(inputs, normal, n_predecessors)
+    predecessors = predecessors_of(inputs, inputs.labels != 1, n_predecessors)
     first, second = int(0.6 * len(inputs)), int(0.8 * len(inputs))
     parts = (range(first), range(first, second), range(second, len(inputs)))
     return tuple(graphs_of(inputs, np.array(part), predecessors) for part in parts)
@@ -171,42 +155,6 @@ def small_params(**fit):
         loss=LossParams(),
         fit=FitParams(**{"epochs": 4, **fit}),
     )
-
-
-@pytest.fixture(scope="session")
-def batch_of():
-    """drawn_batch."""
-    return drawn_batch
-
-
-@pytest.fixture(scope="session")
-def labelled_batch_of():
-    """labelled_batch."""
-    return labelled_batch
-
-
-@pytest.fixture(scope="session")
-def outputs_of():
-    """drawn_outputs."""
-    return drawn_outputs
-
-
-@pytest.fixture(scope="session")
-def network_of():
-    """drawn_network."""
-    return drawn_network
-
-
-@pytest.fixture(scope="session")
-def inputs_with():
-    """make_inputs."""
-    return make_inputs
-
-
-@pytest.fixture(scope="session")
-def with_telemetry():
-    """sampled."""
-    return sampled
 
 
 @pytest.fixture(scope="session")
@@ -228,33 +176,13 @@ def paper():
 
 
 @pytest.fixture(scope="session")
-def drawn():
-    """draw_inputs."""
-    return draw_inputs
-
-
-@pytest.fixture(scope="session")
-def parts_of():
-    """split."""
-    return split
-
-
-@pytest.fixture(scope="session")
 def parts():
     """Labelled graphs of training, validation and test."""
     return split(draw_inputs())
 
 
-@pytest.fixture(scope="session")
-def quick():
-    """small_params."""
-    return small_params
-
-
 def rows_of_nodes(node_of, type_of=None, *, x=None, types=("cpu-a", "disk-b"), nodes=None, **told):
     """Inputs of executions in the order of rows; x has one column, `cpu-a/rate`, that holds the row number."""
-    from tasks.nodes.perona.inputs import Inputs
-
     n = len(node_of)
     values = np.arange(n, dtype=np.float32)[:, None] if x is None else np.asarray(x, dtype=np.float32)
     names = tuple(f"cpu-a/metric_{at}" for at in range(values.shape[1]))
@@ -264,7 +192,7 @@ def rows_of_nodes(node_of, type_of=None, *, x=None, types=("cpu-a", "disk-b"), n
         "is_own": np.ones(values.shape, dtype=bool),
         "types": tuple(types),
         "type_of": np.zeros(n, dtype=np.int64) if type_of is None else np.asarray(type_of, dtype=np.int64),
-        "nodes": tuple(nodes or (f"node-{at + 1}" for at in range(max(node_of, default=0) + 1))),
+        "nodes": tuple(nodes or (f"node-{at + 1}" for at in range(max([*node_of, 0]) + 1))),
         "node_of": np.asarray(node_of, dtype=np.int64),
         "started_s": np.arange(n, dtype=np.float64),
         "node_metrics": np.empty((n, 0), dtype=np.float32),
@@ -272,12 +200,6 @@ def rows_of_nodes(node_of, type_of=None, *, x=None, types=("cpu-a", "disk-b"), n
         "labels": np.full(n, -1, dtype=np.int8),
     }
     return Inputs(**{**plain, **told})
-
-
-@pytest.fixture(scope="session")
-def inputs():
-    """rows_of_nodes."""
-    return rows_of_nodes
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 import torch
 
-from tasks.errors import BadInput
 from tasks.nodes import network_steps
 from tasks.nodes.history import benchmarks_of
 from tasks.nodes.params import FitParams, ModelParams, NetworkParams, PreprocessParams, ScoreParams, SearchParams
@@ -27,6 +26,7 @@ from tasks.nodes.perona.fingerprints import (
 from tasks.nodes.perona.network import Fingerprints, fingerprints_of
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.registry import champion
+from tests.nodes.perona.conftest import rows_of_nodes
 
 
 def test_the_norm_is_the_p_norm_of_the_encoding(case):
@@ -79,13 +79,13 @@ def executions_of(inputs, **told):
     return pd.DataFrame({**plain, **told})
 
 
-def case(inputs, levels, *, runs=12, spread=0.02, seed=0):
+def case(levels, *, runs=12, spread=0.02, seed=0):
     """Executions of nodes whose performance is around these levels by type; norms follow it, each type from its own
     norm at the reference: 0.7 and -2."""
     rng = np.random.default_rng(seed)
     node, kind, _ = (grid.ravel() for grid in np.indices((len(levels), len(levels[0]), runs)))
     performance = np.array(levels)[node, kind] + spread * rng.standard_normal(len(node))
-    found = inputs(node, kind, performance=performance.astype(np.float32))
+    found = rows_of_nodes(node, kind, performance=performance.astype(np.float32))
     return found, prints_of(performance + np.array([0.7, -2.0])[kind])
 
 
@@ -100,9 +100,9 @@ def by_number(table):
     return table[table["aspect"] == "all"].reset_index(drop=True)
 
 
-def test_the_reference_is_the_norm_at_performance_zero_and_nodes_count_alike(inputs):
+def test_the_reference_is_the_norm_at_performance_zero_and_nodes_count_alike():
     """Node 0 says 1.0, 1.0, 1.2 (median 1.0), node 1 says 3.0: their median is 2.0, not that of the executions."""
-    found = inputs([0, 0, 0, 1], performance=np.array([0.5, -0.5, 0.0, 1.0], dtype=np.float32))
+    found = rows_of_nodes([0, 0, 0, 1], performance=np.array([0.5, -0.5, 0.0, 1.0], dtype=np.float32))
     prints = prints_of([1.5, 0.5, 1.2, 4.0])
     reference = learn_norm_reference(found, prints, np.ones(4, dtype=bool))
     assert reference.log_norms == {"cpu-a": pytest.approx(2.0)} and reference.n_nodes == {"cpu-a": 2}
@@ -110,15 +110,15 @@ def test_the_reference_is_the_norm_at_performance_zero_and_nodes_count_alike(inp
     assert few.log_norms["cpu-a"] == pytest.approx(1.0)
 
 
-def test_without_performance_the_middle_of_the_nodes_is_the_reference(inputs):
-    found = inputs([0, 0, 0, 1, 2])
+def test_without_performance_the_middle_of_the_nodes_is_the_reference():
+    found = rows_of_nodes([0, 0, 0, 1, 2])
     reference = learn_norm_reference(found, prints_of([1.0, 2.0, 9.0, 4.0, 3.0]), np.ones(5, dtype=bool))
     assert reference.log_norms == {"cpu-a": pytest.approx(3.0)}
 
 
-def test_score_ratios_are_performance_ratios_where_norms_follow_performance(inputs):
+def test_score_ratios_are_performance_ratios_where_norms_follow_performance():
     """Node 1 is twice as good as node 0 at cpu and half as good at disk: overall, the geometric mean, alike."""
-    found, prints = case(inputs, [[0.0, 0.0], [np.log(2), np.log(0.5)]], spread=0.0)
+    found, prints = case([[0.0, 0.0], [np.log(2), np.log(0.5)]], spread=0.0)
     reference = learn_norm_reference(found, prints, np.ones(len(found), dtype=bool))
     assert log_scores_of(found, prints, reference) == pytest.approx(found.performance, abs=1e-6)
     told = ranked(found, prints, reference)[0].set_index(["aspect", "node"])["score"]
@@ -130,29 +130,9 @@ def test_score_ratios_are_performance_ratios_where_norms_follow_performance(inpu
 ROWS = ("x", "is_own", "type_of", "node_of", "started_s", "node_metrics", "performance", "labels")
 
 
-def test_a_machine_that_joins_moves_no_other(case):
-    """Through the encoder: node-1 alone, then with node-2 beside it, by the reference of the first training."""
-    prints = fingerprints_of(case.inputs, case.network)
-    everything = np.ones(len(case.inputs), dtype=bool)
-    is_old = case.inputs.node_of == 0
-    reference = learn_norm_reference(case.inputs, prints, is_old)
-    scores = log_scores_of(case.inputs, prints, reference)
-    rows = np.flatnonzero(is_old)
-    alone = replace(case.inputs, **{name: getattr(case.inputs, name)[rows] for name in ROWS})
-    fewer = log_scores_of(alone, fingerprints_of(alone, case.network), reference)
-    assert scores[rows] == pytest.approx(fewer, abs=1e-6)
-    executions = case.history.executions
-    after = by_number(rank_fingerprints(executions, case.inputs, scores, everything, PARAMS)).set_index("node")
-    before = rank_fingerprints(executions.iloc[rows].reset_index(drop=True), alone, fewer, everything[rows], PARAMS)
-    numbers = ["score", "low", "high"]
-    own = by_number(before).set_index("node").loc["node-1", numbers]
-    assert after.loc["node-1", numbers].tolist() == pytest.approx(own.tolist(), rel=1e-5)
-    assert "node-2" in after.index
-
-
-def test_calm_executions_are_fair_and_not_flagged_unless_known_to_be_unstressed(inputs):
+def test_calm_executions_are_fair_and_not_flagged_unless_known_to_be_unstressed():
     """Node 1 has nothing but flagged executions: it is slow, and keeps the fair ones."""
-    found = inputs([0, 0, 0, 0, 0, 1, 1], labels=np.array([-1, -1, 0, 1, -1, -1, -1], dtype=np.int8))
+    found = rows_of_nodes([0, 0, 0, 0, 0, 1, 1], labels=np.array([-1, -1, 0, 1, -1, -1, -1], dtype=np.int8))
     executions = executions_of(
         found,
         is_stressed=[None, None, False, True, None, None, None],
@@ -168,9 +148,9 @@ def prints_of_codes(enc):
         return Fingerprints(enc, np.log(np.abs(enc).max(axis=1)))
 
 
-def test_two_types_lie_at_the_ends_of_the_line_between_their_directions(inputs):
+def test_two_types_lie_at_the_ends_of_the_line_between_their_directions():
     """Directions (1, 0, 0) and (0, 1, 0) lie √2 apart, at ± 1/√2 of their middle; no variance is left beside it."""
-    places, shown = plane_of(inputs([0, 1], [0, 1]), prints_of_codes([[3, 0, 0], [0, 5, 0]]))
+    places, shown = plane_of(rows_of_nodes([0, 1], [0, 1]), prints_of_codes([[3, 0, 0], [0, 5, 0]]))
     assert np.abs(places[:, 0]) == pytest.approx([np.sqrt(0.5)] * 2) and places[:, 0].sum() == pytest.approx(0)
     assert places[:, 1] == pytest.approx([0, 0]) and shown == pytest.approx(1)
 
@@ -307,21 +287,6 @@ def trials(monkeypatch):
     return seen
 
 
-def test_a_search_that_was_stopped_goes_on_and_finished_trials_are_not_repeated(nodes_log, trials, monkeypatch):
-    own = search_here.trial_loss
-
-    def stopping(*given):
-        if len(trials) == 2:
-            raise KeyboardInterrupt
-        return own(*given)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(search_here, "trial_loss", stopping)
-        tuned(nodes_log)
-    found = tuned(nodes_log)
-    assert (found["n_trials"], found["n_resumed"], len(trials)) == (5, 2, 5)
-
-
 def test_the_latest_executions_have_no_part_in_a_search(nodes_log, trials):
     """Of 20 executions of each node and benchmark 12 are learned and the next 4 chosen by."""
     tuned(nodes_log, n_trials=1)
@@ -330,30 +295,3 @@ def test_the_latest_executions_have_no_part_in_a_search(nodes_log, trials):
     [(train, validation, _)] = trials
     assert set(place[train.targets]) == set(range(12))
     assert set(place[validation.targets]) == {12, 13, 14, 15}
-
-
-def test_an_interval_holds_the_score_and_nodes_that_differ_share_no_place(inputs):
-    found, prints = case(inputs, [[0.0, 0.0], [0.3, 0.3]])
-    table, nodes = ranked(found, prints, learn_norm_reference(found, prints, np.ones(len(found), dtype=bool)))
-    assert ((table["low"] < table["score"]) & (table["score"] < table["high"])).all()
-    assert nodes["node"].tolist() == ["node-2", "node-1"] and nodes["place"].tolist() == [1, 2]
-    assert nodes["machine_type"].tolist() == ["m1", "m0"]
-    assert set(table["aspect"]) == {"all", "cpu", "disk"} and len(table) == 6
-
-
-def test_the_best_parameters_are_those_of_a_model(nodes_log, trials):
-    found = tuned(nodes_log)
-    best = ModelParams.model_validate(found["best"])
-    assert best in [params for _, _, params in trials]
-    assert best.fit.epochs == MODEL.fit.epochs and best.network.hidden == MODEL.network.hidden
-
-
-def test_too_few_executions_to_search_on_are_one_line(nodes_log, trials):
-    with writing(nodes_log) as connection, transaction(connection):
-        connection.execute(
-            "DELETE FROM nodes.executions WHERE source = 'log' AND execution_id NOT IN "
-            "(SELECT min(execution_id) FROM nodes.executions GROUP BY node, benchmark)"
-        )
-    with pytest.raises(BadInput, match="none is left to"):
-        tuned(nodes_log)
-    assert trials == []

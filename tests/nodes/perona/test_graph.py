@@ -8,6 +8,7 @@ import torch
 
 from tasks.nodes.params import ModelParams
 from tasks.nodes.perona.graph import Batches, edge_size, encode_intervals, graphs_of, predecessors_of, slot_pairs
+from tests.nodes.perona.conftest import make_inputs
 
 
 def one_by_one(inputs, is_normal, count):
@@ -26,8 +27,8 @@ def one_by_one(inputs, is_normal, count):
     return np.array(found, dtype=np.int64).reshape(len(inputs), count)
 
 
-def test_predecessors_worked_out_by_hand(inputs_with):
-    inputs = inputs_with([0, 0, 1, 0, 0, 0], [0, 0, 0, 0, 1, 0])
+def test_predecessors_worked_out_by_hand():
+    inputs = make_inputs([0, 0, 1, 0, 0, 0], [0, 0, 0, 0, 1, 0])
     is_normal = np.array([True, False, True, True, True, True])
     assert predecessors_of(inputs, is_normal, 2).tolist() == [
         [-1, -1],
@@ -41,9 +42,9 @@ def test_predecessors_worked_out_by_hand(inputs_with):
 
 @pytest.mark.parametrize("count", [1, 3, 7])
 @pytest.mark.parametrize("seed", range(5))
-def test_predecessors_are_those_found_one_by_one(inputs_with, count, seed):
+def test_predecessors_are_those_found_one_by_one(count, seed):
     rng = np.random.default_rng(seed)
-    inputs = inputs_with(rng.integers(0, 4, size=150), rng.integers(-1, 3, size=150))
+    inputs = make_inputs(rng.integers(0, 4, size=150), rng.integers(-1, 3, size=150))
     is_normal = rng.random(150) < 0.7
     assert np.array_equal(predecessors_of(inputs, is_normal, count), one_by_one(inputs, is_normal, count))
 
@@ -52,8 +53,8 @@ def all_normal(inputs, count=3):
     return predecessors_of(inputs, np.ones(len(inputs), dtype=bool), count)
 
 
-def test_graphs_are_of_those_asked_for_that_have_all_predecessors(inputs_with):
-    inputs = inputs_with([0] * 6, [0] * 6)
+def test_graphs_are_of_those_asked_for_that_have_all_predecessors():
+    inputs = make_inputs([0] * 6, [0] * 6)
     graphs = graphs_of(inputs, np.array([5, 1, 3]), all_normal(inputs))
     assert graphs.targets.tolist() == [5, 3] and graphs.predecessors.tolist() == [[2, 3, 4], [0, 1, 2]]
     assert graphs.of(np.array([1])).targets.tolist() == graphs.of(np.array([False, True])).targets.tolist() == [3]
@@ -61,10 +62,10 @@ def test_graphs_are_of_those_asked_for_that_have_all_predecessors(inputs_with):
 
 
 def test_slots_are_joined_forward_and_to_themselves():
-    pairs = slot_pairs(3)
+    earlier, later, decay = slot_pairs(3)
     forward, own = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)], [(at, at) for at in range(4)]
-    assert list(zip(pairs.earlier.tolist(), pairs.later.tolist(), strict=True)) == forward + own
-    assert pairs.decay.tolist() == [0.5, 0.25, 0.125, 0.5, 0.25, 0.5, 1, 1, 1, 1]
+    assert list(zip(earlier.tolist(), later.tolist(), strict=True)) == forward + own
+    assert decay.tolist() == [0.5, 0.25, 0.125, 0.5, 0.25, 0.5, 1, 1, 1, 1]
 
 
 def gathered(inputs, params, targets=None, is_normal=None):
@@ -85,8 +86,8 @@ def _bits(tensor):
     return tensor.view(torch.int32) if tensor.dtype == torch.float32 else tensor
 
 
-def test_a_graph_worked_out_by_hand(inputs_with, paper):
-    inputs = inputs_with([0, 1, 0, 0, 0], [0] * 5, started_s=[0.0, 7.0, 60.0, 3600.0, 3660.0])
+def test_a_graph_worked_out_by_hand(paper):
+    inputs = make_inputs([0, 1, 0, 0, 0], [0] * 5, started_s=[0.0, 7.0, 60.0, 3600.0, 3660.0])
     batch = gathered(inputs, paper, targets=[4]).of(np.array([0]))
     rows = [0, 2, 3, 4]
     assert np.array_equal(batch.x.numpy(), inputs.x[rows]) and batch.n_graphs == 1
@@ -98,11 +99,11 @@ def test_a_graph_worked_out_by_hand(inputs_with, paper):
         told = [*inputs.node_metrics[earlier], *inputs.node_metrics[later], 0.5 ** (after - before)]
         expected = [*told, *encode_intervals(elapsed, paper.graph.interval_scales_s)]
         assert batch.edge_attr[at].tolist() == pytest.approx(expected, abs=1e-6)
-    assert edge_size(inputs_with([0], [0], c=39), paper) == 83  # 85 in the paper's code, of which two never vary
+    assert edge_size(make_inputs([0], [0], c=39), paper) == 83  # 85 in the paper's code, of which two never vary
 
 
-def test_graphs_of_a_batch_lie_in_the_order_asked_for(inputs_with, paper, ours):
-    inputs = inputs_with([0] * 9, [0] * 9)
+def test_graphs_of_a_batch_lie_in_the_order_asked_for(paper, ours):
+    inputs = make_inputs([0] * 9, [0] * 9)
     batch = gathered(inputs, paper).of(np.array([5, 0, 5]))
     assert batch.n_graphs == 3 and np.array_equal(batch.x[3::4].numpy(), inputs.x[[8, 3, 8]])
     ends = batch.edge_index // 4
@@ -111,12 +112,12 @@ def test_graphs_of_a_batch_lie_in_the_order_asked_for(inputs_with, paper, ours):
 
 
 @pytest.mark.parametrize("variant", ["ours", "paper"])
-def test_later_executions_change_nothing_of_earlier_graphs(inputs_with, variant):
+def test_later_executions_change_nothing_of_earlier_graphs(variant):
     params = ModelParams(variant=variant)
     rng = np.random.default_rng(2)
     nodes, types = rng.integers(0, 2, 60), rng.integers(0, 2, 60)
-    whole = inputs_with(nodes, types)
-    other = inputs_with(nodes, types, seed=9)
+    whole = make_inputs(nodes, types)
+    other = make_inputs(nodes, types, seed=9)
     changed = {
         name: np.concatenate([getattr(whole, name)[:40], getattr(other, name)[40:]])
         for name in ("x", "is_own", "node_metrics", "performance")

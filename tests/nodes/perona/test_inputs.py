@@ -10,17 +10,14 @@ import pytest
 from tasks.errors import BadInput
 from tasks.nodes.params import GraphParams, ModelParams, PreprocessParams, ScoreParams
 from tasks.nodes.perona.inputs import (
-    NodeMetrics,
     inputs_of,
     inverse_difference,
     learn_inputs,
     learn_scales,
     load_inputs,
-    node_metrics_of,
-    percentiles_of,
-    sampled_metrics,
+    node_changes,
     save_inputs,
-    scale_node_metrics,
+    scale_changes,
     start_seconds,
 )
 from tasks.nodes.preprocess.fitting import transform
@@ -93,18 +90,6 @@ def test_executions_that_are_not_of_training_teach_nothing(small, variant):
     everything = learned(other, params)
     assert everything.preprocessor.model_dump_json() != scales.preprocessor.model_dump_json()
     assert (everything.node_metrics != scales.node_metrics) == (variant == "paper")
-
-
-@pytest.mark.parametrize("variant", ["ours", "paper"])
-def test_later_executions_change_nothing_of_earlier_ones(small, variant):
-    params = ModelParams(variant=variant)
-    scales = learned(small, params, first_rows(small, 20))
-    whole = inputs_of(small, scales, params)
-    cut = inputs_of(small.where(first_rows(small, 31)), scales, params)
-    changed = inputs_of(changed_from(small, 31), scales, params)
-    assert len(cut) == 31
-    assert same_rows(whole, cut, np.arange(31))
-    assert same_rows(whole, changed, np.arange(31))
 
 
 def test_x_is_what_preprocessing_prepares(small, ours, scales):
@@ -189,66 +174,34 @@ def telemetry_of(*rows):
     return frame.astype({"execution": "int64", "metric": "str"})
 
 
+def inverse(*values):
+    return [1 / (value + 0.001) for value in values]
+
+
 def test_windows_have_the_percentiles_worked_out_by_hand():
     # before, [-50, 0]: 1, 2, 3; during, [0, 2]: 3, 5, 9; what lies beyond either end does not count
     rows = telemetry_of((0, "cpu", [-51, -50, -25, 0, 1, 2, 3], [1000, 1, 2, 3, 5, 9, 1000]))
-    told = node_metrics_of(rows, np.array([2.0]), ["cpu"])
-    assert told.columns == ("cpu/p10", "cpu/p50", "cpu/p90")
-    assert told.before[0].tolist() == pytest.approx([1.2, 2.0, 2.8])
-    assert told.during[0].tolist() == pytest.approx([3.4, 5.0, 8.2])
+    told = node_changes(rows, np.array([2.0]))
+    assert list(told) == ["cpu/p10", "cpu/p50", "cpu/p90"]
+    expected = np.subtract(inverse(3.4, 5.0, 8.2), inverse(1.2, 2.0, 2.8))
+    assert told.iloc[0].tolist() == pytest.approx(expected.tolist())
 
 
-def test_missing_samples_and_empty_windows_say_nothing():
-    rows = telemetry_of((0, "cpu", [-2, -1, 1], [np.nan, 4, np.nan]), (2, "cpu", [], []))
-    told = node_metrics_of(rows, np.array([2.0, 2.0, 2.0]), ["cpu"])
-    assert told.before[0].tolist() == [4.0, 4.0, 4.0]
-    assert np.isnan(told.during).all()
-    assert np.isnan(told.before[1:]).all()
-
-
-def test_other_metrics_are_left_out_and_those_nobody_sampled_are_missing():
-    rows = telemetry_of((1, "cpu", [-1], [7]), (1, "disk", [-1], [9]))
-    assert sampled_metrics(rows) == ("cpu", "disk")
-    told = node_metrics_of(rows, np.ones(2), ["net", "cpu"])
-    assert told.columns[:3] == ("net/p10", "net/p50", "net/p90")
-    assert np.isnan(told.before[:, :3]).all()
-    assert told.before[1, 3:].tolist() == [7.0, 7.0, 7.0]
-
-
-def test_percentiles_are_those_of_numpy():
-    rng = np.random.default_rng(1)
-    lengths = rng.integers(0, 9, size=200)
-    values = rng.normal(size=lengths.sum()).round(1)
-    found = percentiles_of(values, lengths)
-    for own, three in zip(np.split(values, np.cumsum(lengths)[:-1]), found, strict=True):
-        if len(own):
-            assert three == pytest.approx(np.percentile(own, [10, 50, 90]))
-        else:
-            assert np.isnan(three).all()
-
-
-def told_of(before, during):
-    before, during = np.array(before, dtype=float), np.array(during, dtype=float)
-    return NodeMetrics(tuple(f"metric-{at}/p50" for at in range(before.shape[1])), before, during)
+def test_missing_samples_and_empty_windows_say_nothing_and_are_no_change_of_their_metric_alone():
+    told = [(0, "cpu", [-2, -1, 1], [np.nan, 4, 2]), (1, "cpu", [-1, 1], [4, np.nan]), (2, "cpu", [], [])]
+    rows = telemetry_of(*told, (2, "disk", [-1, 1], [7, 9]), (3, "disk", [-1, 1], [7, 8]))
+    found, seconds = node_changes(rows, np.full(4, 2.0)), np.full(4, 2.0)
+    assert found["cpu/p50"].isna().tolist() == [False, True, True, True]
+    assert found["disk/p50"].isna().tolist() == [True, True, False, False]
+    scales = learn_scales(found)
+    assert scales.columns == ("disk/p10", "disk/p50", "disk/p90")  # one value alone does not vary
+    scaled = scale_changes(rows, seconds, scales)[:, 0]
+    assert scaled[0] == scaled[1] and {float(one) for one in scaled[2:]} == {0.0, 1.0}
 
 
 def test_the_papers_inverse_has_the_values_worked_out_by_hand():
-    found = inverse_difference(np.array([0.0, 1.0, 0.249]), np.array([1.0, 1.0, 0.099]))
+    found = inverse_difference(pd.Series([0.0, 1.0, 0.249]), pd.Series([1.0, 1.0, 0.099]))
     assert found.tolist() == pytest.approx([1 / 1.001 - 1000, 0.0, 10.0 - 4.0])
-
-
-def test_in_the_papers_variant_missing_is_no_change():
-    told = told_of([[1.0], [1.0], [2.0], [np.nan]], [[0.5], [2.0], [2.0], [2.0]])
-    during = scale_node_metrics(told, learn_scales(told))
-    assert during[3, 0] == during[2, 0]
-    assert 0 < during[2, 0] < 1
-
-
-def test_what_does_not_vary_or_was_never_sampled_is_dropped():
-    values = np.array([[5.0, np.nan, 1.0], [5.0, np.nan, 2.0]])
-    scales = learn_scales(told_of(values, values[::-1]))
-    assert scales.columns == ("metric-2/p50",)
-    assert scales.metrics == ("metric-2",)
 
 
 @pytest.mark.parametrize("variant", ["ours", "paper"])

@@ -11,7 +11,6 @@ from pytorch_metric_learning.miners import TripletMarginMiner
 
 from tasks.nodes.params import ALL, LossParams
 from tasks.nodes.perona.losses import (
-    TERMS,
     ClassCounts,
     focal,
     loss_terms,
@@ -29,9 +28,12 @@ from tasks.nodes.perona.losses import (
     weighted_cross_entropy,
 )
 from tasks.nodes.perona.network import Outputs
+from tests.nodes.perona.conftest import drawn_batch, drawn_outputs, labelled_batch
 
 PAPER = LossParams(mined_per_type=ALL)
-COUNTS = (20, 80)
+COUNTS = ClassCounts(20, 80)
+INFERRED = ("reconstruction", "classification", "ranking", "stressed_ranking")
+TERMS = [*LossParams().terms, *(f"{one}_inferred" for one in INFERRED)]
 OF_OURS = ["classification", "clustering", "ranking", "reconstruction"]
 
 
@@ -40,19 +42,19 @@ def ours_of(outputs):
     return Outputs(outputs.enc, outputs.decoded, outputs.type_logits)
 
 
-def test_every_term_has_a_name_of_its_own_and_a_value_and_the_sum_has_them_all(labelled_batch_of, outputs_of):
-    batch = labelled_batch_of()
-    for outputs, names in ((outputs_of(batch), sorted(TERMS)), (ours_of(outputs_of(batch)), OF_OURS)):
+def test_every_term_has_a_name_of_its_own_and_a_value_and_the_sum_has_them_all():
+    batch = labelled_batch()
+    for outputs, names in ((drawn_outputs(batch), sorted(TERMS)), (ours_of(drawn_outputs(batch)), OF_OURS)):
         terms = loss_terms(batch, outputs, PAPER, COUNTS)
         assert sorted(terms) == names
         assert all(one.ndim == 0 and one.item() > 0 for one in terms.values()), terms
         assert summed(terms).item() == pytest.approx(sum(one.item() for one in terms.values()))
 
 
-def test_both_rankings_of_stressed_executions_count(labelled_batch_of, outputs_of):
+def test_both_rankings_of_stressed_executions_count():
     # the authors' code loses the one by encoded norms: it shares its key with that by inferred norms
-    batch = labelled_batch_of()
-    outputs = outputs_of(batch)
+    batch = labelled_batch()
+    outputs = drawn_outputs(batch)
     before = loss_terms(batch, outputs, PAPER, COUNTS)
     is_stressed = (batch.label == 1)[:, None]
     enc = torch.where(is_stressed, 2 * outputs.enc, outputs.enc)
@@ -64,13 +66,13 @@ def test_both_rankings_of_stressed_executions_count(labelled_batch_of, outputs_o
 
 
 @pytest.mark.parametrize("left_out", LossParams().terms)
-def test_a_term_that_is_not_named_is_not_there(left_out, labelled_batch_of, outputs_of):
-    batch = labelled_batch_of()
+def test_a_term_that_is_not_named_is_not_there(left_out):
+    batch = labelled_batch()
     fewer = PAPER.model_copy(update={"terms": tuple(one for one in PAPER.terms if one != left_out)})
     own = {left_out, f"{left_out}_inferred"}
-    assert sorted(loss_terms(batch, outputs_of(batch), fewer, COUNTS)) == sorted(set(TERMS) - own)
-    assert sorted(loss_terms(batch, ours_of(outputs_of(batch)), fewer, COUNTS)) == sorted(set(OF_OURS) - own)
-    nothing = loss_terms(batch, outputs_of(batch), PAPER.model_copy(update={"terms": ()}), COUNTS)
+    assert sorted(loss_terms(batch, drawn_outputs(batch), fewer, COUNTS)) == sorted(set(TERMS) - own)
+    assert sorted(loss_terms(batch, ours_of(drawn_outputs(batch)), fewer, COUNTS)) == sorted(set(OF_OURS) - own)
+    nothing = loss_terms(batch, drawn_outputs(batch), PAPER.model_copy(update={"terms": ()}), COUNTS)
     assert nothing == {} and summed(nothing).item() == 0
 
 
@@ -83,12 +85,10 @@ def test_a_term_that_is_not_named_is_not_there(left_out, labelled_batch_of, outp
         ({"stressed": (), "n_graphs": 1}, ("stressed_ranking_inferred", "clustering")),
     ],
 )
-def test_terms_that_need_what_a_batch_lacks_are_0_and_all_are_finite(
-    is_selection, asked, zero, labelled_batch_of, outputs_of
-):
-    batch = labelled_batch_of(**asked)
-    outputs = outputs_of(batch)
-    terms = loss_terms(batch, outputs, PAPER, (0, 3), is_selection=is_selection)
+def test_terms_that_need_what_a_batch_lacks_are_0_and_all_are_finite(is_selection, asked, zero):
+    batch = labelled_batch(**asked)
+    outputs = drawn_outputs(batch)
+    terms = loss_terms(batch, outputs, PAPER, ClassCounts(0, 3), is_selection=is_selection)
     assert all(torch.isfinite(one) for one in terms.values()), terms
     assert [terms[name].item() for name in zero] == [0] * len(zero)
     summed(terms).backward()
@@ -97,22 +97,22 @@ def test_terms_that_need_what_a_batch_lacks_are_0_and_all_are_finite(
         assert gradient is None or torch.isfinite(gradient).all()
 
 
-def test_detection_is_of_inferred_executions_of_which_somebody_knows(labelled_batch_of, outputs_of):
-    batch = labelled_batch_of(2, stressed=(), unknown=(1,))
-    outputs = outputs_of(batch)
+def test_detection_is_of_inferred_executions_of_which_somebody_knows():
+    batch = labelled_batch(2, stressed=(), unknown=(1,))
+    outputs = drawn_outputs(batch)
     loss_terms(batch, outputs, PAPER, COUNTS)["detection"].backward()
     assert outputs.logit.grad.ne(0).tolist() == [False, False, False, True, False, False, False, False]
 
 
-def test_ours_looks_at_no_label(labelled_batch_of, outputs_of):
-    told, untold = labelled_batch_of(), labelled_batch_of(stressed=(), unknown=(0, 1, 2))
-    one, other = (loss_terms(batch, ours_of(outputs_of(told)), PAPER, COUNTS) for batch in (told, untold))
+def test_ours_looks_at_no_label():
+    told, untold = labelled_batch(), labelled_batch(stressed=(), unknown=(0, 1, 2))
+    one, other = (loss_terms(batch, ours_of(drawn_outputs(told)), PAPER, COUNTS) for batch in (told, untold))
     assert all(torch.equal(one[name], other[name]) for name in OF_OURS)
 
 
-def test_the_papers_ranks_by_inputs_without_noise_and_by_the_lowest_of_the_training(labelled_batch_of, outputs_of):
-    batch = labelled_batch_of()
-    outputs = outputs_of(batch)
+def test_the_papers_ranks_by_inputs_without_noise_and_by_the_lowest_of_the_training():
+    batch = labelled_batch()
+    outputs = drawn_outputs(batch)
     noisy = replace(batch, x=batch.x.flip(0))
     clean = loss_terms(batch, outputs, PAPER, COUNTS)
     told = loss_terms(noisy, outputs, PAPER, COUNTS, clean=batch)
@@ -122,11 +122,11 @@ def test_the_papers_ranks_by_inputs_without_noise_and_by_the_lowest_of_the_train
     assert lower["stressed_ranking"] > clean["stressed_ranking"]
 
 
-def test_a_few_mined_vectors_are_encoded_and_inferred_ones(labelled_batch_of, outputs_of):
+def test_a_few_mined_vectors_are_encoded_and_inferred_ones():
     """Eight graphs of four vertices in two types; of each type 8 vectors are mined, not of the first graphs alone."""
-    batch = labelled_batch_of(8, stressed=())
+    batch = labelled_batch(8, stressed=())
     loss = PAPER.model_copy(update={"mined_per_type": 8, "triplet_margin": 2.0, "mining_margin": 2.0})
-    outputs = outputs_of(batch)
+    outputs = drawn_outputs(batch)
     loss_terms(batch, outputs, loss, COUNTS)["clustering"].backward()
     encoded, inferred = (one.grad.ne(0).any(dim=1) for one in (outputs.enc, outputs.nxt))
     for number in (0, 1):
@@ -237,12 +237,9 @@ def test_pairs_are_of_a_stressed_vertex_and_a_calm_one():
 
 def test_lowest_norms_are_of_calm_executions_less_their_deviation():
     # type 0: calm 1 and 3, deviation √2; type 1: a single 2; type 2: a stressed one alone
-    found = lowest_norms(
-        torch.tensor([1.0, 3.0, 0.5, 2.0, 4.0]),
-        torch.tensor([0, 0, 0, 1, 2]),
-        torch.tensor([True, True, False, True, False]),
-        3,
-    )
+    told = {"type_of": torch.tensor([0, 0, 0, 1, 2]), "label": torch.tensor([0, 0, 1, 0, 1])}
+    batch = replace(drawn_batch(1), **told)
+    found = lowest_norms(torch.tensor([1.0, 3.0, 0.5, 2.0, 4.0]), batch, 3)
     assert found.tolist() == pytest.approx([1 - math.sqrt(2), 2, math.nan], nan_ok=True)
 
 

@@ -17,6 +17,7 @@ from tasks.nodes.perona.network import (
     p_norms,
     save_network,
 )
+from tests.nodes.perona.conftest import drawn_batch, drawn_network
 
 OURS, PAPER = ModelParams(), ModelParams(variant="paper")
 
@@ -39,29 +40,29 @@ def test_the_papers_network_has_as_many_parameters_as_its_authors(heads, count):
     assert sum(one.numel() for one in network.parameters()) == count
 
 
-def test_shapes_and_finite_numbers(batch_of, network_of):
-    batch = batch_of()
-    outputs = network_of(PAPER)(batch)
+def test_shapes_and_finite_numbers():
+    batch = drawn_batch()
+    outputs = drawn_network(PAPER)(batch)
     assert outputs.enc.shape == outputs.nxt.shape == (8, 32)
     assert outputs.decoded.shape == outputs.decoded_nxt.shape == (8, 5)
     assert outputs.type_logits.shape == outputs.type_logits_nxt.shape == (8, 3)
     assert outputs.logit.shape == outputs.is_inferred.shape == (8,)
     assert all(torch.isfinite(one).all() for one in values(outputs))
     assert outputs.is_inferred.tolist() == 2 * [False, False, False, True]  # three others than itself are needed
-    codes = network_of(OURS)(batch_of(is_paper=False))
+    codes = drawn_network(OURS)(drawn_batch(is_paper=False))
     assert not isinstance(codes, GraphOutputs) and codes.enc.shape == (2, 32) and codes.decoded.shape == (2, 5)
 
 
 @pytest.mark.parametrize("changed", [{}, {"root_weight": True}, {"root_weight": True, "beta": True}])
-def test_in_the_papers_variant_a_vertex_predicts_itself(changed, batch_of, network_of):
-    batch, network = batch_of(), network_of(with_network(PAPER, **changed))
+def test_in_the_papers_variant_a_vertex_predicts_itself(changed):
+    batch, network = drawn_batch(), drawn_network(with_network(PAPER, **changed))
     x = batch.x.clone()
     x[3] += 1
     assert not torch.allclose(network(replace(batch, x=x)).nxt[3], network(batch).nxt[3])
 
 
-def test_nothing_flows_from_later_to_earlier_executions(batch_of, network_of):
-    batch, network = batch_of(1), network_of(PAPER)
+def test_nothing_flows_from_later_to_earlier_executions():
+    batch, network = drawn_batch(1), drawn_network(PAPER)
     x = batch.x.clone()
     x[2] += 1
     before, after = network(batch), network(replace(batch, x=x))
@@ -70,8 +71,8 @@ def test_nothing_flows_from_later_to_earlier_executions(batch_of, network_of):
     assert not torch.allclose(before.nxt[3], after.nxt[3])
 
 
-def test_a_permutation_of_the_vertices_permutes_the_outputs(batch_of, network_of):
-    batch, network = batch_of(3, stressed=(0,)), network_of(PAPER)
+def test_a_permutation_of_the_vertices_permutes_the_outputs():
+    batch, network = drawn_batch(3, stressed=(0,)), drawn_network(PAPER)
     order = torch.randperm(len(batch.x), generator=torch.Generator().manual_seed(5))
     place = torch.argsort(order)  # of each vertex among the permuted
     edges = torch.randperm(batch.edge_index.shape[1], generator=torch.Generator().manual_seed(6))
@@ -87,16 +88,16 @@ def test_a_permutation_of_the_vertices_permutes_the_outputs(batch_of, network_of
         torch.testing.assert_close(was[order], now, rtol=1e-4, atol=1e-5)
 
 
-def test_no_gradient_flows_through_what_stands_in_for_a_missing_promise(batch_of, network_of):
-    batch, network = batch_of(), network_of(PAPER)
+def test_no_gradient_flows_through_what_stands_in_for_a_missing_promise():
+    batch, network = drawn_batch(), drawn_network(PAPER)
     x = batch.x.clone().requires_grad_()
     outputs = network(replace(batch, x=x))
     outputs.nxt[~outputs.is_inferred].sum().backward()
     assert not x.grad.any()
 
 
-def test_a_stressed_vertex_does_not_teach_the_aggregation_but_by_its_verdict(batch_of, network_of):
-    batch, network = batch_of(stressed=(0,)), network_of(PAPER)
+def test_a_stressed_vertex_does_not_teach_the_aggregation_but_by_its_verdict():
+    batch, network = drawn_batch(stressed=(0,)), drawn_network(PAPER)
     outputs = network(batch)
     weight = network.aggregation.last.weight
     for one in (outputs.decoded_nxt, outputs.type_logits_nxt):
@@ -108,26 +109,26 @@ def test_a_stressed_vertex_does_not_teach_the_aggregation_but_by_its_verdict(bat
     assert by_detector.any()
 
 
-def test_verdicts_start_from_the_share_of_stressed_executions(batch_of, network_of):
-    network = network_of(PAPER)
+def test_verdicts_start_from_the_share_of_stressed_executions():
+    network = drawn_network(PAPER)
     torch.nn.init.zeros_(network.detector[-1].weight)
     network.set_prior(20, 80)
-    assert network(batch_of()).logit.tolist() == pytest.approx([-1.3862944] * 8)  # ln(20 / 80)
+    assert network(drawn_batch()).logit.tolist() == pytest.approx([-1.3862944] * 8)  # ln(20 / 80)
     network.set_prior(0, 80)  # as if there were one
     assert network.detector[-1].bias.item() == pytest.approx(-4.3820266)  # -ln 80
 
 
-def test_the_papers_decoder_stays_between_0_and_1_and_ours_does_not(batch_of, network_of):
+def test_the_papers_decoder_stays_between_0_and_1_and_ours_does_not():
     for params, is_bounded in ((OURS, False), (PAPER, True)):
-        network = network_of(params)
+        network = drawn_network(params)
         torch.nn.init.constant_(network.decoder[3].weight, 3.0)
-        decoded = network(batch_of(is_paper=is_bounded)).decoded
+        decoded = network(drawn_batch(is_paper=is_bounded)).decoded
         assert bool((decoded.abs().max() > 1).item()) == (not is_bounded)
         assert not is_bounded or decoded.min() >= 0
 
 
-def test_a_training_step_leaves_edges_out_and_judging_does_not(batch_of, network_of):
-    batch, network = batch_of(40), network_of(with_network(PAPER, edge_dropout=0.2))
+def test_a_training_step_leaves_edges_out_and_judging_does_not():
+    batch, network = drawn_batch(40), drawn_network(with_network(PAPER, edge_dropout=0.2))
     assert network(batch).is_inferred.sum() == 40
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
@@ -165,8 +166,8 @@ GATED = ModelParams(variant="paper", network=NetworkParams(root_weight=True, bet
 
 
 @pytest.mark.parametrize("params", [ModelParams(), GATED], ids=["ours", "paper"])
-def test_a_loaded_network_says_the_same(params, batch_of, network_of, tmp_path):
-    network, batch = network_of(params), batch_of(is_paper=params == GATED)
+def test_a_loaded_network_says_the_same(params, tmp_path):
+    network, batch = drawn_network(params), drawn_batch(is_paper=params == GATED)
     save_network(network, tmp_path / "new" / "folder")
     loaded = load_network(tmp_path / "new" / "folder")
     assert type(loaded) is type(network) and loaded.params == params and not loaded.training
@@ -175,56 +176,36 @@ def test_a_loaded_network_says_the_same(params, batch_of, network_of, tmp_path):
 
 
 def flip_a_byte(folder):
-    told = bytearray((folder / WEIGHTS).read_bytes())
-    told[-1] ^= 1
-    (folder / WEIGHTS).write_bytes(bytes(told))
+    told = (folder / WEIGHTS).read_bytes()
+    (folder / WEIGHTS).write_bytes(told[:-1] + bytes([told[-1] ^ 1]))
 
 
-def remove(folder):
-    (folder / WEIGHTS).unlink()
+def rewritten(**changed):
+    """A damage: other values in the description."""
 
+    def write(folder):
+        told = json.loads((folder / DESCRIPTION).read_text())
+        for key, value in changed.items():
+            told[key] = {**told[key], **value} if isinstance(value, dict) else value
+        (folder / DESCRIPTION).write_text(json.dumps(told))
 
-def garble(folder):
-    (folder / DESCRIPTION).write_text("{")
-
-
-def rewritten(folder, **changed):
-    told = json.loads((folder / DESCRIPTION).read_text())
-    for key, value in changed.items():
-        told[key] = {**told[key], **value} if isinstance(value, dict) else value
-    (folder / DESCRIPTION).write_text(json.dumps(told))
-
-
-def another_version(folder):
-    rewritten(folder, version=99)
-
-
-def other_sizes(folder):
-    rewritten(folder, sizes={"n_inputs": 6})
-
-
-def huge(folder):
-    rewritten(folder, sizes={"n_inputs": 10**12})
-
-
-def unknown_parameter(folder):
-    rewritten(folder, params={"colour": "red"})
+    return write
 
 
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
         (flip_a_byte, "is not the file"),
-        (remove, "FileNotFoundError"),
-        (garble, "JSONDecodeError"),
-        (another_version, "not version 3"),
-        (other_sizes, "size mismatch"),
-        (huge, "n_inputs is 1000000000000"),
-        (unknown_parameter, "colour"),
+        (lambda folder: (folder / WEIGHTS).unlink(), "FileNotFoundError"),
+        (lambda folder: (folder / DESCRIPTION).write_text("{"), "JSONDecodeError"),
+        (rewritten(version=99), "not version 3"),
+        (rewritten(sizes={"n_inputs": 6}), "size mismatch"),
+        (rewritten(sizes={"n_inputs": 10**12}), "n_inputs Input should be less than or equal to 100000"),
+        (rewritten(params={"colour": "red"}), "colour"),
     ],
 )
-def test_damage_is_told_in_one_line(damage, told, network_of, tmp_path):
-    save_network(network_of(), tmp_path)
+def test_damage_is_told_in_one_line(damage, told, tmp_path):
+    save_network(drawn_network(), tmp_path)
     damage(tmp_path)
     with pytest.raises(BadInput) as found:
         load_network(tmp_path)
@@ -233,8 +214,8 @@ def test_damage_is_told_in_one_line(damage, told, network_of, tmp_path):
     assert str(tmp_path) in line and "train again" in line
 
 
-def test_weights_that_are_not_finite_are_refused(network_of, tmp_path):
-    network = network_of()
+def test_weights_that_are_not_finite_are_refused(tmp_path):
+    network = drawn_network()
     with torch.no_grad():
         network.classifier.bias[0] = torch.nan
     save_network(network, tmp_path)

@@ -16,6 +16,7 @@ from tasks.errors import WhorlError
 from tasks.nodes.params import FitParams, ModelParams, SearchParams
 from tasks.nodes.perona import search as search_module
 from tasks.nodes.perona.search import WORST, search, space_of, trial_loss, with_values
+from tests.nodes.perona.conftest import small_params
 
 SMALL = SearchParams(runner="here", n_trials=6)
 
@@ -67,8 +68,8 @@ def by_formula(monkeypatch):
     return seen
 
 
-def test_the_best_of_the_trials_is_taken(parts, quick, by_formula):
-    params = quick()
+def test_the_best_of_the_trials_is_taken(parts, by_formula):
+    params = small_params()
     found = search(*parts[:2], params, SMALL)
     assert list(found.trials["number"]) == list(range(6))
     assert found.validation_loss == found.trials["validation_loss"].min()
@@ -79,59 +80,59 @@ def test_the_best_of_the_trials_is_taken(parts, quick, by_formula):
     assert found.best in by_formula
 
 
-def test_the_same_seed_tries_the_same_and_another_seed_does_not(parts, quick, by_formula, monkeypatch):
-    first, second = (search(*parts[:2], quick(), SMALL) for _ in range(2))
+def test_the_same_seed_tries_the_same_and_another_seed_does_not(parts, by_formula, monkeypatch):
+    first, second = (search(*parts[:2], small_params(), SMALL) for _ in range(2))
     pd.testing.assert_frame_equal(first.trials, second.trials)
     assert first.best == second.best
     monkeypatch.setattr(search_module, "SEED", 7)
-    other = search(*parts[:2], quick(), SMALL)
+    other = search(*parts[:2], small_params(), SMALL)
     assert not first.trials.equals(other.trials)
 
 
-def test_trials_that_fall_behind_after_the_grace_are_given_up(parts, quick, by_formula, monkeypatch):
+def test_trials_that_fall_behind_after_the_grace_are_given_up(parts, by_formula, monkeypatch):
     monkeypatch.setattr(search_module, "WARM_UP_TRIALS", 20)
     few = SMALL.model_copy(update={"n_trials": 20})
-    trials = search(*parts[:2], quick(epochs=7), few).trials
+    trials = search(*parts[:2], small_params(epochs=7), few).trials
     assert set(trials["epochs"]) == {2, 7}
     given_up = trials["epochs"] == 2
     assert given_up.sum() > 10
     assert trials.loc[~given_up, "validation_loss"].min() < trials.loc[given_up, "validation_loss"].min()
 
 
-def test_networks_are_fitted_and_the_best_is_the_one_with_the_least_validation_loss(parts, quick):
+def test_networks_are_fitted_and_the_best_is_the_one_with_the_least_validation_loss(parts):
     two = SMALL.model_copy(update={"n_trials": 2})
-    found = search(*parts[:2], quick(epochs=2), two)
+    found = search(*parts[:2], small_params(epochs=2), two)
     losses = [trial_loss(*parts[:2], found.best, lambda epoch, loss: None)]
     assert found.validation_loss == pytest.approx(min(losses), rel=1e-9)
 
 
-def test_a_finished_search_is_read_from_its_journal_and_may_be_made_longer(parts, quick, by_formula, tmp_path):
+def test_a_finished_search_is_read_from_its_journal_and_may_be_made_longer(parts, by_formula, tmp_path):
     journal = tmp_path / "new" / "journal.log"
-    first = search(*parts[:2], quick(), SMALL, journal=journal)
-    longer = search(*parts[:2], quick(), SMALL.model_copy(update={"n_trials": 8}), journal=journal)
+    first = search(*parts[:2], small_params(), SMALL, journal=journal)
+    longer = search(*parts[:2], small_params(), SMALL.model_copy(update={"n_trials": 8}), journal=journal)
     assert (first.n_resumed, longer.n_resumed, len(longer.trials), len(by_formula)) == (0, 6, 8, 8)
     pd.testing.assert_frame_equal(longer.trials.iloc[:6], first.trials)
-    unbroken = search(*parts[:2], quick(), SMALL.model_copy(update={"n_trials": 8}))
+    unbroken = search(*parts[:2], small_params(), SMALL.model_copy(update={"n_trials": 8}))
     pd.testing.assert_frame_equal(longer.trials, unbroken.trials)
 
 
-def test_other_graphs_or_settings_have_a_search_of_their_own_in_the_same_journal(parts, quick, by_formula, tmp_path):
+def test_other_graphs_or_settings_have_a_search_of_their_own_in_the_same_journal(parts, by_formula, tmp_path):
     train, validation, _ = parts
     journal, one = tmp_path / "journal.log", SMALL.model_copy(update={"n_trials": 1})
-    search(train, validation, quick(), one, journal=journal)
+    search(train, validation, small_params(), one, journal=journal)
     moved = replace(train, inputs=replace(train.inputs, x=train.inputs.x + 1))
     for changed in (
         {"train": moved},
         {"validation": validation.of(validation.targets > 75)},
-        {"params": quick(epochs=5)},
+        {"params": small_params(epochs=5)},
     ):
-        asked = {"train": train, "validation": validation, "params": quick(), **changed}
+        asked = {"train": train, "validation": validation, "params": small_params(), **changed}
         assert search(**asked, search=one, journal=journal).n_resumed == 0
     elsewhere = one.model_copy(update={"concurrency": 1, "ray_address": "head:6379"})
-    assert search(train, validation, quick(), elsewhere, journal=journal).n_resumed == 1
+    assert search(train, validation, small_params(), elsewhere, journal=journal).n_resumed == 1
 
 
-def test_a_trial_that_diverges_has_the_worst_loss_and_the_others_go_on(parts, quick, monkeypatch):
+def test_a_trial_that_diverges_has_the_worst_loss_and_the_others_go_on(parts, monkeypatch):
     from tasks.nodes.perona import training as fitting
 
     def diverging(train, validation, params, *, report):
@@ -140,16 +141,14 @@ def test_a_trial_that_diverges_has_the_worst_loss_and_the_others_go_on(parts, qu
 
     monkeypatch.setattr(fitting, "fit_network", diverging)
     reports = []
-    assert search_module.trial_loss(*parts[:2], quick(), lambda *told: reports.append(told)) == WORST
+    assert search_module.trial_loss(*parts[:2], small_params(), lambda *told: reports.append(told)) == WORST
     assert reports == [(1, WORST)]
-    found = search(*parts[:2], quick(), SMALL)
+    found = search(*parts[:2], small_params(), SMALL)
     assert (found.trials["validation_loss"] == WORST).all()
 
 
 @pytest.mark.slow
-def test_a_killed_search_goes_on_ends_like_an_unbroken_one_and_repeats_no_finished_trial(
-    parts, quick, tmp_path, monkeypatch
-):
+def test_a_killed_search_goes_on_ends_like_an_unbroken_one_and_repeats_no_finished_trial(parts, tmp_path, monkeypatch):
     journal, few = tmp_path / "journal.log", SMALL.model_copy(update={"n_trials": 4})
     script = KILLED.format(tests=str(Path(__file__).parent), search=few.model_dump_json(), journal=str(journal))
     root = Path(search_module.__file__).parents[3]
@@ -159,10 +158,10 @@ def test_a_killed_search_goes_on_ends_like_an_unbroken_one_and_repeats_no_finish
 
     fits = []
     monkeypatch.setattr(search_module, "trial_loss", lambda *asked: fits.append(1) or trial_loss(*asked))
-    resumed = search(*parts[:2], quick(epochs=3), few, journal=journal)
+    resumed = search(*parts[:2], small_params(epochs=3), few, journal=journal)
     assert resumed.n_resumed == 2
     assert len(fits) == 2  # of four: the one that was killed, and the last
-    unbroken = search(*parts[:2], quick(epochs=3), few)
+    unbroken = search(*parts[:2], small_params(epochs=3), few)
     assert resumed.best == unbroken.best
     pd.testing.assert_frame_equal(resumed.trials, unbroken.trials)
 
@@ -240,10 +239,10 @@ def unused_port():
 
 
 @pytest.mark.parametrize("scheme", ["", "ray://"])
-def test_an_address_that_does_not_answer_is_one_line(parts, quick, scheme):
+def test_an_address_that_does_not_answer_is_one_line(parts, scheme):
     address = f"{scheme}127.0.0.1:{unused_port()}"
     with pytest.raises(WhorlError) as caught:
-        search(*parts[:2], quick(), FEW.model_copy(update={"ray_address": address}))
+        search(*parts[:2], small_params(), FEW.model_copy(update={"ray_address": address}))
     message = str(caught.value)
     assert message.startswith(f"search.ray_address '{address}': nothing answers at 127.0.0.1:")
     assert message.endswith("start it with `ray start --head`, or set search.runner to `here`")
@@ -251,15 +250,15 @@ def test_an_address_that_does_not_answer_is_one_line(parts, quick, scheme):
 
 
 @pytest.mark.slow
-def test_trials_on_ray_are_those_asked_for_and_a_search_begun_without_it_goes_on_there(parts, quick, tmp_path):
+def test_trials_on_ray_are_those_asked_for_and_a_search_begun_without_it_goes_on_there(parts, tmp_path):
     pytest.importorskip("ray")
     import ray
 
     journal = tmp_path / "journal.log"
     here = search(
-        *parts[:2], quick(epochs=3), FEW.model_copy(update={"runner": "here", "n_trials": 2}), journal=journal
+        *parts[:2], small_params(epochs=3), FEW.model_copy(update={"runner": "here", "n_trials": 2}), journal=journal
     )
-    found = search(*parts[:2], quick(epochs=3), FEW, journal=journal)
+    found = search(*parts[:2], small_params(epochs=3), FEW, journal=journal)
     assert (found.n_resumed, len(found.trials)) == (2, 4)
     assert found.trials["validation_loss"].iloc[:2].tolist() == here.trials["validation_loss"].tolist()
     assert found.validation_loss == found.trials["validation_loss"].min()
@@ -271,7 +270,7 @@ def test_trials_on_ray_are_those_asked_for_and_a_search_begun_without_it_goes_on
 
 
 @pytest.mark.slow
-def test_a_search_on_ray_that_was_killed_goes_on_from_its_journal(parts, quick, tmp_path):
+def test_a_search_on_ray_that_was_killed_goes_on_from_its_journal(parts, tmp_path):
     pytest.importorskip("ray")
     journal, six = tmp_path / "journal.log", FEW.model_copy(update={"n_trials": 6})
     script = KILLED_ON_RAY.format(tests=str(Path(__file__).parent), search=six.model_dump_json(), journal=str(journal))
@@ -281,5 +280,5 @@ def test_a_search_on_ray_that_was_killed_goes_on_from_its_journal(parts, quick, 
     with told.open("w") as out:  # not a pipe, which processes of Ray may hold open
         killed = subprocess.run([sys.executable, "-c", script], env=environment, stdout=out, stderr=out)
     assert killed.returncode == -signal.SIGKILL, told.read_text()
-    found = search(*parts[:2], quick(epochs=3), six, journal=journal)
+    found = search(*parts[:2], small_params(epochs=3), six, journal=journal)
     assert (found.n_resumed, len(found.trials)) == (2, 6)

@@ -13,14 +13,14 @@ from torch import nn
 from tasks.errors import BadInput
 from tasks.nodes.params import FitParams, ModelParams, NetworkParams, PreprocessParams, ScoreParams
 from tasks.nodes.perona.graph import Batches
-from tasks.nodes.perona.inputs import UNKNOWN, UNSTRESSED, Inputs
+from tasks.nodes.perona.inputs import UNKNOWN, UNSTRESSED
 from tasks.nodes.perona.network import fingerprints_of
 from tasks.nodes.perona.training import (
     Diverged,
-    InParts,
     ShuffledBatches,
     fit_network,
     fit_prepared,
+    in_parts,
     lean_trainer,
     learn_scale,
     mean_loss,
@@ -31,6 +31,7 @@ from tasks.nodes.perona.training import (
     with_noise,
 )
 from tasks.nodes.type_tables import time_places
+from tests.nodes.perona.conftest import draw_inputs, rows_of_nodes, small_params, split
 from tests.nodes.synthetic import synthetic_history
 
 ROWS = ("x", "is_own", "type_of", "node_of", "started_s", "node_metrics", "performance", "labels")
@@ -52,38 +53,38 @@ def selection_loss(fitted, train, validation, params):
     module.network.load_state_dict(fitted.network.state_dict())
     module.network.eval()
     with torch.no_grad():
-        for part in InParts(Batches(validation, params)):
+        for part in in_parts(Batches(validation, params)):
             module.validation_step(part, 0)
     return mean_loss(module.validation_losses)
 
 
-def test_the_same_seed_gives_the_same_weights_and_leaves_the_generator_of_torch_alone(parts, quick):
+def test_the_same_seed_gives_the_same_weights_and_leaves_the_generator_of_torch_alone(parts):
     train, validation, _ = parts
     torch.manual_seed(1)
     expected = torch.rand(3)
     torch.manual_seed(1)
-    first = fit_network(train, validation, quick(epochs=2))
+    first = fit_network(train, validation, small_params(epochs=2))
     assert torch.equal(torch.rand(3), expected)
     torch.manual_seed(2)
-    assert same_weights(first, fit_network(train, validation, quick(epochs=2)))
-    assert not same_weights(first, fit_network(train, validation, quick(epochs=2, seed=1)))
+    assert same_weights(first, fit_network(train, validation, small_params(epochs=2)))
+    assert not same_weights(first, fit_network(train, validation, small_params(epochs=2, seed=1)))
 
 
-def test_threads_of_the_caller_do_not_matter_and_stay_as_they_were(parts, quick):
+def test_threads_of_the_caller_do_not_matter_and_stay_as_they_were(parts):
     train, validation, _ = parts
-    first = fit_network(train, validation, quick(epochs=2))
+    first = fit_network(train, validation, small_params(epochs=2))
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        assert same_weights(first, fit_network(train, validation, quick(epochs=2)))
+        assert same_weights(first, fit_network(train, validation, small_params(epochs=2)))
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
 
 
-def test_the_loss_falls(parts, quick):
+def test_the_loss_falls(parts):
     train, validation, _ = parts
-    history = fit_network(train, validation, quick(epochs=8)).history
+    history = fit_network(train, validation, small_params(epochs=8)).history
     assert list(history) == ["epoch", "train_loss", "validation_loss", "seconds"]
     assert list(history["epoch"]) == list(range(1, 9))
     assert history["train_loss"].iloc[-3:].mean() < 0.85 * history["train_loss"].iloc[0]
@@ -91,9 +92,9 @@ def test_the_loss_falls(parts, quick):
     assert history["seconds"].is_monotonic_increasing
 
 
-def test_the_weights_are_those_of_the_epoch_with_the_least_validation_loss(parts, quick):
+def test_the_weights_are_those_of_the_epoch_with_the_least_validation_loss(parts):
     train, validation, _ = parts
-    params = quick(epochs=12, learning_rate=0.3)  # too fast to get better every time
+    params = small_params(epochs=12, learning_rate=0.3)  # too fast to get better every time
     fitted = fit_network(train, validation, params)
     losses = fitted.history["validation_loss"]
     assert fitted.best_epoch == int(losses.idxmin()) + 1
@@ -102,31 +103,18 @@ def test_the_weights_are_those_of_the_epoch_with_the_least_validation_loss(parts
     assert not fitted.network.training
 
 
-def test_executions_of_neither_part_never_reach_the_weights(parts, quick):
-    train, validation, test = parts
-    inputs = train.inputs
-    changed = {name: getattr(inputs, name).copy() for name in ("x", "performance", "labels", "node_metrics")}
-    for column in changed.values():
-        column[test.targets] = 1
-    other = replace(inputs, **changed)
-    first = fit_network(train, validation, quick())
-    second = fit_network(replace(train, inputs=other), replace(validation, inputs=other), quick())
-    assert same_weights(first, second)
-    assert first.validation_loss == second.validation_loss
-
-
-def test_validation_executions_select_and_do_not_teach(parts, quick):
+def test_validation_executions_select_and_do_not_teach(parts):
     train, validation, _ = parts
     x = train.inputs.x.copy()
     x[validation.targets] += 1
     other = replace(train.inputs, x=x)
-    first = fit_network(train, validation, quick(epochs=1))
-    second = fit_network(train, replace(validation, inputs=other), quick(epochs=1))
+    first = fit_network(train, validation, small_params(epochs=1))
+    second = fit_network(train, replace(validation, inputs=other), small_params(epochs=1))
     assert same_weights(first, second)
     assert first.validation_loss != second.validation_loss
 
 
-def test_inputs_that_are_not_numbers_end_in_one_line(parts, quick):
+def test_inputs_that_are_not_numbers_end_in_one_line(parts):
     train, validation, _ = parts
     spoiled = replace(train.inputs, x=np.full_like(train.inputs.x, np.nan))
     reports = []
@@ -134,35 +122,24 @@ def test_inputs_that_are_not_numbers_end_in_one_line(parts, quick):
         fit_network(
             replace(train, inputs=spoiled),
             validation,
-            quick(),
+            small_params(),
             report=lambda epoch, loss: reports.append((epoch, loss)),
         )
     assert reports == [(1, np.inf)]  # and not all epochs
 
 
 @pytest.mark.parametrize("empty", ["training", "validation"])
-def test_no_graph_to_learn_from_or_to_select_by_is_one_line(parts, quick, empty):
+def test_no_graph_to_learn_from_or_to_select_by_is_one_line(parts, empty):
     train, validation, _ = parts
     nothing = train.of(np.array([], dtype=np.int64))
     given = (nothing, validation) if empty == "training" else (train, nothing)
     with pytest.raises(BadInput, match=f"^{empty} graphs: none; expected at least one"):
-        fit_network(*given, quick())
-
-
-def test_the_variant_of_the_paper_is_fitted_alike(drawn, parts_of, quick):
-    inputs = drawn()
-    low, high = inputs.x.min(), inputs.x.max()
-    scaled = np.where(inputs.is_own, (inputs.x - low) / (high - low), 0.5).astype(np.float32)
-    *full, _ = parts_of(replace(inputs, x=scaled), n_predecessors=3)
-    params = paper_of(quick())
-    fitted = fit_network(*full, params)
-    assert np.isfinite(fitted.history[["train_loss", "validation_loss"]].to_numpy()).all()
-    assert same_weights(fitted, fit_network(*full, params))
+        fit_network(*given, small_params())
 
 
 @pytest.mark.parametrize("variant", ["ours", "paper"])
-def test_one_type_one_node_one_stressed_execution_and_no_performance_are_learned_from(drawn, parts_of, quick, variant):
-    inputs = drawn(240)
+def test_one_type_one_node_one_stressed_execution_and_no_performance_are_learned_from(variant):
+    inputs = draw_inputs(240)
     rows = np.flatnonzero((inputs.type_of == 0) & (inputs.node_of == 0))
     few = replace(
         inputs, types=inputs.types[:1], nodes=inputs.nodes[:1], **{name: getattr(inputs, name)[rows] for name in ROWS}
@@ -174,31 +151,31 @@ def test_one_type_one_node_one_stressed_execution_and_no_performance_are_learned
         performance=np.full(len(rows), np.nan, dtype=np.float32),
         labels=(np.arange(len(rows)) == 9).astype(np.int8),
     )
-    params = quick(epochs=2).model_copy(update={"variant": variant})
-    train, validation, _ = parts_of(few, n_predecessors=params.n_predecessors)
+    params = small_params(epochs=2).model_copy(update={"variant": variant})
+    train, validation, _ = split(few, n_predecessors=params.n_predecessors)
     fitted = fit_network(train, validation, params)
     assert np.isfinite(fitted.history.to_numpy()).all()
     assert np.isfinite(fingerprints_of(few, fitted.network).log_norm).all()
 
 
 @pytest.fixture
-def batch(parts, quick):
-    return Batches(parts[0], quick()).of(parts[0].targets[:20])
+def batch(parts):
+    return Batches(parts[0], small_params()).of(parts[0].targets[:20])
 
 
-def test_noise_falls_on_what_was_measured_alone(batch, quick):
+def test_noise_falls_on_what_was_measured_alone(batch):
     torch.manual_seed(0)
-    noisy = with_noise(batch, quick(noise=0.01))
+    noisy = with_noise(batch, small_params(noise=0.01))
     moved = noisy.x - batch.x
     assert (moved[batch.is_own] != 0).all()
     assert (moved[~batch.is_own] == 0).all()
     assert moved[batch.is_own].std() == pytest.approx(0.01, rel=0.3)
     assert noisy.edge_attr is batch.edge_attr
-    assert with_noise(batch, quick(noise=0)) is batch
+    assert with_noise(batch, small_params(noise=0)) is batch
 
 
-def test_weights_decay_and_biases_do_not(parts, quick):
-    params = quick(weight_decay=0.01)
+def test_weights_decay_and_biases_do_not(parts):
+    params = small_params(weight_decay=0.01)
     module = new_module(parts[0], Batches(parts[0], params), params)
     decaying, lasting = module.adam().param_groups
     assert (decaying["weight_decay"], lasting["weight_decay"]) == (0.01, 0)
@@ -223,14 +200,14 @@ def rates_of(params, parts):
     rates, batches = Rates(), Batches(train, params)
     lean_trainer(params.fit, [rates]).fit(
         new_module(train, batches, params),
-        train_dataloaders=ShuffledBatches(batches, params.fit.batch_size, 0),
-        val_dataloaders=InParts(Batches(validation, params)),
+        ShuffledBatches(batches, params.fit.batch_size, 0),
+        in_parts(Batches(validation, params)),
     )
     return rates.after
 
 
-def test_the_rate_falls_to_0_along_half_a_cosine_over_all_epochs(parts, quick):
-    params = quick(epochs=2, batch_size=18, learning_rate=0.02)  # 72 graphs: 4 steps an epoch
+def test_the_rate_falls_to_0_along_half_a_cosine_over_all_epochs(parts):
+    params = small_params(epochs=2, batch_size=18, learning_rate=0.02)  # 72 graphs: 4 steps an epoch
     expected = [0.01 * (1 + math.cos(math.pi * step / 8)) for step in range(1, 9)]
     assert rates_of(params, parts) == pytest.approx(expected, abs=1e-9)
 
@@ -319,21 +296,11 @@ class Written(nn.Module):
         return codes[:, :2]
 
 
-def made(x, is_own, type_of, *, columns=None, performance=None):
-    n, f = np.shape(x)
-    none = np.zeros((n, 0), dtype=np.float32)
-    return Inputs(
-        columns=tuple(columns or (f"t/{at}" for at in range(f))),
-        x=np.asarray(x, dtype=np.float32),
-        is_own=np.asarray(is_own, dtype=bool),
-        types=("one", "two"),
-        type_of=np.asarray(type_of),
-        nodes=("a",),
-        node_of=np.zeros(n, dtype=np.int64),
-        started_s=np.arange(n, dtype=np.float64),
-        node_metrics=none,
-        performance=np.zeros(n, dtype=np.float32) if performance is None else np.asarray(performance, np.float32),
-        labels=np.zeros(n, dtype=np.int8),
+def made(x, is_own, type_of, **told):
+    n = len(x)
+    told = {name: np.asarray(one, dtype=np.float32) for name, one in told.items()}
+    return rows_of_nodes(
+        np.zeros(n, dtype=int), type_of, x=x, is_own=np.asarray(is_own, dtype=bool), types=("one", "two"), **told
     )
 
 
@@ -351,9 +318,9 @@ def five():
 
 def test_ranges_are_of_measured_training_values_and_means_of_each_type(five):
     """Column 0 ran from 0 to 4 where it was measured; column 1 was measured once, and does not vary: 1."""
-    scale = learn_scale(five, first(3, 5))
-    assert scale.ranges.tolist() == [4, 1, 1, 1]
-    assert scale.means.tolist() == [[2, 5, 0, 0], [9, 1, 0, 0]]
+    ranges, means = learn_scale(five, first(3, 5))
+    assert ranges.tolist() == [4, 1, 1, 1]
+    assert means.tolist() == [[2, 5, 0, 0], [9, 1, 0, 0]]
 
 
 def test_errors_over_all_columns_and_over_own_metrics(five):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tasks.errors import BadInput
-from tasks.workloads.changepoints.finding import find_changepoints, find_changepoints_each
-from tasks.workloads.changepoints.series import ChangePointParams, PriorParams
+from tasks.workloads.changepoints.finding import ChangePointParams, find_changepoints, find_changepoints_each
+from tasks.workloads.changepoints.online import PriorParams
 
 METHODS = ["bayes", "pelt", "kernel", "binseg"]
 
@@ -22,10 +22,6 @@ def test_planted_changes_are_found_with_their_probabilities(steps):
     assert (found.probabilities > 0.99).all()
     assert found.segments() == [(0, 40), (40, 90), (90, 130)]
     assert found.at_each.argmax() in (40, 90)
-    assert found.run_lengths.most_probable()[-1] == 40
-    lengths, probabilities = found.run_lengths.after(129)
-    assert lengths[probabilities.argmax()] == 40
-    assert probabilities.sum() == pytest.approx(1, abs=1e-4)
 
 
 def test_a_change_of_spread_alone_is_found():
@@ -179,7 +175,6 @@ def test_an_offline_method_gives_places_and_no_probability(steps, method):
     found = find_changepoints(steps, ChangePointParams(method=method))
     assert found.indices.tolist() == [40, 90]
     assert np.isnan(found.probabilities).all()
-    assert found.run_lengths is None
 
 
 @pytest.mark.parametrize("method", METHODS)

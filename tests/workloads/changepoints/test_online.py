@@ -8,12 +8,11 @@ import pytest
 from scipy.special import gammaln, logsumexp
 from scipy.stats import multivariate_t
 
-from tasks.workloads.changepoints.finding import find_changepoints
-from tasks.workloads.changepoints.online import filter_run_lengths, predictive_tables, probability_near
-from tasks.workloads.changepoints.series import ChangePointParams, PriorParams
+from tasks.workloads.changepoints.finding import ChangePointParams, find_changepoints
+from tasks.workloads.changepoints.online import PriorParams, filter_run_lengths, predictive_tables, probability_near
 from tests.studies.change_points import PLAIN, plain_run_lengths
 
-AS_IT_IS = ChangePointParams(prior=PriorParams(), scale="none", outlier_deviations=0, expected_run_length=4, near=0)
+AS_IT_IS = ChangePointParams(prior=PriorParams(), is_scaled=False, outlier_deviations=0, expected_run_length=4, near=0)
 STEP = np.repeat([0.0, 5.0, -3.0], 100)
 
 
@@ -93,7 +92,7 @@ def test_the_posterior_is_that_of_all_segmentations(n_counters: int, min_segment
 
 def filtered(values: np.ndarray, *, nats: float = 30, cap: int = 256) -> tuple[np.ndarray, int]:
     """Log evidence after each sample and the number of predictives computed, with the default prior."""
-    tables = predictive_tables(PriorParams(), len(values)).arrays()
+    tables = predictive_tables(PriorParams(), len(values))
     hazard = np.log([1 / 1000, 1 - 1 / 1000])
     evidence, *_, n_predictives = filter_run_lengths(values[:, None], tables, hazard, 2, nats, cap)
     return evidence, n_predictives
@@ -128,7 +127,7 @@ def test_the_work_is_linear_in_the_length(height: float) -> None:
 
 def test_the_evidence_of_autocorrelated_noise_is_that_of_its_covariance() -> None:
     y, prior, correlation = np.array([0.3, -1.0, 2.0, 1.5, 0.2]), PriorParams(kappa=0.5, trend_share=0.0), 0.7
-    tables = predictive_tables(prior, len(y), correlation).arrays()
+    tables = predictive_tables(prior, len(y), correlation)
     evidence, *_ = filter_run_lengths(y[:, None], tables, np.array([-1e9, 0.0]), 1, 1e6, 100)
     # y is a multivariate t: freedom 2a, location the mean of levels, shape that of level and noise together
     lags = np.abs(np.subtract.outer(range(5), range(5)))

@@ -135,7 +135,7 @@ def test_the_page_shows_what_the_tables_hold(evaluated):
     assert evaluated.figures["known.accuracy.random.model"] == 1
     assert "100.0 % right" in shown["confusion"].evidence
     assert f"{3 * 12} of unknown ones" in shown["open-set"].evidence
-    assert {name for name, one in shown.items() if one.chart} == {"confusion", "open-set", "online", "distances"}
+    assert {name for name, one in shown.items() if one.chart} == {"confusion", "open-set", "online"}
 
 
 def wide_file(folder, name, runs):

@@ -11,6 +11,7 @@ from tasks.workloads.identify.fingerprints import (
     best_sum,
     learn_library,
     learn_neighbours,
+    learn_weights,
     sums_of,
     superpose,
 )
@@ -158,6 +159,25 @@ def test_counters_that_go_together_count_once():
     known = learn_neighbours(np.exp(logs), names)
     seen = np.exp(np.append(np.full(9, 4.0), 1.5))  # under more load than ever
     assert next(iter(known.near(seen))) == "nginx"
+
+
+def test_a_counter_weighs_as_much_as_it_tells_workloads_apart_whatever_the_input():
+    """The first differs between workloads, the second between inputs, the third not at all."""
+    rng = np.random.default_rng(3)
+    workload, given = np.repeat([0, 1, 2], 20), np.tile([0, 1], 30)
+    logs = np.column_stack([3.0 * workload, 3.0 * given, np.zeros(60)]) + rng.normal(0, [0.2, 0.2, 0.0], (60, 3))
+    inputs = [f"{a} {b}" for a, b in zip(workload, given, strict=True)]
+    weights = learn_weights(np.exp(logs), workload.astype(str).tolist(), inputs, np.arange(60) % 5)
+    assert weights[0] > 0 and weights[1] == pytest.approx(0, abs=1e-3) and weights[2] == 0
+    known = learn_neighbours(np.exp(logs), workload.astype(str).tolist(), weights)
+    seen = np.exp([6.0, 9.0, 0.0])  # of an input that nobody has seen
+    assert next(iter(known.near(seen))) == "2"
+    apart = np.abs(known.logs - np.log(seen + known.floor)) @ weights
+    assert known.near(seen)["2"].distance == pytest.approx(np.sort(apart[workload == 2])[:3].mean())
+
+
+def test_one_run_a_workload_weighs_all_counters_by_how_much_they_vary():
+    assert learn_weights(np.exp([[0.0, 1.0], [4.0, 1.0]]), ["a", "b"], ["a", "b"], np.zeros(2, dtype=int))[1] == 0
 
 
 def test_the_order_of_runs_changes_nothing_and_one_run_a_workload_is_enough():

@@ -89,6 +89,20 @@ def test_a_group_that_does_nothing_is_idle(case):
     assert (one.statement, one.workload, one.is_known, one.reasons) == ("idle", "idle", True, ())
 
 
+def test_a_group_that_waits_for_its_turn_or_for_the_disk_is_not_idle(case):
+    quiet = with_cores(case.strangers[0], (1.5, 0.1, 2.4, 0.0), (0.001, 0.0))
+    switches = Counter("own.perf.context_switches", "switches", is_rate=True, scope="workload")
+    waiting, still = (
+        replace(
+            quiet,
+            counters=(*quiet.counters, switches),
+            values=np.insert(quiet.values, quiet.values.shape[1], rate, axis=1),
+        )
+        for rate in (600.0, 20.0)
+    )
+    assert [one.statement for one in identify_all([waiting, still], case.model)] == ["unknown", "idle"]
+
+
 def test_the_order_of_runs_and_counters_changes_nothing(case):
     rng = np.random.default_rng(0)
     other = fit_model(shuffled(case.train, rng), IdentifyParams())

@@ -97,14 +97,33 @@ def test_a_group_at_work_is_never_taken_for_an_idle_one(case):
     assert "idle" in model.views["machine"].neighbours.names
 
 
-def test_how_much_the_memory_of_a_group_varies_is_no_part_of_a_likeness(case):
-    """It says how long ago its programs started."""
-    level = Counter("own.memory.used_bytes", "B", "kernel", is_rate=False, scope="workload")
-    run = replace(case.train[0], counters=(level, *case.train[0].counters[1:]))
-    mean, deviation = np.split(seen_moments([run], [level])[0], 2)
-    assert mean == pytest.approx(np.mean(run.values[:, 0]))
-    assert np.isnan(deviation)
-    assert np.isfinite(seen_moments([run], run.counters[1:2])).all()
+def test_a_group_is_compared_by_what_it_does_with_a_second_of_a_core():
+    """0.4 cores in all: 20 faults a second are 50 for each second of a core; a level of memory stays."""
+    names = ("own.cpu.user_cores", "own.cpu.system_cores", "own.vm.page_faults")
+    rates = [Counter(name, is_rate=True, scope="workload") for name in names]
+    counters = (*rates, Counter("own.memory.used_bytes", "B", scope="workload"))
+    group = Telemetry("1", counters, np.arange(2.0), np.array([[0.2, 0.1, 10.0, 7.0], [0.4, 0.1, 30.0, 9.0]]))
+    [compared] = seen_moments([group], counters)
+    assert compared == pytest.approx([0.3, 0.1, 20.0, 8.0, 0.75, 0.25, 50.0, 8.0])
+    assert seen_moments([group], counters[2:])[0] == pytest.approx([20.0, 8.0, 20.0, 8.0])
+
+
+def test_a_group_that_gets_a_tenth_of_the_machine_is_as_near_as_before(case):
+    """Rates of the drawn runs, and the cores that they use, fall together."""
+    cores = Counter("own.cpu.user_cores", "core-seconds", is_rate=True, scope="workload")
+
+    def slowed(run, share):
+        is_own_rate = np.array([one.scope == "workload" and one.is_rate for one in run.counters])
+        values = np.column_stack([np.where(is_own_rate, run.values * share, run.values), np.full(run.n_samples, share)])
+        return replace(run, counters=(*run.counters, cores), values=values)
+
+    model = fit_model([slowed(run, 1.0) for run in case.train], IdentifyParams(), ["own"])
+    whole, tenth = (
+        [one.nearest[0] for one in identify_all([slowed(run, share) for run in case.test], model, with_reasons=False)]
+        for share in (1.0, 0.1)
+    )
+    assert [one.workload for one in tenth] == [one.workload for one in whole]
+    assert [one.distance for one in tenth] == pytest.approx([one.distance for one in whole])
 
 
 def test_a_group_that_is_asked_about_in_the_middle_of_its_course_is_known(case):

@@ -5,8 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
+from tasks.record.processes import wait_for_end
 from tasks.workloads.params import RecordParams
-from tasks.workloads.record.programs.program import Input, Need, Place
+from tasks.workloads.record.programs.program import Need, Options, Place
 
 STAT = """cpu  {user} 0 {system} {idle} 40 0 10 5 0 0
 cpu0 100 0 50 1000 40 0 10 5 0 0
@@ -23,39 +24,32 @@ softirq 1 2 3
 class Busy:
     """A workload of one python process that counts. fails: raise in the n-th run (from 0)."""
 
-    role, other_inputs = "workload", ()
-    title, kin, needs = "counting", None, (Need((sys.executable,), "python3", kind="file"),)
+    role, needs = "workload", (Need((sys.executable,), "python3", kind="file"),)
 
     def __init__(self, name: str = "busy", inputs: tuple[str, ...] = ("one",), *, code: str = "while True: pass"):
         self.name, self.code = name, code
-        self.inputs = tuple(Input(one, {}, "counts") for one in inputs)
+        self.inputs = {one: {"input": one} for one in inputs}
         self.calls: list[str] = []
         self.errors: dict[int, Exception] = {}
 
     def prepare(self, place: Place) -> None:
         self.calls.append("prepare")
 
-    def run(self, place: Place, input: Input, seconds: float) -> None:
+    def run(self, place: Place, options: Options, seconds: float) -> None:
         n = len([call for call in self.calls if call.startswith("run")])
-        self.calls.append(f"run {input.name}")
+        self.calls.append(f"run {options['input']}")
         if n in self.errors:
             raise self.errors[n]
         place.open()
         try:
             process = place.spawn([sys.executable, "-c", self.code], name="load", reads_all=True)
-            place_wait(process, seconds)
+            wait_for_end(process.pid, seconds)
         finally:
             place.stop()
 
     def stop(self, place: Place) -> None:
         self.calls.append("stop")
         place.stop()
-
-
-def place_wait(process, seconds: float) -> None:
-    from tasks.record.processes import wait_for_end
-
-    wait_for_end(process.pid, seconds)
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import pytest
 
 from tasks.errors import BadSetting, NotFound
 from tasks.workloads.record.bench import disturbance_of, record_each, record_live
-from tasks.workloads.record.subjects import find_group
 from tasks.workloads.telemetry import Counter, Telemetry
 
 
@@ -99,8 +98,6 @@ def test_a_process_that_ends_leaves_missing_samples_and_no_error(brief):
 def test_what_does_not_exist_is_refused(brief):
     with pytest.raises(NotFound, match="no such process"):
         record_live("4194304999", 1, brief)
-    with pytest.raises(NotFound, match="no such control group"):
-        find_group("no/such/group")
 
 
 def test_too_short_a_time_is_refused(brief):

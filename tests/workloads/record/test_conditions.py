@@ -58,7 +58,7 @@ def shared(busy, quick, tmp_path, lock):
     """Two learned workloads, one that is not and nothing, recorded under these conditions: the runs by name."""
     programs = {name: busy(name, ("one", "two")) for name in ("red", "blue", "grey", "idle")}
     programs["grey"].role, programs["idle"].role = "unlearned", "idle"
-    programs["idle"].inputs, programs["idle"].code = programs["idle"].inputs[:1], "import time; time.sleep(60)"
+    programs["idle"].inputs, programs["idle"].code = {"one": {"input": "one"}}, "import time; time.sleep(60)"
 
     def record(*conditions):
         params = quick.model_copy(update={"conditions": conditions, "samples": 6, "foreign_limit_ratio": 0.001})

@@ -53,7 +53,7 @@ def ledger_of(tmp_path, quick, plan):
 def outcome_of(run, status="clean", **more):
     facts = {"status": status, "sampler_cores": 0.002}
     missing = (Unavailable("perf.cycles", "no unit"),)
-    return Outcome(run, status, telemetry_of(run.run_id, **more), facts, missing)
+    return Outcome(run, status, (telemetry_of(run.run_id, **more),), facts, missing)
 
 
 def test_a_file_has_a_row_a_sample_and_says_what_its_columns_are(tmp_path, ledger_of, plan):

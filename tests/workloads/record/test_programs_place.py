@@ -16,8 +16,16 @@ import pytest
 
 from tasks.errors import BadSetting
 from tasks.record.processes import end_session, members, started, wait_for_end
-from tasks.workloads.record.programs.place import USER, Place, ProgramFailed, Stopped, make_place
-from tasks.workloads.record.programs.program import Input, Program
+from tasks.workloads.record.programs.program import (
+    USER,
+    Client,
+    Options,
+    Place,
+    Program,
+    ProgramFailed,
+    Stopped,
+    make_place,
+)
 
 ROOT = Path(__file__).parents[3]
 LIMIT_S = 20.0
@@ -27,7 +35,7 @@ STUBBORN = ["/bin/sh", "-c", "trap '' TERM; echo ready; while :; do sleep 1000; 
 RECORDER = """
 import signal, sys
 from pathlib import Path
-from tasks.workloads.record.programs.place import make_place
+from tasks.workloads.record.programs.program import make_place
 place = make_place(Path(sys.argv[1]))
 process = place.spawn(sys.argv[3:], name="child", first_signal=signal.Signals[sys.argv[2]])
 while place.last_words("child") != "ready":
@@ -35,18 +43,17 @@ while place.last_words("child") != "ready":
 print(process.pid, flush=True)
 sys.stdin.read()
 """
-INPUT = Input("plain", {}, "nothing")
 
 
 class Sleeper(Program):
     """A load that would never end, or the given one."""
 
-    name, title, inputs, needs = "sleeper", "sleeps", (INPUT, INPUT), ()
+    name, inputs, needs = "sleeper", {"plain": {}}, ()
 
     def __init__(self, command: list[str]) -> None:
         self.command = command
 
-    def load(self, place: Place, input: Input) -> "subprocess.Popen[bytes]":
+    def load(self, place: Place, options: Options) -> Client:
         return place.spawn(self.command, name="load")
 
 
@@ -192,7 +199,7 @@ def test_a_folder_that_others_write_to_is_refused(tmp_path: Path) -> None:
 
 def test_a_load_that_ends_too_early_is_an_error_with_its_last_words(place: Place) -> None:
     with pytest.raises(ProgramFailed, match=r"sleeper: load ended too early, with status 3: no such table; see .*load"):
-        Sleeper(["/bin/sh", "-c", "echo no such table >&2; exit 3"]).run(place, INPUT, LIMIT_S)
+        Sleeper(["/bin/sh", "-c", "echo no such table >&2; exit 3"]).run(place, {}, LIMIT_S)
 
 
 def test_a_run_that_is_stopped_from_elsewhere_returns_without_an_error(place: Place) -> None:
@@ -200,7 +207,7 @@ def test_a_run_that_is_stopped_from_elsewhere_returns_without_an_error(place: Pl
 
     def run() -> None:
         try:
-            sleeper.run(place, INPUT, 1000.0)
+            sleeper.run(place, {}, 1000.0)
         except Exception as error:
             errors.append(error)
 

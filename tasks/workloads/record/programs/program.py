@@ -1,31 +1,41 @@
-"""A workload to record: what it is, its inputs, what it needs, and how it is prepared, run and stopped."""
+"""A workload to record: its inputs, what it needs, how it is prepared, run and stopped; and where it runs: a temporary
+folder, its own control group, an unprivileged user, loopback ports."""
 
 import contextlib
 import importlib.util
 import json
+import os
+import pwd
+import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Literal
 
 from tasks import machine
-from tasks.errors import MissingTool
-from tasks.record.processes import LOOPBACK, NAP_S, wait_for_end
-from tasks.workloads.record.programs.place import Place, ProgramFailed, Stopped
+from tasks.errors import BadSetting, MissingTool, WhorlError
+from tasks.record.processes import LOOPBACK, NAP_S, end_registered, last_words, wait_for_end, write_down
 
 Option = str | int | float
+Options = Mapping[str, Option]
+Inputs = Mapping[str, Options]  # ways to load a workload (data size, mix, concurrency), by name
+Client = subprocess.Popen[bytes]
+N_USUAL = 2  # inputs of a workload that are recorded and learned; more are recorded only as a condition
 Role = Literal["workload", "unlearned", "load", "idle"]
 LONGEST_S = 3_600  # for clients that want to know how long: no run is that long
 READY_S = 30.0
 STEP_S = 120.0
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 SCRIPTS = Path(__file__).parent / "loads.py"
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 # the loop waits in the background, so that SIGTERM is heard at once and takes the commands of the moment along
 LOOP = """trap 'kill -KILL 0' TERM
 while :; do
@@ -33,6 +43,143 @@ while :; do
 done &
 wait $!
 """
+USER = "nobody"
+OPEN_TO_ENTER = 0o711  # the data in it belong to another user
+READS_ALL = "-all,+dac_read_search"
+
+
+class ProgramFailed(WhorlError):
+    """A workload's program ended with an error, or was never ready."""
+
+
+class Stopped(Exception):
+    """The place was stopped: whoever starts something in it gives up, and that is no error."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """One workload's surroundings. folder: owned by the user that runs it, in one that the recorder alone writes to and
+    keeps logs in; joins: the `cgroup.procs` files of the control groups that its processes move into; seed: of
+    everything random, the run's number; facts: such as the port of the server that started last."""
+
+    folder: Path
+    joins: tuple[Path, ...] = ()
+    seed: int = 1
+    facts: dict[str, int] = field(default_factory=dict, compare=False)
+    processes: list[Client] = field(default_factory=list, compare=False)
+    is_stopped: threading.Event = field(default_factory=threading.Event, compare=False)
+    lock: threading.Lock = field(default_factory=threading.Lock, compare=False)
+
+    @property
+    def register(self) -> Path:
+        """The file that names every process started here: id, start, first signal; for whoever comes after us."""
+        return self.folder.parent / "processes"
+
+    def log(self, name: str) -> Path:
+        """Where the process of this name writes what it says."""
+        return self.folder.parent / f"{name}.log"
+
+    def spawn(
+        self,
+        command: Sequence[str],
+        *,
+        name: str,
+        first_signal: signal.Signals = signal.SIGKILL,
+        environment: Mapping[str, str] | None = None,
+        reads_all: bool = False,
+    ) -> Client:
+        """Start a process in a session of its own, in the control groups, as the unprivileged user.
+
+        Call it from a thread that outlives it: it gets `first_signal` when that thread ends, however it ends.
+        reads_all: it may read, never write, what only root may read (a Python in root's home).
+        Raises Stopped once the place is stopped."""
+        with self.lock, self.log(name).open("ab") as log:
+            if self.is_stopped.is_set():
+                raise Stopped
+            process = subprocess.Popen(
+                machine.joining(self.joins, [*_demoted(first_signal, reads_all), *command]),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                env=self._environment() | dict(environment or {}),
+                start_new_session=True,
+            )
+            self.processes.append(process)
+            write_down(self.register, process.pid, first_signal)
+        return process
+
+    def _environment(self) -> dict[str, str]:
+        threads = dict.fromkeys(THREADS, "1")
+        plain = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin", "LANG": "C.UTF-8", "TZ": "UTC"}
+        return plain | threads | {"HOME": str(self.folder), "TMPDIR": str(self.folder)}
+
+    def open(self) -> None:
+        """Let processes start here, again after a stop."""
+        self.is_stopped.clear()
+
+    def stop(self) -> None:
+        """End every process that was started here, the last first, also by another recorder; may be called twice."""
+        self.is_stopped.set()
+        with self.lock:
+            end_registered(self.register, self.folder, ours=[process.pid for process in self.processes])
+            while self.processes:
+                self.processes.pop().wait()
+
+    def last_words(self, name: str) -> str:
+        """The last line that a process wrote."""
+        return last_words(self.log(name))
+
+    def give(self, path: Path) -> None:
+        """Make a file or folder, and what is in it, the unprivileged user's own."""
+        if os.geteuid() == 0:
+            user = pwd.getpwnam(USER)
+            os.chown(path, user.pw_uid, user.pw_gid, follow_symlinks=False)
+            for _, folders, files, inside in os.fwalk(path):  # not into links: they lead to the system's own
+                for name in (*folders, *files):
+                    os.chown(name, user.pw_uid, user.pw_gid, dir_fd=inside, follow_symlinks=False)
+
+    def write(self, name: str, text: str) -> Path:
+        """A new file of the unprivileged user in the folder; what lay there under its name, a link too, goes."""
+        path = self.folder / name
+        path.unlink(missing_ok=True)
+        with path.open("x") as file:  # never through a link
+            file.write(text)
+            if os.geteuid() == 0:
+                user = pwd.getpwnam(USER)
+                os.fchown(file.fileno(), user.pw_uid, user.pw_gid)
+        return path
+
+
+def _demoted(first_signal: signal.Signals, reads_all: bool) -> list[str]:
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        raise ProgramFailed(machine.not_installed("setpriv"))
+    death = ["--pdeathsig", first_signal.name.removeprefix("SIG")]
+    if os.geteuid() != 0:
+        return [setpriv, *death, "--"]
+    group = str(pwd.getpwnam(USER).pw_gid)
+    user = ["--reuid", USER, "--regid", group, "--clear-groups"]
+    capability = ["--inh-caps", READS_ALL, "--ambient-caps", READS_ALL, "--bounding-set", READS_ALL]
+    return [setpriv, *user, *(capability if reads_all else ["--no-new-privs"]), *death, "--"]
+
+
+def make_place(folder: Path, seed: int = 1) -> Place:
+    """A place in a folder of ours, made if need be: its data lie in one that belongs to the unprivileged user alone.
+
+    Raises BadSetting where that user cannot enter it, or others can write to it."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not machine.is_ours(folder):
+        raise BadSetting(f"{folder}: others may write there; expected a folder of this user alone; choose another")
+    closed = [one for one in folder.resolve().parents if not one.stat().st_mode & stat.S_IXOTH]
+    if closed and os.geteuid() == 0:
+        raise BadSetting(f"{folder}: the user {USER} may not enter {closed[0]}; choose a folder below {gettempdir()}")
+    folder.chmod(OPEN_TO_ENTER)
+    data = folder / "data"
+    data.mkdir(mode=0o700, exist_ok=True)
+    place = Place(data, seed=seed)
+    place.give(data)
+    return place
 
 
 @dataclass(frozen=True)
@@ -70,19 +217,9 @@ def lacks(needs: Sequence[Need]) -> list[str]:
     return [need.lack() for need in needs if need.find() is None]
 
 
-@dataclass(frozen=True)
-class Input:
-    """One way to load a workload: data size, mix or concurrency. words: one line of what it is."""
-
-    name: str
-    options: Mapping[str, Option]
-    words: str
-
-
-def inputs_of(options: str, *rows: tuple[Option, ...]) -> tuple[Input, ...]:
-    """Inputs as a table. options: their names, with spaces between; rows: name, a value for each option, words."""
-    names = options.split()
-    return tuple(Input(str(row[0]), dict(zip(names, row[1:-1], strict=True)), str(row[-1])) for row in rows)
+def inputs_of(options: str, **rows: tuple[Option, ...]) -> Inputs:
+    """Inputs as a table. options: their names, with spaces between; rows: a value for each option."""
+    return {name: dict(zip(options.split(), row, strict=True)) for name, row in rows.items()}
 
 
 class Program(ABC):
@@ -94,20 +231,14 @@ class Program(ABC):
 
     Attributes:
         name: As it stands in recordings.
-        title: What it is, in one line.
-        inputs: Ways to load it, two at least of a workload.
+        inputs: Ways to load it; those of a workload after the first two are recorded only as a condition.
         needs: What must be installed.
-        kin: The workload that it resembles most, by design; None where there is none.
-        other_inputs: More ways, recorded only as a condition.
         role: A workload to learn, one that is never learned, a load that only disturbs, or nothing.
     """
 
     name: str
-    title: str
-    inputs: tuple[Input, ...]
+    inputs: Inputs
     needs: tuple[Need, ...]
-    kin: str | None = None
-    other_inputs: tuple[Input, ...] = ()
     role: Role = "workload"
 
     def fill(self, place: Place) -> None:  # noqa: B027 - not every workload has data
@@ -117,7 +248,7 @@ class Program(ABC):
         """Start the servers and wait until they answer."""
 
     @abstractmethod
-    def load(self, place: Place, input: Input) -> "subprocess.Popen[bytes]":
+    def load(self, place: Place, options: Options) -> Client:
         """Start the client, under the name `load`; it goes on until it is killed."""
 
     def prepare(self, place: Place) -> None:
@@ -132,7 +263,7 @@ class Program(ABC):
         finally:
             place.stop()
 
-    def run(self, place: Place, input: Input, seconds: float) -> None:
+    def run(self, place: Place, options: Options, seconds: float) -> None:
         """Start everything, load it until `seconds` have passed, stop everything.
 
         Returns early, without an error, once `stop` is called from elsewhere. Raises ProgramFailed if it fails."""
@@ -140,7 +271,7 @@ class Program(ABC):
         ends = time.monotonic() + seconds
         try:
             self.start(place)
-            client = self.load(place, input)
+            client = self.load(place, options)
             if wait_for_end(client.pid, ends - time.monotonic()):
                 raise self.failure(place, "load", f"ended too early, with status {client.wait()}")
         except Stopped:
@@ -184,18 +315,38 @@ class Program(ABC):
         raise self.failure(place, name, f"did not listen after {READY_S:.0f} s")
 
 
-def spawn_loop(place: Place, body: str) -> "subprocess.Popen[bytes]":
+def spawn_loop(place: Place, body: str) -> Client:
     """Repeat a piece of shell script, under the name `load`, until the place is stopped or a command fails."""
     return place.spawn(["/bin/sh", "-e", "-c", LOOP.format(body=body)], name="load", first_signal=signal.SIGTERM)
 
 
-def spawn_python(
-    place: Place, load: str, options: Mapping[str, Option], *, threads: int = 1
-) -> "subprocess.Popen[bytes]":
-    """Start a load of `loads` in a Python of its own, told its options as JSON.
-
-    threads: what numpy and torch may use."""
-    told = json.dumps({"seed": place.seed, "threads": threads, **options})
+def spawn_python(place: Place, load: str, options: Options) -> Client:
+    """Start a load of `loads` in a Python of its own, told its options; threads: what numpy and torch may use."""
+    told = {"seed": place.seed, "threads": 1, **options}
     # -P: the folder of the scripts is no place to import from
-    command = [sys.executable, "-P", "-B", str(SCRIPTS), load, told]
-    return place.spawn(command, name="load", reads_all=True, environment=dict.fromkeys(THREADS, str(threads)))
+    command = [sys.executable, "-P", "-B", str(SCRIPTS), load, json.dumps(told)]
+    return place.spawn(command, name="load", reads_all=True, environment=dict.fromkeys(THREADS, str(told["threads"])))
+
+
+class Command(Program):
+    """One command that goes on until it is killed. flags: with {options}, {folder} and {seed} to be filled in."""
+
+    def __init__(self, name: str, role: Role, need: Need, flags: str, **inputs: Options) -> None:
+        self.name, self.role, self.needs, self.flags, self.inputs = name, role, (need,), flags, inputs
+
+    def load(self, place: Place, options: Options) -> Client:
+        """Start it."""
+        flags = self.flags.format(folder=place.folder, seed=place.seed, **options).split()
+        return place.spawn([self.needs[0].path(), *flags], name="load")
+
+
+class PythonLoad(Program):
+    """A load of `loads` that is called after the program. module: what it imports, of this package."""
+
+    def __init__(self, name: str, module: str, package: str, inputs: Inputs, role: Role = "workload") -> None:
+        self.name, self.role, self.inputs = name, role, inputs
+        self.needs = (Need((module,), package, "module"),)
+
+    def load(self, place: Place, options: Options) -> Client:
+        """Start the script."""
+        return spawn_python(place, self.name, options)

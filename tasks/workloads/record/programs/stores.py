@@ -3,11 +3,20 @@ compute: Markov chains, a convolutional network, compilers and compressors."""
 
 import random
 import signal
-import subprocess
 
 from tasks.record.processes import LOOPBACK, free_port
-from tasks.workloads.record.programs.place import Place
-from tasks.workloads.record.programs.program import LONGEST_S, Input, Need, Program, inputs_of, spawn_loop, spawn_python
+from tasks.workloads.record.programs.program import (
+    LONGEST_S,
+    Client,
+    Need,
+    Options,
+    Place,
+    Program,
+    PythonLoad,
+    inputs_of,
+    spawn_loop,
+    spawn_python,
+)
 
 REDIS, REDIS_CLIENT = Need(("redis-server",), "redis-server"), Need(("redis-benchmark",), "redis-tools")
 MEMCACHED, MEMCACHED_MB = Need(("memcached",), "memcached"), 512  # all keys fit: nothing is evicted
@@ -25,27 +34,13 @@ class Redis(Program):
     """The server keeps all in memory; redis-benchmark repeats its tests until it is killed. It takes no seed."""
 
     name = "redis"
-    title = "Redis: an in-memory key-value store under redis-benchmark"
-    kin = "nginx"
     needs = (REDIS, REDIS_CLIENT)
     inputs = inputs_of(
         "clients pipeline value_bytes keys requests tests",
-        ("single", 1, 1, 64, 100_000, 40_000, "set,get", "1 connection, 64 B, sets and gets by turns"),
-        (
-            "pipelined",
-            20,
-            16,
-            2_048,
-            20_000,
-            400_000,
-            "set,get,incr,sadd,hset",
-            "20 connections, 16 at a time, 2 KiB, five commands",
-        ),
-    )
-    other_inputs = inputs_of(
-        "clients pipeline value_bytes keys requests tests",
-        ("lists", 4, 1, 1_024, 50_000, 40_000, "lpush,rpop,lrange_100", "4 connections, 1 KiB, lists"),
-        ("crowd", 50, 1, 256, 200_000, 100_000, "get,zadd", "50 connections, 256 B, gets and sorted sets"),
+        single=(1, 1, 64, 100_000, 40_000, "set,get"),
+        pipelined=(20, 16, 2_048, 20_000, 400_000, "set,get,incr,sadd,hset"),
+        lists=(4, 1, 1_024, 50_000, 40_000, "lpush,rpop,lrange_100"),
+        crowd=(50, 1, 256, 200_000, 100_000, "get,zadd"),
     )
 
     def start(self, place: Place) -> None:
@@ -55,12 +50,12 @@ class Redis(Program):
         kept = ["--save", "", "--appendonly", "no", "--maxmemory", "1gb"]
         self.serve(place, "redis-server", [REDIS.path(), *where, *kept], port, signal.SIGTERM)
 
-    def load(self, place: Place, input: Input) -> "subprocess.Popen[bytes]":
+    def load(self, place: Place, options: Options) -> Client:
         """Start redis-benchmark, in a loop."""
         names = {
             "-c": "clients", "-P": "pipeline", "-d": "value_bytes", "-r": "keys", "-n": "requests", "-t": "tests"
         }  # fmt: skip
-        flags = [str(part) for flag, name in names.items() for part in (flag, input.options[name])]
+        flags = [str(part) for flag, name in names.items() for part in (flag, options[name])]
         where = ["-h", LOOPBACK, "-p", str(place.facts["port"])]
         return place.spawn([REDIS_CLIENT.path(), *where, "-l", "--csv", *flags], name="load")
 
@@ -69,18 +64,13 @@ class Memcached(Program):
     """Two threads; the client of our own reads several keys with one request, as web applications do."""
 
     name = "memcached"
-    title = "memcached: pipelined gets and sets over loopback"
-    kin = "redis"
     needs = (MEMCACHED,)
     inputs = inputs_of(
         "keys value_bytes set_share keys_a_get connections pause_ms",
-        ("reads", 100_000, 100, 0.05, 20, 4, 0, "4 connections without a pause, 95 % gets of 20 keys, 100 B"),
-        ("writes", 10_000, 4_000, 0.5, 2, 2, 3, "2 connections that pause 3 ms, half sets, 4 kB"),
-    )
-    other_inputs = inputs_of(
-        "keys value_bytes set_share keys_a_get connections pause_ms",
-        ("mixed", 50_000, 1_000, 0.2, 5, 4, 1, "4 connections that pause 1 ms, a fifth sets, 1 kB"),
-        ("large", 2_000, 20_000, 0.1, 1, 8, 5, "8 connections that pause 5 ms, a tenth sets, 20 kB"),
+        reads=(100_000, 100, 0.05, 20, 4, 0),
+        writes=(10_000, 4_000, 0.5, 2, 2, 3),
+        mixed=(50_000, 1_000, 0.2, 5, 4, 1),
+        large=(2_000, 20_000, 0.1, 1, 8, 5),
     )
 
     def start(self, place: Place) -> None:
@@ -89,9 +79,9 @@ class Memcached(Program):
         flags = ["-l", LOOPBACK, "-p", str(port), "-U", "0", "-m", str(MEMCACHED_MB), "-t", "2"]
         self.serve(place, "memcached", [MEMCACHED.path(), *flags], port)
 
-    def load(self, place: Place, input: Input) -> "subprocess.Popen[bytes]":
+    def load(self, place: Place, options: Options) -> Client:
         """Start the client: it fills the store, then asks."""
-        return spawn_python(place, "memcached", {"port": place.facts["port"], **input.options})
+        return spawn_python(place, "memcached", {"port": place.facts["port"], **options})
 
 
 class MariaDbServer(Program):
@@ -134,19 +124,8 @@ class MariaDb(MariaDbServer):
     """Four tables of 25,000 rows; what an input does not use lies still."""
 
     name = "mariadb"
-    title = "MariaDB: transactions of sysbench oltp_read_write"
-    kin = "postgresql"
     needs = (*MariaDbServer.mariadb_needs, SYSBENCH)
-    inputs = inputs_of(
-        "threads rate tables",
-        ("paced", 2, 60, 1, "2 connections, at most 60 transactions a second, one table"),
-        ("full", 8, 0, 4, "8 connections as fast as they can, 4 tables"),
-    )
-    other_inputs = inputs_of(
-        "threads rate tables",
-        ("single", 1, 0, 2, "one connection as fast as it can, 2 tables"),
-        ("busy", 4, 200, 4, "4 connections, at most 200 transactions a second"),
-    )
+    inputs = inputs_of("threads rate tables", paced=(2, 60, 1), full=(8, 0, 4), single=(1, 0, 2), busy=(4, 200, 4))
 
     def fill(self, place: Place) -> None:
         """Make the server's data directory and the tables."""
@@ -157,10 +136,10 @@ class MariaDb(MariaDbServer):
         """Start the server."""
         self.start_mariadb(place)
 
-    def load(self, place: Place, input: Input) -> "subprocess.Popen[bytes]":
+    def load(self, place: Place, options: Options) -> Client:
         """Start sysbench."""
-        paced = [f"--threads={input.options['threads']}", f"--rate={input.options['rate']}", f"--time={LONGEST_S}"]
-        return place.spawn([*_sysbench(place, int(input.options["tables"])), *paced, "run"], name="load")
+        paced = [f"--threads={options['threads']}", f"--rate={options['rate']}", f"--time={LONGEST_S}"]
+        return place.spawn([*_sysbench(place, int(options["tables"])), *paced, "run"], name="load")
 
 
 def _sysbench(place: Place, tables: int) -> list[str]:
@@ -174,19 +153,8 @@ class PostgreSql(Program):
     """pgbench's tables of bank accounts at scale 8, about 120 MB."""
 
     name = "postgresql"
-    title = "PostgreSQL: transactions of pgbench"
-    kin = "mariadb"
     needs = (POSTGRES, INITDB, PGBENCH)
-    inputs = inputs_of(
-        "clients rate reads",
-        ("paced", 2, 150, 0, "2 connections, 150 transactions a second that read and write"),
-        ("mixed", 8, 0, 4, "8 connections as fast as they can, 4 reads for each that writes"),
-    )
-    other_inputs = inputs_of(
-        "clients rate reads",
-        ("reads", 4, 0, 50, "4 connections, 50 reads for each that writes"),
-        ("writes", 4, 0, 0, "4 connections, each transaction writes"),
-    )
+    inputs = inputs_of("clients rate reads", paced=(2, 150, 0), mixed=(8, 0, 4), reads=(4, 0, 50), writes=(4, 0, 0))
 
     def fill(self, place: Place) -> None:
         """Make the server's data directory and the tables."""
@@ -210,11 +178,11 @@ class PostgreSql(Program):
         # SIGINT: end the sessions and stop in good order, without waiting for the clients
         self.serve(place, "postgres", [POSTGRES.path(), "-D", f"{place.folder}/postgres", *flags], port, signal.SIGINT)
 
-    def load(self, place: Place, input: Input) -> "subprocess.Popen[bytes]":
+    def load(self, place: Place, options: Options) -> Client:
         """Start pgbench."""
-        rate = [f"--rate={input.options['rate']}"] if input.options["rate"] else []
-        size = [f"--client={input.options['clients']}", "--jobs=1", f"--time={LONGEST_S}", "--no-vacuum"]
-        scripts = ["--builtin=tpcb-like@1", f"--builtin=select-only@{input.options['reads']}"]
+        rate = [f"--rate={options['rate']}"] if options["rate"] else []
+        size = [f"--client={options['clients']}", "--jobs=1", f"--time={LONGEST_S}", "--no-vacuum"]
+        scripts = ["--builtin=tpcb-like@1", f"--builtin=select-only@{options['reads']}"]
         seed = f"--random-seed={place.seed}"
         return place.spawn([*_pgbench(place), *size, *rate, *scripts, seed, "postgres"], name="load")
 
@@ -223,52 +191,30 @@ def _pgbench(place: Place) -> list[str]:
     return [PGBENCH.path(), "-h", LOOPBACK, "-p", str(place.facts["port"]), "-U", USER]
 
 
-class Bayes(Program):
-    """Data are simulated at the start of the run, then chains go on until the time is over."""
-
-    name = "bayes"
-    title = "Bayesian inference: Markov chain Monte Carlo in numpy"
-    kin = "cnn"
-    needs = (Need(("numpy",), "numpy", "module"),)
-    inputs = inputs_of(
+BAYES = PythonLoad(  # Hamiltonian chains over a hierarchy, or Metropolis over a logistic regression, for ever
+    "bayes",
+    "numpy",
+    "numpy",
+    inputs_of(
         "model groups rows chains columns",
-        ("hierarchy", "hierarchy", 2_000, 40_000, 1, 0, "Hamiltonian, 2,000 groups, 40,000 rows, one chain"),
-        ("logistic", "logistic", 0, 60_000, 2, 24, "Metropolis, 24 coefficients, 60,000 rows, two chains"),
-    )
-
-    other_inputs = inputs_of(
-        "model groups rows chains columns",
-        ("small", "hierarchy", 200, 4_000, 2, 0, "Hamiltonian, 200 groups, 4,000 rows, two chains"),
-        ("broad", "logistic", 0, 10_000, 1, 96, "Metropolis, 96 coefficients, 10,000 rows, one chain"),
-    )
-
-    def load(self, place: Place, input: Input) -> "subprocess.Popen[bytes]":
-        """Start the chains."""
-        return spawn_python(place, "bayes", input.options)
-
-
-class Cnn(Program):
-    """Weights and pictures are random, from the seed: what is recorded is the work, not the answer."""
-
-    name = "cnn"
-    title = "AI inference: a small convolutional network in torch, on the CPU"
-    kin = "bayes"
-    needs = (Need(("torch",), "torch", "module"),)
-    inputs = inputs_of(
+        hierarchy=("hierarchy", 2_000, 40_000, 1, 0),
+        logistic=("logistic", 0, 60_000, 2, 24),
+        small=("hierarchy", 200, 4_000, 2, 0),
+        broad=("logistic", 0, 10_000, 1, 96),
+    ),
+)
+CNN = PythonLoad(  # weights and pictures are random, from the seed: what is recorded is the work, not the answer
+    "cnn",
+    "torch",
+    "torch",
+    inputs_of(
         "batch side channels blocks rate threads",
-        ("requests", 1, 64, 16, 3, 60, 1, "one picture of 64 x 64 at a time, 60 a second, one thread"),
-        ("batches", 32, 96, 32, 4, 0, 2, "32 pictures of 96 x 96 as fast as it can, two threads"),
-    )
-
-    other_inputs = inputs_of(
-        "batch side channels blocks rate threads",
-        ("pictures", 1, 160, 16, 3, 15, 1, "one picture of 160 x 160 at a time, 15 a second, one thread"),
-        ("stream", 8, 64, 24, 3, 0, 1, "8 pictures of 64 x 64 as fast as it can, one thread"),
-    )
-
-    def load(self, place: Place, input: Input) -> "subprocess.Popen[bytes]":
-        """Load the network and infer."""
-        return spawn_python(place, "cnn", input.options, threads=int(input.options["threads"]))
+        requests=(1, 64, 16, 3, 60, 1),
+        batches=(32, 96, 32, 4, 0, 2),
+        pictures=(1, 160, 16, 3, 15, 1),
+        stream=(8, 64, 24, 3, 0, 1),
+    ),
+)
 
 
 GCC = Need(("gcc",), "gcc")
@@ -296,19 +242,13 @@ class Compilation(Program):
     """Forty source files of some thousand lines in all; the objects are linked at the end of each pass."""
 
     name = "compile"
-    title = "compilation: gcc on generated C sources"
-    kin = "compress"
     needs = (GCC, HEADERS)
     inputs = inputs_of(
         "flags jobs sources",
-        ("optimised", "-O2", 2, "large", "two gcc at a time with -O2, 40 files of 60 functions"),
-        ("debug", "-O0 -g", 1, "small", "one gcc at a time with -O0 -g, 40 files of 4 functions: many short processes"),
-    )
-
-    other_inputs = inputs_of(
-        "flags jobs sources",
-        ("one", "-O1", 1, "large", "one gcc at a time with -O1, the large files"),
-        ("short", "-O2", 2, "small", "two gcc at a time with -O2, the small files"),
+        optimised=("-O2", 2, "large"),
+        debug=("-O0 -g", 1, "small"),
+        one=("-O1", 1, "large"),
+        short=("-O2", 2, "small"),
     )
 
     def fill(self, place: Place) -> None:
@@ -323,9 +263,9 @@ class Compilation(Program):
                 )
             place.give(folder)
 
-    def load(self, place: Place, input: Input) -> "subprocess.Popen[bytes]":
+    def load(self, place: Place, options: Options) -> Client:
         """Compile all sources and link them, again and again."""
-        folder, flags, jobs = (input.options[key] for key in ("sources", "flags", "jobs"))
+        folder, flags, jobs = (options[key] for key in ("sources", "flags", "jobs"))
         compile_one = f"{GCC.path()} {flags} -w -fPIC -c {folder}/part_{{}}.c -o {folder}/part_{{}}.o"
         numbers = " ".join(map(str, range(SOURCES)))
         body = f"echo {numbers} | tr ' ' '\\n' | xargs -P {jobs} -I {{}} {compile_one}\n"
@@ -350,19 +290,9 @@ class Compress(Program):
     """One text of about 15 MB, drawn from a vocabulary whose word frequencies fall as in a language (Zipf)."""
 
     name = "compress"
-    title = "compression: zstd and xz on generated text"
-    kin = "compile"
     needs = (ZSTD, XZ)
     inputs = inputs_of(
-        "program level",
-        ("zstd", "zstd", 6, "zstd level 6, one thread, the result written and read back"),
-        ("xz", "xz", 6, "xz level 6, two threads over blocks of 2 MiB"),
-    )
-
-    other_inputs = inputs_of(
-        "program level",
-        ("zstd-fast", "zstd", 1, "zstd level 1, one thread"),
-        ("xz-fast", "xz", 1, "xz level 1, two threads over blocks of 2 MiB"),
+        "program level", zstd=("zstd", 6), xz=("xz", 6), **{"zstd-fast": ("zstd", 1), "xz-fast": ("xz", 1)}
     )
 
     def fill(self, place: Place) -> None:
@@ -373,10 +303,10 @@ class Compress(Program):
         lines = (" ".join(drawn[first : first + WORDS_A_LINE]) for first in range(0, len(drawn), WORDS_A_LINE))
         place.write("text", "\n".join(lines))
 
-    def load(self, place: Place, input: Input) -> "subprocess.Popen[bytes]":
+    def load(self, place: Place, options: Options) -> Client:
         """Compress the text again and again."""
-        level = input.options["level"]
-        if input.options["program"] == "zstd":
+        level = options["level"]
+        if options["program"] == "zstd":
             body = f"{ZSTD.path()} -q -f -{level} -T1 text -o text.zst\n{ZSTD.path()} -q -d -c text.zst > /dev/null"
         else:
             body = f"{XZ.path()} -{level} -T2 --block-size=2MiB -k -c text > text.xz"

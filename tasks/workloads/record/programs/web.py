@@ -4,7 +4,6 @@ import random
 import secrets
 import shutil
 import signal
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.error import URLError
@@ -12,8 +11,16 @@ from urllib.request import ProxyHandler, build_opener
 
 from tasks.machine import PHP_FPM
 from tasks.record.processes import LOOPBACK, free_port, wait_for_end
-from tasks.workloads.record.programs.place import Place, ProgramFailed
-from tasks.workloads.record.programs.program import LONGEST_S, Input, Need, Program, inputs_of
+from tasks.workloads.record.programs.program import (
+    LONGEST_S,
+    Client,
+    Need,
+    Options,
+    Place,
+    Program,
+    ProgramFailed,
+    inputs_of,
+)
 from tasks.workloads.record.programs.stores import MariaDbServer
 
 NGINX = Need(("nginx",), "nginx-light")
@@ -69,13 +76,13 @@ class NginxServer(Program):
         # SIGTERM: the master must live long enough to end its workers
         self.serve(place, "nginx", command, port, signal.SIGTERM)
 
-    def start_wrk(self, place: Place, input: Input, pages: Sequence[str]) -> "subprocess.Popen[bytes]":
+    def start_wrk(self, place: Place, options: Options, pages: Sequence[str]) -> Client:
         """Start wrk on random pages, one thread: `connections` and the mean `pause_ms` before a request are options."""
-        pause_ms = int(input.options.get("pause_ms", 0))
+        pause_ms = int(options.get("pause_ms", 0))
         delay = DELAY.format(most_ms=2 * pause_ms) if pause_ms else ""
         listed = ", ".join(f'"{page}"' for page in pages)
         script = place.write("visitors.lua", VISITORS.format(pages=listed, seed=place.seed, delay=delay))
-        size = [f"-c{input.options['connections']}", "-t1", f"-d{LONGEST_S}s", f"--timeout={TIMEOUT_S}s"]
+        size = [f"-c{options['connections']}", "-t1", f"-d{LONGEST_S}s", f"--timeout={TIMEOUT_S}s"]
         url = f"http://{LOOPBACK}:{place.facts['port']}/"
         return place.spawn([WRK.path(), *size, "-s", str(script), url], name="load")
 
@@ -84,19 +91,13 @@ class Nginx(NginxServer):
     """Two workers; an access log is written, as on a real server."""
 
     name = "nginx"
-    title = "nginx: static files under wrk"
-    kin = "redis"
     needs = (NGINX, WRK)
     inputs = inputs_of(
         "connections pause_ms files n_files",
-        ("small", 4, 1, "small", 400, "4 connections that pause 1 ms on average, 400 files of 1 to 16 kB"),
-        ("large", 16, 0, "large", 40, "16 connections without a pause, 40 files of 0.5 to 2 MB"),
-    )
-
-    other_inputs = inputs_of(
-        "connections pause_ms files n_files",
-        ("crowd", 16, 0, "small", 400, "16 connections without a pause, 400 files of 1 to 16 kB"),
-        ("downloads", 2, 30, "large", 40, "2 connections that pause 30 ms on average, 40 files of 0.5 to 2 MB"),
+        small=(4, 1, "small", 400),
+        large=(16, 0, "large", 40),
+        crowd=(16, 0, "small", 400),
+        downloads=(2, 30, "large", 40),
     )
 
     def fill(self, place: Place) -> None:
@@ -113,10 +114,10 @@ class Nginx(NginxServer):
         """Start nginx over the files."""
         self.start_nginx(place, root=str(place.folder / "www"))
 
-    def load(self, place: Place, input: Input) -> "subprocess.Popen[bytes]":
+    def load(self, place: Place, options: Options) -> Client:
         """Start wrk on random files."""
-        pages = [f"/{input.options['files']}/{number}.html" for number in range(int(input.options["n_files"]))]
-        return self.start_wrk(place, input, pages)
+        pages = [f"/{options['files']}/{number}.html" for number in range(int(options["n_files"]))]
+        return self.start_wrk(place, options, pages)
 
 
 FPM = Need(PHP_FPM, "php-fpm")
@@ -154,19 +155,13 @@ class WordPress(NginxServer, MariaDbServer):
     """Debian's WordPress with 60 posts and their comments; what it writes lies in the place."""
 
     name = "wordpress"
-    title = "WordPress: PHP pages over MariaDB behind nginx, under wrk"
-    kin = "mariadb"
     needs = (SOURCE, THEME, FPM, MYSQLI, NGINX, WRK, *MariaDbServer.mariadb_needs)
     inputs = inputs_of(
         "connections pause_ms pages",
-        ("reader", 1, 60, "posts", "one visitor that reads single posts, 60 ms between pages on average"),
-        ("crowd", 4, 0, "lists", "4 visitors without a pause: front page, archive pages, search, feed"),
-    )
-
-    other_inputs = inputs_of(
-        "connections pause_ms pages",
-        ("pair", 2, 20, "posts", "2 visitors that read posts, 20 ms apart"),
-        ("browser", 1, 150, "lists", "one visitor of lists, 150 ms apart"),
+        reader=(1, 60, "posts"),
+        crowd=(4, 0, "lists"),
+        pair=(2, 20, "posts"),
+        browser=(1, 150, "lists"),
     )
 
     def fill(self, place: Place) -> None:
@@ -220,12 +215,12 @@ class WordPress(NginxServer, MariaDbServer):
         locations = PHP.format(folder=place.folder, parameters="/etc/nginx/fastcgi_params")
         self.start_nginx(place, root=str(place.folder / "site"), locations=locations)
 
-    def load(self, place: Place, input: Input) -> "subprocess.Popen[bytes]":
+    def load(self, place: Place, options: Options) -> Client:
         """Start the visitors."""
         posts = [f"/?name=post-{number}" for number in range(1, POSTS + 1)]
         lists = ["/", "/?paged=2", "/?paged=3", "/?s=river", "/?s=stone", "/?feed=rss2"]
-        pages = posts if input.options["pages"] == "posts" else lists
-        return self.start_wrk(place, input, pages)
+        pages = posts if options["pages"] == "posts" else lists
+        return self.start_wrk(place, options, pages)
 
 
 def _lay_out(source: Path, site: Path) -> None:

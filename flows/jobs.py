@@ -188,7 +188,7 @@ def jobs_characterise(params: CharacteriseFlowParams) -> dict[str, Any]:
 
     warehouse, source = params.warehouse, params.source
     found = characterise(warehouse, source, params.evaluate.predict.characterise)
-    drawn = [f"{what}-{kind}" for kind in ("ratio", "delta") for what in ("shapes", "inertia")]
+    drawn = [f"shapes-{kind}" for kind in ("ratio", "delta")]
     part = as_markdown(shapes_result(source, read_characterised(warehouse, source), ""), pictures=drawn)
     return reported(WORD, params, found, "shapes", f"The typical runtime distributions of source {source}", part)
 

@@ -246,7 +246,7 @@ def nodes_rank(params: NodeRankParams) -> dict[str, Any]:
     )
     found = rank(warehouse, source, params.score, model_id)
     title = f"The ranking of the nodes of source {source}"
-    sections = ("How good each node is", "Nodes", "Nodes by slow executions")
+    sections = ("How good each node is", "Nodes")
     return reported(WORD, params, found, "ranking", title, sections=sections, is_summarised=True)
 
 

@@ -78,7 +78,7 @@ SECTIONS = {
     ),
     "nodes": ("How good each node is", "Which nodes are degrading", "How repeatable each benchmark is"),
 }
-PICTURES = (*("over-time", "against-median", "timeline", "series", "phases", "confusion", "ranking", "migration"),)
+PICTURES = ("over-time", "against-median", "timeline", "series", "phases", "confusion", "ranking", "migration")
 
 
 def site_address(warehouse: Warehouse) -> str:

@@ -8,8 +8,9 @@ no more than one that is a little off, as there may always be something that nob
 
 What has the machine to itself is named best by the known runs near it, by L1 between logarithms of means and
 deviations, whitened by what runs of one workload differ by among each other: counters that go together, as those of
-many cores do, count once, and what differs from session to session counts little. Runs are kept one by one, as a
-workload may be in many states, which no mean of them shows."""
+many cores do, count once, and what differs from session to session counts little. Groups are compared by L1 as well,
+with weights learned from pairs of runs: what tells workloads apart, whatever they work on. Runs are kept one by one, as
+a workload may be in many states, which no mean of them shows."""
 
 import warnings
 from collections.abc import Mapping, Sequence

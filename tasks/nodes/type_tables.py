@@ -136,20 +136,7 @@ def robust_deviation(values: Floats) -> Floats:
 
     Where that is 0, as more than half the values are alike, from the mean one. NaN for a column without values."""
     frame = pd.DataFrame(values)
-    return _deviation(frame - frame.median())
-
-
-def within_deviation(values: Floats, groups: Ints, n_groups: int) -> Floats:
-    """The robust deviation of each column around the medians of the groups, all groups together: (m,).
-
-    A group of one row lies on its own median and says nothing of the spread: it is left out."""
-    sizes = np.bincount(groups, minlength=n_groups)
-    apart = values - group_medians(values, groups, n_groups)[groups]
-    return _deviation(pd.DataFrame(apart[sizes[groups] > 1]))
-
-
-def _deviation(apart: pd.DataFrame) -> Floats:
-    size = apart.abs()
+    size = (frame - frame.median()).abs()
     median = SD_OF_MAD * size.median().to_numpy(dtype=np.float64)
     mean = SD_OF_MEAN * size.mean().to_numpy(dtype=np.float64)
     return np.asarray(np.where(median == 0, mean, median))

@@ -1,7 +1,7 @@
 """Which executions are degraded: a linear and a tree model of deviations for each benchmark type, or, where no stress
 is known, how much worse its headline metrics are than usual.
 
-    score = (logit of a logistic regression + logit of extremely randomised trees) / 2      stress of the type is known
+    score = (logit of a logistic regression + 2 · logit of extremely randomised trees) / 3  stress of the type is known
     score = STEEPNESS · (√(w · recent² + (1 - w) · level²) - HALF)                               none is
 
 so that 0 is even odds either way. recent and level are one-sided robust z-scores of the headline metrics, from the last
@@ -48,9 +48,10 @@ from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables, TypeTable
 EVEN_ODDS = 0.0  # score, in logits, from which an execution is more likely degraded than not
 PENALTY = 0.05  # C of the logistic regression
 TREES, LEAF, FEATURES = 100, 4, 0.3
+TREE_WEIGHT = 2 / 3  # of the trees' logit beside that of the logistic regression
 FEW_STRESSED = 8  # known stressed executions up to which a leaf may hold one
 STRETCHES = 5  # in which training executions are scored by what the others taught
-STEEPNESS, HALF = 1.5, 1.7  # of the score without labels: logits a scale, scales at even odds
+STEEPNESS, HALF = 1.5, 1.75  # of the score without labels: logits a scale, scales at even odds
 ONE_SIDED = STEEPNESS / 0.85  # as large as the scale of both sides that models of before were saved with
 RECENT_WEIGHT = 2 / 3  # w: what a node did lately counts twice as much as its level
 SUPPOSED = 20  # executions that are one deviation worse: what stands for the scale of a type that hardly ran
@@ -76,7 +77,7 @@ class Linear:
 @dataclass(frozen=True)
 class Trees:
     """Trees as arrays over all their nodes: feature and threshold of a split, its two children, the share of stressed
-    executions (by class weight) in it. roots: where each tree begins. A leaf is its own child."""
+    executions in it. roots: where each tree begins. A leaf is its own child."""
 
     feature: Ints
     threshold: Floats
@@ -277,9 +278,7 @@ class _Learner:
         if self.is_plain:
             return replace(plain, linear=linear)
         leaf = LEAF if is_stressed.sum() > FEW_STRESSED else 1
-        forest = ExtraTreesClassifier(
-            TREES, min_samples_leaf=leaf, max_features=FEATURES, class_weight="balanced", random_state=self.seed
-        )
+        forest = ExtraTreesClassifier(TREES, min_samples_leaf=leaf, max_features=FEATURES, random_state=self.seed)
         return replace(plain, linear=linear, trees=_as_arrays(forest.fit(features, is_stressed)))
 
 
@@ -312,8 +311,9 @@ def _as_arrays(forest: ExtraTreesClassifier) -> Trees:
 
 def _scores(known: TypeDetector, prepared: Prepared) -> Floats:
     if known.linear is not None:
-        models: list[Linear | Trees] = [known.linear, *([known.trees] if known.trees is not None else [])]
-        found = np.asarray(np.mean([one.logits(prepared.features) for one in models], axis=0))
+        found = known.linear.logits(prepared.features)
+        if known.trees is not None:
+            found += TREE_WEIGHT * (known.trees.logits(prepared.features) - found)
     else:
         each = zip((prepared.level, prepared.clean), known.scales, strict=True)
         level, recent = (np.maximum(headline_score(z, known.signs), 0.0) / scale for z, scale in each)

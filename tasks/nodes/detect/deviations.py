@@ -220,11 +220,17 @@ def is_settled(rows: Rows, normal: Normal) -> Bools:
 
 
 def clean_deviations(rows: Rows, normal: Normal, windows: Windows, level: Centre, signs: Floats) -> Floats:
-    """Headline deviations from the node's last executions that looked normal: (n, m), 0 of other metrics.
+    """Headline deviations from the node's last executions that looked normal: (n, m), NaN of other metrics."""
+    usual = usual_of_normal_looking(rows, normal, windows, level, signs)
+    return np.asarray((logarithms(rows.table.natural, normal.is_positive) - usual.median) / usual.deviation)
 
-    level: (n, m) each, for the first FEWEST executions of a node. signs: (m,) of the headline metrics. The spread is
-    that of the executions that looked normal, at least the type's; that of all recent ones, noisy times among them,
-    widens it by WIDEST at most."""
+
+def usual_of_normal_looking(rows: Rows, normal: Normal, windows: Windows, level: Centre, signs: Floats) -> Centre:
+    """What each headline metric of each row usually is by the node's last executions that looked normal: (n, m) each.
+
+    level: (n, m) each, for the first FEWEST executions of a node. signs: (m,) of the headline metrics; of others NaN.
+    The spread is that of the executions that looked normal, at least the type's; that of all recent ones, noisy times
+    among them, widens it by WIDEST at most."""
     used = signs != 0
     x, least = (logarithms(rows.table.natural, normal.is_positive) * signs)[:, used], normal.pooled[used]
     median, deviation = (np.full(x.shape, np.nan) for _ in range(2))
@@ -232,10 +238,11 @@ def clean_deviations(rows: Rows, normal: Normal, windows: Windows, level: Centre
         median[own], deviation[own] = _of_normal_looking(x[own], least)
     spread = np.fmax(deviation, least)
     recent = np.fmax(windows.centres[RECENT[-1]].deviation[:, used], least)
-    z = (x - median) / np.maximum(spread, np.minimum(recent, WIDEST * spread))
-    first = (x - level.median[:, used] * signs[used]) / np.fmax(level.deviation[:, used], least)
-    found = np.zeros(rows.table.natural.shape)
-    found[:, used] = np.where(np.isnan(z), first, z) * signs[used]
+    is_first = np.isnan(median)
+    found = Centre(*np.full((2, *rows.table.natural.shape), np.nan))
+    found.median[:, used] = np.where(is_first, level.median[:, used], median * signs[used])
+    widened = np.maximum(spread, np.minimum(recent, WIDEST * spread))
+    found.deviation[:, used] = np.where(is_first, np.fmax(level.deviation[:, used], least), widened)
     return found
 
 

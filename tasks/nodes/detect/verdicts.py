@@ -13,7 +13,7 @@ k = 1, and k is less where flags come in rows. The budget gives the share, and t
 MOST_ALARMS at most: those near the budget, which have few, would else have no say. Chosen on drawn flags alone."""
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from zipfile import BadZipFile
@@ -45,6 +45,7 @@ from tasks.nodes.detect.deviations import (
     level_of,
     logarithms,
     usual_of,
+    usual_of_normal_looking,
     windows_of,
     without_fleet_drift,
 )
@@ -212,7 +213,8 @@ def reasons_of(fitted: FittedDetector, tables: NodeTables, at_h: Floats, is_aske
     """The metrics that say so, the most telling first: one row an execution and metric, with COLUMNS.
 
     is_asked: (n_executions,) executions that reasons are wanted for. value and usual range: in base units, of the last
-    executions or of the level, whichever it is further from. deviation: positive where it is worse. An execution of
+    executions, of the level or, where the verdict looks at these, of the last that looked normal: whichever it is
+    furthest from. deviation: positive where it is worse. An execution of
     which no metric is LEAST_DEVIATION worse has the metrics without which its score would fall most."""
     parts = [pd.DataFrame(columns=list(COLUMNS))]
     for table in tables.tables:
@@ -222,9 +224,10 @@ def reasons_of(fitted: FittedDetector, tables: NodeTables, at_h: Floats, is_aske
             continue
         rows, windows = rows_of(table, tables, at_h), windows_of(table, known.normal.is_positive)
         signs = np.where(known.signs != 0, known.signs, directions_of(table))
-        usual, worse = _further(
-            _lately(rows, known.normal, windows, asked), _from_level(rows, known.normal, windows, asked), signs
-        )
+        views = [one(rows, known.normal, windows, asked) for one in (_lately, _from_level)]
+        if not known.knows_stress:
+            views.append(_normal_looking(rows, known.normal, windows, asked, known.signs))
+        usual, worse = _furthest(views, signs)
         typical = np.abs(natural_of(usual.median, known.normal.is_positive))
         steps = np.array([resolution(table.name.split("@")[0], metric) for metric in table.metrics])
         is_rounded = (steps > 0) & (typical < ROUNDED_STEPS * steps)  # the tool rounds it away
@@ -281,13 +284,22 @@ def _from_level(rows: Rows, normal: Normal, windows: Windows, asked: Ints) -> Be
     return Centre(median, spread), (logarithms(rows.table.natural[asked], normal.is_positive) - median) / spread
 
 
-def _further(one: Beside, other: Beside, signs: Floats) -> Beside:
-    """Of each metric the view that it looks worse in, with how much worse: (k, m). Where neither is known, NaN."""
-    each = [np.where(np.isnan(z), -np.inf, -z * np.where(signs != 0, signs, 1.0)) for _, z in (one, other)]
-    is_other = each[1] > each[0]
-    usual = Centre(*(np.where(is_other, right, left) for left, right in zip(one[0], other[0], strict=True)))
-    worse = np.where(is_other, each[1], each[0])
-    return usual, np.where(np.isneginf(worse), np.nan, worse)
+def _normal_looking(rows: Rows, normal: Normal, windows: Windows, asked: Ints, signs: Floats) -> Beside:
+    """Beside the node's last executions that looked normal: headline metrics alone."""
+    found = usual_of_normal_looking(rows, normal, windows, level_of(rows, normal, windows), signs)
+    usual = Centre(found.median[asked], found.deviation[asked])
+    return usual, (logarithms(rows.table.natural[asked], normal.is_positive) - usual.median) / usual.deviation
+
+
+def _furthest(views: Sequence[Beside], signs: Floats) -> Beside:
+    """Of each metric the view that it looks worst in, with how much worse: (k, m). Where none is known, NaN."""
+    worse = np.array([np.where(np.isnan(z), -np.inf, -z * np.where(signs != 0, signs, 1.0)) for _, z in views])
+    worst = worse.argmax(axis=0)[None]  # (1, k, m)
+    usual = (
+        np.take_along_axis(np.array(one), worst, axis=0)[0] for one in zip(*(each for each, _ in views), strict=True)
+    )
+    size = worse.max(axis=0)
+    return Centre(*usual), np.where(np.isneginf(size), np.nan, size)
 
 
 def natural_of(values: Floats, is_positive: Bools) -> Floats:

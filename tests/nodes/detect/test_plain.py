@@ -7,14 +7,10 @@ import pandas as pd
 import pytest
 from sklearn.metrics import average_precision_score
 
-from tasks.nodes.detect.plain import Case, learn_normal, levelled, power_mean, z_scores, zscore_scores
+from tasks.nodes.detect.plain import Case, levelled, zscore_scores
+from tasks.nodes.history import History
 from tasks.nodes.params import PreprocessParams
 from tasks.nodes.preprocess.fitting import learn_tables
-
-
-def z_of(found, n_train, nodes=2):
-    normal = learn_normal(found.natural, found.nodes, np.arange(len(found.executions)) < n_train, nodes)
-    return z_scores(found, normal)[:, 0]
 
 
 def chronological(history, share=0.6):
@@ -26,40 +22,19 @@ def chronological(history, share=0.6):
     return Case(history, tables, is_train, is_train & ~stressed, np.zeros(n, dtype=bool))
 
 
-def test_a_z_score_is_in_robust_deviations_of_the_node_itself(table):
-    """Training values 8 to 12: median 10, absolute deviations 2 1 0 1 2, so 1.4826; 4 lies 6 / 1.4826 below."""
-    rows = [(0, value) for value in (8, 9, 10, 11, 12) * 2 + (4, 10)]
-    found = z_of(table(rows), 10)
-    assert found[10] == pytest.approx(6 / 1.4826) and found[11] == 0
-    mirrored = z_of(table(rows, orientation=[-1]), 10)
-    assert mirrored[10] == pytest.approx(-6 / 1.4826)  # less is better: no harm
-
-
-def test_a_slow_node_is_judged_by_itself_and_a_new_one_by_its_own_past_then(table):
-    """Node 0 runs at 100, node 1 at 50: neither is odd. Node 1 did not train: after ten runs its past is known."""
-    steps = (0.98, 1.0, 1.02, 1.0, 0.99, 1.01) * 2
-    rows = [(0, 100 * step) for step in steps] + [(1, 50 * step) for step in steps] + [(1, 50.0)]
-    both = z_of(table(rows), 24)
-    assert np.abs(both).max() < 3
-    first = z_of(table(rows), 12)
-    assert np.abs(first[12:22]).min() > 10 and np.abs(first[22:]).max() < 3
-
-
-def test_a_metric_that_hardly_ever_varies_has_a_spread_all_the_same():
-    normal = learn_normal(np.array([[0.0]] * 9 + [[10.0]]), np.zeros(10, dtype=np.int64), np.ones(10, dtype=bool), 1)
-    assert normal.within[0] == pytest.approx(1.2533)  # mean absolute deviation 1
-
-
-def test_a_power_mean_leaves_out_what_was_not_measured():
-    found = power_mean(np.array([[3.0, 4.0], [np.nan, 4.0], [np.nan, np.nan]]))
-    assert found[:2] == pytest.approx([np.sqrt(12.5), 4]) and np.isnan(found[2])
-    assert power_mean(np.array([[1e9, 0.0]]))[0] == pytest.approx(np.sqrt(5000))  # cut at 100
+def test_a_z_score_is_the_root_mean_square_of_deviations_from_the_level(tables):
+    """Normal values e^-2 to e^2: median 1, absolute deviations of logarithms 2 1 0 1 2, so 1.4826. e^6 and e^-6 lie
+    6 / 1.4826 away, e^0 0; normal ones lie 0, 1 and 2 / 1.4826 away, half of them 1 or less: the middle, spread 1."""
+    x = np.array([-2.0, -1, 0, 1, 2] * 2 + [6, -6, 0])
+    found, n = tables(np.exp(x)[:, None], [0] * 13), np.arange(13)
+    times = pd.DataFrame({"started_at": pd.date_range("2026-01-01", periods=13)})
+    case = Case(History(times, pd.DataFrame(), pd.DataFrame()), found, n < 10, n < 10, n >= 10)
+    assert zscore_scores(case)[10:] == pytest.approx([(6 - 1) / 1.4826, (6 - 1) / 1.4826, -1 / 1.4826])
 
 
 def test_levelled_scores_are_in_deviations_of_what_is_normal():
-    scores = np.array([8.0, 9, 10, 11, 12, 25, np.nan])
-    found = levelled(scores, np.arange(7) < 5)
-    assert found[[2, 5, 6]] == pytest.approx([0, 15 / 1.4826, 0])
+    found = levelled(np.array([8.0, 9, 10, 11, 12, 25]), np.arange(6) < 5)
+    assert found[[2, 5]] == pytest.approx([0, 15 / 1.4826])
 
 
 def changed_later(history, first):

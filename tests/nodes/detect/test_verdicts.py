@@ -316,6 +316,20 @@ def test_what_is_far_from_the_level_is_a_reason_where_lately_all_was_so(tables):
     assert said.usual_low < 100 < said.usual_high and said.deviation > 5
 
 
+def test_what_is_far_from_the_good_times_is_a_reason_where_most_of_late_was_so_as_well(tables):
+    """Learned at 60, then long at 100, then 60 two times of three: the level and the median of the last 50 are 60."""
+    levels = [60.0] * 40 + [100.0] * 60 + [60.0, 60.0, 100.0] * 20 + [60.0]
+    natural = np.array(levels)[:, None] * np.exp(0.05 * np.random.default_rng(0).standard_normal((len(levels), 1)))
+    natural[-1] = 60.0
+    n = len(natural)
+    found = tables(natural, [0] * n, metrics=("rate",))
+    at_h, asked, calm = np.arange(n, dtype=np.float64), np.arange(n) == n - 1, np.arange(n) < 40
+    nobody = np.zeros(n, dtype=bool)
+    fitted = fit_detector(found, at_h, calm, nobody, calm, DetectorParams(headlines={"spin": ("rate",)}))
+    said = reason_of_row(reasons_of(fitted, found, at_h, asked).iloc[0])
+    assert said.usual_low < 100 < said.usual_high and said.deviation > 5
+
+
 def test_where_no_metric_is_unusual_by_itself_those_that_the_score_hangs_on_are_told(drawn):
     """Stress costs 6 deviations of `rate`; an execution at 1.5 below has less than two, and `wait` is as usual."""
     tables, at_h, stressed = drawn(dose=6.0)

@@ -24,8 +24,8 @@ import numpy as np
 from tasks.errors import MissingTool
 from tasks.machine import campaign_group
 from tasks.workloads.evaluate.items import part_of, read_labelled
-from tasks.workloads.identify.counters import common_counters, condition_of, floors_of, means_of
-from tasks.workloads.identify.identification import OWN_BUSY, identify
+from tasks.workloads.identify.counters import OWN_BUSY, common_counters, condition_of, floors_of, means_of
+from tasks.workloads.identify.identification import identify
 from tasks.workloads.identify.model import fit_model
 from tasks.workloads.params import IdentifyParams, ReadParams
 from tasks.workloads.record.bench import record_live

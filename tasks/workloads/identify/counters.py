@@ -91,13 +91,16 @@ def common_counters(runs: Sequence[Telemetry], view: Literal["own", "machine"]) 
     return tuple(sorted(kept, key=lambda one: one.name))
 
 
-def missing_counters(run: Telemetry, counters: Sequence[Counter], least_share: float) -> tuple[str, ...]:
-    """The names of the counters that a run lacks, if it has at least `least_share` of them.
+def missing_counters(
+    run: Telemetry, counters: Sequence[Counter], weights: FloatArray, least_share: float
+) -> tuple[str, ...]:
+    """The names of the counters that a run lacks, if those that it has weigh at least `least_share` of all.
 
-    Raises BadInput otherwise, naming what is missing."""
+    weights: of each counter. Raises BadInput otherwise, naming what is missing."""
     present = set(run.names)
+    is_missing = np.array([one.name not in present for one in counters], dtype=bool)
     missing = tuple(one.name for one in counters if one.name not in present)
-    if len(missing) > (1 - least_share) * len(counters) + 1e-9:
+    if weights[is_missing].sum() > (1 - least_share) * weights.sum() + 1e-9:
         told = ", ".join(missing[:NAMED]) + (f" and {len(missing) - NAMED} more" if len(missing) > NAMED else "")
         raise BadInput(
             f"run {run.run_id}",

@@ -8,8 +8,9 @@ no more than one that is a little off, as there may always be something that nob
 
 What has the machine to itself is named best by the known runs near it, by L1 between logarithms of means and
 deviations, whitened by what runs of one workload differ by among each other: counters that go together, as those of
-many cores do, count once, and what differs from session to session counts little. Runs are kept one by one, as a
-workload may be in many states, which no mean of them shows."""
+many cores do, count once, and what differs from session to session counts little. Groups are compared by L1 as well,
+with weights learned from pairs of runs: what tells workloads apart, whatever they work on. Runs are kept one by one, as
+a workload may be in many states, which no mean of them shows."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -280,6 +281,7 @@ def _even(places: Places, most: int) -> Places:
 
 N_NEAREST = 3  # runs of a workload that decide together how near it is
 MOST_RUNS = 120  # of a workload, an even sample
+LEAST_PART = 0.1  # of the counters, in whose place the others stand
 LEAST_DISTANCE = 0.1  # in deviations within a workload: what is nearer is as good as equal
 DRIFT = 2.0  # of a later session, in deviations of a held-out stretch from the rest of its trace
 HALF = 0.5  # a counter, added to each side of the odds
@@ -315,9 +317,11 @@ class Neighbours:
         return tuple(sorted(set(self.workloads)))
 
     def near(self, seen: FloatArray) -> dict[str, Near]:
-        """How far each workload is, the nearest first. seen: (m,), means and deviations; NaN is no difference."""
+        """How far each workload is, the nearest first. seen: (m,); what is NaN the others stand for."""
         apart = np.nan_to_num(np.log(np.abs(seen[-len(self.floor) :]) + self.floor) - self.logs)
-        each = np.abs(apart @ self.whitening).mean(axis=1)
+        sizes = np.abs(self.whitening).sum(axis=1)  # of each counter's part in a distance
+        share = sizes[np.isfinite(seen[-len(self.floor) :])].sum() / sizes.sum()
+        each = np.abs(apart @ self.whitening).mean(axis=1) / max(share, LEAST_PART)
         names = np.asarray(self.workloads)
         found = {}
         for name in self.names:

@@ -110,7 +110,7 @@ def _scaled(value: float) -> str:
 # from which on a part is named, by whether something unknown is there too: where nothing is, a part is there more often
 # than among the sums with something unknown in them, from which its probability was learned as well
 LEAST_PROBABILITY = {False: 0.3, True: 0.6}
-LEAST_COMMON = 0.6  # share of the counters of a view that a run must have
+LEAST_COMMON = 0.6  # share of the weight of a view's counters that a run must have
 LEAST_WEIGHT = 0.15  # of a part that is named beside another
 LEAST_SHARE = 1e-9
 IDLE_CORES = 0.03  # busy cores of a group, or of a machine for each of its cores, below which nothing runs
@@ -189,7 +189,8 @@ def view_of(run: Telemetry, model: Model) -> tuple[ViewName, tuple[str, ...]]:
     for name in VIEWS:
         if name in model.views:
             try:
-                return name, missing_counters(run, model.views[name].counters, LEAST_COMMON)
+                view = model.views[name]
+                return name, missing_counters(run, view.counters, view.weights, LEAST_COMMON)
             except BadInput as error:
                 problem = error
     raise problem or BadInput(f"run {run.run_id}", "no view of it is known", "a model of its counters", "train again")

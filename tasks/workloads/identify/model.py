@@ -88,6 +88,11 @@ class View:
     presence: Logistic | None = None
     rest_in_company: Rest | None = None
 
+    @property
+    def weights(self) -> FloatArray:
+        """What each counter weighs in telling workloads apart, (n_counters,): on a machine all the same."""
+        return np.ones(len(self.counters)) if self.presence else np.diag(self.neighbours.whitening)
+
     def rest(self, found: Sum | None, strangeness: tuple[float, float, float]) -> tuple[float, bool]:
         """Probability that something unknown runs besides the parts of a sum, and whether it is said. found: None for a
         group."""
@@ -311,8 +316,9 @@ def _fit_group(runs: Sequence[Telemetry], counters: tuple[Counter, ...], params:
             asked = ((found, False), (others, True))
             cases += [(group_features(near.strangeness(one)), is_new) for one, is_new in asked if one]
     alone = _fit_rest(cases, N_ALONE["own"], params.known_recall)
-    if by_input:
-        alone = replace(alone, limit=GROUP_LIMIT)
+    if by_input:  # told so that even odds are where unknown begins
+        odds = np.log(GROUP_LIMIT / (1 - GROUP_LIMIT))
+        alone = Rest(replace(alone.score, intercept=alone.score.intercept - float(odds)), EVEN)
     is_rate = np.array([counter.is_rate for counter in counters])
     return View(counters, learn_library(means, workloads, inputs, is_rate, is_sum=False), known, alone)
 

@@ -89,14 +89,19 @@ def test_there_is_nothing_to_compare_without_a_run():
 
 def test_a_run_that_lacks_counters_is_refused_and_told_which():
     with pytest.raises(BadInput, match=r"run r1: lacks 2 of 3 counters: disk.flushes, own.cpu.user_cores"):
-        missing_counters(run(SWITCHES), [SWITCHES, FLUSHES, OWN], 0.9)
+        missing_counters(run(SWITCHES), [SWITCHES, FLUSHES, OWN], np.ones(3), 0.9)
     with pytest.raises(BadInput, match="c7 and 2 more"):
-        missing_counters(run(SWITCHES), [Counter(f"c{at}") for at in range(10)], 0.9)
+        missing_counters(run(SWITCHES), [Counter(f"c{at}") for at in range(10)], np.ones(10), 0.9)
 
 
 def test_a_few_counters_may_be_missing_where_that_is_allowed():
-    assert missing_counters(run(SWITCHES, OWN), [SWITCHES, FLUSHES, OWN], 0.6) == ("disk.flushes",)
-    assert missing_counters(run(SWITCHES, OWN, FREE), [SWITCHES, OWN], 1) == ()
+    assert missing_counters(run(SWITCHES, OWN), [SWITCHES, FLUSHES, OWN], np.ones(3), 0.6) == ("disk.flushes",)
+    assert missing_counters(run(SWITCHES, OWN, FREE), [SWITCHES, OWN], np.ones(2), 1) == ()
+
+
+def test_a_counter_that_tells_nothing_may_be_missing():
+    told = np.array([1.0, 0.0, 0.0])
+    assert missing_counters(run(SWITCHES), [SWITCHES, FLUSHES, OWN], told, 1) == ("disk.flushes", OWN.name)
 
 
 def test_means_leave_out_what_was_not_measured():

@@ -145,8 +145,10 @@ def test_a_distance_is_the_mean_over_whitened_differences():
     assert distances(known, np.exp([1.0, 2.0])) == {"redis": pytest.approx(4.5)}
 
 
-def test_what_was_not_measured_is_no_difference():
-    known = Neighbours(np.log([[2.0, 3.0]]), ("redis",), np.zeros(2), np.eye(2), np.ones(1))
+def test_the_others_stand_for_what_was_not_measured():
+    """Differences 1, of weight 3, and unknown, of weight 1: (3 · 1 + 0) / 2 over three quarters of the weight."""
+    known = Neighbours(np.log([[2.0, 3.0]]), ("redis",), np.zeros(2), np.diag([3.0, 1.0]), np.ones(1))
+    assert distances(known, np.array([2 * np.e, np.nan])) == {"redis": pytest.approx(2.0)}
     assert distances(known, np.array([2.0, np.nan])) == {"redis": 0}
 
 

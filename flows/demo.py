@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from flows.engine.artifacts import pages_at_the_end
-from flows.engine.forms import call, flow
+from flows.engine.forms import WordsParams, call, flow
 from flows.jobs import jobs_characterise, jobs_explain, jobs_ingest, jobs_predict, jobs_train, jobs_watch, jobs_whatif
 from flows.nodes import nodes_fingerprint, nodes_ingest, nodes_preprocess, nodes_rank, nodes_train, nodes_watch
-from flows.parameters import DemoParams
 from flows.workloads import workloads_fingerprint, workloads_identify, workloads_ingest, workloads_train
 from tasks import datasets
 from tasks.advice.params import AdviceParams
@@ -212,7 +211,11 @@ MEASURE = "p95_s"
 FILES = "SELECT word, count(*) AS n_files FROM ops.files WHERE source = $source GROUP BY word ORDER BY word"
 
 
-@flow(name="whorl-demo", run_name=lambda: "tell the story of the recordings", tags=["demo"])
+class DemoParams(WordsParams):
+    """Where the demo works, and with which settings."""
+
+
+@flow(lambda: "tell the story of the recordings")
 def whorl_demo(params: DemoParams) -> dict[str, Any]:
     """Read the recorded jobs that whorl ships, summarise them, raise an alarm for each slow run, and predict the next
     run of each job; then name a recorded run of a workload that was held out; and rank recorded nodes, learn what is

@@ -2,66 +2,74 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import pandas as pd
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.filters import FlowFilter, FlowFilterName
 from prefect.client.schemas.responses import DeploymentResponse
 from prefect.runtime import flow_run
+from pydantic import Field
 
 from flows.engine.artifacts import (
     alarms_part,
     announce,
     facts_part,
     figures_part,
-    ingest_part,
-    publish_summary,
+    reported,
     show,
-    site_address,
+    show_ingest,
     write_report,
 )
 from flows.engine.deploying import DEPLOYED
-from flows.engine.forms import files_or_source, flow, of_evaluation, of_ingest, of_source
-from flows.engine.steps import files_or_inbox, load_each, make_limit, network_turn, not_all_read, step, take_back_turns
-from flows.parameters import (
-    NODES_INBOX,
-    NodeEvaluateParams,
-    NodeFingerprintParams,
-    NodeIngestParams,
-    NodePreprocessParams,
-    NodeRankParams,
-    NodeRecordParams,
-    NodeTrainParams,
-    NodeTuneParams,
-    NodeWatchParams,
+from flows.engine.forms import (
+    LABELLED,
+    OF_SOURCE,
+    SOURCE,
+    InHomeParams,
+    OfSource,
+    OfSourceParams,
+    Source,
+    evaluation_folder,
+    files_or_source,
+    flow,
+    of_evaluation,
+    of_ingest,
+    of_source,
 )
-from tasks.choices import reader_asked_for
+from flows.engine.steps import (
+    files_or_inbox,
+    load_each,
+    make_limit,
+    network_turn,
+    step,
+    take_back_turns,
+    unless_refused,
+)
+from tasks.choices import DEFAULT_SOURCE, ONLY_SOURCE, NodeReader, reader_asked_for
 from tasks.nodes import answers, network_steps, steps, verdict_steps
+from tasks.nodes import params as of_nodes
 from tasks.nodes.network_steps import TrainedNodes
 from tasks.nodes.node_words import KIND, called_all
-from tasks.nodes.params import AlarmParams, ModelParams
 from tasks.nodes.record.params import RecordParams, node_name
 from tasks.nodes.steps import benchmarks_of_aspect
 from tasks.nodes.verdict_steps import LearnedVerdicts
+from tasks.params import Params
 from tasks.quantities import counted, number, plain
 from tasks.report.result import count
-from tasks.settings import leaves
-from tasks.warehouse.alarms import read_alarms
+from tasks.settings import leaves, load_settings
 from tasks.warehouse.connection import fetch
-from tasks.warehouse.landing import find_batch
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import champion
 
 logger = logging.getLogger(__name__)
 WORD = "nodes"
-TAGS = [WORD]
+INBOX = "inbox-nodes"  # in the home folder; job logs and telemetry have their own
 ASKED_TAGS = ["whorl", "nodes", "fresh-benchmark"]
 RUN_DIGITS = 8
 PAPER = "the paper recorded 153 metrics of six benchmarks and kept 54"
 LEAST_EXPECTED = 30  # alarms among the executions learned from, from which measured rates were as stated within a half
 LEAST_RATE = 0.001  # false alarms a day that are told as a number
-SPREAD = ("low", "high", "deviation")  # of a figure over splits and fits, in keys after its own
 NODES_OF_FIGURES = ("nodes.best", "nodes.best.pc1", "nodes.most_suspicious")  # figures that name nodes
 FINGERPRINTS = ("Executions that look degraded, and why", "By fingerprint, beside the plain ranking")
 
@@ -108,7 +116,27 @@ def _record_name() -> str:
     return f"record benchmarks on {asked['node'] or 'this node'}" if is_local else "record emulated nodes"
 
 
-@flow(name="nodes-record", run_name=_record_name, tags=TAGS)
+class NodeRecordParams(Params):
+    """A recording of benchmarks on the machine of the worker."""
+
+    FIRST: ClassVar = (
+        "record.node record.benchmarks record.runs record.executions record.minutes record.place record.profile"
+    )
+    folder: str = Field(
+        min_length=1,
+        description="Folder for the recording; the next run with the same folder goes on. {run} stands for the id of "
+        "the run, {home} for the home folder of the worker",
+    )
+    record: RecordParams = RecordParams()
+    landing: str = Field(
+        "",
+        description="Landing folder where the executions are put for nodes-ingest: a path or an fsspec address; empty: "
+        "they stay in the folder of the recording",
+    )
+    source: Source = Field(DEFAULT_SOURCE, description="Name under which they are put there")
+
+
+@flow(_record_name)
 def nodes_record(params: NodeRecordParams) -> dict[str, Any]:
     """Run benchmarks on the worker's machine and record them with the machine's own metrics.
 
@@ -120,38 +148,40 @@ def nodes_record(params: NodeRecordParams) -> dict[str, Any]:
     return {**found, "batches": batches}
 
 
-@flow(name="nodes-ingest", run_name=lambda: of_ingest("results", "what was recorded"), tags=TAGS)
+class NodeIngestParams(InHomeParams):
+    """Executions of benchmarks into the warehouse."""
+
+    FIRST: ClassVar = f"{LABELLED} read.time_zone read.pseudonymise"
+    results: list[str] = Field(
+        [],
+        description="Results to read: files, folders or addresses; empty: the files of read.manifest, or without one "
+        f"what recorders have put into the landing folder, and the folder {INBOX} in the home folder",
+    )
+    source: Source = Field(DEFAULT_SOURCE, description=SOURCE)
+    reader: NodeReader = Field("auto", description="Format of the files; auto looks into each")
+    read: of_nodes.ReadParams = of_nodes.ReadParams()
+
+
+@flow(lambda: of_ingest("results", "what was recorded"))
 def nodes_ingest(params: NodeIngestParams) -> dict[str, Any]:
     """Read results of benchmarks into the warehouse.
 
     Files that were read before add nothing. A file that cannot be read does not hold up the others: they are loaded,
     and the run fails at its end with a line that says which file and why. Single bad rows go to the quarantine."""
-    warehouse, source = params.warehouse, params.source
-    reader = reader_asked_for(params.reader)
-    is_named = bool(params.results or params.read.manifest)
+    warehouse, source, read, reader = params.warehouse, params.source, params.read, reader_asked_for(params.reader)
+    is_named, find = bool(params.results or read.manifest), lambda paths: find_files(paths, read)
     landed = [] if is_named else landed_batches(warehouse, source)
     known = [ingest_batch(warehouse, batch_id) for batch_id in landed]
-    files = files_or_inbox(
-        warehouse, NODES_INBOX, params.results, is_named=is_named, find=lambda paths: find_files(paths, params.read)
-    )
+    files = files_or_inbox(warehouse, INBOX, params.results, is_named=is_named, find=find)
     loaded, refused = load_each(
-        files, lambda path: ingest_batch(warehouse, land_executions(warehouse, path, source, reader, params.read))
+        files, lambda path: ingest_batch(warehouse, land_executions(warehouse, path, source, reader, read))
     )
     ids = [*known, *loaded]
-    batches = [find_batch(warehouse.landing_folder, WORD, batch_id) for batch_id in ids]
     n_emulated = count_emulated(warehouse, source, ids) if ids else 0
-    is_one = n_emulated == 1
-    made = (
-        f"{counted(n_emulated, 'node')} of the source {'is' if is_one else 'are'} made of limits on a larger machine."
-    )
-    part = ingest_part(
-        f"Executions of benchmarks in source {source}",
-        batches,
-        {"executions": "execution", "metrics": "value"},
-        refused,
-        f"**Emulated:** {made}" if n_emulated else "",
-    )
-    show(warehouse, WORD, source, "ingest", f"Executions of benchmarks read into source {source}", part)
+    nodes = f"{counted(n_emulated, 'node')} of the source {'is' if n_emulated == 1 else 'are'}"
+    notice = f"**Emulated:** {nodes} made of limits on a larger machine." if n_emulated else ""
+    tables = {"executions": "execution", "metrics": "value"}
+    batches = show_ingest(warehouse, WORD, source, "Executions of benchmarks", ids, tables, refused, notice)
     result = {
         "batches": ids,
         "n_landed": len(landed),
@@ -159,27 +189,33 @@ def nodes_ingest(params: NodeIngestParams) -> dict[str, Any]:
         "n_quarantined": sum(batch.n_quarantined for batch in batches),
         "data_version": source_version(warehouse, source, ids) if ids else "",
     }
-    if refused:
-        raise not_all_read(refused, len(files), "results of benchmarks", result)
-    return result
+    return unless_refused(result, refused, len(files), "results of benchmarks")
 
 
 def _folder(asked: str) -> str:
     """The folder of a recording, with the places in braces filled in."""
-    from tasks.settings import load_settings
-
     folder = asked.replace("{run}", str(flow_run.id)[:RUN_DIGITS])
     return folder.replace("{home}", str(load_settings().settings.warehouse.home)) if "{home}" in folder else folder
 
 
-@flow(name="nodes-preprocess", run_name=lambda: of_source("preprocess the metrics of"), tags=TAGS)
+class PreparedParams(OfSourceParams):
+    """What counts of the metrics of a source, and how nodes are scored by it."""
+
+    preprocess: of_nodes.PreprocessParams = of_nodes.PreprocessParams()
+    score: of_nodes.ScoreParams = of_nodes.ScoreParams()
+
+
+class NodePreprocessParams(PreparedParams):
+    """The preprocessing of the metrics of a source."""
+
+
+@flow(lambda: of_source("preprocess the metrics of"))
 def nodes_preprocess(params: NodePreprocessParams) -> dict[str, Any]:
     """Decide of each metric of a source whether it counts and which way, and freeze the reference fleet.
 
     Scores are ratios to that reference: they can be compared until it is made anew, with other data or parameters."""
     warehouse, source = params.warehouse, params.source
     found = preprocess(warehouse, source, params.preprocess, params.score, str(flow_run.id))
-    path = write_report(warehouse, WORD, source, found["model_id"])
     done = (
         f"{found['n_kept']:,} of {counted(found['n_recorded'], 'metric')} kept, from "
         f"{counted(found['n_executions'], 'execution')}; {PAPER}. The paper's rule of orientation contradicts what "
@@ -187,11 +223,16 @@ def nodes_preprocess(params: NodePreprocessParams) -> dict[str, Any]:
         f"{plain(found['reference'])}."
     )
     title, sections = f"The metrics of source {source}", ("Metrics: kept or dropped, and why",)
-    show(warehouse, WORD, source, "metrics", title, done, path=path, sections=sections)
-    return {**found, "report": path}
+    return reported(WORD, params, found, "metrics", title, done, sections=sections)
 
 
-@flow(name="nodes-rank", run_name=lambda: of_source("rank the nodes of"), tags=TAGS)
+class NodeRankParams(PreparedParams):
+    """The ranking of the nodes of a source, and which of them stand out."""
+
+    FIRST: ClassVar = "score.left_out_aspects score.aspect_weights"
+
+
+@flow(lambda: of_source("rank the nodes of"))
 def nodes_rank(params: NodeRankParams) -> dict[str, Any]:
     """Rank the nodes of a source by aspect, with intervals and ties, and say which stand out by slow executions.
 
@@ -204,23 +245,31 @@ def nodes_rank(params: NodeRankParams) -> dict[str, Any]:
         else preprocess(warehouse, source, params.preprocess, params.score, str(flow_run.id))["model_id"]
     )
     found = rank(warehouse, source, params.score, model_id)
-    path = write_report(warehouse, WORD, source, f"{found}")
-    publish_summary(warehouse, WORD, source, path)
+    title = f"The ranking of the nodes of source {source}"
     sections = ("How good each node is", "Nodes", "Nodes by slow executions")
-    show(
-        warehouse, WORD, source, "ranking", f"The ranking of the nodes of source {source}", path=path, sections=sections
+    return reported(WORD, params, found, "ranking", title, sections=sections, is_summarised=True)
+
+
+class NodeEvaluateParams(InHomeParams):
+    """An experiment: how well plain answers find stressed executions and rank nodes, on a source or on files."""
+
+    FIRST: ClassVar = f"{LABELLED} evaluate.without_labels evaluate.seed"
+    source: OfSource = Field(ONLY_SOURCE, description=f"{OF_SOURCE}; not looked at where results are named")
+    results: list[str] = Field(
+        [], description="Results to evaluate instead of the source: files or folders; they are not kept"
     )
-    return {**found, "report": path}
+    reader: NodeReader = Field("auto", description="Format of these files; auto looks into each")
+    read: of_nodes.ReadParams = of_nodes.ReadParams()
+    evaluate: of_nodes.EvaluateParams = of_nodes.EvaluateParams()
 
 
-@flow(name="nodes-evaluate", run_name=lambda: of_evaluation("results"), tags=TAGS)
+@flow(lambda: of_evaluation("results"))
 def nodes_evaluate(params: NodeEvaluateParams) -> dict[str, Any]:
     """Measure how well plain answers find stressed executions and rank nodes; figures, tables and a page are kept.
 
     The figures are the result of the run, so 'whorl runs compare A B' shows two experiments beside each other; the page
     of a source shows the last ones."""
-    warehouse, source = params.warehouse, params.source
-    folder = str(warehouse.home / "reports" / f"nodes-evaluation-{str(flow_run.id)[:8]}")
+    warehouse, source, folder = params.warehouse, params.source, evaluation_folder(params.warehouse, WORD)
     if params.results or params.read.manifest:
         reader = reader_asked_for(params.reader)
         figures = evaluate_files(params.results, reader, params.read, params.evaluate, folder)
@@ -229,19 +278,31 @@ def nodes_evaluate(params: NodeEvaluateParams) -> dict[str, Any]:
         figures = evaluate_source(warehouse, source, params.evaluate, folder)
         write_report(warehouse, WORD, source, str(flow_run.id))
         what, about = f"source {source}", source
-    show(
-        warehouse,
-        WORD,
-        about,
-        "evaluation",
-        f"Evaluation of {what}",
-        *evaluation_parts(what, figures),
-        path=figures["report"],
-    )
+    parts = evaluation_parts(what, figures)
+    show(warehouse, WORD, about, "evaluation", f"Evaluation of {what}", *parts, path=figures["report"])
     return figures
 
 
-@flow(name="nodes-train", run_name=lambda: of_source("train on the nodes of"), tags=TAGS)
+class NodeTrainParams(PreparedParams):
+    """The training of a detector of degraded executions, or of the network that makes fingerprints."""
+
+    FIRST: ClassVar = "budget.alarms_per_day model.fit.epochs model.fit.seed"
+    variant: Literal["detector", "ours", "paper"] = Field(
+        "detector", description="detector: what tells verdicts; ours, paper: Perona's network, which makes fingerprints"
+    )
+    detect: of_nodes.DetectorParams = of_nodes.DetectorParams()
+    budget: of_nodes.BudgetParams = of_nodes.BudgetParams()
+    alarm: of_nodes.AlarmParams = of_nodes.AlarmParams()
+    as_in_use: bool = Field(
+        True, description="Take graph, network, losses and fitting of the model in use, where there is one"
+    )
+    trains_again: bool = Field(
+        False, description="Train also where the same data, parameters and code have made a model before"
+    )
+    model: of_nodes.ModelParams = of_nodes.ModelParams()
+
+
+@flow(lambda: of_source("train on the nodes of"))
 def nodes_train(params: NodeTrainParams) -> dict[str, Any]:
     """Train what tells degraded executions, or Perona's network, which makes fingerprints.
 
@@ -252,20 +313,28 @@ def nodes_train(params: NodeTrainParams) -> dict[str, Any]:
     if params.variant == "detector":
         return _detector(params)
     known = network_steps.in_use(params.warehouse, params.source) if params.as_in_use else None
-    model = ModelParams.model_validate(known) if known else params.model
+    model = of_nodes.ModelParams.model_validate(known) if known else params.model
     model = model if model.variant == params.variant else params.model.model_copy(update={"variant": params.variant})
     found = _trained(params, model, again=params.trains_again)
-    return {**found, "report": _shown(params, found["model_id"], *_training(params.source, found))}
+    return _shown(params, found, *_training(params.source, found))
 
 
-@flow(name="nodes-tune", run_name=lambda: of_source("search a model of the nodes of"), tags=TAGS)
+class NodeTuneParams(PreparedParams):
+    """The search of the parameters of a source's model, and a training with the best of them."""
+
+    FIRST: ClassVar = "search.n_trials search.ray_address search.runner"
+    search: of_nodes.SearchParams = of_nodes.SearchParams()
+    model: of_nodes.ModelParams = of_nodes.ModelParams()
+
+
+@flow(lambda: of_source("search a model of the nodes of"))
 def nodes_tune(params: NodeTuneParams) -> dict[str, Any]:
     """Search the parameters of the model, train with the best, and use that if it is better than the one before.
 
     Only executions that models learn from and choose by are looked at; a search that was stopped goes on."""
     asked = (params.preprocess, params.score)
     found = tune(params.warehouse, params.source, params.model, *asked, params.search)
-    trained = _trained(params, ModelParams.model_validate(found["best"]))
+    trained = _trained(params, of_nodes.ModelParams.model_validate(found["best"]))
     resumed = f", {found['n_resumed']:,} of them from before" if found["n_resumed"] else ""
     parts = (
         f"# The search for source {plain(params.source)}",
@@ -273,11 +342,16 @@ def nodes_tune(params: NodeTuneParams) -> dict[str, Any]:
         f"{number(found['validation_loss'])}. All of them: {plain(found['trials'])}",
         facts_part(leaves(found["best"]), "parameter"),
     )
-    path = _shown(params, trained["model_id"], *parts, *_training(params.source, trained))
-    return {**found, "trained": trained, "report": path}
+    return _shown(params, {**found, "trained": trained}, *parts, *_training(params.source, trained))
 
 
-@flow(name="nodes-fingerprint", run_name=lambda: of_source("fingerprint the nodes of"), tags=TAGS)
+class NodeFingerprintParams(OfSourceParams):
+    """Fingerprints and verdicts of the executions of a source, and its nodes ranked by them."""
+
+    score: of_nodes.ScoreParams = of_nodes.ScoreParams()
+
+
+@flow(lambda: of_source("fingerprint the nodes of"))
 def nodes_fingerprint(params: NodeFingerprintParams) -> dict[str, Any]:
     """Say which executions of a source were degraded and by which metrics; where a network was trained, fingerprint
     them too and rank the nodes by that.
@@ -286,7 +360,6 @@ def nodes_fingerprint(params: NodeFingerprintParams) -> dict[str, Any]:
     warehouse, source = params.warehouse, params.source
     verdicts = judge(warehouse, source, params.score)
     found = fingerprint(warehouse, source, params.score) if network_steps.has_network(warehouse, source) else None
-    path = write_report(warehouse, WORD, source, f"{verdicts}{found}")
     done = (
         f"{verdicts['n_flagged']:,} of {counted(verdicts['n_judged'], 'execution')} with a verdict look degraded, by "
         f"{plain(verdicts['model_id'])}; {verdicts['n_executions'] - verdicts['n_judged']:,} others are of benchmarks "
@@ -295,14 +368,25 @@ def nodes_fingerprint(params: NodeFingerprintParams) -> dict[str, Any]:
     if found:
         done += f" {found['n_fingerprints']:,} have a fingerprint by model {plain(found['model_id'])}."
     title = f"Verdicts and fingerprints of the nodes of source {source}"
-    show(warehouse, WORD, source, "fingerprints", title, done, path=path, sections=FINGERPRINTS)
     network = {"network_id": "", "n_fingerprints": 0, "best": []}
     if found:
         network = {"network_id": found["model_id"], "n_fingerprints": found["n_fingerprints"], "best": found["best"]}
-    return {**verdicts, **network, "report": path}
+    told = {**verdicts, **network}
+    return reported(WORD, params, told, "fingerprints", title, done, sections=FINGERPRINTS)
 
 
-@flow(name="nodes-watch", run_name=lambda: of_source("watch the nodes of"), tags=TAGS)
+class NodeWatchParams(OfSourceParams):
+    """The check whether nodes of a source are degrading."""
+
+    FIRST: ClassVar = "alarm.flagged alarm.last"
+    alarm: of_nodes.AlarmParams = of_nodes.AlarmParams()
+    asks_for_benchmarks: bool = Field(
+        True, description="A suspected node runs a fresh benchmark, by its deployment nodes-record/<node> on the server"
+    )
+    score: of_nodes.ScoreParams = of_nodes.ScoreParams()
+
+
+@flow(lambda: of_source("watch the nodes of"))
 def nodes_watch(params: NodeWatchParams) -> dict[str, Any]:
     """Say which nodes are degrading, and raise an alarm for each; one that goes on is told once.
 
@@ -314,11 +398,9 @@ def nodes_watch(params: NodeWatchParams) -> dict[str, Any]:
     announce_alarms(warehouse, found["alarms"])
     least = enough_for(params.alarm)
     asked, cannot = ask(warehouse, source, found["suspected"], least) if params.asks_for_benchmarks else ([], [])
-    alarms = read_alarms(warehouse, ids=found["alarms"], limit=max(1, len(found["alarms"])))
-    path = write_report(warehouse, WORD, source, f"{found}")
     title = f"Which nodes of source {source} are degrading"
     parts = (
-        alarms_part(title, alarms, "No alarm that had not been raised before.", site_address(warehouse)),
+        alarms_part(title, warehouse, found["alarms"], "No alarm that had not been raised before."),
         f"{counted(found['n_nodes'], 'node')} watched by model {plain(found['model_id'])}. To be left out: "
         f"{plain(', '.join(found['excluded'])) or 'none'}.",
         f"Fresh benchmarks were asked for: {plain(', '.join(asked))}." if asked else "",
@@ -327,8 +409,8 @@ def nodes_watch(params: NodeWatchParams) -> dict[str, Any]:
         if cannot
         else "",
     )
-    show(warehouse, WORD, source, "states", title, *parts, path=path, sections=("Which nodes are degrading",))
-    return {**found, "asked": asked, "cannot_ask": cannot, "report": path}
+    told = {**found, "asked": asked, "cannot_ask": cannot}
+    return reported(WORD, params, told, "states", title, *parts, sections=("Which nodes are degrading",))
 
 
 def _detector(params: NodeTrainParams) -> dict[str, Any]:
@@ -341,7 +423,7 @@ def _detector(params: NodeTrainParams) -> dict[str, Any]:
         "The figures are of each execution by what the other fifths of its type taught." if found["figures"] else "",
         figures_part(found["figures"]),
     )
-    return {**found, "report": _shown(params, found["model_id"], *parts)}
+    return _shown(params, found, *parts)
 
 
 WORDS = {
@@ -386,7 +468,9 @@ def facts_of(found: TrainedNodes) -> dict[str, str]:
     }
 
 
-def _trained(params: NodeTrainParams | NodeTuneParams, model: ModelParams, *, again: bool = False) -> TrainedNodes:
+def _trained(
+    params: NodeTrainParams | NodeTuneParams, model: of_nodes.ModelParams, *, again: bool = False
+) -> TrainedNodes:
     asked = (params.preprocess, params.score)
     return train(params.warehouse, params.source, model, *asked, str(flow_run.id), again=again)
 
@@ -401,12 +485,9 @@ def _training(source: str, found: TrainedNodes) -> tuple[str, ...]:
     )
 
 
-def _shown(params: NodeTrainParams | NodeTuneParams, model_id: str, *parts: str) -> str:
-    """Write the page of the source, show what was found as an artifact, and return the path of the page."""
-    path = write_report(params.warehouse, WORD, params.source, model_id)
-    title = f"The model of the nodes of source {params.source}"
-    show(params.warehouse, WORD, params.source, "model", title, *parts, path=path)
-    return path
+def _shown(params: NodeTrainParams | NodeTuneParams, found: Mapping[str, Any], *parts: str) -> dict[str, Any]:
+    """What a training or a search found, shown as what is known of the model, with the page of the source."""
+    return reported(WORD, params, found, "model", f"The model of the nodes of source {params.source}", *parts)
 
 
 def budget_words(found: LearnedVerdicts) -> str:
@@ -433,39 +514,15 @@ def evaluation_parts(what: str, figures: Mapping[str, Any]) -> list[str]:
     from tasks.report.result import table_markdown
 
     emulated = str(figures.get("nodes.emulated", "")).split(", ")
-    shown = {
-        key: called_all(str(value), emulated)
-        for key, value in figures.items()
-        if key in NODES_OF_FIGURES and value is not None
-    }
-    told = {key: shown.get(key) or _figure(figures, key) or None for key in figures if not _is_beside(key, figures)}
+    shown = {key: called_all(str(figures[key]), emulated) for key in NODES_OF_FIGURES if figures.get(key) is not None}
     short = falls_short(figures)
     return [
         f"# Answers about the nodes of {plain(what)}",
         plain(summary_words(figures)),
         *(part for one in verdict_tables(figures) for part in (f"### {one.title}", table_markdown(one))),
         "\n".join(["## What falls short", *(f"- {plain(line)}" for line in short)]) if short else "",
-        figures_part({key: value for key, value in figures.items() if key.endswith(".reason")} | told),
+        figures_part({**figures, **shown}),
     ]
-
-
-def _is_beside(key: str, figures: Mapping[str, Any]) -> bool:
-    """Whether a key says more of another figure: why it is missing, or how it spreads."""
-    of, _, last = key.rpartition(".")
-    return last == "reason" or (last in SPREAD and of in figures)
-
-
-def _figure(figures: Mapping[str, Any], key: str) -> str:
-    """A figure with its interval, or its deviation; empty where it is missing."""
-    value = figures[key]
-    if value is None:
-        return ""
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return str(value)
-    low, high, deviation = (figures.get(f"{key}.{name}") for name in SPREAD)
-    if low is not None and high is not None:
-        return f"{number(value)} ({number(low)} to {number(high)})"
-    return f"{number(value)} ± {number(deviation)}" if deviation is not None else number(value)
 
 
 def ask_for_benchmarks(
@@ -501,7 +558,7 @@ def ask_for_benchmarks(
     return started, sorted(without)
 
 
-def enough_for(rules: AlarmParams) -> int:
+def enough_for(rules: of_nodes.AlarmParams) -> int:
     """Executions after which an alarm is decided if they agree: confirmed if all are flagged, cleared if none is."""
     return max(rules.confirm, rules.clear)
 

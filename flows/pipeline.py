@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, TypedDict, TypeVar
+from typing import Any, Generic, Literal, TypedDict, TypeVar
 
 from prefect import Task
 from prefect.cache_policies import INPUTS, CachePolicy
@@ -26,11 +26,11 @@ from prefect.futures import PrefectFuture
 from prefect.runtime import flow_run
 from prefect.task_runners import ThreadPoolTaskRunner
 from prefect.types import DateTime
+from pydantic import Field
 
 from flows.engine.artifacts import announce, artifact_key, publish, site_params
-from flows.engine.forms import flow
+from flows.engine.forms import WordsParams, flow
 from flows.engine.steps import SameCode, load_each, step
-from flows.parameters import PipelineParams
 from tasks.advice import steps as advice_steps
 from tasks.advice.params import GroupParams
 from tasks.choices import DEFAULT_SOURCE
@@ -38,6 +38,7 @@ from tasks.errors import BadInput, NotFound
 from tasks.jobs import intake as jobs_intake
 from tasks.jobs import steps as jobs_steps
 from tasks.jobs.params import CharacteriseParams, JobsParams
+from tasks.jobs.summary import read_summary
 from tasks.nodes import answers as node_answers
 from tasks.nodes import network_steps, verdict_steps
 from tasks.nodes import steps as node_steps
@@ -142,12 +143,8 @@ def jobs_ingest(inputs: Inputs[JobsParams]) -> Found:
 def jobs_preprocess(inputs: Inputs[JobsParams]) -> Found:
     """Which jobs recur, how often, and how much their runtimes vary."""
     jobs_steps.summarise(*inputs.where, inputs.settings.summary)
-    row = fetch(
-        inputs.warehouse,
-        "SELECT n_runs, n_groups FROM jobs.summaries WHERE source = $source",
-        {"source": inputs.source},
-    )
-    return {"said": f"{int(row['n_runs'].iloc[0]):,} runs of {int(row['n_groups'].iloc[0]):,} jobs"}
+    totals = read_summary(*inputs.where)
+    return {"said": f"{totals['n_runs']:,} runs of {totals['n_groups']:,} jobs"}
 
 
 @node("SELECT 1 FROM ops.models WHERE model_id = $model_id")
@@ -278,21 +275,37 @@ def advice_cluster(inputs: Inputs[GroupParams]) -> Found:
 
 @node("SELECT 1 FROM ops.files WHERE source = $source LIMIT 1")
 def page(inputs: Inputs[Params]) -> Found:
-    """The page of a inputs.source in the site."""
+    """The page of a source in the site."""
     from tasks.report.site import write_source
 
-    return {
-        "path": str(write_source(inputs.warehouse, inputs.after[0]["word"], inputs.source, site_params())),
-        "said": "its page is written",
-    }
+    path = write_source(inputs.warehouse, inputs.after[0]["word"], inputs.source, site_params())
+    return {"path": str(path), "said": "its page is written"}
+
+
+Word = Literal["jobs", "workloads", "nodes", "advice"]
+
+
+class PipelineParams(WordsParams):
+    """Which part of the graph from files to answers is run."""
+
+    sources: tuple[str, ...] = Field((), description="Sources whose nodes are run; empty: all that have rows")
+    words: tuple[Word, ...] = Field(("jobs", "workloads", "nodes", "advice"), description="Words whose nodes are run")
+    trials: int = Field(
+        0,
+        ge=0,
+        le=10_000,
+        description="Trials of the search for Perona's network (Ray Tune, Optuna); 0: it is trained as it is set",
+    )
+    trains_network: bool = Field(
+        True, description="Whether Perona's network is trained, which makes fingerprints; verdicts do not need it"
+    )
 
 
 @flow(
-    name="whorl-pipeline",
-    run_name=lambda: f"from files to answers, {', '.join(flow_run.parameters['sources']) or 'every source'}",
-    tags=["pipeline"],
+    lambda: f"from files to answers, {', '.join(flow_run.parameters['sources']) or 'every source'}",
+    task_runner=ThreadPoolTaskRunner(max_workers=1),  # steps use all threads that they may; one writer a warehouse
 )
-def pipeline(params: PipelineParams) -> Pipelined:
+def whorl_pipeline(params: PipelineParams) -> Pipelined:
     """Files in, preprocessing, search, training, fingerprints, groups, answers: of all words, each node a task.
 
     Only nodes whose data, settings or code have changed are run; each says what it found, or why it has no answer."""
@@ -304,10 +317,6 @@ def pipeline(params: PipelineParams) -> Pipelined:
         for source in graph.sources(word) if word in params.words else []:
             getattr(graph, word)(source)
     return graph.result()
-
-
-whorl_pipeline = pipeline.with_options(task_runner=ThreadPoolTaskRunner(max_workers=1))  # type: ignore[arg-type]
-"""One node at a time: steps use all threads that they may, and the warehouse has one writer."""
 
 
 class Graph:

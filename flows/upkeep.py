@@ -5,15 +5,15 @@ import re
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TypedDict
+from typing import ClassVar, TypedDict
 
 from prefect.client.orchestration import get_client
 from prefect.client.schemas import filters
 from prefect.settings import PREFECT_LOCAL_STORAGE_PATH
+from pydantic import Field
 
-from flows.engine.forms import TAG, flow
+from flows.engine.forms import TAG, InHomeParams, flow
 from flows.engine.steps import step
-from flows.parameters import UpkeepParams
 from tasks.storage import remove_inside
 from tasks.warehouse import copies, pruning
 from tasks.warehouse.copies import backup_folders
@@ -94,7 +94,25 @@ def prune(warehouse: Warehouse, params: PruneParams, backups: str) -> dict[str, 
     return {"n_rows": pruned.n_runs + pruned.n_recorded, "n_files": pruned.n_files}
 
 
-@flow(name="whorl-upkeep", run_name=lambda: "back up and clean up", tags=["upkeep"])
+class UpkeepParams(InHomeParams):
+    """What is backed up, and what is kept."""
+
+    FIRST: ClassVar = "prune.runs_kept_days prune.models_kept"
+    with_backup: bool = Field(True, description="Back the warehouse up before anything is removed")
+    backup_folder: str = Field(
+        "", description="Folder for backups, best on another disk; empty: backups/ in the home folder"
+    )
+    backups_kept: int = Field(7, ge=1, le=10_000, description="Backups that are kept, the latest")
+    flow_runs_kept_days: float = Field(
+        90,
+        gt=0,
+        le=36_500,
+        description="Age at which flow runs are removed from Prefect, with the keys they kept, in days",
+    )
+    prune: PruneParams = PruneParams()
+
+
+@flow(lambda: "back up and clean up")
 def whorl_upkeep(params: UpkeepParams) -> Kept:
     """Back up the warehouse, and remove old backups, old flow runs and what the warehouse no longer needs."""
     warehouse = params.warehouse

@@ -1,12 +1,13 @@
 """The word `workloads` as flows: telemetry in, phases, models, what ran, watch, recording."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import pandas as pd
 from prefect import Task
 from prefect.runtime import flow_run
+from pydantic import Field
 
 from flows.cli.output import runs_or_windows
 from flows.engine.artifacts import (
@@ -14,42 +15,44 @@ from flows.engine.artifacts import (
     announce,
     facts_part,
     figures_part,
-    ingest_part,
-    publish_summary,
+    reported,
     show,
-    site_address,
+    show_ingest,
     write_report,
 )
-from flows.engine.forms import files_or_source, flow, of_evaluation, of_ingest, of_source
-from flows.engine.steps import files_or_inbox, load_each, not_all_read, step
-from flows.parameters import (
-    WORKLOADS_INBOX,
-    FingerprintFlowParams,
-    WorkloadEvaluateParams,
-    WorkloadIdentifyParams,
-    WorkloadIngestParams,
-    WorkloadRecordParams,
-    WorkloadTrainParams,
-    WorkloadWatchParams,
+from flows.engine.forms import (
+    LABELLED,
+    OF_SOURCE,
+    SOURCE,
+    Folder,
+    InHomeParams,
+    OfSource,
+    OfSourceParams,
+    Source,
+    evaluation_folder,
+    files_or_source,
+    flow,
+    of_evaluation,
+    of_ingest,
+    of_source,
 )
-from tasks.choices import reader_asked_for
+from flows.engine.steps import files_or_inbox, load_each, step, unless_refused
+from tasks.choices import DEFAULT_SOURCE, ONLY_SOURCE, TelemetryReader, reader_asked_for
 from tasks.errors import BadInput, MissingTool
+from tasks.params import Params
 from tasks.quantities import counted, plain, share
 from tasks.report.result import count
-from tasks.warehouse.alarms import read_alarms
-from tasks.warehouse.landing import find_batch
-from tasks.warehouse.place import Warehouse
 from tasks.workloads import fingerprint_steps, steps
+from tasks.workloads import params as of_workloads
 from tasks.workloads.identifications import read_identifications
-from tasks.workloads.models import read_confusion, read_figures
-from tasks.workloads.params import FanOutParams, ReadParams
+from tasks.workloads.models import read_figures
 from tasks.workloads.steps import IdentifiedRuns
 
 WORD = "workloads"
-TAGS = [WORD]
+INBOX = "inbox-workloads"  # in the home folder; job logs have one of their own
 RECORDED_AS = "wide"
 NO_ALARM = "Nothing runs that should not and was not reported before."
-MOST_ALARMS, MOST_REFUSED = 10_000, 50
+MOST_REFUSED = 50
 
 record = step(steps.record)
 find_files = step(steps.find_files)
@@ -72,51 +75,67 @@ watch = step(steps.watch)
 announce_alarms = step(announce)
 
 
-@flow(
-    name="workloads-record",
-    run_name=lambda: f"record workloads for {flow_run.parameters['minutes']:g} minutes",
-    tags=TAGS,
-)
+class WorkloadRecordParams(Params):
+    """A recording of real workloads on the machine of the worker."""
+
+    FIRST: ClassVar = (
+        "record.minutes record.workloads record.rounds record.runs record.conditions record.perf record.seed"
+    )
+    folder: Folder
+    record: of_workloads.RecordParams = of_workloads.RecordParams()
+
+
+@flow(lambda: f"record workloads for {flow_run.parameters['minutes']:g} minutes")
 def workloads_record(params: WorkloadRecordParams) -> dict[str, Any]:
     """Run real workloads on the worker's machine and record its telemetry; a run that is continued goes on."""
     return {**record(params.record, params.folder.replace("{run}", str(flow_run.id)[:8]))}
 
 
-@flow(name="workloads-ingest", run_name=lambda: of_ingest("telemetry", "the inbox"), tags=TAGS)
+class WorkloadIngestParams(InHomeParams):
+    """Telemetry into the warehouse."""
+
+    FIRST: ClassVar = f"{LABELLED} read.time_zone read.pseudonymise"
+    telemetry: list[str] = Field(
+        [],
+        description="Telemetry to read: files, folders of them, or the address of a Prometheus server; empty: the "
+        f"files of read.manifest, or without one the folder {INBOX} in the home folder",
+    )
+    source: Source = Field(DEFAULT_SOURCE, description=SOURCE)
+    reader: TelemetryReader = Field("auto", description="Format of the files; auto looks into each")
+    read: of_workloads.ReadParams = of_workloads.ReadParams()
+
+
+@flow(lambda: of_ingest("telemetry", "the inbox"))
 def workloads_ingest(params: WorkloadIngestParams) -> dict[str, Any]:
     """Read telemetry into the warehouse.
 
     Files that were read before add nothing. A file that cannot be read does not hold up the others: they are loaded,
     and the run fails at its end with a line that says which file and why. Single bad rows go to the quarantine."""
-    warehouse, source = params.warehouse, params.source
-    reader = reader_asked_for(params.reader)
-    files = files_or_inbox(
-        warehouse,
-        WORKLOADS_INBOX,
-        params.telemetry,
-        is_named=bool(params.telemetry or params.read.manifest),
-        find=lambda paths: find_files(paths, params.read),
-    )
+    warehouse, source, read, reader = params.warehouse, params.source, params.read, reader_asked_for(params.reader)
+    is_named, find = bool(params.telemetry or read.manifest), lambda paths: find_files(paths, read)
+    files = files_or_inbox(warehouse, INBOX, params.telemetry, is_named=is_named, find=find)
     ids, refused = load_each(
-        files, lambda path: ingest_batch(warehouse, land_telemetry(warehouse, path, source, reader, params.read))
+        files, lambda path: ingest_batch(warehouse, land_telemetry(warehouse, path, source, reader, read))
     )
-    batches = [find_batch(warehouse.landing_folder, WORD, batch_id) for batch_id in ids]
-    part = ingest_part(
-        f"Telemetry of source {source}", batches, {"runs": "run", "counters": "counter of a run"}, refused
-    )
-    show(warehouse, WORD, source, "ingest", f"Telemetry read into source {source}", part)
+    tables = {"runs": "run", "counters": "counter of a run"}
+    batches = show_ingest(warehouse, WORD, source, "Telemetry", ids, tables, refused)
     result = {
         "batches": ids,
         "n_runs": sum(batch.tables["runs"].n_rows for batch in batches),
         "n_quarantined": sum(batch.n_quarantined for batch in batches),
         "data_version": source_version(warehouse, source, ids) if ids else "",
     }
-    if refused:
-        raise not_all_read(refused, len(files), "telemetry", result)
-    return result
+    return unless_refused(result, refused, len(files), "telemetry")
 
 
-@flow(name="workloads-fingerprint", run_name=lambda: of_source("fingerprint the runs of"), tags=TAGS)
+class FingerprintFlowParams(OfSourceParams):
+    """The phases of the runs of a source."""
+
+    FIRST: ClassVar = "fan_out.ray_address"
+    fan_out: of_workloads.FanOutParams = of_workloads.FanOutParams()
+
+
+@flow(lambda: of_source("fingerprint the runs of"))
 def workloads_fingerprint(params: FingerprintFlowParams) -> dict[str, Any]:
     """Find the phases of every run of a source, and write them to the warehouse.
 
@@ -127,20 +146,27 @@ def workloads_fingerprint(params: FingerprintFlowParams) -> dict[str, Any]:
     plan = plan_fingerprints(warehouse, source, params.fan_out)
     n_new = sum(keep_phases(warehouse, source, path) for path in fanned_out(cut_phases, plan["parts"], params.fan_out))
     clear_parts(plan["parts"])
-    path = write_report(warehouse, WORD, source, f"{plan['data_version']} {plan['parts']}")
-    publish_summary(warehouse, WORD, source, path)
     title, n_parts = f"The phases of the runs of source {source}", len(plan["parts"])
     done = (
         f"{counted(n_new, 'run')} of {plan['n_runs']:,} cut now, in {counted(n_parts, 'part')}; "
         f"{plan['n_done']:,} had their phases."
     )
+    found: dict[str, Any] = {"n_runs": plan["n_runs"], "n_new": n_new, "n_done": plan["n_done"], "n_parts": n_parts}
+    found["data_version"] = plan["data_version"]
     sections = ("Runs by workload and input", "Phases side by side", "When a run changes")
-    show(warehouse, WORD, source, "fingerprints", title, done, path=path, sections=sections)
-    counts = {"n_runs": plan["n_runs"], "n_new": n_new, "n_done": plan["n_done"], "n_parts": n_parts}
-    return {**counts, "data_version": plan["data_version"], "report": path}
+    return reported(WORD, params, found, "fingerprints", title, done, sections=sections, is_summarised=True)
 
 
-@flow(name="workloads-train", run_name=lambda: of_source("train on workloads of"), tags=TAGS)
+class WorkloadTrainParams(OfSourceParams):
+    """The training of a model of the workloads of a source."""
+
+    FIRST: ClassVar = "train.hold_out identify.known_recall identify.seed"
+    identify: of_workloads.IdentifyParams = of_workloads.IdentifyParams()
+    train: of_workloads.TrainParams = of_workloads.TrainParams()
+    left_out: list[str] = Field([], description="Ids of runs that are neither learned nor measured")
+
+
+@flow(lambda: of_source("train on workloads of"))
 def workloads_train(params: WorkloadTrainParams) -> dict[str, Any]:
     """Train a model of the workloads of a source, and put it into use if it is better than the one before.
 
@@ -149,17 +175,15 @@ def workloads_train(params: WorkloadTrainParams) -> dict[str, Any]:
     'whorl models rollback' brings the former one back."""
     warehouse, source = params.warehouse, params.source
     found = train(warehouse, source, params.identify, params.train, params.left_out, str(flow_run.id))
-    path = write_report(warehouse, WORD, source, found["model_id"])
     figures = read_figures(warehouse, source, found["model_id"])
     parts = (
         f"# A model of the workloads of source {plain(source)}",
         facts_part(training_facts(found, figures), "of the model"),
         "## On what was held out",
         figures_part({key: value for key, value in figures.items() if key.startswith("held_out.")}),
-        _confusion(read_confusion(warehouse, source, found["model_id"]), found["model_id"]),
     )
-    show(warehouse, WORD, source, "model", f"The model of the workloads of source {source}", *parts, path=path)
-    return {**found, "report": path}
+    title, sections = f"The model of the workloads of source {source}", ("What runs were taken for",)
+    return reported(WORD, params, {**found}, "model", title, *parts, sections=sections)
 
 
 SHARES = {
@@ -186,14 +210,22 @@ def training_facts(found: Mapping[str, Any], figures: Mapping[str, Any]) -> dict
     }
 
 
-@flow(name="workloads-identify", run_name=lambda: of_source("identify workloads of"), tags=TAGS)
+class WorkloadIdentifyParams(OfSourceParams):
+    """The identification of runs of a source by its model in use."""
+
+    run_ids: list[str] = Field([], description="Ids of the runs to identify; empty: those that the next field names")
+    which: Literal["new", "unlabelled", "all"] = Field(
+        "new", description="new: runs that the model in use has not identified; unlabelled: those without a label; all"
+    )
+
+
+@flow(lambda: of_source("identify workloads of"))
 def workloads_identify(params: WorkloadIdentifyParams) -> dict[str, Any]:
     """Say what ran, run by run, by the model in use, and keep it; an unknown workload is told with its nearest.
 
     A run that lacks the counters of the model is listed, and does not hold up the others."""
     warehouse, source = params.warehouse, params.source
     found = identify(warehouse, source, params.run_ids or None, params.which)
-    path = write_report(warehouse, WORD, source, f"{found['model_id']} {found['run_ids']}")
     rows = read_identifications(warehouse, source, found["run_ids"])
     done = (
         f"{counted(found['n_runs'], 'run')} identified by {plain(found['model_id'])}: {found['n_known']:,} known, "
@@ -203,21 +235,32 @@ def workloads_identify(params: WorkloadIdentifyParams) -> dict[str, Any]:
         f"# What ran in source {plain(source)}",
         done if found["n_runs"] else "No run that had not been identified before.",
         *_identified(rows, found["refused"]),
-        _timeline(rows),
     )
-    publish_summary(warehouse, WORD, source, path)
-    show(warehouse, WORD, source, "identifications", f"What ran in source {source}", *parts, path=path)
-    return {**found, "report": path}
+    title, sections = f"What ran in source {source}", ("What ran when",) if len(rows) else ()
+    return reported(WORD, params, {**found}, "identifications", title, *parts, sections=sections, is_summarised=True)
 
 
-@flow(name="workloads-evaluate", run_name=lambda: of_evaluation("telemetry"), tags=TAGS)
+class WorkloadEvaluateParams(InHomeParams):
+    """An experiment: how well workloads of a source, or of telemetry in files, are told apart."""
+
+    FIRST: ClassVar = f"{LABELLED} window_s=evaluate.windows.width_s evaluate.seed"
+    source: OfSource = Field(ONLY_SOURCE, description=f"{OF_SOURCE}; not looked at where telemetry is named")
+    telemetry: list[str] = Field(
+        [], description="Labelled telemetry to evaluate instead of the source: files or folders; it is not kept"
+    )
+    reader: TelemetryReader = Field("auto", description="Format of these files; auto looks into each")
+    read: of_workloads.ReadParams = of_workloads.ReadParams()
+    evaluate: of_workloads.EvaluateParams = of_workloads.EvaluateParams()
+    identify: of_workloads.IdentifyParams = of_workloads.IdentifyParams()
+
+
+@flow(lambda: of_evaluation("telemetry"))
 def workloads_evaluate(params: WorkloadEvaluateParams) -> dict[str, Any]:
     """Measure how well workloads are told apart, and known from unknown; figures, tables and a page are kept, no model.
 
     The figures are the result of the run, so 'whorl runs compare A B' shows two experiments beside each other; the page
     of a source shows the last ones."""
-    warehouse, source = params.warehouse, params.source
-    folder = str(warehouse.home / "reports" / f"workloads-evaluation-{str(flow_run.id)[:8]}")
+    warehouse, source, folder = params.warehouse, params.source, evaluation_folder(params.warehouse, WORD)
     if params.telemetry or params.read.manifest:
         reader = reader_asked_for(params.reader)
         figures = evaluate_files(params.telemetry, reader, params.read, params.evaluate, params.identify, folder)
@@ -231,7 +274,16 @@ def workloads_evaluate(params: WorkloadEvaluateParams) -> dict[str, Any]:
     return figures
 
 
-@flow(name="workloads-watch", run_name=lambda: of_source("watch the workloads of"), tags=TAGS)
+class WorkloadWatchParams(InHomeParams):
+    """The check of what runs against what should run."""
+
+    FIRST: ClassVar = "watch.look_at watch.expected watch.seconds watch.subject watch.newest"
+    source: OfSource = Field(ONLY_SOURCE, description=f"{OF_SOURCE}; its model in use says what runs")
+    watch: of_workloads.WatchParams = of_workloads.WatchParams()
+    record: of_workloads.RecordParams = of_workloads.RecordParams()
+
+
+@flow(lambda: of_source("watch the workloads of"))
 def workloads_watch(params: WorkloadWatchParams) -> dict[str, Any]:
     """Look at what runs, and raise an alarm where it is not what should run, or is unknown; the same going on is told
     once.
@@ -240,23 +292,20 @@ def workloads_watch(params: WorkloadWatchParams) -> dict[str, Any]:
     looked at. Alarms stand in ops.alarms, and each is an event whorl.workloads.alarm that an automation can send on."""
     warehouse, source = params.warehouse, params.source
     require_model(warehouse, source)
-    found = identify(warehouse, source, _looked_at(params), "all")
-    _require_sight(source, found)
-    ids = watch(warehouse, source, found["run_ids"], params.watch)
+    seen = identify(warehouse, source, _looked_at(params), "all")
+    _require_sight(source, seen)
+    ids = watch(warehouse, source, seen["run_ids"], params.watch)
     announce_alarms(warehouse, ids)
-    rows = read_identifications(warehouse, source, found["run_ids"])
-    path = write_report(warehouse, WORD, source, ", ".join(ids)) if ids else ""
+    rows = read_identifications(warehouse, source, seen["run_ids"])
     title = f"What runs in source {source}, and what should not"
-    alarms = read_alarms(warehouse, ids=ids, limit=max(1, len(ids)))
     parts = (
-        alarms_part(title, alarms, NO_ALARM, site_address(warehouse)),
+        alarms_part(title, warehouse, ids, NO_ALARM),
         "## Looked at",
-        *(_identified(rows, found["refused"]) if len(rows) else ("No run.",)),
-        _watched(warehouse, source, rows, params.watch.expected),
+        *(_identified(rows, seen["refused"]) if len(rows) else ("No run.",)),
     )
-    show(warehouse, WORD, source, "alarms", title, *parts, path=path)
-    ended = {"run_ids": found["run_ids"], "model_id": found["model_id"]}
-    return {**ended, "alarms": ids, "n_alarms": len(ids), "report": path}
+    found = {"run_ids": seen["run_ids"], "model_id": seen["model_id"], "alarms": ids, "n_alarms": len(ids)}
+    sections = ("What ran when",)
+    return reported(WORD, params, found, "alarms", title, *parts, sections=sections, has_page=bool(ids))
 
 
 def _identified(rows: pd.DataFrame, refused: Sequence[str]) -> tuple[str, str]:
@@ -269,43 +318,13 @@ def _identified(rows: pd.DataFrame, refused: Sequence[str]) -> tuple[str, str]:
     return table_markdown(identified_table(rows)) if len(rows) else "", none
 
 
-def _confusion(confusion: pd.DataFrame, model_id: str) -> str:
-    """What the held-out runs were taken for. confusion: workload, identified_as, n_runs."""
-    from tasks.report.result import figure_markdown
-    from tasks.report.workloads_evaluation import confusion_figure
-
-    named = {"workload": "actual", "identified_as": "predicted", "n_runs": "n"}
-    return figure_markdown(confusion_figure(confusion.rename(columns=named), f"model {model_id}"))
-
-
-def _timeline(rows: pd.DataFrame, odd: Sequence[str] = ()) -> str:
-    """What ran when; "" without a run. rows: of read_identifications; odd: ids of runs that have raised an alarm."""
-    from tasks.report.result import figure_markdown
-    from tasks.report.workloads import timeline_figure
-
-    return figure_markdown(timeline_figure(rows, odd)) if len(rows) else ""
-
-
-def _watched(warehouse: Warehouse, source: str, looked_at: pd.DataFrame, expected: Sequence[str]) -> str:
-    """What ran when on the machines of these runs, as far as it was identified.
-
-    looked_at: of read_identifications; expected: workloads that may run, empty: those without an alarm."""
-    known = read_identifications(warehouse, source)
-    rows = known[known["machine"].isin(looked_at["machine"])]
-    alarms = read_alarms(warehouse, source=source, limit=MOST_ALARMS)
-    odd = [*alarms.loc[alarms["word"] == "workloads", "subject"]]
-    if expected:
-        odd += list(rows.loc[~rows["workload"].isin(list(expected)), "run_id"])
-    return _timeline(rows, odd)
-
-
 def _looked_at(params: WorkloadWatchParams) -> list[str]:
     """The runs to look at: one that is recorded now, or the latest of the source."""
     warehouse, source, asked = params.warehouse, params.source, params.watch
     if asked.look_at == "newest":
         return newest(warehouse, source, asked.newest)
-    path = record_live(warehouse, asked.subject, asked.seconds, params.record, str(flow_run.id))
-    batch_id = ingest_batch(warehouse, land_telemetry(warehouse, path, source, RECORDED_AS, ReadParams()))
+    path, read = record_live(warehouse, asked.subject, asked.seconds, params.record, str(flow_run.id)), RECORDED_AS
+    batch_id = ingest_batch(warehouse, land_telemetry(warehouse, path, source, read, of_workloads.ReadParams()))
     found = runs_of_batch(warehouse, source, batch_id)
     if not found:
         raise BadInput(path, "no run in it that can be used", "what was just recorded", "ops.quarantine says why")
@@ -328,7 +347,7 @@ QUIET: dict[str, Any] = {"include_dashboard": False, "log_to_driver": False}
 OBJECT_STORE_BYTES = 200 * 2**20  # parts are handed over as paths
 
 
-def fanned_out(work: Task[[str], str], parts: Sequence[str], fan_out: FanOutParams) -> Iterator[str]:
+def fanned_out(work: Task[[str], str], parts: Sequence[str], fan_out: of_workloads.FanOutParams) -> Iterator[str]:
     """What the task gives for each part, in their order, as soon as it is there.
 
     Each part is a task run of its own: retried on its own, and skipped by a continued run. The machines of Ray must
@@ -341,7 +360,9 @@ def fanned_out(work: Task[[str], str], parts: Sequence[str], fan_out: FanOutPara
         try:
             yield from (future.result() for future in futures)
         finally:
-            _wait(futures)
+            for future in futures:  # all parts end before Ray goes, also when one has failed: what they made is kept
+                with suppress(Exception):
+                    future.wait()
 
 
 def _runner(address: str) -> Any:
@@ -355,11 +376,3 @@ def _runner(address: str) -> Any:
     if address == LOCAL:
         return RayTaskRunner(init_kwargs=QUIET | {"object_store_memory": OBJECT_STORE_BYTES})
     return RayTaskRunner(address=address, init_kwargs={"log_to_driver": False})
-
-
-def _wait(futures: Sequence[Any]) -> None:
-    """Let all parts end before Ray goes, also when one has failed: what they made is kept."""
-    for future in futures:
-        wait: Callable[[], None] = future.wait
-        with suppress(Exception):
-            wait()

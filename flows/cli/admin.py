@@ -3,10 +3,9 @@
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
-from typer import Option
 
 from flows.cli.invocation import Invocation, one_source, progress_bar
 from flows.cli.output import as_command, plain, show_json, show_table
@@ -16,10 +15,6 @@ if TYPE_CHECKING:
     from tasks.doctor import Finding
 
 Word = Literal["jobs", "workloads", "nodes"]
-Runs = Annotated[
-    list[str] | None, Option("--run", metavar="RUN_ID", help="Figures of this run, of workloads; once for each")
-]
-Out = Annotated[Path | None, Option("--out", file_okay=False, help="With --run: folder of the page and its images")]
 
 
 def report(
@@ -41,7 +36,16 @@ def report(
     --run RUN_ID: Figures of this run, of workloads; once for each
     --counter NAME: With --run: draw this counter; by default those that moved most
     --out <dir>: With --run: folder of the page and its images"""
-    _check_options(word, source, run, counter, out)
+    from tasks.errors import BadSetting
+
+    if out and out.is_file():
+        raise typer.BadParameter(f"Directory '{out}' is a file.", param_hint="--out")
+    if run and word != "workloads":
+        raise BadSetting(f"--run: figures of runs are of workloads; write 'whorl report workloads --run {run[0]}'")
+    if not run and (counter or out):
+        raise BadSetting(f"{'--counter' if counter else '--out'}: goes with --run, which names a run of workloads")
+    if source and word is None:
+        raise BadSetting(f"--source: goes with a word; write 'whorl report jobs --source {source}'")
     told = _figures_of_runs(call, source, run, counter or [], out) if run else _pages(call, word, source)
     if call.as_json:
         show_json(told)
@@ -49,42 +53,24 @@ def report(
         print(told["path"], *told.get("figures", []), sep="\n")
 
 
-def _check_options(
-    word: Word | None, source: str | None, runs: list[str] | None, counters: list[str] | None, out: Path | None
-) -> None:
-    """Raise BadSetting for options that only a word, or figures of runs, have."""
-    from tasks.errors import BadSetting
-
-    if out and out.is_file():
-        raise typer.BadParameter(f"Directory '{out}' is a file.", param_hint="--out")
-    if runs and word != "workloads":
-        raise BadSetting(f"--run: figures of runs are of workloads; write 'whorl report workloads --run {runs[0]}'")
-    if not runs and (counters or out):
-        raise BadSetting(f"{'--counter' if counters else '--out'}: goes with --run, which names a run of workloads")
-    if source and word is None:
-        raise BadSetting(f"--source: goes with a word; write 'whorl report jobs --source {source}'")
-
-
 def _pages(call: "Invocation", word: Word | None, source: str | None) -> dict[str, Any]:
     """Write the site, or the page of one source; returns source and path."""
     from tasks.report.site import SiteParams, write_site, write_source
 
-    warehouse, params = (
-        call.warehouse,
-        SiteParams(jobs=call.settings.jobs.report, workloads=call.settings.workloads.report),
-    )
+    warehouse, settings = call.warehouse, call.settings
+    params = SiteParams(jobs=settings.jobs.report, workloads=settings.workloads.report)
     if word is None:
         from tasks.warehouse.connection import require
 
         require(warehouse)
         with progress_bar(call):
             return {"path": str(write_site(warehouse, params))}
-    chosen = one_source(call.warehouse, source, word)
+    chosen = one_source(warehouse, source, word)
     with progress_bar(call):
         if word == "jobs":
             from flows.cli.jobs import fresh_summary
 
-            fresh_summary(warehouse, chosen, call.settings.jobs.summary)
+            fresh_summary(warehouse, chosen, settings.jobs.summary)
         return {"word": word, "source": chosen, "path": str(write_source(warehouse, word, chosen, params))}
 
 
@@ -98,20 +84,14 @@ def _figures_of_runs(
     from tasks.report.workloads_runs import run_figures
 
     warehouse = call.warehouse
-    chosen = one_source(call.warehouse, source, "workloads")
+    chosen = one_source(warehouse, source, "workloads")
     named = [part for run in runs for part in ("--run", run)]
     named += [part for one in counters for part in ("--counter", one)]
     words = ("whorl", "report", "workloads", "--source", chosen, *named, *(("--out", out) if out else ()))
     with progress_bar(call):
         figures, version = run_figures(warehouse, chosen, runs, counters, call.settings.workloads.report.n_counters)
-        result = Result(
-            f"Runs of workloads: {chosen}",
-            ", ".join(runs),
-            figures=tuple(figures),
-            made_of=f"data version {version}",
-            again=as_command(*words),
-            method=METHOD,
-        )
+        made: dict[str, Any] = {"made_of": f"data version {version}", "again": as_command(*words), "method": METHOD}
+        result = Result(f"Runs of workloads: {chosen}", ", ".join(runs), figures=tuple(figures), **made)
         page, *images = write_figures(out or warehouse.home / "reports", f"workloads-{chosen}-runs", result)
     return {"word": "workloads", "source": chosen, "path": str(page), "figures": [str(image) for image in images]}
 
@@ -141,21 +121,14 @@ def serve(
     --host: Address to listen on; 0.0.0.0: all, for workers elsewhere
     --limit (1..): Flow runs at a time
     --stop: End what serves this home: whorl serve, or the server that commands share"""
-    from flows.engine.serving import serve as serve_home
-    from flows.engine.serving import stop_serving
+    from flows.engine import serving
 
     if stop:
-        ended = stop_serving(call.warehouse.home)
+        ended = serving.stop_serving(call.warehouse.home)
         print(f"stopped process {ended.pid}, which served {ended.url}")
         return
-    serve_home(
-        call.settings,
-        host=host,
-        port=port,
-        reports_port=reports_port,
-        limit=limit,
-        say=lambda line: print(line, flush=True),
-    )
+    where: dict[str, Any] = {"host": host, "port": port, "reports_port": reports_port}
+    serving.serve(call.settings, **where, limit=limit, say=lambda line: print(line, flush=True))
 
 
 def deploy(call: Invocation, api_url: str | None = None) -> None:
@@ -165,11 +138,9 @@ def deploy(call: Invocation, api_url: str | None = None) -> None:
 
     --api-url: Address of the API, instead of PREFECT_API_URL or the running whorl serve"""
     call.prepare_client(api_url)
-    from flows.engine.deploying import (
-        deploy as register,  # not before: it imports prefect, which reads the environment then
-    )
+    from flows.engine import deploying  # not before: it imports prefect, which reads the environment then
 
-    done = plain(register(call.settings, api_url))
+    done = plain(deploying.deploy(call.settings, api_url))
     if call.as_json:
         show_json(done)
     else:

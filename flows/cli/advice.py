@@ -1,10 +1,10 @@
 """`whorl advice`: which machines and cluster sizes should I use?"""
 
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
-from typer import Option
 
 from flows.cli.invocation import Invocation, given, one_source, progress_bar
 from flows.cli.options import absolute, pairs
@@ -15,11 +15,6 @@ if TYPE_CHECKING:
     from tasks.report.result import Result
 
 EXAMPLE = "job=workload"
-Machines = Annotated[
-    str | None,
-    Option(metavar="FILE", help="Machine types with vCPU, memory and price; without it those of the settings"),
-]
-Out = Annotated[Path | None, Option(metavar="DIR", help="Write a page with figures, and tables, there")]
 
 
 def search(
@@ -68,21 +63,10 @@ def search(
         machine_type, n = parse_configuration(ran)
         run = (machine_type, n, seconds("--took", took), status)
         steps.tell(str(history.absolute()), job, machines, call.settings.advice.search, run, columns)
-    found = steps.search(
-        str(history.absolute()),
-        job,
-        machines,
-        call.settings.advice.search,
-        {
-            "memory_gb": memory_gb,
-            "profile": profile,
-            "input_gb": input_gb,
-            "recorded": peaks_of,
-            "warehouse": call.warehouse if peaks_of else None,
-        },
-        None if max_runtime is None else seconds("--max-runtime", max_runtime),
-        columns,
-    )
+    need: dict[str, Any] = {"memory_gb": memory_gb, "profile": profile, "input_gb": input_gb, "recorded": peaks_of}
+    need["warehouse"] = call.warehouse if peaks_of else None
+    most_s = None if max_runtime is None else seconds("--max-runtime", max_runtime)
+    found = steps.search(str(history.absolute()), job, machines, call.settings.advice.search, need, most_s, columns)
     tell(call, found, out)
 
 
@@ -159,16 +143,9 @@ def estimate(
         found = steps.estimate_job(call.warehouse, named, job, onto, params, start=start or "", deadline_s=deadline_s)
     else:
         columns = pairs(renamed, "--map", "size=rchar")
-        found = steps.estimate_traces(
-            traces,
-            onto,
-            steps.scores_for(scores, call.warehouse, scores_of, columns),
-            call.settings.advice.estimate,
-            start=start or "",
-            machine=machine or "",
-            size_ratio=size_ratio,
-            renamed=columns,
-        )
+        told = steps.scores_for(scores, call.warehouse, scores_of, columns)
+        params, where = call.settings.advice.estimate, {"start": start or "", "machine": machine or ""}
+        found = steps.estimate_traces(traces, onto, told, params, **where, size_ratio=size_ratio, renamed=columns)
     tell(call, found, out)
 
 
@@ -238,8 +215,7 @@ def record(
     from flows.cli.invocation import run_flow
     from tasks.advice.record.plan import RecordParams
 
-    asked = given(minutes=minutes, seed=seed, blocks=blocks, repeats=repeats)
-    params = RecordParams(**asked)
+    params = RecordParams(**given(minutes=minutes, seed=seed, blocks=blocks, repeats=repeats))
     folder = out.absolute() if out else call.warehouse.home / "recordings" / "advice"
     found = run_flow(call, "advice-record", folder=str(folder), record=params)
     if call.as_json:
@@ -273,16 +249,10 @@ def groups(
 
     if scores is None:
         source = one_source(call.warehouse, source, "nodes")
-    found = steps.groups(
-        None if scores is None else str(scores.absolute()),
-        source,
-        call.warehouse,
-        [part.strip() for part in aspects.split(",")] if aspects else [],
-        None if traces is None else str(traces.absolute()),
-        call.settings.advice.groups,
-        pairs(renamed, "--map", "machine=host"),
-        kubectl,
-    )
+    [table, trace] = [None if path is None else str(path.absolute()) for path in (scores, traces)]
+    counted = [part.strip() for part in aspects.split(",")] if aspects else []
+    params, columns = call.settings.advice.groups, pairs(renamed, "--map", "machine=host")
+    found = steps.groups(table, source, call.warehouse, counted, trace, params, columns, kubectl)
     if kubectl is not None:
         call.note(f"script: {kubectl}")
     tell(call, found, out)
@@ -313,10 +283,8 @@ def show_result(result: "Result") -> None:
         print(f"\n{result.made_of}")
 
 
-def whole_numbers(text: str | None) -> list[int] | None:
+def whole_numbers(text: str) -> list[int]:
     """Numbers of nodes from 4,8,16. Raises BadParameter."""
-    if text is None:
-        return None
     try:
         numbers = [int(part) for part in text.split(",")]
     except ValueError as error:
@@ -336,8 +304,6 @@ def parse_configuration(text: str) -> tuple[str, int]:
 
 def seconds(option: str, text: str | None) -> float:
     """A time from 90s, 30min or 1.5h; a bare number is seconds. Raises BadParameter."""
-    import re
-
     from tasks.quantities import factor_of
 
     matched = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*", text or "")

@@ -1,8 +1,8 @@
 """`whorl query`, `config`, `warehouse`, `datasets`: what is known, what is set, and copies of it."""
 
+import csv
 import sys
 import textwrap
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tasks.settings import Settings
-    from tasks.warehouse.place import Warehouse
     from tasks.warehouse.pruning import Pruned
 
 NESTED_CHARS = 60  # of a list or struct in a table on a terminal
@@ -55,15 +54,19 @@ def query(call: Invocation, sql: str, limit: int | None = None, as_csv: bool = F
         call.warehouse, sys.stdin.read() if sql == "-" else sql, limit=most, limit_s=call.settings.whorl.query_limit_s
     )
     rows = rows_of(answer.rows)
-    if call.as_json:
-        show_rows(rows)
-    elif as_csv:
-        _show_csv(answer.rows.column_names, rows)
-    else:
-        show_table(list(rows), [_column(field) for field in answer.rows.schema])
-        _tell_rows(call, answer.rows.num_rows, is_cut=answer.is_cut)
-    if answer.is_cut and (call.as_json or as_csv):
-        call.note(f"whorl: cut after {count(answer.rows.num_rows)} rows (--limit)")
+    if call.as_json or as_csv:
+        if call.as_json:
+            show_rows(rows)
+        else:
+            writer = csv.writer(sys.stdout, lineterminator="\n")
+            writer.writerow(answer.rows.column_names)
+            writer.writerows(row.values() for row in rows)
+        if answer.is_cut:
+            call.note(f"whorl: cut after {count(answer.rows.num_rows)} rows (--limit)")
+        return
+    show_table(list(rows), [_column(field) for field in answer.rows.schema])
+    more = "; there are more: --limit N shows N of them, --limit 0 all" if answer.is_cut else ""
+    call.note(f"{counted(answer.rows.num_rows, 'row')}{more}")
 
 
 def config(call: Invocation, word: str | None = None, defaults: str | None = None) -> None:
@@ -127,19 +130,6 @@ def _cell(value: Any) -> str:
     return clean(whole) if isinstance(whole, str) else as_text(whole)
 
 
-def _show_csv(names: list[str], rows: Iterable[dict[str, Any]]) -> None:
-    import csv
-
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows(row.values() for row in rows)
-
-
-def _tell_rows(call: Invocation, n_rows: int, *, is_cut: bool) -> None:
-    more = "; there are more: --limit N shows N of them, --limit 0 all" if is_cut else ""
-    call.note(f"{counted(n_rows, 'row')}{more}")
-
-
 MADE_AFTER = ("summary", "characterise", "train", "predict")  # in this order
 HASHED = columns(("table", "table", "name"), ("n_rows", "rows", count), ("hash", "hash", "name"))
 
@@ -160,6 +150,7 @@ def rebuild(call: Invocation) -> None:
     """Make the warehouse again from the landing folder: the same rows; runs and alarms are kept.
 
     What was made from the rows (predictions, reasons, what-ifs) is not made again; the last line says by what it is."""
+    from tasks.warehouse.connection import fetch
     from tasks.warehouse.rebuild import rebuild as rebuild_warehouse
 
     warehouse = call.warehouse
@@ -171,15 +162,9 @@ def rebuild(call: Invocation) -> None:
     print(f"{warehouse.file}: rebuilt from {files}")
     if not found["kept_history"]:
         call.note("not all runs, alarms and answers could be taken over from the warehouse that was there before")
-    if sources := _job_sources(warehouse):
+    held = fetch(warehouse, "SELECT DISTINCT source FROM ops.files WHERE word = 'jobs' ORDER BY source")["source"]
+    if sources := [clean(str(source)) for source in held]:
         call.note(_not_made_again(sources, is_kept=bool(found["kept_history"])))
-
-
-def _job_sources(warehouse: "Warehouse") -> list[str]:
-    from tasks.warehouse.connection import fetch
-
-    found = fetch(warehouse, "SELECT DISTINCT source FROM ops.files WHERE word = 'jobs' ORDER BY source")
-    return [clean(str(source)) for source in found["source"]]
 
 
 def _not_made_again(sources: list[str], *, is_kept: bool) -> str:

@@ -87,17 +87,13 @@ def show_told(told: dict[str, Any], home: Path) -> None:
         print(question)
         show_facts({f"  {name}": value for name, value in facts.items()})
         print()
-    index = str(Path(told["report"]).with_name("index.html"))
-    show_facts(
-        {"all on one page": index, "jobs": told["report"], "workloads": workload["report"], "nodes": nodes["report"]}
-    )
+    index, pages = str(Path(told["report"]).with_name("index.html")), {"workloads": workload, "nodes": nodes}
+    show_facts({"all on one page": index, "jobs": told["report"], **{word: of["report"] for word, of in pages.items()}})
     print()
     show_facts(_read(told))
     print()
-    ask = as_command("--home", home)
-    show_facts(
-        {"look further": f"whorl jobs summary {ask}", "all alarms": f"{as_command('whorl', 'query', ALARMS)} {ask}"}
-    )
+    ask, alarms = as_command("--home", home), as_command("whorl", "query", ALARMS)
+    show_facts({"look further": f"whorl jobs summary {ask}", "all alarms": f"{alarms} {ask}"})
 
 
 def _read(told: dict[str, Any]) -> dict[str, str]:
@@ -140,13 +136,8 @@ def _named(told: dict[str, Any]) -> dict[str, str]:
 
 
 def _advised(told: dict[str, Any]) -> dict[str, str]:
-    return {
-        "answer": told["answer"],
-        "how sure": told["sureness"],
-        "because": told["reason"],
-        "profile next": told["next_run"],
-        "held back": " ".join(told["checks"][:2]),
-    }
+    keys = {"answer": "answer", "how sure": "sureness", "because": "reason", "profile next": "next_run"}
+    return {**{name: told[key] for name, key in keys.items()}, "held back": " ".join(told["checks"][:2])}
 
 
 def _best(told: dict[str, Any]) -> dict[str, str]:
@@ -166,25 +157,24 @@ def _nodes(best: dict[str, Any]) -> str:
 
 def _health(verdicts: dict[str, Any]) -> dict[str, str]:
     """Which node is degrading, how far verdicts can be trusted, and what watching costs."""
-    flagged = f"{verdicts['n_flagged']:,} of {counted(verdicts['n_judged'], 'execution')} are flagged"
-    figures = verdicts["figures"]
-    unseen = (
-        f"; of those that it has not seen the detector finds {share(figures['recall'])} under recorded stress, "
-        f"and flags {figures['false_alarms_per_1000']:,.0f} of 1,000 others"
-        if "recall" in figures and "false_alarms_per_1000" in figures
-        else ""
-    )
-    return {
-        "answer": _degrading(verdicts["degrading"]),
-        "how sure": f"{flagged}{unseen}",
-        "costs": _cost(verdicts["cost_share"]),
-    }
+    sure = f"{verdicts['n_flagged']:,} of {counted(verdicts['n_judged'], 'execution')} are flagged"
+    figures, cost = verdicts["figures"], verdicts["cost_share"]
+    if "recall" in figures and "false_alarms_per_1000" in figures:
+        sure += (
+            f"; of those that it has not seen the detector finds {share(figures['recall'])} under recorded stress, "
+            f"and flags {figures['false_alarms_per_1000']:,.0f} of 1,000 others"
+        )
+    costs = "not known" if cost is None else f"{share(cost)} of a node's time at most, at the pace of the recording"
+    return {"answer": _degrading(verdicts["degrading"]), "how sure": sure, "costs": costs}
 
 
 def _degrading(found: list[dict[str, Any]]) -> str:
     now = [one for one in found if one["state"] in GOING_ON]
+    if not found:
+        return NEVER
     if not now:
-        return _cleared(found)
+        last = max(found, key=lambda one: one["since"])
+        return f"none now; the last was {last['node']} in {last['aspect']}, cleared {last['since']} UTC"
     first, *others = now
     flags = f"{counted(first['n_flagged'], 'execution')} flagged, {first['n_stressed']:,} of them under recorded stress"
     worst = f", most in {clean(first['worst'])}" if first["worst"] else ""
@@ -192,18 +182,5 @@ def _degrading(found: list[dict[str, Any]]) -> str:
     return f"{_place(first)}: {flags}{worst}{also}"
 
 
-def _cleared(found: list[dict[str, Any]]) -> str:
-    if not found:
-        return NEVER
-    last = max(found, key=lambda one: one["since"])
-    return f"none now; the last was {last['node']} in {last['aspect']}, cleared {last['since']} UTC"
-
-
 def _place(one: dict[str, Any]) -> str:
     return f"{one['node']} in {one['aspect']} ({one['state']})"
-
-
-def _cost(share_of_time: float | None) -> str:
-    if share_of_time is None:
-        return "not known"
-    return f"{share(share_of_time)} of a node's time at most, at the pace of the recording"

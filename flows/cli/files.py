@@ -2,14 +2,13 @@
 
 import json
 import re
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from flows.cli.invocation import Invocation, progress_bar, refuse_unreadable, run_flow, tell_understood
-from flows.cli.output import clean, plain, show_facts, show_json, show_table
+from flows.cli.invocation import Invocation, progress_bar, raise_last, refuse_unreadable, run_flow, tell_understood
+from flows.cli.output import plain, show_facts, show_json, show_table
 from tasks.errors import NotAllRead
 from tasks.quantities import counted, share
 from tasks.report.result import Column, as_text, columns, count, records
@@ -180,21 +179,18 @@ def look(call: Invocation, files: Sequence[str], preview: "Callable[[str], Previ
                 found.require(max_refused_share)
             except BadInput as error:
                 refused.append(error)
-    if previews or call.as_json:
-        _show(call, previews)
-    for problem in refused[:-1]:
-        print(f"whorl: {clean(str(problem))}", file=sys.stderr)
-    if refused:
-        raise refused[-1]
-
-
-def _show(call: Invocation, previews: Sequence["Preview"]) -> None:
     rows = plain(previews)
     if call.as_json:
-        return show_json({"files": rows})
+        show_json({"files": rows})
+    elif rows:
+        _show(call, rows)
+    raise_last(refused)
+
+
+def _show(call: Invocation, rows: list[dict[str, Any]]) -> None:
     for row in rows:
         tell_understood(print, row["path"], row["understood"])
-    of_jobs = [column for column in JOB_COLUMNS if rows and column.key in rows[0]]
+    of_jobs = [column for column in JOB_COLUMNS if column.key in rows[0]]
     show_table(rows, (*PREVIEWED, *of_jobs))
     for row in rows:
         if row["refused"]:

@@ -17,6 +17,7 @@ from tasks.progress import Show, report_progress, shown_by
 from tasks.quantities import counted
 
 if TYPE_CHECKING:
+    from tasks.errors import BadInput
     from tasks.report.result import Figure, Section
     from tasks.settings import Resolved, Settings
     from tasks.warehouse.place import Warehouse
@@ -37,12 +38,9 @@ def offered_run_ids(context: typer.Context) -> list[str]:
 
 def offered_job_keys(context: typer.Context) -> list[str]:
     """Keys of the jobs of the source named so far, or of all sources."""
-    source = context.params.get("source")
-    return _column(
-        context,
-        "SELECT group_key FROM jobs.groups WHERE coalesce(source = $source, TRUE) ORDER BY n_finished DESC, group_key",
-        {"source": source},
-    )
+    of_source = "SELECT group_key FROM jobs.groups WHERE coalesce(source = $source, TRUE)"
+    source = {"source": context.params.get("source")}
+    return _column(context, f"{of_source} ORDER BY n_finished DESC, group_key", source)
 
 
 def offered_model_ids(context: typer.Context) -> list[str]:
@@ -73,7 +71,7 @@ def _column(context: typer.Context, sql: str, values: dict[str, str | None] | No
     if warehouse is None:
         return []
     try:
-        with reading(warehouse) as connection:
+        with reading(warehouse) as connection:  # no frame: importing pandas would keep a half-written line waiting
             return [str(row[0]) for row in connection.execute(f"{sql} LIMIT {MOST}", values or {}).fetchall()]
     except WhorlError:
         return []
@@ -81,14 +79,13 @@ def _column(context: typer.Context, sql: str, values: dict[str, str | None] | No
 
 def _warehouse(context: typer.Context) -> "Warehouse | None":
     from tasks.errors import WhorlError
-    from tasks.settings import load_settings
 
     home = context.find_root().params.get("home")
     try:
-        settings = load_settings({"whorl": {"home": str(Path.cwd() / home)}} if home else {}).settings
+        found = Invocation(home=Path.cwd() / home if home else None).warehouse
     except WhorlError:
         return None
-    return settings.warehouse.model_copy(update={"lock_wait_s": LONGEST_WAIT_S})
+    return found.model_copy(update={"lock_wait_s": LONGEST_WAIT_S})
 
 
 def one_source(warehouse: "Warehouse", source: str | None, word: str = "jobs") -> str:
@@ -137,6 +134,11 @@ def refuse_unreadable(files: Sequence[str], begin: Callable[[str], Sequence[str]
             refused.append(error)
         else:
             return
+    raise_last(refused)
+
+
+def raise_last(refused: "Sequence[BadInput]") -> None:
+    """Tell what is wrong with each file: a line for each but the last, which is raised."""
     for problem in refused[:-1]:
         print(f"whorl: {clean(str(problem))}", file=sys.stderr)
     if refused:

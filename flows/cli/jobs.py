@@ -22,7 +22,6 @@ from tasks.quantities import counted, duration, number, ratio, share
 from tasks.report.result import Column, columns, count, extra, records
 
 if TYPE_CHECKING:
-    from tasks.jobs.matching import JobAgainstShapes
     from tasks.jobs.outlook import NextRun
     from tasks.jobs.params import Kind, SummaryParams
     from tasks.warehouse.place import Warehouse
@@ -125,62 +124,44 @@ def summary(
         from tasks.jobs.outlook import next_run
 
         found = next_run(call.warehouse, chosen, job, call.settings.jobs.summary, time_s=exceeds)
-        if call.as_json:
-            show_json({"source": chosen, **plain(found)})
-        else:
-            show_next_run(found)
-        return
+        return show_json({"source": chosen, **plain(found)}) if call.as_json else show_next_run(found)
+    from tasks.jobs.summary import read_groups
+
     totals = fresh_summary(call.warehouse, chosen, call.settings.jobs.summary)
-    most = None if every else top
+    least_of_all, most = (0, None) if every else (None, top)
+    jobs = records(read_groups(call.warehouse, chosen, order=sort, min_support=least_of_all, limit=most))
     if call.as_json:
-        return show_json({**totals, "jobs": _jobs(call, totals, sort=sort, top=most)})
+        return show_json({**totals, "jobs": jobs})
     show_facts(_totals(totals))
     print()
-    show_jobs(call, totals, sort=sort, top=most)
-
-
-def show_jobs(call: Invocation, totals: dict[str, Any], *, sort: Sort, top: int | None) -> None:
-    """Print the jobs of a source; top: None for all, also those below the minimum support."""
-    jobs = _jobs(call, totals, sort=sort, top=top)
     least = totals["parameters"]["min_support"]
     if not jobs:
         call.note(f"no job has at least {least} finished runs (jobs.summary.min_support); --all shows every job")
         return
     show_table(jobs, JOBS)
-    n_jobs = counted(totals["n_groups"] if top is None else totals["n_supported_groups"], "job")
-    which = "" if top is None else f" with at least {least} finished runs"
+    n_jobs = counted(totals["n_groups"] if every else totals["n_supported_groups"], "job")
+    which = "" if every else f" with at least {least} finished runs"
     call.note(f"{count(len(jobs))} of {n_jobs}{which}, {SORTED[sort]} (--sort, --top, --all)")
-
-
-def _jobs(call: Invocation, totals: dict[str, Any], *, sort: Sort, top: int | None) -> list[dict[str, Any]]:
-    from tasks.jobs.summary import read_groups
-
-    least = 0 if top is None else None
-    return records(read_groups(call.warehouse, totals["source"], order=sort, min_support=least, limit=top))
 
 
 def _totals(totals: dict[str, Any]) -> dict[str, str]:
     asked = totals["parameters"]
     times, longer = number(asked["outlier_ratio"]), duration(asked["outlier_delta_s"])
     n_finished, n_failed, n_ongoing = (count(totals[f"n_{what}"]) for what in ("finished", "failed", "ongoing"))
+    left_out, n_jobs = "", totals["n_zero_median_groups"]
+    if n_jobs:
+        are, runs = "is" if n_jobs == 1 else "are", counted(totals["n_zero_median_runs"], "run")
+        left_out = f" ({counted(n_jobs, 'job')} with a median of 0 s {are} left out: {runs})"
     return {
         **recurrence_facts(totals),
         "finished": f"{n_finished} runs; {n_failed} failed, {n_ongoing} have not ended",
         "variation": f"median COV {ratio(totals['median_cov'])} over {counted(totals['n_supported_groups'], 'job')} "
         f"with at least {asked['min_support']} finished runs",
         "outliers": f"{share(totals['outlier_share_ratio'])} of their runs take at least {times} times the median "
-        f"of their job{_left_out(totals)}, {share(totals['outlier_share_delta'])} more than {longer} beyond it",
+        f"of their job{left_out}, {share(totals['outlier_share_delta'])} more than {longer} beyond it",
         "lost": f"{duration(totals['excess_s'])} of waiting beyond the medians",
         "data version": str(totals["data_version"]),
     }
-
-
-def _left_out(totals: dict[str, Any]) -> str:
-    n_jobs = totals["n_zero_median_groups"]
-    if not n_jobs:
-        return ""
-    are, n_runs = "is" if n_jobs == 1 else "are", totals["n_zero_median_runs"]
-    return f" ({counted(n_jobs, 'job')} with a median of 0 s {are} left out: {counted(n_runs, 'run')})"
 
 
 def show_next_run(found: "NextRun") -> None:
@@ -210,16 +191,9 @@ def watch(call: Invocation, source: str | None = None) -> None:
 
     --source"""
     chosen = one_source_with_runs(call.warehouse, source)
-    found = run_flow(call, "jobs-watch", source=chosen)
+    alarms = alarm_rows(call.warehouse, run_flow(call, "jobs-watch", source=chosen)["alarms"])
     if call.as_json:
-        show_json({"alarms": alarm_rows(call.warehouse, found["alarms"])})
-    else:
-        _show_alarms(call, found["alarms"])
-
-
-def _show_alarms(call: Invocation, ids: list[str]) -> None:
-    """Print these alarms."""
-    alarms = alarm_rows(call.warehouse, ids)
+        return show_json({"alarms": alarms})
     if not alarms:
         call.note("no new alarm: no run is slower than predicted, no job has stopped, none has drifted")
         return
@@ -254,18 +228,14 @@ def show_job(
         name, shapes = f"{kind}-{one}-{other}-{job}", f"{one},{other}"
         command = ("characterise", "--source", source, "--job", job, "--shapes", shapes, "--normalisation", kind)
         write_drawing(call, out, name, words, [likelihood_figure(found, name)], f"source {source}", command)
-    rows = _likelihoods(found)
+    pairs = zip(found.log_likelihoods, found.posteriors, strict=True)
+    rows = [{"shape": k, "log_likelihood": float(log), "posterior": float(p)} for k, (log, p) in enumerate(pairs)]
     if call.as_json:
         return show_json({"source": source, "job": job, "normalisation": kind, "n_runs": found.n_runs, "shapes": rows})
     best = max(rows, key=lambda row: row["log_likelihood"])["shape"]
     show_facts({"job": clean(job), "runs": count(found.n_runs), "most likely": f"shape {best} ({kind})"})
     print()
     show_table(rows, LIKELIHOODS)
-
-
-def _likelihoods(found: "JobAgainstShapes") -> list[dict[str, Any]]:
-    pairs = zip(found.log_likelihoods, found.posteriors, strict=True)
-    return [{"shape": k, "log_likelihood": float(log), "posterior": float(p)} for k, (log, p) in enumerate(pairs)]
 
 
 def characterise(
@@ -317,21 +287,21 @@ def _show_all(call: Invocation, source: str, out: Path | None) -> None:
         command = ("characterise", "--source", source)
         write_drawing(call, out, f"jobs-{source}-shapes", words, [], f"source {source}", command, sections)
     if call.as_json:
-        return show_json({**written, "source": source, **{kind: _plain(one) for kind, one in found.items()}})
+        shown = ["shape", "n_groups", "n_runs", "outlier_percent", "p25_p75", "p95", "std"]
+        told = {
+            kind: {
+                "k": len(one.table),
+                "elbow": one.curve.elbow,
+                "inertia": dict(zip(map(str, one.curve.ks), one.curve.inertias, strict=True)),
+                "shapes": records(one.table[shown]),
+            }
+            for kind, one in found.items()
+        }
+        return show_json({**written, "source": source, **told})
     for place, (kind, one) in enumerate(found.items()):
         print(("\n" if place else "") + shape_words(kind, one))
         show_described(shapes_table(one.table, kind))
     call.note("the shape of each job: whorl query 'SELECT * FROM jobs.group_shapes'; of one: --job KEY")
-
-
-def _plain(found: Any) -> dict[str, Any]:
-    columns = ["shape", "n_groups", "n_runs", "outlier_percent", "p25_p75", "p95", "std"]
-    return {
-        "k": len(found.table),
-        "elbow": found.curve.elbow,
-        "inertia": dict(zip(map(str, found.curve.ks), found.curve.inertias, strict=True)),
-        "shapes": records(found.table[columns]),
-    }
 
 
 def train(call: Invocation, source: str | None = None) -> None:
@@ -410,14 +380,12 @@ def _evaluation_facts(figures: dict[str, Any]) -> dict[str, str]:
         left_out = [key for key in figures if key.startswith(LEFT_OUT)]
         facts |= {f"not {key.removeprefix(LEFT_OUT)}": f"it {figures[key]} (--known-before)" for key in left_out}
     for kind in ("ratio", "delta"):
-        right, ceiling, history = (
-            figures[f"label.{name}.{kind}"] for name in ("accuracy", "ceiling", "history_baseline")
-        )
-        if right is None:
-            facts[f"shapes ({kind})"] = figures[f"label.accuracy.{kind}.reason"]
-            continue
+        names = ("accuracy", "ceiling", "history_baseline")
+        right, ceiling, history = (figures[f"label.{name}.{kind}"] for name in names)
         facts[f"shapes ({kind})"] = (
-            f"right for {share(right)} of the runs; an oracle would be for {share(ceiling)}, "
+            figures[f"label.accuracy.{kind}.reason"]
+            if right is None
+            else f"right for {share(right)} of the runs; an oracle would be for {share(ceiling)}, "
             f"the job's history is for {share(history)}"
         )
     return facts

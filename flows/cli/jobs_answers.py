@@ -40,7 +40,15 @@ def show_outlook(call: Invocation, source: str, job: str, exceeds: float | None)
         return show_json({"source": source, **plain(found)})
     show_facts(_facts(found))
     print()
-    show_table([_limit(one) for one in found.limits], LIMITS)
+    limits = [
+        {
+            "level": f"{100 * one.level:g} %",
+            "predicted_s": one.predicted_s,
+            "own": f"needs {count(one.own.n_needed)} runs" if one.own.time_s is None else duration(one.own.time_s),
+        }
+        for one in found.limits
+    ]
+    show_table(limits, LIMITS)
     if found.chances:
         print()
         which = "longer than" if found.ending is None else "all runs, longer than"
@@ -65,33 +73,27 @@ def _facts(found: "JobOutlook") -> dict[str, str]:
 
 
 def _shape(kind: str, one: "ShapeChance") -> str:
-    low, high = (number(value) if kind == "ratio" else _signed(value) for value in (one.p25, one.p75))
+    if kind == "ratio":
+        low, high = number(one.p25), number(one.p75)
+    else:
+        low, high = (f"{'−' if value < 0 else '+'} {duration(abs(value))}" for value in (one.p25, one.p75))
     end = " or more" if one.is_open else ""
     half = f"{low} to {high}{end} times the median" if kind == "ratio" else f"median {low} to {high}{end}"
     return f"{one.shape} with {share(one.share)}, half of whose runs take {half}"
 
 
-def _signed(seconds: float) -> str:
-    return f"{'−' if seconds < 0 else '+'} {duration(abs(seconds))}"
-
-
-def _limit(one: Any) -> dict[str, Any]:
-    own = one.own
-    known = f"needs {count(own.n_needed)} runs" if own.time_s is None else duration(own.time_s)
-    return {"level": f"{100 * one.level:g} %", "predicted_s": one.predicted_s, "own": known}
-
-
 def _chance(one: "PredictedChance") -> str:
-    past = one.history
-    told = (
-        ""
-        if past is None
-        else (
-            f"; {count(past.k)} of its {count(past.n)} runs did ({share(past.share)}, "
-            f"90 % interval {share(past.low)} to {share(past.high)})"
-        )
-    )
-    return f"{share(one.predicted)} predicted{told}"
+    told, past = f"{share(one.predicted)} predicted", one.history
+    if past is None:
+        return told
+    interval = f"90 % interval {share(past.low)} to {share(past.high)}"
+    return f"{told}; {count(past.k)} of its {count(past.n)} runs did ({share(past.share)}, {interval})"
+
+
+RUNNING = columns(
+    ("group_key", "job", "key"), ("run_id", "run", "key"), ("elapsed_s", "runs since", duration),
+    ("chance_so_long", "as long or longer", share),
+)  # fmt: skip
 
 
 def show_running(call: Invocation, source: str, within_s: float | None) -> None:
@@ -101,26 +103,17 @@ def show_running(call: Invocation, source: str, within_s: float | None) -> None:
     found = runs_going_on(call.warehouse, source, call.settings.jobs.outlook, within_s=within_s)
     rows = [{**row, "exceeds": 1 - row["chance_in_time"]} for row in records(found.runs)]
     if call.as_json:
-        return show_json(
-            {"source": source, "model_id": found.model_id, "as_of": found.as_of.to_pydatetime(), "runs": rows}
-        )
+        told = {"source": source, "model_id": found.model_id, "as_of": found.as_of.to_pydatetime()}
+        return show_json(told | {"runs": rows})
     as_of = f"as of {moment(found.as_of)} UTC, the last moment in the log"
     if not rows:
         call.note(f"no run goes on {as_of}")
         return
     left = [str(name) for name in found.runs if str(name).startswith("left_")]
-    chance = [Column("exceeds", f"longer than {duration(within_s)}", share, kind="number")] if within_s else []
-    show_table(
-        rows,
-        (
-            Column("group_key", "job", kind="key"),
-            Column("run_id", "run", kind="key"),
-            Column("elapsed_s", "runs since", duration, kind="number"),
-            Column("chance_so_long", "as long or longer", share, kind="number"),
-            *(Column(name, f"{name.split('_')[1]} % done in", duration, kind="number") for name in left),
-            *chance,
-        ),
-    )
+    shown = [*RUNNING, *(Column(name, f"{name.split('_')[1]} % done in", duration, kind="number") for name in left)]
+    if within_s:
+        shown.append(Column("exceeds", f"longer than {duration(within_s)}", share, kind="number"))
+    show_table(rows, shown)
     call.note(f"{counted(len(rows), 'run')} {as_of}, the most unusual first; predicted by {found.model_id}")
     if found.runs["is_beyond"].any():
         call.note("a run beyond all that was expected: how long it still takes is a rule of thumb")
@@ -177,11 +170,12 @@ def _show_all(call: Invocation, source: str, by: Risk, top: int | None) -> None:
 
     model_id = _up_to_date(call.settings, source)
     least = call.settings.jobs.summary.min_support if top is not None else 0
-    found = read_predictions(call.warehouse, source, min_before=least)
-    found = with_answers(call.warehouse, source, found)
-    found = found.sort_values(RISKS[by], ascending=False, kind="stable") if len(found) else found
-    n_idle = int(found["is_idle"].sum()) if len(found) and top is not None else 0
-    found = found[~found["is_idle"]] if n_idle else found
+    found = with_answers(call.warehouse, source, read_predictions(call.warehouse, source, min_before=least))
+    n_idle = 0
+    if len(found):
+        found = found.sort_values(RISKS[by], ascending=False, kind="stable")
+        n_idle = int(found["is_idle"].sum()) if top is not None else 0
+        found = found[~found["is_idle"]] if n_idle else found
     rows = records(found.head(top if top is not None else len(found)))
     if call.as_json:
         return show_json({"source": source, "model_id": model_id, "n_jobs": len(found), "jobs": rows})
@@ -230,16 +224,16 @@ def draw_source(call: Invocation, source: str, kind: "Kind", numbers: tuple[int,
 
     with progress_bar(call, first="drawing reasons"):
         reasons = find_shape_reasons(load_explainer(call.warehouse, source), kind)
-        chosen = [str(number) for number in numbers or reasons.ends]
+        shown = numbers or reasons.ends
+        shapes = [str(number) for number in shown]
+        n_runs = count(len(reasons.features))
         words = (
             f"What speaks for shapes: {source}",
-            f"Of the {count(len(reasons.features))} held-out runs of source {source}. {NOT_CAUSES}",
+            f"Of the {n_runs} held-out runs of source {source}. {NOT_CAUSES}",
         )
-        figures, name = (
-            shape_reason_figures(reasons, numbers or reasons.ends),
-            "-".join(["jobs", source, "reasons", kind, *chosen]),
-        )
-        command = ("explain", "--source", source, "--shapes", ",".join(chosen), "--normalisation", kind)
+        name = "-".join(["jobs", source, "reasons", kind, *shapes])
+        command = ("explain", "--source", source, "--shapes", ",".join(shapes), "--normalisation", kind)
+        figures = shape_reason_figures(reasons, shown)
         write_drawing(call, out, name, words, figures, f"model {reasons.model_id}", command)
 
 
@@ -282,15 +276,25 @@ def explain(
         raise typer.BadParameter("it needs --out DIR, and neither a run nor a job", param_hint="--shapes")
     if run_id is not None and job is not None:
         raise typer.BadParameter("either a run or a job, not both", param_hint="--job")
-    warehouse = call.settings.warehouse
-    chosen, params = one_source(warehouse, source), call.settings.jobs.explain
+    warehouse = call.warehouse
+    chosen = one_source(warehouse, source)
     if run_id is None and job is None:
         if out is not None:
             draw_source(call, chosen, normalisation, numbers, out)
-        found = _fresh(call, chosen, params)
-        show_json(_as_json(found)) if call.as_json else _show_source(call, found)
-        return
-    reasons = _of_one(call, chosen, run_id, job)
+        found = _fresh(call, chosen, call.settings.jobs.explain)
+        if not call.as_json:
+            return _show_source(call, found)
+        tables = {"families": found.families, "insights": found.insights}
+        rows = {name: records(table.drop(columns=["source", "model_id"])) for name, table in tables.items()}
+        told = {"source": found.source, "model_id": found.model_id, "data_version": found.data_version}
+        return show_json(told | rows)
+    from tasks.jobs.explain.reasons import explain_next_of, explain_run_of
+    from tasks.jobs.summary import find_group
+
+    if run_id is not None:
+        reasons = explain_run_of(warehouse, chosen, run_id)
+    else:
+        reasons = explain_next_of(warehouse, chosen, find_group(warehouse, chosen, job or ""))
     if out is not None:
         draw_run(call, reasons, out)
     if call.as_json:
@@ -298,17 +302,6 @@ def explain(
     else:
         show_reasons(reasons)
         call.note(NOT_CAUSES_NOTE)
-
-
-def _of_one(call: Invocation, source: str, run_id: str | None, job: str | None) -> "RunReasons":
-    from tasks.jobs.explain.reasons import explain_next_of, explain_run_of
-    from tasks.jobs.summary import find_group
-
-    warehouse = call.settings.warehouse
-    if run_id is not None:
-        return explain_run_of(warehouse, source, run_id)
-    group_key = find_group(warehouse, source, job or "")
-    return explain_next_of(warehouse, source, group_key)
 
 
 def show_reasons(found: "RunReasons") -> None:
@@ -319,7 +312,10 @@ def show_reasons(found: "RunReasons") -> None:
     facts = {"run": found.run_id or "the next one", "job": found.group_key}
     facts |= {"submitted": moment(found.submitted_at)} if found.run_id else {}
     facts |= {"took": _took(found.runtime_s, found.expected_s)} if found.runtime_s is not None else {}
-    facts |= {"usual": duration(found.usual_s), "expected": _expected(found), "compared with": against}
+    expected = duration(found.expected_s)
+    if found.usual_s > 0:  # and known
+        expected += f", {number(found.expected_s / found.usual_s)} times the usual time"
+    facts |= {"usual": duration(found.usual_s), "expected": expected, "compared with": against}
     show_facts(facts)
     _show_side("longer because of", found.runtime, is_up=True)
     _show_side("shorter because of", found.runtime, is_up=False)
@@ -347,12 +343,6 @@ def _took(runtime_s: float, expected_s: float) -> str:
     return f"{duration(runtime_s)}, {number(runtime_s / expected_s)} times what could be expected at submission"
 
 
-def _expected(found: "RunReasons") -> str:
-    if math.isnan(found.usual_s) or found.usual_s <= 0:
-        return duration(found.expected_s)
-    return f"{duration(found.expected_s)}, {number(found.expected_s / found.usual_s)} times the usual time"
-
-
 def _show_side(title: str, explanation: "Explanation", *, is_up: bool) -> None:
     reasons = [one for one in explanation.reasons if (one.contribution > 0) == is_up]
     if reasons:
@@ -368,7 +358,7 @@ def _fresh(call: Invocation, source: str, params: "ExplainParams") -> "Explained
     from tasks.jobs.predict.trained import KIND, WORD
     from tasks.warehouse.registry import champion
 
-    warehouse = call.settings.warehouse
+    warehouse = call.warehouse
     card = champion(warehouse.models, WORD, source, KIND)
     found = read_source(warehouse, source, card.model_id) if card else None
     if found is None:
@@ -399,18 +389,6 @@ def _show_source(call: Invocation, found: "Explained") -> None:
         print()
         show_described(insights_table(insights))
     call.note(f"{NOT_CAUSES_NOTE}; one run: {shlex.join(['whorl', 'jobs', 'explain', '-s', found.source])} RUN_ID")
-
-
-def _as_json(found: "Explained") -> dict[str, Any]:
-
-    tables = {"families": found.families, "insights": found.insights}
-    same = ["source", "model_id"]
-    return {
-        "source": found.source,
-        "model_id": found.model_id,
-        "data_version": found.data_version,
-        **{name: records(table.drop(columns=same)) for name, table in tables.items()},
-    }
 
 
 def whatif(
@@ -482,7 +460,11 @@ def _show(call: Invocation, found: "Answer", facts: dict[str, str]) -> None:
     outcome = found.outcome
     n_runs, n_jobs = len(outcome.before), int(outcome.changes["n_groups"].max())
     facts |= {"change": str(found.scenario), "tried on": f"{counted(n_runs, 'run')} of {counted(n_jobs, 'job')}"}
-    facts |= _moved(found) | _measured(found)
+    for kind, one in outcome.moves.items():
+        runs, jobs = share(one.runs.share_moved), share(one.groups.share_moved)
+        facts[f"other shape ({kind})"] = f"{runs} of the runs, {jobs} of the jobs"
+    if found.measured is not None:
+        facts |= _measured(found.measured.comparison.score)
     show_facts(facts)
     print()
     show_described(changes_table(outcome.changes))
@@ -493,20 +475,10 @@ def _show(call: Invocation, found: "Answer", facts: dict[str, str]) -> None:
         call.note(f"not measured: {found.reason}")
 
 
-def _moved(found: "Answer") -> dict[str, str]:
-    facts = {}
-    for kind, one in found.outcome.moves.items():
-        runs, jobs = share(one.runs.share_moved), share(one.groups.share_moved)
-        facts[f"other shape ({kind})"] = f"{runs} of the runs, {jobs} of the jobs"
-    return facts
-
-
-def _measured(found: "Answer") -> dict[str, str]:
-    if found.measured is None:
-        return {}
-    score = found.measured.comparison.score
-    right = score.directions
+def _measured(score: Any) -> dict[str, str]:
+    """How the predicted effect of a change compares with runs that were done again with it."""
     facts = {"measured": f"{count(score.n)} pairs of runs, done again without and with the change"}
+    right = score.directions
     if right is not None and right.share is not None:
         facts["right direction"] = f"{share(right.share)} ({share(right.low)} to {share(right.high)})"
     errors = f"{number(score.mae)}; {number(score.mae_no_change)} for no change"

@@ -1,7 +1,7 @@
 """`whorl nodes`: nodes recorded, read, summarised, preprocessed, ranked."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -39,10 +39,6 @@ def one_trained_source(warehouse: "Warehouse", source: str | None) -> str:
     chosen = one_learning_source(warehouse, source)
     require_detector(warehouse, chosen)
     return chosen
-
-
-Place = Literal["local", "emulated"]
-Profile = Literal["short", "paper"]
 
 
 def record(call: Invocation, source: str | None = None, out: Path | None = None, dry_run: bool = False) -> None:
@@ -101,17 +97,15 @@ def show_plan(call: Invocation, params: "RecordParams") -> None:
     check_parsers(templates, PARSERS, params.profile)
     plan = planned(params, templates, has_groups=has_groups)
     names = ("number", "node", "benchmark", "dose", "dose_level")
-    rows = [{name: getattr(one, name) for name in names} for one in (plan.executions if plan else ())]
+    executions = plan.executions if plan else ()
+    rows = [{name: getattr(one, name) for name in names} for one in executions]
     if call.as_json:
         return show_json({"n_executions": len(rows) if plan else params.executions, "executions": rows})
     for row in rows:
         print(f"{row['number']:>5}  {row['node']}  {row['benchmark']}  {row['dose']}".rstrip())
-    n_stressed = sum(one.stress_wanted for one in (plan.executions if plan else ()))
-    call.note(
-        f"{counted(len(rows), 'execution')}, {n_stressed:,} of them stressed"
-        if plan
-        else f"no campaign: {counted(params.executions, 'execution')} on each node of what it lacks, or what is stalest"
-    )
+    n_stressed, one_call = sum(one.stress_wanted for one in executions), counted(params.executions, "execution")
+    campaign = f"{counted(len(rows), 'execution')}, {n_stressed:,} of them stressed"
+    call.note(campaign if plan else f"no campaign: {one_call} on each node of what it lacks, or what is stalest")
     for line in lacking_stress(params, templates, has_groups=has_groups):
         call.note(line)
 
@@ -216,7 +210,7 @@ def summary(call: Invocation, source: str | None = None) -> None:
     benchmarks = records(fetch(warehouse, BENCHMARKS, {"source": chosen}))
     if call.as_json:
         return show_json({"source": chosen, "nodes": nodes, "benchmarks": benchmarks})
-    show_table([_named(row) for row in nodes[:MOST_NODES]], NODE_COLUMNS)
+    show_table([row | {"name": called(row["node"], row["is_emulated"])} for row in nodes[:MOST_NODES]], NODE_COLUMNS)
     if len(nodes) > MOST_NODES:
         print(f"{len(nodes) - MOST_NODES:,} more nodes; --json shows all")
     print()
@@ -224,10 +218,6 @@ def summary(call: Invocation, source: str | None = None) -> None:
     n_executions = sum(int(row["n_executions"]) for row in nodes)
     told = f"{counted(n_executions, 'execution')} on {counted(len(nodes), 'node')}"
     call.note(f"source {chosen}: {told}; next: {as_command('whorl', 'nodes', 'rank', '--source', chosen)}")
-
-
-def _named(row: dict[str, Any]) -> dict[str, Any]:
-    return {**row, "name": called(row["node"], row["is_emulated"])}
 
 
 def preprocess(call: Invocation, source: str | None = None) -> None:
@@ -242,16 +232,15 @@ def preprocess(call: Invocation, source: str | None = None) -> None:
     found = run_flow(call, "nodes-preprocess", source=chosen)
     if call.as_json:
         return show_json({**found, "source": chosen})
-    show_facts(
-        {
-            "source": chosen,
-            "model": found["model_id"],
-            "executions": f"{found['n_executions']:,}",
-            "metrics kept": f"{found['n_kept']:,} of {found['n_recorded']:,} (the paper: 54 of 153)",
-            "the paper's rule contradicts": f"{found['n_disagree']:,} of them in what is declared",
-            "reference": found["reference"],
-        }
-    )
+    facts = {
+        "source": chosen,
+        "model": found["model_id"],
+        "executions": f"{found['n_executions']:,}",
+        "metrics kept": f"{found['n_kept']:,} of {found['n_recorded']:,} (the paper: 54 of 153)",
+        "the paper's rule contradicts": f"{found['n_disagree']:,} of them in what is declared",
+        "reference": found["reference"],
+    }
+    show_facts(facts)
     print(f"report: {found['report']}")
     call.note(f"next: {as_command('whorl', 'nodes', 'metrics', '--source', chosen)}")
 
@@ -292,6 +281,12 @@ SHARED = Column("shared_words", "shared component", kind="name")
 LACKS = Column("lacks", "did not run", as_text)
 
 
+def shown_rank(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of a ranking with what RANKED shows of it."""
+    told = {"interval": interval(row) or MISSING, "tied": "tied" if row["is_tied"] else ""}
+    return {**row, **told, "name": called(row["node"], row["is_emulated"])}
+
+
 def rank(
     call: Invocation,
     source: str | None = None,
@@ -313,14 +308,13 @@ def rank(
     --aspect: Only this aspect, or all
     --top (1..): Only the first of each aspect"""
     from tasks.nodes import answers
-    from tasks.nodes.answers import read_scores, read_watched
 
     warehouse, nodes = call.warehouse, call.settings.nodes
     chosen = one_source(warehouse, source, "nodes")
     with progress_bar(call, first="reading executions"):
         answers.preprocess_once(warehouse, chosen, nodes.preprocess, nodes.score)
         found = answers.rank(warehouse, chosen, nodes.score, "")
-    scores, watched = read_scores(warehouse, chosen), read_watched(warehouse, chosen)
+    scores, watched = answers.read_scores(warehouse, chosen), answers.read_watched(warehouse, chosen)
     names = {str(row.node): called(str(row.node), bool(row.is_emulated)) for row in scores.itertuples()}
     answer = {
         "best": best_words(found["best"], found["n_nodes"], names),
@@ -331,7 +325,7 @@ def rank(
         return show_json({"source": chosen, **found, "answer": answer, "scores": rows, "watched": records(watched)})
     extra = [SHARED] if scores["shared"].notna().any() else []
     extra += [LACKS] if any(row["lacks"] for row in rows) else []
-    show_table([_ranked(row) for row in rows], (*RANKED, *extra))
+    show_table([shown_rank(row) | {"shared_words": shared_words(row)} for row in rows], (*RANKED, *extra))
     print()
     print(f"places: {placed_by(scores)}")
     if line := left_out(found["n_left_out"], chosen):
@@ -360,21 +354,10 @@ def _chosen(
         rank = scores["rank"].where(~is_placed, scores["shared_place"]).astype(int)
         n_there = scores.assign(rank=rank).groupby(["aspect", "rank"])["node"].transform("size")
         scores = scores.assign(rank=rank, is_tied=scores["is_tied"].where(~is_placed, n_there > 1))
-        scores = scores.assign(is_aspect=scores["aspect"] != "all").sort_values(
-            ["is_aspect", "aspect", "rank"], kind="stable", ignore_index=True
-        )
+        scores = scores.assign(is_aspect=scores["aspect"] != "all")
+        scores = scores.sort_values(["is_aspect", "aspect", "rank"], kind="stable", ignore_index=True)
         scores = scores.drop(columns="is_aspect")
     return scores if top is None else scores.groupby("aspect", sort=False).head(top)
-
-
-def _ranked(row: dict[str, Any]) -> dict[str, Any]:
-    return {
-        **row,
-        "name": called(row["node"], row["is_emulated"]),
-        "interval": interval(row) or MISSING,
-        "tied": "tied" if row["is_tied"] else "",
-        "shared_words": shared_words(row),
-    }
 
 
 def report(call: Invocation, source: str | None = None) -> None:

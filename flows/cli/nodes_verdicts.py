@@ -1,40 +1,31 @@
 """`whorl nodes train`, `tune`, `fingerprint`, `watch`, `explain`, `evaluate`: what is degraded."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import typer
-from typer import Option
 
 from flows.cli.invocation import Invocation, given, progress_bar, run_flow
-from flows.cli.nodes import RANKED, one_learning_source, one_trained_source
+from flows.cli.nodes import RANKED, one_learning_source, one_trained_source, shown_rank
 from flows.cli.output import as_command, show_described, show_facts, show_json, show_table
 from tasks.choices import AUTO, NodeReader, reader_asked_for
-from tasks.nodes.node_words import NO_REASON, TOGETHER, called, called_all, interval
-from tasks.quantities import MISSING, counted, number, ratio
+from tasks.nodes.node_words import NO_REASON, TOGETHER, called, called_all
+from tasks.quantities import counted, number, ratio
 from tasks.quantities import share as shown_share
 from tasks.report.result import records
 
 if TYPE_CHECKING:
-    from tasks.nodes.evaluate.protocol import Evaluation
     from tasks.nodes.network_steps import TrainedNodes
-    from tasks.nodes.verdict_steps import Explained
     from tasks.settings import Settings
 
 
-class Variant(StrEnum):
-    """What is trained."""
-
-    DETECTOR = "detector"
-    OURS = "ours"
-    PAPER = "paper"
+DETECTOR = "detector"
 
 
 def train(
     call: Invocation,
     source: str | None = None,
-    variant: Variant = Variant.DETECTOR,
+    variant: Literal["detector", "ours", "paper"] = "detector",
     epochs: int | None = None,
     seed: int | None = None,
     fresh: bool = False,
@@ -53,13 +44,12 @@ def train(
     --fresh: The parameters that the variant begins with instead of those of the model in use, and a training even
         of what was trained before"""
     fit = given(epochs=epochs, seed=seed)
-    is_network = variant is not Variant.DETECTOR
-    if fit and not is_network:
+    if fit and variant == DETECTOR:
         raise typer.BadParameter("--epochs and --seed are of the network; name --variant ours or paper")
-    flags: dict[str, Any] = {"variant": variant.value, **({"fit": fit} if fit else {})} if is_network else {}
     chosen = one_learning_source(call.warehouse, source)
-    own: dict[str, Any] = {"as_in_use": not fresh, "trains_again": fresh, "variant": variant.value}
-    if flags:
+    own: dict[str, Any] = {"as_in_use": not fresh, "trains_again": fresh, "variant": variant}
+    if variant != DETECTOR:
+        flags = {"variant": variant, **({"fit": fit} if fit else {})}
         own |= {"model": flags} if fresh else asked_model(call.settings, chosen, flags)
     found = run_flow(call, "nodes-train", source=chosen, **own)
     if call.as_json:
@@ -153,18 +143,13 @@ def fingerprint(call: Invocation, source: str | None = None) -> None:
     if found["network_id"]:
         print(f"{found['n_fingerprints']:,} of {counted(found['n_executions'], 'execution')} have a fingerprint")
         print()
-        show_table([_shown(row) for row in rows], [one for one in RANKED if not one.is_extra])
+        show_table([shown_rank(row) for row in rows], [one for one in RANKED if not one.is_extra])
         names = {row["node"]: called(row["node"], row["is_emulated"]) for row in rows}
         print(f"best by fingerprints: {', '.join(names[node] for node in found['best']) or 'none'}")
     else:
         call.note("without a trained network there are no fingerprints; whorl nodes train --variant ours makes one")
     print(f"report: {found['report']}")
     call.note(f"next: {as_command('whorl', 'nodes', 'watch', '--source', chosen)}")
-
-
-def _shown(row: dict[str, Any]) -> dict[str, Any]:
-    told = {"interval": interval(row) or MISSING, "tied": "tied" if row["is_tied"] else ""}
-    return {**row, **told, "name": called(row["node"], row["is_emulated"])}
 
 
 def watch(call: Invocation, source: str | None = None, ask: bool = True) -> None:
@@ -222,20 +207,13 @@ def explain(call: Invocation, what: str, source: str | None = None) -> None:
     found = steps_explain(call.warehouse, chosen, what, call.settings.nodes.score)
     if call.as_json:
         return show_json({**found, "source": chosen})
-    for line in _lines(found):
-        print(line)
-
-
-def _lines(found: "Explained") -> list[str]:
-    """The answer first, then each flagged execution with its reasons, the latest first."""
-    lines = [found["answer"], *found["states"]]
+    print(found["answer"], *found["states"], sep="\n")
     for one in found["executions"][:MOST]:
         reasons = one["reasons"] or ([NO_REASON] if one["is_flagged"] else [])
         heading = [f"  {TOGETHER}"] if one["reasons"] and one["is_together"] else []
-        lines += ["", _head(one), *heading, *(f"  {reason}" for reason in reasons)]
+        print("", _head(one), *heading, *(f"  {reason}" for reason in reasons), sep="\n")
     if len(found["executions"]) > MOST:
-        lines += ["", f"and {len(found['executions']) - MOST:,} more; --json has them all"]
-    return lines
+        print(f"\nand {len(found['executions']) - MOST:,} more; --json has them all")
 
 
 def _head(one: dict[str, Any]) -> str:
@@ -246,51 +224,29 @@ def _head(one: dict[str, Any]) -> str:
     )
 
 
-BOTH = "both"
 PROTOCOLS = {"chronological", "paper"}
-LEARNED = {"ours": ("ours",), "paper": ("paper",), BOTH: ("ours", "paper"), "none": ()}
-
-Model = Annotated[
-    Literal["ours", "paper", "both", "none"] | None,
-    Option(help="Perona's network beside the plain answers: ours, the paper's, both or none; or else both"),
-]
-Train = Annotated[
-    list[str] | None,
-    Option(
-        "--train", metavar="PATH", help="Results that are learned from alone: those of PATH are tested; may be repeated"
-    ),
-]
+LEARNED = {"ours": ("ours",), "paper": ("paper",), "both": ("ours", "paper"), "none": ()}
 
 
 def asked_settings(
+    *,
     variant: str | None,
     model: str | None,
-    seeds: int | None,
     protocols: list[Any] | None,
+    repeats: int | None,
     seed: int | None,
-    repeats: int | None = None,
-    *,
-    without_labels: bool,
-    curve: bool = False,
+    **more: Any,
 ) -> dict[str, Any]:
     """Flags of the command line as parameters of an evaluation; what was not given is not in it."""
     if unknown := sorted({*(protocols or ())} - PROTOCOLS):
         raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join(sorted(PROTOCOLS))}", param_hint="--protocol")
-    learned: dict[str, Any] = {"seeds": seeds, "protocols": protocols or None}
-    learned["variants"] = LEARNED[model or BOTH]
-    asked: dict[str, Any] = {}
+    fit = None if seed is None else {"fit": {"seed": seed}}
+    learned = given(seeds=more.pop("seeds"), protocols=protocols or None, model=fit)
+    asked = given(seed=seed, preprocess={"variant": variant} if variant else None)
     if repeats is not None:
-        asked = {"injection": {"repeats": repeats}, "repeats": max(repeats, 1)}
-    if seed is not None:
-        asked |= {"seed": seed}
-        learned["model"] = {"fit": {"seed": seed}}
-    if without_labels:
-        asked["without_labels"] = True
-    if curve:
-        asked["curve"] = True
-    if variant:
-        asked["preprocess"] = {"variant": variant}
-    return asked | {"learned": {name: value for name, value in learned.items() if value is not None}}
+        asked |= {"injection": {"repeats": repeats}, "repeats": max(repeats, 1)}
+    asked |= {name: True for name, is_asked in more.items() if is_asked}
+    return {**asked, "learned": {**learned, "variants": LEARNED[model or "both"]}}
 
 
 LEFT_OUT = {"n_refused": "refused row", "n_values_refused": "refused value", "n_replaced": "replaced execution"}
@@ -331,13 +287,23 @@ def evaluate(
     --repeats (0..1000): Random splits, and draws of injected degradation; 0: no such draw
     --seed
     --out DIR: Write tables as Parquet, and a page with figures, there"""
-    asked = asked_settings(variant, model, seeds, protocols, seed, repeats, without_labels=without_labels, curve=curve)
+    asked = asked_settings(
+        variant=variant,
+        model=model,
+        seeds=seeds,
+        protocols=protocols,
+        repeats=repeats,
+        seed=seed,
+        without_labels=without_labels,
+        curve=curve,
+    )
     settings = call.settings.nodes
     if not paths and not settings.read.manifest:
         raise typer.BadParameter("name results, or a --manifest of them", param_hint="PATH")
     from tasks.nodes.intake import tell_left_out
     from tasks.nodes.params import EvaluateParams
-    from tasks.nodes.steps import evaluate_results
+    from tasks.nodes.steps import evaluate_results, write_page
+    from tasks.report.nodes_evaluation import detectors_table
 
     with progress_bar(call, first="reading results"):
         found, name, emulated = evaluate_results(
@@ -346,24 +312,11 @@ def evaluate(
     if line := tell_left_out(paths):
         call.note(line)
     if out is not None:
-        _write(call, found, name, out, emulated)
+        call.note(f"tables: {out}; page: {write_page(found, name, str(out), emulated)}")
     if call.as_json:
         return show_json(found.figures)
-    _show(found.figures, emulated)
-
-
-def _write(call: Invocation, found: "Evaluation", name: str, out: Path, emulated: frozenset[str]) -> None:
-    from tasks.nodes.steps import write_page
-
-    page = write_page(found, name, str(out), emulated)
-    call.note(f"tables: {out}; page: {page}")
-
-
-def _show(figures: dict[str, Any], emulated: frozenset[str]) -> None:
-    from tasks.report.nodes_evaluation import detectors_table
-
-    show_facts(_evaluation_facts(figures, emulated))
-    if (shown := detectors_table(figures)).rows:
+    show_facts(_evaluation_facts(found.figures, emulated))
+    if (shown := detectors_table(found.figures)).rows:
         print()
         show_described(shown)
 

@@ -1,15 +1,10 @@
 """`whorl runs` and `whorl models`: what flows were asked and found, and which model is in use."""
 
-from typing import TYPE_CHECKING, Any
-
 from flows.cli.invocation import Invocation, run_flow
 from flows.cli.output import figure, moment, setting, show_facts, show_json, show_table
 from tasks.choices import checked_source
 from tasks.quantities import counted, duration
 from tasks.report.result import Column, as_text, columns, extra, records
-
-if TYPE_CHECKING:
-    pass
 
 RUNS = columns(
     ("run_id", "run", "key"), ("flow", "flow", "name"), ("source", "source", "key"),
@@ -93,7 +88,7 @@ def compare(call: Invocation, run: list[str]) -> None:
     ids = list(dict.fromkeys(runs.run_id_of(call.warehouse, one) for one in run))
     if len(run) < 2:
         raise BadSetting("runs: one alone; expected two or more to compare")
-    rows: list[dict[str, Any]] = records(runs.compare_runs(call.warehouse, ids))
+    rows = records(runs.compare_runs(call.warehouse, ids))
     if call.as_json:
         told = [{"key": row["key"], "values": [row[one] for one in ids], "best": row["best"] or None} for row in rows]
         return show_json({"runs": ids, "differences": told})

@@ -26,7 +26,6 @@ from tasks.report.result import Column, columns, count, extra
 if TYPE_CHECKING:
     from tasks.settings import Settings
     from tasks.warehouse.place import Warehouse
-    from tasks.workloads.changepoints.finding import ChangePoints
     from tasks.workloads.identifications import Identified
     from tasks.workloads.params import RecordParams
     from tasks.workloads.telemetry import Telemetry
@@ -125,14 +124,8 @@ def fingerprint(call: Invocation, source: str | None = None) -> None:
     found = run_flow(call, "workloads-fingerprint", source=chosen)
     if call.as_json:
         return show_json({**found, "source": chosen})
-    show_facts(
-        {
-            "source": chosen,
-            "runs": f"{found['n_runs']:,}",
-            "cut now": f"{found['n_new']:,}",
-            "had their phases": f"{found['n_done']:,}",
-        }
-    )
+    counts = {"runs": found["n_runs"], "cut now": found["n_new"], "had their phases": found["n_done"]}
+    show_facts({"source": chosen, **{name: f"{n:,}" for name, n in counts.items()}})
     print(f"report: {found['report']}")
     if chosen in sources_with_model(call.warehouse):
         call.note(f"next: {as_command('whorl', 'workloads', 'identify', 'RUN', '--source', chosen)}")
@@ -299,10 +292,12 @@ def identify(
     settings = call.settings
     chosen = source_with_model(settings.warehouse, source)
     card, model = model_in_use(settings.warehouse, chosen)  # before anything is recorded for it
-    if each:
-        runs = _live_groups(call, seconds)
-    elif live:
-        runs = [_live(call, subject, seconds)]
+    if live:
+        from tasks.workloads.record.bench import record_each, record_live
+
+        call.note(f"recording {'each control group' if each else subject} for {seconds:g} s")
+        params = settings.workloads.record
+        runs = record_each(seconds, params) if each else [record_live(subject, seconds, params)]
     else:
         runs = _runs(settings, chosen, str(what), reader_asked_for(reader))
     found = identify_each(runs, card, model)
@@ -321,44 +316,22 @@ def identify(
         call.note(f"not identified: {error}")
 
 
-def _live_groups(call: Invocation, seconds: float) -> "list[Telemetry]":
-    from tasks.workloads.record.bench import record_each
-
-    call.note(f"recording each control group for {seconds:g} s")
-    return record_each(seconds, call.settings.workloads.record)
-
-
-def _live(call: Invocation, subject: str, seconds: float) -> "Telemetry":
-    from tasks.workloads.record.bench import record_live
-
-    call.note(f"recording {subject} for {seconds:g} s")
-    return record_live(subject, seconds, call.settings.workloads.record)
-
-
 def _runs(settings: "Settings", source: str, what: str, reader: str) -> "list[Telemetry]":
     """The runs of a file or an address, or the run of the warehouse that is called so. Raises NotFound, BadInput."""
-    from pathlib import Path
-
+    from tasks.errors import BadInput
+    from tasks.warehouse.connection import fetch
+    from tasks.warehouse.runs import only_id
     from tasks.workloads.intake import fetch_runs, read_telemetry
 
     if "://" in what or Path(what).exists():
         path = what if "://" in what else str(Path(what).absolute())
         runs = read_telemetry([path], settings.workloads.read, reader)
         if not runs:
-            from tasks.errors import BadInput
-
             raise BadInput(path, "no run in it that can be used", "telemetry", "read.regular says what is too short")
         return runs
-    return fetch_runs(settings.warehouse, source, [one_telemetry_run(settings, source, what)])
-
-
-def one_telemetry_run(settings: "Settings", source: str, text: str) -> str:
-    """The id of the one run of a source that is called so or begins so. Raises NotFound."""
-    from tasks.warehouse.connection import fetch
-    from tasks.warehouse.runs import only_id
-
-    found = fetch(settings.warehouse, MATCHING, {"source": source, "text": text})["run_id"].to_list()
-    return only_id(found, text, f"{text}: no file, and no run of source {source!r} begins so")
+    found = fetch(settings.warehouse, MATCHING, {"source": source, "text": what})["run_id"].to_list()
+    run_id = only_id(found, what, f"{what}: no file, and no run of source {source!r} begins so")
+    return fetch_runs(settings.warehouse, source, [run_id])
 
 
 CLUSTERS = columns(
@@ -482,7 +455,10 @@ def changepoints(
     else:
         found = {"": find_changepoints(series.values, params)}
     if call.as_json:
-        told = {name: _told(one) for name, one in found.items()}
+        told = {
+            name: {"changepoints": one.indices.tolist(), "probabilities": one.probabilities.tolist()}
+            for name, one in found.items()
+        }  # a method that gives no probabilities has null in their places
         return show_json({"counters": told} if each else next(iter(told.values())))
     for name, one in found.items():
         for seen in dict.fromkeys(words for model in one.models for words in model.said()):
@@ -495,19 +471,10 @@ def changepoints(
             for change in changes_of(series.values[:, at], one)
         ]
     if rows:
-        left_out = [
-            *([] if each else ["counter"]),
-            *([] if series.times else ["at"]),
-            *([] if is_alone else ["mean_before", "mean_after"]),
-        ]
-        show_table(rows, tuple(one for one in CHANGE_COLUMNS if one.key not in left_out))
+        is_shown = {"counter": each, "at": series.times, "mean_before": is_alone, "mean_after": is_alone}
+        show_table(rows, tuple(one for one in CHANGE_COLUMNS if is_shown.get(one.key, True)))
     else:
         call.note(f"no change in {len(series.values):,} samples")
-
-
-def _told(found: "ChangePoints") -> dict[str, Any]:
-    """A method that gives no probabilities has null in their places."""
-    return {"changepoints": found.indices.tolist(), "probabilities": found.probabilities.tolist()}
 
 
 def evaluate(

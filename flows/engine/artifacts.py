@@ -24,14 +24,15 @@ from tasks.quantities import counted, number, plain, utc_text
 from tasks.report.result import count, markdown_address, moment, records, table, table_markdown
 from tasks.settings import load_settings
 from tasks.warehouse.alarms import mark_announced, read_alarms
-from tasks.warehouse.connection import reading
-from tasks.warehouse.landing import Batch
+from tasks.warehouse.connection import fetch, reading
+from tasks.warehouse.landing import Batch, find_batch
 from tasks.warehouse.place import Warehouse
 
 if TYPE_CHECKING:
     from tasks.report.site import SiteParams
 
 MAX_PART_CHARS = 60
+SPREAD = ("low", "high", "deviation")  # of a figure over splits and fits, in keys after its own
 HASH_CHARS = 8
 
 
@@ -73,14 +74,11 @@ SECTIONS = {
         "Latest identifications",
         "When a run changes",
         "Phases side by side",
-        "How alike two runs are",
         "What runs were taken for",
     ),
     "nodes": ("How good each node is", "Which nodes are degrading", "How repeatable each benchmark is"),
 }
-PICTURES = (
-    *("over-time", "against-median", "timeline", "series", "phases", "alignment", "confusion", "ranking", "migration"),
-)
+PICTURES = (*("over-time", "against-median", "timeline", "series", "phases", "confusion", "ranking", "migration"),)
 
 
 def site_address(warehouse: Warehouse) -> str:
@@ -106,6 +104,7 @@ def site_params() -> "SiteParams":
     return SiteParams(jobs=settings.jobs.report, workloads=settings.workloads.report)
 
 
+SUMMARISED = "SELECT count(*) AS n FROM jobs.summaries WHERE source = $source"
 _at_the_end = False
 
 
@@ -133,23 +132,14 @@ def write_report(warehouse: Warehouse, word: str, source: str, after: str) -> st
         return str(reports(warehouse) / page_name(word, source))
     logger.debug("writing %s %s after %s", word, source, after)
     try:
-        if word == "jobs":
-            _need_summary(warehouse, source)
+        if word == "jobs" and not fetch(warehouse, SUMMARISED, {"source": source})["n"].iloc[0]:
+            from tasks.jobs import steps
+
+            steps.summarise(warehouse, source, load_settings().settings.jobs.summary)
         return str(write_source(warehouse, word, source, site_params()))
     except NotFound as error:
         logger.info("no page yet: %s", error)
         return ""
-
-
-def _need_summary(warehouse: Warehouse, source: str) -> None:
-    """Summarise a source of jobs that never was. Raises NotFound without runs."""
-    from tasks.jobs import steps
-    from tasks.jobs.summary import read_summary
-
-    try:
-        read_summary(warehouse, source)
-    except NotFound:
-        steps.summarise(warehouse, source, load_settings().settings.jobs.summary)
 
 
 def show(
@@ -165,7 +155,17 @@ def show(
     """Publish what a flow found about a source as an artifact: parts of its own, sections of the page, where that is.
 
     about: what the artifact is called within the source. sections: beginnings of their titles."""
-    shown = _sections(warehouse, word, source, sections) if sections and path else ""
+    shown = ""
+    if sections and path:
+        from tasks.report.result import as_markdown
+        from tasks.report.site import item_address, result_of
+
+        with reading(warehouse) as connection:
+            result, _ = result_of(connection, word, source, site_params(), item_address(word, source))
+        titles = [part.title for part in result.parts if part.title.startswith(tuple(sections))]
+        names = [one.name for part in result.parts for one in part.figures if one.name.startswith(PICTURES)]
+        drawn = () if is_shared() else names  # figures only where a UI shows them
+        shown = as_markdown(result, only=titles or ["none"], pictures=drawn, site=site_address(warehouse))
     publish(artifact_key(word, source, about), joined([*parts, shown, page_line(warehouse, path)]) or title, title)
 
 
@@ -175,17 +175,44 @@ def publish_summary(warehouse: Warehouse, word: str, source: str, path: str) -> 
     show(warehouse, word, source, "summary", title, path=path, sections=SECTIONS[word])
 
 
-def _sections(warehouse: Warehouse, word: str, source: str, sections: Sequence[str]) -> str:
-    """The answer about a source, and sections of its page by how they begin; figures only where a UI shows them."""
-    from tasks.report.result import as_markdown
-    from tasks.report.site import item_address, result_of
+def reported(
+    word: str,
+    params: Any,
+    found: Mapping[str, Any],
+    about: str,
+    title: str,
+    *parts: str,
+    sections: Sequence[str] = (),
+    is_summarised: bool = False,
+    has_page: bool = True,
+) -> dict[str, Any]:
+    """What a flow found, with the path of the page of its source, which is written anew; both are shown as an artifact.
 
-    with reading(warehouse) as connection:
-        result, _ = result_of(connection, word, source, site_params(), item_address(word, source))
-    titles = [part.title for part in result.parts if part.title.startswith(tuple(sections))]
-    names = [one.name for part in result.parts for one in part.figures if one.name.startswith(PICTURES)]
-    drawn, site = () if is_shared() else names, site_address(warehouse)
-    return as_markdown(result, only=titles or ["none"], pictures=drawn, site=site)
+    params: of the flow; about, parts, sections: as in `show`; is_summarised: the summary of the source is shown anew
+    too; without has_page no page is written."""
+    warehouse, source = params.warehouse, params.source
+    path = write_report(warehouse, word, source, f"{found}") if has_page else ""
+    if is_summarised:
+        publish_summary(warehouse, word, source, path)
+    show(warehouse, word, source, about, title, *parts, path=path, sections=sections)
+    return {**found, "report": path}
+
+
+def show_ingest(
+    warehouse: Warehouse,
+    word: str,
+    source: str,
+    what: str,
+    ids: Sequence[str],
+    tables: Mapping[str, str],
+    refused: Sequence[BadInput],
+    notice: str = "",
+) -> list[Batch]:
+    """Show what was read as an artifact; returns the batches with these ids. what: was read; tables: as ingest_part."""
+    batches = [find_batch(warehouse.landing_folder, word, batch_id) for batch_id in ids]
+    part = ingest_part(f"{what} of source {source}", batches, tables, refused, notice)
+    show(warehouse, word, source, "ingest", f"{what} read into source {source}", part)
+    return batches
 
 
 def ingest_part(
@@ -210,13 +237,15 @@ def ingest_part(
     return joined([f"# {plain(title)}", done, notice, files, understood, lines if refused else ""])
 
 
-def alarms_part(title: str, alarms: pd.DataFrame, none: str, site: str = "") -> str:
-    """The alarms that one watch raised, or that there was none. alarms: of read_alarms; site: where their pages are."""
-    if alarms.empty:
+def alarms_part(title: str, warehouse: Warehouse, ids: Sequence[str], none: str) -> str:
+    """The alarms that one watch raised, each with a link to its page, or that there was none. ids: of the alarms."""
+    if not ids:
         return joined([f"# {plain(title)}", none])
-    rows = [row | ({"message.href": _page_of(row)} if site else {}) for row in records(alarms)]
+    alarms = records(read_alarms(warehouse, ids=ids, limit=len(ids)))
+    rows = [row | {"message.href": _page_of(row)} for row in alarms]
     shown = table(rows, ("message", "alarm"), ("kind", "kind"), ("raised_at", "raised (UTC)", moment))
-    return joined([f"# {plain(title)}", f"{counted(len(alarms), 'new alarm')}.", table_markdown(shown, site)])
+    told = f"{counted(len(alarms), 'new alarm')}."
+    return joined([f"# {plain(title)}", told, table_markdown(shown, site_address(warehouse))])
 
 
 def _page_of(alarm: Mapping[str, Any]) -> str:
@@ -228,9 +257,15 @@ def _page_of(alarm: Mapping[str, Any]) -> str:
 
 
 def figures_part(figures: Mapping[str, Any]) -> str:
-    """All figures as a table, and why some cannot be had (key.reason); "" without any."""
-    names = [name for name in figures if name != "report" and not name.endswith(".reason")]
-    return facts_part({name: figure(figures[name], figures.get(f"{name}.reason")) for name in names}, "figure")
+    """All figures as a table, with how each spreads, and why some cannot be had (key.reason); "" without any."""
+    own = [key for key in figures if key != "report" and not _is_beside(key, figures)]
+    return facts_part({key: figure(figures, key) for key in own}, "figure")
+
+
+def _is_beside(key: str, figures: Mapping[str, Any]) -> bool:
+    """Whether a key says more of another figure: why it is missing, or how it spreads."""
+    of, _, last = key.rpartition(".")
+    return last == "reason" or (last in SPREAD and of in figures)
 
 
 def facts_part(facts: Mapping[str, Any], what: str) -> str:
@@ -239,10 +274,17 @@ def facts_part(facts: Mapping[str, Any], what: str) -> str:
     return table_markdown(table(rows, ("name", what), ("value", "value"))) if rows else ""
 
 
-def figure(value: Any, reason: str | None = None) -> str:
-    """A figure as it is written; the reason where there is none."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return (reason or "") if value is None else number(value) if is_number else str(value)
+def figure(figures: Mapping[str, Any], key: str) -> str:
+    """A figure as it is written, with its interval or deviation; the reason where there is none."""
+    value = figures[key]
+    if value is None:
+        return str(figures.get(f"{key}.reason", ""))
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return str(value)
+    low, high, deviation = (figures.get(f"{key}.{name}") for name in SPREAD)
+    if low is not None and high is not None:
+        return f"{number(value)} ({number(low)} to {number(high)})"
+    return f"{number(value)} ± {number(deviation)}" if deviation is not None else number(value)
 
 
 MAX_EVENTS = 20  # a person reads twenty mails of one run, not five hundred

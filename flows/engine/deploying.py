@@ -4,7 +4,7 @@ deployments/prefect.yaml is the same file that `prefect deploy --all` takes. Eac
 work queue of its name, in a pool of their own: a worker without a queue takes the runs of all queues of its pool."""
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -16,7 +16,6 @@ from prefect import Flow
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import DeploymentScheduleCreate, DeploymentUpdate, WorkPoolCreate
 from prefect.client.schemas.objects import ConcurrencyLimitStrategy, ConcurrencyOptions, StateType
-from prefect.client.schemas.responses import DeploymentResponse
 from prefect.client.schemas.schedules import CronSchedule
 from prefect.events.actions import ChangeFlowRunState, RunDeployment
 from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
@@ -25,10 +24,9 @@ from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary
 from prefect.workers.process import ProcessWorker
 from pydantic import Field
 
-from flows.engine.forms import TAG, first_parameters, form_fields, form_of, resolved_parameters
+from flows.engine.forms import TAG, first_parameters, form_fields, form_of, model_of, resolved_parameters
 from flows.engine.servers import FLOW_VARIABLES, NoServer, is_healthy, key_for
 from flows.engine.steps import LIMIT, make_limit
-from flows.parameters import NodeRecordParams
 from tasks.errors import BadSetting
 from tasks.nodes.record.params import node_name
 from tasks.params import Params
@@ -102,48 +100,40 @@ def fleet_entries(settings: Settings) -> list[tuple[DeploymentEntry, dict[str, A
 
     Raises BadSetting if nodes are named but no landing folder that they can reach, or two nodes whose executions would
     stand under one name."""
-    fleet, own = settings.nodes.fleet, settings.whorl.landing
+    fleet = settings.nodes.fleet
     if not fleet.nodes:
         return []
-    landing = fleet.landing or own
+    landing = fleet.landing or settings.whorl.landing
     if not landing:
         raise BadSetting(
             "nodes.fleet.nodes names remote nodes, and no landing folder that they reach; set nodes.fleet.landing to "
             "an address such as s3://bucket/landing, or to a folder that is mounted on all of them"
         )
-    _check_names(fleet.nodes)
+    known = {DEPLOYED: DEPLOYED}
+    for node in fleet.nodes:
+        if (name := node_name(node)) in known:
+            raise BadSetting(
+                f"nodes.fleet.nodes: {node!r} cannot be the name of one node; executions would call it {name}, as "
+                f"{known[name]!r}; name each node differently"
+            )
+        known[name] = node
     shipped = next(entry for entry in read_deployments() if entry.name == DEPLOYED)
-    return [(_entry(shipped, node), _parameters(settings, node, landing)) for node in fleet.nodes]
+    asked: Any = model_of(shipped.load_flow())
+    found: list[tuple[DeploymentEntry, dict[str, Any]]] = []
+    for node in fleet.nodes:
+        about = f"Run benchmarks on the node {node}, by its own worker, and put the executions into the landing folder."
+        pool = PoolEntry(name=POOL, work_queue_name=node)
+        entry = shipped.model_copy(update={"name": node, "work_pool": pool, "description": about})
+        record = settings.nodes.record.model_copy(update={"node": node, "place": "local"})
+        params = asked(folder=fleet.folder, record=record, landing=landing, source=fleet.source)
+        found.append((entry, form_fields(params)))
+    return found
 
 
 def fleet_source(settings: Settings, name: str) -> dict[str, Any]:
     """The source of a deployment of nodes, where remote nodes are named: what they land is loaded and ranked there."""
     fleet = settings.nodes.fleet
     return {"source": fleet.source} if fleet.nodes and name.startswith(OF_NODES) else {}
-
-
-def _check_names(nodes: Sequence[str]) -> None:
-    known = {DEPLOYED: DEPLOYED}
-    for node in nodes:
-        name = node_name(node)
-        if name in known:
-            raise BadSetting(
-                f"nodes.fleet.nodes: {node!r} cannot be the name of one node; executions would call it {name}, as "
-                f"{known[name]!r}; name each node differently"
-            )
-        known[name] = node
-
-
-def _entry(shipped: DeploymentEntry, node: str) -> DeploymentEntry:
-    pool = PoolEntry(name=POOL, work_queue_name=node)
-    about = f"Run benchmarks on the node {node}, by its own worker, and put the executions into the landing folder."
-    return shipped.model_copy(update={"name": node, "work_pool": pool, "description": about})
-
-
-def _parameters(settings: Settings, node: str, landing: str) -> dict[str, Any]:
-    fleet = settings.nodes.fleet
-    record = settings.nodes.record.model_copy(update={"node": node, "place": "local"})
-    return form_fields(NodeRecordParams(folder=fleet.folder, record=record, landing=landing, source=fleet.source))
 
 
 NAME = "whorl: mark runs that stopped without a word"
@@ -310,41 +300,26 @@ def _deployment(
     try:
         found = client.read_deployment_by_name(f"{flow.name}/{entry.name}")
     except ObjectNotFound:
+        limits: dict[str, Any] = {}
+        if asked := entry.concurrency_limit:
+            options = ConcurrencyOptions(collision_strategy=ConcurrencyLimitStrategy(asked.collision_strategy))
+            limits = {"concurrency_limit": asked.limit, "concurrency_options": options}
         client.create_deployment(
             flow_id=client.create_flow_from_name(flow.name),
             name=entry.name,
             parameters=first_parameters(settings, flow) | resolved,
             schedules=[schedule.request() for schedule in entry.schedules],
-            **_limits(entry),
+            **limits,
             **wanted,
         )
         return Registered("deployment", entry.name, "created")
     chosen = {name: value for name, value in found.parameters.items() if name in flow.parameters.properties}
     wanted["parameters"] = first_parameters(settings, flow) | chosen | resolved
-    is_changed = _update(client, found, wanted)
-    has_more = _add_schedules(client, found, entry)
-    return Registered("deployment", entry.name, "updated" if is_changed or has_more else "unchanged")
-
-
-def _limits(entry: DeploymentEntry) -> dict[str, Any]:
-    asked = entry.concurrency_limit
-    if asked is None:
-        return {}
-    options = ConcurrencyOptions(collision_strategy=ConcurrencyLimitStrategy(asked.collision_strategy))
-    return {"concurrency_limit": asked.limit, "concurrency_options": options}
-
-
-def _update(client: SyncPrefectClient, found: DeploymentResponse, wanted: dict[str, Any]) -> bool:
     changed = {key: value for key, value in wanted.items() if getattr(found, key) != value}
     if changed:
         client.update_deployment(found.id, DeploymentUpdate(**changed))
-    return bool(changed)
-
-
-def _add_schedules(client: SyncPrefectClient, found: DeploymentResponse, entry: DeploymentEntry) -> bool:
-    """Add the schedules whose slug the deployment does not have; those it has stay as they are, switched on or off."""
-    known = {schedule.slug for schedule in found.schedules}
-    missing = [schedule for schedule in entry.schedules if schedule.slug not in known]
+    known = {schedule.slug for schedule in found.schedules}  # those that it has stay, switched on or off
+    missing = [schedule.request() for schedule in entry.schedules if schedule.slug not in known]
     if missing:
-        client.create_deployment_schedules(found.id, [schedule.request() for schedule in missing])
-    return bool(missing)
+        client.create_deployment_schedules(found.id, missing)
+    return Registered("deployment", entry.name, "updated" if changed or missing else "unchanged")

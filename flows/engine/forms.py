@@ -24,18 +24,59 @@ from prefect.context import TagsContext
 from prefect.runtime import deployment, flow_run
 from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 from prefect.utilities.callables import parameter_schema
-from pydantic import TypeAdapter, ValidationError
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
 from flows.engine.shared_server import is_shared
-from tasks.choices import ONLY_SOURCE
+from tasks.advice.params import AdviceParams
+from tasks.choices import MAX_SOURCE_CHARS, ONLY_SOURCE, checked_source
 from tasks.errors import BadSetting, WhorlError
+from tasks.jobs.params import JobsParams
+from tasks.nodes.params import NodesParams
 from tasks.params import Params, explain
 from tasks.settings import Settings
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.runs import RunRecord, record_run
 from tasks.warehouse.sources import source_of
+from tasks.workloads.params import WorkloadsParams
+
+SOURCE = "Name under which the rows are kept; rows of different sources never mix"
+OF_SOURCE = "Name under which the rows were kept when they were read; empty: the only source there is"
+Source = Annotated[str, Field(min_length=1, max_length=MAX_SOURCE_CHARS), AfterValidator(checked_source)]
+OfSource = Annotated[
+    str, Field(max_length=MAX_SOURCE_CHARS), AfterValidator(lambda name: checked_source(name) if name else ONLY_SOURCE)
+]
+Folder = Annotated[
+    str,
+    Field(
+        min_length=1,
+        description="Folder for the recording; {run} in it stands for the id of the run, so that each run gets its own",
+    ),
+]
+LABELLED = "read.label_from read.manifest read.columns"
+
+
+class InHomeParams(Params):
+    """What works on the warehouse of a home."""
+
+    warehouse: Warehouse = Field(description="Where the warehouse is, and what it may use of this machine")
+
+
+class OfSourceParams(InHomeParams):
+    """What asks about a source of it."""
+
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
+
+
+class WordsParams(InHomeParams):
+    """What works on a home with the settings of all words."""
+
+    jobs: JobsParams = JobsParams()
+    workloads: WorkloadsParams = WorkloadsParams()
+    nodes: NodesParams = NodesParams()
+    advice: AdviceParams = AdviceParams()
+
 
 Result = TypeVar("Result", bound=Mapping[str, Any])
 logger = logging.getLogger(__name__)
@@ -53,8 +94,7 @@ def kept(flow: str, params: Params, work: Callable[[], Result]) -> Result:
     try:
         result = work()
     except Exception as error:
-        message = _without_paths(params, f"{type(error).__name__}: {error}")
-        _write(flow, params, "failed", started_at, {"error": message}, told=error)
+        _write(flow, params, "failed", started_at, {"error": f"{type(error).__name__}: {error}"}, told=error)
         raise
     _write(flow, params, "completed", started_at, dict(result))
     return result
@@ -72,6 +112,13 @@ def _write(
     warehouse = getattr(params, "warehouse", None)
     if not isinstance(warehouse, Warehouse) or (status == "failed" and not warehouse.file.exists()):
         return  # a mistyped path must not leave an empty warehouse behind
+    parameters = params.model_dump(mode="json")
+    if getattr(getattr(params, "read", None), "pseudonymise", False):  # files and folders may be called after users
+        named = [name for name in PATHS if parameters.get(name)]
+        for path in sorted((path for name in named for path in parameters[name]), key=len, reverse=True):
+            if "error" in figures:  # and what follows the path up to a colon: files of a folder
+                figures = {"error": re.sub(re.escape(path) + "[^:]*", HIDDEN, figures["error"])}
+        parameters |= {name: [HIDDEN] * len(parameters[name]) for name in named}
     run = RunRecord(
         run_id=str(flow_run.id),
         flow=flow,
@@ -80,7 +127,7 @@ def _write(
         status=status,
         started_at=started_at,
         ended_at=_now(),
-        parameters=_parameters(params),
+        parameters=parameters,
         figures=figures,
     )
     try:
@@ -88,26 +135,6 @@ def _write(
     except WhorlError as error:
         is_told = type(error) is type(told)
         logger.log(logging.DEBUG if is_told else logging.WARNING, "the run is missing in ops.runs: %s", error)
-
-
-def _hidden_paths(params: Params) -> list[str]:
-    """Paths of logs that are pseudonymised: files and folders may be called after users."""
-    is_hidden = getattr(getattr(params, "read", None), "pseudonymise", False)
-    return [path for name in PATHS for path in getattr(params, name, [])] if is_hidden else []
-
-
-def _parameters(params: Params) -> dict[str, Any]:
-    told = params.model_dump(mode="json")
-    return told | (
-        {name: [HIDDEN] * len(told[name]) for name in PATHS if told.get(name)} if _hidden_paths(params) else {}
-    )
-
-
-def _without_paths(params: Params, message: str) -> str:
-    """The message without those paths, and what follows them up to a colon: files of a folder."""
-    for path in sorted(_hidden_paths(params), key=len, reverse=True):
-        message = re.sub(re.escape(path) + "[^:]*", HIDDEN, message)
-    return message
 
 
 def _now() -> datetime:
@@ -129,12 +156,13 @@ class OneLine(logging.Filter):
         return True
 
 
+ONE_LINE = OneLine()
+
+
 def show_errors_in_one_line() -> None:
     """Put the filter on the loggers of flow and task runs; twice is once."""
     for name in RUN_LOGGERS:
-        logger = logging.getLogger(name)
-        if not any(isinstance(present, OneLine) for present in logger.filters):
-            logger.addFilter(OneLine())
+        logging.getLogger(name).addFilter(ONE_LINE)
 
 
 def show_steps() -> None:
@@ -170,6 +198,11 @@ def files_or_source(key: str, called: str = "paths") -> str:
     return in_short(paths, called) if paths else str(flow_run.parameters["source"] or "the only source")
 
 
+def evaluation_folder(warehouse: Warehouse, word: str) -> str:
+    """Where the tables and the page of this run go, which measures something of a word."""
+    return str(warehouse.home / "reports" / f"{word}-evaluation-{str(flow_run.id)[:8]}")
+
+
 def in_short(paths: list[Any], called: str = "paths") -> str:
     """The name of the only path, or how many there are."""
     return Path(str(paths[0])).name or str(paths[0]) if len(paths) == 1 else f"{len(paths)} {called}"
@@ -185,34 +218,40 @@ ABOUT_EXPERT = (
 INSTEAD = ("logs", "telemetry", "results")  # files to evaluate instead of a source
 
 
-def flow(
-    *, name: str, run_name: Callable[[], str], tags: list[str]
-) -> Callable[[Callable[[P], Result]], Flow[..., Result]]:
+class FormFlow(Flow[..., Result]):
+    """Prefect's flow whose arguments are JSON as they are: Prefect's own way to make them so imports FastAPI."""
+
+    def serialize_parameters(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """The arguments as the server is told them."""
+        return cast(dict[str, Any], to_jsonable_python(parameters))
+
+
+def flow(run_name: Callable[[], str], **options: Any) -> Callable[[Callable[[P], Result]], Flow[..., Result]]:
     """Prefect's flow for a function of one parameter model, with the arguments of arguments_of and `expert`.
 
-    The run is kept in ops.runs with its result (keys and figures), and our own errors are logged as one line."""
+    Its name is that of the function, with dashes; its tags are whorl and its word. The run is kept in ops.runs with its
+    result (keys and figures), and our own errors are logged as one line. options: of Prefect's Flow."""
 
     def decorate(body: Callable[[P], Result]) -> Flow[..., Result]:
         model: type[P] = get_type_hints(body)["params"]
+        name = body.__name__.replace("_", "-")
+        word, _, verb = name.partition("-")
 
         @functools.wraps(body)
         def run(**fields: Any) -> Result:
             show_errors_in_one_line()
             show_steps()
             deployed = deployment.parameters.get(EXPERT) or {} if deployment.id else {}
-            expert = deployed | dict(
-                fields.get(EXPERT) or {}
-            )  # a run that names one setting keeps the deployment's others
-            params = with_source(name.split("-")[0], from_form(model, {**fields, EXPERT: expert}))
+            expert = deployed | dict(fields.get(EXPERT) or {})  # one that is named keeps the deployment's others
+            params = with_source(word, from_form(model, {**fields, EXPERT: expert}))
             with TagsContext(current_tags=set()):  # tags are for runs: each tag of a task costs it a request
                 return kept(name, params, lambda: body(params))
 
         run.__signature__ = _signature(model)  # type: ignore[attr-defined]  # what Prefect makes the form from
         run.__doc__ = _documentation(body, model)
         run.model = model  # type: ignore[attr-defined]
-        run.tags = [TAG, *tags]  # type: ignore[attr-defined]  # Prefect's flows have none; call() sets them
-        made: Flow[..., Result] = prefect.flow(name=name, flow_run_name=run_name)(run)
-        return made
+        run.tags = [TAG, verb if word == TAG else word]  # type: ignore[attr-defined]  # Prefect's flows have none
+        return FormFlow(run, name=name, flow_run_name=run_name, **options)
 
     return decorate
 
@@ -287,7 +326,7 @@ def form_fields(params: Params) -> dict[str, Any]:
         if path not in arguments.values() and (path not in usual or value != usual[path])
     }
     return {name: given[path] for name, path in arguments.items() if path in given} | (
-        {EXPERT: expert} if _has_expert(type(params)) else {}
+        {EXPERT: expert} if _expert_paths(type(params)) else {}
     )
 
 
@@ -296,7 +335,7 @@ def from_form(model: type[P], fields: Mapping[str, Any]) -> P:
     known, arguments, values = _leaves(model), arguments_of(model), _defaults(model)
     expert = dict(fields.get(EXPERT) or {})
     if unknown := [path for path in expert if path not in known or path in arguments.values()]:
-        near = get_close_matches(unknown[0], known) or sorted(set(known) - set(arguments.values()))
+        near = get_close_matches(unknown[0], known) or _expert_paths(model)
         raise BadSetting(
             f"expert: {unknown[0]}: no such parameter here; expected one such as {', '.join(near[:MOST_NEAR])}"
         )
@@ -353,32 +392,32 @@ def _defaults(model: type[Params]) -> dict[str, Any]:
     return found
 
 
-def _has_expert(model: type[Params]) -> bool:
-    return bool(_leaves(model).keys() - arguments_of(model).values())
-
-
 def _signature(model: type[Params]) -> inspect.Signature:
-    known = _leaves(model)
-    arguments = [_argument(name, known[path], path, model) for name, path in arguments_of(model).items()]
-    if _has_expert(model):
-        kind = inspect.Parameter.KEYWORD_ONLY
+    kind, known, usual = inspect.Parameter.KEYWORD_ONLY, _leaves(model), _values(_defaults(model), model)
+    arguments = []
+    for name, path in arguments_of(model).items():
+        default = usual.get(path, inspect.Parameter.empty)
+        arguments.append(inspect.Parameter(name, kind, default=default, annotation=_typed(known[path])))
+    if _expert_paths(model):
         arguments.append(inspect.Parameter(EXPERT, kind, default={}, annotation=dict[str, Any]))
     return inspect.Signature(arguments)
 
 
-def _argument(name: str, field: FieldInfo, path: str, model: type[Params]) -> inspect.Parameter:
-    typed: Any = field.annotation
-    for bound in field.metadata:
-        typed = Annotated[typed, bound]
-    default = _values(_defaults(model), model).get(path, inspect.Parameter.empty)
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=typed)
+def _typed(field: FieldInfo) -> Any:
+    """The type of a field with its bounds."""
+    return Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
+
+
+def _expert_paths(model: type[Params]) -> list[str]:
+    """The parameters that stand in `expert`: those that are no arguments."""
+    return sorted(_leaves(model).keys() - arguments_of(model).values())
 
 
 def _documentation(body: Callable[..., Any], model: type[Params]) -> str:
     """The docstring that Prefect takes the descriptions of flow and fields from."""
     known = _leaves(model)
     fields = [f"    {name}: {known[path].description}" for name, path in arguments_of(model).items()]
-    fields += [f"    {EXPERT}: {ABOUT_EXPERT}"] if _has_expert(model) else []
+    fields += [f"    {EXPERT}: {ABOUT_EXPERT}"] if _expert_paths(model) else []
     return "\n".join([inspect.cleandoc(body.__doc__ or ""), "", "Args:", *fields])
 
 
@@ -415,11 +454,9 @@ def _expert_schema(model: type[Params], definitions: dict[str, Any]) -> dict[str
     """What the mapping of experts may hold: names as patterns, which no form draws as fields, each with its bounds.
 
     definitions: of the form; those of the values are added."""
-    named = {}
-    for path in sorted(_leaves(model).keys() - arguments_of(model).values()):
-        field = _leaves(model)[path]
-        typed: Any = Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
-        schema = TypeAdapter(typed).json_schema(ref_template="#/definitions/{model}")
+    named, known = {}, _leaves(model)
+    for path in _expert_paths(model):
+        schema = TypeAdapter(_typed(known[path])).json_schema(ref_template="#/definitions/{model}")
         definitions |= schema.pop("$defs", {})
         named[f"^{re.escape(path)}$"] = schema
     return {"patternProperties": named, "additionalProperties": False}
@@ -440,10 +477,9 @@ def title_of(name: str) -> str:
 
 def bounds_of(field: dict[str, Any]) -> str:
     """What a field allows, in words: 1 to 200; empty if it allows anything."""
-    if "maxLength" in field or "minLength" in field:
-        return f"{_range(field.get('minLength'), field.get('maxLength'))} characters"
-    if "maxItems" in field or "minItems" in field:
-        return f"{_range(field.get('minItems'), field.get('maxItems'))} entries"
+    for least, most, what in (("minLength", "maxLength", "characters"), ("minItems", "maxItems", "entries")):
+        if least in field or most in field:
+            return f"{_range(field.get(least), field.get(most))} {what}"
     above, below = field.get("exclusiveMinimum"), field.get("exclusiveMaximum")
     if above is None and below is None:
         return _range(field.get("minimum"), field.get("maximum"))
@@ -459,20 +495,14 @@ def _range(low: float | None, high: float | None) -> str:
 
 
 def _number(value: float) -> str:
-    if value < WHOLE_BELOW:
-        return f"{value:,.10g}"
     power = int(value).bit_length() - 1
-    return f"2^{power}" if value == 2**power else f"{value:.3g}"
+    return f"{value:,.10g}" if value < WHOLE_BELOW else f"2^{power}" if value == 2**power else f"{value:.3g}"
 
 
 def _described(field: dict[str, Any]) -> str:
-    bounds = bounds_of(field)
-    return shown_whole(field["description"]).removesuffix(".") + (f"; allowed: {bounds}" if bounds else "")
-
-
-def shown_whole(text: str) -> str:
-    """The text without angle brackets: the older UI takes <home> for HTML and drops it."""
-    return text.replace("<", "[").replace(">", "]")
+    """The help of a field with its bounds, without angle brackets: the older UI takes <home> for HTML and drops it."""
+    text = str(field["description"]).replace("<", "[").replace(">", "]").removesuffix(".")
+    return text + (f"; allowed: {bounds}" if (bounds := bounds_of(field)) else "")
 
 
 GO_ON = ("nodes", "advice")  # words whose next recording goes on in the folder of the one before

@@ -32,6 +32,7 @@ from tasks.warehouse.versions import CODE_SUFFIXES, contents_hash
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Result = TypeVar("Result", bound=Mapping[str, Any])
 
 RETRIES = 3
 FIRST_DELAY_S = 2  # then 4 and 8, each with jitter
@@ -122,23 +123,21 @@ def load_each(files: list[str], load: Callable[[str], str]) -> tuple[list[str], 
     return loaded, refused
 
 
-def not_all_read(refused: list[BadInput], n_files: int, expected: str, result: Mapping[str, Any]) -> NotAllRead:
-    """What a flow raises at its end, whose result is not lost. expected: what the files should have been."""
-    line = _all_in_one(refused, n_files, expected)
-    error = NotAllRead(line.where, line.problem, line.expected, line.fix)
-    error.result, error.refused = result, [str(one) for one in refused]
-    return error
+def unless_refused(result: Result, refused: list[BadInput], n_files: int, expected: str) -> Result:
+    """The result of a flow that read all its files. Raises NotAllRead, with the result, where some could not be read.
 
-
-def _all_in_one(refused: list[BadInput], n_files: int, expected: str) -> BadInput:
-    """One line about all files that could not be read."""
-    n_loaded = n_files - len(refused)
+    expected: what the files should have been."""
+    if not refused:
+        return result
+    n_loaded, first = n_files - len(refused), refused[0]
     rest = f"the other {n_loaded} of {n_files} files are loaded" if n_loaded else ""
-    first = refused[0]
     if len(refused) == 1:
-        return BadInput(first.where, first.problem, first.expected, "; ".join(filter(None, (first.fix, rest))))
-    where = f"{len(refused)} of {n_files} files"
-    return BadInput(where, f"could not be read, the first: {first}", expected, rest)
+        error = NotAllRead(first.where, first.problem, first.expected, "; ".join(filter(None, (first.fix, rest))))
+    else:
+        where = f"{len(refused)} of {n_files} files"
+        error = NotAllRead(where, f"could not be read, the first: {first}", expected, rest)
+    error.result, error.refused = result, [str(one) for one in refused]
+    raise error
 
 
 LIMIT = "whorl-network-benchmark"

@@ -7,7 +7,7 @@ jobs, and quantiles of many jobs together from a fine histogram and the values o
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -73,6 +73,9 @@ WHERE source = getvariable('source')
     AND coalesce(submitted_at, started_at) IS NOT NULL"""
 HOURS = """SELECT epoch_us(queued_at) // 3_600_000_000 AS hour, count(*), min(queued_at), max(queued_at)
 FROM temp.finished GROUP BY hour ORDER BY hour"""
+
+
+STARTS = """SELECT period, min(queued_at) FROM temp.finished WHERE period IS NOT NULL GROUP BY period ORDER BY 2, 1"""
 JOBS = """SELECT group_key, count(*) AS n_runs, count(*) FILTER (part = 0) AS n_history
 FROM temp.finished GROUP BY group_key ORDER BY group_key"""
 MEDIANS = """SELECT group_key, median(runtime_s) AS median_s FROM temp.finished
@@ -211,33 +214,6 @@ def count_groups(connection: Connection, source: str, params: CharacteriseParams
     return GroupCounts(keys, medians_s, n_history, n_runs, bins, rows, cell_bins, found["n"].to_numpy()[order])
 
 
-def put_groups(connection: Connection, source: str, params: SplitParams, counts: GroupCounts, labels: Labels) -> None:
-    """Leave temp.finished and temp.groups on a connection, as describe_shapes needs them.
-
-    labels: (n_groups,) shape of each job, or NO_LABEL."""
-    split_runs(connection, source, params)
-    _put_groups(connection, counts.keys, counts.n_history, counts.medians_s, labels)
-
-
-def describe_shapes(connection: Connection, bins: Bins, labels: Labels, k: int) -> pd.DataFrame:
-    """The table of rank_by_runs over the runs in D1, one row a shape, in the order of the labels: see put_groups.
-
-    std to 12 digits. Source: Table 2."""
-    members = MEMBERS.format(value=NORMALISED[bins.kind]) + " AND label IS NOT NULL"
-    quantiles = _quantiles(connection, members, (0.25, 0.75, 0.95)).reindex(range(k))
-    table = connection.execute(
-        f"""SELECT label, count(*) AS n_runs, stddev_samp(value) AS std,
-            100 * avg(({bin_sql("value", bins)} = {bins.n_bins - 1})::INTEGER) AS outlier_percent
-        FROM ({members}) GROUP BY label"""
-    ).df()
-    table = table.set_index("label").reindex(range(k))
-    table["std"] = [float(f"{std:.{DIGITS}g}") for std in table["std"]]
-    table["n_groups"] = np.bincount(labels[labels != NO_LABEL], minlength=k)
-    table["n_runs"] = table["n_runs"].fillna(0).astype(np.int64)
-    table["p25_p75"], table["p95"] = quantiles[0.75] - quantiles[0.25], quantiles[0.95]
-    return table.reset_index()[TABLE_COLUMNS]
-
-
 def bin_sql(value: str, bins: Bins) -> str:
     """The bin h(x) of the SQL expression `value`, a DOUBLE; -1 for a missing one.
 
@@ -258,7 +234,12 @@ def split_runs(connection: Connection, source: str, params: SplitParams) -> None
     distinct times of submission. Source: Zhu et al. 2023, Table 1."""
     _set(connection, **dict.fromkeys(VARIABLES) | {"source": source, "statuses": list(FINISHED)})
     connection.execute(RUNS)
-    _set(connection, **_recorded(connection) or _by_time(connection, params))
+    starts = connection.execute(STARTS).fetchall()
+    if len(starts) >= len(PERIODS):  # recorded periods
+        (first, _), (second, second_at), (_, third_at) = starts[: len(PERIODS)]
+        _set(connection, second_at=second_at, third_at=third_at, first_name=first, second_name=second)
+    else:
+        _set(connection, **_by_time(connection, params))
 
 
 def _set(connection: Connection, **values: Any) -> None:
@@ -267,20 +248,8 @@ def _set(connection: Connection, **values: Any) -> None:
         connection.execute(f"SET VARIABLE {name} = $value::{VARIABLES[name]}", {"value": value})
 
 
-def _recorded(connection: Connection) -> dict[str, Any] | None:
-    starts = _rows(
-        connection,
-        """SELECT period, min(queued_at) FROM temp.finished
-        WHERE period IS NOT NULL GROUP BY period ORDER BY 2, 1""",
-    )
-    if len(starts) < len(PERIODS):
-        return None
-    (first, _), (second, second_at), (_, third_at) = starts[: len(PERIODS)]
-    return {"second_at": second_at, "third_at": third_at, "first_name": first, "second_name": second}
-
-
 def _by_time(connection: Connection, params: SplitParams) -> dict[str, Any]:
-    hours = _rows(connection, HOURS)
+    hours = connection.execute(HOURS).fetchall()
     n_upto = np.cumsum([n for _, n, _, _ in hours], dtype=np.int64)
     if not len(hours):
         raise _too_few(0)
@@ -290,7 +259,7 @@ def _by_time(connection: Connection, params: SplitParams) -> dict[str, Any]:
     second_at = _inside(connection, second_at, hours[0][2], hours[-1][3])
     if third_at <= second_at:  # D2 has at least one time of submission, and D3 what comes after it
         later = "SELECT min(queued_at) FROM temp.finished WHERE queued_at > $at"
-        ((third_at,),) = _rows(connection, later, at=second_at)
+        ((third_at,),) = connection.execute(later, {"at": second_at}).fetchall()
     return {"second_at": second_at, "third_at": third_at}
 
 
@@ -302,7 +271,8 @@ def _ranked(connection: Connection, hours: Sequence[Any], n_upto: Ints, rank: in
     sql = """SELECT queued_at FROM temp.finished
         WHERE queued_at BETWEEN $low AND $high AND (submitted_at IS NULL OR submitted_at BETWEEN $low AND $high)
         ORDER BY queued_at LIMIT 1 OFFSET $n_before"""
-    ((at,),) = _rows(connection, sql, low=low, high=high, n_before=rank - int(n_upto[place] - n))
+    asked = {"low": low, "high": high, "n_before": rank - int(n_upto[place] - n)}
+    ((at,),) = connection.execute(sql, asked).fetchall()
     return datetime.fromisoformat(str(at))
 
 
@@ -311,14 +281,10 @@ def _inside(connection: Connection, at: datetime, low: datetime, high: datetime)
     if low < at < high:
         return at
     between = "SELECT min(queued_at), max(queued_at) FROM temp.finished WHERE queued_at > $low AND queued_at < $high"
-    ((second, last_but_one),) = _rows(connection, between, low=low, high=high)
+    ((second, last_but_one),) = connection.execute(between, {"low": low, "high": high}).fetchall()
     if second is None:
         raise _too_few(1 if low == high else 2)
     return datetime.fromisoformat(str(second if at == low else last_but_one))
-
-
-def _rows(connection: Connection, sql: str, **values: Any) -> list[Any]:
-    return connection.execute(sql, values).fetchall()
 
 
 def _too_few(n_times: int) -> BadInput:
@@ -406,19 +372,13 @@ class Characterisation:
 
 
 @dataclass(frozen=True)
-class _Clustered:
-    """fit: labels (n_groups,) of all jobs of the log; params: as they were used."""
+class _Described:
+    """fit: labels (n_groups,) of all jobs of the log; params: as they were used. table: Table 2, in the order of the
+    shapes; posterior: (n_groups, N_PARTS, K)."""
 
     fit: ShapeFit
     params: ShapeParams
     curve: InertiaCurve
-
-
-@dataclass(frozen=True)
-class _Described:
-    """table: Table 2, in the order of the shapes; posterior: (n_groups, N_PARTS, K)."""
-
-    clustered: _Clustered
     table: pd.DataFrame
     posterior: Floats
 
@@ -433,18 +393,14 @@ def characterise(warehouse: Warehouse, source: str, params: CharacteriseParams) 
         refuse_mixture(connection, source)
         version = data_version(connection, "jobs", source)
         counts = count_groups(connection, source, params)
-    clustered = {kind: _cluster(counts, kind, params) for kind in KINDS}
-    kinds = {
-        kind: _describe(warehouse, source, params, version, counts, one)
-        for kind, one in clustered.items()
-        if one is not None
-    }
-    if not kinds:
+    clustered = {kind: found for kind in KINDS if (found := _cluster(counts, kind, params)) is not None}
+    if not clustered:
         raise BadInput(f"source {source!r}", "no run has a historic median", "finished runs with a runtime")
+    kinds = {kind: _describe(warehouse, source, params, version, counts, *found) for kind, found in clustered.items()}
     with writing(warehouse) as connection, transaction(connection):
         _refuse_change(connection, source, version)
         _write(connection, source, version, params, counts, kinds)
-    k = {kind: one.clustered.params.k for kind, one in kinds.items()}
+    k = {kind: one.params.k for kind, one in kinds.items()}
     logger.info("characterised %d jobs of source %s: shapes %s", counts.n_groups, source, k)
     return Characterised(version, counts.n_groups, k)
 
@@ -502,8 +458,11 @@ def lowered(support: Ints, params: ShapeParams) -> ShapeParams:
     return params.model_copy(update={"min_support": min(most, max(kth, LABEL_SUPPORT))})
 
 
-def _cluster(counts: GroupCounts, kind: Kind, params: CharacteriseParams) -> _Clustered | None:
-    """Shapes and inertia curve of one kind; None, with a line in the log, if no run is normalised.
+def _cluster(
+    counts: GroupCounts, kind: Kind, params: CharacteriseParams
+) -> tuple[ShapeFit, ShapeParams, InertiaCurve] | None:
+    """Shapes, the parameters as used, and inertia curve of one kind; None, with a line in the log, if no run is
+    normalised.
 
     Without a job of min_support runs in D1 it is lowered to what the k-th job has, or the first; with fewer different
     distributions than k, there are as many shapes. The log says so."""
@@ -525,22 +484,42 @@ def _cluster(counts: GroupCounts, kind: Kind, params: CharacteriseParams) -> _Cl
     fit = fit_shapes(history, bins, used)
     labels = np.full(counts.n_groups, NO_LABEL, dtype=np.intp)
     labels[groups] = fit.labels
-    return _Clustered(ShapeFit(fit.shapes, labels), used, inertia_curve(history, bins, used))
+    return ShapeFit(fit.shapes, labels), used, inertia_curve(history, bins, used)
 
 
 def _describe(
-    warehouse: Warehouse, source: str, params: CharacteriseParams, version: str, counts: GroupCounts, one: _Clustered
+    warehouse: Warehouse,
+    source: str,
+    params: CharacteriseParams,
+    version: str,
+    counts: GroupCounts,
+    fit: ShapeFit,
+    used: ShapeParams,
+    curve: InertiaCurve,
 ) -> _Described:
-    """The shapes of one kind by the exact gap of their members' runs, their table and posterior."""
-    old = one.fit.shapes
+    """The shapes of one kind by the exact gap of their members' runs, their posterior, and the table of rank_by_runs
+    over the runs in D1, std to 12 digits. Source: Table 2."""
+    bins, labels = fit.shapes.bins, fit.labels
+    members = MEMBERS.format(value=NORMALISED[bins.kind]) + " AND label IS NOT NULL"
     with reading(warehouse) as connection:
         _refuse_change(connection, source, version)
-        put_groups(connection, source, params.split, counts, one.fit.labels)
-        table = describe_shapes(connection, old.bins, one.fit.labels, one.params.k)
+        split_runs(connection, source, params.split)
+        _put_groups(connection, counts.keys, counts.n_history, counts.medians_s, labels)
+        quantiles = _quantiles(connection, members, (0.25, 0.75, 0.95)).reindex(range(used.k))
+        table = connection.execute(
+            f"""SELECT label, count(*) AS n_runs, stddev_samp(value) AS std,
+                100 * avg(({bin_sql("value", bins)} = {bins.n_bins - 1})::INTEGER) AS outlier_percent
+            FROM ({members}) GROUP BY label"""
+        ).df()
+    table = table.set_index("label").reindex(range(used.k))
+    table["std"] = [float(f"{std:.{DIGITS}g}") for std in table["std"]]
+    table["n_groups"] = np.bincount(labels[labels != NO_LABEL], minlength=used.k)
+    table["n_runs"] = table["n_runs"].fillna(0).astype(np.int64)
+    table["p25_p75"], table["p95"] = quantiles[0.75] - quantiles[0.25], quantiles[0.95]
     order = table["p25_p75"].to_numpy().argsort(kind="stable")
-    fit = in_order(one.fit, order)
-    log_p = counts.log_posteriors(old.bins.kind, fit.shapes.centres)
-    return _Described(replace(one, fit=fit), table.iloc[order].reset_index(drop=True), np.exp(log_p))
+    fit = in_order(fit, order)
+    posterior = np.exp(counts.log_posteriors(bins.kind, fit.shapes.centres))
+    return _Described(fit, used, curve, table[TABLE_COLUMNS].iloc[order].reset_index(drop=True), posterior)
 
 
 def _refuse_change(connection: Connection, source: str, version: str) -> None:
@@ -561,12 +540,15 @@ def _write(
     for name in TABLES:
         connection.execute(f"DELETE FROM jobs.{name} WHERE source = $source", {"source": source})
     for kind, one in kinds.items():
-        curve = one.clustered.curve
+        shapes, curve = one.fit.shapes, one.curve
+        described = one.table.assign(shape=range(len(one.table)), centre=list(shapes.centres), inertia=shapes.inertia)
+        ends = {"bins_low": shapes.bins.low, "bins_high": shapes.bins.high, "n_bins": shapes.bins.n_bins}
+        described = described.assign(**ends, min_support=one.params.min_support)
         rows = {
             "shapes": pa.Table.from_pandas(
-                _shape_rows(one).assign(data_version=version, parameters=parameters), preserve_index=False
+                described.assign(data_version=version, parameters=parameters), preserve_index=False
             ),
-            "group_shapes": _group_rows(counts, kind, one),
+            "group_shapes": _group_rows(counts, one.posterior, kind),
             "shape_curve": pa.table(
                 {"k": curve.ks, "inertia": curve.inertias, "is_elbow": [k == curve.elbow for k in curve.ks]}
             ),
@@ -579,24 +561,11 @@ def _write(
             connection.unregister("new_rows")
 
 
-def _shape_rows(one: _Described) -> pd.DataFrame:
-    shapes, bins = one.clustered.fit.shapes, one.clustered.fit.shapes.bins
-    return one.table.assign(
-        shape=range(len(one.table)),
-        centre=list(shapes.centres),
-        bins_low=bins.low,
-        bins_high=bins.high,
-        n_bins=bins.n_bins,
-        inertia=shapes.inertia,
-        min_support=one.clustered.params.min_support,
-    )
-
-
-def _group_rows(counts: GroupCounts, kind: Kind, one: _Described) -> pa.Table:
-    """A row for each job and part with runs, by job."""
+def _group_rows(counts: GroupCounts, posteriors: Floats, kind: Kind) -> pa.Table:
+    """A row for each job and part with runs, by job. posteriors: (n_groups, N_PARTS, K)."""
     n_runs = np.stack([counts.support(kind, part) for part in range(len(PARTS))], axis=1)  # (n_groups, N_PARTS)
     group, part = np.nonzero(n_runs)
-    posterior, n = one.posterior[group, part], n_runs[group, part]
+    posterior, n = posteriors[group, part], n_runs[group, part]
     medians = counts.medians_s[group]
     offsets = pa.array(np.arange(0, posterior.size + 1, posterior.shape[1]), pa.int32())
     return pa.table(

@@ -19,34 +19,12 @@ from tasks.intake.files import Chunk, refusals
 from tasks.jobs.params import ReadParams, Status
 
 TIMESTAMP = pa.timestamp("us")  # UTC, without a time zone
-SKUS = pa.list_(
-    pa.struct(
-        [
-            ("sku", pa.string()),
-            ("tokens", pa.float64()),
-            ("free_tokens", pa.float64()),
-            ("load_mean", pa.float64()),
-            ("load_sd", pa.float64()),
-        ]
-    )
-)
-VERTICES = pa.list_(
-    pa.struct(
-        [
-            ("vertex", pa.int32()),
-            ("stage", pa.string()),
-            ("sku", pa.string()),
-            ("started_at", TIMESTAMP),
-            ("ended_at", TIMESTAMP),
-            ("cpu_s", pa.float64()),
-            ("min_tokens", pa.float64()),
-            ("mean_tokens", pa.float64()),
-            ("peak_tokens", pa.float64()),
-            ("read_bytes", pa.float64()),
-            ("temp_bytes", pa.float64()),
-        ]
-    )
-)
+OF_SKU = ("tokens", "free_tokens", "load_mean", "load_sd")
+OF_VERTEX = ("cpu_s", "min_tokens", "mean_tokens", "peak_tokens", "read_bytes", "temp_bytes")
+SKUS = pa.list_(pa.struct({"sku": pa.string(), **dict.fromkeys(OF_SKU, pa.float64())}))
+PLACED = {"vertex": pa.int32(), "stage": pa.string(), "sku": pa.string()}
+TIMED = {"started_at": TIMESTAMP, "ended_at": TIMESTAMP}
+VERTICES = pa.list_(pa.struct({**PLACED, **TIMED, **dict.fromkeys(OF_VERTEX, pa.float64())}))
 SKYLINE = pa.list_(pa.struct([("at_s", pa.float64()), ("tokens", pa.float64()), ("guaranteed", pa.float64())]))
 
 COLUMNS: dict[str, tuple[pa.DataType, str]] = {
@@ -155,10 +133,7 @@ GITHUB: dict[str, Status] = {  # conclusions and states of workflow runs
 }
 GITLAB: dict[str, Status] = {
     "canceling": "running",
-    "waiting_for_resource": "pending",
-    "waiting_for_callback": "pending",
-    "preparing": "pending",
-    "manual": "pending",
+    **dict.fromkeys(("waiting_for_resource", "waiting_for_callback", "preparing", "manual"), "pending"),
 }
 AIRFLOW: dict[str, Status] = {
     "up_for_retry": "failed",  # this try; the next one is a run of its own
@@ -170,19 +145,15 @@ AIRFLOW: dict[str, Status] = {
     "awaiting_input": "running",
 }
 KUBERNETES: dict[str, Status] = {  # phases of pods, conditions and reasons of jobs and pods
-    "FailureTarget": "failed",
+    **dict.fromkeys(
+        ("FailureTarget", "OOMKilled", "BackoffLimitExceeded", "CrashLoopBackOff", "ContainerCannotRun",
+         "Evicted"),  # its phase is Failed, and it is not taken up again
+        "failed",
+    ),
     "SuccessCriteriaMet": "completed",
-    "Evicted": "failed",  # its phase is Failed, and it is not taken up again
-    "OOMKilled": "failed",
-    "BackoffLimitExceeded": "failed",
-    "CrashLoopBackOff": "failed",
-    "ContainerCannotRun": "failed",
     "Terminating": "running",
-    "ContainerCreating": "pending",
-    "PodInitializing": "pending",
-    "ImagePullBackOff": "pending",
-    "ErrImagePull": "pending",
-}
+    **dict.fromkeys(("ContainerCreating", "PodInitializing", "ImagePullBackOff", "ErrImagePull"), "pending"),
+}  # fmt: skip
 JENKINS: dict[str, Status] = {"UNSTABLE": "completed", "NOT_BUILT": "cancelled"}  # unstable: it ended, tests failed
 SNOWFLAKE: dict[str, Status] = {"INCIDENT": "failed", "FAILED_WITH_INCIDENT": "failed", "RESUMING_WAREHOUSE": "pending"}
 DATABRICKS: dict[str, Status] = {  # result states, and codes of what ended a run
@@ -202,25 +173,15 @@ DATABRICKS: dict[str, Status] = {  # result states, and codes of what ended a ru
 NEXTFLOW: dict[str, Status] = {"CACHED": "completed"}  # its trace repeats the times of the run that made the result
 PREFECT: dict[str, Status] = {"PAUSED": "running", "CANCELLING": "running", "Late": "pending", "Retrying": "running"}
 SLURM: dict[str, Status] = {  # man sacct, "JOB STATE CODES"
-    "NODE_FAIL": "failed",
-    "BOOT_FAIL": "failed",
-    "LAUNCH_FAILED": "failed",
-    "RECONFIG_FAIL": "failed",
+    **dict.fromkeys(("NODE_FAIL", "BOOT_FAIL", "LAUNCH_FAILED", "RECONFIG_FAIL"), "failed"),
     "PREEMPTED": "cancelled",  # stopped by somebody else's job, not by its own fault
     "REVOKED": "cancelled",  # a federated job that another cluster took
     "DEADLINE": "timeout",
-    "COMPLETING": "running",
-    "SUSPENDED": "running",
-    "SIGNALING": "running",
-    "STAGE_OUT": "running",
-    "RESIZING": "running",
-    "CONFIGURING": "pending",
-    "POWER_UP_NODE": "pending",
-    "REQUEUED": "pending",
-    "REQUEUE_HOLD": "pending",
-    "REQUEUE_FED": "pending",
-    "RESV_DEL_HOLD": "pending",
-    "SPECIAL_EXIT": "pending",
+    **dict.fromkeys(("COMPLETING", "SUSPENDED", "SIGNALING", "STAGE_OUT", "RESIZING"), "running"),
+    **dict.fromkeys(
+        ("CONFIGURING", "POWER_UP_NODE", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT"),
+        "pending",
+    ),
 }
 SLURM_CODES: dict[str, Status] = {
     **dict.fromkeys(("BF", "NF"), "failed"),
@@ -427,7 +388,7 @@ def _typed(name: str, given: pd.Series | None, n_rows: int) -> Any:
         return given.astype("datetime64[us]").to_numpy()
     if name in NUMBER_COLUMNS:
         return np.full(n_rows, np.nan) if given is None else pd.to_numeric(given).to_numpy(float, na_value=np.nan)
-    if name in LIST_COLUMNS:
+    if given is not None and name in LIST_COLUMNS:
         return as_list_column(given, name)
     return np.zeros(n_rows, dtype=bool) if given is None else given.fillna(False).to_numpy(dtype=bool)
 

@@ -202,15 +202,11 @@ def _shortened(key: str) -> str:
     return f"{key[: MAX_KEY_CHARS - SIGNATURE_CHARS - 1]}…{hashlib.sha256(key.encode()).hexdigest()[:SIGNATURE_CHARS]}"
 
 
-def normalise_name(name: str, params: GroupParams = DEFAULTS) -> str:
-    """The job's name with placeholders for what changes from run to run; doing it twice changes nothing.
-
-    A name that is nothing but one hash or UUID (an anonymised log) stays whole. Source: Zhu et al., 3.1."""
-    return normalise_names([name], params)[0]
-
-
 def normalise_names(names: Sequence[str], params: GroupParams = DEFAULTS) -> list[str]:
-    """Many names at once, which is faster: each pattern then runs over one long text."""
+    """Jobs' names with placeholders for what changes from run to run; doing it twice changes nothing.
+
+    A name that is nothing but one hash or UUID (an anonymised log) stays whole. Many at once are faster: each pattern
+    then runs over one long text. Source: Zhu et al., 3.1."""
     normaliser = _normaliser(tuple(params.kept_after), tuple(params.counted_after))
     found: list[str] = []
     for start in range(0, len(names), BATCH):

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Self
 
 import pandas as pd
 import pyarrow as pa
@@ -203,7 +203,7 @@ def land_log(warehouse: Warehouse, path: str, intake: Intake) -> landing.Batch:
     with quoting_nothing(intake.read.pseudonymise):
         reader = _reader(path, intake)
         key = load_key(warehouse.home) if intake.read.pseudonymise else None
-        return _spooled(warehouse, path, intake, reader, _grouped(reader, key, path, intake))
+        return _landed(warehouse, path, intake, reader, _grouped(reader, key, path, intake))
 
 
 def preview_log(home: Path, path: str, intake: Intake) -> LogPreview:
@@ -226,33 +226,30 @@ def preview_log(home: Path, path: str, intake: Intake) -> LogPreview:
     )
 
 
-def _spooled(warehouse: Warehouse, path: str, intake: Intake, reader: Reader, chunks: Iterator[Chunk]) -> landing.Batch:
+def _landed(warehouse: Warehouse, path: str, intake: Intake, reader: Reader, chunks: Iterator[Chunk]) -> landing.Batch:
     """Of an address the rows are kept first: its hash is theirs."""
     if not path.startswith(REMOTE):
         sha256 = sha256_of_all(parts_of(path))  # of a rolled log, its files
-        return _landed(warehouse, path, intake, reader, sha256, chunks)
+        return _land(warehouse, path, intake, reader, sha256, chunks)
     with Spool(warehouse.home, path, max_bytes=intake.read.limits.max_bytes) as spool:
         for chunk in chunks:
             spool.write(chunk)
-        return _landed(warehouse, path, intake, reader, spool.sha256, spool.read())
+        return _land(warehouse, path, intake, reader, spool.sha256, spool.read())
 
 
-def _landed(
+def _land(
     warehouse: Warehouse, path: str, intake: Intake, reader: Reader, sha256: str, chunks: Iterator[Chunk]
 ) -> landing.Batch:
     shown = f"pseudonymised-{sha256[:12]}" if intake.read.pseudonymise else path
-    log = Landing(WORD, intake.source, reader, GROUPING_VERSION, _options(intake), shown, sha256, chunks)
+    # what changes the rows that a file gives, as far as it differs from the default
+    options = intake.read.model_dump(exclude=set(NO_OPTION), exclude_defaults=True)
+    options |= intake.group.model_dump(exclude_defaults=True)
+    log = Landing(WORD, intake.source, reader, GROUPING_VERSION, options, shown, sha256, chunks)
     return log.land(warehouse, {"runs": RUNS_SCHEMA}, path, intake.read.limits.max_refused_share)
 
 
 def _reader(path: str, intake: Intake) -> Reader:
     return reader_called(path, intake.reader, READERS, lambda: detect(path, intake.read.limits))
-
-
-def _options(intake: Intake) -> dict[str, Any]:
-    """What changes the rows that a file gives, as far as it differs from the default."""
-    read = intake.read.model_dump(exclude=set(NO_OPTION), exclude_defaults=True)
-    return {**read, **intake.group.model_dump(exclude_defaults=True)}
 
 
 def _grouped(reader: Reader, key: bytes | None, path: str, intake: Intake) -> Iterator[Chunk]:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.errors import BadSetting, NotFound
-from tasks.jobs.characterise import Characterisation, read_characterised
-from tasks.jobs.normalisation import Bins, Counts, Floats, historic_medians, normalise
+from tasks.jobs.characterise import read_characterised
+from tasks.jobs.normalisation import Counts, Floats, historic_medians, normalise
 from tasks.jobs.params import CharacteriseParams, Kind
 from tasks.jobs.predict.preparation import fetch_runs
 from tasks.jobs.shapes import EMPTY_BIN_PRIOR, ShapeSet, log_likelihood, log_posterior
-from tasks.warehouse.connection import Connection, reading
+from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.versions import data_version
 
@@ -85,31 +85,18 @@ def job_against_shapes(
 
     Raises NotFound without shapes of this kind, or a job without a run that has a median; BadSetting for a number
     that is no shape. Source: Zhu et al. 2023, equations 1 to 8 and Figure 6."""
-    found = _of_kind(warehouse, source, kind)
+    found = read_characterised(warehouse, source).get(kind)
+    if found is None:
+        raise NotFound(f"source {source!r} has no {kind} shapes; ask for the other normalisation")
+    bins, against = found.shapes.bins, None
     with reading(warehouse) as connection:
-        counts = _counts(connection, source, job, found.shapes.bins)
-    against = None
-    if counts is not None:
+        row = connection.execute(MEDIAN, {"source": source, "kind": kind, "job": job}).fetchone()
+        runs = fetch_runs(connection, source, group_key=job) if row else None
+    if row and runs is not None:  # the characterisation knows a run of it with a median
+        medians = historic_medians(runs, {} if row[0] is None else {job: float(row[0])})
+        index = bins.index(normalise(runs["runtime_s"], medians["median_s"], kind))
+        counts = np.bincount(index[index >= 0], minlength=bins.n_bins).astype(np.int64)
         against = compare_with_shapes(job, counts, found.shapes, numbers=numbers)
     if against is None:
         raise NotFound(f"job {job!r} of source {source!r}: no finished run has a median to be compared with ({kind})")
     return against
-
-
-def _of_kind(warehouse: Warehouse, source: str, kind: Kind) -> Characterisation:
-    found = read_characterised(warehouse, source).get(kind)
-    if found is None:
-        raise NotFound(f"source {source!r} has no {kind} shapes; ask for the other normalisation")
-    return found
-
-
-def _counts(connection: Connection, source: str, job: str, bins: Bins) -> Counts | None:
-    """Runs of the job in each bin, (n_bins,); None if the characterisation knows no run of it with a median."""
-    row = connection.execute(MEDIAN, {"source": source, "kind": bins.kind, "job": job}).fetchone()
-    if row is None:
-        return None
-    history = {} if row[0] is None else {job: float(row[0])}
-    runs = fetch_runs(connection, source, group_key=job)
-    medians = historic_medians(runs, history)
-    index = bins.index(normalise(runs["runtime_s"], medians["median_s"], bins.kind))
-    return np.bincount(index[index >= 0], minlength=bins.n_bins).astype(np.int64)

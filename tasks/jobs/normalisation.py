@@ -8,7 +8,6 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from pandas.api.indexers import BaseIndexer
 from pydantic import Field, model_validator
-from scipy.ndimage import gaussian_filter1d
 
 from tasks.errors import BadInput, BadSetting
 from tasks.jobs.params import BinParams, Kind
@@ -113,16 +112,11 @@ def _before(rows: pd.DataFrame, past: pd.DataFrame) -> NDArray[np.float64]:
 
 
 def _medians_so_far(codes: NDArray[np.int64], past: pd.DataFrame) -> pd.DataFrame:
-    """After each run of `past`: the median of the n runs of its group that had ended by then; sorted by `at`."""
+    """After each run of `past`: the median of the runs of its group that had ended by then; sorted by `at`."""
     frame = pd.DataFrame(
         {"code": codes, "at": past["ended_at"].to_numpy(), "runtime_s": past["runtime_s"].to_numpy(dtype=float)}
     ).sort_values(["code", "at"], ignore_index=True)
-    by_group = frame["code"].to_numpy()
-    is_first = np.r_[True, by_group[1:] != by_group[:-1]]
-    starts = np.maximum.accumulate(np.where(is_first, np.arange(len(frame)), 0))
-    window = LastRuns(starts, len(frame))
-    frame["median_s"] = frame["runtime_s"].rolling(window, min_periods=1).median()
-    frame["n"] = np.arange(len(frame)) - starts + 1
+    frame["median_s"] = frame.groupby("code")["runtime_s"].expanding().median().to_numpy()
     # stable: of runs that ended at the same moment the last knows them all, and stays the last
     return frame.drop(columns="runtime_s").sort_values("at", kind="stable", ignore_index=True)
 
@@ -244,6 +238,8 @@ def smooth(pmfs: ArrayLike, bins: Bins, smoothing_bins: float) -> Floats:
     with 200 bins; with others the same width in values; 0: none. Source: section 4.2, kernel ours."""
     smoothed = np.array(pmfs, dtype=float)
     if smoothing_bins > 0 and smoothed.size:
+        from scipy.ndimage import gaussian_filter1d  # not above: pages need all else, and this takes as long as pandas
+
         sigma = smoothing_bins * bins.n_bins / REFERENCE_BINS
         smoothed[..., 1:-1] = gaussian_filter1d(smoothed[..., 1:-1], sigma, axis=-1, mode="reflect")
     return smoothed

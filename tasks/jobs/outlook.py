@@ -73,18 +73,12 @@ class NextRun:
 
 
 def next_run(
-    warehouse: Warehouse,
-    source: str,
-    job: str,
-    params: SummaryParams,
-    *,
-    time_s: float | None = None,
-    levels: tuple[float, ...] = LEVELS,
+    warehouse: Warehouse, source: str, job: str, params: SummaryParams, *, time_s: float | None = None
 ) -> NextRun:
     """Answer for one job, named by its key or a unique part of it; with time_s also the chance to exceed it.
 
-    Raises NotFound if no or several jobs fit, or the job has no finished run; BadSetting for a time or level
-    that cannot be."""
+    Raises NotFound if no or several jobs fit, or the job has no finished run; BadSetting for a time that cannot
+    be."""
     group_key = find_group(warehouse, source, job)
     rows = fetch(
         warehouse,
@@ -102,12 +96,12 @@ def next_run(
         group_key=group_key,
         n=len(runtimes_s),
         quantiles_s={level: float(np.quantile(runtimes_s, level)) for level in QUANTILES},
-        bounds=[bound(runtimes_s, level) for level in levels],
+        bounds=[bound(runtimes_s, level) for level in LEVELS],
         chance=None if time_s is None else chance_to_exceed(runtimes_s, time_s),
     )
 
 
-def chance_to_exceed(runtimes_s: NDArray[np.float64], time_s: float, *, confidence: float = CONFIDENCE) -> Chance:
+def chance_to_exceed(runtimes_s: NDArray[np.float64], time_s: float) -> Chance:
     """Share of runs longer than time_s, with its Wilson interval; runtimes_s: (n,), n at least 1.
 
     Raises BadSetting if time_s is no time."""
@@ -116,7 +110,7 @@ def chance_to_exceed(runtimes_s: NDArray[np.float64], time_s: float, *, confiden
     n, k = len(runtimes_s), int(np.sum(runtimes_s > time_s))
     from scipy.stats import binomtest  # not above: half a second that other steps need not pay
 
-    interval = binomtest(k, n).proportion_ci(confidence, method="wilson")
+    interval = binomtest(k, n).proportion_ci(CONFIDENCE, method="wilson")
     return Chance(time_s, k, n, k / n, float(interval.low), float(interval.high))
 
 

@@ -13,24 +13,21 @@ CALIBRATION_LEVELS = tuple((np.arange(1, 20) / 20).tolist())  # 0.05, 0.10 ... 0
 
 @dataclass(frozen=True)
 class Score:
-    """value: mean over n runs, None if there is none; n_left_out: runs without a score; reason: why, if any."""
+    """value: mean over n runs, None if there is none; reason: why, if any."""
 
     value: float | None
     n: int
-    n_left_out: int = 0
     reason: str | None = None
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """Central intervals that should hold a share `level` of the runs: the share they held, and what lay outside.
+    """Central intervals that should hold a share `level` of the runs: the share they held.
 
     width_s: mean width in seconds: of two predictions that cover alike, the narrower is better."""
 
     level: float
     share: float | None
-    below: float | None
-    above: float | None
     width_s: float | None
     n: int
     reason: str | None = None
@@ -40,12 +37,10 @@ class Coverage:
 class Calibration:
     """How far PIT values are from uniform. error: mean over the levels of |share of values <= level - level|.
 
-    largest: the largest such difference over all levels (Kolmogorov–Smirnov); shares: one for each level."""
+    largest: the largest such difference over all levels (Kolmogorov–Smirnov)."""
 
     error: float | None
     largest: float | None
-    levels: tuple[float, ...]
-    shares: tuple[float, ...]
     n: int
     reason: str | None = None
 
@@ -66,14 +61,11 @@ def coverage_of(predicted: Empirical, runtime_s: Any, *, level: float = LEVEL) -
     if not 0 < level < 1:
         raise ValueError(f"level {level:g}: expected a share between 0 and 1, such as 0.9")
     if predicted.n == 0:
-        return Coverage(level, None, None, None, None, 0, "no runs to score")
+        return Coverage(level, None, None, 0, "no runs to score")
     times = _runs(predicted, runtime_s)
     ends = predicted.quantile(np.broadcast_to([(1 - level) / 2, (1 + level) / 2], (predicted.n, 2)))
-    below, above = float((times < ends[:, 0]).mean()), float((times > ends[:, 1]).mean())
-    width_s = float((ends[:, 1] - ends[:, 0]).mean())
-    return Coverage(
-        level, float(((times >= ends[:, 0]) & (times <= ends[:, 1])).mean()), below, above, width_s, len(times)
-    )
+    share = float(((times >= ends[:, 0]) & (times <= ends[:, 1])).mean())
+    return Coverage(level, share, float((ends[:, 1] - ends[:, 0]).mean()), len(times))
 
 
 def pit_values(predicted: Empirical, runtime_s: Any, rng: np.random.Generator) -> Floats:
@@ -98,12 +90,12 @@ def calibration_of(pit: Any, *, levels: tuple[float, ...] = CALIBRATION_LEVELS) 
         raise ValueError(f"pit: shape {values.shape}; expected (n,) values from 0 to 1")
     n = len(values)
     if n == 0:
-        return Calibration(None, None, levels, (), 0, "no runs to score")
+        return Calibration(None, None, 0, "no runs to score")
     shares = np.searchsorted(values, levels, side="right") / n
     steps = np.arange(n + 1) / n
     largest = max(float(np.max(steps[1:] - values)), float(np.max(values - steps[:-1])))
     error = float(np.abs(shares - np.asarray(levels)).mean())
-    return Calibration(error, largest, levels, tuple(shares.tolist()), n)
+    return Calibration(error, largest, n)
 
 
 def _runs(predicted: Empirical, runtime_s: Any) -> Floats:
@@ -116,36 +108,27 @@ def _runs(predicted: Empirical, runtime_s: Any) -> Floats:
 MIN_RUNS = 20  # of a group: the distance of fewer runs is mostly luck
 MOST_POINTS = 200  # of a group where cdfs are compared
 DRAWS = 100_000  # quantiles that stand for all predictions together
-PERCENTILES = tuple(range(1, 100))
+PERCENTILES = np.arange(1, 100) / 100
 GOLDEN = 0.6180339887498949
 
 
 @dataclass(frozen=True)
 class GroupDistance:
-    """value: mean distance over n_groups of n_runs; by_group: (n_groups,) in the order of `groups`.
-
-    n_small: groups left out since they have too few runs."""
+    """value: mean distance over n_groups of n_runs that have enough runs."""
 
     value: float | None
     n_groups: int
     n_runs: int
-    n_small: int
-    groups: Any
-    by_group: Floats
     reason: str | None = None
 
 
 @dataclass(frozen=True)
 class Pooled:
-    """All runs together. ks: distance of the mean predicted cdf from the actual one; table: one row a percentile.
+    """All runs together. ks: distance of the mean predicted cdf from the actual one.
 
     mae_s: mean over the percentiles of |predicted - actual|, in seconds."""
 
     ks: float | None
-    percentiles: tuple[int, ...]
-    predicted_s: Floats
-    actual_s: Floats
-    error_s: Floats
     mae_s: float | None
     n: int
     reason: str | None = None
@@ -169,9 +152,8 @@ def ks_by_group(
     distances = np.array([_ks(predicted, times, order[ends[g] - sizes[g] : ends[g]], most_points) for g in large])
     if not len(large):
         reason = f"none of {len(names)} groups has {min_runs} runs"
-        return GroupDistance(None, 0, 0, len(names), names[large], np.zeros(0), reason)
-    n_runs, n_small = int(sizes[large].sum()), len(names) - len(large)
-    return GroupDistance(float(distances.mean()), len(large), n_runs, n_small, names[large], distances)
+        return GroupDistance(None, 0, 0, reason)
+    return GroupDistance(float(distances.mean()), len(large), int(sizes[large].sum()))
 
 
 def _ks(predicted: Empirical, times: Floats, rows: Any, most_points: int) -> float:
@@ -199,20 +181,17 @@ def pooled_quantiles(predicted: Empirical, *, n_draws: int = DRAWS) -> Floats:
 
 
 def compare_pooled(predicted: Empirical, runtime_s: Any, *, n_draws: int = DRAWS) -> Pooled:
-    """Pooled distance, quantile–quantile table and its mean absolute error; runtime_s: (n,). Source: Zhu et al., 5.2.
+    """Pooled distance, and the mean absolute error of the percentiles; runtime_s: (n,). Source: Zhu et al., 5.2.
 
     It rewards ignoring the job: predicting the same distribution of all runs for each of them scores 0. The predicted
     cdf is that of `pooled_quantiles`, which adds at most 1 / n_draws plus the unevenness of its levels."""
     if predicted.n == 0:
-        none = np.zeros(0)
-        return Pooled(None, PERCENTILES, none, none, none, None, 0, "no runs to score")
+        return Pooled(None, None, 0, "no runs to score")
     actual = np.sort(checked_times("runtime_s", runtime_s, predicted.n))
     pooled = pooled_quantiles(predicted, n_draws=n_draws)
-    levels = np.asarray(PERCENTILES) / 100
-    predicted_s, actual_s = (np.quantile(found, levels, method="inverted_cdf") for found in (pooled, actual))
-    error_s = np.abs(predicted_s - actual_s)
-    ks = _two_sample(pooled, actual)
-    return Pooled(ks, PERCENTILES, predicted_s, actual_s, error_s, float(error_s.mean()), predicted.n)
+    predicted_s, actual_s = (np.quantile(found, PERCENTILES, method="inverted_cdf") for found in (pooled, actual))
+    mae_s = float(np.abs(predicted_s - actual_s).mean())
+    return Pooled(_two_sample(pooled, actual), mae_s, predicted.n)
 
 
 def _two_sample(one: Floats, other: Floats) -> float:

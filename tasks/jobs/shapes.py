@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp
 
 from tasks.errors import BadInput, BadSetting
 from tasks.jobs.normalisation import SMOOTHING_BINS, Bins, Counts, Floats, pmfs_of, quantiles, smooth
@@ -43,34 +42,26 @@ def log_likelihood(counts: ArrayLike, shapes: ArrayLike, *, empty_bin_prior: flo
     return np.asarray(n_h @ log_theta.T)  # (n_groups, H) @ (H, K)
 
 
-def log_posterior(
-    counts: ArrayLike, shapes: ArrayLike, *, empty_bin_prior: float = EMPTY_BIN_PRIOR, prior: ArrayLike | None = None
-) -> Floats:
-    """log p(z | x_1 … x_N) = sum_h n_h log theta_h + log p(z) - constant, so that exp of a row sums to 1.
+def log_posterior(counts: ArrayLike, shapes: ArrayLike, *, empty_bin_prior: float = EMPTY_BIN_PRIOR) -> Floats:
+    """log p(z | x_1 … x_N) = sum_h n_h log theta_h - constant, so that exp of a row sums to 1: shapes are as likely
+    beforehand.
 
-    counts: (n_groups, H); shapes: (K, H); prior: (K,) weights of the shapes, default all alike. Returns (n_groups, K);
-    a group without runs has the prior. Source: Zhu et al. 2023, equations 4, 7 and 8."""
-    return posterior_of(log_likelihood(counts, shapes, empty_bin_prior=empty_bin_prior), prior)
+    counts: (n_groups, H); shapes: (K, H). Returns (n_groups, K); for a group without runs all are alike. Source: Zhu et
+    al. 2023, equations 4, 7 and 8."""
+    return posterior_of(log_likelihood(counts, shapes, empty_bin_prior=empty_bin_prior))
 
 
-def posterior_of(log_likelihoods: ArrayLike, prior: ArrayLike | None = None) -> Floats:
-    """log p(z | x_1 … x_N) from the log likelihoods of the shapes: both (n_groups, K). prior: as in log_posterior."""
+def posterior_of(log_likelihoods: ArrayLike) -> Floats:
+    """log p(z | x_1 … x_N) from the log likelihoods of the shapes: both (n_groups, K)."""
+    from scipy.special import logsumexp  # not above: pages import this module, and need none of it
+
     values = np.atleast_2d(np.asarray(log_likelihoods, dtype=float))
-    log_joint = values + _log_prior(prior, values.shape[1])
-    return np.asarray(log_joint - logsumexp(log_joint, axis=1, keepdims=True))
+    return np.asarray(values - logsumexp(values, axis=1, keepdims=True))
 
 
 def hard_labels(log_posteriors: ArrayLike) -> NDArray[np.intp]:
     """The most probable shape of each group, of equal ones the first: (n_groups,). Source: section 5.2."""
     return np.asarray(np.argmax(np.atleast_2d(np.asarray(log_posteriors)), axis=1))
-
-
-def _log_prior(prior: ArrayLike | None, k: int) -> Floats:
-    weights = np.ones(k) if prior is None else np.asarray(prior, dtype=float)
-    if weights.shape != (k,) or not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() <= 0:
-        raise BadInput("prior", f"weights {weights.tolist()}", f"{k} numbers of 0 or more, not all 0")
-    with np.errstate(divide="ignore"):  # weight 0: a shape that is ruled out
-        return np.asarray(np.log(weights / weights.sum()))
 
 
 Labels = NDArray[np.intp]

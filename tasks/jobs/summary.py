@@ -53,7 +53,10 @@ def refuse_mixture(connection: Connection, source: str) -> tuple[int, int]:
     ).fetchone()
     n_simulated, n_measured = counts or (0, 0)
     if not n_simulated + n_measured:
-        raise NotFound(_no_runs(connection, source))
+        known = connection.execute("SELECT DISTINCT source FROM jobs.runs ORDER BY source").fetchall()
+        names = ", ".join(repr(name) for (name,) in known) or "none yet"
+        fill = "fill it with 'whorl jobs ingest FILE'"
+        raise NotFound(f"source {source!r} has no job runs; sources that have some: {names}; {fill}")
     if n_simulated and n_measured:
         raise BadInput(
             f"source {source!r}",
@@ -79,23 +82,19 @@ def fetch_summary(connection: Connection, source: str) -> dict[str, Any]:
     cursor = connection.execute("SELECT * FROM jobs.summaries WHERE source = $source", {"source": source})
     row = cursor.fetchone()
     if row is None:
-        raise NotFound(_no_summary(connection, source))
+        refuse_mixture(connection, source)
+        command = shlex.join(["whorl", "jobs", "summary", "--source", source])
+        raise NotFound(f"source {source!r} has no summary yet; make one with {command}")
     totals = dict(zip([column[0] for column in cursor.description or []], row, strict=True))
     is_stale = totals["data_version"] != data_version(connection, "jobs", source)
     parameters = json.loads(totals["parameters"])
-    left_out = _without_ratio(connection, source, parameters["min_support"])
-    return {**totals, **left_out, "parameters": parameters, "is_stale": is_stale}
-
-
-def _without_ratio(connection: Connection, source: str, min_support: int) -> dict[str, int]:
-    """Jobs with enough runs, and their runs, that no share of outliers counts: nothing is a multiple of no time."""
-    found = connection.execute(
+    left_out = connection.execute(
         """SELECT count(*), coalesce(sum(n_finished), 0)::BIGINT FROM jobs.groups
         WHERE source = $source AND n_finished >= $min_support AND median_s = 0""",
-        {"source": source, "min_support": min_support},
-    ).fetchone()
-    n_groups, n_runs = found or (0, 0)
-    return {"n_zero_median_groups": n_groups, "n_zero_median_runs": n_runs}
+        {"source": source, "min_support": parameters["min_support"]},
+    ).fetchone()  # nothing is a multiple of no time: no share of outliers counts them
+    totals |= dict(zip(("n_zero_median_groups", "n_zero_median_runs"), left_out or (0, 0), strict=True))
+    return {**totals, "parameters": parameters, "is_stale": is_stale}
 
 
 def _write(connection: Connection, source: str, params: SummaryParams) -> Summary:
@@ -123,18 +122,6 @@ def _write(connection: Connection, source: str, params: SummaryParams) -> Summar
     ).fetchone()
     n_runs, n_groups = counts or (0, 0)
     return Summary(version, n_runs, n_groups)
-
-
-def _no_runs(connection: Connection, source: str) -> str:
-    known = connection.execute("SELECT DISTINCT source FROM jobs.runs ORDER BY source").fetchall()
-    names = ", ".join(repr(name) for (name,) in known) or "none yet"
-    return f"source {source!r} has no job runs; sources that have some: {names}; fill it with 'whorl jobs ingest FILE'"
-
-
-def _no_summary(connection: Connection, source: str) -> str:
-    refuse_mixture(connection, source)
-    command = shlex.join(["whorl", "jobs", "summary", "--source", source])
-    return f"source {source!r} has no summary yet; make one with {command}"
 
 
 Order = Literal["support", "cov", "p95", "waiting"]
@@ -185,25 +172,19 @@ def find_group(warehouse: Warehouse, source: str, text: str) -> str:
         found = [str(key) for (key,) in keys]
         if found and (len(found) == 1 or found[0] == text):
             return found[0]
-        raise NotFound(_not_one(text, source, found) if found else _none(connection, source, text))
-
-
-def _not_one(text: str, source: str, found: list[str]) -> str:
-    rest = f" and {len(found) - N_NAMED:,} more" if len(found) > N_NAMED else ""
-    names = ", ".join(repr(key) for key in found[:N_NAMED])
-    return f"job {text!r}: {len(found):,} jobs of source {source!r} fit: {names}{rest}; give more of the name"
-
-
-def _none(connection: Connection, source: str, text: str) -> str:
-    near = connection.execute(
-        """SELECT group_key FROM jobs.runs WHERE source = $source GROUP BY group_key
-        ORDER BY jaro_winkler_similarity(lower(group_key), lower($text)) DESC, group_key LIMIT $n_named""",
-        {"source": source, "text": text, "n_named": N_NAMED},
-    ).fetchall()
+        if found:
+            rest = f" and {len(found) - N_NAMED:,} more" if len(found) > N_NAMED else ""
+            fit = f"{len(found):,} jobs of source {source!r} fit: {', '.join(map(repr, found[:N_NAMED]))}{rest}"
+            raise NotFound(f"job {text!r}: {fit}; give more of the name")
+        near = connection.execute(
+            """SELECT group_key FROM jobs.runs WHERE source = $source GROUP BY group_key
+            ORDER BY jaro_winkler_similarity(lower(group_key), lower($text)) DESC, group_key LIMIT $n_named""",
+            {"source": source, "text": text, "n_named": N_NAMED},
+        ).fetchall()
     if not near:
-        return f"source {source!r} has no job runs; fill it with 'whorl jobs ingest FILE'"
+        raise NotFound(f"source {source!r} has no job runs; fill it with 'whorl jobs ingest FILE'")
     names = ", ".join(repr(key) for (key,) in near)
-    return f"job {text!r}: no job of source {source!r} is called so; nearest: {names}"
+    raise NotFound(f"job {text!r}: no job of source {source!r} is called so; nearest: {names}")
 
 
 Kind = Literal["measured", "simulated"]

@@ -90,7 +90,8 @@ SCHEMAS = {  # of a landed batch, the main table first
     "executions": EXECUTIONS_SCHEMA, "metrics": METRICS_SCHEMA, "telemetry": TELEMETRY_SCHEMA,
     "logs": _schema(LOG_COLUMNS),
 }  # fmt: skip
-Ints, Bools = NDArray[np.int64], NDArray[np.bool_]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

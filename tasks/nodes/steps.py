@@ -142,12 +142,7 @@ def evaluate_files(
 
 
 def evaluate_results(
-    paths: list[str],
-    reader: str,
-    read: ReadParams,
-    evaluate: EvaluateParams,
-    *,
-    train: Sequence[str] = (),
+    paths: list[str], reader: str, read: ReadParams, evaluate: EvaluateParams, *, train: Sequence[str] = ()
 ) -> "tuple[Evaluation, str, frozenset[str]]":
     """An evaluation of results in files, what to call it, and which of its nodes are emulated.
 
@@ -164,7 +159,8 @@ def evaluate_results(
             problem = "executions of what is learned from are not told from those that are tested by their ids"
             raise BadInput(", ".join(train), problem, "recordings with ids of their own", "give other paths")
     found, emulated = _evaluated(read_now.history, evaluate, taught)
-    found.figures |= {name: getattr(read_now, name) for name in ("n_refused", "n_values_refused", "n_replaced")}
+    for name in ("n_refused", "n_values_refused", "n_replaced"):
+        found.figures[name] = getattr(read_now, name)
     name = ", ".join(Path(path).name for path in paths[:3]) or Path(read.manifest).name
     return found, name or "results", emulated
 

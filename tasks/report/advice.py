@@ -20,7 +20,6 @@ from tasks.report import charts
 from tasks.report.charts import Axis
 from tasks.report.result import Column, Figure, Result, Table, columns, count, plot, records, table
 
-MOST_DRAWN = 40  # tasks in a figure, the longest
 MOST_STEPS = 300  # of a distribution in a figure
 RATIO = "{:.3f}".format
 
@@ -44,20 +43,17 @@ def next_run_result(found: NextRun, again: str) -> Result:
 
 
 def evaluation_result(figures: Mapping[str, Any], name: str, again: str) -> Result:
-    """How good each method is on a table of runs: the table and Figure 5 of Perona."""
-    tables, drawn = [], []
+    """How good each method is on a table of runs: the figures of Perona's Figure 5."""
+    tables = []
     for candidates, words in (("completed", "configurations that completed"), ("all", "all configurations")):
         for prefix, target in ((candidates, ""), (f"{candidates}.target", ", with a runtime target")):
             rows = [_row(figures, prefix, method) for method in WORDS if f"{prefix}.{method}.n" in figures]
             if rows:
                 tables.append(Table(f"Among {words}{target}", _TABLE_WORDS, _columns(rows), rows))
-        methods = [method for method in WORDS if f"{candidates}.{method}.n" in figures]
-        if methods:
-            drawn.append(_search_figure(figures, candidates, words, methods))
     made_of = f"{name}: {figures['jobs']} jobs, {figures['n']:,} configurations, seed {figures['seed']}"
     answer, certainty = _verdict(figures)
     title = f"How well the cheapest configuration is found: {name}"
-    return Result(title, answer, certainty, (), tuple(tables), tuple(drawn), made_of, again)
+    return Result(title, answer, certainty, (), tuple(tables), (), made_of, again)
 
 
 _TABLE_WORDS = (
@@ -108,21 +104,6 @@ def _verdict(figures: Mapping[str, Any]) -> tuple[str, str]:
 def signed_share(value: float) -> str:
     """A difference in percent, with its sign."""
     return f"{'−' if value < 0 else '+'}{share(abs(value))}"
-
-
-def _search_figure(figures: Mapping[str, Any], candidates: str, words: str, methods: list[str]) -> Figure:
-    shown = [name for name in ("random", "portfolio", "cherrypick", "ruya", *OURS.values()) if name in methods]
-    rows = [
-        {"runs": n, "cost": value, "method": WORDS[name]}
-        for name in shown
-        for n in CHECKPOINTS
-        if (value := figures.get(f"{candidates}.{name}.mean.{n}")) is not None
-    ]
-    n = figures[f"{candidates}.{shown[0]}.n"]
-    text = "The best valid configuration so far, mean over searches (Figure 5 of Perona; searches without one count)."
-    axes = Axis("runs", "profiling runs"), Axis("cost", "best cost / optimum (mean)")
-    return plot(f"search-{candidates}", f"Cost after so many runs, {words}", text, f"n = {n:,} searches", charts.lines,
-                pd.DataFrame(rows, columns=["runs", "cost", "method"]), *axes, series="method")  # fmt: skip
 
 
 TYPES = columns(
@@ -293,19 +274,7 @@ def estimate_result(found: Estimate, again: str) -> Result:
     )  # fmt: skip
     certainty = f"{sure} intervals, from {found.calibration.rests_on}."
     title = f"Runtimes on {found.target}"
-    return Result(
-        title, "; ".join(said) + ".", certainty, reasons, tables, (_task_figure(found),), found.rests_on, again
-    )
-
-
-def _task_figure(found: Estimate) -> Figure:
-    rows = found.tasks.sort_values("runtime_s", ascending=False).head(MOST_DRAWN)
-    words = f"Each task with its {share(found.calibration.confidence)} interval; the axis is logarithmic."
-    runtime = Axis("runtime_s", f"runtime on {found.target}", "seconds")
-    drawn = rows[["task", "runtime_s"]].assign(low=rows["low_s"], high=rows["high_s"])
-    return plot(
-        "tasks", "Longest tasks", words, f"n = {len(found.tasks)} tasks", charts.intervals, drawn, runtime, "task"
-    )
+    return Result(title, "; ".join(said) + ".", certainty, reasons, tables, (), found.rests_on, again)
 
 
 def transfer_figures(found: TransferredRuns, confidence: float, deadline_s: float | None) -> dict[str, Any]:

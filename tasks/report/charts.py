@@ -352,16 +352,16 @@ def histogram(
 
 
 def strips(
-    frame: pd.DataFrame, x: Axis, y: Axis, panel: str, *, marked: str = "", words: tuple[str, str] = ("", ""),
-    level: str, change: str = "",
+    frame: pd.DataFrame, x: Axis, y: Axis, panel: str, *, level: str, change: str = "", colour: str = "",
+    colours: Mapping[str, str] | None = None,
 ) -> Chart:  # fmt: skip
-    """A strip a panel with an axis of its own: points over x. marked: column of truths, orange where true, with the
-    words for false and true; level: column of a line; change: column of places on x with a dashed line."""
+    """A strip a panel with an axis of its own: points over x. level: column of a line; change: column of places on x
+    with a dashed line; colour: column of names by `colours`."""
     import altair as alt
 
-    rows = _with_words(tidy(frame), marked, words) if marked else tidy(frame)
+    rows = tidy(frame)
     base, at = alt.Chart(rows), _position(alt.X, x, grid=False)
-    there = {"x": at, "y": _position(alt.Y, y), "color": _tone(marked, dict(zip(words, (BLUE, ORANGE), strict=True)))}
+    there = {"x": at, "y": _position(alt.Y, y), "color": _tone(colour, colours)}
     layers: list[Any] = []
     if change:
         layers.append(_rule(base, f"{change}:{at.shorthand[-1]}"))
@@ -370,11 +370,6 @@ def strips(
     layers.append(base.mark_circle(size=16, opacity=0.8).encode(tooltip=_tips(rows), **there))
     found: Chart = _layered(rows, layers, 84, panel)
     return found
-
-
-def _with_words(rows: pd.DataFrame, marked: str, words: tuple[str, str]) -> pd.DataFrame:
-    """A column of truths as words for false and true."""
-    return rows.assign(**{marked: np.where(rows[marked].astype(bool), words[1], words[0])})
 
 
 def fan(rows: pd.DataFrame, tones: Mapping[str, str], *, is_next: bool = False, height: int = 300) -> Chart:
@@ -425,15 +420,15 @@ def spans(
     return shown
 
 
-def timeline(frame: pd.DataFrame, x: Axis, row: str, *, marked: str, words: tuple[str, str], strength: str) -> Chart:
-    """A mark a happening in its row over time, stronger in colour by `strength` (0 to 1), orange where marked."""
+def timeline(frame: pd.DataFrame, x: Axis, row: str, colour: str, colours: Mapping[str, str], strength: str) -> Chart:
+    """A mark a happening in its row over time, stronger in colour by `strength` (0 to 1). colour: column of names."""
     import altair as alt
 
-    rows = _with_words(tidy(frame), marked, words)
+    rows = tidy(frame)
     opacity = alt.Opacity(f"{strength}:Q", scale=alt.Scale(domain=[0, 1], range=[0.25, 1]), legend=None)
-    tone = _colour(marked, dict(zip(words, (BLUE, ORANGE), strict=True)))
     marks = alt.Chart(rows).mark_circle(size=70).encode(
-        x=_position(alt.X, x), color=tone, opacity=opacity, tooltip=_tips(rows), **_in_rows(row, grid=True)
+        x=_position(alt.X, x), color=_colour(colour, colours), opacity=opacity, tooltip=_tips(rows),
+        **_in_rows(row, grid=True),
     )  # fmt: skip
     return _zoomable(_layered(rows, [marks], alt.Step(ROW_PX)), ["x"])
 

@@ -46,25 +46,21 @@ def matrix(
     return cell_table(first, [heads[at] for at in kept], shown, words=words)
 
 
-def listed(figures: Figures, measures: Measures) -> list[dict[str, str]]:
+def list_table(figures: Figures, measures: Measures) -> Table:
     """A row a figure that was asked for: words, and value or why there is none."""
-
-    def told(key: str, show: Show) -> str:
-        value = figures[key]
-        return show(float(value)) if value is not None else sentence(figures.get(f"{key}{REASON}") or "not measured")
-
-    return [{"words": words, "value": told(key, show)} for key, (words, show) in measures.items() if key in figures]
-
-
-def list_table(rows: list[dict[str, str]]) -> Table:
-    """Rows of `listed`."""
+    rows = [
+        {"words": words, "value": sentence(figures.get(f"{key}{REASON}") or "not measured")}
+        | ({"value": show(float(figures[key]))} if figures[key] is not None else {})
+        for key, (words, show) in measures.items()
+        if key in figures
+    ]
     return Table("", "", (Column("words", "figure"), Column("value", "value")), rows)
 
 
-def reasons(figures: Figures, *parts: str) -> list[str]:
-    """Why figures of these parts cannot be had, each reason once."""
-    told = [value for key, value in figures.items() if key.endswith(REASON) and key.startswith(parts) and value]
-    return [sentence(reason) for reason in dict.fromkeys(told)]
+def reasons(figures: Figures, part: str, most: int = 3) -> str:
+    """Why figures of a part cannot be had, each reason once."""
+    told = [value for key, value in figures.items() if key.endswith(REASON) and key.startswith(part) and value]
+    return "; ".join(sentence(reason) for reason in list(dict.fromkeys(told))[:most])
 
 
 def missing_lines(figures: Figures, *parts: str) -> list[str]:

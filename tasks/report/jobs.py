@@ -233,7 +233,7 @@ def _certainty(data: JobsData) -> str:
     """How good the model was on runs that it had not seen."""
     if not data.figures:
         return ""
-    parts = [predictor_words({row["name"]: row["crps"] for row in predictor_rows(data.figures)})]
+    parts = [predictor_words(data.figures)]
     if (held := data.figures.get("predict.coverage90.model")) is not None:
         parts.append(f"Its 90 % intervals held {share(held)} of {count(data.figures.get('predict.n'))} held-out runs.")
     return " ".join(parts)

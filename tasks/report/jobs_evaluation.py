@@ -1,14 +1,14 @@
 """How well the runtimes of a log are predicted: predictors side by side, calibration, and one job followed (Zhu et al.,
 Figure 7)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from tasks.jobs.distribution import Empirical
-from tasks.jobs.normalisation import Counts, Floats
+from tasks.jobs.normalisation import Floats
 from tasks.quantities import duration, number, share
 from tasks.report import charts
 from tasks.report.charts import Axis
@@ -62,15 +62,6 @@ CALIBRATION_WORDS = (
     "Where in its predicted distribution each run fell; if the probabilities are right, every bar is alike. High ends "
     "mean that the predictions were too sure. The 90 % interval held {held}."
 )
-ACCURACY_WORDS = (
-    "Share of right labels by how often the job had run before. The ceiling is what somebody who knows the job's "
-    "distribution would get, since a label from few runs is partly chance; history gives each job the label of "
-    "its past, and is what must be beaten."
-)
-CONFUSION_WORDS = (
-    "Of the runs whose job had the shape of the row, the percent that were predicted to have that of the column; "
-    "the diagonal is right. Shapes next to one another are alike, so misses beside it cost least."
-)
 INSIDE, OUTSIDE = "inside it", "outside the 90 % interval"
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 COLUMNS = ["submitted_at", "runtime_s", "p05_s", "p25_s", "p50_s", "p75_s", "p95_s"]
@@ -79,18 +70,17 @@ COLUMNS = ["submitted_at", "runtime_s", "p05_s", "p25_s", "p50_s", "p75_s", "p95
 def evaluation_result(found: "Evaluation", name: str) -> Result:
     """What an evaluation measured, the answer first. name: of the log."""
     figures = found.figures
-    rows = predictor_rows(figures)
     side_by_side = Section(
         "Predictors side by side", SIDE_BY_SIDE, f"n = {figures['predict.n']:,} runs",
-        tables=(predictors_table(rows), labels_table(figures)), is_open=True,
+        tables=(predictors_table(predictor_rows(figures)), labels_table(figures)), is_open=True,
     )  # fmt: skip
     return Result(
         f"How well runtimes are predicted: {name}",
-        predictor_words({row["name"]: row["crps"] for row in rows}),
+        predictor_words(figures),
         f"{figures['n']:,} runs of {figures['groups']:,} jobs. The first {figures['split.n.D1']:,} are history, the "
         f"next {figures['split.n.D2']:,} training, and the last {figures['split.n.D3']:,} are predicted, each from "
         "what was known when it was submitted.",
-        made_of=f"log with SHA-256 {figures['data_sha256']}, seed {figures['seed']}",
+        made_of=f"seed {figures['seed']}, data {str(figures['data_sha256'])[:12]}",
         again="whorl jobs evaluate PATH --out DIR",
         facts=(Fact("jobs.evaluation.n", figures["predict.n"], "predicted runs", count),),
         sections=(side_by_side, *_sections(found)),
@@ -98,8 +88,9 @@ def evaluation_result(found: "Evaluation", name: str) -> Result:
     )
 
 
-def predictor_words(crps: Mapping[str, float | None]) -> str:
-    """Whether the model is ahead of everything beside it, in a sentence. crps: by predictor."""
+def predictor_words(figures: Figures) -> str:
+    """Whether the model is ahead of everything beside it, in a sentence."""
+    crps = {row["name"]: row["crps"] for row in predictor_rows(figures)}
     known = {name: float(value) for name, value in crps.items() if value is not None and value == value}
     ours = known.pop(PREDICTORS["model"], None)
     if ours is None or not known:
@@ -143,8 +134,6 @@ def labels_table(figures: Figures) -> Table:
 def _sections(found: "Evaluation") -> Iterator[Section]:
     parts = [_largest(found), calibration_figure(np.asarray(found.runtimes.scored["model"].pit))]
     parts += [shapes_figure(one, found.prepared.tables.get(kind), kind) for kind, one in found.prepared.shapes.items()]
-    for kind, labels in found.labels.items():
-        parts += [_accuracy_figure(labels.occurrences, kind), _confusion_figure(labels.report.confusion, kind)]
     for at, one in enumerate(parts):
         yield Section(one.title, figures=(one,), is_open=at < 2)
 
@@ -212,32 +201,3 @@ def calibration_figure(pit: Floats) -> Figure:
 def covered(pit: Floats, level: float) -> float:
     """Share of the runs inside their central interval of this level."""
     return float((np.abs(np.asarray(pit) - 0.5) <= level / 2).mean())
-
-
-def _accuracy_figure(bands: pd.DataFrame, kind: str) -> Figure:
-    """Figure 7(b): accuracy of labels by the number of earlier runs. bands: slice, n_runs, model, ceiling,
-    history_baseline."""
-    names = {"model": "the model", "ceiling": "ceiling", "history_baseline": "the job's history"}
-    earlier = bands["slice"].astype(str) + " · n = " + bands["n_runs"].map("{:,}".format)
-    parts = [
-        pd.DataFrame({"earlier runs": earlier, "share": bands[key].astype(float), "label by": name})
-        for key, name in names.items()
-    ]
-    rows = pd.concat(parts).dropna()
-    title, evidence = f"Right labels by number of earlier runs ({kind})", f"n = {int(bands['n_runs'].sum()):,} runs"
-    return plot(
-        f"accuracy-{kind}", title, ACCURACY_WORDS, evidence, charts.intervals,
-        rows.assign(low=rows["share"], high=rows["share"]), Axis("share", "right labels", "share"), "earlier runs",
-        tone="label by", colours=dict(zip(names.values(), charts.SERIES, strict=False)), nothing=NO_TEST,
-    )  # fmt: skip
-
-
-def _confusion_figure(counts: Counts, kind: str) -> Figure:
-    """Figure 7(a): predicted against actual shapes. counts: (k, k), rows the actual shape."""
-    n, names = int(np.sum(counts)), [f"shape {at}" for at in range(len(counts))]
-    right = share(float(np.trace(counts)) / n if n else None)
-    cells = charts.cells_of(counts, names, names, of="actual", to="predicted") if n else None
-    axes = Axis("actual", "actual shape", "name"), Axis("predicted", "predicted shape", "name")
-    return plot(f"confusion-{kind}", f"Predicted and actual shape ({kind})", CONFUSION_WORDS,
-                f"n = {n:,}, accuracy {right}; percent of the actual shape", charts.heatmap, cells, *axes, "share",
-                nothing=NO_TEST)  # fmt: skip

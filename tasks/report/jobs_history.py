@@ -4,6 +4,8 @@ variation within jobs (3.2)."""
 from collections.abc import Iterator
 from itertools import pairwise
 
+import numpy as np
+
 from tasks.jobs.explain.variance import VarianceShares, fetch_variance
 from tasks.jobs.params import HISTORIC_SHARE, STALAGMITE_RATIO, SummaryParams
 from tasks.quantities import duration, number, ratio, share
@@ -111,15 +113,17 @@ def over_time_figure(
         f"{ratio(row['cov'])}, {row['n_finished']:,} runs"
         for row in records(jobs)
     }
-    rows = runs[["submitted_at", "runtime_s", "median_s"]].assign(
-        job=runs["group_key"].map(names), slow=runs["runtime_s"] >= STALAGMITE_RATIO * runs["median_s"]
-    )
     slow = number(STALAGMITE_RATIO)
+    tones = {f"at least {slow} × the median": charts.ORANGE, "as usual": charts.BLUE}
+    rows = runs[["submitted_at", "runtime_s", "median_s"]].assign(
+        job=runs["group_key"].map(names),
+        speed=np.where(runs["runtime_s"] >= STALAGMITE_RATIO * runs["median_s"], *tones),
+    )
     axes = Axis("submitted_at", "submitted (UTC)", "time"), Axis("runtime_s", "seconds", "count")
     return plot(
         "over-time", OVER_TIME, LINES_WORDS.format(slow=slow, most=max_points),
-        f"n = {len(runs):,} runs of {len(jobs):,} jobs", charts.strips, rows, *axes, "job", marked="slow",
-        words=("as usual", f"at least {slow} × the median"), level="median_s",
+        f"n = {len(runs):,} runs of {len(jobs):,} jobs", charts.strips, rows, *axes, "job",
+        level="median_s", colour="speed", colours=tones,
     )  # fmt: skip
 
 

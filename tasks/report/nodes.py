@@ -8,23 +8,8 @@ from urllib.parse import quote
 
 import pandas as pd
 
+from tasks.nodes import node_words
 from tasks.nodes.history import is_simulated_source
-from tasks.nodes.node_words import (
-    NO_REASON,
-    agreement,
-    agreement_without,
-    best_words,
-    called,
-    counts_as,
-    decision,
-    interval,
-    is_true,
-    left_out,
-    placed_by,
-    reason_of_row,
-    slow_time,
-    standing_out,
-)
 from tasks.quantities import MISSING, digits, duration, is_missing, number, ratio, share
 from tasks.report import charts
 from tasks.report.charts import Axis
@@ -240,7 +225,7 @@ def fetch_nodes(connection: Connection, source: str) -> NodesData:
 
 def node_name(row: Mapping[Any, Any]) -> str:
     """The node of a row, and whether it is emulated."""
-    return called(one_line(row["node"]), row.get("is_emulated"))
+    return node_words.called(one_line(row["node"]), row.get("is_emulated"))
 
 
 def type_name(row: Mapping[Any, Any]) -> str:
@@ -296,7 +281,7 @@ def _answer(data: NodesData) -> tuple[str, str, State]:
         return f"No node of {data.source} is degrading: {counted_states(states)} nodes and aspects.", "", "good"
     if data["watched"].empty:
         return "No node was judged yet.", f"Rank them: {data.command('rank')}.", "unknown"
-    if slow := [row["name"] for row in named(data["watched"]) if is_true(row["stands_out"])]:
+    if slow := [row["name"] for row in named(data["watched"]) if node_words.is_true(row["stands_out"])]:
         return f"Many slow executions on {', '.join(slow)}.", f"Have it watched: {watch}.", "look"
     words = f"No node of {data.source} stands out by slow executions."
     return words, f"Nobody has watched these nodes yet: {watch}.", "unknown"
@@ -313,9 +298,11 @@ def _reasons(data: NodesData) -> Iterator[str]:
     if len(data.best):
         names = {str(row["node"]): row["name"] for row in named(data.best)}
         first = [str(node) for node in data.best["node"][data.best["rank"] == 1]]
-        yield f"Best: {sentence(best_words(first, len(data.best), names))}. Places: {placed_by(data['scores'])}."
+        best, places = node_words.best_words(first, len(data.best), names), node_words.placed_by(data["scores"])
+        yield f"Best: {sentence(best)}. Places: {places}."
     if rows := named(data["watched"]):
-        yield f"By slow executions: {sentence(standing_out(rows, {str(row['node']): row['name'] for row in rows}))}."
+        names = {str(row["node"]): row["name"] for row in rows}
+        yield f"By slow executions: {sentence(node_words.standing_out(rows, names))}."
     if len(data["states"]):
         yield cost_words(data["states"])
 
@@ -354,7 +341,7 @@ def _notices(data: NodesData) -> Iterator[str]:
             if version != data.data_version:
                 again = data.command("fingerprint")
                 yield f"Older data: {verb} was asked about data version {version}; {again} asks it again."
-    if line := left_out(int(data["basis"]["n_left_out"].sum()), data.source):
+    if line := node_words.left_out(int(data["basis"]["n_left_out"].sum()), data.source):
         yield f"Left out: {line}."
 
 
@@ -378,7 +365,7 @@ def _sections(data: NodesData, item: str) -> Iterator[Section]:
     )  # fmt: skip
     yield _flagged(data, item)
     if len(data["ranked"]):
-        yield from _fingerprints(data)
+        yield _fingerprints(data)
     yield _reruns(data, ranked, item)
     yield Section(
         "Metrics: kept or dropped, and why", "",
@@ -406,7 +393,7 @@ def ranking_figure(scores: pd.DataFrame) -> Figure:
     rows = rows.assign(
         low=rows["low"].fillna(rows["score"]), high=rows["high"].fillna(rows["score"]),
         aspect=scores["aspect"].astype(str).map(aspect_name),
-        node=[row["name"] + (" (tied)" if is_true(row["is_tied"]) else "") for row in named(scores)],
+        node=[row["name"] + (" (tied)" if node_words.is_true(row["is_tied"]) else "") for row in named(scores)],
     )  # fmt: skip
     overall = scores[scores["aspect"] == OVERALL]
     evidence = f"n = {int(overall['n_executions'].sum()):,} executions on {len(overall):,} nodes"
@@ -462,7 +449,7 @@ def counted_states(states: pd.DataFrame) -> str:
 
 def excluded_nodes(states: pd.DataFrame) -> list[str]:
     """Each node that is to be left out, with the aspects in which that is confirmed."""
-    out = states[states["is_excluded"].map(is_true).astype(bool)]
+    out = states[states["is_excluded"].map(node_words.is_true).astype(bool)]
     confirmed = states[states["state"] == "confirmed"].groupby("node")["aspect"].agg(lambda one: ", ".join(sorted(one)))
     rows = named(out.drop_duplicates("node").sort_values("node"))
     return [row["name"] + (f" ({confirmed[row['node']]})" if row["node"] in confirmed.index else "") for row in rows]
@@ -492,7 +479,7 @@ def _flagged(data: NodesData, item: str) -> Section:
     )
     said: dict[str, list[str]] = {}
     for row in records(data.reasons):
-        said.setdefault(str(row["execution_id"]), []).append(reason_of_row(row).words())
+        said.setdefault(str(row["execution_id"]), []).append(node_words.reason_of_row(row).words())
     rows = [
         row | {"type": type_name(row), "known": _known(row)}
         | {"because": _first_of(said.get(str(row["execution_id"]), []))}
@@ -514,12 +501,12 @@ def _flagged(data: NodesData, item: str) -> Section:
 
 def _first_of(reasons: Sequence[str]) -> str:
     more = len(reasons) - MOST_REASONS
-    words = "; ".join(reasons[:MOST_REASONS]) or NO_REASON
+    words = "; ".join(reasons[:MOST_REASONS]) or node_words.NO_REASON
     return words + (f"; and {more} more" if more > 0 else "")
 
 
 def _known(row: Mapping[Any, Any]) -> str:
-    if is_true(row["is_contaminated"]):
+    if node_words.is_true(row["is_contaminated"]):
         return "disturbed by others"
     if is_missing(row["is_stressed"]):
         return MISSING
@@ -539,22 +526,25 @@ def known_words(known: pd.DataFrame) -> str:
     )
 
 
-def _fingerprints(data: NodesData) -> Iterator[Section]:
+def _fingerprints(data: NodesData) -> Section:
     ranked, asked = data["ranked"], data["fingerprintings"].iloc[0]
     made_of = f"model {asked['model_id']}, data version {asked['data_version']}"
     aspects = [str(one) for one in ranked["aspect"].unique() if one != OVERALL]
-    cells = {(row["node"], row["aspect"]): row for row in records(ranked)}
-    rows = []
-    for row in named(ranked[ranked["aspect"] == OVERALL]):
-        plain = {end: row[f"plain_{end}"] for end in ("score", "low", "high")}
-        shown = [Cell(_place(row["rank"], row["is_tied"]), value=row["rank"]), _score(row)]
-        shown += [Cell(_place(row["plain_rank"], row["plain_is_tied"])), _score(plain)]
-        shown += [_beside(cells.get((row["node"], one))) for one in aspects]
-        rows.append(Row(row["name"], tuple(shown), "" if is_missing(row["machine_type"]) else str(row["machine_type"])))
-    heads = ("place", "score", "plain place", "plain score", *aspects)
+    cells = {(row["node"], row["aspect"]): _beside(row) for row in records(ranked)}
+    rows = [
+        row | {"place": Cell(_place(row["rank"], row["is_tied"]), value=row["rank"]), "own": _score(row)}
+        | {"plain_place": _place(row["plain_rank"], row["plain_is_tied"])}
+        | {"plain": _score({end: row[f"plain_{end}"] for end in ("score", "low", "high")})}
+        | {one: cells.get((row["node"], one), NOTHING) for one in aspects}
+        for row in named(ranked[ranked["aspect"] == OVERALL])
+    ]  # fmt: skip
+    shown = table(
+        rows, ("name", "node"), ("machine_type", "machine type"), ("place", "place", "number"),
+        ("own", "score", "number"), ("plain_place", "plain place", "number"), ("plain", "plain score", "number"),
+        *((one, one, "number") for one in aspects),
+    )  # fmt: skip
     evidence = f"n = {asked['n_fingerprints']:,} fingerprints of {asked['n_executions']:,} executions, {made_of}"
-    shown_table = cell_table("node", heads, rows)
-    yield Section("By fingerprint, beside the plain ranking", FINGERPRINT_WORDS, evidence, tables=(shown_table,))
+    return Section("By fingerprint, beside the plain ranking", FINGERPRINT_WORDS, evidence, tables=(shown,))
 
 
 def _reruns(data: NodesData, ranked: str, item: str) -> Section:
@@ -577,8 +567,9 @@ def decisions_table(rows: pd.DataFrame) -> Table:
     """What became of each metric; rows: as in nodes.decisions."""
     shown = [
         row | {"unit_words": row["unit"] + (f" (written {row['unit_written']})" if row["unit_written"] else "")}
-        | {"decision": sentence(decision(row) + (f"; {row['note']}" if row["note"] else ""))}
-        | {"direction": counts_as(row), "rule": agreement(row["agrees"]), "without": agreement_without(row)}
+        | {"decision": sentence(node_words.decision(row) + (f"; {row['note']}" if row["note"] else ""))}
+        | {"direction": node_words.counts_as(row), "rule": node_words.agreement(row["agrees"])}
+        | {"without": node_words.agreement_without(row)}
         for row in records(rows)
     ]  # fmt: skip
     return table(
@@ -603,40 +594,38 @@ def _evaluated(data: NodesData) -> Section:
 
 
 def _place(place: Any, is_tied: Any) -> str:
-    return MISSING if is_missing(place) else f"{int(place)}{' tied' if is_true(is_tied) else ''}"
+    return MISSING if is_missing(place) else f"{int(place)}{' tied' if node_words.is_true(is_tied) else ''}"
 
 
 def _score(row: Mapping[Any, Any]) -> Cell:
     if is_missing(row["score"]):
         return NOTHING
-    told = interval(row)
+    told = node_words.interval(row)
     return Cell(ratio(float(row["score"])), (told,) if told else (), value=float(row["score"]))
 
 
-def _beside(row: Mapping[Any, Any] | None) -> Cell:
+def _beside(row: Mapping[Any, Any]) -> Cell:
     """A score by fingerprint with the plain one below it."""
-    if row is None:
-        return NOTHING
     plain = "not ranked" if is_missing(row["plain_score"]) else ratio(float(row["plain_score"]))
     return Cell(ratio(float(row["score"])), (f"plain: {plain}",), value=float(row["score"]))
 
 
-ITEM_COLUMNS = ("started_at", "benchmark", "probability", "is_flagged")
-FLAGGED = ("not flagged", "flagged")
+ITEM_COLUMNS = ("started_at", "benchmark", "probability", "verdict")
+FLAGGED = {"not flagged": charts.BLUE, "flagged": charts.ORANGE}
 
 
 def item_chart() -> charts.Chart:
     """The chart of the verdicts on one node over time, with one row that stands for all."""
-    row = dict(zip(ITEM_COLUMNS, (pd.Timestamp(0), "", 0.5, False), strict=True))
+    row = dict(zip(ITEM_COLUMNS, (pd.Timestamp(0), "", 0.5, ""), strict=True))
     started, one = Axis("started_at", "started (UTC)", "time"), pd.DataFrame([row])
-    return charts.timeline(one, started, "benchmark", marked="is_flagged", words=FLAGGED, strength="probability")
+    return charts.timeline(one, started, "benchmark", "verdict", FLAGGED, "probability")
 
 
 def node_items(connection: Connection, data: NodesData) -> Iterator[tuple[str, Result]]:
     """Each node with its result: scores, states, verdicts over time, and the metrics that speak most against it."""
     verdicts = connection.execute(VERDICTS, {"source": data.source, "most": MOST_OF_NODE}).df()
     reasons = connection.execute(REASONS, {"source": data.source, "ids": None}).df()
-    verdicts["is_flagged"] = verdicts["is_flagged"].map({True: FLAGGED[1], False: FLAGGED[0]})
+    verdicts["verdict"] = verdicts.pop("is_flagged").map(dict(zip((False, True), FLAGGED, strict=True)))
     columns, over_time = charts.parts_of(verdicts, "node")
     why = dict(list(reasons.groupby("node")))
     for row in named(data["nodes"]):
@@ -662,7 +651,7 @@ def _item(data: NodesData, row: Mapping[Any, Any], seen: Figure | None, why: pd.
     facts = [Fact("nodes.item.n_executions", int(row["n_executions"]), "executions", count)]
     for one in records(scores[scores["aspect"] == OVERALL]):
         facts.append(Fact("nodes.item.rank", _place(one["rank"], one["is_tied"]), f"place of {len(data.best):,}"))
-        facts.append(Fact("nodes.item.score", float(one["score"]), f"score, {interval(one)}", ratio))
+        facts.append(Fact("nodes.item.score", float(one["score"]), f"score, {node_words.interval(one)}", ratio))
     by_aspect = [
         Row(aspect_name(str(one["aspect"])),
             (_score(one), Cell(_place(one["rank"], one["is_tied"])), Cell(count(one["n_executions"]))))
@@ -680,5 +669,8 @@ def _item(data: NodesData, row: Mapping[Any, Any], seen: Figure | None, why: pd.
         )
         sections.append(Section("What speaks against it", tables=(against,), is_open=True))
     sections.append(Section("States", tables=(states_table(states),)))
-    reasons = (f"{share(one['low_share'])} of its executions slow: {slow_time(one) or 'none'}" for one in records(slow))
+    reasons = (
+        f"{share(one['low_share'])} of its executions slow: {node_words.slow_time(one) or 'none'}"
+        for one in records(slow)
+    )
     return Result(name, answer, "", tuple(reasons), facts=tuple(facts), sections=tuple(sections), state=state)

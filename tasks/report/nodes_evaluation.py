@@ -169,7 +169,7 @@ RERUNS = "Medians over nodes and over the metrics that count in scores, from exe
 def evaluation_result(found: "Evaluation", name: str, emulated: frozenset[str] = frozenset()) -> Result:
     """What an evaluation found. name: of the data; emulated: nodes that are not machines of their own."""
     figures = found.figures
-    why = unmeasured(figures, "detect.") or "no execution is known to be stressed"
+    why = reasons(figures, "detect.") or "no execution is known to be stressed"
     notices = (f"Emulated nodes: {len(emulated)} of them are made of limits on a larger machine.",) if emulated else ()
     return Result(
         f"Answers about nodes: {name}",
@@ -189,25 +189,22 @@ def _sections(found: "Evaluation", emulated: frozenset[str]) -> Iterator[Section
     if verdicts := verdict_tables(figures):
         yield Section("Is the detector ahead of simpler ones?", AHEAD, tables=tuple(verdicts), is_open=True)
     if verdicts or is_learned(figures):
-        lines = (*falls_short(figures), *missing_lines(figures, "detect.", "inject.", *FIT_PARTS))
+        lines = (*falls_short(figures), *missing_lines(figures, "detect.", *FIT_PARTS))
         yield Section("What falls short", lines=lines or (NOTHING_SHORT,), is_open=True)
-    detectors, nothing = detectors_table(figures, doses=True), f"Not measured: {unmeasured(figures, 'detect.')}."
+    detectors, nothing = detectors_table(figures, doses=True), f"Not measured: {reasons(figures, 'detect.')}."
     yield Section("Stressed executions found", SPLITS, tables=(detectors,), nothing=nothing, is_open=not verdicts)
     yield Section("How surely stressed executions are found", figures=(precision_figure(found),))
     yield Section("How good each node is", figures=(ranking_figure(_ranked(found, emulated)),))
-    nothing = f"Not measured: {unmeasured(figures, 'rank.') or 'no application ran on these nodes'}."
+    nothing = f"Not measured: {reasons(figures, 'rank.') or 'no application ran on these nodes'}."
     yield Section("Scores and what applications did on the same nodes", RANKED, tables=(rank_table(figures),),
                   nothing=nothing)  # fmt: skip
-    yield Section("Degradation that was put into the history", SPOILED, tables=(injected_table(figures),))
+    injected = injected_table(figures)
+    missing = missing_lines(figures, "inject.") if injected.rows else ()
+    yield Section("Degradation that was put into the history", SPOILED, lines=tuple(missing), tables=(injected,))
     yield Section("What fingerprints hold", HOLD, tables=(fitted_table(figures),))
     yield Section("How much a rerun differs", RERUNS, tables=(repeated_table(figures),))
     decided = decisions_table(metrics.rename(columns={"type": "benchmark_type"}))
     yield Section("Metrics: kept or dropped, and why", tables=(decided,))
-
-
-def unmeasured(figures: Figures, part: str) -> str:
-    """Why figures of a part cannot be had."""
-    return "; ".join(reasons(figures, part)[:3])
 
 
 def detector_name(detector: str) -> str:
@@ -381,7 +378,7 @@ def fitted_table(figures: Figures) -> Table:
 def injected_into(figures: Figures) -> list[tuple[str, str]]:
     """What results were made of, and the detectors that were asked about them."""
     keys = (key.split(".") for key in figures if key.startswith("inject."))
-    places = dict.fromkeys((words[1], words[3]) for words in keys if len(words) == 4 and words[3] != "reason")
+    places = dict.fromkeys((words[1], words[3]) for words in keys if len(words) == 4 and words[1] in KINDS)
     return sorted(places, key=lambda one: list(KINDS).index(one[0]))
 
 

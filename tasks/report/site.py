@@ -194,17 +194,11 @@ def _write_items(
     shown, n_parts = items[:MOST_ITEMS], min(MOST_PARTS, max(1, len(items) // A_PART))
     name, draw = ITEM_CHARTS[word], import_module(f"tasks.report.{word}").item_chart
     cut = f" The first {MOST_ITEMS:,} of {len(items):,} have a page." if len(items) > MOST_ITEMS else ""
-    description = {
-        "title": f"{TITLES[word]}: {source}",
+    again = shlex.join(["whorl", "report", word, "--source", source])
+    description = describe(Result(f"{TITLES[word]}: {source}", "", made_of=f"source {source}", again=again)) | {
         "nothing": f"No {ITEMS[word]} of this name stands in this report.{cut}",
         "parts": n_parts,
         "specs": {name: charts.template_of(draw())} if items else {},
-        **{"answer": "", "certainty": "", "action": "", "state": "unknown", "reasons": [], "notices": [], "facts": []},
-        **{
-            "madeOf": f"source {source}",
-            "method": "",
-            "again": shlex.join(["whorl", "report", word, "--source", source]),
-        },
     }
     page = item_address(word, source)
     place = f"{DATA}/{_name(word, source)}"

@@ -34,23 +34,16 @@ from tasks.report.result import (
     sentence,
     table,
 )
-from tasks.report.workloads_evaluation import (
-    METHOD,
-    Measured,
-    confusion_figure,
-    fetch_measured,
-    known_table,
-    other_figures,
-)
-from tasks.report.workloads_runs import alignment_figure, phases_figure, series_figure
+from tasks.report.workloads_evaluation import METHOD, OTHERS, Measured, confusion_figure, fetch_measured, known_table
+from tasks.report.workloads_runs import phases_figure, series_figure
 from tasks.warehouse.connection import Connection
 from tasks.workloads.clusters import Clusters, clusters_of, seen_words
-from tasks.workloads.cut_runs import fetch_cut_runs, partner_of, typical_runs
+from tasks.workloads.cut_runs import fetch_cut_runs, typical_runs
 from tasks.workloads.intake import read_runs
 from tasks.workloads.params import WindowParams, WorkloadsReportParams
 
 WORD = "workloads"
-UNKNOWN, OTHERS, NO_LABEL = "unknown", "others", "no label"
+UNKNOWN, REST, NO_LABEL = "unknown", "others", "no label"
 MOST_RUNS, MOST_ROWS = 300, 14  # of the timeline: the latest runs, and rows of workloads
 MOST_ALIKE = 300  # runs that are held against each other, the latest
 MOST_OF_ITEM, MOST_REASONS, NAME_CHARS = 200, 4, 60
@@ -68,7 +61,7 @@ ALIKE_WORDS = (
     "the counters that set it apart. New: nothing like it ran until the last week. "
     "To name them, list one run of each in a manifest (path, run_id, workload)"
 )
-MARKED = ("as it should be", "not so, or unknown")
+MARKED = {"as it should be": charts.BLUE, "not so, or unknown": charts.ORANGE}
 TYPICAL = "Of each workload the run is shown whose levels are nearest to the medians over its workload."
 KINDS = """
     SELECT count(*) FILTER (is_simulated), count(*) FILTER (NOT is_simulated)
@@ -171,20 +164,14 @@ def _kind(connection: Connection, source: str) -> bool:
 def _figures(
     connection: Connection, source: str, found: pd.DataFrame, params: WorkloadsReportParams
 ) -> tuple[Figure, ...]:
-    """The run that was identified last, else a typical one: over time, and beside another of what it was called; and
-    between them typical runs; none before runs are cut into phases."""
+    """The run that was identified last, else a typical one, over time, and typical runs; none before runs are cut into
+    phases."""
     typical = fetch_cut_runs(connection, source, typical_runs(connection, source, params.n_workloads))
     latest = fetch_cut_runs(connection, source, [str(name) for name in found["run_id"].head(1)])
     if not (typical or latest):
         return ()
     run = (latest + typical)[0]
-    other = partner_of(connection, source, run.run_id, str(found["nearest"].iloc[0]) if latest else None)
-    beside = fetch_cut_runs(connection, source, [other] if other else [])
-    return (
-        series_figure(connection, source, run, params.n_counters),
-        phases_figure(typical, TYPICAL),
-        alignment_figure(run, beside[0] if beside else None),
-    )
+    return series_figure(connection, source, run, params.n_counters), phases_figure(typical, TYPICAL)
 
 
 def called(row: Mapping[Any, Any]) -> str:
@@ -293,7 +280,7 @@ def _sections(data: WorkloadsData, item: str) -> Iterator[Section]:
     yield alone(confusion_figure(measured.confusion, f"model {measured.model_id}"), _measured_words(data))
     by, words = _measured_words(data), "Of the last evaluation: means over the held-out runs of each kind of split."
     yield Section("How well workloads are told apart", words, by, tables=(known_table(measured.evaluation),))
-    others = list_table(other_figures({**measured.evaluation, **measured.figures}))
+    others = list_table({**measured.evaluation, **measured.figures}, OTHERS)
     yield Section("What was measured", "", by, tables=(others,))
     fill = f" {data.command('fingerprint')} cuts them."
     for one in data.figures or (phases_figure([]),):
@@ -373,10 +360,10 @@ def timeline_figure(found: pd.DataFrame, odd: Collection[str] = ()) -> Figure:
     most = sorted(tally, key=lambda name: (-tally[name], name))[:MOST_ROWS]
     rows = pd.DataFrame(
         {
-            "called": [name if name in most or name == UNKNOWN else OTHERS for name in names],
+            "called": [name if name in most or name == UNKNOWN else REST for name in names],
             "run": ordered["run_id"].astype(str).to_numpy(),
             "confidence": ordered["confidence"].to_numpy(dtype=float),
-            "odd": (_is_odd(ordered) | ordered["run_id"].isin(list(odd))).to_numpy(dtype=bool),
+            "odd": _marked(_is_odd(ordered) | ordered["run_id"].isin(list(odd))),
         }
     )
     at = ordered["started_at"]
@@ -385,18 +372,25 @@ def timeline_figure(found: pd.DataFrame, odd: Collection[str] = ()) -> Figure:
         Axis("started_at", "started (UTC)", "time") if has_times else Axis("place", "identified runs, in their order")
     )
     rows[over.field] = at.to_numpy() if has_times else np.arange(1, len(rows) + 1)
-    order = [*sorted(most), OTHERS, UNKNOWN]
+    order = [*sorted(most), REST, UNKNOWN]
     rows = rows.sort_values("called", key=lambda one: one.map(order.index), kind="stable")
-    evidence = f"n = {len(rows):,} identified runs, {int(rows['odd'].sum()):,} not what they should be"
-    return plot("timeline", title, TIMELINE_WORDS, evidence, charts.timeline, rows, over, "called", marked="odd",
-                words=MARKED, strength="confidence")  # fmt: skip
+    n_odd = int((rows["odd"] != next(iter(MARKED))).sum())
+    evidence = f"n = {len(rows):,} identified runs, {n_odd:,} not what they should be"
+    return plot("timeline", title, TIMELINE_WORDS, evidence, charts.timeline, rows, over, "called", "odd", MARKED,
+                "confidence")  # fmt: skip
+
+
+def _marked(odd: "pd.Series[bool]") -> Any:
+    """Truths as MARKED says them."""
+    right, wrong = MARKED
+    return np.where(odd, wrong, right)
 
 
 def item_chart() -> charts.Chart:
     """The chart of the runs of a workload over time, with one row that stands for all."""
-    row = {"started_at": pd.Timestamp(0), "called": "", "odd": False, "confidence": 0.5}
+    row = {"started_at": pd.Timestamp(0), "called": "", "odd": "", "confidence": 0.5}
     started, one = Axis("started_at", "started (UTC)", "time"), pd.DataFrame([row])
-    return charts.timeline(one, started, "called", marked="odd", words=MARKED, strength="confidence")
+    return charts.timeline(one, started, "called", "odd", MARKED, "confidence")
 
 
 def workload_items(connection: Connection, data: WorkloadsData) -> Iterator[tuple[str, Result]]:
@@ -438,7 +432,7 @@ def _item(name: str, runs: pd.DataFrame, found: pd.DataFrame) -> Result:
                 "workload": name,
                 "started_at": pd.to_datetime(timed["started_at"]).to_numpy(),
                 "called": [called(row) for row in records(timed)],
-                "odd": [MARKED[odd] for odd in _is_odd(timed)],
+                "odd": _marked(_is_odd(timed)),
                 "confidence": timed["confidence"].to_numpy(dtype=float),
             }
         )

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tasks.quantities import number, ratio, share
+from tasks.quantities import ratio, share
 from tasks.report import charts
 from tasks.report.charts import Axis
-from tasks.report.evaluation import REASON, Figures, Measures, list_table, listed, matrix, missing_lines
+from tasks.report.evaluation import REASON, Figures, Measures, list_table, matrix, missing_lines
 from tasks.report.result import Column, Fact, Figure, Result, Section, Table, alone, count, plot, records, table
 from tasks.report.workloads_runs import short_number
 from tasks.warehouse.connection import Connection
@@ -133,7 +133,7 @@ def _sections(figures: Figures, tables: Mapping[str, pd.DataFrame], evidence: st
         distances = (_distances_table(rows["table_iv"]),)
         yield Section("Distances within workloads and to others", DISTANCE_WORDS, tables=distances)
     yield Section("On machines that others use as well", SHARED, tables=(shared_table(rows["shared"]),))
-    yield Section("Further figures", tables=(list_table(other_figures(figures)),))
+    yield Section("Further figures", tables=(list_table(figures, OTHERS),))
 
 
 TABLES = ("table_iii", "table_iv", "online", "unknown_scores", "shared")
@@ -156,15 +156,6 @@ def shared_table(shared: pd.DataFrame) -> Table:
         ("measure", "measure", "name"), ("value", "share", share), ("low", "from", share), ("high", "to", share),
         ("n", "runs", count),
     )  # fmt: skip
-
-
-def other_figures(figures: Figures) -> list[dict[str, str]]:
-    """A row a figure beside those of known workloads that has words: words and value, or why there is none."""
-    soon = {
-        f"online.accuracy.{after_s:g}s": (f"called right after {number(after_s)} s", share)
-        for after_s in online_accuracy(figures)
-    }
-    return listed(figures, {**OTHERS, **soon})
 
 
 def online_accuracy(figures: Figures, method: str = "") -> dict[float, float]:

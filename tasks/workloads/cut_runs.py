@@ -39,24 +39,6 @@ final AS (
 )
 SELECT run_id FROM final ORDER BY n_runs DESC, workload LIMIT $most
 """
-# Another run of the workload: with the same input if there is one, with another number of phases, the latest.
-PARTNER = """
-WITH counted AS (
-    SELECT run_id, count(*) AS n_phases FROM workloads.run_phases WHERE source = $source GROUP BY run_id
-),
-labelled AS (SELECT * FROM workloads.runs JOIN counted USING (run_id) WHERE source = $source),
-wanted AS (SELECT workload, input, n_phases FROM labelled WHERE run_id = $run_id),
-final AS (
-    SELECT run_id,
-        labelled.input IS NOT DISTINCT FROM wanted.input AS has_same_input,
-        labelled.n_phases <> wanted.n_phases AS has_other_number,
-        started_at
-    FROM labelled JOIN wanted ON labelled.workload = coalesce($workload, wanted.workload)
-    WHERE run_id <> $run_id
-)
-SELECT run_id FROM final
-ORDER BY has_same_input DESC, has_other_number DESC, started_at DESC NULLS LAST, run_id LIMIT 1
-"""
 ABOUT = """
 SELECT run_id, workload, input, interval_s, at_s,
     (SELECT count(*) FROM workloads.counters WHERE source = $source AND counters.run_id = runs.run_id) AS n_counters
@@ -150,13 +132,6 @@ def typical_runs(connection: Connection, source: str, most: int) -> list[str]:
     Runs without a label count as one workload."""
     found = connection.execute(TYPICAL, {"source": source, "recent": RECENT, "most": most}).fetchall()
     return [str(run_id) for (run_id,) in found]
-
-
-def partner_of(connection: Connection, source: str, run_id: str, workload: str | None = None) -> str | None:
-    """Another run with phases, of that workload or of the run's own; None if there is none."""
-    asked = {"source": source, "run_id": run_id, "workload": workload}
-    found = connection.execute(PARTNER, asked).fetchone()
-    return None if found is None else str(found[0])
 
 
 def family_of(name: str) -> str:

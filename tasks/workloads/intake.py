@@ -241,7 +241,9 @@ def _runs(runs: Sequence[Prepared]) -> pa.Table:
         "started_at": [one.started_at for one in told],
         "interval_s": [one.interval_s for one in told],
         "n_samples": [one.n_samples for one in told],
-        "duration_s": [_duration_s(one) for one in told],
+        "duration_s": [
+            None if one.interval_s is None else float(one.at_s[-1] - one.at_s[0]) + one.interval_s for one in told
+        ],
         **{name: [getattr(run, name) for run in runs] for name in ("n_rows", "n_missed", "n_resets", "is_resampled")},
         "refused_columns": [list(run.refused) for run in runs],
         "at_s": _lists([one.at_s for one in told]),
@@ -249,10 +251,6 @@ def _runs(runs: Sequence[Prepared]) -> pa.Table:
         "place": [run.place for run in runs],
     }
     return pa.table({name: columns[name] for name in RUNS_SCHEMA.names}, schema=RUNS_SCHEMA)
-
-
-def _duration_s(run: Telemetry) -> float | None:
-    return float(run.at_s[-1] - run.at_s[0]) + run.interval_s if run.interval_s is not None else None
 
 
 def _counters(runs: Sequence[Prepared]) -> pa.Table:

@@ -83,16 +83,6 @@ def read_figures(warehouse: Warehouse, source: str, model_id: str) -> Figures:
     return figures
 
 
-def read_confusion(warehouse: Warehouse, source: str, model_id: str) -> pd.DataFrame:
-    """Which held-out run a training took for what: workload, identified_as (empty: unknown), n_runs."""
-    return fetch(
-        warehouse,
-        "SELECT workload, identified_as, n_runs FROM workloads.confusions "
-        "WHERE source = $source AND model_id = $model_id ORDER BY workload, n_runs DESC, identified_as",
-        {"source": source, "model_id": model_id},
-    )
-
-
 def _rows(figures: Figures) -> pa.Table:
     """One row a number; `<key>.reason` becomes the reason of `<key>`."""
     keys = [key for key in figures if not key.endswith(REASON)]

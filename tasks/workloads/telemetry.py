@@ -32,15 +32,10 @@ RATE_GROUPS = {"cpu", "disk", "irq", "net", "perf", "pressure", "softirq", "vm"}
 class Counter:
     """What one column of a run holds.
 
-    Attributes:
-        name: Lower case, words joined with ``_``, group before a dot, unit at the end where it has one:
-            ``cpu.user_cores``, ``disk.read_bytes``, ``perf.sched_switch``.
-        unit: Unit of the value, "" where the file does not say.
-        kind: Counted by the processor, by the kernel or a program, or not known.
-        is_rate: True when values are events (bytes, seconds, …) per second over the interval that ended at the
-            sample; False for a gauge, read at the sample.
-        scope: The whole machine, or the workload's own control group.
-    """
+    name: lower case, words joined with ``_``, group before a dot, unit at the end where it has one: ``cpu.user_cores``,
+    ``perf.sched_switch``. unit: of the value, "" where the file does not say. kind: counted by the processor, by the
+    kernel or a program, or not known. is_rate: events (bytes, seconds, …) per second over the interval that ended at
+    the sample; else a gauge, read at the sample. scope: the whole machine, or the workload's own control group."""
 
     name: str
     unit: str = ""
@@ -53,21 +48,12 @@ class Counter:
 class Conditions:
     """Under what a run was recorded. Shares are means over the run, of all cores of the machine; None: not measured.
 
-    Attributes:
-        recording: Runs of one recording were taken at the same time: they share the machine's counters.
-        condition: alone, wild (alone, and others took more than the stated share), pair, pair_unlearned, load, limit,
-            input, unlearned, idle, or live for what was recorded to be identified.
-        load: What ran beside it to disturb: cpu, memory, disk or network.
-        load_level: Share of each core that the load asked for; None where it is not of the processor.
-        partner: The workload that ran at the same time, in a group of its own.
-        partner_input: Its input.
-        limit_cores: Cores that the run's group could use; None: no limit.
-        own_share: Used by the run's own group.
-        partner_share: Used by the partner's.
-        load_share: Used by the load.
-        foreign_share: Used by everybody else.
-        stolen_share: Taken by the hypervisor.
-    """
+    recording: runs of one recording were taken at the same time and share the machine's counters. condition: alone,
+    wild (alone, and others took more than the stated share), pair, pair_unlearned, load, limit, input, unlearned, idle,
+    or live for what was recorded to be identified. load: what ran beside it to disturb (cpu, memory, disk, network);
+    load_level: share of each core that it asked for, of the processor alone. partner, partner_input: the workload that
+    ran at the same time in a group of its own. limit_cores: that the run's group could use, None: no limit. Shares: of
+    the run's own group, the partner's, the load's, everybody else's, and what the hypervisor took."""
 
     recording: str
     condition: str
@@ -85,23 +71,13 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Telemetry:
-    """The samples of one run.
+    """The samples of one run. run_id: its name within its source.
 
-    Attributes:
-        run_id: Name of the run within its source.
-        counters: What each column holds, in the order of the columns of ``values``.
-        at_s: Shape (n_samples,), seconds after the start of the run, rising.
-        values: Shape (n_samples, n_counters), float64; NaN is missing.
-        workload: Label: what ran. None: unknown.
-        input: Label: what it ran on.
-        round: Label: which repetition it was.
-        machine: Label: where it ran.
-        started_at: UTC, without a zone.
-        interval_s: Nominal seconds between samples, None when a single sample does not say.
-        conditions: Under what it was recorded, where that is known.
-        missing: Counters that were asked for and that the machine did not give, each with its reason; of what is
-            recorded now.
-    """
+    counters: what each column of `values` holds. at_s: (n_samples,), seconds after the start, rising. values:
+    (n_samples, n_counters), NaN is missing. Labels, None where nobody says: workload (what ran), input (on what), round
+    (which repetition), machine (where). started_at: UTC, without a zone. interval_s: nominal seconds between samples,
+    None when a single sample does not say. conditions: under what it was recorded, where that is known. missing:
+    counters that were asked for and that the machine did not give, each with its reason; of what is recorded now."""
 
     run_id: str
     counters: tuple[Counter, ...]

@@ -249,27 +249,30 @@ def test_intervals_hold_what_they_promise_where_errors_follow_the_spread() -> No
 # ---- what cannot be answered
 
 
-def test_a_machine_without_a_score_is_named_with_those_that_have_one() -> None:
-    with pytest.raises(
-        NotFound, match="machine 'there' has no score of 'cpu_one_thread'; known: 'fast', 'here', 'slow'"
-    ):
-        estimate(LINEAR, SCORES, "here", "there", PARAMS)
+ONCE = pd.concat([LINEAR, runs_of("call", "here", [(1, 6)])])
 
 
-def test_a_task_with_one_run_is_named() -> None:
-    runs = pd.concat([LINEAR, runs_of("call", "here", [(1, 6)])])
-    with pytest.raises(BadInput, match="task 'call' of 'w' has 1 finished run on here; expected at least 2"):
-        estimate(runs, SCORES, "here", "fast", PARAMS)
-
-
-def test_a_source_without_runs_is_named_with_those_that_have_some() -> None:
-    with pytest.raises(NotFound, match="no run on machine 'slow'; the traces have runs on 'here'"):
-        estimate(LINEAR, SCORES, "slow", "fast", PARAMS)
-
-
-def test_a_size_ratio_of_nothing_is_refused() -> None:
-    with pytest.raises(BadSetting, match="size ratio 0: expected a number above 0"):
-        estimate(LINEAR, SCORES, "here", "fast", PARAMS, size_ratio=0)
+@pytest.mark.parametrize(
+    ("runs", "source", "target", "ratio", "error", "said"),
+    [
+        (
+            LINEAR,
+            "here",
+            "there",
+            1,
+            NotFound,
+            "machine 'there' has no score of 'cpu_one_thread'; known: 'fast', 'here'",
+        ),
+        (ONCE, "here", "fast", 1, BadInput, "task 'call' of 'w' has 1 finished run on here; expected at least 2"),
+        (LINEAR, "slow", "fast", 1, NotFound, "no run on machine 'slow'; the traces have runs on 'here'"),
+        (LINEAR, "here", "fast", 0, BadSetting, "size ratio 0: expected a number above 0"),
+    ],
+)
+def test_what_cannot_be_answered_is_named(
+    runs: pd.DataFrame, source: str, target: str, ratio: float, error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        estimate(runs, SCORES, source, target, PARAMS, size_ratio=ratio)
 
 
 # ---- the published data

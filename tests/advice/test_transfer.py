@@ -244,17 +244,11 @@ def test_the_jobs_own_runs_on_the_target_hardly_matter(vertices: pd.DataFrame) -
 # ---- what cannot be answered
 
 
-def test_a_machine_type_without_vertices_is_named_with_those_that_have_some(vertices: pd.DataFrame) -> None:
+def test_machine_types_and_logs_that_say_nothing_are_refused(vertices: pd.DataFrame) -> None:
     with pytest.raises(NotFound, match="no vertex ran on machine type 'gen9'; known: 'new', 'old'"):
         basis_of(vertices, "old", "gen9", PARAMS)
-
-
-def test_one_machine_type_twice_is_refused(vertices: pd.DataFrame) -> None:
     with pytest.raises(BadInput, match="runs on old are there already; expected another machine type; mend --onto"):
         basis_of(vertices, "old", "old", PARAMS)
-
-
-def test_logs_without_cpu_time_are_refused(vertices: pd.DataFrame) -> None:
     with pytest.raises(BadInput, match="no vertex has CPU seconds and tokens"):
         basis_of(vertices.assign(cpu_s=np.nan), "old", "new", PARAMS)
 

@@ -52,8 +52,7 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def detecting_home(prefect_server: None, tmp_path_factory: pytest.TempPathFactory, nodes_home: Path) -> Path:
     """The home of nodes_home after the flow has trained a detector, made once: tests copy it."""
     from flows.engine.forms import call
-    from flows.nodes import nodes_train
-    from flows.parameters import NodeTrainParams
+    from flows.nodes import NodeTrainParams, nodes_train
 
     home = tmp_path_factory.mktemp("detecting") / "home"
     shutil.copytree(nodes_home, home)

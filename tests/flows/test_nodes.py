@@ -12,6 +12,14 @@ from flows import nodes
 from flows.engine.artifacts import joined
 from flows.engine.forms import call
 from flows.nodes import (
+    NodeEvaluateParams,
+    NodeFingerprintParams,
+    NodeIngestParams,
+    NodePreprocessParams,
+    NodeRankParams,
+    NodeRecordParams,
+    NodeTrainParams,
+    NodeWatchParams,
     ask_for_benchmarks,
     enough_for,
     evaluation_parts,
@@ -23,16 +31,6 @@ from flows.nodes import (
     nodes_record,
     nodes_train,
     nodes_watch,
-)
-from flows.parameters import (
-    NodeEvaluateParams,
-    NodeFingerprintParams,
-    NodeIngestParams,
-    NodePreprocessParams,
-    NodeRankParams,
-    NodeRecordParams,
-    NodeTrainParams,
-    NodeWatchParams,
 )
 from tasks.errors import NotFound
 from tasks.nodes.params import (

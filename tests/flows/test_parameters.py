@@ -8,7 +8,7 @@ import pytest
 
 from flows.engine.deploying import read_deployments
 from flows.engine.forms import filled_in, from_form, resolved_parameters
-from flows.parameters import (
+from flows.nodes import (
     NodeFingerprintParams,
     NodePreprocessParams,
     NodeRankParams,

@@ -10,8 +10,7 @@ import pytest
 from prefect import Flow
 
 from flows.engine.forms import call
-from flows.parameters import PipelineParams
-from flows.pipeline import whorl_pipeline
+from flows.pipeline import PipelineParams, whorl_pipeline
 from tasks.jobs.params import JobsParams, quick
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse

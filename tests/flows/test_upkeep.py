@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from flows.engine.forms import call, resolved_parameters
-from flows.jobs import jobs_ingest
-from flows.parameters import IngestParams, UpkeepParams
-from flows.upkeep import prune, remove_old_backups, remove_old_flow_runs, remove_old_results, whorl_upkeep
+from flows.jobs import IngestParams, jobs_ingest
+from flows.upkeep import UpkeepParams, prune, remove_old_backups, remove_old_flow_runs, remove_old_results, whorl_upkeep
 from tasks.settings import Settings, WhorlParams
 from tasks.warehouse.connection import fetch, writing
 from tasks.warehouse.copies import MANIFEST, restore

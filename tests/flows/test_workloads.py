@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from flows.engine.forms import call
-from flows.parameters import (
+from flows.workloads import (
     FingerprintFlowParams,
     WorkloadEvaluateParams,
     WorkloadIdentifyParams,
@@ -18,8 +18,6 @@ from flows.parameters import (
     WorkloadRecordParams,
     WorkloadTrainParams,
     WorkloadWatchParams,
-)
-from flows.workloads import (
     workloads_evaluate,
     workloads_fingerprint,
     workloads_identify,

@@ -80,42 +80,34 @@ def seconds(number: float) -> pd.Timedelta:
     return pd.Timedelta(seconds=number)
 
 
+NO_ID = "no run id; expected one that is unique in its source"
+INFINITE = "an infinite number; expected a finite one or none"
+LONG, NEGATIVE = "runtime or wait over 100 years; expected seconds", "negative runtime; expected 0 s or more"
+EARLY, LATE = "starts before it is submitted; check the times", "lies in the future; check clock, unit and time zone"
+AMOUNT, CENTURY_S = "negative size or amount; expected 0 or more", 101 * 365.25 * 86_400
+ENDLESS = "no runtime and no end time; expected one of them, or the status running or pending"
+NO_START = {"started_at": pd.NaT, "runtime_s": np.nan, "submitted_at": NOON, "ended_at": NOON}
 REFUSED = {
-    "no id": ({"run_id": None}, "no run id; expected one that is unique in its source"),
-    "an empty id": ({"run_id": ""}, "no run id; expected one that is unique in its source"),
+    "no id": ({"run_id": None}, NO_ID),
+    "an empty id": ({"run_id": ""}, NO_ID),
     "status": ({"status": "done"}, f"unknown status; expected one of {', '.join(STATUSES)}"),
-    "infinite": ({"cpu_s": np.inf}, "an infinite number; expected a finite one or none"),
-    "infinite runtime": ({"runtime_s": -np.inf}, "an infinite number; expected a finite one or none"),
-    "negative runtime": ({"runtime_s": -1.0}, "negative runtime; expected 0 s or more"),
-    "runtime of 101 years": ({"runtime_s": 101 * 365.25 * 86_400}, "runtime or wait over 100 years; expected seconds"),
-    "wait of 101 years": ({"wait_s": 101 * 365.25 * 86_400}, "runtime or wait over 100 years; expected seconds"),
+    "infinite": ({"cpu_s": np.inf}, INFINITE),
+    "infinite runtime": ({"runtime_s": -np.inf}, INFINITE),
+    "negative runtime": ({"runtime_s": -1.0}, NEGATIVE),
+    "runtime of 101 years": ({"runtime_s": CENTURY_S}, LONG),
+    "wait of 101 years": ({"wait_s": CENTURY_S}, LONG),
     "no time": ({"started_at": pd.NaT}, "neither submission nor start time; expected one of them"),
-    "NaN runtime": (
-        {"runtime_s": np.nan},
-        "no runtime and no end time; expected one of them, or the status running or pending",
-    ),
-    "only submission and end": (
-        {"started_at": pd.NaT, "runtime_s": np.nan, "submitted_at": NOON, "ended_at": NOON},
-        "an end but neither a runtime nor a start; expected one of them",
-    ),
-    "end before start": (
-        {"runtime_s": 60.0, "ended_at": NOON - seconds(1)},
-        "ends before it starts; check the times and their zones",
-    ),
-    "end before start, no runtime": (
-        {"runtime_s": np.nan, "ended_at": NOON - seconds(1)},
-        "negative runtime; expected 0 s or more",
-    ),
-    "start before submission": ({"submitted_at": NOON + seconds(1)}, "starts before it is submitted; check the times"),
-    "negative wait": ({"wait_s": -0.5}, "starts before it is submitted; check the times"),
-    "negative memory": ({"peak_memory_bytes": -8.0}, "negative size or amount; expected 0 or more"),
-    "negative size": ({"requested_cpus": -2.0}, "negative size or amount; expected 0 or more"),
+    "NaN runtime": ({"runtime_s": np.nan}, ENDLESS),
+    "only submission and end": (NO_START, "an end but neither a runtime nor a start; expected one of them"),
+    "end before start": ({"ended_at": NOON - seconds(1)}, "ends before it starts; check the times and their zones"),
+    "end before start, no runtime": ({"runtime_s": np.nan, "ended_at": NOON - seconds(1)}, NEGATIVE),
+    "start before submission": ({"submitted_at": NOON + seconds(1)}, EARLY),
+    "negative wait": ({"wait_s": -0.5}, EARLY),
+    "negative memory": ({"peak_memory_bytes": -8.0}, AMOUNT),
+    "negative size": ({"requested_cpus": -2.0}, AMOUNT),
     "before 1970": ({"started_at": pd.Timestamp("1969-12-31")}, "lies before 1970; check the unit of the times"),
-    "future start": (
-        {"started_at": pd.Timestamp("2026-01-03 00:00:00.000001"), "runtime_s": 0.0},
-        "lies in the future; check clock, unit and time zone",
-    ),
-    "future end": ({"runtime_s": 2 * 86_400.0}, "lies in the future; check clock, unit and time zone"),
+    "future start": ({"started_at": pd.Timestamp("2026-01-03 00:00:00.000001"), "runtime_s": 0.0}, LATE),
+    "future end": ({"runtime_s": 2 * 86_400.0}, LATE),
 }
 
 
@@ -144,7 +136,7 @@ def test_a_row_that_can_be_true_is_kept(change: dict[str, Any]) -> None:
 
 def test_only_the_first_reason_is_named() -> None:
     chunk = vet(GOOD | {"run_id": None, "runtime_s": -5.0, "status": "odd"})
-    assert chunk.refused["reason"].to_list() == ["no run id; expected one that is unique in its source"]
+    assert chunk.refused["reason"].to_list() == [NO_ID]
 
 
 def test_the_line_itself_is_kept_with_a_refused_row_and_cut_at_500_characters() -> None:

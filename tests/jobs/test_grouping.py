@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.jobs.grouping import group_keys, normalise_name, normalise_names
+from tasks.jobs.grouping import group_keys, normalise_names
 from tasks.jobs.params import GroupParams, KeyPart, ReadParams
 from tasks.jobs.readers.table import TableReader
 
@@ -23,6 +23,10 @@ RUN: dict[str, Any] = {
     "requested_cpus": 16.0,
     "used_cpus": 8.0,
 }
+
+
+def normalise_name(name: str, params: GroupParams | None = None) -> str:
+    return normalise_names([name], params or GroupParams())[0]
 
 
 def key_of(**changes: Any) -> str:
@@ -84,6 +88,7 @@ def test_rows_with_nothing_to_go_by_still_have_a_key() -> None:
 def test_the_parameters_reach_the_names() -> None:
     keys = group_keys(pd.DataFrame([RUN | {"name": "shift 2"}]), GroupParams(kept_after=["shift"]))
     assert keys.to_list() == ["shift 2 · alice · 16 cpus"]
+    assert group_keys(pd.DataFrame([RUN]), GroupParams(by_user=False)).to_list() == ["backup.sh · 16 cpus"]
 
 
 @pytest.mark.skipif(not RECORDED, reason="data/recorded/jobs holds no recording")

@@ -22,7 +22,7 @@ from tasks.intake.limits import ReadLimits
 from tasks.intake.pseudonyms import KEY_BYTES, KEY_FILE, load_key, without_names
 from tasks.jobs import intake
 from tasks.jobs.columns import ALL_COLUMNS, SKYLINE, vet_runs
-from tasks.jobs.grouping import group_keys, normalise_name
+from tasks.jobs.grouping import group_keys, normalise_names
 from tasks.jobs.intake import Intake, Spool, land_log, pseudonymise
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers import READERS
@@ -161,12 +161,7 @@ def test_a_pseudonym_never_looks_like_a_date_or_a_counter() -> None:
     )
     hidden = pseudonymise(names, KEY)["name"]
     assert hidden.nunique() == 9000
-    assert [name for name in hidden if normalise_name(name) != name] == []
-
-
-@pytest.mark.parametrize("digits", ["202611210000", "000000000000", "123456789012"])
-def test_a_pseudonym_of_digits_alone_would_stay_whole(digits: str) -> None:
-    assert normalise_name(digits) == digits
+    assert normalise_names(hidden.to_list()) == hidden.to_list()
 
 
 def test_the_same_key_gives_the_same_pseudonyms_in_every_export() -> None:
@@ -190,8 +185,9 @@ def test_a_given_group_key_is_hidden_too() -> None:
     assert hidden["group_key"].nunique() == 2 and not hidden["group_key"].str.contains("ada").any()
 
 
-def test_refused_lines_lose_the_line_and_what_the_reason_quotes() -> None:
-    refused = pd.DataFrame({"place": [3], "reason": ["Start 'ada's | etl' is not a time"], "raw": ["7|ada|etl"]})
+@pytest.mark.parametrize("quoted", ["ada's | etl", "ada\netl"])
+def test_refused_lines_lose_the_line_and_what_the_reason_quotes(quoted: str) -> None:
+    refused = pd.DataFrame({"place": [3], "reason": [f"Start '{quoted}' is not a time"], "raw": ["7|ada|etl"]})
     assert without_names(refused).to_dict("list") == {"place": [3], "reason": ["Start '…' is not a time"], "raw": [""]}
 
 
@@ -240,12 +236,6 @@ def test_ids_made_of_names_are_hidden_and_links_between_runs_survive() -> None:
     assert hidden["matched_run_id"].isna().to_list() == [True, False, True, True, True]
 
 
-def test_a_quoted_value_with_a_line_feed_is_blanked() -> None:
-    refused = pd.DataFrame({"place": [3], "reason": ["Start 'ada\netl' is not a time"], "raw": ["7|ada"]})
-    assert without_names(refused)["reason"].to_list() == ["Start '…' is not a time"]
-
-
-LISTS_KEY = b"k" * 32
 LOG = Path(__file__).parent / "readers" / "fixtures" / "spark" / "local-1795239004004"
 VERTICES = [
     [{"vertex": 0, "sku": "node-1", "cpu_s": 2.5, "started_at": 7}, {"vertex": 1, "sku": "node-2"}],
@@ -271,7 +261,7 @@ def of(rows: pd.DataFrame, name: str, field: str) -> list[list[object] | None]:
 
 
 def test_a_host_has_one_pseudonym_in_all_lists_and_profiles_stay() -> None:
-    hidden = pseudonymise(LISTS_ROWS, LISTS_KEY)
+    hidden = pseudonymise(LISTS_ROWS, KEY)
     (first, second), no_list, no_vertex, (again, missing, profile) = of(hidden, "vertices", "sku")  # type: ignore[misc]
     assert (no_list, no_vertex, missing, profile) == (None, [], None, "profile 3")
     assert again == first != second and of(hidden, "skus", "sku")[0] == [second]
@@ -281,7 +271,7 @@ def test_a_host_has_one_pseudonym_in_all_lists_and_profiles_stay() -> None:
 
 def test_the_rest_of_the_lists_stays_as_it_was_also_in_a_part_of_the_rows() -> None:
     for rows in (LISTS_ROWS, LISTS_ROWS[1:], LISTS_ROWS[::-1], LISTS_ROWS[:0]):
-        hidden = pseudonymise(rows, LISTS_KEY)
+        hidden = pseudonymise(rows, KEY)
         assert hidden.dtypes.equals(rows.dtypes) and hidden.index.equals(rows.index)
         for name, field in [
             ("vertices", "vertex"),

@@ -34,52 +34,21 @@ class DrawnMetric:
 
 
 RATE, COST, SETTING = 1.0, -1.0, 0.0
+TABLE = {  # a metric: name, unit, level, reaction; a bandwidth is written in GB/sec where it is that large
+    "cpu-sysbench": [("events_per_second", "/sec", 900.0, RATE), ("latency_avg", "ms", 17.0, COST),
+                     ("latency_95p", "ms", 30.0, COST), ("num_threads", "", 16.0, SETTING)],
+    "memory-sysbench": [("transfer_rate", "MiB/sec", 4000.0, RATE), ("latency_avg", "ms", 0.004, COST),
+                        ("number_of_threads", "", 16.0, SETTING)],
+    "disk-fio": [("read_bw_avg", "KiB/s", 300_000.0, RATE), ("read_iops_avg", "iops", 75.0, RATE),
+                 ("read_clat_95p", "nsec", 9e6, COST), ("write_clat_95p", "usec", 12_000.0, COST)],
+    "disk-ioping": [("iops", "k iops", 1.5, RATE), ("latency_avg", "us", 600.0, COST)],
+    "network-qperf": [("tcp_bw_bandwidth", "MB/sec", 1000.0, RATE), ("tcp_bw_send_cost", "ms/GB", 400.0, COST),
+                      ("tcp_lat_latency", "us", 30.0, COST)],
+    "network-iperf3": [("tx_c_transfer_bitrate_receiver", "Gbits/sec", 9.0, RATE),
+                       ("tx_c_rtt_mean", "usec", 90.0, COST)],
+}  # fmt: skip
 DRAWN: dict[str, tuple[str, tuple[DrawnMetric, ...]]] = {
-    "cpu-sysbench": (
-        "cpu",
-        (
-            DrawnMetric("events_per_second", "/sec", 900.0, RATE),
-            DrawnMetric("latency_avg", "ms", 17.0, COST),
-            DrawnMetric("latency_95p", "ms", 30.0, COST),
-            DrawnMetric("num_threads", "", 16.0, SETTING),
-        ),
-    ),
-    "memory-sysbench": (
-        "memory",
-        (
-            DrawnMetric("transfer_rate", "MiB/sec", 4000.0, RATE),
-            DrawnMetric("latency_avg", "ms", 0.004, COST),
-            DrawnMetric("number_of_threads", "", 16.0, SETTING),
-        ),
-    ),
-    "disk-fio": (
-        "disk",
-        (
-            DrawnMetric("read_bw_avg", "KiB/s", 300_000.0, RATE),
-            DrawnMetric("read_iops_avg", "iops", 75.0, RATE),
-            DrawnMetric("read_clat_95p", "nsec", 9e6, COST),
-            DrawnMetric("write_clat_95p", "usec", 12_000.0, COST),
-        ),
-    ),
-    "disk-ioping": (
-        "disk",
-        (DrawnMetric("iops", "k iops", 1.5, RATE), DrawnMetric("latency_avg", "us", 600.0, COST)),
-    ),
-    "network-qperf": (
-        "network",
-        (
-            DrawnMetric("tcp_bw_bandwidth", "MB/sec", 1000.0, RATE),  # written in GB/sec where it is that large
-            DrawnMetric("tcp_bw_send_cost", "ms/GB", 400.0, COST),
-            DrawnMetric("tcp_lat_latency", "us", 30.0, COST),
-        ),
-    ),
-    "network-iperf3": (
-        "network",
-        (
-            DrawnMetric("tx_c_transfer_bitrate_receiver", "Gbits/sec", 9.0, RATE),
-            DrawnMetric("tx_c_rtt_mean", "usec", 90.0, COST),
-        ),
-    ),
+    name: (name.partition("-")[0], tuple(DrawnMetric(*one) for one in metrics)) for name, metrics in TABLE.items()
 }
 
 

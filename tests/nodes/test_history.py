@@ -108,13 +108,6 @@ def make_database(path, *executions):
     return str(path)
 
 
-def test_nodes_of_two_databases_of_perona_are_never_one_machine(tmp_path):
-    for name, other in (("gcp-ml", "worker-3"), ("gcp-wf", "worker-4")):
-        make_database(tmp_path / f"{name}.db", (f"{name}-2", "worker-2"), (f"{name}-{other}", other))
-    found = read_results([str(tmp_path)], READ).history
-    assert sorted(found.executions["node"]) == ["gcp-ml/worker-2", "gcp-wf/worker-2", "worker-3", "worker-4"]
-
-
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_database_and_a_table_with_the_same_node_are_two_machines_in_either_order(tmp_path, is_first):
     (tmp_path / "a.csv").write_text(HEADER + "1,worker-2,x,2026-01-31,m,1\n")
@@ -130,13 +123,6 @@ def test_ids_of_databases_count_from_one_in_each_and_none_is_lost(tmp_path):
     found = read_results(paths, READ)
     assert sorted(found.history.executions["execution_id"]) == ["one/1", "one/2", "two/1", "two/2"]
     assert (found.n_replaced, len(found.history.metrics)) == (0, 4)
-
-
-def test_tables_that_count_from_one_tell_how_many_executions_were_given_again(tmp_path):
-    for name in ("a", "b"):
-        (tmp_path / f"{name}.csv").write_text(HEADER + f"1,{name},x,2026-01-31,m,1\n2,{name},x,2026-01-31,m,1\n")
-    found = read_results([str(tmp_path)], READ)
-    assert (len(found.history.executions), found.n_replaced, found.n_refused) == (2, 2, 0)
 
 
 LOG = "sysbench 1.0.20\nPrime numbers limit: 10000\nCPU speed:\n    events per second:   {}\n"

@@ -24,13 +24,6 @@ def test_the_posterior_is_the_likelihood_over_its_sum():
     assert hard_labels(found).tolist() == [0]
 
 
-def test_the_prior_multiplies_the_likelihood():
-    # equation 4 with p(z) = (1/10, 9/10): 8 * 1 against 1 * 9, so 8/17, and the label changes
-    found = log_posterior(COUNTS, SHAPES, **EXACT, prior=[1, 9])
-    assert np.exp(found) == pytest.approx(np.array([[8 / 17, 9 / 17]]))
-    assert hard_labels(found).tolist() == [1]
-
-
 def test_an_empty_bin_takes_its_part_of_the_prior():
     # a = 0.3 over 3 bins: 0.7 * 1 + 0.1 and 0.1 twice
     assert np.exp(log_shapes([[1, 0, 0]], empty_bin_prior=0.3)) == pytest.approx(np.array([[0.8, 0.1, 0.1]]))

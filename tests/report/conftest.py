@@ -52,19 +52,9 @@ def rows_of() -> Callable[[Result, str], list[dict[str, Any]]]:
 
 
 @pytest.fixture(scope="session")
-def put():
-    """A function that puts rows into tables of jobs and returns the warehouse."""
-
-    def fill(warehouse, source="log", **tables):
-        with writing(warehouse) as connection, transaction(connection):
-            for name, rows in tables.items():
-                new_rows = pd.DataFrame(rows).assign(source=source)
-                connection.register("new_rows", new_rows)
-                connection.execute(f"INSERT INTO jobs.{name} BY NAME SELECT * FROM new_rows").fetchall()
-                connection.unregister("new_rows")
-        return warehouse
-
-    return fill
+def put(put_rows):
+    """A function that puts rows into tables of jobs of the source `log` and returns the warehouse."""
+    return lambda warehouse, **tables: put_rows(warehouse, "jobs", "log", **tables)
 
 
 @pytest.fixture

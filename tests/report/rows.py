@@ -11,41 +11,27 @@ MODEL = "runtime-1-a"
 
 SHAPES = [
     {
-        "shape": shape,
-        "kind": kind,
-        "n_groups": 4 + shape,
-        "n_runs": 100,
-        "outlier_percent": 1.0,
-        "p25_p75": 0.1,
-        "p95": 2.0,
-        "std": 0.5,
-        "centre": [0.1, 0.4 + 0.1 * shape, 0.4 - 0.1 * shape, 0.1],
-        "bins_low": 0.0 if kind == "ratio" else -10.0,
-        "bins_high": 10.0,
-        "n_bins": 4,
-        "inertia": 1.0,
-        "min_support": 3,
-        "data_version": "older",
-        "parameters": "{}",
+        "shape": shape, "kind": kind, "n_groups": 4 + shape, "n_runs": 100, "outlier_percent": 1.0, "p25_p75": 0.1,
+        "p95": 2.0, "std": 0.5, "centre": [0.1, 0.4 + 0.1 * shape, 0.4 - 0.1 * shape, 0.1],
+        "bins_low": 0.0 if kind == "ratio" else -10.0, "bins_high": 10.0, "n_bins": 4, "inertia": 1.0,
+        "min_support": 3, "data_version": "older", "parameters": "{}",
     }
     for kind in ("ratio", "delta")
     for shape in range(2)
-]
-
+]  # fmt: skip
 CURVE = [
     {"kind": kind, "k": k, "inertia": 4.0 / k, "is_elbow": k == 2} for kind in ("ratio", "delta") for k in range(1, 5)
 ]
-
 QUANTILES = {f"p{level:02}_s": float(level) for level in (5, 25, 50, 75, 90, 95, 99)}
 
 
 def next_run(job, *, twice, beyond, n_before=10):
     at = pd.Timestamp("2026-01-02")
-    known = {"group_key": job, "model_id": MODEL, "predicted_at": at, "last_at": at, "data_version": "older"}
-    return {**known, "n_before": n_before, "usual_s": 50.0, "exceeds_2x_share": twice, "expected_excess_s": beyond} | {
-        **QUANTILES,
+    return {
+        "group_key": job, "model_id": MODEL, "predicted_at": at, "last_at": at, "data_version": "older",
+        "n_before": n_before, "usual_s": 50.0, "exceeds_2x_share": twice, "expected_excess_s": beyond, **QUANTILES,
         "shape_ratio": None,
-    }
+    }  # fmt: skip
 
 
 def figures(**values):
@@ -53,10 +39,11 @@ def figures(**values):
 
 
 def reason(job, run_id, words, *, rank=1, factor=2.0, question="runtime"):
-    same = {"model_id": MODEL, "family": "input", "feature": "input_bytes", "compared_with": "the job"}
-    times = {"runtime_s": 90.0 if run_id else None, "usual_s": 10.0, "expected_s": 30.0}
-    asked = {"question": question, "rank": rank, "factor": factor, "words": words}
-    return {"group_key": job, "run_id": run_id, **same, **asked, **times}
+    return {
+        "group_key": job, "run_id": run_id, "model_id": MODEL, "family": "input", "feature": "input_bytes",
+        "compared_with": "the job", "question": question, "rank": rank, "factor": factor, "words": words,
+        "runtime_s": 90.0 if run_id else None, "usual_s": 10.0, "expected_s": 30.0,
+    }  # fmt: skip
 
 
 def family(question, name, share, rank=1):
@@ -66,18 +53,10 @@ def family(question, name, share, rank=1):
 
 def insight(words, *, reason=None):
     return {
-        "kind": "ratio",
-        "insight": "inputs",
-        "rank": 1,
-        "verdict": "cannot be told" if reason else "holds",
-        "rho": None if reason else 0.4,
-        "measured_verdict": "does not hold",
-        "measured_rho": -0.2,
-        "n_runs": 40,
-        "reason": reason,
-        "words": words,
-        "model_id": MODEL,
-    }
+        "kind": "ratio", "insight": "inputs", "rank": 1, "verdict": "cannot be told" if reason else "holds",
+        "rho": None if reason else 0.4, "measured_verdict": "does not hold", "measured_rho": -0.2, "n_runs": 40,
+        "reason": reason, "words": words, "model_id": MODEL,
+    }  # fmt: skip
 
 
 def what_if(name, *, n_pairs=9, reason=None):
@@ -194,25 +173,15 @@ def node_fingerprints(executions):
     """A fingerprint of each: types on a circle, stressed ones with smaller norms."""
     number = executions["benchmark"].astype("category").cat.codes.to_numpy(dtype=float)
     is_stressed = executions["is_stressed"].to_numpy(dtype=bool)
-    return pd.DataFrame(
-        {
-            "execution_id": executions["execution_id"],
-            "log_norm": number - np.where(is_stressed, 0.7, 0.0),
-            "score": np.where(is_stressed, 0.5, 1.0),
-            "x": np.cos(number),
-            "y": np.sin(number),
-            "encoding": [[1.0, 2.0]] * len(executions),
-        }
-    )
+    found = executions[["execution_id"]].assign(x=np.cos(number), y=np.sin(number), score=1.0 - 0.5 * is_stressed)
+    return found.assign(log_norm=number - 0.7 * is_stressed, encoding=[[1.0, 2.0]] * len(found))
 
 
 def verdicts(executions):
     """Stressed ones are flagged."""
-    is_stressed = executions["is_stressed"].to_numpy(dtype=bool)
-    probability = np.where(is_stressed, 0.9, 0.1)
-    return pd.DataFrame({"execution_id": executions["execution_id"], "probability": probability}).assign(
-        is_flagged=is_stressed, is_cold=False, by_labels=True
-    )
+    is_flagged = executions["is_stressed"].to_numpy(dtype=bool)
+    told = {"is_flagged": is_flagged, "is_cold": False, "by_labels": True}
+    return executions[["execution_id"]].assign(probability=np.where(is_flagged, 0.9, 0.1), **told)
 
 
 def verdict_reasons(flagged):

@@ -84,7 +84,6 @@ def test_an_estimate_names_each_workflow_and_its_longest_tasks_first(rows_of):
     assert result.certainty == "90.0 % intervals, from two tasks."
     assert result.reasons[0].startswith("One thread of local does 0.500 of the work of one of large")
     assert [row["task"] for row in rows_of(result, "Tasks")] == ["align", "trim"]
-    assert [row["task"] for row in drawn(result, "tasks")] == ["align", "trim"]
     assert "spread" not in estimate_figures(found)["tasks"][0]
 
 

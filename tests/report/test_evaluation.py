@@ -1,7 +1,7 @@
 """Figures by key as tables: every word's evaluation is shown by these."""
 
 from tasks.quantities import ratio, share
-from tasks.report.evaluation import better_line, cell_of, list_table, listed, matrix, missing_lines, reasons
+from tasks.report.evaluation import better_line, cell_of, list_table, matrix, missing_lines, reasons
 
 FIGURES = {
     "f1.ours": 0.5, "f1.ours.low": 0.4, "f1.ours.high": 0.6, "f1.plain": 0.7, "recall.plain": 0.25,
@@ -17,9 +17,9 @@ def test_a_matrix_leaves_out_rows_and_columns_that_nobody_measured():
 
 
 def test_a_figure_that_cannot_be_had_says_why():
-    rows = listed(FIGURES, {f"f1.{name}": (name, ratio) for name in ("ours", "none", "nobody")})
-    assert list_table(rows).cells() == [["ours", "0.50"], ["none", "no label"]]
-    assert reasons(FIGURES, "f1.") == ["no label"]
+    shown = list_table(FIGURES, {f"f1.{name}": (name, ratio) for name in ("ours", "none", "nobody")})
+    assert shown.cells() == [["ours", "0.50"], ["none", "no label"]]
+    assert reasons(FIGURES, "f1.") == "no label"
     assert missing_lines(FIGURES | {"f1.other.reason": "no label"}, "f1.") == [
         "not measured: f1.none and 1 more: no label"
     ]

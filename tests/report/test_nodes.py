@@ -74,7 +74,7 @@ def test_flagged_executions_have_their_metrics_as_reasons(watched, rows_of):
 def test_the_ranking_by_fingerprint_stands_beside_the_plain_one(watched, rows_of):
     rows = rows_of(result_of(watched), "By fingerprint, beside the plain ranking")
     assert [row["name"].split(" ")[0] for row in rows] == ["node-1", "node-2", "node-3"]
-    assert [row["2"] for row in rows] == ["2", "1", "3"]  # plain places
+    assert [row["plain_place"] for row in rows] == ["2", "1", "3"]  # plain places
 
 
 def test_verdicts_without_a_network_leave_out_what_a_network_gives(nodes_log, fill_verdicts):

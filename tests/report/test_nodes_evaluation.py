@@ -150,7 +150,8 @@ INJECTED = {
     "inject.shifted.auprc.zscore": 0.9, "inject.shifted.auprc.headline": 0.8, "inject.shifted.recall.headline": 0.7,
     "inject.shifted.auprc.headline.low": 0.75, "inject.shifted.auprc.headline.high": 0.85,
     "inject.unaltered.false_alarms_per_1000.zscore": 20.0, "inject.unaltered.false_alarms_per_1000.headline": 5.0,
-    "inject.replaced.auprc.headline": None, "inject.replaced.auprc.headline.reason": "one machine type",
+    "inject.replaced_worse.auprc.zscore": 0.9, "inject.replaced.auprc.headline": None,
+    "inject.replaced.auprc.headline.reason": "one machine type",
 }  # fmt: skip
 
 

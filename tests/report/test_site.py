@@ -226,11 +226,11 @@ def test_the_site_is_small(home):
 
 PAGES = [
     ("index.html", 0),
-    ("jobs-log.html", 3),
+    ("jobs-log.html", 2),
     ("jobs-log-job.html", 1),
-    ("nodes-log.html", 2),
+    ("nodes-log.html", 1),
     ("nodes-log-node.html#node-3", 1),
-    ("workloads-box.html", 5),
+    ("workloads-box.html", 4),
     ("workloads-box-workload.html#redis", 1),
     ("advice-story.html", 0),
 ]

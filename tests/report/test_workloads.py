@@ -36,7 +36,7 @@ def test_the_latest_run_is_the_answer_and_how_many_are_odd_stands_beside_it(empt
 def test_all_that_is_known_has_its_part(empty, fill_workloads, told):
     result = result_of(fill_workloads(empty))
     drawn = {figure.name for part in result.sections for figure in part.figures if figure.chart}
-    assert drawn == {"timeline", "confusion", "series", "phases", "alignment"}
+    assert drawn == {"timeline", "confusion", "series", "phases"}
     words = told(result)
     assert "unknown, most like nginx" in words
     assert "No row is in quarantine." in words

@@ -51,6 +51,12 @@ REFUSED = {
     "SELECT nothing FROM jobs.runs": "query: Binder Error",
     "SELEC 1": "query: Parser Error",
     "SELECT * FROM read_text('/etc/passwd')": "query: Permission Error",
+    "SELECT * FROM read_csv('/etc/passwd')": "query: Permission Error",
+    "SELECT * FROM glob('/etc/*')": "query: Permission Error",
+    "INSTALL httpfs": "query: LOAD is no question",
+    "EXPLAIN ANALYZE DELETE FROM jobs.runs": "query: ",
+    "SELECT * FROM query('DELETE FROM jobs.runs')": "query: ",
+    "SELECT * FROM batches": "query: Catalog Error",  # no variable of the program is a table
 }
 
 

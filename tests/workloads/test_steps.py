@@ -10,7 +10,7 @@ from tasks.warehouse.copies import hash_tables
 from tasks.warehouse.registry import cards, champion, decisions
 from tasks.workloads import steps
 from tasks.workloads.identifications import read_identifications
-from tasks.workloads.models import KIND, champion_of, read_confusion, read_figures
+from tasks.workloads.models import KIND, champion_of, read_figures
 from tasks.workloads.params import ReadParams, TrainParams, WindowParams
 
 ALONE = TrainParams()
@@ -32,7 +32,7 @@ def test_the_last_round_is_held_out_and_measured(identifying_log):
     assert (figures["trained.n"], figures["held_out.n"], figures["trained.classes"]) == (16, 8, 4)
     assert 0 <= figures["held_out.accuracy"] <= 1
     assert {key: figures[key] for key in main.metrics} == main.metrics
-    confusion = read_confusion(identifying_log, "log", main.model_id)
+    confusion = fetch(identifying_log, "SELECT * FROM workloads.confusions")
     assert confusion["n_runs"].sum() == 8
     is_right = confusion["workload"] == confusion["identified_as"]
     assert confusion.loc[is_right, "n_runs"].sum() == round(8 * figures["held_out.accuracy"])

@@ -161,9 +161,13 @@ class Session:
                 if time.monotonic() >= until_s:
                     return
                 if isinstance(planned, PlannedRun):
-                    self._run_job(planned)
+                    row = self._row(planned)
+                    self.ledger.keep(planned, row)
+                    self.statuses[row["status"]] += 1
                 else:
-                    self._run_benchmark(planned)
+                    outcome = self.bench.record(planned, None)
+                    keep_execution(self.benchmarks.parts, outcome.execution, outcome.facts, self.ledger.record)
+                    self.benchmarks.statuses[planned.id_in(self.bench.campaign)] = outcome.status
 
     def _todo(self) -> Iterator[Sequence[PlannedRun | PlannedExecution]]:
         """What is left of all blocks, in their order, then of each repetition."""
@@ -173,16 +177,6 @@ class Session:
             else:
                 left = {*self.ledger.repetition(n), *self.benchmarks.repetition(n)}
             yield [again for block in self.plan.blocks for one in block if (again := one.again(n)) in left]
-
-    def _run_job(self, planned: PlannedRun) -> None:
-        row = self._row(planned)
-        self.ledger.keep(planned, row)
-        self.statuses[row["status"]] += 1
-
-    def _run_benchmark(self, planned: PlannedExecution) -> None:
-        outcome = self.bench.record(planned, None)
-        keep_execution(self.benchmarks.parts, outcome.execution, outcome.facts, self.ledger.record)
-        self.benchmarks.statuses[planned.id_in(self.bench.campaign)] = outcome.status
 
     def _order(self, planned: PlannedRun, kind: MachineType) -> Order:
         template = job_templates()[planned.job]

@@ -90,11 +90,11 @@ def _kind_of(table: pa.Table, _: Record) -> str:
 
 def read_campaign(folder: Path) -> Row:
     """What was written down before the campaign ran. Raises BadInput."""
-    return read_json(folder / CAMPAIGN, _what_is_needed, EXPECTED, "name the folder of a recording")
 
+    def needed(told: Row) -> object:
+        return told["plan"], told["params"]["types"], told["params"]["jobs"]
 
-def _what_is_needed(told: Row) -> object:
-    return told["plan"], told["params"]["types"], told["params"]["jobs"]
+    return read_json(folder / CAMPAIGN, needed, EXPECTED, "name the folder of a recording")
 
 
 def read_rows(folder: Path, role: Role) -> list[Row]:

@@ -308,12 +308,13 @@ def answer_figures(answer: Answer, params: WhatIfParams) -> dict[str, Any]:
     """One tree of plain values. changes: by measure; moves: by normalisation, of runs and of jobs, as counts
     [before][after]; pairs: None with pairs_reason where nothing was measured."""
     outcome, measured = answer.outcome, answer.measured
-    found = {
+    changes = {str(name): row for name, row in outcome.changes.to_dict("index").items()}
+    found: dict[str, Any] = {
         "scenario": answer.scenario.name,
         "edits": str(answer.scenario),
         "features": outcome.features,
         "n_runs": len(outcome.before),
-        "changes": {name: {"words": MEASURES[name], **row} for name, row in outcome.changes.to_dict("index").items()},
+        "changes": {name: {"words": MEASURES[name], **row} for name, row in changes.items()},
         "price": {
             "per_token_hour": params.price_per_token_hour, "currency": params.currency, "date": params.price_date
         },

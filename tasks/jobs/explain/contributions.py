@@ -26,7 +26,6 @@ from tasks.jobs.predict.predictor import BOOSTED, POOLED, RELATIVE, Boosted, Pre
 
 FEW = 100  # runs up to which one thread is faster than starting more: 8 ms instead of 18 ms of CPU for one
 MIN_RUNS = 3  # of a job: the median of two is no habit
-CELLS = 4_000_000  # contributions sorted together
 STEPS = 16  # Gauss-Legendre points: scores of ±10 are then added up to within 1e-4
 BLOCK = 4000  # runs worked on together
 Family = Literal[
@@ -313,11 +312,8 @@ def against_usual(parts: Contributions, usual: Contributions, first: ArrayLike, 
     runs short. A run with fewer than MIN_RUNS is left as it is. One score only, of the same model."""
     start, n, values = np.asarray(first, dtype=np.int64), np.asarray(n_usual, dtype=np.int64), usual.single
     reference = np.zeros(parts.single.shape)
-    for size in np.unique(n[n >= MIN_RUNS]):  # stretches of one length at a time: (rows, size, p)
-        alike = np.flatnonzero(n == size)
-        step = max(1, CELLS // (int(size) * values.shape[1]))
-        for rows in np.array_split(alike, -(-len(alike) // step)):
-            reference[rows] = np.median(values[start[rows][:, None] + np.arange(size)], axis=1)
+    for row in np.flatnonzero(n >= MIN_RUNS):
+        reference[row] = np.median(values[start[row] : start[row] + n[row]], axis=0)
     added = (parts.single - reference)[:, :, None]
     return Contributions(added, parts.base + reference.sum(axis=1, keepdims=True), parts.features)
 

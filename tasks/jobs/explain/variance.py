@@ -79,9 +79,7 @@ class VarianceShares:
     n_folds: int
 
 
-def explain_variance(
-    runtime_s: Any, group_keys: Any, causes: Mapping[str, pd.DataFrame], *, n_folds: int = FOLDS
-) -> VarianceShares | None:
+def explain_variance(runtime_s: Any, group_keys: Any, causes: Mapping[str, pd.DataFrame]) -> VarianceShares | None:
     """Share of the variance of log runtime within groups that each cause explains in groups it was not fitted on.
 
     runtime_s, group_keys: (n_runs,), runtimes above 0. causes: cause to its features, (n_runs, n_features) each;
@@ -93,17 +91,24 @@ def explain_variance(
     summed over the folds: columns that explain nothing cannot raise it. One slope serves all groups, so this is less
     than a fit of each group could explain. Causes that differ within no group are left
     out. None if there are fewer than two groups of two runs, no variance or no cause. Source: Zhu et al. 2023, 3.2."""
-    groups, n_in_group = _numbered(group_keys)
-    is_used = n_in_group[groups] >= MIN_RUNS
-    groups, n_groups = _renumbered(groups[is_used])
-    if n_groups < 2:  # one to fit on, one to look at
+    _, groups = np.unique(np.asarray(group_keys, dtype=str), return_inverse=True)
+    is_used = np.bincount(groups)[groups] >= MIN_RUNS
+    _, groups, sizes = np.unique(groups[is_used], return_inverse=True, return_counts=True)
+    if len(sizes) < 2:  # one to fit on, one to look at
         return None
     log_runtimes = _without_group_means(np.log(np.asarray(runtime_s, dtype=float)[is_used])[:, None], groups)[:, 0]
-    features = {name: _features(frame[is_used], groups) for name, frame in causes.items()}
-    features = {name: columns for name, columns in features.items() if columns.shape[1]}
+    features = {}
+    for name, frame in causes.items():
+        reduced = _without_group_means(frame[is_used].to_numpy(dtype=float, na_value=np.nan), groups)
+        reduced = reduced[:, [position for position in range(reduced.shape[1]) if _varies(reduced[:, position])]]
+        if reduced.shape[1]:
+            features[name] = reduced / reduced.std(axis=0)  # (n_runs, n_kept)
     if not features or not _varies(log_runtimes):
         return None
-    folds, n_used = _folds(groups, n_groups, n_folds)
+    n_used = min(FOLDS, len(sizes))
+    fold_of_group = np.empty(len(sizes), dtype=int)  # dealt out in turn, the largest first: folds are alike in size
+    fold_of_group[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes)) % n_used
+    folds = fold_of_group[groups]
 
     def share_of(names: list[str]) -> float:
         if not names:
@@ -115,52 +120,18 @@ def explain_variance(
         CauseShare(name, share_of([name]), together - share_of([other for other in features if other != name]))
         for name in features
     ]
-    return VarianceShares(shares, together, len(log_runtimes), n_groups, n_used)
-
-
-def _numbered(group_keys: Any) -> tuple[Any, Any]:
-    """The number of each run's group, in the order of their keys, and the runs of each group."""
-    _, groups = np.unique(np.asarray(group_keys, dtype=str), return_inverse=True)
-    return groups, np.bincount(groups)
-
-
-def _renumbered(groups: Any) -> tuple[Any, int]:
-    found, numbers = np.unique(groups, return_inverse=True)
-    return numbers, len(found)
+    return VarianceShares(shares, together, len(log_runtimes), len(sizes), n_used)
 
 
 def _without_group_means(columns: Any, groups: Any) -> Any:
     """columns: (n_runs, n_columns). What is missing is at the mean of its group, which is 0 in the result."""
-    is_there = ~np.isnan(columns)
-    reduced = np.zeros(columns.shape)
-    for position in range(columns.shape[1]):
-        there, column = is_there[:, position], columns[:, position]
-        n_there = np.bincount(groups[there], minlength=groups.max() + 1)
-        sums = np.bincount(groups[there], weights=column[there], minlength=len(n_there))
-        means = sums / np.maximum(n_there, 1)
-        reduced[there, position] = column[there] - means[groups[there]]
-    return reduced
-
-
-def _features(frame: pd.DataFrame, groups: Any) -> Any:
-    """Reduced by group means and scaled to a deviation of 1; columns that differ within no group are left out."""
-    reduced = _without_group_means(frame.to_numpy(dtype=float, na_value=np.nan), groups)
-    kept = [position for position in range(reduced.shape[1]) if _varies(reduced[:, position])]
-    return reduced[:, kept] / reduced[:, kept].std(axis=0)  # (n_runs, n_kept)
+    frame = pd.DataFrame(columns)
+    return (frame - frame.groupby(groups).transform("mean")).fillna(0.0).to_numpy()
 
 
 def _varies(reduced: Any) -> bool:
     rounding = 1e-12
     return bool(np.abs(reduced).max(initial=0.0) > rounding)
-
-
-def _folds(groups: Any, n_groups: int, n_folds: int) -> tuple[Any, int]:
-    """The fold of each run: groups are dealt out in turn, the largest first, so that folds are alike in size."""
-    n_used = min(n_folds, n_groups)
-    by_size = np.argsort(-np.bincount(groups), kind="stable")
-    fold_of_group = np.empty(n_groups, dtype=int)
-    fold_of_group[by_size] = np.arange(n_groups) % n_used
-    return fold_of_group[groups], n_used
 
 
 def _held_out_share(log_runtimes: Any, features: Any, folds: Any, n_folds: int) -> float:
@@ -186,22 +157,17 @@ def fetch_variance(connection: Connection, source: str, params: SummaryParams) -
 
 
 def causes_of(runs: pd.DataFrame, sku_times: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The features of each cause, in the order of runs; sizes and tokens as logarithms.
+    """The features of each cause, in the order of runs; sizes and tokens as logarithms of 1 + x, so that none is 0.
 
     runs: columns of jobs.runs and of SKU_LOADS, one row a run_id. sku_times: run_id, sku, seconds of
     its vertices on that SKU."""
     tokens = ["requested_cpus", "spare_tokens_available", "spare_tokens_used"]
     return {
-        INPUT: _logarithms(runs[["input_bytes"]]),
-        TOKENS: _logarithms(runs[tokens]),
+        INPUT: runs[["input_bytes"]].astype(float).transform(np.log1p),
+        TOKENS: runs[tokens].astype(float).transform(np.log1p),
         SKU: sku_shares(runs["run_id"], sku_times),
         LOAD: runs[["load_mean", "load_sd", "used_load_mean", "used_load_sd"]].astype(float),
     }
-
-
-def _logarithms(amounts: pd.DataFrame) -> pd.DataFrame:
-    """log (1 + x), so that none is 0."""
-    return pd.DataFrame(np.log1p(amounts.to_numpy(dtype=float, na_value=np.nan)), columns=amounts.columns)
 
 
 def sku_shares(run_ids: pd.Series, sku_times: pd.DataFrame) -> pd.DataFrame:

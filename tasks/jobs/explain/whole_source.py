@@ -1,17 +1,20 @@
-"""What makes the runs of a source long and its jobs variable, and the rows of this in the warehouse."""
+"""What makes the runs of a source long and its jobs variable, the insights of the paper about variation, each tested on
+this log (holds, does not hold, or cannot be told), and the rows of all this in the warehouse."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from tasks.errors import BadInput
+from tasks.jobs.distribution import Floats
 from tasks.jobs.explain.contributions import Contributions, against_usual, by_family, runtime_parts, variable_parts
-from tasks.jobs.explain.insights import Insight, judge_history, judge_insights
 from tasks.jobs.explain.reasons import USUAL_RUNS, Explainer, RunReasons
 from tasks.jobs.normalisation import historic_medians
 from tasks.jobs.params import LABEL_SUPPORT, ExplainParams, Kind
@@ -19,6 +22,7 @@ from tasks.jobs.predict.labels import label_groups, label_instances
 from tasks.jobs.predict.peers import Histories, earlier_runs
 from tasks.jobs.predict.preparation import assign_periods
 from tasks.jobs.predict.trained import Trained
+from tasks.jobs.scores import CONFIDENCE
 from tasks.warehouse.connection import Connection, reading, transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.versions import data_version
@@ -35,8 +39,8 @@ SHORTEST_S = 1e-3
 class HeldOut:
     """runs: of read_runs with median_s (usual time of the job, from D1); features: (n, p), known: of them, row by row.
 
-    test: rows of D3 that the model did not learn from; usual: (m,) rows by job and time;
-    first, n_usual: (n_test,) the stretch of `usual` that are the runs of its job before each test row."""
+    test: rows of D3 that the model did not learn from; usual: (m,) rows, the latest runs of the job before each test
+    row, one stretch after the other; first, n_usual: (n_test,) where each begins and how long it is."""
 
     runs: pd.DataFrame
     features: pd.DataFrame
@@ -59,28 +63,16 @@ def describe_held_out(
     medians = historic_medians(runs.assign(part=part), trained.history_s)
     runs = runs.assign(part=part, median_s=medians["median_s"], median_source=medians["median_source"])
     test = held_out_places(trained, runs, max_runs)
-    usual, first, n_usual = _before(runs, test, usual_runs)
+    earlier = earlier_runs(runs.iloc[test], runs)  # those of the job that had ended before the submission, by their end
+    n_usual = np.minimum(earlier.n, usual_runs).astype(np.intp)
+    stretches = [earlier.order[last + 1 - n : last + 1] for last, n in zip(earlier.last, n_usual, strict=True)]
+    usual, first = np.concatenate(stretches).astype(np.intp), np.cumsum(n_usual) - n_usual
     rows = np.unique(np.concatenate([test, usual]))
     asked_of = runs.iloc[rows]
     features, known = trained.features(asked_of, runs), trained.histories(asked_of, runs)
     test, usual = (np.searchsorted(rows, some) for some in (test, usual))
     runs, features = asked_of.reset_index(drop=True), features.reset_index(drop=True)
     return HeldOut(runs, features, known, test, usual, first, n_usual)
-
-
-def _before(runs: pd.DataFrame, test: Places, most: int) -> tuple[Places, Places, Places]:
-    """The latest runs of the job of each test row that had ended before its submission: places in `runs` by job and
-    time, (m,), and for each test row the first of its own and how many they are, (n_test,)."""
-    earlier = earlier_runs(runs.iloc[test], runs)
-    n = np.minimum(earlier.n, most).astype(np.intp)
-    first = np.where(n > 0, earlier.last - n + 1, 0).astype(np.intp)
-    change = np.zeros(len(earlier.order) + 1, dtype=np.int64)
-    np.add.at(change, first, 1)
-    np.add.at(change, first + n, -1)
-    is_needed = change.cumsum()[:-1] > 0
-    moved = np.cumsum(is_needed) - 1  # a stretch stays a stretch among those that are needed
-    usual = np.asarray(earlier.order[is_needed], dtype=np.intp)
-    return usual, (np.where(n > 0, moved[first], 0) if len(moved) else first).astype(np.intp), n
 
 
 def held_out_places(trained: Trained, runs: pd.DataFrame, most: int) -> Places:
@@ -106,11 +98,12 @@ def _even(places: Places, most: int) -> Places:
 
 @dataclass(frozen=True)
 class SourceReasons:
-    """Of the held-out runs of a source. families: see family_table; insights: by kind of shapes."""
+    """Of the held-out runs of a source. families: see family_table; insights: by kind of shapes the rows
+    of jobs.insights."""
 
     model_id: str
     families: pd.DataFrame
-    insights: dict[Kind, list[Insight]]
+    insights: dict[Kind, list[dict[str, Any]]]
 
 
 def explain_source(explainer: Explainer) -> SourceReasons:
@@ -120,13 +113,19 @@ def explain_source(explainer: Explainer) -> SourceReasons:
     known = runtime_parts(trained.model, held_out.features, held_out.known)
     parts = against_usual(known.rows(held_out.test), known.rows(held_out.usual), held_out.first, held_out.n_usual)
     runs, features = held_out.runs.iloc[held_out.test], held_out.features.iloc[held_out.test]
+    jobs, n_before = runs["group_key"].to_numpy(), features.get("n_before", pd.Series(np.nan, index=features.index))
+    ratio = np.log(np.maximum(runs["runtime_s"], SHORTEST_S) / runs["median_s"].where(runs["median_s"] > 0))
     questions: dict[str, Contributions] = {RUNTIME: parts}
-    insights: dict[Kind, list[Insight]] = {}
+    insights: dict[Kind, list[dict[str, Any]]] = {}
     for kind, classifier in trained.classifiers.items():
         variable = variable_parts(classifier, features)
         if variable is not None:
             questions[kind] = variable
-            insights[kind] = _insights(trained, kind, variable, runs, features, rng)
+            found = judge_insights(variable, features, jobs, rng, variation=np.abs(ratio).to_numpy())
+            actual = label_instances(runs["group_key"], label_groups(runs, trained.shapes[kind], LABEL_SUPPORT))
+            is_right, is_known = classifier.predict_proba(features).argmax(axis=1) == actual, actual >= 0
+            history = judge_history(n_before[is_known], is_right[is_known], jobs[is_known], rng)
+            insights[kind] = [*found, history]
     return SourceReasons(explainer.model_id, family_table(questions, runs), insights)
 
 
@@ -154,24 +153,159 @@ def family_table(questions: Mapping[str, Contributions], runs: pd.DataFrame) -> 
     return pd.concat(tables, ignore_index=True)
 
 
-def _insights(
-    trained: Trained,
-    kind: Kind,
-    variable: Contributions,
-    runs: pd.DataFrame,
-    features: pd.DataFrame,
-    rng: np.random.Generator,
-) -> list[Insight]:
-    """The insights of the paper on the test runs; variation: |log of runtime over the usual time of the job|."""
-    jobs = np.asarray(runs["group_key"].to_numpy(dtype=object))
-    ratio = np.log(np.maximum(runs["runtime_s"], SHORTEST_S) / runs["median_s"].where(runs["median_s"] > 0))
-    found = judge_insights(variable, features, jobs, rng, variation=np.abs(ratio).to_numpy())
-    by_job = label_groups(runs, trained.shapes[kind], LABEL_SUPPORT)
-    actual = label_instances(runs["group_key"], by_job)
-    known = actual >= 0
-    is_right = trained.classifiers[kind].predict_proba(features).argmax(axis=1) == actual
-    n_before = features.get("n_before", pd.Series(np.nan, index=features.index))
-    return [*found, judge_history(n_before[known], is_right[known], jobs[known], rng)]
+RESAMPLES = 1000  # of the jobs, for each interval
+CELLS = 4_000_000  # resamples times groups drawn together
+ROUNDING = 1e-12
+MIN_GROUPS = 10  # fewer groups drawn with replacement give too narrow an interval
+SKU_FEATURE = re.compile(r"(?:vertices|vertex_share)_(.+)_mean")
+Verdict = Literal["holds", "does not hold", "cannot be told"]
+# The insight; the features that it is about (the whole name); 1 if more of them should mean more variation, -1 if less
+CLAIMS = (
+    ("inputs", "larger inputs vary more", r"input_bytes|read_bytes_mean", 1),
+    ("tokens", "fewer tokens vary more", r"requested_tokens|requested_cpus|(min|mean|peak)_tokens_mean", -1),
+    ("index_lookup", "Index-Lookup operators vary more", r"op_(.*_)?INDEX_?(LOOKUP|SCAN|JOIN|SEEK)(_.*)?", 1),
+    ("window", "Window operators vary more", r"op_(.*_)?WINDOW(_.*)?", 1),
+    ("range", "Range operators vary more", r"op_(.*_)?RANGE(_.*)?", 1),
+    ("load", "higher CPU load varies more", r"load_mean|sku_load_mean_.+", 1),
+    ("load_deviation", "more uneven CPU load varies more", r"load_sd|sku_load_sd_.+", 1),
+    ("spare_tokens", "more use of spare tokens varies more", r"spare_tokens_mean", 1),
+)
+NEWER_SKUS = "more vertices on newer SKUs vary less"
+HISTORY = "more history gives better accuracy"
+
+
+@dataclass(frozen=True)
+class RankCorrelation:
+    """value: mean of the correlations, weighted; low, high: its interval over groups; n_runs, n_groups behind it."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n_runs: int
+    n_groups: int
+    reason: str | None = None
+
+    def verdict(self, sign: int) -> tuple[Verdict, str | None]:
+        """By the interval, against a claim's sign; and why it cannot be told."""
+        if self.low is None or self.high is None:
+            return "cannot be told", self.reason
+        if self.n_groups < MIN_GROUPS:
+            return "cannot be told", f"{self.n_groups} groups; an interval needs {MIN_GROUPS}"
+        if self.low <= 0 <= self.high:
+            return "cannot be told", "the interval holds 0"
+        return ("holds" if (self.low > 0) == (sign > 0) else "does not hold"), None
+
+
+def judge_insights(
+    variable: Contributions, frame: pd.DataFrame, groups: Any, rng: np.random.Generator, *, variation: Floats
+) -> list[dict[str, Any]]:
+    """One insight for each of CLAIMS, and one for the newer half of the SKUs, in the order of their names.
+
+    variable: contributions to the log-odds of the variable shapes, one score; frame: (n, p); groups: (n,); variation:
+    (n,), how far each run was from usual, such as |log ratio|. Source: Zhu et al. 2023, section 6."""
+    skus = sorted({match[1] for name in variable.features if (match := SKU_FEATURE.fullmatch(name))})
+    newer = "|".join(re.escape(sku) for sku in skus[(len(skus) + 1) // 2 :])
+    rows = []
+    for name, words, pattern, sign in (
+        *CLAIMS,
+        ("newer_skus", NEWER_SKUS, rf"(vertices|vertex_share)_({newer})_mean", -1),
+    ):
+        fits = re.compile(pattern, re.IGNORECASE).fullmatch
+        places = [place for place, feature in enumerate(variable.features) if fits(feature)]
+        parts = variable.single[:, places]
+        weights = np.abs(parts).mean(axis=0) if len(parts) else np.zeros(len(places))
+        columns = [frame[variable.features[place]] for place in places]
+        model = rank_correlation(list(zip(columns, parts.T, weights.tolist(), strict=True)), groups, rng)
+        in_log = [feature for feature in frame if fits(str(feature))]  # also features that the model does without
+        measured = rank_correlation([(frame[feature], variation, 1.0) for feature in in_log], groups, rng)
+        reason = None if model.value is not None else "the model uses no such feature, or it is the same in all runs"
+        if not in_log:
+            reason = "the log has no such feature"
+        elif not places:
+            reason = "no such feature helped to tell shapes apart, so the model does without"
+        rows.append(_insight_row(name, words, sign, model, measured, reason))
+    return rows
+
+
+def judge_history(n_before: Any, is_right: Any, groups: Any, rng: np.random.Generator) -> dict[str, Any]:
+    """Whether runs with more earlier runs of their job are predicted right more often: rho of the two, (n,) each."""
+    return _insight_row("history", HISTORY, 1, rank_correlation([(n_before, is_right, 1.0)], groups, rng))
+
+
+def _insight_row(
+    name: str,
+    words: str,
+    sign: int,
+    model: RankCorrelation,
+    measured: RankCorrelation | None = None,
+    reason: str | None = None,
+) -> dict[str, Any]:
+    """model: Spearman's rho of the features and what they add to the log-odds of the variable shapes, the mean over
+    features weighted by their importance. measured: rho of the features and the variation that was seen, without a
+    model. verdict, measured_verdict: by the interval of each, against the claim's sign. The two can differ: a model
+    tells jobs apart by their features, whatever makes them differ."""
+    verdict, why = model.verdict(sign)
+    row: dict[str, Any] = {"insight": name, "words": words, "verdict": verdict, "reason": reason or why}
+    row |= {"n_runs": model.n_runs, "rho": model.value, "low": model.low, "high": model.high, "measured_verdict": None}
+    if measured is not None:
+        row |= {"measured_rho": measured.value, "measured_low": measured.low, "measured_high": measured.high}
+        row["measured_verdict"] = measured.verdict(sign)[0]
+    return row
+
+
+def rank_correlation(
+    pairs: list[tuple[Any, Any, float]], groups: Any, rng: np.random.Generator, *, n_resamples: int = RESAMPLES
+) -> RankCorrelation:
+    """Weighted mean of Spearman's rho over pairs of columns, with a percentile interval from drawing groups.
+
+    pairs: (x, y, weight), x and y (n,), runs where either is NaN left out of that pair; groups: (n,). Ranks (ties:
+    mean) are taken once, over all runs, and drawn with their groups. A pair whose x or y is constant is left out, its
+    weight with it. Source: Spearman 1904; Efron & Tibshirani 1993, 13.3 (groups drawn whole)."""
+    _, number = np.unique(np.asarray(groups), return_inverse=True)
+    n_groups = int(number.max(initial=-1)) + 1
+    used = [found for x, y, weight in pairs if (found := _moments(x, y, weight, number, n_groups)) is not None]
+    if not used:
+        return RankCorrelation(None, None, None, 0, 0, "nothing that varies and is known")
+    has_runs = np.any([moments[:, 0] > 0 for moments, _ in used], axis=0)
+    used = [(moments[has_runs], weight) for moments, weight in used]
+    n_runs, n_used = int(max(moments[:, 0].sum() for moments, _ in used)), int(has_runs.sum())
+    value = float(_weighted([(moments.sum(axis=0)[None], weight) for moments, weight in used])[0])
+    if n_used < 2:
+        return RankCorrelation(value, None, None, n_runs, n_used, "one group: nothing to draw from")
+    step, drawn = max(1, CELLS // n_used), []
+    for first in range(0, n_resamples, step):
+        n = min(step, n_resamples - first)
+        counts = rng.multinomial(n_used, np.full(n_used, 1 / n_used), size=n).astype(np.float64)  # (n, n_used)
+        drawn.append(_weighted([(counts @ moments, weight) for moments, weight in used]))
+    low, high = np.nanquantile(np.concatenate(drawn), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return RankCorrelation(value, float(low), float(high), n_runs, n_used)
+
+
+def _moments(x: Any, y: Any, weight: float, number: Any, n_groups: int) -> tuple[Floats, float] | None:
+    """Sums over the runs of each group of 1, u, v, u², v², u v of centred ranks u, v: (n_groups, 6)."""
+    first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    is_known = ~(np.isnan(first) | np.isnan(second))
+    first, second, of_group = first[is_known], second[is_known], number[is_known]
+    if weight <= 0 or not len(first) or np.ptp(first) == 0 or np.ptp(second) == 0:
+        return None
+    u, v = (2 * rankdata(values) / len(values) - 1 for values in (first, second))
+    columns = (np.ones(len(u)), u, v, u * u, v * v, u * v)
+    return np.stack([np.bincount(of_group, weights=column, minlength=n_groups) for column in columns], axis=1), weight
+
+
+def _weighted(sums: list[tuple[Floats, float]]) -> Floats:
+    """Weighted mean of the correlations; sums: (m, 6) each, returns (m,), NaN where none is defined.
+
+    Each is Pearson's of the ranks: (n sum uv - sum u sum v) / sqrt((n sum u² - (sum u)²) (n sum v² - (sum v)²))."""
+    total, value = np.zeros(len(sums[0][0])), np.zeros(len(sums[0][0]))
+    for moments, weight in sums:
+        n, u, v, uu, vv, uv = moments.T
+        spread = (n * uu - u * u) * (n * vv - v * v)
+        is_defined = spread > ROUNDING
+        correlation = (n * uv - u * v) / np.sqrt(np.where(is_defined, spread, 1.0))
+        value += np.where(is_defined, weight * correlation, 0.0)
+        total += np.where(is_defined, weight, 0.0)
+    return np.where(total > 0, value / np.where(total > 0, total, 1), np.nan)
 
 
 WORD = "jobs"
@@ -195,7 +329,13 @@ def write_source(warehouse: Warehouse, source: str, found: SourceReasons, params
     """Write families and insights of a source anew, in one transaction; twice changes nothing."""
     frames = {
         "cause_families": found.families.assign(rank=found.families.groupby("question").cumcount() + 1),
-        "insights": pd.DataFrame([row for kind, some in found.insights.items() for row in _insight_rows(kind, some)]),
+        "insights": pd.DataFrame(
+            [
+                {"kind": kind, "rank": rank, **row}
+                for kind, rows in found.insights.items()
+                for rank, row in enumerate(rows, 1)
+            ]
+        ),
     }
     parameters = json.dumps(params.model_dump(mode="json"), sort_keys=True)
     with writing(warehouse) as connection, transaction(connection):
@@ -231,37 +371,9 @@ def reason_rows(found: RunReasons) -> list[dict[str, Any]]:
     """The reasons of one run as rows of jobs.reasons."""
     same = {name: getattr(found, name) for name in OF_RUN}
     return [
-        {
-            **same,
-            "question": question,
-            "rank": rank,
-            "words": one.text,
-            **{name: getattr(one, name) for name in OF_REASON},
-        }
+        {**same, "question": question, "rank": rank, "words": one.text, **{n: getattr(one, n) for n in OF_REASON}}
         for question, explanation in (("runtime", found.runtime), ("variation", found.variation))
         for rank, one in enumerate(explanation.reasons if explanation else (), 1)
-    ]
-
-
-def _insight_rows(kind: Kind, insights: Sequence[Insight]) -> list[dict[str, Any]]:
-    return [
-        {
-            "kind": kind,
-            "rank": rank,
-            "insight": one.name,
-            "words": one.words,
-            "verdict": one.verdict,
-            "rho": one.model.value,
-            "low": one.model.low,
-            "high": one.model.high,
-            "measured_rho": one.measured.value if one.measured else None,
-            "measured_low": one.measured.low if one.measured else None,
-            "measured_high": one.measured.high if one.measured else None,
-            "measured_verdict": one.measured_verdict,
-            "n_runs": one.model.n_runs,
-            "reason": one.reason,
-        }
-        for rank, one in enumerate(insights, 1)
     ]
 
 

@@ -12,7 +12,6 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from scipy.special import softmax
 
 from tasks.errors import NotFound
 from tasks.jobs.distribution import Floats
@@ -355,6 +354,8 @@ def _shape_features(earlier: EarlierRuns, shapes: ShapeSet, medians_s: Floats) -
 
     medians_s: (n_past,) as _medians_of_past has them. All shapes are alike before the first run; missing for a row
     whose job has no earlier run with a median."""
+    from scipy.special import softmax  # not above: pages import this module, and need none of it
+
     bins = shapes.bins.index(normalise(earlier.values("runtime_s"), medians_s, shapes.bins.kind))
     log_theta = log_shapes(shapes.centres)
     # what each run says (eq. 2), and that it says something; nothing without a median

@@ -47,15 +47,15 @@ POOLED: dict[str, tuple[str, int]] = {  # name of a part: its peers, and how man
     "log": (LOG, 50),
 }
 RELATIVE = ("input_usual", "job_median10", "user_request_median10", "user_median10", "log_median")
-RELATIVE_GAIN = 0.015  # of CRPS, for trees to be relative: as much as seeds move it, and they can go beyond all runs
+RELATIVE_GAIN = 0.005  # of CRPS, for trees to be relative: they can go beyond all runs
 LEAST_SHARE = 1e-3  # of the median runtime: shorter runs count as this long
 EARLY_SHARE = 0.6  # of the training runs: what the weights are chosen with learns from these, and is tried on the rest
 BOOSTED_LEVELS = np.array([0.05, 0.15, 0.25, 0.4, 0.5, 0.6, 0.75, 0.85, 0.95])
 SETTINGS = {
-    "num_leaves": 15,
+    "num_leaves": 10,
     "learning_rate": 0.1,
     "min_data_in_leaf": 20,
-    "feature_fraction": 0.5,
+    "feature_fraction": 0.8,
     "bagging_fraction": 0.7,
     "bagging_freq": 1,
     "lambda_l2": 1.0,

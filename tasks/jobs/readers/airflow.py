@@ -127,14 +127,14 @@ def run_row(record: Record, mapped: Mapping[str, Status]) -> dict[str, object] |
     """One row of jobs.runs, or None for a task that nobody has scheduled yet. Raises ValueError for a wrong field.
 
     mapped: statuses of states, as the user says. Times without an offset are UTC, as Airflow's database holds them."""
-    dag, task, run = _text(record, "dag_id"), _text(record, "task_id"), _text(record, _first(record, RUN_IDS))
+    dag, task, run = _text(record, "dag_id"), _text(record, "task_id"), _text(record, *RUN_IDS)
     state = str(record.get("state") or "").strip().lower()
     status = status_of(state, mapped)
     if status is None and state not in NOT_YET:
         raise ValueError(unknown_status(state))
     map_index, tries = _whole(record, "map_index", WITHOUT_MAP), _whole(record, "try_number", 1)
     started, ended = _time(record, "start_date"), _time(record, "end_date")
-    queued = _time(record, _first(record, QUEUED)) or _time(record, _first(record, SCHEDULED))
+    queued = _time(record, *QUEUED, *SCHEDULED)
     duration_s = _parsed(record, "duration", float, "a number of seconds")
     if status is None:
         return None
@@ -161,8 +161,9 @@ def _first(record: Record, names: tuple[str, ...]) -> str:
     return next((name for name in names if record.get(name) not in (None, "")), names[0])
 
 
-def _text(record: Record, name: str) -> str:
-    value = record.get(name)
+def _text(record: Record, *names: str) -> str:
+    """The first of these fields that has a value."""
+    value = record.get(name := _first(record, names))
     if not isinstance(value, str) or not value:
         raise ValueError(f"{name} '{_shown(value)}' is not a text")
     return value
@@ -185,8 +186,9 @@ def _parsed(record: Record, name: str, parse: Callable[[str], float], what: str)
         raise ValueError(f"{name} '{_shown(value)}' is not {what}") from error
 
 
-def _time(record: Record, name: str) -> pd.Timestamp | None:
-    value = record.get(name)
+def _time(record: Record, *names: str) -> pd.Timestamp | None:
+    """The first of these fields that has a value, in UTC."""
+    value = record.get(name := _first(record, names))
     if value in (None, ""):
         return None
     text = str(value).strip()

@@ -123,7 +123,8 @@ class PrefectApi(HttpServer):
     def objects(self, route: str, question: dict[str, Any]) -> list[dict[str, Any]]:
         """The list of objects that the server answers with. Raises BadInput if there is none to be had."""
         found = self.ask("POST", route, json=question)
-        self._refuse_no_answer(found)
+        if found.status >= HTTPStatus.MULTIPLE_CHOICES:
+            raise BadInput(self.shown, *_refusal(found))
         try:
             answer = json_of(found.body)
         except ValueError as error:
@@ -133,20 +134,20 @@ class PrefectApi(HttpServer):
             raise BadInput(self.shown, "an answer that is no list of objects", EXPECTED, FORGOT_API)
         return answer
 
-    def _refuse_no_answer(self, found: Answer) -> None:
-        status = found.status
-        if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
-            there = found.headers.get("location", "another address")
-            raise BadInput(self.shown, f"redirects to {there}", EXPECTED, "name that address instead")
-        if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-            problem = f"the server refuses to answer ({found.status}) {quoted(found.excerpt)}".rstrip()
-            fix = "set PREFECT_API_KEY (Prefect Cloud) or PREFECT_API_AUTH_STRING (own server)"
-            raise BadInput(self.shown, problem, "a key that may read flow runs", fix)
-        if status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
-            raise BadInput(self.shown, f"no Prefect API at this address ({found.status})", EXPECTED, FORGOT_API)
-        if status >= HTTPStatus.BAD_REQUEST:
-            said = f"the server refuses the question ({found.status}) {quoted(found.excerpt)}".rstrip()
-            raise BadInput(self.shown, said, "Prefect 3", "check its version")
+
+def _refusal(found: Answer) -> tuple[str, str, str]:
+    """The problem, what was expected and what to do."""
+    status, told = found.status, quoted(found.excerpt)
+    if status < HTTPStatus.BAD_REQUEST:
+        there = found.headers.get("location", "another address")
+        return f"redirects to {there}", EXPECTED, "name that address instead"
+    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        problem = f"the server refuses to answer ({status}) {told}".rstrip()
+        fix = "set PREFECT_API_KEY (Prefect Cloud) or PREFECT_API_AUTH_STRING (own server)"
+        return problem, "a key that may read flow runs", fix
+    if status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
+        return f"no Prefect API at this address ({status})", EXPECTED, FORGOT_API
+    return f"the server refuses the question ({status}) {told}".rstrip(), "Prefect 3", "check its version"
 
 
 class Names:

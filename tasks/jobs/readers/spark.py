@@ -37,6 +37,7 @@ from tasks.jobs.params import ReadParams
 from tasks.jobs.readers.spark_events import (
     APP_START,
     BEFORE_START,
+    HANDLERS,
     LOG_START,
     MS,
     Application,
@@ -44,7 +45,6 @@ from tasks.jobs.readers.spark_events import (
     count,
     parse_event,
     signature,
-    take_event,
 )
 from tasks.storage import storage_of
 
@@ -325,7 +325,7 @@ class SparkReader:
                         n_runs += current is not None and current.id is not None
                         current = Application(place, latest_ms)
                     if name and current and name != LOG_START:
-                        take_event(current, name, event)
+                        HANDLERS[name](current, event)
                 except ValueError as error:
                     bad.append((place, str(error), line))
                     has_refused_start |= APP_START in line

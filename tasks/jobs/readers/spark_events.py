@@ -158,8 +158,7 @@ class Application:
 
     def _change(self, at_ms: float, stage: str, host: str, tokens: float) -> None:
         self.tokens.change(at_ms, tokens)
-        vertex = self.vertices.get((stage, host))
-        if vertex:
+        if vertex := self.vertices.get((stage, host)):
             vertex.tokens.change(at_ms, tokens)
 
     @property
@@ -172,11 +171,6 @@ class Application:
     def cpus_per_task(self) -> float:
         """Tokens that a task holds: spark.task.cpus."""
         return count(self.properties.get("spark.task.cpus")) or 1.0
-
-
-def take_event(app: Application, name: str, event: Event) -> None:
-    """Add one event to its application. Raises ValueError if it lacks what such an event has; then nothing is added."""
-    HANDLERS[name](app, event)
 
 
 def parse_event(line: str) -> tuple[str, Event] | None:
@@ -244,18 +238,15 @@ def _task_end(app: Application, event: Event) -> None:
     at_ms, stage = app.task_time(info, "Finish Time"), _stage(event)
     host, executor = text(info, "Host"), text(info, "Executor ID")
     measured = _measured(event)
-    app.cpu_s += measured["cpu_s"]
-    app.read_bytes += measured["read_bytes"]
-    app.temp_bytes += measured["temp_bytes"]
     if not (info.get("Failed") or info.get("Killed")):
         app.input_bytes += measured["input_bytes"]
     app.peak_memory[executor] = max(app.peak_memory.get(executor, 0.0), measured["memory_bytes"])
     vertex = app.vertex(stage, host, executor)
     app.release(at_ms, stage, host, app.cpus_per_task)
-    if vertex:
-        vertex.cpu_s += measured["cpu_s"]
-        vertex.read_bytes += measured["read_bytes"]
-        vertex.temp_bytes += measured["temp_bytes"]
+    for one in (app, vertex) if vertex else (app,):
+        one.cpu_s += measured["cpu_s"]
+        one.read_bytes += measured["read_bytes"]
+        one.temp_bytes += measured["temp_bytes"]
 
 
 def _stage(event: Event) -> str:
@@ -409,6 +400,7 @@ def _thinned(steps: list[Step]) -> list[Step]:
     return [*thin, steps[-1]]
 
 
+# Each adds one event to its application. Raises ValueError if it lacks what such an event has; then nothing is added
 HANDLERS: dict[str, Callable[[Application, Event], None]] = {
     APP_START: _app_start,
     "SparkListenerApplicationEnd": _app_end,

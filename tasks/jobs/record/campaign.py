@@ -11,7 +11,7 @@ from tempfile import gettempdir
 
 from tasks.jobs.params import Campaign, LoadLevel, RecordParams
 from tasks.jobs.record.cluster import PLANNER, Cluster, Monitor, load_source, offered_load, open_cluster, versions
-from tasks.jobs.record.plan import LoadPlan, Plan, PlannedRun, make_plan
+from tasks.jobs.record.plan import LoadPlan, PlannedRun, make_plan
 from tasks.jobs.record.pool import Answer, WorkerPool, build_data
 from tasks.jobs.record.rows import RunLedger, make_row, part_paths
 from tasks.jobs.record.scheduler import RunningJob, Scheduler, SkuNow, Submission
@@ -189,31 +189,25 @@ class RecordSummary:
 def _record(params: Campaign, out_dir: Path, scratch: Path, told: Callable[[int, int], None]) -> RecordSummary:
     source, plan = load_source(params), make_plan(params)
     with RunLedger(out_dir, params, plan) as ledger, open_cluster(params, source, scratch) as cluster:
-        isolation = cluster.isolation
+        isolation, runs = cluster.isolation, list(plan.runs)
         ledger.record |= {"machine": machine_facts(**versions()), "load_source": source, "isolation": isolation}
-        return _run_left(params, plan, cluster, ledger, scratch, told)
-
-
-def _run_left(
-    params: Campaign, plan: Plan, cluster: Cluster, ledger: RunLedger, scratch: Path, told: Callable[[int, int], None]
-) -> RecordSummary:
-    runs = list(plan.runs)
-    if cluster.isolation != "cgroups":  # spare tokens and SKUs change nothing then
-        runs = [run for run in runs if run.what_if not in ("no_spare", "newest_sku")]
-    to_run, n_already = [run for run in runs if run.run_id not in ledger.finished], len(ledger.finished)
-    found = RecordSummary(params.jobs, len(runs), n_already, ledger.record["load_source"], cluster.isolation)
-    logger.info("%d of %d runs of %d jobs are still to record", len(to_run), len(runs), params.jobs)
-    if not to_run:
-        return found
-    build_data(scratch, params.data_scale, params.seed)
-    slots = cluster.slots()
-    with WorkerPool(slots, scratch) as pool:
-        scheduler = Scheduler(params, cluster, pool, slots, scratch / "partials")
-        session = Session(scratch, ledger, params, cluster, pool, scheduler, lambda n: told(n_already + n, len(runs)))
-        began, before_s = time.monotonic(), time.process_time() + pool.cpu_s(PLANNER)
-        session.run(to_run, plan.load)
-        own_cpu_s = time.process_time() + pool.cpu_s(PLANNER) - before_s
-    return replace(found, statuses=session.statuses, own_cpu_s=own_cpu_s, recorded_s=time.monotonic() - began)
+        if isolation != "cgroups":  # spare tokens and SKUs change nothing then
+            runs = [run for run in runs if run.what_if not in ("no_spare", "newest_sku")]
+        to_run, n_already = [run for run in runs if run.run_id not in ledger.finished], len(ledger.finished)
+        found = RecordSummary(params.jobs, len(runs), n_already, source, isolation)
+        logger.info("%d of %d runs of %d jobs are still to record", len(to_run), len(runs), params.jobs)
+        if not to_run:
+            return found
+        build_data(scratch, params.data_scale, params.seed)
+        slots = cluster.slots()
+        with WorkerPool(slots, scratch) as pool:
+            scheduler = Scheduler(params, cluster, pool, slots, scratch / "partials")
+            n_all = len(runs)
+            session = Session(scratch, ledger, params, cluster, pool, scheduler, lambda n: told(n_already + n, n_all))
+            began, before_s = time.monotonic(), time.process_time() + pool.cpu_s(PLANNER)
+            session.run(to_run, plan.load)
+            own_cpu_s = time.process_time() + pool.cpu_s(PLANNER) - before_s
+        return replace(found, statuses=session.statuses, own_cpu_s=own_cpu_s, recorded_s=time.monotonic() - began)
 
 
 def record_jobs(

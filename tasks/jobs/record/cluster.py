@@ -261,7 +261,10 @@ def open_cluster(params: Campaign, source: str, scratch: Path, root: Path = CGRO
         else:
             if main is None:
                 _without_groups(params, "control groups cannot be made here")
-        _warn_of_too_much(params)
+        asked, cores = sum(sku.cores for sku in params.skus), os.cpu_count() or 1
+        if asked > cores:
+            too_much = "the SKUs have %.1f cores together, this machine has %d: they will slow each other down"
+            logger.warning(too_much, asked, cores)
         for state in states.values():
             stack.callback(state.load.stop)
         yield Cluster(states, "cgroups" if main else "threads", main)
@@ -281,14 +284,6 @@ def _without_groups(params: RecordParams, reason: str) -> None:
             f"{reason}; start as root where /sys/fs/cgroup can be written, or record with isolation=threads"
         )
     logger.warning("%s: threads stand in for tokens, and every SKU has the same speed", reason)
-
-
-def _warn_of_too_much(params: Campaign) -> None:
-    asked, cores = sum(sku.cores for sku in params.skus), os.cpu_count() or 1
-    if asked > cores:
-        logger.warning(
-            "the SKUs have %.1f cores together, this machine has %d: they will slow each other down", asked, cores
-        )
 
 
 def set_tokens(group: Group | None, sku: Sku, tokens: int) -> None:

@@ -40,7 +40,7 @@ Node = Mapping[str, Any]
 FUNCTION = re.compile(r"\b([a-z_]+)\(")
 STRUCTURAL = ("Join Type", "Aggregates", "Expressions")  # what an operator does, not what it is given
 DIGITS = 16
-PROFILED = {
+PROFILED = {  # where the engine's own profile of a query says it
     "temp_bytes": ("system", "peak_temp_dir_size"),
     "buffer_bytes": ("system", "peak_buffer_memory"),
     "input_rows": ("query", "total_rows_scanned"),
@@ -152,21 +152,10 @@ def _attached(connection: duckdb.DuckDBPyConnection, order: Order, folder: Path)
             connection.execute(f"DETACH DATABASE IF EXISTS {name}")
 
 
-def _profiled(text: str) -> dict[str, int]:
-    """Spilled and buffered bytes, rows scanned, bytes read and written, from the engine's own profile of the query."""
-    profile = json.loads(text)
-    return {ours: int(profile.get(part, {}).get(name, 0)) for ours, (part, name) in PROFILED.items()}
-
-
 def _used() -> tuple[float, int]:
     """CPU seconds of this process, and bytes that it made the disk deliver."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime, usage.ru_inblock * BLOCK_BYTES
-
-
-def _forget_peak_memory() -> None:
-    with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
 
 
 def _peak_memory_bytes() -> int:
@@ -178,7 +167,8 @@ def _peak_memory_bytes() -> int:
 def run_vertex(connection: duckdb.DuckDBPyConnection, order: Order, folder: Path) -> Measured:
     """Run the order's SQL in this process and say what it took; an error of the engine is a result, not raised."""
     facts: dict[str, Any] = {}
-    _forget_peak_memory()
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")  # forgets the largest memory so far
     if order.is_cold:
         drop_from_cache(input_files(order, folder))
     started, (cpu_before_s, disk_before) = time.monotonic(), _used()
@@ -190,7 +180,8 @@ def run_vertex(connection: duckdb.DuckDBPyConnection, order: Order, folder: Path
             facts["lock_wait_s"] = locked - waiting if n_locks else 0.0
             with _attached(connection, order, folder):
                 connection.execute(statement(order, folder)).fetchall()
-                facts |= _profiled(connection.get_profiling_information())
+                profile = json.loads(connection.get_profiling_information())
+                facts |= {ours: int(profile.get(part, {}).get(name, 0)) for ours, (part, name) in PROFILED.items()}
             facts["query_s"] = time.monotonic() - locked
     except (duckdb.FatalException, duckdb.InternalException):
         raise  # this engine refuses all that follows: a new worker has to take its place
@@ -263,13 +254,6 @@ def main(arguments: list[str]) -> None:
     serve(sys.stdin.buffer, sys.stdout.buffer, folder, temp)
 
 
-def _details(node: Node) -> list[str]:
-    info = node.get("extra_info") or {}
-    values = [str(info[key]) for key in STRUCTURAL if key in info]
-    joins = [value for value in values if value.isupper()]
-    return joins + sorted(name for value in values for name in FUNCTION.findall(value))
-
-
 def _walk(node: Node) -> Iterator[Node]:
     yield node
     for child in node.get("children", ()):
@@ -281,7 +265,11 @@ def _shape(node: Node) -> list[Any]:
     # projections are free, and the optimiser adds or drops them (narrower types) as statistics change
     if node["name"] == "PROJECTION" and len(children) == 1:
         return children[0]
-    return [node["name"].strip(), _details(node), children]
+    info = node.get("extra_info") or {}
+    values = [str(info[key]) for key in STRUCTURAL if key in info]
+    joins = [value for value in values if value.isupper()]
+    functions = sorted(name for value in values for name in FUNCTION.findall(value))
+    return [node["name"].strip(), joins + functions, children]
 
 
 def read_plan(explained: str) -> Planned:

@@ -99,21 +99,12 @@ def _weighted(options: Mapping[T, float], rng: np.random.Generator) -> T:
     return keys[int(rng.choice(len(keys), p=np.array(list(options.values()))))]
 
 
-def _queue(template: Template, schedule: Schedule) -> str:
-    if template.writes or "COPY" in template.sql:
-        return "etl"
-    return "adhoc" if schedule in ("bursty", "ad_hoc") else "reports"
-
-
-def _schedule(template: Template, rng: np.random.Generator) -> Schedule:
-    drawn = _weighted(SCHEDULES, rng)
-    return "twice_daily" if template.writes and drawn in ("bursty", "ad_hoc") else drawn
-
-
 def _make_job(index: int, params: Campaign, rng: np.random.Generator) -> Job:
     round_, kind = divmod(index, len(templates()))
     template = templates()[kind]
-    schedule, sizing = _schedule(template, rng), _weighted(SIZINGS, rng)
+    schedule, sizing = _weighted(SCHEDULES, rng), _weighted(SIZINGS, rng)
+    schedule = "twice_daily" if template.writes and schedule in ("bursty", "ad_hoc") else schedule
+    is_etl, is_adhoc = bool(template.writes) or "COPY" in template.sql, schedule in ("bursty", "ad_hoc")
     memories = template.memory_mb
     is_service = schedule in ("daily", "twice_daily", "six_hourly") and rng.random() < SERVICE_SHARE
     # a job that may grow by a factor of 50 starts from few parts
@@ -123,7 +114,7 @@ def _make_job(index: int, params: Campaign, rng: np.random.Generator) -> Job:
         name=f"{template.name}_{TEAMS[(kind * TEAM_STRIDE + TEAM_OF_ROUND[round_]) % len(TEAMS)]}",
         template=template,
         user_name=USERS[int(rng.integers(0, 2))] if is_service else USERS[int(rng.integers(2, len(USERS)))],
-        queue=_queue(template, schedule),
+        queue="etl" if is_etl else "adhoc" if is_adhoc else "reports",
         schedule=schedule,
         hour=float(rng.uniform(0, 6) if template.writes else rng.normal(9, 4) % HOURS),
         sizing=sizing,

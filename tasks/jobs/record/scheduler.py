@@ -144,7 +144,11 @@ class Scheduler:
             promised = self._promise(submission)
             if promised is not None:
                 queue.remove(submission)
-                self._start(submission, promised)
+                job = RunningJob(submission, promised, deque(self._vertices(submission)))
+                self.jobs[job.run_id] = job
+                for sku, tokens in promised.items():
+                    self.cluster.skus[sku].promised[job.run_id] = tokens
+                (self.folder / job.run_id).mkdir(parents=True, exist_ok=True)
             elif now - submission.submitted_at > PATIENCE_S:
                 return
 
@@ -159,13 +163,6 @@ class Scheduler:
         n_reading = sum(vertex.stage == "extract" for vertex in self._vertices(submission))
         most = sum(sorted((state.sku.tokens for state in offered.values()), reverse=True)[:n_reading])
         return promise(min(run.tokens, most), free, n_reading)
-
-    def _start(self, submission: Submission, promised: dict[str, int]) -> None:
-        job = RunningJob(submission, promised, deque(self._vertices(submission)))
-        self.jobs[job.run_id] = job
-        for sku, tokens in promised.items():
-            self.cluster.skus[sku].promised[job.run_id] = tokens
-        (self.folder / job.run_id).mkdir(parents=True, exist_ok=True)
 
     def advance(self) -> None:
         """Start every vertex that may start now, and share out tokens anew."""
@@ -219,7 +216,10 @@ class Scheduler:
         """Set the quota of every slot at work: promised tokens, and spare ones where the SKU has room for them."""
         now = time.time()
         tokens = self._promised_tokens()
-        allowance = {job.run_id: self._spare_cap(job) for job in self.jobs.values()}
+        runs = {job.run_id: job.submission.run for job in self.jobs.values()}
+        allowance = {
+            run_id: int(self.params.spare_multiple * run.tokens * run.takes_spare) for run_id, run in runs.items()
+        }
         spare = dict.fromkeys(self.jobs, 0)
         for name, state in self.cluster.skus.items():
             holders = [
@@ -237,11 +237,10 @@ class Scheduler:
                 spare[holder.job] += more
         for job in self.jobs.values():
             for vertex_id, work in job.at_work.items():
-                self._set_tokens(work, tokens[vertex_id])
+                if self._set.get(work.slot) != tokens[vertex_id]:
+                    self._set[work.slot] = tokens[vertex_id]
+                    set_tokens(self.slots[work.slot], self.cluster.skus[work.sku].sku, tokens[vertex_id])
             job.note_tokens(tokens, spare[job.run_id], now)
-
-    def _spare_cap(self, job: RunningJob) -> int:
-        return int(self.params.spare_multiple * job.submission.run.tokens) if job.submission.run.takes_spare else 0
 
     def _promised_tokens(self) -> dict[str, int]:
         tokens: dict[str, int] = {}
@@ -251,11 +250,6 @@ class Scheduler:
                 for vertex_id, share in zip(ids, split(promised, len(ids)), strict=True):
                     tokens[vertex_id] = min(share, TOKENS_OF_A_CORE)
         return tokens
-
-    def _set_tokens(self, work: VertexAtWork, tokens: int) -> None:
-        if self._set.get(work.slot) != tokens:
-            self._set[work.slot] = tokens
-            set_tokens(self.slots[work.slot], self.cluster.skus[work.sku].sku, tokens)
 
     def finish_vertex(self, answer: Answer) -> RunningJob | None:
         """Note the end of a vertex; returns its job if that is over now, with its tokens given back."""

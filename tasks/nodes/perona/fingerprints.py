@@ -14,6 +14,7 @@ import json
 import logging
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -236,7 +237,7 @@ def fingerprint(history: History, model: TrainedModel, is_flagged: Bools, score:
     places, shown = plane_of(inputs, prints)
     rows = np.flatnonzero(np.isfinite(prints.log_norm))
     ids = history.executions["execution_id"].astype(str).to_numpy(dtype=object)[rows]
-    told = {"execution_id": ids, "log_norm": prints.log_norm[rows], "score": np.exp(log_scores[rows])}
+    told: dict[str, Any] = {"execution_id": ids, "log_norm": prints.log_norm[rows], "score": np.exp(log_scores[rows])}
     told |= {"x": places[rows, 0], "y": places[rows, 1], "encoding": list(prints.enc[rows])}
     executions = pd.DataFrame(told)
     ranking = rank_fingerprints(history.executions, inputs, log_scores, calm, score)

@@ -10,6 +10,7 @@ Source: Perona, III-C, and its code."""
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -189,9 +190,10 @@ def _percentiles(samples: pd.DataFrame) -> pd.DataFrame:
     """The percentiles, interpolated linearly, of the samples (execution, metric, value): a row an execution."""
     if not len(samples):
         return pd.DataFrame()
-    shares = [percentile / 100 for percentile in PERCENTILES]
+    shares = np.array(PERCENTILES) / 100
     found = samples.groupby(["execution", "metric"])["value"].quantile(shares).unstack([1, 2])  # noqa: PD010
-    return found.set_axis([f"{metric}/p{round(100 * share)}" for metric, share in found.columns], axis=1)
+    columns: Any = found.columns
+    return found.set_axis([f"{metric}/p{round(100 * share)}" for metric, share in columns], axis=1)
 
 
 def learn_scales(changes: pd.DataFrame) -> NodeMetricScales:

@@ -228,7 +228,7 @@ def fingerprints_of(inputs: Inputs, network: Encoder) -> Fingerprints:
 def codes_of(x: Floats32, network: Encoder) -> Tensor:
     """The codes of executions by themselves: (n, f) to (n, h)."""
     with judging(network):
-        return torch.cat([network.encode(part) for part in torch.from_numpy(x).split(AT_ONCE)])
+        return torch.cat([network.encode(part) for part in torch.split(torch.from_numpy(x), AT_ONCE)])
 
 
 @contextmanager

@@ -210,12 +210,7 @@ def _run_here(
 
 
 def _run_on_ray(
-    name: str,
-    journal: Path,
-    graphs: tuple[GraphSet, GraphSet],
-    params: ModelParams,
-    search: SearchParams,
-    n_done: int,
+    name: str, journal: Path, graphs: tuple[GraphSet, GraphSet], params: ModelParams, search: SearchParams, n_done: int
 ) -> None:
     """Trials until the study of that name has as many as are asked for, n_done of which it has. graphs: of training and
     of validation. Raises BadInput if no trial ended."""

@@ -161,10 +161,18 @@ def fit(history: History, params: PreprocessParams, *, facts: Facts | None = Non
     divided_by = divisors(columns, declared)
     read = in_base_units(found, columns)
     unified = as_rates(read, columns, divided_by, durations(history.executions))
-    without_time = np.diff(read.edges) - np.diff(unified.edges)
+    n_lost = np.diff(read.edges) - np.diff(unified.edges)  # totals that no time could be found for
+    columns = columns.assign(
+        divided_by=divided_by,
+        n_apart=columns["n_apart"].to_numpy(dtype=np.int64) + n_lost,
+        note=[
+            "; ".join(filter(None, [note, f"{lost} values without {over}: apart" if lost else ""]))
+            for note, lost, over in zip(columns["note"], n_lost, divided_by, strict=True)
+        ],
+    )
     stressed = is_stressed(history.executions).to_numpy(dtype=bool)
     metrics = []
-    for at, column in enumerate(_with_lost(columns.assign(divided_by=divided_by), without_time).to_dict("records")):
+    for at, column in enumerate(columns.to_dict("records")):
         rows = unified.of(at)
         fact = declared.get(column["benchmark"], {}).get(column["metric"])
         metrics.append(_learn(column, unified.value[rows], ~stressed[unified.execution[rows]], fact, params))
@@ -175,15 +183,6 @@ def fit(history: History, params: PreprocessParams, *, facts: Facts | None = Non
 def durations(executions: pd.DataFrame) -> Floats:
     """duration_s of each execution, (n_executions,); NaN where it is missing."""
     return np.asarray(pd.to_numeric(executions["duration_s"]).to_numpy(dtype=np.float64, na_value=np.nan))
-
-
-def _with_lost(columns: pd.DataFrame, n_lost: Ints) -> pd.DataFrame:
-    """The columns with the totals that no time could be found for, in n_apart and note."""
-    told = [
-        "; ".join([*([note] if note else []), *([f"{lost} values without {over}: apart"] if lost else [])])
-        for note, lost, over in zip(columns["note"], n_lost, columns["divided_by"], strict=True)
-    ]
-    return columns.assign(n_apart=columns["n_apart"].to_numpy(dtype=np.int64) + n_lost, note=told)
 
 
 def _learn(
@@ -332,8 +331,15 @@ def decisions(preprocessor: Preprocessor) -> pd.DataFrame:
     deviation (standard); is_kept, why (it is dropped); orientation (1 or -1), orientation_from, is_directed (false:
     neither is better, the orientation is a guess); rule_with_stressed and rule_without_stressed (the paper's), agrees
     (the first of these with what is declared; missing where one is silent)."""
-    table = pd.DataFrame([_row(metric) for metric in preprocessor.metrics], columns=list(COLUMNS))
-    return table.astype(COLUMNS)
+    nothing = {"n_values": 0, "n_distinct": 0, "dispersion": np.nan, "deviation": np.nan}
+    rows = [
+        vars(metric.orientation) | {"agrees": metric.orientation.agrees, "orientation_from": metric.orientation.origin}
+        | (vars(metric.spread) | {"dispersion": metric.spread.dispersion} if metric.spread else nothing)
+        | vars(metric) | {"unit_written": ", ".join(metric.units), "unit": metric.base, "is_kept": metric.is_kept}
+        | {"orientation": metric.orientation.sign}
+        for metric in preprocessor.metrics
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
 
 
 COLUMNS = {
@@ -342,26 +348,6 @@ COLUMNS = {
     "is_kept": "bool", "why": "str", "orientation": "int64", "orientation_from": "str", "is_directed": "bool",
     "rule_with_stressed": "Int64", "rule_without_stressed": "Int64", "agrees": "boolean",
 }  # fmt: skip
-
-
-def _row(metric: FittedMetric) -> dict[str, object]:
-    spread, orientation = metric.spread, metric.orientation
-    told = {
-        name: getattr(metric, name) for name in ("type", "metric", "divided_by", "n_apart", "note", "is_kept", "why")
-    }
-    rules = ("is_directed", "rule_with_stressed", "rule_without_stressed", "agrees")
-    return {
-        **told,
-        **{name: getattr(orientation, name) for name in rules},
-        "unit_written": ", ".join(metric.units),
-        "unit": metric.base,
-        "n_values": spread.n_values if spread else 0,
-        "n_distinct": spread.n_distinct if spread else 0,
-        "dispersion": spread.dispersion if spread else float("nan"),
-        "deviation": spread.deviation if spread else float("nan"),
-        "orientation": orientation.sign,
-        "orientation_from": orientation.origin,
-    }
 
 
 FORMAT, VERSION = "whorl.nodes.preprocess", 2

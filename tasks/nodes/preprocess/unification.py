@@ -194,38 +194,13 @@ def recorded(history: History) -> Recorded:
             f"metric {history.metrics['metric'].iloc[row]!r} of execution {execution[row]} has the value {value[row]}; "
             f"expected finite numbers (readers put others into quarantine)"
         )
-    names = type_names(history.executions)
-    (type_of, types), (metric, metrics), (unit, units) = map(
-        _coded, (names, history.metrics["metric"], history.metrics["unit"])
-    )
-    triple, codes = _distinct((type_of[execution] * len(metrics) + metric) * len(units) + unit)
-    benchmark = pd.Series(history.executions["benchmark"].to_numpy(), index=names.to_numpy(dtype=object))
-    benchmark = benchmark[~benchmark.index.duplicated()]
-    pair, unit_of = np.divmod(codes, len(units))
-    kind, metric_of = np.divmod(pair, len(metrics))
-    triples = pd.DataFrame(
-        {
-            "type": types[kind],
-            "benchmark": benchmark.reindex(types[kind]).to_numpy(dtype=object),
-            "metric": metrics[metric_of],
-            "unit": units[unit_of],
-            "n_values": np.bincount(triple, minlength=len(codes)).astype(np.int64),
-        }
-    )
-    return Recorded(triples, execution, triple, value, names.to_numpy(dtype=object))
-
-
-def _coded(column: pd.Series) -> tuple[Ints, NDArray[np.object_]]:
-    """The place of each text among the distinct ones, which end with the empty text for what is missing."""
-    codes, texts = pd.factorize(column, sort=True)
-    names = np.append(np.asarray(texts, dtype=object), "")
-    return np.where(codes < 0, len(names) - 1, codes).astype(np.int64), names
-
-
-def _distinct(code: Ints) -> tuple[Ints, Ints]:
-    """The place of each number among the distinct ones, and these, rising."""
-    places, codes = pd.factorize(code, sort=True)
-    return places.astype(np.int64), np.asarray(codes, dtype=np.int64)
+    names = type_names(history.executions).to_numpy(dtype=object)
+    rows = history.metrics[["metric", "unit"]].assign(type=names[execution]).fillna({"unit": ""})
+    grouped = rows.groupby(["type", "metric", "unit"], sort=True)
+    triples = grouped.size().rename("n_values").reset_index()
+    benchmark = dict(zip(names, history.executions["benchmark"], strict=True))
+    triples = triples.assign(benchmark=triples["type"].map(benchmark).astype(object))
+    return Recorded(triples, execution, np.asarray(grouped.ngroup(), dtype=np.int64), value, names)
 
 
 Facts = Mapping[str, Mapping[str, MetricFacts]]  # by benchmark and metric
@@ -257,7 +232,8 @@ def choose_columns(found: Recorded, facts: Facts) -> pd.DataFrame:
         benchmark = str(own["benchmark"].iloc[0])
         base = _base(own, facts.get(benchmark, {}).get(str(metric)), benchmark)
         is_in = own["base"] == base
-        note = "; ".join([*map(_unknown, own["unit"][is_in & ~own["is_known"]]), *_apart(own[~is_in], base)])
+        unknown = [f"unit {unit!r} is not known: a scale of its own" for unit in own["unit"][is_in & ~own["is_known"]]]
+        note = "; ".join([*unknown, *_apart(own[~is_in], base)])
         n_apart = int(own.loc[~is_in, "n_values"].sum())
         rows.append((kind, benchmark, metric, base, tuple(sorted(set(own.loc[is_in, "unit"]))), n_apart, note))
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -265,13 +241,10 @@ def choose_columns(found: Recorded, facts: Facts) -> pd.DataFrame:
 
 def in_base_units(found: Recorded, columns: pd.DataFrame) -> Unified:
     """The values of the columns (type, metric, base) in their base units."""
-    triples = _converted(found.triples)
-    keys = pd.MultiIndex.from_frame(columns[["type", "metric"]])
-    column = keys.get_indexer(pd.MultiIndex.from_frame(triples[["type", "metric"]])) if len(keys) else np.array([])
-    column = column.astype(np.int64) if len(keys) else np.full(len(triples), -1, dtype=np.int64)
-    expected = np.array([*columns["base"], None], dtype=object)[column]
-    is_unlike = (column >= 0) & (triples["base"].to_numpy(dtype=object) != expected)
-    column = np.where(is_unlike, -1, column)
+    triples = _converted(found.triples).merge(
+        columns[["type", "metric", "base"]].reset_index(names="column"), how="left"
+    )
+    column = triples["column"].fillna(-1).to_numpy(dtype=np.int64)  # -1: none, or another base unit
     of_row = column[found.triple]
     order = np.argsort(of_row, kind="stable")
     order = order[np.searchsorted(of_row[order], 0) :]
@@ -294,10 +267,6 @@ def _base(own: pd.DataFrame, fact: MetricFacts | None, benchmark: str) -> str:
     counted = own.groupby("base", sort=True)["n_values"].sum()
     declared: Conversion | None = conversion_of(fact.unit, benchmark) if fact else None
     return declared.base if declared and declared.base in counted.index else str(counted.idxmax())
-
-
-def _unknown(unit: str) -> str:
-    return f"unit {unit!r} is not known: a scale of its own"
 
 
 def _apart(own: pd.DataFrame, base: str) -> Iterator[str]:

@@ -166,7 +166,9 @@ def _numbered(columns: Sequence[pa.ChunkedArray]) -> tuple[Ints, list[tuple[str,
     is_whole = (codes >= 0).all(axis=1)
     number = codes[is_whole].groupby(list(codes), sort=False).ngroup().reindex(codes.index, fill_value=-1)
     distinct = codes[is_whole].drop_duplicates().to_numpy().tolist()
-    return number.to_numpy(), [tuple(names[at] for at, (_, names) in zip(row, coded, strict=True)) for row in distinct]
+    return np.asarray(number, dtype=np.int64), [
+        tuple(names[at] for at, (_, names) in zip(row, coded, strict=True)) for row in distinct
+    ]
 
 
 def _coded(column: pa.ChunkedArray) -> tuple[Ints, list[str]]:

@@ -110,7 +110,7 @@ def _long(table: WholeTable, renamed: Mapping[str, str]) -> tuple[WholeTable, li
     told |= {"value": pa.chunked_array([pa.array(values, from_pandas=True)])}
     everything = kept | told
     line = f"read {', '.join(f'`{name}`' for name in metrics)} as {'metrics' if has_benchmark else 'benchmarks'}"
-    named = {"names": list(everything), "columns": list(everything.values())}
+    named: Any = {"names": list(everything), "columns": list(everything.values())}
     return replace(table, **named, places=table.places[rows], raw=lambda row: table.raw(row // n_metrics)), [line]
 
 
@@ -182,7 +182,9 @@ def _stressed(rows: Rows, *, has_none: bool) -> NDArray[np.object_]:
     is_level = ~np.isnan(rows["dose_level"].astype(np.float64))
     is_stressed = np.array([is_dose(dose) for dose in rows["dose"]], dtype=bool)
     is_stressed |= is_level & np.array([is_dose(level) for level in rows["dose_level"]], dtype=bool)
-    return np.where(is_stressed | is_level | has_none, is_stressed.astype(object), None)
+    told: NDArray[np.object_] = is_stressed.astype(object)
+    told[~(is_stressed | is_level | has_none)] = None
+    return told
 
 
 def _cells(name: str, column: pa.ChunkedArray, zone: str) -> Cells:

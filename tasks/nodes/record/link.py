@@ -56,8 +56,9 @@ class NoNamespace(WhorlError):
     """A network namespace, a device in it or a limit on it that cannot be had here."""
 
 
-def ip(*words: str, tool: str = "ip") -> str:
-    """Run iproute2's ip, or another tool of it; returns what it says. Raises NoNamespace."""
+def ask(command: str) -> str:
+    """Run a command of iproute2 (ip or tc); returns what it says. Raises NoNamespace."""
+    tool, *words = command.split()
     found = find_tool(tool)
     if found is None:
         raise NoNamespace(not_installed(tool, "iproute2"))
@@ -66,16 +67,16 @@ def ip(*words: str, tool: str = "ip") -> str:
             [found, *words], capture_output=True, text=True, timeout=ASK_TIMEOUT_S, stdin=subprocess.DEVNULL, check=True
         )
     except subprocess.CalledProcessError as error:
-        raise NoNamespace(f"{tool} {' '.join(words)}: {error.stderr.strip() or error.returncode}") from error
+        raise NoNamespace(f"{command}: {error.stderr.strip() or error.returncode}") from error
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise NoNamespace(f"{tool} {' '.join(words)}: {error}") from error
+        raise NoNamespace(f"{command}: {error}") from error
     return asked.stdout
 
 
 def remove_namespace(name: str) -> None:
     """Remove a namespace with its devices; nothing if there is none."""
     with contextlib.suppress(NoNamespace):
-        ip("netns", "del", name)
+        ask(f"ip netns del {name}")
 
 
 def enter(name: str) -> None:
@@ -93,7 +94,7 @@ def remove_abandoned(folder: Path = FOLDER) -> list[str]:
         if not pid.isdigit() or is_recorder(int(pid), path.stat().st_mtime):
             continue
         with contextlib.suppress(NoNamespace):
-            for inside in ip("netns", "pids", path.name).split():
+            for inside in ask(f"ip netns pids {path.name}").split():
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(int(inside), signal.SIGKILL)
         remove_namespace(path.name)
@@ -152,7 +153,7 @@ class Link:
     def _lead(self, verb: Literal["add", "del"]) -> None:
         ways = [(self.node, self.node_address, self.peer_address), (self.peer, self.peer_address, self.node_address)]
         for namespace, source, target in ways:
-            ip("-n", namespace, "route", verb, f"{target}/32", "dev", RELAY_DEVICE, "src", source)
+            ask(f"ip -n {namespace} route {verb} {target}/32 dev {RELAY_DEVICE} src {source}")
 
     def remove(self) -> None:
         """End the relay and remove both namespaces."""
@@ -171,8 +172,8 @@ def make_link(params: NodeParams, number: int, around: Surroundings) -> Link:
     link = Link(f"{name}-node", f"{name}-peer", *addresses, params, around)
     try:
         for namespace in (link.node, link.peer):
-            ip("netns", "add", namespace)
-            ip("-n", namespace, "link", "set", "lo", "up")
+            ask(f"ip netns add {namespace}")
+            ask(f"ip -n {namespace} link set lo up")
         if params.delay_ms and _relayed(link, addresses, params.delay_ms):
             link.device = RELAY_DEVICE
         else:
@@ -189,10 +190,10 @@ def make_link(params: NodeParams, number: int, around: Surroundings) -> Link:
 def _joined(link: Link) -> None:
     """Two ends of a virtual cable."""
     link.device = DEVICE
-    ip("link", "add", DEVICE, "netns", link.node, "type", "veth", "peer", "name", DEVICE, "netns", link.peer)
+    ask(f"ip link add {DEVICE} netns {link.node} type veth peer name {DEVICE} netns {link.peer}")
     for namespace, address in ((link.node, link.node_address), (link.peer, link.peer_address)):
-        ip("-n", namespace, "address", "add", f"{address}/24", "dev", DEVICE)
-        ip("-n", namespace, "link", "set", DEVICE, "up")
+        ask(f"ip -n {namespace} address add {address}/24 dev {DEVICE}")
+        ask(f"ip -n {namespace} link set {DEVICE} up")
 
 
 def _relayed(link: Link, addresses: Sequence[str], delay_ms: float) -> bool:
@@ -221,29 +222,13 @@ def _set_delay(link: Link, delay_ms: float) -> None:
 
 
 def _shape(link: Link, namespace: str, device: str, mbit_per_s: float) -> None:
-    rate, burst = f"{mbit_per_s:g}mbit", str(max(LEAST_BURST, round(mbit_per_s * MBIT / 8 * BURST_S)))
-    add = ("qdisc", "add", "dev", device, "root")
+    rate, burst = f"{mbit_per_s:g}mbit", max(LEAST_BURST, round(mbit_per_s * MBIT / 8 * BURST_S))
     try:
-        ip("-n", namespace, *add, "tbf", "rate", rate, "burst", burst, "latency", LATENCY, tool="tc")
+        ask(f"tc -n {namespace} qdisc add dev {device} root tbf rate {rate} burst {burst} latency {LATENCY}")
     except NoNamespace as bucket:
         try:
-            ip("-n", namespace, *add, "handle", "1:", "htb", "default", "1", tool="tc")
-            ip(
-                "-n",
-                namespace,
-                "class",
-                "add",
-                "dev",
-                device,
-                "parent",
-                "1:",
-                "classid",
-                "1:1",
-                "htb",
-                "rate",
-                rate,
-                tool="tc",
-            )
+            ask(f"tc -n {namespace} qdisc add dev {device} root handle 1: htb default 1")
+            ask(f"tc -n {namespace} class add dev {device} parent 1: classid 1:1 htb rate {rate}")
         except NoNamespace as tree:
             link.faults.append(f"rate of {mbit_per_s:g} Mbit/s: {bucket}; {tree}")
 
@@ -281,9 +266,9 @@ def open_device(namespace: str, address: str, name: str = "tun0") -> int:
     enter(namespace)
     handle = os.open(TUN, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     fcntl.ioctl(handle, TUNSETIFF, struct.pack("16sH", name.encode(), IFF_TUN | IFF_NO_PI))
-    ip("link", "set", name, "mtu", str(MTU), "txqueuelen", "1000")
-    ip("address", "add", f"{address}/24", "dev", name)
-    ip("link", "set", name, "up")
+    ask(f"ip link set {name} mtu {MTU} txqueuelen 1000")
+    ask(f"ip address add {address}/24 dev {name}")
+    ask(f"ip link set {name} up")
     return handle
 
 

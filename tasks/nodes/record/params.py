@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Formatter
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
@@ -133,15 +133,6 @@ def doses_of(doses: Sequence[Dose], benchmark: str, level: int, node: str = "") 
     return [dose for dose in ours if not node or dose.node in ("", node)]
 
 
-def _throttle(level: int, left: float) -> Dose:
-    # nothing else slows sysbench memory: what strains memory leaves it alone
-    return Dose(benchmark="memory-sysbench", level=level, name=f"throttle-{left:g}", throttle_ratio=left)
-
-
-def _cpu(level: int, share: float) -> Dose:
-    return Dose(benchmark="cpu-sysbench", level=level, name=f"cpu-{share:g}", command=CPU, cpu_ratio=share)
-
-
 def _reads(benchmark: str, level: int, share: float, block: str = "64k") -> Dose:
     # a competitor for the node's disk rate: one random read after another, at this share of it; 1: as many as it can
     rate = " --rate={disk_bytes}" if share < 1 else ""
@@ -151,19 +142,25 @@ def _reads(benchmark: str, level: int, share: float, block: str = "64k") -> Dose
     return Dose(benchmark=benchmark, level=level, name=name, command=command, prepare=prepare, disk_ratio=min(share, 1))
 
 
-def _iperf(benchmark: str, level: int, share: float) -> Dose:
-    return Dose(benchmark=benchmark, level=level, name=f"iperf-{share:g}", command=IPERF, link_ratio=share)
+def _dose(benchmark: str, level: int, kind: str, share: float, **how: Any) -> Dose:
+    return Dose(benchmark=benchmark, level=level, name=f"{kind}-{share:g}", **how)
 
 
 SHIPPED = (
-    *(_cpu(level, share) for level, share in ((1, 0.02), (2, 0.1), (3, 0.22))),
-    *(_throttle(level, left) for level, left in ((1, 0.8), (2, 0.65), (3, 0.1))),
+    *(
+        _dose("cpu-sysbench", level, "cpu", share, command=CPU, cpu_ratio=share)
+        for level, share in ((1, 0.02), (2, 0.1), (3, 0.22))
+    ),
+    *(  # nothing else slows sysbench memory: what strains memory leaves it alone
+        _dose("memory-sysbench", level, "throttle", left, throttle_ratio=left)
+        for level, left in ((1, 0.8), (2, 0.65), (3, 0.1))
+    ),
     _reads("disk-fio", 1, 0.2),
     _reads("disk-fio", 2, 0.5),
     _reads("disk-fio", 3, 1, "512k"),
     *(_reads("disk-ioping", level, share) for level, share in ((1, 0.05), (2, 0.12), (3, 0.25))),
     *(
-        _iperf(benchmark, level, share)
+        _dose(benchmark, level, "iperf", share, command=IPERF, link_ratio=share)
         for benchmark in ("network-qperf", "network-iperf3")
         for level, share in ((1, 0.005), (2, 0.015), (3, 0.05))
     ),
@@ -186,23 +183,14 @@ class NodeParams(Params):
 EMULATED = (
     NodeParams(name="emulated-a", machine_type="emulated-two-cores", disk_mb_per_s=200, network_mbit_per_s=2000),
     NodeParams(
-        name="emulated-b",
-        machine_type="emulated-one-core",
-        cpu_percent=100,
-        memory_mib=4096,
-        disk_mb_per_s=100,
+        name="emulated-b", machine_type="emulated-one-core", cpu_percent=100, memory_mib=4096, disk_mb_per_s=100,
         network_mbit_per_s=1000,
     ),
     NodeParams(
-        name="emulated-c",
-        machine_type="emulated-half-core",
-        cpu_percent=50,
-        memory_mib=2048,
-        disk_mb_per_s=20,
-        network_mbit_per_s=200,
-        delay_ms=5,
+        name="emulated-c", machine_type="emulated-half-core", cpu_percent=50, memory_mib=2048, disk_mb_per_s=20,
+        network_mbit_per_s=200, delay_ms=5,
     ),
-)
+)  # fmt: skip
 
 
 class LoweredLimit(Params):

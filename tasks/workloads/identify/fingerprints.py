@@ -124,12 +124,11 @@ def learn_library(
     clusters: Sequence[str],
     is_rate: NDArray[np.bool_],
     *,
-    scales_levels: bool,
-    most_parts: int = MOST_PARTS,
+    is_sum: bool,
 ) -> Library:
     """From training runs: means (n, c), NaN: not measured; workload of each, and what its repetitions share.
 
-    scales_levels: whether levels shrink with the weight, as those of a machine do that add up."""
+    is_sum: whether several workloads add up, as on a machine: then levels shrink with the weight as well."""
     usual = np.nan_to_num(np.nanmedian(means, axis=0))
     means = np.where(np.isfinite(means), means, usual)
     floor = floors_of(means)
@@ -138,7 +137,7 @@ def learn_library(
     groups = [np.flatnonzero(labels == cluster) for cluster in sorted(set(clusters))]
     residuals = np.concatenate([logs[places] - logs[places].mean(axis=0) for places in groups])
     freedom = max(1, len(means) - len(groups))
-    spread = np.maximum(LEAST_SPREAD[most_parts > 1], np.sqrt(np.sum(residuals**2, axis=0) / freedom))
+    spread = np.maximum(LEAST_SPREAD[is_sum], np.sqrt(np.sum(residuals**2, axis=0) / freedom))
     prototypes = np.array([means[places].mean(axis=0) for places in groups])
     kept = np.concatenate([_even(np.flatnonzero(names == name), MOST_EXEMPLARS) for name in sorted(set(workloads))])
     return Library(
@@ -148,8 +147,8 @@ def learn_library(
         floor=floor,
         spread=spread,
         idle=np.where(is_rate, 0.0, means.min(axis=0)),
-        is_scaled=np.asarray(is_rate) | scales_levels,
-        most_parts=most_parts,
+        is_scaled=np.asarray(is_rate) | is_sum,
+        most_parts=MOST_PARTS if is_sum else 1,
     )
 
 

@@ -57,7 +57,8 @@ def why(seen: FloatArray, view: View, workload: str, *, is_known: bool) -> tuple
     matched = [line(c, "{0}, as in {1} ({2})") for c in telling[:N_REASONS]]
     differed = [line(c, "{0} against {2} of {1}") for c in far[:N_REASONS]]
     if not differed:
-        differed = [f"no counter differs from {workload} by more than its own runs do"]
+        told = f"no counter by itself differs from {workload} by more than its own runs do"
+        differed = [told if is_known else f"{told}, but all together do"]
     return tuple(matched + differed if is_known else differed + matched)
 
 
@@ -106,7 +107,9 @@ def _scaled(value: float) -> str:
     return f"{number_in_words(value)} "
 
 
-LEAST_PROBABILITY = {False: 0.5, True: 0.6}  # from which on a part is named, by whether something unknown is there too
+# from which on a part is named, by whether something unknown is there too: where nothing is, a part is there more often
+# than among the sums with something unknown in them, from which its probability was learned as well
+LEAST_PROBABILITY = {False: 0.3, True: 0.6}
 LEAST_COMMON = 0.6  # share of the counters of a view that a run must have
 LEAST_WEIGHT = 0.15  # of a part that is named beside another
 LEAST_SHARE = 1e-9

@@ -13,7 +13,7 @@ identify.json     parameters, counters, labels, and what the logistic models wei
 arrays.parquet    one row an array: name, shape, values"""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -53,6 +53,7 @@ LEAST_CORES = 1e-3  # that a group is taken to have used
 PENALTY = 0.02  # on the squared weights of what is there and what is not
 MOST_IN_A_FOLD = 0.6  # share of the runs
 EVEN = 0.5
+GROUP_LIMIT = 0.43  # of a group learned with several inputs: those that were meant to differ are far apart
 LEAST_PROBABILITY, MOST_PROBABILITY = 1e-6, 1 - 1e-6  # whose odds are taken
 UNKNOWN_PASSED = 0.02  # share of unknown cases that may pass for known
 MAIN, ARRAYS = "identify.json", "arrays.parquet"
@@ -129,7 +130,8 @@ def fit_model(runs: Sequence[Telemetry], params: IdentifyParams, views: Sequence
     if not any(counters.values()):
         problem = "no counter in common that does not give the session away"
         raise BadInput(f"{len(runs)} runs", problem, "runs sampled in the same way", "leave out those that differ")
-    learned = {name: _fit_view(taught[name], own, name, params) for name, own in counters.items() if own}
+    fit = {"own": _fit_group, "machine": _fit_machine}
+    learned = {name: fit[name](taught[name], shared, params) for name, shared in counters.items() if shared}
     return Model(params, learned, tuple(run.run_id for run in ordered))
 
 
@@ -291,86 +293,109 @@ def _logistics(view: View) -> dict[str, Logistic]:
     return {name: one for name, one in named if one}
 
 
-def _fit_view(runs: Sequence[Telemetry], counters: tuple[Counter, ...], name: ViewName, params: IdentifyParams) -> View:
-    folds = folds_of(runs)
-    if name == "own":
-        runs, folds = _with_later_halves(runs, folds)
-    moments = seen_moments(runs, counters)
-    means = moments[:, : len(counters)]
-    workloads, clusters = [str(run.workload) for run in runs], clusters_of(runs)
+def _fit_group(runs: Sequence[Telemetry], counters: tuple[Counter, ...], params: IdentifyParams) -> View:
+    """From whole runs and their later halves, rounds and inputs held out in turn."""
+    runs, folds = _with_later_halves(runs, folds_of(runs))
+    means, rows = np.split(seen_moments(runs, counters), 2, axis=1)
+    workloads, inputs = [str(run.workload) for run in runs], clusters_of(runs)
+    weights = learn_weights(rows, workloads, inputs, folds)
+    by_round, by_input = _folds_held_out(folds), _inputs_held_out(workloads, inputs)
+    known = _with_usual(rows, workloads, by_round, weights)
+    # few runs say what is usual for a workload: half way to what is usual for all
+    known = replace(known, usual=np.sqrt(known.usual * np.median(known.usual)))
+    cases: list[tuple[FloatArray, bool]] = []
+    for _, inside, near in _held_out(rows, workloads, [*by_round, *by_input], known, weights):
+        for at in _thinned(inside, MOST_CASES * len(inside) // len(runs) + 1):
+            found = near.near(rows[at])
+            others = {other: one for other, one in found.items() if other != workloads[at]}
+            asked = ((found, False), (others, True))
+            cases += [(group_features(near.strangeness(one)), is_new) for one, is_new in asked if one]
+    alone = _fit_rest(cases, N_ALONE["own"], params.known_recall)
+    if by_input:
+        alone = replace(alone, limit=GROUP_LIMIT)
     is_rate = np.array([counter.is_rate for counter in counters])
-    rng = np.random.default_rng(params.seed)
+    return View(counters, learn_library(means, workloads, inputs, is_rate, is_sum=False), known, alone)
+
+
+def _fit_machine(runs: Sequence[Telemetry], counters: tuple[Counter, ...], params: IdentifyParams) -> View:
+    """From runs alone and superposed, rounds or stretches of time held out in turn."""
+    moments = seen_moments(runs, counters)
+    workloads, clusters = [str(run.workload) for run in runs], clusters_of(runs)
+    names, is_rate = np.asarray(workloads), np.array([counter.is_rate for counter in counters])
 
     def library_of(places: NDArray[np.int64]) -> Library:
-        return learn_library(
-            means[places],
-            [workloads[at] for at in places],
-            [clusters[at] for at in places],
-            is_rate,
-            scales_levels=name == "machine",
-            most_parts=3 if name == "machine" else 1,
-        )
+        means = moments[places, : len(counters)]
+        return learn_library(means, names[places].tolist(), [clusters[at] for at in places], is_rate, is_sum=True)
 
-    held_out = [folds == fold for fold in sorted(set(folds.tolist())) if (folds != fold).any()]
-    other_inputs = _inputs_held_out(workloads, clusters) if name == "own" else []
-    compared = moments[:, len(counters) :] if name == "own" else moments
-    weights = learn_weights(compared, workloads, clusters, folds) if name == "own" else None
-    near = [
-        learn_neighbours(compared[~held], [workloads[at] for at in np.flatnonzero(~held)], weights)
-        for held in (*held_out, *other_inputs)
-    ]
-    n_rounds = len(held_out)
-    held_out += other_inputs
-    neighbours = learn_neighbours(compared, workloads, weights)
-    usual = _usual(neighbours.names, workloads, moments, held_out[:n_rounds], near[:n_rounds])
-    neighbours = replace(neighbours, usual=usual)
+    by_fold = _folds_held_out(folds_of(runs))
+    known = _with_usual(moments, workloads, by_fold)
     parts: list[FloatArray] = []
     is_there: list[bool] = []
     rests: dict[bool, list[tuple[FloatArray, bool]]] = {True: [], False: []}  # by whether there is one part
     drifted: list[FloatArray] = []  # of known runs alone, as a later session may show them
     has_sessions = all(run.round is not None for run in runs)
-    names = np.asarray(workloads)
-    for held, of_fold in zip(held_out, near, strict=True):
-        inside, outside = np.flatnonzero(held), np.flatnonzero(~held)
-        of_fold = replace(of_fold, usual=neighbours.usual[np.isin(neighbours.names, of_fold.names)])
+    rng = np.random.default_rng(params.seed)
+    for outside, inside, near in _held_out(moments, workloads, by_fold, known):
         library = library_of(outside)
-        inside = inside[np.isin(names[inside], library.names)]
-        for at in _thinned(inside, MOST_CASES * len(inside) // max(1, len(runs)) + 1):
-            if name == "own":
-                near_by = of_fold.near(moments[at])
-                others = {other: one for other, one in near_by.items() if other != workloads[at]}
-                asked = ((near_by, False), (others, True))
-                rests[True] += [(group_features(of_fold.strangeness(near)), is_new) for near, is_new in asked if near]
-                continue
+        for at in _thinned(inside, MOST_CASES * len(inside) // len(runs) + 1):
             for seen, present, unknown in _cases(at, inside, moments, names, library, rng):
                 sums = sums_of(seen[: len(counters)], library)
-                near_by = of_fold.near(seen)
+                near_by = near.near(seen)
                 for left_out in unknown:
                     found = best_sum(sums, library, left_out)
                     if found is None or not found.parts:
                         continue
-                    known = {workload for workload in present if workload not in left_out}
                     apart = {other: one for other, one in near_by.items() if other not in left_out}
                     has_rest = any(present[workload] >= REST_WEIGHT for workload in left_out)
-                    features = rest_features(found, of_fold.strangeness(apart))
+                    features = rest_features(found, near.strangeness(apart))
                     rests[len(found.parts) == 1].append((features, has_rest))
                     parts += list(presence_features(found))
-                    is_there += [part.workload in known for part in found.parts]
-            if name == "machine" and not has_sessions:
-                later = (of_fold.drifted(moments[at], workloads[at]) for at in inside.tolist())
-                drifted += [np.array(of_fold.strangeness(of_fold.near(seen))) for seen in later]
-    library = library_of(np.arange(len(runs)))
-    alone = _fit_rest(
-        rests[True], N_ALONE[name], params.known_recall, drifted, is_safe=name == "machine" and has_sessions
-    )
-    if other_inputs:  # two inputs that were meant to differ are farther apart than most: even odds, not a share of them
-        alone = replace(alone, limit=EVEN)
-    view = View(counters, library, neighbours, alone)
-    if name == "own":
-        return view
-    presence = fit_logistic(np.array(parts).reshape(-1, 6), np.array(is_there, dtype=bool), PENALTY)
+                    is_there += [part.workload in present.keys() - set(left_out) for part in found.parts]
+        if not has_sessions:
+            later = (near.drifted(moments[at], workloads[at]) for at in inside.tolist())
+            drifted += [np.array(near.strangeness(near.near(seen))) for seen in later]
+    alone = _fit_rest(rests[True], N_ALONE["machine"], params.known_recall, drifted, is_safe=has_sessions)
     in_company = _fit_rest(rests[False], N_IN_COMPANY, params.known_recall)
-    return replace(view, presence=presence, rest_in_company=in_company)
+    presence = fit_logistic(np.array(parts).reshape(-1, 6), np.array(is_there, dtype=bool), PENALTY)
+    return View(counters, library_of(np.arange(len(runs))), known, alone, presence, in_company)
+
+
+def _folds_held_out(folds: NDArray[np.int64]) -> list[NDArray[np.bool_]]:
+    return [folds == fold for fold in np.unique(folds) if (folds != fold).any()]
+
+
+def _held_out(
+    rows: FloatArray,
+    workloads: Sequence[str],
+    held_out: Sequence[NDArray[np.bool_]],
+    known: Neighbours,
+    weights: FloatArray | None = None,
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], Neighbours]]:
+    """Of each turn the places of the runs that are learned, of those held out whose workload is, and what is learned.
+    known: of all runs, for what is usual."""
+    names = np.asarray(workloads)
+    for is_held in held_out:
+        outside = np.flatnonzero(~is_held)
+        near = learn_neighbours(rows[outside], names[outside].tolist(), weights)
+        near = replace(near, usual=known.usual[np.isin(known.names, near.names)])
+        yield outside, np.flatnonzero(is_held & np.isin(names, near.names)), near
+
+
+def _with_usual(
+    rows: FloatArray,
+    workloads: Sequence[str],
+    held_out: Sequence[NDArray[np.bool_]],
+    weights: FloatArray | None = None,
+) -> Neighbours:
+    """All runs, with the median distance of the runs of each workload to the others of it, those that are held out with
+    them left out."""
+    known = learn_neighbours(rows, workloads, weights)
+    apart: dict[str, list[float]] = {name: [] for name in known.names}
+    for _, inside, near in _held_out(rows, workloads, held_out, known, weights):
+        for at in _thinned(inside, MOST_CASES):
+            apart[workloads[at]].append(near.near(rows[at])[workloads[at]].distance)
+    of_all = [distance for each in apart.values() for distance in each]
+    return replace(known, usual=np.array([np.median(apart[name] or of_all or [1.0]) for name in known.names]))
 
 
 def _with_later_halves(
@@ -405,32 +430,13 @@ def _fit_rest(
     *,
     is_safe: bool = False,
 ) -> Rest:
-    """drifted: features of known cases that count for the limit alone. is_safe: see _limit."""
+    """drifted: features of known cases, in whose place they count for the limit. is_safe: see _limit."""
     has_rest = np.array([has for _, has in cases], dtype=bool)
     table = np.array([features for features, _ in cases]).reshape(len(cases), n_features)
     score = fit_logistic(table, has_rest, PENALTY)
     probabilities = score.probability(table)
-    later = score.probability(np.array(drifted)) if len(drifted) else np.zeros(0)
-    known = np.append(probabilities[~has_rest], later)
+    known = score.probability(np.array(drifted)) if len(drifted) else probabilities[~has_rest]
     return Rest(score, _limit(known, probabilities[has_rest], known_recall, is_safe=is_safe))
-
-
-def _usual(
-    names: Sequence[str],
-    workloads: Sequence[str],
-    moments: FloatArray,
-    held_out: Sequence[NDArray[np.bool_]],
-    near: Sequence[Neighbours],
-) -> FloatArray:
-    """Median distance of the runs of each workload to the others of it, those that are held out with them left out."""
-    apart: dict[str, list[float]] = {name: [] for name in names}
-    for held, neighbours in zip(held_out, near, strict=True):
-        for at in _thinned(np.flatnonzero(held), MOST_CASES):
-            near_by = neighbours.near(moments[at]).get(workloads[at])
-            if near_by is not None:
-                apart[workloads[at]].append(near_by.distance)
-    of_all = [distance for each in apart.values() for distance in each]
-    return np.array([np.median(apart[name] or of_all or [1.0]) for name in names])
 
 
 def _cases(

@@ -210,12 +210,9 @@ def _count_series(api: PrometheusApi, matches: list[str], first_s: float, end_s:
 def _scrape_interval(api: PrometheusApi) -> float:
     """The shortest scrape interval of the targets that are up; 15 s where the server does not say."""
     targets = api.data("targets", {"state": "active"}).get("activeTargets", [])
-    found = [_duration(str(one.get("scrapeInterval", ""))) for one in targets]
+    written = [DURATION.findall(str(one.get("scrapeInterval", ""))) for one in targets]
+    found = [sum(int(number) * SECONDS[unit] for number, unit in parts) for parts in written]
     return min([seconds for seconds in found if seconds], default=DEFAULT_STEP_S)
-
-
-def _duration(text: str) -> float:
-    return sum(int(number) * SECONDS[unit] for number, unit in DURATION.findall(text))
 
 
 def _moment(where: str, text: str) -> float:

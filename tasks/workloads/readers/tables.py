@@ -201,12 +201,7 @@ def read_series(path: str, limits: ReadLimits, columns: Sequence[str] = ()) -> S
                 wanted, time_at = _columns_of(path, names, columns)
                 continue
             place += 1
-            if not line.strip():
-                values.extend([np.nan] * len(wanted))
-                if time_at >= 0:
-                    moments.append("")
-                continue
-            cells = line.split(mark)
+            cells = line.split(mark) if line.strip() else [""] * len(names)
             if len(cells) != len(names):
                 raise BadInput(f"{path}, line {place}", f"{len(cells)} fields; the header has {len(names)}", EXPECTED)
             values.extend([_cell(path, place, cells[at].strip().strip('"')) for at in wanted])

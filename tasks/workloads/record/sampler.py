@@ -89,17 +89,13 @@ def events_of(
     if profile == "none":
         return (), []
     asked = (*LIGHT, *(SYSCALLS if profile == "syscalls" else ()))
-    there = tuple(event for event in asked if ":" not in event.event or _is_traced(event.event, roots))
+    files = {event: f"{event.event.replace(':', '/')}/id" for event in asked}
+    there = tuple(e for e in asked if ":" not in e.event or any((root / files[e]).exists() for root in roots))
     missing = [Unavailable(e.counter(e.scopes[0]).name, f"no tracepoint {e.event}") for e in asked if e not in there]
     if has_pmu:
         return (*there, *HARDWARE), missing
     reason = "no performance monitoring unit that perf can read"
     return there, [*missing, *(Unavailable(event.name, reason) for event in HARDWARE)]
-
-
-def _is_traced(event: str, roots: tuple[Path, ...]) -> bool:
-    group, _, name = event.partition(":")
-    return any((root / group / name / "id").exists() for root in roots)
 
 
 NAN = float("nan")
@@ -349,7 +345,9 @@ def sample(
             if n and time.monotonic() >= start_s + (n + 1) * interval_s:
                 missed += 1
                 continue
-            _take(sources, readings, start_s)
+            taken = [(time.monotonic() - start_s, source.read()) for source in sources]
+            readings.taken_s.append([at_s for at_s, _ in taken])
+            readings.raw.append([raw for _, raw in taken])
             if perf:
                 perf.drain()
             if n == 0 and on_start:
@@ -372,12 +370,3 @@ def _wait_until(due_s: float, should_stop: Callable[[], bool] | None) -> bool:
             return False
         time.sleep(min(left_s, NAP_S))
     return True
-
-
-def _take(sources: Sequence[Source], readings: Readings, start_s: float) -> None:
-    taken_s, raw = [], []
-    for source in sources:
-        taken_s.append(time.monotonic() - start_s)
-        raw.append(source.read())
-    readings.taken_s.append(taken_s)
-    readings.raw.append(raw)

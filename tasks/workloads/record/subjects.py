@@ -313,18 +313,15 @@ def groups_at_work(root: Path = CGROUP_ROOT) -> dict[str, Group]:
         children = sorted(child for child in folder.iterdir() if child.is_dir())
         is_whole = folder.name.endswith(UNIT_ENDINGS[:2]) or CONTAINER.search(folder.name)
         found = [] if is_whole and folder != top else [one for child in children for one in inside(child)]
-        return found or ([folder] if folder != top and _has_processes(folder) else [])
+        if not found and folder != top:
+            for procs in folder.rglob("cgroup.procs"):
+                with contextlib.suppress(OSError):
+                    if procs.read_text().strip():
+                        return [folder]
+        return found
 
     paths = [str(folder.relative_to(top)) for folder in inside(top)]
     return {path: group for path in paths if (group := _group_at(base, path))}
-
-
-def _has_processes(folder: Path) -> bool:
-    for procs in folder.rglob("cgroup.procs"):
-        with contextlib.suppress(OSError):
-            if procs.read_text().strip():
-                return True
-    return False
 
 
 def _group_at(base: Group, inner: str) -> Group | None:

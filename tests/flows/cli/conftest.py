@@ -85,3 +85,10 @@ def varied_log(job_log: Callable[..., Any]) -> Any:
     steady = [{"group_key": "steady_load#aaaaaaaa", "runtime_s": 10.0} for _ in range(30)]
     varied = [{"group_key": "varied_export#bbbbbbbb", "runtime_s": 10.0 + 200.0 * (i % 2)} for i in range(10)]
     return job_log([*steady, *varied, {"group_key": "once#cccccccc", "runtime_s": 5.0}])
+
+
+@pytest.fixture
+def flows_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment of Prefect stays that of the test session."""
+    monkeypatch.setattr(Invocation, "prepare_flows", lambda self: None)
+    monkeypatch.setattr(Invocation, "prepare_client", lambda self, api_url: None)

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from flows.cli.invocation import Invocation
 from tasks import datasets
 from tasks.errors import BadInput
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
 
 Whorl = Callable[..., Any]
+pytestmark = pytest.mark.usefixtures("flows_as_they_are")
 
 
 @pytest.fixture
@@ -73,13 +73,6 @@ def test_what_cannot_be_drawn_is_one_clear_line(
     assert ended.code != 0
     assert words in " ".join(ended.err.split())
     assert "Traceback" not in ended.err
-
-
-@pytest.fixture(autouse=True)
-def _flows_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The environment of Prefect stays that of the test session."""
-    monkeypatch.setattr(Invocation, "prepare_flows", lambda self: None)
-    monkeypatch.setattr(Invocation, "prepare_client", lambda self, api_url: None)
 
 
 @pytest.mark.usefixtures("prefect_server")
@@ -215,7 +208,7 @@ def test_flags_of_a_recording_of_workloads_are_checked_like_settings(
     }
 
     asked = flow_finds(lambda params: {"folder": params.folder} | found)
-    monkeypatch.setattr("tasks.workloads.record.campaign.missing_needs", lambda programs: [])
+    monkeypatch.setattr("tasks.workloads.record.campaign.lacks", lambda needs: [])
     ended = whorl("workloads", "record", "--minutes", 9, "-w", "redis", "-w", "nginx", "--out", tmp_path / "out")
     assert ended.out == f"{tmp_path}/out\n"
     assert "recorded 60 runs, 200 of 210 undisturbed so far" in ended.err

@@ -11,6 +11,7 @@ from flows.cli import jobs
 from tasks.choices import RISKS, SORTED, Risk
 from tasks.jobs import steps
 from tasks.jobs.params import EvaluateParams
+from tasks.jobs.summary import ORDERS
 from tasks.warehouse.connection import fetch, writing
 from tasks.warehouse.place import Warehouse
 
@@ -25,6 +26,7 @@ def table_of(ended: Any) -> list[str]:
 
 def test_every_order_has_its_words() -> None:
     assert set(get_args(Risk)) == set(RISKS) == set(SORTED)
+    assert set(get_args(jobs.Sort)) == set(ORDERS) == set(jobs.SORTED)
 
 
 def test_the_riskiest_job_comes_first(whorl: Whorl, trained_log: Warehouse) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from flows.cli.invocation import Invocation
 from tasks.nodes.answers import insert_rows
 from tasks.nodes.params import FitParams, ModelParams, NetworkParams
 from tasks.warehouse.connection import transaction, writing
@@ -18,6 +17,7 @@ from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import new_card, promote, register
 
 Whorl = Callable[..., Any]
+pytestmark = pytest.mark.usefixtures("flows_as_they_are")
 QUICK = {"WHORL_NODES__SCORE__RESAMPLES": "100", "WHORL_NODES__SEARCH__RUNNER": "here"}
 TRAINED = {
     "model_id": "fingerprint-v-1",
@@ -62,12 +62,6 @@ STATES = pd.DataFrame(
     }
 )
 IN_USE = ModelParams(fit=FitParams(epochs=7, weight_decay=0.01))
-
-
-@pytest.fixture(autouse=True)
-def _flows_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The environment of Prefect stays that of the test session."""
-    monkeypatch.setattr(Invocation, "prepare_flows", lambda self: None)
 
 
 @pytest.fixture

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flows.cli.invocation import Invocation, one_source
+from flows.cli.invocation import one_source
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.intake import fetch_runs
 from tasks.workloads.telemetry import Conditions
 
 Whorl = Callable[..., Any]
+pytestmark = pytest.mark.usefixtures("flows_as_they_are")
 
 
 @pytest.fixture
@@ -98,12 +99,6 @@ def test_a_broken_file_is_one_line_with_its_place(whorl: Whorl, tmp_path: Path, 
     assert told in json.loads(ended.out)["error"]["message"]
     assert told in ended.err
     assert ended.err.count("\n") == 1
-
-
-@pytest.fixture(autouse=True)
-def _flows_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The environment of Prefect stays that of the test session."""
-    monkeypatch.setattr(Invocation, "prepare_flows", lambda self: None)
 
 
 @pytest.mark.usefixtures("prefect_server")

@@ -7,7 +7,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from flows.engine import artifacts
@@ -60,25 +59,18 @@ def test_each_file_has_a_row_with_its_counts_and_refused_files_a_line() -> None:
     assert "## Files that could not be read\n- c.csv: nothing in it; expected rows" in part
 
 
-def test_no_alarm_is_said_to_be_none_and_new_ones_are_counted() -> None:
-    alarms = pd.DataFrame({"message": ["<b> is slow"], "kind": ["slow-run"], "raised_at": [pd.Timestamp("2026-01-29")]})
-    assert alarms_part("Slow runs", alarms.head(0), "None.") == "# Slow runs\n\nNone."
-    part = alarms_part("Slow runs", alarms, "None.")
-    assert "1 new alarm." in part
-    assert "| &lt;b&gt; is slow | slow-run | 2026-01-29 00:00 |" in part
-
-
-def test_an_alarm_leads_to_the_page_of_what_it_is_of() -> None:
-    told = {"word": "nodes", "source": "log", "kind": "degrading", "raised_at": pd.Timestamp("2026-01-29")}
-    alarms = pd.DataFrame(
-        [
-            told | {"message": "one", "evidence": '{"node": "rack (2)"}'},
-            told | {"message": "two", "evidence": "{}"},
-        ]
-    )
-    part = alarms_part("States", alarms, "None.", "http://host:1")
-    assert "| [one](http://host:1/nodes-log-node.html#rack%20%282%29) |" in part
-    assert "| [two](http://host:1/nodes-log.html#alarms) |" in part
+def test_new_alarms_are_counted_and_each_leads_to_the_page_of_what_it_is_of(warehouse: Warehouse) -> None:
+    warehouse.home.mkdir()
+    write_server_file(warehouse.home, "http://127.0.0.1:1/api", os.getpid(), pages="http://host:1")
+    assert alarms_part("Slow runs", warehouse, [], "None.") == "# Slow runs\n\nNone."
+    evidence = ({"node": "rack (2)"}, {})
+    found = [Alarm("nodes", "log", "degrading", f"{i}", f"<b> {i}", told) for i, told in enumerate(evidence)]
+    with writing(warehouse) as connection:
+        ids = raise_alarms(connection, found, now=datetime(2026, 1, 29))
+    part = alarms_part("States", warehouse, ids, "None.")
+    assert "2 new alarms." in part
+    assert "| [&lt;b&gt; 0](http://host:1/nodes-log-node.html#rack%20%282%29) | degrading | 2026-01-29 00:00 |" in part
+    assert "| [&lt;b&gt; 1](http://host:1/nodes-log.html#alarms) |" in part
 
 
 def test_the_page_of_an_artifact_is_where_the_site_is_served(warehouse: Warehouse) -> None:
@@ -92,8 +84,10 @@ def test_the_page_of_an_artifact_is_where_the_site_is_served(warehouse: Warehous
 
 
 def test_a_figure_that_cannot_be_had_says_why() -> None:
-    part = figures_part({"n": 1234, "best": None, "best.reason": "no node", "report": "/x.html"})
-    assert part.splitlines()[2:] == ["| n | 1,234 |", "| best | no node |"]
+    part = figures_part(
+        {"n": 1234, "n.low": 1000, "n.high": 2000, "best": None, "best.reason": "no node", "report": "x"}
+    )
+    assert part.splitlines()[2:] == ["| n | 1,234 (1,000 to 2,000) |", "| best | no node |"]
 
 
 sent: list[dict[str, Any]] = []

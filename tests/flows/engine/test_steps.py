@@ -25,11 +25,11 @@ from flows.engine.steps import (
     load_each,
     make_limit,
     network_turn,
-    not_all_read,
     step,
     take_back_turns,
+    unless_refused,
 )
-from tasks.errors import BadInput, NotFound, WarehouseBusy, WhorlError
+from tasks.errors import BadInput, NotAllRead, NotFound, WarehouseBusy, WhorlError
 from tasks.nodes.record.params import SHORT
 
 calls: list[str] = []
@@ -169,17 +169,19 @@ def load(path: str) -> str:
 def test_a_file_that_cannot_be_read_does_not_hold_up_the_others() -> None:
     loaded, refused = load_each(["a", "bad-1", "b"], load)
     assert loaded == ["A", "B"]
-    assert str(not_all_read(refused, 3, "results", {})) == (
-        "bad-1: no results; expected results; name another; the other 2 of 3 files are loaded"
-    )
+    with pytest.raises(NotAllRead) as raised:
+        unless_refused({"n": 2}, refused, 3, "results")
+    line = "bad-1: no results; expected results; name another"
+    assert str(raised.value) == f"{line}; the other 2 of 3 files are loaded"
+    assert (raised.value.result, raised.value.refused) == ({"n": 2}, [line])
+    assert unless_refused({"n": 2}, [], 2, "results") == {"n": 2}
 
 
 def test_several_that_cannot_be_read_are_one_line_with_the_first() -> None:
     _, refused = load_each(["bad-1", "bad-2"], load)
-    assert str(not_all_read(refused, 2, "results", {})) == (
-        "2 of 2 files: could not be read, the first: bad-1: no results; expected results; name another; "
-        "expected results"
-    )
+    first = "bad-1: no results; expected results; name another"
+    with pytest.raises(NotAllRead, match=f"^2 of 2 files: could not be read, the first: {first}; expected results$"):
+        unless_refused({}, refused, 2, "results")
 
 
 @pytest.mark.parametrize(

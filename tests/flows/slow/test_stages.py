@@ -9,12 +9,9 @@ import pytest
 
 from flows import nodes, workloads
 from flows.engine.forms import call
-from flows.parameters import (
+from flows.nodes import NodeIngestParams, NodePreprocessParams, NodeRankParams, NodeRecordParams
+from flows.workloads import (
     FingerprintFlowParams,
-    NodeIngestParams,
-    NodePreprocessParams,
-    NodeRankParams,
-    NodeRecordParams,
     WorkloadIdentifyParams,
     WorkloadIngestParams,
     WorkloadTrainParams,

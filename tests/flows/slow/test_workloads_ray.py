@@ -3,8 +3,7 @@
 import pytest
 
 from flows.engine.forms import call
-from flows.parameters import FingerprintFlowParams
-from flows.workloads import workloads_fingerprint
+from flows.workloads import FingerprintFlowParams, workloads_fingerprint
 from tasks.warehouse.copies import hash_tables
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.params import FanOutParams

@@ -265,10 +265,8 @@ def claims(*, support=WITHIN, score=None):
 
 
 def scored(predicted_from, **settings):
-    made = simulate_pairs(SimulatedChange(**settings), np.random.default_rng(2))
-    pairs = match_pairs(made.runs).of("no_spare")
-    told = predicted_from(made.log_effects[pairs["group_key"]].to_numpy())
-    return score_pairs(pairs["log_ratio"], told, pairs["group_key"], np.random.default_rng(1))
+    pairs, effects = simulated(**settings)
+    return score_pairs(pairs["log_ratio"], predicted_from(effects), pairs["group_key"], np.random.default_rng(1))
 
 
 def test_without_pairs_nothing_measured_is_claimed():

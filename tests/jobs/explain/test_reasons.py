@@ -33,7 +33,6 @@ from tasks.jobs.explain.reasons import (
     load_explainer,
     multiple_of,
     typical_values,
-    words_of,
 )
 from tasks.jobs.params import OutlookParams, WhatIfParams
 from tasks.jobs.predict.predicting import job_outlook
@@ -152,11 +151,6 @@ def test_within_a_job_nothing_is_compared_with_other_jobs():
     assert within.beside("load_mean", 0.5, "new") == (pytest.approx(0.3), "all runs")
 
 
-def test_a_run_on_which_nothing_has_an_effect_has_no_reasons():
-    found = explain([0.0] * 5, [3e9, 2.0, 0.9, 6.0, 4.0])
-    assert (found.reasons, found.rest, found.prediction) == ((), 0.0, 0.1)
-
-
 def test_a_job_counts_once_in_what_is_usual_for_all_and_two_runs_make_no_habit():
     frame = pd.DataFrame({"load_mean": [0.1] * 9 + [0.5] * 3 + [0.9] * 2})
     typical = typical_values(frame, ["a"] * 9 + ["b"] * 3 + ["c"] * 2)
@@ -240,10 +234,6 @@ def test_amounts_are_compared_as_multiples_and_shares_are_not():
         assert multiple_of(name, 2.0, 1.0) is None
     assert multiple_of("requested_tokens", 2.0, 0.0) is None
     assert multiple_of("requested_tokens", math.nan, 1.0) is None
-
-
-def test_a_feature_without_words_is_said_by_its_name():
-    assert words_of("moon_phase") == "moon phase"
 
 
 @pytest.fixture
@@ -425,9 +415,3 @@ def test_a_run_or_job_that_is_not_there_is_one_clear_line(caused_log):
         explain_run_of(caused_log, "log", "r7")
     with pytest.raises(NotFound, match="job 'x' of source 'log' has no finished run to explain"):
         explain_next_of(caused_log, "log", "x")
-
-
-def test_a_source_without_a_model_says_how_to_make_one(job_log):
-    warehouse = job_log([{"runtime_s": 1.0}])
-    with pytest.raises(NotFound, match="source 'log' has no trained model yet; make one with whorl jobs train"):
-        explain_run_of(warehouse, "log", "batch-000-000000")

@@ -162,12 +162,10 @@ def test_the_end_decides_what_became_of_a_run(tmp_path: Path) -> None:
     def status(*events: Event) -> str:
         return str(read_events(tmp_path, APP_START, *events)[0]["status"].iloc[0])
 
-    broken = {"Event": "SparkListenerJobEnd", "Job Result": {"Result": "JobFailed", "Exception": {"Message": "no"}}}
-    good = {"Event": "SparkListenerJobEnd", "Job Result": {"Result": "JobSucceeded"}}
-    stopped = {
-        "Event": "SparkListenerJobEnd",
-        "Job Result": {"Result": "JobFailed", "Exception": {"Message": "Job 1 cancelled"}},
-    }
+    broken, stopped = (
+        job_end({"Result": "JobFailed", "Exception": {"Message": message}}) for message in ("no", "Job 1 cancelled")
+    )
+    good = job_end({"Result": "JobSucceeded"})
     assert status(broken, ENDED) == "failed"
     assert status(broken, good, ENDED) == "completed"  # tried again by the application itself
     assert status(stopped, ENDED) == "cancelled"
@@ -335,39 +333,27 @@ def test_a_task_before_its_application_by_a_clock_set_back_counts_from_the_start
     assert vertex["ended_at"] == pd.Timestamp(1_005_000, unit="ms")
 
 
+def task_with(**metrics: object) -> Event:
+    return task_at("TaskEnd", 1_002_000, **{key.replace("_", " "): value for key, value in metrics.items()})
+
+
+def job_end(result: object) -> Event:
+    return {"Event": "SparkListenerJobEnd", "Job Result": result}
+
+
+NO_TIME = {**task_at("TaskStart", 0), "Task Info": {"Launch Time": "\ud800"}}
 SHAPES: dict[str, tuple[Event, str]] = {
-    "metrics a list": (task_at("TaskEnd", 1_002_000, **{"Task Metrics": [1]}), "Task Metrics '[1]' is not an object"),
-    "metrics a text": (task_at("TaskEnd", 1_002_000, **{"Task Metrics": "x"}), "Task Metrics 'x' is not an object"),
-    "shuffle a text": (
-        task_at("TaskEnd", 1_002_000, **{"Task Metrics": {"Shuffle Read Metrics": "x"}}),
-        "Shuffle Read Metrics 'x' is not an object",
-    ),
-    "input a list": (
-        task_at("TaskEnd", 1_002_000, **{"Task Metrics": {"Input Metrics": [3]}}),
-        "Input Metrics '[3]' is not an object",
-    ),
-    "memory a text": (
-        task_at("TaskEnd", 1_002_000, **{"Task Executor Metrics": "x"}),
-        "Task Executor Metrics 'x' is not an object",
-    ),
-    "exception a text": (
-        {"Event": "SparkListenerJobEnd", "Job Result": {"Result": "JobFailed", "Exception": "boom"}},
-        "Exception 'boom' is not an object",
-    ),
-    "result a text": ({"Event": "SparkListenerJobEnd", "Job Result": "x"}, "Job Result 'x' is not an object"),
-    "host, half a character": (
-        task_at("TaskStart", 1_002_000, host="n\ud800"),
-        "Host 'n\\ud800' holds half a character",
-    ),
-    "queue, half a character": (
-        properties(**{"spark.yarn.queue": "\udfff"}),
-        "spark.yarn.queue '\\udfff' holds half a character",
-    ),
+    "metrics a list": (task_with(Task_Metrics=[1]), "Task Metrics '[1]' is not an object"),
+    "metrics a text": (task_with(Task_Metrics="x"), "Task Metrics 'x' is not an object"),
+    "shuffle": (task_with(Task_Metrics={"Shuffle Read Metrics": "x"}), "Shuffle Read Metrics 'x' is not an object"),
+    "input a list": (task_with(Task_Metrics={"Input Metrics": [3]}), "Input Metrics '[3]' is not an object"),
+    "memory a text": (task_with(Task_Executor_Metrics="x"), "Task Executor Metrics 'x' is not an object"),
+    "exception": (job_end({"Result": "JobFailed", "Exception": "boom"}), "Exception 'boom' is not an object"),
+    "result a text": (job_end("x"), "Job Result 'x' is not an object"),
+    "host": (task_at("TaskStart", 1_002_000, host="n\ud800"), "Host 'n\\ud800' holds half a character"),
+    "queue": (properties(**{"spark.yarn.queue": "\udfff"}), "spark.yarn.queue '\\udfff' holds half a character"),
     "queue an object": (properties(**{"spark.yarn.queue": {"a": 1}}), "spark.yarn.queue '{'a': 1}' is not a text"),
-    "time, half a character": (
-        {**task_at("TaskStart", 0), "Task Info": {"Launch Time": "\ud800"}},
-        "Launch Time '\\ud800' is not a number",
-    ),
+    "time, half a character": (NO_TIME, "Launch Time '\\ud800' is not a number"),
 }
 
 

@@ -28,7 +28,7 @@ from tasks.jobs.record.campaign import PLANNER, Session, planning_order, record_
 from tasks.jobs.record.cluster import BackgroundLoad, Cluster, SkuState
 from tasks.jobs.record.plan import LoadPhase, LoadPlan, Plan, make_plan
 from tasks.jobs.record.pool import Answer
-from tasks.jobs.record.rows import SCHEMA, RunLedger, part_paths
+from tasks.jobs.record.rows import SCHEMA, RunLedger
 from tasks.jobs.record.scheduler import Scheduler
 from tasks.jobs.record.templates import Measured, Planned
 from tasks.machine import CGROUP_ROOT, PREFIX, campaign_group
@@ -425,12 +425,6 @@ def test_the_clock_stands_still_while_too_many_wait(session_of, runs_at):
     assert 34.0 <= made.pool.when("plan", "e") <= 36.0
 
 
-def test_few_that_wait_do_not_hold_up_the_clock(session_of, runs_at):
-    made = session_of({"a": 30.0}, most_waiting=10)
-    made.session.run(runs_at(0.0, 0.0, 0.0, 0.0, 5.0), NO_LOAD)
-    assert 5.0 <= made.pool.when("plan", "e") < 5.4
-
-
 def test_when_the_time_is_over_what_was_started_ends_and_the_rest_is_left_for_the_next_call(session_of, runs_at):
     made = session_of({"a": 45.0}, minutes=0.5)
     made.session.run(runs_at(0.0, 1.0, 20.0, 40.0), NO_LOAD)
@@ -505,13 +499,6 @@ def test_steady_load_begins_with_its_runs_however_late_they_are(session_of, runs
     assert seen == [("old", "none"), ("old", "cpu-35")]
     rows = _rows(made)
     assert {rows[run_id]["load_levels"] for run_id in "abcd"} == {"old none, new none"}
-
-
-def test_finished_runs_are_in_parts_when_the_block_ends_and_none_twice(session_of, runs_at):
-    made = session_of()
-    with made.ledger:
-        made.session.run(runs_at(0.0, 1.0, 7.0), NO_LOAD)
-    assert [pq.read_table(path)["run_id"].to_pylist() for path in part_paths(made.out)] == [["a", "b", "c"]]
 
 
 def test_the_planner_is_asked_for_the_whole_job(run_of):

@@ -41,14 +41,6 @@ def test_a_group_of_its_own_is_gone_afterwards_with_all_inside_it():
     assert not any(folder.exists() for folder in folders)
 
 
-def test_an_exception_leaves_no_group_behind(group):
-    folders = list(group.folders.values())
-    with pytest.raises(ZeroDivisionError), campaign_group() as made:
-        made.child("sku")
-        raise ZeroDivisionError
-    assert not any(folder.exists() for folder in folders)
-
-
 def test_a_command_moves_itself_in_and_its_cpu_time_is_counted_there(group):
     slot = group.child("slot")
     before_s = group.usage_s()

@@ -127,9 +127,6 @@ def test_score_ratios_are_performance_ratios_where_norms_follow_performance():
     assert told["all", "node-1"] == pytest.approx(1.0, rel=1e-5) == told["all", "node-2"]
 
 
-ROWS = ("x", "is_own", "type_of", "node_of", "started_s", "node_metrics", "performance", "labels")
-
-
 def test_calm_executions_are_fair_and_not_flagged_unless_known_to_be_unstressed():
     """Node 1 has nothing but flagged executions: it is slow, and keeps the fair ones."""
     found = rows_of_nodes([0, 0, 0, 0, 0, 1, 1], labels=np.array([-1, -1, 0, 1, -1, -1, -1], dtype=np.int8))
@@ -241,12 +238,7 @@ def test_the_same_training_in_another_run_gives_what_the_first_came_to(nodes_log
 
 @pytest.mark.parametrize(
     "changed",
-    [
-        {"preprocess": PreprocessParams(variant="paper")},
-        "model",
-        "data",
-        "code",
-    ],
+    [{"preprocess": PreprocessParams(variant="paper")}, "model", "data", "code"],
     ids=["preprocessing", "model", "data", "code"],
 )
 def test_what_is_not_the_same_is_learned_anew(trained_log, quick_model, monkeypatch, changed):
@@ -261,10 +253,7 @@ def test_what_is_not_the_same_is_learned_anew(trained_log, quick_model, monkeypa
     assert not trained_again(trained_log, quick_model, **given)["is_from_before"]
 
 
-MODEL = ModelParams(
-    network=NetworkParams(hidden=8, intermediate=8, heads=1),
-    fit=FitParams(epochs=2, batch_size=64),
-)
+MODEL = ModelParams(network=NetworkParams(hidden=8, intermediate=8, heads=1), fit=FitParams(epochs=2, batch_size=64))
 
 
 def tuned(warehouse, n_trials=5):

@@ -219,11 +219,7 @@ def test_what_was_saved_gives_the_same_numbers(small, variant, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "damage",
-    [
-        lambda main: main.update(version=99),
-        lambda main: main["node_metrics"].update(colour="red"),
-    ],
+    "damage", [lambda main: main.update(version=99), lambda main: main["node_metrics"].update(colour="red")]
 )
 def test_damaged_inputs_are_refused(small, ours, tmp_path, damage):
     everything = np.ones(len(small.executions), dtype=bool)

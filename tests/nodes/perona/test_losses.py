@@ -272,9 +272,6 @@ def test_three_vectors_by_hand():
     assert triplet_margin(vectors, torch.tensor([0, 0, 1]), 0.6, 1.0).item() == pytest.approx((0.1 + 0.9660254) / 2)
 
 
-pytest.importorskip("pytorch_metric_learning")
-
-
 @pytest.mark.parametrize(("margin", "mining_margin"), [(0.05, 0.2), (0.3, 0.1), (0.2, 0.2), (0.05, 0.0)])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_it_has_the_numbers_and_gradients_of_pytorch_metric_learning(seed, margin, mining_margin):

@@ -33,23 +33,38 @@ from pathlib import Path
 sys.path.insert(0, {tests!r})
 from conftest import draw_inputs, small_params, split
 from tasks.nodes.perona import search as search_module
-from tasks.nodes.perona.search import search
 from tasks.nodes.params import SearchParams
+{imported}
+own, n_calls = {name}, 0
 
-own, n_fits = search_module.trial_loss, 0
-
-def trial_loss(*arguments):
-    global n_fits
-    n_fits += 1
-    if n_fits == 3:
+def counted(*arguments, **named):
+    global n_calls
+    n_calls += 1
+    if n_calls == {last} and not {is_after}:
         os.kill(os.getpid(), signal.SIGKILL)
-    return own(*arguments)
+    found = own(*arguments, **named)
+    if n_calls == {last}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return found
 
-search_module.trial_loss = trial_loss
+{name} = counted
 train, validation, _ = split(draw_inputs())
-search(train, validation, small_params(epochs=3), SearchParams.model_validate_json({search!r}),
-       journal=Path({journal!r}))
+search_module.search(train, validation, small_params(epochs=3), SearchParams.model_validate_json({search!r}),
+                     journal=Path({journal!r}))
 """
+
+
+def kill(asked, journal, name, last, *, imported="", is_after=False):
+    """A search in another process, killed in (or after) a call of a function."""
+    script = KILLED.format(
+        tests=str(Path(__file__).parent), search=asked.model_dump_json(), journal=str(journal), imported=imported,
+        name=name, last=last, is_after=is_after,
+    )  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(Path(search_module.__file__).parents[3])}
+    with journal.with_name("told.txt").open("w+") as out:  # not a pipe, which processes of Ray may hold open
+        killed = subprocess.run([sys.executable, "-c", script], env=environment, stdout=out, stderr=out)
+        out.seek(0)
+        assert killed.returncode == -signal.SIGKILL, out.read()
 
 
 @pytest.fixture
@@ -150,12 +165,7 @@ def test_a_trial_that_diverges_has_the_worst_loss_and_the_others_go_on(parts, mo
 @pytest.mark.slow
 def test_a_killed_search_goes_on_ends_like_an_unbroken_one_and_repeats_no_finished_trial(parts, tmp_path, monkeypatch):
     journal, few = tmp_path / "journal.log", SMALL.model_copy(update={"n_trials": 4})
-    script = KILLED.format(tests=str(Path(__file__).parent), search=few.model_dump_json(), journal=str(journal))
-    root = Path(search_module.__file__).parents[3]
-    environment = {**os.environ, "PYTHONPATH": str(root)}
-    killed = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-
+    kill(few, journal, "search_module.trial_loss", 3)
     fits = []
     monkeypatch.setattr(search_module, "trial_loss", lambda *asked: fits.append(1) or trial_loss(*asked))
     resumed = search(*parts[:2], small_params(epochs=3), few, journal=journal)
@@ -207,31 +217,6 @@ def test_values_replace_parameters_and_leave_the_rest():
 FEW = SearchParams(n_trials=4, concurrency=2)
 
 
-KILLED_ON_RAY = """
-import os, signal, sys
-from pathlib import Path
-sys.path.insert(0, {tests!r})
-from conftest import draw_inputs, small_params, split
-from ray.tune.search.optuna import OptunaSearch
-from tasks.nodes.perona.search import search
-from tasks.nodes.params import SearchParams
-
-own, n_done = OptunaSearch.on_trial_complete, 0
-
-def complete(self, *arguments, **named):
-    global n_done
-    own(self, *arguments, **named)
-    n_done += 1
-    if n_done == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-OptunaSearch.on_trial_complete = complete
-train, validation, _ = split(draw_inputs())
-search(train, validation, small_params(epochs=3), SearchParams.model_validate_json({search!r}),
-       journal=Path({journal!r}))
-"""
-
-
 def unused_port():
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
@@ -273,12 +258,9 @@ def test_trials_on_ray_are_those_asked_for_and_a_search_begun_without_it_goes_on
 def test_a_search_on_ray_that_was_killed_goes_on_from_its_journal(parts, tmp_path):
     pytest.importorskip("ray")
     journal, six = tmp_path / "journal.log", FEW.model_copy(update={"n_trials": 6})
-    script = KILLED_ON_RAY.format(tests=str(Path(__file__).parent), search=six.model_dump_json(), journal=str(journal))
-    root = Path(search_module.__file__).parents[3]
-    environment = {**os.environ, "PYTHONPATH": str(root)}
-    told = tmp_path / "told.txt"
-    with told.open("w") as out:  # not a pipe, which processes of Ray may hold open
-        killed = subprocess.run([sys.executable, "-c", script], env=environment, stdout=out, stderr=out)
-    assert killed.returncode == -signal.SIGKILL, told.read_text()
+    kill(
+        six, journal, "OptunaSearch.on_trial_complete", 2, is_after=True,
+        imported="from ray.tune.search.optuna import OptunaSearch",
+    )  # fmt: skip
     found = search(*parts[:2], small_params(epochs=3), six, journal=journal)
     assert (found.n_resumed, len(found.trials)) == (2, 6)

@@ -37,11 +37,6 @@ from tests.nodes.synthetic import synthetic_history
 ROWS = ("x", "is_own", "type_of", "node_of", "started_s", "node_metrics", "performance", "labels")
 
 
-def paper_of(params):
-    """The same in the variant of the paper."""
-    return params.model_copy(update={"variant": "paper"})
-
-
 def same_weights(one, other):
     first, second = one.network.state_dict(), other.network.state_dict()
     return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)

@@ -52,12 +52,6 @@ def test_one_execution_has_no_spread_and_no_kept_metric() -> None:
     }
 
 
-def test_training_that_was_stressed_throughout_leaves_the_rule_without_stress_silent() -> None:
-    preprocessor = fit(synthetic_history(nodes=1, runs=9, stressed=1.0), OURS)
-    assert all(metric.orientation.rule_without_stressed is None for metric in preprocessor.metrics)
-    assert all(metric.orientation.rule_with_stressed is not None for metric in preprocessor.kept)
-
-
 def test_labels_that_are_missing_count_as_unstressed(history_of) -> None:
     measured = [{"m": one} for one in (1.0, 2.0, 3.0, 9.0)]
     preprocessor = fit(history_of(measured, is_stressed=[None, pd.NA, False, True]), OURS)
@@ -82,11 +76,6 @@ def test_the_truth_of_drawn_executions_is_recovered() -> None:
         is_rate = any(part in metric.metric for part in ("second", "rate", "bw_avg", "iops", "bandwidth"))
         assert metric.orientation.sign == (1 if is_rate else -1), metric.name
         assert metric.orientation.origin == "unit"
-
-
-def test_with_the_facts_of_the_tools_orientations_are_declared() -> None:
-    preprocessor = fit(synthetic_history(runs=10), OURS)
-    assert {metric.orientation.origin for metric in preprocessor.kept} == {"declared"}
 
 
 def test_events_of_sysbench_become_events_a_second(history_of) -> None:
@@ -213,14 +202,6 @@ def test_what_training_lacked_is_left_out_and_counted(history_of) -> None:
     assert found.n_left_out == 2 and found.tables[0].natural.tolist() == [[4]]
 
 
-def test_nothing_of_the_tested_executions_is_learned() -> None:
-    train, test = synthetic_history(runs=20), synthetic_history(runs=20, seed=1, quality={"node-1": {"cpu": 9}})
-    preprocessor = fit(train, OURS)
-    both = transform(preprocessor, test).scaled
-    few = transform(preprocessor, test.where(np.arange(len(test.executions)) < 30)).scaled
-    np.testing.assert_array_equal(both[:30], few)
-
-
 def test_the_papers_vectors_are_between_0_and_1_on_training_data_with_means_for_missing_values() -> None:
     history = synthetic_history(runs=40)
     found = transform(fit(history, THEIRS), history)
@@ -310,15 +291,6 @@ def test_a_row_says_unit_dispersion_orientation_and_what_the_rule_says(history_o
     assert (row["n_values"], row["n_distinct"], row["n_apart"], row["is_kept"]) == (4, 4, 0, True)
     assert (row["orientation"], row["orientation_from"]) == (-1, "declared")
     assert (row["rule_with_stressed"], row["rule_without_stressed"], row["agrees"]) == (-1, 1, True)
-
-
-def test_an_unknown_unit_is_told_in_the_note(history_of) -> None:
-    row = decisions(fit(history_of([{"m": (1, "points")}, {"m": (2, "points")}]), OURS)).iloc[0]
-    assert (row["unit"], row["note"], row["is_kept"]) == (
-        "'points'",
-        "unit 'points' is not known: a scale of its own",
-        True,
-    )
 
 
 @pytest.mark.parametrize("params", [OURS, THEIRS])

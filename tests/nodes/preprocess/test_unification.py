@@ -7,7 +7,6 @@ from tasks.nodes.preprocess.unification import (
     as_rates,
     choose_columns,
     conversion_of,
-    declared_facts,
     divisors,
     in_base_units,
     per_second,
@@ -78,10 +77,6 @@ def test_an_unknown_unit_is_a_scale_of_its_own_and_no_error(unit: str) -> None:
 )
 def test_a_tool_that_writes_a_decimal_prefix_and_means_a_binary_one(unit: str, benchmark: str, factor: float) -> None:
     assert (conversion_of(unit, benchmark).factor, conversion_of(unit, benchmark).base) == (factor, "B/s")
-
-
-def test_a_percentage_and_a_plain_number_are_not_the_same_thing() -> None:
-    assert conversion_of("%").base != conversion_of("").base
 
 
 @pytest.mark.parametrize(
@@ -167,12 +162,3 @@ def test_four_gigabytes_in_two_seconds_are_two_gigabytes_a_second(rates_of) -> N
 
 def test_a_run_time_of_nothing_gives_no_value_and_no_infinity(rates_of) -> None:
     assert rates_of([{"size": (4, "B"), "run_time": (at, "s")} for at in (0, 1, 2)], "size") == {1: 4, 2: 2}
-
-
-def test_every_total_is_divided_by_a_time_that_its_tool_gives() -> None:
-    for benchmark, facts in declared_facts().items():
-        for metric, fact in facts.items():
-            over = fact.is_cumulative_over
-            if over not in (None, DURATION):
-                assert conversion_of(facts[over].unit, benchmark).base == "s", f"{benchmark}/{metric}"
-                assert facts[over].is_cumulative_over is None, f"{benchmark}/{over} divides others"

@@ -270,14 +270,13 @@ def table_beside(run_db):
     return write
 
 
-def put_named(warehouse, *paths, source="log"):
+def put_all(warehouse, *paths):
     for path in paths:
-        steps.ingest_batch(warehouse, steps.land_executions(warehouse, str(path), source, "", ReadParams()))
+        put(warehouse, path)
 
 
 def held_values(warehouse):
-    sql = "SELECT execution_id, node, value FROM nodes.executions JOIN nodes.metrics USING (source, execution_id) "
-    return [tuple(row) for row in fetch(warehouse, f"{sql} ORDER BY ALL").to_numpy().tolist()]
+    return [(execution, node, value) for execution, node, _, value in held(warehouse)]
 
 
 @pytest.mark.parametrize(
@@ -291,17 +290,17 @@ def held_values(warehouse):
 def test_a_table_behind_a_database_with_its_names_is_refused_as_a_whole(
     warehouse, run_db, table_beside, rows, what, told
 ):
-    put_named(warehouse, run_db)
+    put_all(warehouse, run_db)
     before = hash_tables(warehouse)
     with pytest.raises(BadInput, match=SHARED.format(told, what)):
-        put_named(warehouse, table_beside("t.csv", *rows))
+        put_all(warehouse, table_beside("t.csv", *rows))
     assert hash_tables(warehouse) == before
     assert list((warehouse.home / "landing" / "nodes").glob(".reading-*")) == []
 
 
 def test_a_table_with_names_of_its_own_is_read_behind_a_database_and_read_again(warehouse, run_db, table_beside):
     path = table_beside("t.csv", ("a", "n1"))
-    put_named(warehouse, run_db, path, path, run_db)
+    put_all(warehouse, run_db, path, path, run_db)
     assert held_values(warehouse) == [("1", "worker-2", 1.0), ("2", "worker-3", 2.0), ("a", "n1", 9.0)]
 
 
@@ -309,7 +308,7 @@ def test_in_one_call_a_database_gives_way_to_a_table(warehouse, run_db, table_be
     table_beside("t.csv", ("1", "worker-2"))
     files = steps.find_files([str(run_db.parent)], ReadParams())
     assert [path.rpartition("/")[2] for path in files] == ["t.csv", "run.db"]
-    put_named(warehouse, *files)
+    put_all(warehouse, *files)
     assert held_values(warehouse) == [
         ("1", "worker-2", 9.0),
         ("run/1", "run/worker-2", 1.0),
@@ -318,15 +317,15 @@ def test_in_one_call_a_database_gives_way_to_a_table(warehouse, run_db, table_be
 
 
 def test_a_source_in_which_both_are_one_already_goes_on_as_it_was(warehouse, run_db, table_beside, monkeypatch):
-    put_named(warehouse, run_db)
+    put_all(warehouse, run_db)
     earlier = table_beside("t.csv", ("a", "worker-2"))
     with monkeypatch.context() as before:
         before.setattr(intake, "not_shared", lambda chunks, *_: chunks)
-        put_named(warehouse, earlier)
-    put_named(warehouse, earlier, table_beside("u.csv", ("b", "worker-2")))
+        put_all(warehouse, earlier)
+    put_all(warehouse, earlier, table_beside("u.csv", ("b", "worker-2")))
     assert [row[:2] for row in held_values(warehouse)][2:] == [("a", "worker-2"), ("b", "worker-2")]
     with pytest.raises(BadInput, match=SHARED.format("node 'worker-3'", "node")):
-        put_named(warehouse, table_beside("v.csv", ("c", "worker-3")))
+        put_all(warehouse, table_beside("v.csv", ("c", "worker-3")))
 
 
 def test_sources_never_mix(warehouse, table, database):

@@ -32,7 +32,7 @@ def drawn():
 @pytest.fixture(scope="module")
 def library(drawn):
     means, labels = drawn
-    return learn_library(means, labels, labels, np.ones(N_COUNTERS, dtype=bool), scales_levels=True)
+    return learn_library(means, labels, labels, np.ones(N_COUNTERS, dtype=bool), is_sum=True)
 
 
 def parts(seen, library, without=()):
@@ -95,7 +95,7 @@ def test_a_counter_that_was_not_measured_does_not_count(drawn, library):
 def test_another_unit_changes_nothing(drawn, library):
     means, labels = drawn
     units = np.where(np.arange(N_COUNTERS) % 2 == 0, 1000.0, 1.0)
-    other = learn_library(means * units, labels, labels, np.ones(N_COUNTERS, dtype=bool), scales_levels=True)
+    other = learn_library(means * units, labels, labels, np.ones(N_COUNTERS, dtype=bool), is_sum=True)
     one, same = (
         best_sum(sums_of(seen, known), known) for seen, known in ((means[3], library), (means[3] * units, other))
     )
@@ -105,7 +105,7 @@ def test_another_unit_changes_nothing(drawn, library):
 def test_levels_of_a_group_do_not_shrink_with_its_speed(drawn):
     means, labels = drawn
     is_rate = np.arange(N_COUNTERS) % 2 == 0
-    library = learn_library(means, labels, labels, is_rate, scales_levels=False, most_parts=1)
+    library = learn_library(means, labels, labels, is_rate, is_sum=False)
     seen = np.where(is_rate, 0.3 * means[0], means[0])
     found = best_sum(sums_of(seen, library), library)
     assert found.parts[0].weight == pytest.approx(0.3, rel=0.2)
@@ -119,7 +119,7 @@ def test_superposing_adds_rates_and_levels_above_those_of_an_idle_machine():
 def test_the_spread_is_that_of_repetitions_and_never_less_than_the_least():
     """Logarithms 0 and 2 around each mean: deviation √(2 + 2) / √2 of freedom 2; the other counter never varies."""
     means = np.array([[1.0, 7], [np.exp(2), 7], [np.exp(4), 7], [np.exp(6), 7]])
-    found = learn_library(means, list("aabb"), list("aabb"), np.ones(2, dtype=bool), scales_levels=True)
+    found = learn_library(means, list("aabb"), list("aabb"), np.ones(2, dtype=bool), is_sum=True)
     floor = found.floor[0]
     logs = np.log(means[:, 0] + floor)
     expected = np.sqrt(((logs[1] - logs[0]) ** 2 / 2 + (logs[3] - logs[2]) ** 2 / 2) / 2)

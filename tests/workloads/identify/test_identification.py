@@ -204,4 +204,6 @@ def test_a_stranger_says_first_what_differs(case):
 
 def test_a_run_that_is_the_known_one_differs_in_nothing(case):
     found = identify(case.train[0], case.model)
-    assert found.reasons[-1] == f"no counter differs from {case.train[0].workload} by more than its own runs do"
+    assert (
+        found.reasons[-1] == f"no counter by itself differs from {case.train[0].workload} by more than its own runs do"
+    )

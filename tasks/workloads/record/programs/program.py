@@ -229,12 +229,9 @@ class Program(ABC):
     run finds the warm caches of the one before. Only what lies on disk stays from `prepare` on. Servers and clients
     are spawned alike, so both belong to the workload.
 
-    Attributes:
-        name: As it stands in recordings.
-        inputs: Ways to load it; those of a workload after the first two are recorded only as a condition.
-        needs: What must be installed.
-        role: A workload to learn, one that is never learned, a load that only disturbs, or nothing.
-    """
+    name: as it stands in recordings. inputs: ways to load it; those of a workload after the first two are recorded only
+    as a condition. needs: what must be installed. role: a workload to learn, one that is never learned, a load that
+    only disturbs, or nothing."""
 
     name: str
     inputs: Inputs

@@ -253,14 +253,19 @@ class Compilation(Program):
 
     def fill(self, place: Place) -> None:
         """Write the sources."""
-        rng = random.Random(SOURCES_SEED)
+        dice = random.Random(SOURCES_SEED)
         for kind, functions in (("large", 60), ("small", 4)):
             folder = place.folder / kind
             folder.mkdir(exist_ok=True)
             for number in range(SOURCES):
-                (folder / f"part_{number}.c").write_text(
-                    HEAD + "".join(_function(rng, number, f) for f in range(functions))
-                )
+                made = [
+                    FUNCTION.format(
+                        name=f"{number}_{at}", size=dice.randint(16, 256), start=dice.randint(1, 99),
+                        factor=round(dice.uniform(0.5, 1.5), 3), modulus=dice.randint(3, 17),
+                    )
+                    for at in range(functions)
+                ]  # fmt: skip
+                (folder / f"part_{number}.c").write_text(HEAD + "".join(made))
             place.give(folder)
 
     def load(self, place: Place, options: Options) -> Client:
@@ -270,16 +275,6 @@ class Compilation(Program):
         numbers = " ".join(map(str, range(SOURCES)))
         body = f"echo {numbers} | tr ' ' '\\n' | xargs -P {jobs} -I {{}} {compile_one}\n"
         return spawn_loop(place, body + f"{GCC.path()} -shared -o {folder}/all.so {folder}/part_*.o -lm")
-
-
-def _function(rng: random.Random, file: int, number: int) -> str:
-    return FUNCTION.format(
-        name=f"{file}_{number}",
-        size=rng.randint(16, 256),
-        start=rng.randint(1, 99),
-        factor=round(rng.uniform(0.5, 1.5), 3),
-        modulus=rng.randint(3, 17),
-    )
 
 
 ZSTD, XZ = Need(("zstd",), "zstd"), Need(("xz",), "xz-utils")

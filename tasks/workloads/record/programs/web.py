@@ -186,13 +186,11 @@ class WordPress(NginxServer, MariaDbServer):
             with build_opener(ProxyHandler({})).open(url, timeout=SETUP_S) as answer:
                 told = answer.read().decode(errors="replace").strip()
         except (URLError, OSError) as error:
-            raise ProgramFailed(
-                f"{self.name}: the installation did not answer: {error}; see {place.folder.parent}"
-            ) from None
+            problem = f"the installation did not answer: {error}"
+            raise ProgramFailed(f"{self.name}: {problem}; see {place.folder.parent}") from None
         if not told.endswith(f"{POSTS} posts"):
-            raise ProgramFailed(
-                f"{self.name}: the installation failed: {told[-300:] or 'no message'}; see {place.folder.parent}"
-            )
+            problem = f"the installation failed: {told[-300:] or 'no message'}"
+            raise ProgramFailed(f"{self.name}: {problem}; see {place.folder.parent}")
 
     def start(self, place: Place) -> None:
         """Start MariaDB, PHP and nginx."""

@@ -5,9 +5,9 @@ is known, how much worse its headline metrics are than usual.
     score = STEEPNESS · (√(w · recent² + (1 - w) · level²) - HALF)                               none is
 
 so that 0 is even odds either way. recent and level are one-sided robust z-scores of the headline metrics, from the last
-executions that looked normal and from the level, each over its scale: ONE_SIDED (mean √deviation)² of what is worse
-over calm executions, so that a type with two levels of its own does not stand above all others, and what nobody knew to
-be stressed moves it little. Features are the deviations of each metric from the level of its node and from the node's
+executions that looked normal and from the level, each over its scale: (mean √deviation)² of what is worse over calm
+executions, so that a type with two levels of its own does not stand above all others, and what nobody knew to be
+stressed moves it little. Features are the deviations of each metric from the level of its node and from the node's
 last 20 and 50 executions (deviations.py). What it was chosen among: tasks/nodes/README.md."""
 
 import json
@@ -51,8 +51,7 @@ TREES, LEAF, FEATURES = 100, 4, 0.3
 TREE_WEIGHT = 2 / 3  # of the trees' logit beside that of the logistic regression
 FEW_STRESSED = 8  # known stressed executions up to which a leaf may hold one
 STRETCHES = 5  # in which training executions are scored by what the others taught
-STEEPNESS, HALF = 1.5, 1.75  # of the score without labels: logits a scale, scales at even odds
-ONE_SIDED = STEEPNESS / 0.85  # as large as the scale of both sides that models of before were saved with
+STEEPNESS, HALF = 0.85, 3.1  # of the score without labels: logits a scale, scales at even odds
 RECENT_WEIGHT = 2 / 3  # w: what a node did lately counts twice as much as its level
 SUPPOSED = 20  # executions that are one deviation worse: what stands for the scale of a type that hardly ran
 SOFTENED = 0.01  # of a tree's share, so that its logit is finite
@@ -283,10 +282,9 @@ class _Learner:
 
 
 def _scale(calm: Floats, signs: Floats) -> float:
-    """ONE_SIDED (mean √deviation)² of the headline metrics over calm rows (k, m), of what is worse, and over SUPPOSED
-    rows of 1."""
+    """(mean √deviation)² of what is worse in headline metrics over calm rows (k, m), and over SUPPOSED rows of 1."""
     roots = np.sqrt(np.maximum(headline_score(calm, signs), 0.0))
-    return ONE_SIDED * float(((roots.sum() + SUPPOSED) / (len(roots) + SUPPOSED)) ** 2)
+    return float(((roots.sum() + SUPPOSED) / (len(roots) + SUPPOSED)) ** 2)
 
 
 def _as_arrays(forest: ExtraTreesClassifier) -> Trees:

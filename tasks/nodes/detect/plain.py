@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.nodes.detect.detector import FittedDetector, fit_detector, rows_of
-from tasks.nodes.detect.deviations import FEWEST, learn_normal, level_deviations, positive_metrics, windows_of
+from tasks.nodes.detect.deviations import CLIPPED, FEWEST, learn_normal, level_deviations, positive_metrics, windows_of
 from tasks.nodes.history import History
 from tasks.nodes.params import DetectorParams
 from tasks.nodes.type_tables import (
@@ -23,8 +23,6 @@ from tasks.nodes.type_tables import (
     is_stressed,
     is_unstressed,
 )
-
-LARGEST = 100.0  # deviations of one metric are cut here
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ def zscore_scores(case: Case) -> Floats:
         rows = rows_of(table, case.tables, at_h)
         windows = windows_of(table, positive_metrics(table.natural, is_normal))
         z = level_deviations(rows, learn_normal(rows, windows, is_normal), windows)
-        squares = np.minimum(np.abs(np.nan_to_num(z)), LARGEST) ** 2
+        squares = np.minimum(np.abs(np.nan_to_num(z)), CLIPPED) ** 2
         root = np.sqrt(squares.sum(axis=1) / np.maximum((~np.isnan(z)).sum(axis=1), 1))
         scores[table.executions] = levelled(root, is_normal)
     return scores

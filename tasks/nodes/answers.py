@@ -171,12 +171,14 @@ def answer(history: History, preprocessor: "Preprocessor", reference: "Reference
     from tasks.nodes.ranking.places import rank_nodes
     from tasks.nodes.ranking.repeatability import repeatability_of
     from tasks.nodes.ranking.suspicion import suspicious_nodes
+    from tasks.nodes.ranking.threads import rank_by_threads
 
     tables = tables_of(history, preprocessor)
     is_calm = is_unstressed(history.executions).to_numpy(dtype=bool)
     calm = tables.of_executions(is_calm)
+    ranked = [rank_nodes(calm, reference, score), rank_by_threads(calm, history, reference, score)]
     return Answers(
-        ranking=rank_nodes(calm, reference, score),
+        ranking=pd.concat([one for one in ranked if len(one)] or ranked[:1], ignore_index=True),
         watched=_timed(suspicious_nodes(calm, reference, score), history),
         repeated=repeatability_of(tables, is_calm, MIN_EXECUTIONS),
         calm=calm,

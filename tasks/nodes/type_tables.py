@@ -90,6 +90,18 @@ class TypeTable:
             scaled=self.scaled[is_kept],
         )
 
+    def of_metrics(self, is_kept: Bools) -> "TypeTable":
+        """The metrics for which the mask (m,) is true."""
+        return replace(
+            self,
+            metrics=tuple(np.array(self.metrics)[is_kept].tolist()),
+            units=tuple(np.array(self.units)[is_kept].tolist()),
+            natural=self.natural[:, is_kept],
+            orientation=self.orientation[is_kept],
+            scaled=self.scaled[:, is_kept],
+            is_directed=None if self.is_directed is None else self.is_directed[is_kept],
+        )
+
 
 @dataclass(frozen=True)
 class NodeTables:

@@ -236,7 +236,7 @@ def type_name(row: Mapping[Any, Any]) -> str:
 
 def aspect_name(aspect: str) -> str:
     """An aspect, or what stands for all of them."""
-    return "all aspects" if aspect == OVERALL else aspect
+    return "all aspects" if aspect == OVERALL else aspect.replace("_", " ")
 
 
 def named(rows: pd.DataFrame, item: str = "") -> list[dict[str, Any]]:

@@ -4,7 +4,8 @@ The aspect `cpu` of a ranking mixes both, which is right for one number of a nod
 says how many threads a metric had: its benchmark's command, or its name, as the tools and SpareCores name them."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -14,13 +15,14 @@ from tasks.nodes.answers import learn
 from tasks.nodes.history import History, load_history, read_results
 from tasks.nodes.params import PreprocessParams, ReadParams, ScoreParams
 from tasks.nodes.preprocess.fitting import tables_of
-from tasks.nodes.ranking.scores import ReferenceFleet, log_ratios
-from tasks.nodes.type_tables import NodeTables, group_medians, is_unstressed, type_names, weighted_mean
+from tasks.nodes.ranking.places import ALL, rank_nodes
+from tasks.nodes.ranking.scores import ReferenceFleet, score_nodes
+from tasks.nodes.type_tables import NodeTables, is_unstressed, type_names
 from tasks.warehouse.place import Warehouse
 
 Threads = Literal["one", "all", "unsaid"]
 ASPECTS: dict[Threads, str] = {"one": "cpu_one_thread", "all": "cpu_all_threads"}
-COLUMNS = ["node", "machine_type", "aspect", "score", "n_metrics"]
+COLUMNS = ["node", "machine_type", "aspect", "score"]
 COMMAND = re.compile(r"(?:--threads|--cpu|num_threads|number of threads|threads)[=: ]+(\d+)", re.IGNORECASE)
 SETTING = re.compile(r"(?:^|_)threads_(\d+)(?:_|$)")
 SINGLE, MULTI = re.compile(r"single_?(core|thread)"), re.compile(r"multi_?(core|thread)")
@@ -45,43 +47,47 @@ def threads_of(benchmark: str, metric: str, template: str = "") -> Threads:
     return "unsaid"
 
 
-def thread_scores(tables: NodeTables, reference: ReferenceFleet, templates: Mapping[str, str]) -> pd.DataFrame:
-    """Scores of each node for one thread and for all: node, machine_type, aspect, score, n_metrics.
+def by_threads(tables: NodeTables, history: History) -> NodeTables:
+    """The tables of processors by how many threads a metric had, as aspects cpu_one_thread and cpu_all_threads.
 
-    A score of 1 is that of the reference. As in `scores`: geometric means over metrics, the median over executions, the
-    mean over benchmark types, each type once. tables: of executions against which nothing is known. templates: of
-    types, by name. A node without a metric of one kind has no row of it."""
-    rows = []
-    cpu = [table for table in tables.tables if table.aspect == "cpu"]
-    for threads, aspect in ASPECTS.items():
-        each, n_metrics = [np.full((len(tables.nodes), 0), np.nan)], np.zeros(len(tables.nodes), dtype=np.int64)
-        for table in cpu:
-            benchmark, template = table.name.partition("@")[0], templates.get(table.name, "")
-            is_its = np.array([threads_of(benchmark, name, template) == threads for name in table.metrics])
-            weight = reference.of(table)[1] * is_its
-            if not weight.any():
-                continue
-            ratios = log_ratios(table, reference)
-            of_node = group_medians(weighted_mean(ratios, weight)[:, None], table.nodes, len(tables.nodes))
-            each.append(of_node)
-            n_metrics += np.where(np.isnan(of_node[:, 0]), 0, int((weight > 0).sum()))
-        log_scores = np.concatenate(each, axis=1)  # (n_nodes, n_types)
-        means = weighted_mean(log_scores, np.ones(log_scores.shape[1]))
-        rows += [
-            (node, kind, aspect, float(np.exp(mean)), int(n))
-            for node, kind, mean, n in zip(tables.nodes, tables.machine_types, means, n_metrics, strict=True)
-            if not np.isnan(mean)
-        ]
-    return pd.DataFrame(rows, columns=COLUMNS)
+    tables: of executions of the history. What says nothing of its threads is in neither."""
+    template = history.executions["template"].fillna("").astype(str)
+    templates = dict(zip(type_names(history.executions), template, strict=True))
+    parts = []
+    for table in tables.tables:
+        benchmark, command = table.name.partition("@")[0], templates.get(table.name, "")
+        threads = np.array([threads_of(benchmark, metric, command) for metric in table.metrics])
+        for kind, aspect in ASPECTS.items():
+            if table.aspect == "cpu" and (threads == kind).any():
+                parts.append(replace(table.of_metrics(threads == kind), aspect=aspect))
+    return replace(tables, tables=tuple(parts))
+
+
+def rank_by_threads(
+    tables: NodeTables, history: History, reference: ReferenceFleet, params: ScoreParams
+) -> pd.DataFrame:
+    """The rows of rank_nodes for one thread and for all; none where the aspect `cpu` is of one of them alone."""
+    apart = by_threads(tables, history)
+    if {table.aspect for table in apart.tables} != set(ASPECTS.values()):
+        apart = replace(apart, tables=())
+    ranked = rank_nodes(apart, reference, params)
+    return ranked[ranked["aspect"] != ALL]
 
 
 def thread_scores_of(history: History) -> pd.DataFrame:
-    """The same from executions that completed, neither stressed nor disturbed; all nodes are the reference."""
-    preprocessor, reference = learn(history, PreprocessParams(), ScoreParams())
+    """Scores of each node for one thread and for all: node, machine_type, aspect, score; 1 is the mean of all nodes.
+
+    From executions that completed, neither stressed nor disturbed; all nodes are the reference. As in `scores`:
+    geometric means over metrics, the median over executions, the mean over benchmark types. A node without a metric of
+    one kind has no row of it."""
+    score = ScoreParams()
+    preprocessor, reference = learn(history, PreprocessParams(), score)
     calm = is_unstressed(history.executions).to_numpy(dtype=bool)
-    templates = history.executions["template"].fillna("").astype(str)
-    by_type = dict(zip(type_names(history.executions), templates, strict=True))
-    return thread_scores(tables_of(history, preprocessor).of_executions(calm), reference, by_type)
+    tables = by_threads(tables_of(history, preprocessor).of_executions(calm), history)
+    found = score_nodes(tables, reference, score)
+    frame = pd.DataFrame(found.by_aspect(), columns=list(found.levels.aspects)).reindex(columns=list(ASPECTS.values()))
+    frame = frame.assign(node=tables.nodes, machine_type=tables.machine_types)
+    return frame.melt(["node", "machine_type"], var_name="aspect", value_name="score").dropna(subset="score")[COLUMNS]
 
 
 def thread_scores_of_files(paths: Sequence[str]) -> pd.DataFrame:

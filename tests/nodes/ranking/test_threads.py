@@ -1,12 +1,16 @@
 """Scores of processors for one thread and for all."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from tasks.nodes.answers import answer, learn
+from tasks.nodes.history import read_results
+from tasks.nodes.params import PreprocessParams, ReadParams, ScoreParams
 from tasks.nodes.ranking.threads import thread_scores_of_files, threads_of
 
 
@@ -32,13 +36,15 @@ def test_threads_are_told_by_command_or_name(benchmark: str, metric: str, templa
     assert threads_of(benchmark, metric, template) == expected
 
 
-def results(path: Path) -> str:
-    """A long table: node b has as fast cores as a, and twice as many; c is slower by a fifth, with as many as a."""
+def results(path: Path, is_cut: Callable[[int], bool] = lambda threads: False) -> str:
+    """A long table: node b has as fast cores as a, and twice as many; c is slower by a fifth, with as many as a.
+    is_cut: whether results of so many threads are left out."""
     rows = [
         (node, "cpu-sysbench", f"2026-01-01T{hour:02}:{minute:02}:00", f"eps_threads_{threads}", rate, "1/s")
         for node, one, every in (("a", 100, 400), ("b", 100, 800), ("c", 80, 320))
         for hour in range(6)
         for minute, threads, rate in ((0, 1, one * (1 + hour / 500)), (30, 16, every * (1 + hour / 500)))
+        if not is_cut(threads)
     ]
     columns = ["node", "benchmark", "started_at", "metric", "value", "unit"]
     frame = pd.DataFrame(rows, columns=columns).assign(machine_type=lambda rows: "type-" + rows["node"])
@@ -54,7 +60,23 @@ def test_one_thread_and_all_threads_are_apart(tmp_path: Path) -> None:
     assert one["a"] / one["c"] == pytest.approx(1.25)
     assert every["b"] / every["a"] == pytest.approx(2)
     assert set(found["machine_type"]) == {"type-a", "type-b", "type-c"}
-    assert (found["n_metrics"] == 1).all()
+
+
+def test_a_ranking_has_one_thread_and_all_as_aspects_of_their_own(tmp_path: Path) -> None:
+    history = read_results([results(tmp_path / "results.csv")], ReadParams(), "").history
+    ranking = answer(history, *learn(history, PreprocessParams(), ScoreParams()), ScoreParams()).ranking
+    assert set(ranking["aspect"]) == {"all", "cpu", "cpu_one_thread", "cpu_all_threads"}
+    place = ranking.set_index(["aspect", "node"])[["place", "n_tied", "low", "score", "high"]]
+    assert place.loc[("cpu_one_thread", "a"), ["place", "n_tied"]].tolist() == [1, 2]  # b has the same cores
+    assert place.loc[("cpu_all_threads", "b"), ["place", "n_tied"]].tolist() == [1, 1]
+    assert (place["low"] <= place["score"]).all() and (place["score"] <= place["high"]).all()
+
+
+def test_a_ranking_of_one_kind_has_the_aspect_cpu_alone(tmp_path: Path) -> None:
+    file = results(tmp_path / "results.csv", is_cut=lambda threads: threads > 1)
+    history = read_results([file], ReadParams(), "").history
+    ranking = answer(history, *learn(history, PreprocessParams(), ScoreParams()), ScoreParams()).ranking
+    assert set(ranking["aspect"]) == {"all", "cpu"}
 
 
 def test_scores_of_one_thread_follow_what_cloud_types_are_known_for() -> None:

@@ -118,19 +118,13 @@ def keep_phases(warehouse: Warehouse, source: str, path: str) -> int:
     about = {"source": source, "run_ids": run_ids}
     with writing(warehouse) as connection, transaction(connection):
         connection.register("new_rows", rows)
-        for table, columns, of in (
+        for table, columns, rows_of in (
             ("phases", "*", "counter IS NOT NULL ORDER BY run_id, counter, phase"),
             ("run_phases", "run_id, key, phase, start_sample, end_sample", "counter IS NULL ORDER BY run_id, phase"),
         ):
-            about = {"source": source, "run_ids": run_ids}
-            gone = (
-                f"DELETE FROM workloads.{table} WHERE source = $source AND (list_contains($run_ids, run_id) OR {GONE})"
-            )
-            connection.execute(gone, about).fetchall()
-            added = (
-                f"INSERT INTO workloads.{table} BY NAME SELECT $source AS source, {columns} FROM new_rows WHERE {of}"
-            )
-            connection.execute(added, {"source": source}).fetchall()
+            connection.execute(f"DELETE FROM workloads.{table} WHERE {REPLACED}", about).fetchall()
+            kept = f"SELECT $source AS source, {columns} FROM new_rows WHERE {rows_of}"
+            connection.execute(f"INSERT INTO workloads.{table} BY NAME {kept}", {"source": source}).fetchall()
         connection.unregister("new_rows")
     logger.info("the phases of %d runs of source %s are in the warehouse", len(run_ids), source)
     return len(run_ids)
@@ -183,7 +177,7 @@ def phases_of(run: Telemetry, counters: Sequence[Counter]) -> list[dict[str, Any
         columns_of,
         fingerprints_of,
         logarithm_of_rates,
-    )  # fmt: skip
+    )
 
     [made] = fingerprints_of([run], counters)
     values = logarithm_of_rates(columns_of(run, [one.name for one in counters]), [one.is_rate for one in counters])

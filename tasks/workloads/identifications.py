@@ -98,14 +98,12 @@ def write_identifications(warehouse: Warehouse, source: str, found: "Sequence[tu
     """Write what models say of some runs, in the place of what they said of them before, in one transaction.
 
     found: id of the model, and what it says."""
-    rows = pa.Table.from_pylist(
-        [
-            one.record() | {"model_id": model_id, "nearest": near.workload, "nearest_distance": near.distance}
-            for model_id, one in found
-            for near in one.nearest[:1]
-        ],
-        schema=SCHEMA,
-    )
+    told = [
+        one.record()
+        | {"model_id": model_id, "nearest": one.nearest[0].workload, "nearest_distance": one.nearest[0].distance}
+        for model_id, one in found
+    ]
+    rows = pa.Table.from_pylist(told, schema=SCHEMA)
     at = datetime.now(UTC).replace(tzinfo=None)
     with writing(warehouse) as connection, transaction(connection):
         connection.register("new_rows", rows)

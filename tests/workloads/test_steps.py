@@ -126,6 +126,7 @@ def test_runs_are_identified_once_by_a_model_and_again_when_asked(identifying_lo
     assert (first["n_runs"], first["n_known"] + first["n_unknown"], first["refused"]) == (24, 24, [])
     before = [one.hash for one in hash_tables(identifying_log) if one.table == "workloads.identifications"]
     assert steps.identify(identifying_log, "log", [], "new")["n_runs"] == 0
+    assert steps.identify(identifying_log, "log", [], "all")["n_runs"] == 24  # no named run: those that `which` says
     assert steps.identify(identifying_log, "log", None, "unlabelled")["n_runs"] == 0
     assert steps.identify(identifying_log, "log", None, "all")["n_runs"] == 24
     rows = read_identifications(identifying_log, "log")

@@ -380,7 +380,7 @@ def learn_weights(rows: FloatArray, workloads: Sequence[str], inputs: Sequence[s
     logs, _, groups = _known_logs(rows, workloads)
     names, given = np.asarray(workloads), np.asarray(inputs)
     spread = np.abs(logs - np.median(logs, axis=0)).mean(axis=0)
-    plain = np.where(spread > 0, 1 / np.where(spread > 0, spread, 1.0), 0.0)
+    plain = np.where(spread > 0, 1 / np.where(spread > 0, spread, 1.0), 0.0) if spread.any() else np.ones(len(spread))
     gaps, is_other = [np.zeros(logs.shape[1])], [False]  # a run is like itself
     for at in np.concatenate([_even(places, MOST_PAIRED) for places in groups]).tolist():
         apart = np.abs(logs - logs[at])  # (n, m)

@@ -288,7 +288,8 @@ def _with_conditions(answer: Identification, run: Telemetry) -> Identification:
         foreign_share = max(0.0, busy - own) / n_cores if busy is not None and own is not None else None
         stolen_share = stolen / n_cores if stolen is not None else None
     works = own if answer.view == "own" else busy / n_cores if busy is not None and n_cores else None
-    is_still = answer.view == "machine" or means.get(SWITCHES, 0.0) < IDLE_SWITCHES
+    switches = _total(means, (SWITCHES,)) or 0.0  # not counted: the cores decide
+    is_still = answer.view == "machine" or switches < IDLE_SWITCHES
     if works is not None and works < IDLE_CORES and is_still and answer.workload != IDLE:
         answer = replace(
             answer, statement="idle", workload=IDLE, is_known=True, confidence=1 - works / IDLE_CORES / 2, present=(),

@@ -119,7 +119,8 @@ class PrometheusReader:
                         if "values" not in one:
                             histograms.add(dict(labels).get(NAME, "?"))
                             continue
-                        times, given = np.array([(float(at), float(text)) for at, text in one["values"]]).T
+                        pairs = [(float(at), float(text)) for at, text in one["values"]]
+                        times, given = np.array(pairs).reshape(-1, 2).T
                         steps = np.rint((times - first_s) / step_s).astype(int)
                         is_in = (steps >= 0) & (steps < n_steps)
                         values = series.setdefault(labels, np.full(n_steps, np.nan))

@@ -34,6 +34,7 @@ RESTART = "LINUX-RESTART"
 DEVICE = re.compile(r"^[A-Z]+$")
 ALL_CPUS = {"-1": "all"}
 RATES = ("tps", "rtps", "wtps", "dtps")  # per second, without saying so
+OF_EACH_CPU = ["CPU*"]  # of an interrupt: all processors, then each of them, which are left out
 EXPECTED = "the output of sadf -d"
 HEAD_BYTES = 512
 MOST_BYTES = 1 << 26  # of a file that is looked into for its sections
@@ -60,7 +61,7 @@ class SadfReader:
     """Reads what sadf -d prints."""
 
     name: str = "sadf"
-    version: int = 2
+    version: int = 3
     title: str = "sysstat's sadf -d"
     endings: tuple[str, ...] = (".sadf", ".sadf.csv")
 
@@ -192,6 +193,8 @@ def _add(part: Part, file: int, place: int, fields: list[str], names: list[str])
     """Put the values of a line into a part; returns why it cannot be done, or nothing."""
     if not names:
         return "no header before it; expected # hostname;interval;timestamp;…"
+    if names[1:] == OF_EACH_CPU:
+        names, fields = [names[0], "intr/s"], fields[: len(HEADER) + 2]
     if len(fields) != len(names) + len(HEADER):
         return f"{len(fields)} fields; the header has {len(names) + len(HEADER)}"
     values, device = fields[3:], ""

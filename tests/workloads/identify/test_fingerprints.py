@@ -202,3 +202,10 @@ def test_strangeness_is_measured_by_what_is_usual_by_the_next_and_by_single_coun
 def test_a_later_session_is_three_times_as_far_on_every_counter():
     known = Neighbours(np.log([[1.0, 4.0], [4.0, 4.0]]), ("redis",) * 2, np.zeros(2), np.eye(2), np.ones(1))
     np.testing.assert_allclose(known.drifted(np.array([4.0, 2.0]), "redis"), [2 * 2**3, 4 / 2**3])
+
+
+def test_where_nothing_varies_all_counters_weigh_the_same():
+    rows = np.tile([1.0, 2.0, 0.0], (2, 1))
+    weights = learn_weights(rows, ["a", "b"], ["a", "b"], np.zeros(2, dtype=int))
+    assert weights == pytest.approx([1 / 3, 1 / 3, 1 / 3])
+    assert distances(learn_neighbours(rows, ["a", "b"], weights), rows[0]) == {"a": 0, "b": 0}

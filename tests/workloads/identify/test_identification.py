@@ -92,15 +92,16 @@ def test_a_group_that_does_nothing_is_idle(case):
 def test_a_group_that_waits_for_its_turn_or_for_the_disk_is_not_idle(case):
     quiet = with_cores(case.strangers[0], (1.5, 0.1, 2.4, 0.0), (0.001, 0.0))
     switches = Counter("own.perf.context_switches", "switches", is_rate=True, scope="workload")
-    waiting, still = (
+    waiting, still, uncounted = (
         replace(
             quiet,
             counters=(*quiet.counters, switches),
             values=np.insert(quiet.values, quiet.values.shape[1], rate, axis=1),
         )
-        for rate in (600.0, 20.0)
+        for rate in (600.0, 20.0, np.nan)
     )
-    assert [one.statement for one in identify_all([waiting, still], case.model)] == ["unknown", "idle"]
+    answers = identify_all([waiting, still, uncounted], case.model)
+    assert [one.statement for one in answers] == ["unknown", "idle", "idle"]
 
 
 def test_the_order_of_runs_and_counters_changes_nothing(case):

@@ -138,6 +138,19 @@ def test_values_that_are_no_numbers_and_times_without_samples_are_missing():
     assert (run.n_missed, run.n_rows) == (2, 8)
 
 
+def test_a_series_without_a_sample_in_the_range_does_not_lose_the_others():
+    """As servers that speak Prometheus's language may say it: a series with an empty list."""
+    result = [{"metric": named("load"), "values": [[START, "3"]]}, {"metric": named("idle"), "values": []}]
+    other = Server([(named("load"), float), (named("idle"), float)])
+
+    def server(request):
+        told = other(request)
+        return answer({"result": result}) if request.url.path.endswith("query_range") else told
+
+    [run], _ = read(server)
+    assert column(run, "load") == [3]
+
+
 def test_native_histograms_are_listed():
     def server(request):
         response = Server([(named("load"), lambda at: 1)])(request)

@@ -40,6 +40,14 @@ def test_a_section_that_lacks_a_time_is_missing_there(found_in):
     assert found.column("sar.cswch") == [None, 200]
 
 
+def test_an_interrupt_is_that_of_all_processors_however_many_stand_beside_it(found_in):
+    """sysstat 12.6 heads the columns of an interrupt CPU*: all processors, and each of them where -P is given."""
+    header = "# hostname;interval;timestamp;INTR;CPU*\n"
+    found = found_in(header + at(1, "sum;12.00;4.00;8.00") + at(1, "24;1.00;0.00;1.00") + at(2, "sum;6.00"))
+    assert (found.column("intr.sum.intr"), found.column("intr.24.intr")) == ([12, 6], [1, None])
+    assert len(found.refused) == 0 and all(one.is_rate for one in found.runs[0].telemetry.counters)
+
+
 def test_a_restart_begins_another_run(found_in):
     text = CPU + at(1, "-1;5;95") + at(2, "-1;5;95") + at(3, "LINUX-RESTART\t(2 CPU)") + at(4, "-1;7;93")
     found = found_in(text)

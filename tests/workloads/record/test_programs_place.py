@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,8 @@ from tasks.record.processes import end_session, members, started, wait_for_end
 from tasks.workloads.record.programs.program import (
     USER,
     Client,
+    Command,
+    Need,
     Options,
     Place,
     Program,
@@ -219,3 +221,18 @@ def test_a_run_that_is_stopped_from_elsewhere_returns_without_an_error(place: Pl
     thread.join(LIMIT_S)
     assert not thread.is_alive()
     assert errors == []
+
+
+def test_a_command_gets_its_folder_as_one_word_also_with_a_space_in_it_and_no_empty_one(tmp_path: Path) -> None:
+    spawned: list[list[str]] = []
+
+    class Recorded(Place):
+        def spawn(self, command: Sequence[str], **more: object) -> Client:  # type: ignore[override]
+            spawned.append(list(command))
+            return subprocess.Popen(["/bin/true"])
+
+    program = Command("echo", "unlearned", Need(("/bin/echo",), "coreutils", "file"), "{live} --in {folder} {seed}")
+    folder = tmp_path / "two words"
+    program.load(Recorded(folder, seed=3), {"live": ""}).wait()
+    program.load(Recorded(folder, seed=3), {"live": "-re"}).wait()
+    assert spawned == [["/bin/echo", "--in", str(folder), "3"], ["/bin/echo", "-re", "--in", str(folder), "3"]]

@@ -333,8 +333,9 @@ class Command(Program):
 
     def load(self, place: Place, options: Options) -> Client:
         """Start it."""
-        flags = self.flags.format(folder=place.folder, seed=place.seed, **options).split()
-        return place.spawn([self.needs[0].path(), *flags], name="load")
+        told = {"folder": place.folder, "seed": place.seed, **options}
+        flags = [flag.format(**told) for flag in self.flags.split()]  # a folder may have a space in its name
+        return place.spawn([self.needs[0].path(), *filter(None, flags)], name="load")
 
 
 class PythonLoad(Program):

@@ -288,6 +288,7 @@ HALF = 0.5  # a counter, added to each side of the odds
 SHRINKAGE = 0.3  # of the covariance within workloads, towards its diagonal
 LEAST_VARIANCE = 0.01  # of a logarithm, within workloads
 MOST_PAIRED = 40  # runs of a workload whose pairs are learned from
+USUAL_CHANGE = 0.5  # of a logarithm, with another input: added to what varies within workloads where inputs are unknown
 LIKENESS_PENALTY = 1e-3  # on the squared weights of what tells runs apart
 
 
@@ -376,9 +377,14 @@ def learn_weights(rows: FloatArray, workloads: Sequence[str], inputs: Sequence[s
     weight · |difference of logarithms|, weight ≥ 0.
 
     Learned from each run and its nearest runs: of every other workload; of its own in other blocks; and of its own in
-    other blocks with another input. rows: (n, m), NaN: not measured. inputs: what repetitions share. blocks: (n,)."""
+    other blocks with another input. Where no workload has two inputs, nothing says what another one would change: all
+    counters count, less those that vary by themselves within workloads. rows: (n, m), NaN: not measured. inputs: what
+    repetitions share. blocks: (n,)."""
     logs, _, groups = _known_logs(rows, workloads)
     names, given = np.asarray(workloads), np.asarray(inputs)
+    if len(set(inputs)) == len(groups):
+        within = [np.abs(logs[own] - np.median(logs[own], axis=0)).mean(axis=0) for own in groups]
+        return np.asarray(1 / (USUAL_CHANGE + np.mean(within, axis=0)))
     spread = np.abs(logs - np.median(logs, axis=0)).mean(axis=0)
     plain = np.where(spread > 0, 1 / np.where(spread > 0, spread, 1.0), 0.0) if spread.any() else np.ones(len(spread))
     gaps, is_other = [np.zeros(logs.shape[1])], [False]  # a run is like itself

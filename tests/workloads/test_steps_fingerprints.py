@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tasks.errors import BadInput
+from tasks.errors import BadInput, NotFound
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.copies import hash_tables
 from tasks.workloads import fingerprint_steps, steps
@@ -161,6 +161,11 @@ def test_parts_that_a_killed_run_left_behind_go_with_the_next_plan(workloads_log
     assert len(list(folder.iterdir())) == 8
     plan(workloads_log)
     assert list(folder.iterdir()) == []
+
+
+def test_a_source_without_runs_is_refused_before_anything_is_cut(workloads_log):
+    with pytest.raises(NotFound, match="'other' has no runs of workloads"):
+        fingerprint_steps.plan_fingerprints(workloads_log, "other", SMALL)
 
 
 def test_a_new_run_leaves_the_phases_of_the_others_alone(workloads_log, drawn_telemetry):

@@ -184,9 +184,17 @@ class Bench:
         is_short: bool,
     ) -> Outcome:
         telemetry = Telemetry(
-            run.run_id, sampled.counters, sampled.at_s, sampled.values, run.workload, run.input, run.round,
-            self.machine, sampled.started_at, self.params.interval_s,
-        )  # fmt: skip
+            run_id=run.run_id,
+            counters=sampled.counters,
+            at_s=sampled.at_s,
+            values=sampled.values,
+            workload=run.workload,
+            input=run.input,
+            round=run.round,
+            machine=self.machine,
+            started_at=sampled.started_at,
+            interval_s=self.params.interval_s,
+        )
         sampler_cores = sampled.own_cpu_s / (self.params.samples * self.params.interval_s)
         disturbance = disturbance_of(telemetry, sampler_cores + beside_cores + server_cores)
         is_foreign = disturbance.exceeds(self.params.foreign_limit_ratio)

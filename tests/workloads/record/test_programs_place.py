@@ -227,7 +227,7 @@ def test_a_command_gets_its_folder_as_one_word_also_with_a_space_in_it_and_no_em
     spawned: list[list[str]] = []
 
     class Recorded(Place):
-        def spawn(self, command: Sequence[str], **more: object) -> Client:  # type: ignore[override]
+        def spawn(self, command: Sequence[str], **more: object) -> Client:
             spawned.append(list(command))
             return subprocess.Popen(["/bin/true"])
 

@@ -15,9 +15,16 @@ from tasks.workloads.record.programs.stores import (
 from tasks.workloads.record.programs.web import Nginx, WordPress
 
 COMPANIONS: dict[str, Program] = {program.name: program for program in COMPANIONS_LISTED}
-PROGRAMS: dict[str, Program] = {
-    program.name: program
-    for program in (
-        Redis(), MariaDb(), PostgreSql(), WordPress(), BAYES, CNN, Memcached(), Nginx(), Compilation(), Compress(),
-    )
-}  # fmt: skip
+_LEARNED: tuple[Program, ...] = (
+    Redis(),
+    MariaDb(),
+    PostgreSql(),
+    WordPress(),
+    BAYES,
+    CNN,
+    Memcached(),
+    Nginx(),
+    Compilation(),
+    Compress(),
+)
+PROGRAMS: dict[str, Program] = {program.name: program for program in _LEARNED}

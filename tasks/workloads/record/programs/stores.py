@@ -258,14 +258,8 @@ class Compilation(Program):
             folder = place.folder / kind
             folder.mkdir(exist_ok=True)
             for number in range(SOURCES):
-                made = [
-                    FUNCTION.format(
-                        name=f"{number}_{at}", size=dice.randint(16, 256), start=dice.randint(1, 99),
-                        factor=round(dice.uniform(0.5, 1.5), 3), modulus=dice.randint(3, 17),
-                    )
-                    for at in range(functions)
-                ]  # fmt: skip
-                (folder / f"part_{number}.c").write_text(HEAD + "".join(made))
+                made = "".join(_function(f"{number}_{at}", dice) for at in range(functions))
+                (folder / f"part_{number}.c").write_text(HEAD + made)
             place.give(folder)
 
     def load(self, place: Place, options: Options) -> Client:
@@ -275,6 +269,16 @@ class Compilation(Program):
         numbers = " ".join(map(str, range(SOURCES)))
         body = f"echo {numbers} | tr ' ' '\\n' | xargs -P {jobs} -I {{}} {compile_one}\n"
         return spawn_loop(place, body + f"{GCC.path()} -shared -o {folder}/all.so {folder}/part_*.o -lm")
+
+
+def _function(name: str, dice: random.Random) -> str:
+    return FUNCTION.format(
+        name=name,
+        size=dice.randint(16, 256),
+        start=dice.randint(1, 99),
+        factor=round(dice.uniform(0.5, 1.5), 3),
+        modulus=dice.randint(3, 17),
+    )
 
 
 ZSTD, XZ = Need(("zstd",), "zstd"), Need(("xz",), "xz-utils")

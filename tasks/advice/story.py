@@ -236,13 +236,13 @@ class LateCheck:
 def check_late(choices: Sequence[Choice], truth: pd.DataFrame, types: Mapping[str, Sequence[str]]) -> LateCheck:
     """The share of late runs against what was said. types: of each job, those to count."""
     rng = np.random.default_rng(SEED)
-    drawn, said, counts, late = [], 0.0, [], []
+    drawn, said, counts, late = [], [], [], []
     for choice in choices:
         cells = truth.loc[[(choice.job, kind) for kind in types[choice.job]]]
         n = cells["n_runs"].to_numpy()
         estimates = [choice.of(kind) for kind in types[choice.job]]
         drawn.append(sum(rng.binomial(k, one.late_draws) for one, k in zip(estimates, n, strict=True)))
-        said += sum(one.late * k for one, k in zip(estimates, n, strict=True))
+        said.append(sum(one.late * k for one, k in zip(estimates, n.tolist(), strict=True)))
         late.append(float(cells["late"].to_numpy() @ n))
         counts.append(int(n.sum()))
     total = sum(counts)
@@ -252,7 +252,7 @@ def check_late(choices: Sequence[Choice], truth: pd.DataFrame, types: Mapping[st
     said_low, said_high, late_low, late_high = (
         float(end) for shares in (predicted, resampled) for end in np.quantile(shares, TAILS)
     )
-    return LateCheck(said / total, said_low, said_high, sum(late) / total, late_low, late_high, total, len(late))
+    return LateCheck(sum(said) / total, said_low, said_high, sum(late) / total, late_low, late_high, total, len(late))
 
 
 @dataclass(frozen=True)

@@ -73,8 +73,6 @@ WHERE source = getvariable('source')
     AND coalesce(submitted_at, started_at) IS NOT NULL"""
 HOURS = """SELECT epoch_us(queued_at) // 3_600_000_000 AS hour, count(*), min(queued_at), max(queued_at)
 FROM temp.finished GROUP BY hour ORDER BY hour"""
-
-
 STARTS = """SELECT period, min(queued_at) FROM temp.finished WHERE period IS NOT NULL GROUP BY period ORDER BY 2, 1"""
 JOBS = """SELECT group_key, count(*) AS n_runs, count(*) FILTER (part = 0) AS n_history
 FROM temp.finished GROUP BY group_key ORDER BY group_key"""

@@ -145,15 +145,13 @@ AIRFLOW: dict[str, Status] = {
     "awaiting_input": "running",
 }
 KUBERNETES: dict[str, Status] = {  # phases of pods, conditions and reasons of jobs and pods
-    **dict.fromkeys(
-        ("FailureTarget", "OOMKilled", "BackoffLimitExceeded", "CrashLoopBackOff", "ContainerCannotRun",
-         "Evicted"),  # its phase is Failed, and it is not taken up again
-        "failed",
-    ),
     "SuccessCriteriaMet": "completed",
+    "Evicted": "failed",  # its phase is Failed, and it is not taken up again
+    **dict.fromkeys(("FailureTarget", "OOMKilled", "BackoffLimitExceeded"), "failed"),
+    **dict.fromkeys(("CrashLoopBackOff", "ContainerCannotRun"), "failed"),
     "Terminating": "running",
     **dict.fromkeys(("ContainerCreating", "PodInitializing", "ImagePullBackOff", "ErrImagePull"), "pending"),
-}  # fmt: skip
+}
 JENKINS: dict[str, Status] = {"UNSTABLE": "completed", "NOT_BUILT": "cancelled"}  # unstable: it ended, tests failed
 SNOWFLAKE: dict[str, Status] = {"INCIDENT": "failed", "FAILED_WITH_INCIDENT": "failed", "RESUMING_WAREHOUSE": "pending"}
 DATABRICKS: dict[str, Status] = {  # result states, and codes of what ended a run
@@ -435,9 +433,8 @@ def _checks(rows: Frame, params: ReadParams, now: datetime) -> list[Check]:
     latest = np.datetime64(now, "us") + np.timedelta64(int(params.future_slack_s * MICROSECONDS), "us")
     numbers = np.stack([rows[name] for name in NUMBER_COLUMNS if name in rows])  # (n_columns, n_rows)
     amounts = np.stack([rows[name] for name in AMOUNTS if name in rows])
-    is_early, is_late = (
-        np.logical_or.reduce(one) for one in ([at < EARLIEST for at in times], [at > latest for at in times])
-    )
+    is_early = np.logical_or.reduce([at < EARLIEST for at in times])
+    is_late = np.logical_or.reduce([at > latest for at in times])
     return [
         (
             "no run id; expected one that is unique in its source",

@@ -38,6 +38,7 @@ RESOLUTION = 10  # the smallest possible p-value is at most this part of the fal
 ENOUGH = 20  # deals at least as extreme after which the p-value is known well enough
 FIRST_BLOCK = 128
 CELLS = 2_000_000  # deals times runs gone through together
+JOBS = 1000  # whose Bayes factors are computed together
 ROUNDING = 1e-9  # of a statistic: the same deal must count as at least as extreme
 LOG_10 = math.log(10)
 MOST_POWER = 6  # of ten: a factor beyond that is said as such
@@ -292,5 +293,8 @@ def log_bayes_factors(
         return np.full(len(first), -np.inf)
     one_shape = logsumexp(first + second, axis=1) - np.log(k)
     off_diagonal = np.where(np.eye(k, dtype=bool), -np.inf, -np.log(k * k - k))  # (k, k)
-    two_shapes = logsumexp(first[:, :, None] + second[:, None, :] + off_diagonal, axis=(1, 2))  # (n_groups, k, k)
-    return np.asarray(two_shapes - one_shape)
+    two_shapes = [
+        logsumexp(first[i : i + JOBS, :, None] + second[i : i + JOBS, None, :] + off_diagonal, axis=(1, 2))
+        for i in range(0, len(first), JOBS)
+    ]
+    return np.asarray(np.concatenate([*two_shapes, np.zeros(0)]) - one_shape)

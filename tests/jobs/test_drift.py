@@ -138,8 +138,22 @@ def test_evidence_grows_with_the_runs_on_both_sides():
     assert factor([40, 0, 0], [0, 0, 40]) == pytest.approx(2**40 / 2, rel=1e-6)
 
 
+def test_before_and_since_can_change_places():
+    shapes = shapes_of([0.6, 0.3, 0.1], [0.2, 0.6, 0.2], [0.1, 0.1, 0.8])
+    assert factor([5, 3, 1], [0, 4, 4], shapes) == pytest.approx(factor([0, 4, 4], [5, 3, 1], shapes))
+
+
 def test_a_single_shape_leaves_nothing_to_change_to():
     assert factor([5, 1, 0], [0, 1, 5], shapes_of([0.4, 0.3, 0.3])) == 0
+
+
+def test_many_groups_are_answered_like_one_by_one():
+    rng = np.random.default_rng(0)
+    before, after = rng.poisson(3, (2500, 3)), rng.poisson(3, (2500, 3))
+    together = log_bayes_factors(before, after, TWO, empty_bin_prior=0.001)
+    one = [log_bayes_factors(before[[i]], after[[i]], TWO, empty_bin_prior=0.001)[0] for i in (0, 999, 1000, 2499)]
+    assert together[[0, 999, 1000, 2499]] == pytest.approx(one)
+    assert log_bayes_factors(before[:0], after[:0], TWO).shape == (0,)
 
 
 def test_runs_drawn_from_one_shape_seldom_speak_for_two():

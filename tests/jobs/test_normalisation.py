@@ -74,6 +74,10 @@ def test_past_runs_may_come_from_another_frame():
     assert historic_medians(asked, {}, past=past)["median_s"].fillna(-1).tolist() == [4, -1]
 
 
+def test_no_runs_have_no_medians():
+    assert historic_medians(runs(), {}).shape == (0, 2)
+
+
 ROWS = st.lists(
     st.tuples(st.sampled_from("ab"), st.integers(0, 30), st.integers(0, 30), st.integers(1, 9)), min_size=1, max_size=25
 )

@@ -204,6 +204,12 @@ def test_what_is_left_after_50_even_seconds_is_spread_over_the_other_50():
     assert left == pytest.approx(np.array([[25.0, 45.0]]), abs=0.1)
 
 
+def test_what_is_left_at_elapsed_0_is_the_predicted_quantile():
+    predicted = drawn()
+    for q in (0.1, 0.5, 0.9, 0.98):
+        assert remaining_s(predicted, 0, q) == pytest.approx(predicted.quantile(q), rel=1e-6)
+
+
 def test_by_the_quantile_of_what_is_left_the_chance_to_be_done_is_its_level():
     predicted = drawn()
     for elapsed_s in (1.0, 20.0, 300.0, 1e5):

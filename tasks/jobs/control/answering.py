@@ -295,19 +295,24 @@ def _measured(ground: Ground, scenario: Scenario, rng: np.random.Generator) -> t
 BY = "p95_s"  # what the jobs are ordered by
 MOST_JOBS = 10
 OF_CHANGE = ["before", "after", "change", "low", "high", "n_runs", "reason"]
-
-
 OF_SCORE = {  # columns of jobs.what_if_pairs, by the score that stands there
-    "n": "n_pairs", "n_groups": "n_jobs", "mean_measured": "mean_measured", "mean_predicted": "mean_predicted",
-    "mae": "mae_log_model", "mae_no_change": "mae_log_no_change", "mae_mean_change": "mae_log_mean_change",
-    "correlation": "correlation", "reason": "reason",
-}  # fmt: skip
+    "n": "n_pairs",
+    "n_groups": "n_jobs",
+    "mean_measured": "mean_measured",
+    "mean_predicted": "mean_predicted",
+    "mae": "mae_log_model",
+    "mae_no_change": "mae_log_no_change",
+    "mae_mean_change": "mae_log_mean_change",
+    "correlation": "correlation",
+    "reason": "reason",
+}
 
 
 def answer_figures(answer: Answer, params: WhatIfParams) -> dict[str, Any]:
     """One tree of plain values. changes: by measure; moves: by normalisation, of runs and of jobs, as counts
     [before][after]; pairs: None with pairs_reason where nothing was measured."""
     outcome, measured = answer.outcome, answer.measured
+    price = {"per_token_hour": params.price_per_token_hour, "currency": params.currency, "date": params.price_date}
     changes = {str(name): row for name, row in outcome.changes.to_dict("index").items()}
     found: dict[str, Any] = {
         "scenario": answer.scenario.name,
@@ -315,9 +320,7 @@ def answer_figures(answer: Answer, params: WhatIfParams) -> dict[str, Any]:
         "features": outcome.features,
         "n_runs": len(outcome.before),
         "changes": {name: {"words": MEASURES[name], **row} for name, row in changes.items()},
-        "price": {
-            "per_token_hour": params.price_per_token_hour, "currency": params.currency, "date": params.price_date
-        },
+        "price": price,
         "moves": {
             kind: {
                 of: {"counts": some.counts.tolist(), "n": some.n, "share_moved": some.share_moved}
@@ -332,7 +335,7 @@ def answer_figures(answer: Answer, params: WhatIfParams) -> dict[str, Any]:
         "pairs_reason": answer.reason,
         "can": answer.claims.can,
         "cannot": answer.claims.cannot,
-    }  # fmt: skip
+    }
     if measured is not None:
         score, overall = asdict(measured.comparison.score), measured.comparison.overall.to_dict("index")
         found["pairs"] = {"what_if": measured.comparison.what_if, "score": score, "overall": overall}

@@ -239,19 +239,19 @@ def find_shape(path: str, jobs: Sequence[Placed]) -> Shape:
 
 def parse_jobs(jobs: Sequence[Placed], shape: Shape) -> tuple[Any, Any, pd.DataFrame]:
     """Line numbers, numbers (n_jobs, 18) with NaN for what is missing, and the lines that were refused."""
-    places, rows, bad = list[int](), list[list[float]](), list[tuple[int, str, str]]()
+    good, bad = list[Placed](), list[tuple[int, str, str]]()
     is_plain = _plain_line(shape).fullmatch
     for place, line in jobs:
-        words = line.split()
-        if fault := "" if is_plain(line) else _fault(words, shape):
+        if fault := "" if is_plain(line) else _fault(line.split(), shape):
             bad.append((place, fault, line))
         else:
-            places.append(place)
-            rows.append([float(word) for word in words[: shape.n_fields]])
-    values = np.full((len(rows), N_FIELDS), np.nan)
-    values[:, : shape.n_fields] = np.array(rows).reshape(len(rows), shape.n_fields)
+            good.append((place, line))
+    values = np.full((len(good), N_FIELDS), np.nan)
+    if good:
+        known = range(shape.n_fields)
+        values[:, known] = np.loadtxt([line for _, line in good], comments=None, usecols=known, ndmin=2)
     values[values == MISSING] = np.nan
-    return np.array(places, dtype="int64"), values, refused_rows(bad)
+    return np.array([place for place, _ in good], dtype="int64"), values, refused_rows(bad)
 
 
 @lru_cache(maxsize=N_FIELDS * 2)

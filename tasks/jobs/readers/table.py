@@ -495,11 +495,10 @@ def to_runs(table: pa.Table, understood: Understanding, params: ReadParams) -> t
             continue
         converted[name], is_bad = _convert(name, column, params.time_zone, meaning)
         if is_bad.any():
-            shown = f" '{str(column[int(np.flatnonzero(is_bad)[0])])[:SHOWN_CHARS]}'"  # the first, for all of them
-            expected = f"{shown} is not {'a number' if name in NUMBER_COLUMNS else 'true or false'}"
+            first = str(column[int(np.flatnonzero(is_bad)[0])])[:SHOWN_CHARS]  # stands for all of them
+            faults[is_bad] = f"{name} '{first}' is not {'a number' if name in NUMBER_COLUMNS else 'true or false'}"
             if name in TIME_COLUMNS:
-                expected = " is not a time; expected ISO text or epoch seconds"
-            faults[is_bad] = f"{name}{expected}"
+                faults[is_bad] = f"{name} is not a time; expected ISO text or epoch seconds"
     rows = pd.DataFrame({name: converted[name] for name in understood.columns})
     kept = {name: table[name] for name in understood.features}
     return rows.assign(features=_feature_texts(kept)) if kept else rows, faults.tolist()
@@ -651,11 +650,15 @@ def _field(entries: pa.StructArray, wanted: pa.Field, zone: str) -> pa.Array:
 
 
 def _fits(kind: pa.DataType, wanted: pa.DataType) -> bool:
-    kind, is_one = _value_type(kind), pa.types
-    if is_one.is_string(wanted):
-        return is_text(kind) or is_one.is_null(kind)
-    exact = next((is_this for is_this in (is_one.is_timestamp, is_one.is_integer) if is_this(wanted)), _is_number)
-    return bool(exact(kind) or is_one.is_null(kind))
+    """Whether a field of this type can hold what ours means: texts, times, whole numbers or numbers."""
+    kind = _value_type(kind)
+    if pa.types.is_null(kind):
+        return True
+    if pa.types.is_string(wanted):
+        return is_text(kind)
+    if pa.types.is_timestamp(wanted):
+        return bool(pa.types.is_timestamp(kind))
+    return bool(pa.types.is_integer(kind)) if pa.types.is_integer(wanted) else _is_number(kind)
 
 
 def _cut(kind: pa.DataType) -> str:

@@ -139,6 +139,13 @@ def test_a_run_and_its_usual_ones_worked_out_by_hand():
     assert found.raw == pytest.approx(parts.raw)
 
 
+def test_each_run_can_have_its_own_stretch_of_usual_runs():
+    usual = one_score([[1.0, 0.0], [3.0, 0.0], [5.0, 6.0], [7.0, 0.0]])
+    found = against_usual(one_score([[6.0, 3.0], [6.0, 3.0]]), usual, [0, 1], [3, 3])
+    assert found.single == pytest.approx(np.array([[6.0 - 3.0, 3.0 - 0.0], [6.0 - 5.0, 3.0 - 0.0]]))
+    assert found.base[:, 0] == pytest.approx([0.5 + 3.0, 0.5 + 5.0])
+
+
 def test_one_run_with_a_huge_input_does_not_make_a_usual_one_seem_small():
     usual = one_score([[1.0, 0.0], [1.0, 0.0], [9.0, 0.0]])
     assert against_usual(one_score([[1.0, 0.0]]), usual, [0], [3]).single.tolist() == [[0.0, 0.0]]

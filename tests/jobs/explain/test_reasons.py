@@ -33,6 +33,7 @@ from tasks.jobs.explain.reasons import (
     load_explainer,
     multiple_of,
     typical_values,
+    words_of,
 )
 from tasks.jobs.params import OutlookParams, WhatIfParams
 from tasks.jobs.predict.predicting import job_outlook
@@ -234,6 +235,10 @@ def test_amounts_are_compared_as_multiples_and_shares_are_not():
         assert multiple_of(name, 2.0, 1.0) is None
     assert multiple_of("requested_tokens", 2.0, 0.0) is None
     assert multiple_of("requested_tokens", math.nan, 1.0) is None
+
+
+def test_a_feature_without_words_is_said_by_its_name():
+    assert words_of("moon_phase") == "moon phase"
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 from pydantic import ValidationError
 
-from tasks.errors import BadInput
+from tasks.errors import BadInput, BadSetting
 from tasks.intake import files, tables
 from tasks.intake.limits import ReadLimits
 from tasks.jobs.columns import COLUMNS, CONDITIONS, LIST_COLUMNS, MADE_COLUMNS, NUMBER_COLUMNS, RUNS_SCHEMA
@@ -161,6 +161,11 @@ def test_a_time_beyond_the_calendar_of_its_zone_is_refused_like_any_other(tmp_pa
     far = pa.array([2**62], pa.timestamp("us"))
     _, refused = of_parquet(tmp_path, BERLIN, started_at=far)
     assert refused["reason"].to_list() == ["lies in the future; check clock, unit and time zone"]
+
+
+def test_a_time_zone_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadSetting, match="no time zone is called 'Europe/Berlim'"):
+        of_csv(tmp_path, f"{HEADER}\n{LINE}\n", ReadParams(time_zone="Europe/Berlim"))
 
 
 NUMBERS = {

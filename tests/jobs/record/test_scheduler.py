@@ -10,6 +10,7 @@ from tasks.jobs.params import Sku
 from tasks.jobs.record import scheduler as module
 from tasks.jobs.record.rows import make_row
 from tasks.jobs.record.scheduler import (
+    MOST_VERTICES,
     PATIENCE_S,
     THREAD_TOKENS,
     Holder,
@@ -99,6 +100,12 @@ def test_the_merge_starts_after_all_readers_and_reads_their_results(stage, wide)
     assert stage.end("a/2").is_over
 
 
+def test_a_big_job_has_no_more_vertices_than_the_most(stage, wide):
+    stage.put(wide("a", 1, n=60))
+    stage.go()
+    assert len(stage.scheduler.jobs["a"].waiting) == MOST_VERTICES  # one at work, the merge waits as well
+
+
 def test_an_order_says_what_its_vertex_is_to_do(stage, submission_of):
     stage.put(
         submission_of(
@@ -169,6 +176,12 @@ def test_an_error_in_one_vertex_ends_the_others_and_is_one_failed_run(stage, wid
     assert (stage.started, stage.free()["new"]) == ([], 4)
     row = make_row(ended, 0.0, {"new": NEW})
     assert (row["status"], row["error"], len(row["vertices"])) == ("failed", "Binder Error: no column", 3)
+
+
+def test_a_worker_that_dies_fails_its_run(stage, wide):
+    stage.put(wide("a", 1))
+    stage.go()
+    assert stage.end("a/0", told=False).error == "worker process ended with status -9"
 
 
 def test_a_job_past_its_time_limit_is_killed_and_a_timeout(stage, wide):
@@ -306,6 +319,10 @@ def test_shares_are_as_equal_as_whole_parts_allow_and_the_merge_comes_last():
     ]
 
 
+def test_what_writes_a_database_is_one_vertex():
+    assert cut(WRITER, (0, 40), 1, most=8) == [Vertex(0, "extract", (0, 40))]
+
+
 @given(first=st.integers(0, 63), count=st.integers(1, 64), per=st.integers(1, 8), most=st.integers(1, 8))
 def test_every_part_is_read_once_and_in_order(first, count, per, most):
     vertices = cut(MERGED, (first, count), per, most=most)
@@ -333,6 +350,14 @@ def test_the_mean_of_a_skyline_counts_each_step_by_its_time():
     # 2 tokens for 3 s, 6 for 1 s, 0 for 1 s: 12 token-seconds in 5 s
     steps = [Step(1.0, 2), Step(4.0, 6), Step(5.0, 0)]
     assert mean_tokens(steps, 6.0) == pytest.approx(2.4)
+
+
+def test_after_an_error_nothing_more_starts_and_the_job_ends_with_what_is_at_work(job):
+    job.at_work["r/0"], job.error = _work(FIRST), "no such column"
+    assert job.next_stage() is None
+    assert not job.is_over
+    job.at_work.clear()
+    assert job.is_over
 
 
 def test_skylines_hold_a_step_for_each_change_and_none_where_nothing_changed(job):

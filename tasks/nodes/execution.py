@@ -87,9 +87,11 @@ EXECUTIONS_SCHEMA = _schema(EXECUTION_COLUMNS)
 METRICS_SCHEMA = _schema(METRIC_COLUMNS)
 TELEMETRY_SCHEMA = _schema(TELEMETRY_COLUMNS)
 SCHEMAS = {  # of a landed batch, the main table first
-    "executions": EXECUTIONS_SCHEMA, "metrics": METRICS_SCHEMA, "telemetry": TELEMETRY_SCHEMA,
+    "executions": EXECUTIONS_SCHEMA,
+    "metrics": METRICS_SCHEMA,
+    "telemetry": TELEMETRY_SCHEMA,
     "logs": _schema(LOG_COLUMNS),
-}  # fmt: skip
+}
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
@@ -168,10 +170,15 @@ class Execution:
 METRIC = pa.struct([("metric", pa.string()), ("value", pa.float64()), ("unit", pa.string())])
 SERIES = pa.struct([("metric", pa.string()), ("unit", pa.string()), ("at_s", VALUES), ("samples", VALUES)])
 NESTED = {"metrics": pa.list_(METRIC), "telemetry": pa.list_(SERIES)}
-PART_SCHEMA = pa.schema([
-    *((name, EXECUTION_COLUMNS[name][0]) for name in FACTS), ("missing_metrics", NAMES), *NESTED.items(),
-    ("tool", pa.string()), ("log", pa.string()),
-])  # fmt: skip
+PART_SCHEMA = pa.schema(
+    [
+        *((name, EXECUTION_COLUMNS[name][0]) for name in FACTS),
+        ("missing_metrics", NAMES),
+        *NESTED.items(),
+        ("tool", pa.string()),
+        ("log", pa.string()),
+    ]
+)
 
 
 def as_chunk(executions: Sequence[Execution], refused: pd.DataFrame) -> Chunk:

@@ -125,6 +125,13 @@ def test_ids_of_databases_count_from_one_in_each_and_none_is_lost(tmp_path):
     assert (found.n_replaced, len(found.history.metrics)) == (0, 4)
 
 
+def test_nodes_of_two_databases_of_perona_are_never_one_machine(tmp_path):
+    for name, other in (("gcp-ml", "worker-3"), ("gcp-wf", "worker-4")):
+        make_database(tmp_path / f"{name}.db", (f"{name}-2", "worker-2"), (f"{name}-{other}", other))
+    found = read_results([str(tmp_path)], READ).history
+    assert sorted(found.executions["node"]) == ["gcp-ml/worker-2", "gcp-wf/worker-2", "worker-3", "worker-4"]
+
+
 LOG = "sysbench 1.0.20\nPrime numbers limit: 10000\nCPU speed:\n    events per second:   {}\n"
 
 

@@ -334,6 +334,7 @@ def contributions(known: TypeDetector, prepared: Prepared) -> Floats:
 
 
 FILE, ARRAYS = "detector.json", "detector.npz"
+VERSION = 2  # of what the numbers mean: earlier scales are of other scores
 
 
 def save_detector(fitted: FittedDetector, folder: Path) -> None:
@@ -357,7 +358,7 @@ def save_detector(fitted: FittedDetector, folder: Path) -> None:
         })  # fmt: skip
     with (folder / ARRAYS).open("wb") as file:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
-    told = {"has_trees": not fitted.is_plain, "types": described}
+    told = {"version": VERSION, "has_trees": not fitted.is_plain, "types": described}
     (folder / FILE).write_text(json.dumps(told, indent=1))
 
 
@@ -365,6 +366,8 @@ def load_detector(folder: Path) -> FittedDetector:
     """The detector of a folder; it gives the same numbers. Nothing that executes is read. Raises OSError, ValueError,
     KeyError for a folder that holds none."""
     told = json.loads((folder / FILE).read_text())
+    if told["version"] != VERSION:
+        raise ValueError(f"{FILE} is of version {told['version']}, not {VERSION}")
     types = {}
     with np.load(folder / ARRAYS, allow_pickle=False) as arrays:
         for at, one in enumerate(told["types"]):

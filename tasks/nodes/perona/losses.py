@@ -95,9 +95,8 @@ def _paper_terms(
     """truth: (v,) input_norms; lowest: (t,) lowest_norms."""
     is_stressed, x, type_of = batch.label == 1, batch.x, batch.type_of
     n_stressed = is_stressed.sum()
-    is_judged = outputs.is_inferred & ~torch.isnan(
-        batch.label
-    )  # all vertices that have been inferred, not targets alone
+    # all vertices that have been inferred, not targets alone
+    is_judged = outputs.is_inferred & ~torch.isnan(batch.label)
     logit, truly = outputs.logit[is_judged], is_stressed[is_judged]
     if is_selection:
         detection = weighted_cross_entropy(logit, truly, counts)

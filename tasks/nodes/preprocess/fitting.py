@@ -331,17 +331,21 @@ def decisions(preprocessor: Preprocessor) -> pd.DataFrame:
     deviation (standard); is_kept, why (it is dropped); orientation (1 or -1), orientation_from, is_directed (false:
     neither is better, the orientation is a guess); rule_with_stressed and rule_without_stressed (the paper's), agrees
     (the first of these with what is declared; missing where one is silent)."""
-    nothing = {"n_values": 0, "n_distinct": 0, "dispersion": np.nan, "deviation": np.nan}
-    rows = [
-        vars(metric.orientation) | {"agrees": metric.orientation.agrees, "orientation_from": metric.orientation.origin}
-        | (vars(metric.spread) | {"dispersion": metric.spread.dispersion} if metric.spread else nothing)
-        | vars(metric) | {"unit_written": ", ".join(metric.units), "unit": metric.base, "is_kept": metric.is_kept}
-        | {"orientation": metric.orientation.sign}
-        for metric in preprocessor.metrics
-    ]  # fmt: skip
+    rows = []
+    for metric in preprocessor.metrics:
+        spread, orientation = metric.spread, metric.orientation
+        row = {name: getattr(metric, name) for name in ("type", "metric", "divided_by", "n_apart", "note", "why")}
+        row |= {"unit_written": ", ".join(metric.units), "unit": metric.base, "is_kept": metric.is_kept}
+        for name in ("n_values", "n_distinct", "dispersion", "deviation"):
+            row[name] = getattr(spread, name) if spread else COLUMN_WITHOUT_VALUES[name]
+        for name in ("is_directed", "rule_with_stressed", "rule_without_stressed", "agrees"):
+            row[name] = getattr(orientation, name)
+        row |= {"orientation": orientation.sign, "orientation_from": orientation.origin}
+        rows.append(row)
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
 
 
+COLUMN_WITHOUT_VALUES = {"n_values": 0, "n_distinct": 0, "dispersion": np.nan, "deviation": np.nan}
 COLUMNS = {
     "type": "str", "metric": "str", "unit_written": "str", "unit": "str", "divided_by": "str", "n_values": "int64",
     "n_apart": "int64", "note": "str", "n_distinct": "int64", "dispersion": "float64", "deviation": "float64",

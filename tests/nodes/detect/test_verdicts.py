@@ -1,5 +1,6 @@
 """Verdicts: the threshold that a budget gives, the reasons, and the model that is learned, kept and asked."""
 
+import json
 import warnings
 from dataclasses import replace
 
@@ -105,6 +106,17 @@ def test_a_broken_folder_is_refused_with_one_line(model, tmp_path, name, content
     with pytest.raises(BadInput) as refused:
         load_verdict_model(tmp_path)
     assert str(tmp_path) in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("written", "told"), [(1, "version 1, not 2"), (None, "KeyError: 'version'")])
+def test_a_model_whose_numbers_meant_something_else_is_refused(model, tmp_path, written, told):
+    """Scales of earlier detectors are 1.76 times as large: by them stress would pass for usual."""
+    save_verdict_model(model, tmp_path)
+    file = tmp_path / "detector.json"
+    about = {**json.loads(file.read_text()), "version": written}
+    file.write_text(json.dumps({name: one for name, one in about.items() if one is not None}))
+    with pytest.raises(BadInput, match=f"{told}.*train again"):
+        load_verdict_model(tmp_path)
 
 
 RULES = AlarmParams()

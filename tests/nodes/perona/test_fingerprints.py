@@ -127,6 +127,38 @@ def test_score_ratios_are_performance_ratios_where_norms_follow_performance():
     assert told["all", "node-1"] == pytest.approx(1.0, rel=1e-5) == told["all", "node-2"]
 
 
+ROWS = ("x", "is_own", "type_of", "node_of", "started_s", "node_metrics", "performance", "labels")
+
+
+def test_a_machine_that_joins_moves_no_other(case):
+    """Through the encoder: node-1 alone, then with node-2 beside it, by the reference of the first training."""
+    prints = fingerprints_of(case.inputs, case.network)
+    everything = np.ones(len(case.inputs), dtype=bool)
+    is_old = case.inputs.node_of == 0
+    reference = learn_norm_reference(case.inputs, prints, is_old)
+    scores = log_scores_of(case.inputs, prints, reference)
+    rows = np.flatnonzero(is_old)
+    alone = replace(case.inputs, **{name: getattr(case.inputs, name)[rows] for name in ROWS})
+    fewer = log_scores_of(alone, fingerprints_of(alone, case.network), reference)
+    assert scores[rows] == pytest.approx(fewer, abs=1e-6)
+    executions = case.history.executions
+    after = by_number(rank_fingerprints(executions, case.inputs, scores, everything, PARAMS)).set_index("node")
+    before = rank_fingerprints(executions.iloc[rows].reset_index(drop=True), alone, fewer, everything[rows], PARAMS)
+    numbers = ["score", "low", "high"]
+    own = by_number(before).set_index("node").loc["node-1", numbers]
+    assert after.loc["node-1", numbers].tolist() == pytest.approx(own.tolist(), rel=1e-5)
+    assert "node-2" in after.index
+
+
+def test_an_interval_holds_the_score_and_nodes_that_differ_share_no_place():
+    found, prints = case([[0.0, 0.0], [0.3, 0.3]])
+    table, nodes = ranked(found, prints, learn_norm_reference(found, prints, np.ones(len(found), dtype=bool)))
+    assert ((table["low"] < table["score"]) & (table["score"] < table["high"])).all()
+    assert nodes["node"].tolist() == ["node-2", "node-1"] and nodes["place"].tolist() == [1, 2]
+    assert nodes["machine_type"].tolist() == ["m1", "m0"]
+    assert set(table["aspect"]) == {"all", "cpu", "disk"} and len(table) == 6
+
+
 def test_calm_executions_are_fair_and_not_flagged_unless_known_to_be_unstressed():
     """Node 1 has nothing but flagged executions: it is slow, and keeps the fair ones."""
     found = rows_of_nodes([0, 0, 0, 0, 0, 1, 1], labels=np.array([-1, -1, 0, 1, -1, -1, -1], dtype=np.int8))

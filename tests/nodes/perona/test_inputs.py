@@ -92,6 +92,18 @@ def test_executions_that_are_not_of_training_teach_nothing(small, variant):
     assert (everything.node_metrics != scales.node_metrics) == (variant == "paper")
 
 
+@pytest.mark.parametrize("variant", ["ours", "paper"])
+def test_later_executions_change_nothing_of_earlier_ones(small, variant):
+    params = ModelParams(variant=variant)
+    scales = learned(small, params, first_rows(small, 20))
+    whole = inputs_of(small, scales, params)
+    cut = inputs_of(small.where(first_rows(small, 31)), scales, params)
+    changed = inputs_of(changed_from(small, 31), scales, params)
+    assert len(cut) == 31
+    assert same_rows(whole, cut, np.arange(31))
+    assert same_rows(whole, changed, np.arange(31))
+
+
 def test_x_is_what_preprocessing_prepares(small, ours, scales):
     inputs, prepared = inputs_of(small, scales, ours), transform(scales.preprocessor, small)
     x, is_own = inputs.x[:, inputs.is_metric], inputs.is_own[:, inputs.is_metric]
@@ -197,6 +209,16 @@ def test_missing_samples_and_empty_windows_say_nothing_and_are_no_change_of_thei
     assert scales.columns == ("disk/p10", "disk/p50", "disk/p90")  # one value alone does not vary
     scaled = scale_changes(rows, seconds, scales)[:, 0]
     assert scaled[0] == scaled[1] and {float(one) for one in scaled[2:]} == {0.0, 1.0}
+
+
+def test_metrics_that_training_lacked_are_left_out_and_those_nobody_sampled_are_no_change():
+    learned = telemetry_of((0, "disk", [-1, 1], [7, 9]), (1, "disk", [-1, 1], [7, 8]), (2, "disk", [-1, 1], [7, 7]))
+    scales = learn_scales(node_changes(learned, np.full(3, 2.0)))
+    no_change = scale_changes(learned, np.full(3, 2.0), scales)[2]
+    other = telemetry_of((1, "cpu", [-1], [7]), (1, "net", [1], [9]))
+    found = scale_changes(other, np.full(2, 2.0), scales)
+    assert found.shape == (2, 3) and (found == no_change).all()
+    assert (scale_changes(other.iloc[:0], np.full(2, 2.0), scales) == no_change).all()
 
 
 def test_the_papers_inverse_has_the_values_worked_out_by_hand():

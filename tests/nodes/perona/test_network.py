@@ -71,6 +71,23 @@ def test_nothing_flows_from_later_to_earlier_executions():
     assert not torch.allclose(before.nxt[3], after.nxt[3])
 
 
+def test_a_permutation_of_the_vertices_permutes_the_outputs():
+    batch, network = drawn_batch(3, stressed=(0,)), drawn_network(PAPER)
+    order = torch.randperm(len(batch.x), generator=torch.Generator().manual_seed(5))
+    place = torch.argsort(order)  # of each vertex among the permuted
+    edges = torch.randperm(batch.edge_index.shape[1], generator=torch.Generator().manual_seed(6))
+    of_vertices = {
+        one.name: getattr(batch, one.name)[order]
+        for one in fields(batch)
+        if one.name in ("x", "is_own", "type_of", "label", "performance")
+    }
+    permuted = replace(
+        batch, **of_vertices, edge_index=place[batch.edge_index[:, edges]], edge_attr=batch.edge_attr[edges]
+    )
+    for was, now in zip(values(network(batch)), values(network(permuted)), strict=True):
+        torch.testing.assert_close(was[order], now, rtol=1e-4, atol=1e-5)
+
+
 def test_no_gradient_flows_through_what_stands_in_for_a_missing_promise():
     batch, network = drawn_batch(), drawn_network(PAPER)
     x = batch.x.clone().requires_grad_()

@@ -46,3 +46,11 @@ def test_settled_twice_is_settled_once_and_nothing_else_changes(params):
     assert found.settled(7) == found
     left = {"fit": {"epochs", "batch_size", "learning_rate"}, "loss": {"mined_per_type"}}
     assert found.model_dump(exclude=left) == params.model_dump(exclude=left)
+
+
+def test_the_papers_defaults_are_what_its_search_found_and_its_edges_tell_node_metrics():
+    network, loss = PAPER.network, PAPER.loss
+    assert (network.heads, network.beta, network.root_weight, network.dropout, network.edge_dropout) == (5, 0, 0, 0, 0)
+    assert (loss.focal_gamma, loss.class_balance) == (0.5, 0.999)
+    assert (PAPER.epochs, PAPER.fit.weight_decay, PAPER.graph.node_metrics) == (64, 0.001, True)
+    assert (PAPER.n_predecessors, OURS.n_predecessors) == (3, 0)

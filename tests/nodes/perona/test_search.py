@@ -258,9 +258,7 @@ def test_trials_on_ray_are_those_asked_for_and_a_search_begun_without_it_goes_on
 def test_a_search_on_ray_that_was_killed_goes_on_from_its_journal(parts, tmp_path):
     pytest.importorskip("ray")
     journal, six = tmp_path / "journal.log", FEW.model_copy(update={"n_trials": 6})
-    kill(
-        six, journal, "OptunaSearch.on_trial_complete", 2, is_after=True,
-        imported="from ray.tune.search.optuna import OptunaSearch",
-    )  # fmt: skip
+    imported = "from ray.tune.search.optuna import OptunaSearch"
+    kill(six, journal, "OptunaSearch.on_trial_complete", 2, is_after=True, imported=imported)
     found = search(*parts[:2], small_params(epochs=3), six, journal=journal)
     assert (found.n_resumed, len(found.trials)) == (2, 6)

@@ -98,6 +98,19 @@ def test_the_weights_are_those_of_the_epoch_with_the_least_validation_loss(parts
     assert not fitted.network.training
 
 
+def test_executions_of_neither_part_never_reach_the_weights(parts):
+    train, validation, test = parts
+    inputs = train.inputs
+    changed = {name: getattr(inputs, name).copy() for name in ("x", "performance", "labels", "node_metrics")}
+    for column in changed.values():
+        column[test.targets] = 1
+    other = replace(inputs, **changed)
+    first = fit_network(train, validation, small_params())
+    second = fit_network(replace(train, inputs=other), replace(validation, inputs=other), small_params())
+    assert same_weights(first, second)
+    assert first.validation_loss == second.validation_loss
+
+
 def test_validation_executions_select_and_do_not_teach(parts):
     train, validation, _ = parts
     x = train.inputs.x.copy()
@@ -130,6 +143,17 @@ def test_no_graph_to_learn_from_or_to_select_by_is_one_line(parts, empty):
     given = (nothing, validation) if empty == "training" else (train, nothing)
     with pytest.raises(BadInput, match=f"^{empty} graphs: none; expected at least one"):
         fit_network(*given, small_params())
+
+
+def test_the_variant_of_the_paper_is_fitted_alike():
+    inputs = draw_inputs()
+    low, high = inputs.x.min(), inputs.x.max()
+    scaled = np.where(inputs.is_own, (inputs.x - low) / (high - low), 0.5).astype(np.float32)
+    *full, _ = split(replace(inputs, x=scaled), n_predecessors=3)
+    params = small_params().model_copy(update={"variant": "paper"})
+    fitted = fit_network(*full, params)
+    assert np.isfinite(fitted.history[["train_loss", "validation_loss"]].to_numpy()).all()
+    assert same_weights(fitted, fit_network(*full, params))
 
 
 @pytest.mark.parametrize("variant", ["ours", "paper"])

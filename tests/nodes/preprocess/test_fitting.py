@@ -202,6 +202,14 @@ def test_what_training_lacked_is_left_out_and_counted(history_of) -> None:
     assert found.n_left_out == 2 and found.tables[0].natural.tolist() == [[4]]
 
 
+def test_nothing_of_the_tested_executions_is_learned() -> None:
+    train, test = synthetic_history(runs=20), synthetic_history(runs=20, seed=1, quality={"node-1": {"cpu": 9}})
+    preprocessor = fit(train, OURS)
+    both = transform(preprocessor, test).scaled
+    few = transform(preprocessor, test.where(np.arange(len(test.executions)) < 30)).scaled
+    np.testing.assert_array_equal(both[:30], few)
+
+
 def test_the_papers_vectors_are_between_0_and_1_on_training_data_with_means_for_missing_values() -> None:
     history = synthetic_history(runs=40)
     found = transform(fit(history, THEIRS), history)

@@ -111,6 +111,15 @@ def test_the_order_of_drawn_nodes_is_found_in_every_aspect(campaign):
         assert own["node"].tolist() == order and own["place"].tolist() == [1, 2, 3], aspect
 
 
+def test_twins_are_tied_about_as_often_as_the_confidence_says(table, together):
+    """An interval that is too narrow would tell twins apart."""
+    n_tied = 0
+    for seed in range(40):
+        found = ranked(together(table(around(0, 100, seed=seed) + around(1, 100, seed=seed)))).nodes
+        n_tied += found["place"].tolist() == [1, 1]
+    assert n_tied >= 34
+
+
 def test_a_tie_is_an_interval_that_holds_one():
     ones = np.linspace(-1, 1, 101)
     assert is_tie(ones, np.zeros(101), 0.95)

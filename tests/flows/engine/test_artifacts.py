@@ -87,7 +87,7 @@ def test_a_figure_that_cannot_be_had_says_why() -> None:
     part = figures_part(
         {"n": 1234, "n.low": 1000, "n.high": 2000, "best": None, "best.reason": "no node", "report": "x"}
     )
-    assert part.splitlines()[2:] == ["| n | 1,234 (1,000 to 2,000) |", "| best | no node |"]
+    assert part.splitlines()[2:] == [r"| n | 1,234 \(1,000 to 2,000\) |", "| best | no node |"]
 
 
 sent: list[dict[str, Any]] = []

@@ -51,12 +51,12 @@ final AS (
 SELECT * FROM final ORDER BY cov, group_key
 """
 LINES_RUNS = """
-SELECT group_key, coalesce(submitted_at, started_at, ended_at) AS submitted_at, runtime_s
+SELECT group_key, coalesce(submitted_at, started_at, ended_at) AS queued_at, runtime_s
 FROM jobs.runs
 WHERE source = $source AND what_if IS NULL AND list_contains($keys, group_key)
     AND isfinite(runtime_s) AND list_contains($statuses, status)
-QUALIFY row_number() OVER (PARTITION BY group_key ORDER BY submitted_at DESC NULLS LAST, run_id) <= $max_points
-ORDER BY group_key, submitted_at, run_id
+QUALIFY row_number() OVER (PARTITION BY group_key ORDER BY queued_at DESC NULLS LAST, run_id) <= $max_points
+ORDER BY group_key, queued_at, run_id
 """
 MEDIAN_POINTS = """
     SELECT run_id, history_median_s AS x, runtime_s AS y
@@ -115,8 +115,9 @@ def over_time_figure(
     }
     slow = number(STALAGMITE_RATIO)
     tones = {f"at least {slow} × the median": charts.ORANGE, "as usual": charts.BLUE}
-    rows = runs[["submitted_at", "runtime_s", "median_s"]].assign(
+    rows = runs[["runtime_s", "median_s"]].assign(
         job=runs["group_key"].map(names),
+        submitted_at=runs["queued_at"],
         speed=np.where(runs["runtime_s"] >= STALAGMITE_RATIO * runs["median_s"], *tones),
     )
     axes = Axis("submitted_at", "submitted (UTC)", "time"), Axis("runtime_s", "seconds", "count")

@@ -4,7 +4,7 @@ import pytest
 
 from tasks.jobs.params import SummaryParams
 from tasks.report.jobs_history import against_median, over_time_figure
-from tasks.warehouse.connection import reading
+from tasks.warehouse.connection import reading, writing
 
 PARAMS = SummaryParams()
 
@@ -43,6 +43,15 @@ def test_of_jobs_that_vary_alike_the_one_with_most_runs_is_shown_by_its_latest_o
     figure, rows, _ = lines_of(log, n_lines=1, max_points=10)
     assert figure.evidence == "n = 10 runs of 1 jobs"
     assert rows["runtime_s"].tolist() == [35.0 + at for at in range(10)]
+
+
+def test_the_latest_runs_of_a_log_without_submissions_are_those_that_started_last(summarised):
+    log = summarised([{"runtime_s": 5.0 + at} for at in range(40)])
+    with writing(log) as connection:
+        connection.execute("UPDATE jobs.runs SET submitted_at = NULL")
+    _, rows, _ = lines_of(log, n_lines=1, max_points=10)
+    assert rows["runtime_s"].tolist() == [35.0 + at for at in range(10)]
+    assert rows["submitted_at"].notna().all()
 
 
 def test_jobs_with_three_runs_are_shown_only_where_there_is_nothing_better(summarised):

@@ -55,9 +55,10 @@ class Preview:
         if self.n_faulty <= max_refused_share * self.n_read:
             return
         first = next(one for one in self.refused if not one.reason.endswith(NO_FAULTS))
+        which = "most of them" if 2 * first.n_rows >= self.n_faulty else "some of them"
         raise BadInput(
             self.path,
-            f"not loaded: {self.n_faulty:,} of {self.n_read:,} rows are refused, most of them ({first.n_rows:,}, in "
+            f"not loaded: {self.n_faulty:,} of {self.n_read:,} rows are refused, {which} ({first.n_rows:,}, in "
             f"line {', '.join(f'{place:,}' for place in first.places)}) because: {first.reason}",
             f"at most {share(max_refused_share)} refused",
             "mend or map what is named, or raise --max-refused-share (read.limits.max_refused_share)",

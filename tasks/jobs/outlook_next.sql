@@ -14,7 +14,10 @@ gaps AS (
 rhythm AS (
     SELECT
         group_key, max(submitted_at) AS newest_at, max(gap_s) FILTER (place <= $gaps) AS longest_gap_s,
-        (count(*) - 1) * 86400 / nullif(epoch(max(submitted_at) - min(submitted_at)), 0) AS runs_per_day
+        nullif(count(*) - 1, 0) * 86400 / greatest(
+            epoch(max(submitted_at) - min(submitted_at)),  -- a burst is none of a day: three runs of one minute are few
+            least((SELECT epoch(max(submitted_at) - min(submitted_at)) FROM runs), 86400)
+        ) AS runs_per_day
     FROM gaps GROUP BY group_key
 ),
 reasons AS (

@@ -26,6 +26,12 @@ def test_more_than_the_share_stops_the_file_and_exactly_the_share_does_not() -> 
     )
 
 
+def test_a_reason_of_few_rows_is_not_called_that_of_most() -> None:
+    seen = preview_of("jobs", "log.csv", "own", [chunk(0, ["bad a", "bad b", "bad c"])])
+    with pytest.raises(BadInput, match="3 of 3 rows are refused, some of them \\(1, in line 1\\) because: bad a"):
+        seen.require(0.2)
+
+
 def test_lines_that_are_left_out_with_good_reason_stop_no_file() -> None:
     seen = preview_of("workloads", "a.perf", "perf", [chunk(1, [UNSUPPORTED_EVENT] * 9, n_rows=4)])
     assert (seen.n_kept, seen.n_refused, seen.n_faulty) == (4, 9, 0)

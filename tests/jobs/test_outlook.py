@@ -306,6 +306,18 @@ def test_a_job_that_stood_idle_for_thrice_its_longest_gap_has_no_next_run(job_lo
     )
 
 
+@pytest.mark.parametrize(("others_last_s", "cost_s_per_day"), [(9 * 86400, 40), (43200, 80)])
+def test_three_runs_of_a_minute_are_no_thousands_a_day(job_log, others_last_s, cost_s_per_day):
+    first = pd.Timestamp(2026, 1, 1)
+    begun = [("etl", 0), ("etl", 30), ("etl", 60), ("other", 0), ("other", others_last_s)]
+    rows = [
+        {"run_id": f"{key} {s}", "group_key": key, "submitted_at": first + pd.Timedelta(s, "s"), "runtime_s": 100.0}
+        for key, s in begun
+    ]
+    found = with_answers(job_log(rows), "log", next_runs(expected_excess_s=20.0)).iloc[0]
+    assert found["cost_s_per_day"] == pytest.approx(cost_s_per_day)  # two more runs in a day, or in a log of half a day
+
+
 def test_the_answer_has_the_reason_and_the_help_where_they_are_known():
     row = next_runs(cost_s_per_day=40.0, reason="its input is twice as large", help="no_spare", help_share=-0.25)
     assert next_words(row.iloc[0]).endswith(

@@ -40,6 +40,19 @@ def order_quantiles(latest: Floats) -> Floats:
     NaN values are left out; a row without any is NaN. Level q lies at place q (n + 1) of the ordered values,
     interpolated, the ends held. Source: the rank of a new value among n others is uniform on 1 … n + 1."""
     n = np.isfinite(latest).sum(axis=1)
+    is_full = n == latest.shape[1]
+    if is_full.any() and not is_full.all():
+        quantiles = np.empty((len(latest), N_LEVELS))
+        for rows in (is_full, ~is_full):
+            quantiles[rows] = order_quantiles(latest[rows])
+        return quantiles
+
+    def of_full_block(block: slice) -> Floats:
+        values, last = np.sort(latest[block], axis=1), latest.shape[1] - 1
+        place = np.clip(LEVELS * (last + 2) - 1, 0, last)
+        low = place.astype(np.intp)
+        below, above = values[:, low], values[:, np.minimum(low + 1, last)]
+        return np.asarray(below + (place - low) * (above - below))
 
     def of_block(block: slice) -> Floats:
         values, last = np.sort(latest[block], axis=1), n[block, None] - 1
@@ -50,7 +63,8 @@ def order_quantiles(latest: Floats) -> Floats:
         )
         return np.asarray(below + (place - low) * (above - below))  # NaN in a row without any
 
-    return _in_blocks(len(latest), of_block)
+    # rows of as many values share their places: columns are taken, in place of values one by one
+    return _in_blocks(len(latest), of_full_block if is_full.all() and latest.shape[1] else of_block)
 
 
 def mixture_by_support(parts: Sequence[Floats], weights: Floats, support: NDArray[np.intp]) -> Floats:

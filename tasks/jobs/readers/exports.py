@@ -20,6 +20,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "name": (
         "jobname", "workflowname", "pipelinename", "runname", "taskname", "dagid", "process", "flowname", "buildname",
         "job", "workflow", "pipeline", "task", "name", "application", "app", "appname", "script", "title", "auftrag",
+        "toolname", "toolid", "tool",
     ),
     "submitted_at": (
         "submittedat", "submittime", "submitted", "submit", "queuedat", "queuedtime", "queued", "enqueuedat",

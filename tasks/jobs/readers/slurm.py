@@ -125,6 +125,7 @@ def _commonest_bars(lines: list[str]) -> int:
 logger = logging.getLogger(__name__)
 SNIFFED_LINES = 20
 ENOUGH_FIELDS = 3  # names of sacct's fields, job id among them, that tell a header from other text
+OTHER_FORMAT_ROWS = 20  # times of which not one can be read: another format, not broken lines
 LAYOUT_LINES = 1000  # the commonest number of fields in these counts
 BUNDLE_MARK = "_["  # 123_[5-9]: tasks of a job array that have not begun
 SOME_JOB_ID = re.compile(r"\d+(_(\d+|\[.+\])|\+\d+)?(\.\w+)?")
@@ -297,7 +298,15 @@ def _read_times(jobs: pd.DataFrame, field: str, zone: str, path: str) -> Reading
             "the time zone of the cluster's clock",
             "name it: --time-zone Europe/Berlin (or export with SLURM_TIME_FORMAT=%s)",
         )
-    return read_times(text, zone)
+    found = read_times(text, zone)
+    if text.notna().sum() >= OTHER_FORMAT_ROWS and found.first.isna().all():
+        raise BadInput(
+            path,
+            f"{field}: none of its times can be read",
+            "YYYY-MM-DDTHH:MM:SS or epoch seconds; SLURM_TIME_FORMAT or the locale has changed them",
+            "export again: SLURM_TIME_FORMAT=standard sacct …",
+        )
+    return found
 
 
 def _about(jobs: pd.DataFrame, field: str, problem: pd.Series) -> pd.Series:

@@ -56,6 +56,12 @@ def test_order_quantiles_of_many_rows_are_those_of_each_alone():
         np.testing.assert_array_equal(together[row], order_quantiles(latest[[row]])[0])
 
 
+def test_order_quantiles_of_full_rows_are_those_beside_a_missing_value():
+    latest = np.random.default_rng(1).normal(size=(50, 5))
+    wider = np.column_stack([latest, np.full(50, np.nan)])
+    np.testing.assert_array_equal(order_quantiles(latest), order_quantiles(wider))
+
+
 def test_a_mixture_of_two_points_is_at_each_for_its_weight():
     one, other = np.full((2, N_LEVELS), 1.0), np.full((2, N_LEVELS), 5.0)
     mixed = mixture([other, one], np.array([0.7, 0.3]))

@@ -323,6 +323,13 @@ def test_an_export_is_read_in_one_call_as_it_was_worked_out_by_hand(export: tupl
     assert rows["submitted_at"].fillna(rows["started_at"]).dt.year.eq(2024).all()
 
 
+def test_runs_of_science_tools_are_jobs_by_their_tool(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("tool,start,seconds\nblast,2026-01-01T00:00:00Z,5\nbwa,2026-01-01T01:00:00Z,6\n")
+    rows = pd.concat(chunk.rows for chunk in TableReader().read(str(path), ReadParams()))
+    assert rows["name"].to_list() == ["blast", "bwa"]
+
+
 def test_sizes_of_nextflow_count_1024_bytes_to_a_kilobyte(tmp_path: Path) -> None:
     (tmp_path / "trace.txt").write_text(NEXTFLOW)
     rows = pd.concat(chunk.rows for chunk in TableReader().read(str(tmp_path / "trace.txt"), ReadParams()))

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from functools import partial
 from math import isnan, nan
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tasks.errors import BadSetting, WhorlError
+from tasks.errors import BadInput, BadSetting, WhorlError
 from tasks.jobs.params import ReadParams
 from tasks.jobs.readers import slurm
 from tasks.jobs.readers.slurm import SlurmReader
@@ -248,6 +249,18 @@ def in_field(field: str, value: str) -> Callable[[list[str]], list[str]]:
 
 def cut_off(lines: list[str]) -> list[str]:
     return [*lines[:99], lines[99][:150], *lines[100:]]
+
+
+@pytest.mark.parametrize("time_format", ["%d.%m.%Y %H:%M:%S", "%a %d %b %H:%M:%S %Y"])
+def test_times_of_another_format_are_one_error_that_says_how_to_export_them(tmp_path: Path, time_format: str) -> None:
+    first = datetime(2016, 12, 22)
+    times = [(first + timedelta(hours=i)).strftime(time_format) for i in range(30)]
+    lines = ["User|JobName|JobID|State|Submit|Start|End|NCPUS|ElapsedRaw"]
+    lines += [f"ada|etl|{i}|COMPLETED|{at}|{at}|{at}|4|60" for i, at in enumerate(times)]
+    path = tmp_path / "sacct.log"
+    path.write_text("\n".join([*lines, ""]))
+    with pytest.raises(BadInput, match=r"Submit: none of its times can be read; expected .*SLURM_TIME_FORMAT=standard"):
+        read(str(path))
 
 
 BROKEN_LINES: list[tuple[Callable[[list[str]], list[str]], str]] = [

@@ -916,3 +916,15 @@ def test_a_text_that_is_no_value_of_its_column_is_refused_with_the_row_as_json(
     assert refused[["place", "reason"]].to_numpy().tolist() == [[VICTIM, reason]]
     assert '"started_at": "yesterday"' in refused["raw"].iloc[0]
     assert len(rows) == N_RUNS - 1
+
+
+def test_a_time_that_no_calendar_has_is_refused_and_still_shown(tmp_path: Path, runs: pd.DataFrame) -> None:
+    table = pa.Table.from_pandas(runs[["run_id", "name", "started_at", "runtime_s"]], preserve_index=False)
+    values = table["started_at"].cast(pa.timestamp("us")).cast(pa.int64()).to_pylist()
+    values[VICTIM - 1] *= 1000
+    (tmp_path / "log.parquet").write_bytes(with_column("started_at", pa.array(values, pa.timestamp("us")))(table))
+    _, refused = read(tmp_path / "log.parquet", FAULTY)
+    assert refused[["place", "reason"]].to_numpy().tolist() == [
+        [VICTIM, "lies in the future; check clock, unit and time zone"]
+    ]
+    assert str(values[VICTIM - 1]) in refused["raw"].iloc[0]

@@ -158,15 +158,16 @@ def read_results(paths: Sequence[str], params: ReadParams, reader: str = "") -> 
         bad, kept = [no_refusals()], set[int]()
         for chunk in chunks_of(path, one, params):
             own = tabled(chunk.rows, EXECUTIONS_SCHEMA)
-            places = pd.Index(own["place"].to_numpy())
+            key = ["place", "execution_id"]  # a row of a wide table may be several executions, an id stand in two rows
+            known = pd.MultiIndex.from_frame(own.select(key).to_pandas())
             for name, schema in (("metrics", METRICS_SCHEMA), ("telemetry", TELEMETRY_SCHEMA)):
                 rows = tabled(chunk.tables.get(name, pd.DataFrame()), schema)
-                at = places.get_indexer(rows["place"].to_numpy()) + len(numbers)
+                at = known.get_indexer(pd.MultiIndex.from_frame(rows.select(key).to_pandas())) + len(numbers)
                 entries[name].append(rows.append_column(row, pa.array(at, pa.int64())))
             executions.append(own)
             numbers += [alike] * len(own)
             bad.append(chunk.refused)
-            kept |= set(places)
+            kept |= set(known.get_level_values("place"))
         own_refused = all_refusals(bad)
         refused.append(own_refused.assign(path=path, is_value=own_refused["place"].isin(kept)))
     whole = {name: pa.concat_tables(parts) for name, parts in entries.items()}

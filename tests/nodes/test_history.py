@@ -132,6 +132,22 @@ def test_nodes_of_two_databases_of_perona_are_never_one_machine(tmp_path):
     assert sorted(found.executions["node"]) == ["gcp-ml/worker-2", "gcp-wf/worker-2", "worker-3", "worker-4"]
 
 
+def test_each_benchmark_of_a_row_has_its_own_value(tmp_path):
+    """Columns are benchmarks where no column names one: a row is two executions."""
+    (tmp_path / "wide.csv").write_text(
+        "node,started_at,events_per_second,latency_ms\na,2026-01-31,1,2\nb,2026-01-31,3,4\n"
+    )
+    found = read_results([str(tmp_path / "wide.csv")], READ).history
+    own = found.executions.loc[found.metrics["execution"], ["node", "benchmark"]]
+    told = zip(own["node"], own["benchmark"], found.metrics["value"], strict=True)
+    assert sorted(told) == [
+        ("a", "events_per_second", 1),
+        ("a", "latency_ms", 2),
+        ("b", "events_per_second", 3),
+        ("b", "latency_ms", 4),
+    ]
+
+
 LOG = "sysbench 1.0.20\nPrime numbers limit: 10000\nCPU speed:\n    events per second:   {}\n"
 
 

@@ -233,7 +233,7 @@ def training_facts(found: Mapping[str, Any], figures: Mapping[str, Any]) -> dict
     }
 
 
-class PredictFlowParams(SummaryFlowParams):
+class PredictFlowParams(OfSourceParams):
     """The next run of every job of a source."""
 
 

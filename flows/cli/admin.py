@@ -90,8 +90,14 @@ def _figures_of_runs(
     words = ("whorl", "report", "workloads", "--source", chosen, *named, *(("--out", out) if out else ()))
     with progress_bar(call):
         figures, version = run_figures(warehouse, chosen, runs, counters, call.settings.workloads.report.n_counters)
-        made: dict[str, Any] = {"made_of": f"data version {version}", "again": as_command(*words), "method": METHOD}
-        result = Result(f"Runs of workloads: {chosen}", ", ".join(runs), figures=tuple(figures), **made)
+        result = Result(
+            f"Runs of workloads: {chosen}",
+            ", ".join(runs),
+            figures=tuple(figures),
+            made_of=f"data version {version}",
+            again=as_command(*words),
+            method=METHOD,
+        )
         page, *images = write_figures(out or warehouse.home / "reports", f"workloads-{chosen}-runs", result)
     return {"word": "workloads", "source": chosen, "path": str(page), "figures": [str(image) for image in images]}
 
@@ -127,8 +133,14 @@ def serve(
         ended = serving.stop_serving(call.warehouse.home)
         print(f"stopped process {ended.pid}, which served {ended.url}")
         return
-    where: dict[str, Any] = {"host": host, "port": port, "reports_port": reports_port}
-    serving.serve(call.settings, **where, limit=limit, say=lambda line: print(line, flush=True))
+    serving.serve(
+        call.settings,
+        host=host,
+        port=port,
+        reports_port=reports_port,
+        limit=limit,
+        say=lambda line: print(line, flush=True),
+    )
 
 
 def deploy(call: Invocation, api_url: str | None = None) -> None:

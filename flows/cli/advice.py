@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
@@ -63,8 +63,13 @@ def search(
         machine_type, n = parse_configuration(ran)
         run = (machine_type, n, seconds("--took", took), status)
         steps.tell(str(history.absolute()), job, machines, call.settings.advice.search, run, columns)
-    need: dict[str, Any] = {"memory_gb": memory_gb, "profile": profile, "input_gb": input_gb, "recorded": peaks_of}
-    need["warehouse"] = call.warehouse if peaks_of else None
+    need = {
+        "memory_gb": memory_gb,
+        "profile": profile,
+        "input_gb": input_gb,
+        "recorded": peaks_of,
+        "warehouse": call.warehouse if peaks_of else None,
+    }
     most_s = None if max_runtime is None else seconds("--max-runtime", max_runtime)
     found = steps.search(str(history.absolute()), job, machines, call.settings.advice.search, need, most_s, columns)
     tell(call, found, out)
@@ -143,9 +148,16 @@ def estimate(
         found = steps.estimate_job(call.warehouse, named, job, onto, params, start=start or "", deadline_s=deadline_s)
     else:
         columns = pairs(renamed, "--map", "size=rchar")
-        told = steps.scores_for(scores, call.warehouse, scores_of, columns)
-        params, where = call.settings.advice.estimate, {"start": start or "", "machine": machine or ""}
-        found = steps.estimate_traces(traces, onto, told, params, **where, size_ratio=size_ratio, renamed=columns)
+        found = steps.estimate_traces(
+            traces,
+            onto,
+            steps.scores_for(scores, call.warehouse, scores_of, columns),
+            call.settings.advice.estimate,
+            start=start or "",
+            machine=machine or "",
+            size_ratio=size_ratio,
+            renamed=columns,
+        )
     tell(call, found, out)
 
 
@@ -249,10 +261,16 @@ def groups(
 
     if scores is None:
         source = one_source(call.warehouse, source, "nodes")
-    [table, trace] = [None if path is None else str(path.absolute()) for path in (scores, traces)]
-    counted = [part.strip() for part in aspects.split(",")] if aspects else []
-    params, columns = call.settings.advice.groups, pairs(renamed, "--map", "machine=host")
-    found = steps.groups(table, source, call.warehouse, counted, trace, params, columns, kubectl)
+    found = steps.groups(
+        None if scores is None else str(scores.absolute()),
+        source,
+        call.warehouse,
+        [part.strip() for part in aspects.split(",")] if aspects else [],
+        None if traces is None else str(traces.absolute()),
+        call.settings.advice.groups,
+        pairs(renamed, "--map", "machine=host"),
+        kubectl,
+    )
     if kubectl is not None:
         call.note(f"script: {kubectl}")
     tell(call, found, out)

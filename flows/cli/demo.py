@@ -87,8 +87,9 @@ def show_told(told: dict[str, Any], home: Path) -> None:
         print(question)
         show_facts({f"  {name}": value for name, value in facts.items()})
         print()
-    index, pages = str(Path(told["report"]).with_name("index.html")), {"workloads": workload, "nodes": nodes}
-    show_facts({"all on one page": index, "jobs": told["report"], **{word: of["report"] for word, of in pages.items()}})
+    index = str(Path(told["report"]).with_name("index.html"))
+    pages = {"jobs": told["report"], "workloads": workload["report"], "nodes": nodes["report"]}
+    show_facts({"all on one page": index, **pages})
     print()
     show_facts(_read(told))
     print()
@@ -136,8 +137,13 @@ def _named(told: dict[str, Any]) -> dict[str, str]:
 
 
 def _advised(told: dict[str, Any]) -> dict[str, str]:
-    keys = {"answer": "answer", "how sure": "sureness", "because": "reason", "profile next": "next_run"}
-    return {**{name: told[key] for name, key in keys.items()}, "held back": " ".join(told["checks"][:2])}
+    return {
+        "answer": told["answer"],
+        "how sure": told["sureness"],
+        "because": told["reason"],
+        "profile next": told["next_run"],
+        "held back": " ".join(told["checks"][:2]),
+    }
 
 
 def _best(told: dict[str, Any]) -> dict[str, str]:

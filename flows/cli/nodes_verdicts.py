@@ -232,20 +232,26 @@ def asked_settings(
     *,
     variant: str | None,
     model: str | None,
+    seeds: int | None,
     protocols: list[Any] | None,
     repeats: int | None,
     seed: int | None,
-    **more: Any,
+    without_labels: bool,
+    curve: bool,
 ) -> dict[str, Any]:
     """Flags of the command line as parameters of an evaluation; what was not given is not in it."""
     if unknown := sorted({*(protocols or ())} - PROTOCOLS):
         raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join(sorted(PROTOCOLS))}", param_hint="--protocol")
     fit = None if seed is None else {"fit": {"seed": seed}}
-    learned = given(seeds=more.pop("seeds"), protocols=protocols or None, model=fit)
-    asked = given(seed=seed, preprocess={"variant": variant} if variant else None)
+    learned = given(seeds=seeds, protocols=protocols or None, model=fit)
+    asked = given(
+        seed=seed,
+        preprocess={"variant": variant} if variant else None,
+        without_labels=without_labels or None,
+        curve=curve or None,
+    )
     if repeats is not None:
         asked |= {"injection": {"repeats": repeats}, "repeats": max(repeats, 1)}
-    asked |= {name: True for name, is_asked in more.items() if is_asked}
     return {**asked, "learned": {**learned, "variants": LEARNED[model or "both"]}}
 
 

@@ -271,7 +271,7 @@ def parse_scenario(
     edits: list[Edit] = [*named_scenario(scenario).edits] if scenario else []
     edits += [*map(_set, sets), *map(_shift, shifts), *map(_std, stds)]
     if not edits:
-        fix = f"give one of {', '.join(NAMED)}, --set, --shift-sku or --set-std"
+        fix = f"give --scenario ({', '.join(NAMED)}), --set NAME=VALUE, --shift-sku A:B or --set-std NAME=0"
         raise BadInput("what-if", "nothing is changed", "at least one change", fix)
     for place, edit in enumerate(edits):
         if edit.touches in [earlier.touches for earlier in edits[:place]]:

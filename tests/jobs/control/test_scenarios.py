@@ -57,7 +57,7 @@ def test_a_named_scenario_keeps_its_name_and_a_free_one_is_called_by_its_changes
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({}, "nothing is changed"),
+        ({}, "give --scenario (no_spare, newest_sku, steady_load, even_load), --set NAME=VALUE"),
         ({"scenario": "no_spam"}, "expected one of no_spare, newest_sku, steady_load, even_load"),
         ({"sets": ["queue_length"]}, "no '=' between two words; expected NAME=VALUE"),
         ({"sets": ["=3"]}, "no '=' between two words"),

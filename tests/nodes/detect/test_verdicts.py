@@ -315,16 +315,21 @@ def test_the_headline_comes_first_then_what_is_worse_by_most(tables):
     assert first.usual_high / first.usual_low == pytest.approx(np.exp(4 * 0.05), rel=0.2)  # two deviations either way
 
 
-def test_what_is_far_from_the_level_is_a_reason_where_lately_all_was_so(tables):
-    """The last 50 executions were at 60 as well: beside these nothing is worse."""
-    natural = steady([60.0], [100.0], n=40)
-    natural = np.vstack([natural, steady([60.0], [60.0], n=55, seed=1)])
+def reason_of_last(tables, natural):
+    """The first reason of the last of some executions of one metric, learned from the first 40 without labels."""
     n = len(natural)
     found = tables(natural, [0] * n, metrics=("rate",))
     at_h, asked, calm = np.arange(n, dtype=np.float64), np.arange(n) == n - 1, np.arange(n) < 40
     nobody = np.zeros(n, dtype=bool)
     fitted = fit_detector(found, at_h, calm, nobody, calm, DetectorParams(headlines={"spin": ("rate",)}))
-    said = reason_of_row(reasons_of(fitted, found, at_h, asked).iloc[0])
+    return reason_of_row(reasons_of(fitted, found, at_h, asked).iloc[0])
+
+
+def test_what_is_far_from_the_level_is_a_reason_where_lately_all_was_so(tables):
+    """The last 50 executions were at 60 as well: beside these nothing is worse."""
+    natural = steady([60.0], [100.0], n=40)
+    natural = np.vstack([natural, steady([60.0], [60.0], n=55, seed=1)])
+    said = reason_of_last(tables, natural)
     assert said.usual_low < 100 < said.usual_high and said.deviation > 5
 
 
@@ -333,12 +338,7 @@ def test_what_is_far_from_the_good_times_is_a_reason_where_most_of_late_was_so_a
     levels = [60.0] * 40 + [100.0] * 60 + [60.0, 60.0, 100.0] * 20 + [60.0]
     natural = np.array(levels)[:, None] * np.exp(0.05 * np.random.default_rng(0).standard_normal((len(levels), 1)))
     natural[-1] = 60.0
-    n = len(natural)
-    found = tables(natural, [0] * n, metrics=("rate",))
-    at_h, asked, calm = np.arange(n, dtype=np.float64), np.arange(n) == n - 1, np.arange(n) < 40
-    nobody = np.zeros(n, dtype=bool)
-    fitted = fit_detector(found, at_h, calm, nobody, calm, DetectorParams(headlines={"spin": ("rate",)}))
-    said = reason_of_row(reasons_of(fitted, found, at_h, asked).iloc[0])
+    said = reason_of_last(tables, natural)
     assert said.usual_low < 100 < said.usual_high and said.deviation > 5
 
 

@@ -36,14 +36,37 @@ class WhorlParams(Params):
 
     home: str = Field("data", min_length=1, description=HOME)
     landing: str = Field("", description=LANDING)
-    datasets: str = Field("", description="Folder with reference data sets (short: WHORL_DATASETS); empty: none")
-    lock_wait_s: float = Field(60, ge=0, le=86_400, description="How long to wait for the warehouse, in seconds")
-    memory_mb: int = Field(1024, ge=64, le=2**20, description="Memory that DuckDB may use, in MB")
-    threads: int = Field(2, ge=1, le=1024, description="Threads that DuckDB may use")
+    datasets: str = Field(
+        "",
+        description="Folder with reference data sets (short: WHORL_DATASETS); empty: none. For who reruns the "
+        "published figures",
+    )
+    lock_wait_s: float = Field(
+        60,
+        ge=0,
+        le=86_400,
+        description="How long to wait for the warehouse, in seconds. Longer where ingests of large logs run beside",
+    )
+    memory_mb: int = Field(
+        1024,
+        ge=64,
+        le=2**20,
+        description="Memory that DuckDB may use, in MB. More for logs of millions of runs, where the machine has it",
+    )
+    threads: int = Field(
+        2, ge=1, le=1024, description="Threads that DuckDB may use. As many as whorl may take from other work"
+    )
     spill_mb: int = Field(20_000, ge=1, le=2**30, description=SPILL)
     query_limit_s: float = Field(30, ge=0, le=86_400, description=QUERY_LIMIT)
-    port: int = Field(4200, ge=1024, le=65_535, description="Port of the Prefect server that 'whorl serve' starts")
-    reports_port: int = Field(4280, ge=1024, le=65_535, description="Port of the pages that 'whorl serve' serves")
+    port: int = Field(
+        4200,
+        ge=1024,
+        le=65_535,
+        description="Port of the Prefect server that 'whorl serve' starts. Another where it is taken",
+    )
+    reports_port: int = Field(
+        4280, ge=1024, le=65_535, description="Port of the pages that 'whorl serve' serves. Another where it is taken"
+    )
     server_idle_minutes: float = Field(5, ge=0, le=1440, description=SERVER_IDLE)
     prune: PruneParams = PruneParams()
 

@@ -101,14 +101,6 @@ def test_migrations_have_no_gaps() -> None:
     assert [migration.version for migration in shipped()] == list(range(1, len(shipped()) + 1))
 
 
-def test_every_knob_of_conf_is_documented_and_equal_to_the_class_default() -> None:
-    from tasks.settings import Settings, commented_defaults
-
-    for word, field in Settings.model_fields.items():
-        file = ROOT / "conf" / f"{word}.yaml"
-        assert file.read_text() == commented_defaults(field.annotation), f"run: whorl config --defaults {word} > {file}"
-
-
 def test_every_knob_has_a_description() -> None:
     from pydantic import BaseModel
 

@@ -14,8 +14,15 @@ from tasks.quantities import SPELLINGS, Dimension, factor_of
 class SplitParams(Params):
     """Shares of the runs, by submission, that are history (D1), training (D2); the rest is test (D3)."""
 
-    history_share: float = Field(0.5, gt=0, lt=1, description="Share of the runs, by submission, that are history, D1")
-    training_share: float = Field(0.3, gt=0, lt=1, description="Share of the runs that are training data, D2")
+    history_share: float = Field(
+        0.5,
+        gt=0,
+        lt=1,
+        description="Share of the runs, by submission, that are history, D1. More where jobs run rarely",
+    )
+    training_share: float = Field(
+        0.3, gt=0, lt=1, description="Share of the runs that are training data, D2. Less for a longer test"
+    )
 
     @model_validator(mode="after")
     def _leaves_a_test(self) -> "SplitParams":
@@ -30,17 +37,28 @@ Kind = Literal["ratio", "delta"]
 class BinParams(Params):
     """How normalised runtimes are cut into bins."""
 
-    n_bins: int = Field(200, ge=3, le=10_000, description="Bins of a distribution, the two for outliers among them")
+    n_bins: int = Field(
+        200,
+        ge=3,
+        le=10_000,
+        description="Bins of a distribution, the two for outliers among them. Fewer for short logs",
+    )
     ranges: Literal["paper", "data"] = Field(
-        "paper", description="Ends of the bins: the paper's, or from the runs by the rule of footnote 3"
+        "paper",
+        description="Ends of the bins: the paper's, or from the runs by the rule of footnote 3. The paper's to "
+        "compare with its figures",
     )
 
 
 class ShapeParams(Params):
     """How typical distributions are found among those of the jobs."""
 
-    k: int = Field(8, ge=1, le=100, description="Number of shapes")
-    min_support: int = Field(20, ge=1, le=1_000_000, description="Runs that a job needs to take part")
+    k: int = Field(
+        8, ge=1, le=100, description="Number of shapes. The elbow of the inertia says whether fewer would do"
+    )
+    min_support: int = Field(
+        20, ge=1, le=1_000_000, description="Runs that a job needs to take part. Less where jobs run rarely"
+    )
 
 
 class CharacteriseParams(Params):
@@ -58,11 +76,17 @@ class PredictParams(Params):
     known_before: list[str] = Field(
         [],
         max_length=1000,
-        description="Further columns of a table that are known before a run begins, so that predictions may use them",
+        description="Further columns of a table that are known before a run begins, so that predictions may use "
+        "them. For who knows how a column is made",
     )
-    n_trees: int = Field(150, ge=1, le=1000, description="Trees of each of the boosted quantiles")
+    n_trees: int = Field(
+        150, ge=1, le=1000, description="Trees of each of the boosted quantiles. Fewer for a first look"
+    )
     n_rounds: int = Field(
-        80, ge=1, le=10_000, description="Rounds of the classifier of shapes; a tree for each shape a round"
+        80,
+        ge=1,
+        le=10_000,
+        description="Rounds of the classifier of shapes; a tree for each shape a round. Fewer for a first look",
     )
 
 
@@ -70,14 +94,25 @@ class EvaluateParams(Params):
     """The protocol of an evaluation: train on what came earlier, score what came later."""
 
     predict: PredictParams = PredictParams()
-    baseline_trees: int = Field(150, ge=1, le=10_000, description="Trees of each boosted quantile to compare with")
+    baseline_trees: int = Field(
+        150,
+        ge=1,
+        le=10_000,
+        description="Trees of each boosted quantile to compare with. To compare with a stronger or weaker one",
+    )
     max_test_runs: int = Field(
-        50_000, ge=100, le=10_000_000, description="Test runs that are scored; of more, an even sample over time"
+        50_000,
+        ge=100,
+        le=10_000_000,
+        description="Test runs that are scored; of more, an even sample over time. Fewer for a first look",
     )
     max_training_runs: int = Field(
-        100_000, ge=100, le=100_000_000, description="Training runs that models learn from; of more, the latest"
+        100_000,
+        ge=100,
+        le=100_000_000,
+        description="Training runs that models learn from; of more, the latest. Fewer where time or memory are short",
     )
-    seed: int = Field(0, ge=0, le=2**31 - 1, description="Seed of everything random")
+    seed: int = Field(0, ge=0, le=2**31 - 1, description="Seed of everything random. Another to see what chance does")
 
 
 def quick(params: EvaluateParams) -> EvaluateParams:
@@ -91,13 +126,24 @@ class ExplainParams(Params):
     """Which runs are explained."""
 
     look_back_days: float = Field(
-        7, gt=0, le=36_500, description="Runs that ended in the last days of the log are explained, in days"
+        7,
+        gt=0,
+        le=36_500,
+        description="Runs that ended in the last days of the log are explained, in days. As long as between two "
+        "looks at the page",
     )
     n_longest: int = Field(
-        20, ge=0, le=10_000, description="How many of them: those that took the most times their job's usual time"
+        20,
+        ge=0,
+        le=10_000,
+        description="How many of them: those that took the most times their job's usual time. As many as somebody "
+        "will read",
     )
     n_riskiest: int = Field(
-        10, ge=0, le=10_000, description="Jobs whose next run is explained: those most likely to take long"
+        10,
+        ge=0,
+        le=10_000,
+        description="Jobs whose next run is explained: those most likely to take long. As many as somebody will read",
     )
 
 
@@ -121,11 +167,18 @@ class WhatIfParams(Params):
     """What money is measured by: tokens in use, at a price of a day."""
 
     price_per_token_hour: float = Field(
-        0.05, ge=0, le=1e6, description="Price of one token for one hour, in the currency; money scales with it"
+        0.05,
+        ge=0,
+        le=1e6,
+        description="Price of one token for one hour, in the currency; money scales with it. What you pay",
     )
-    currency: str = Field("EUR", min_length=1, max_length=20, description="What that price and money are in")
+    currency: str = Field(
+        "EUR", min_length=1, max_length=20, description="What that price and money are in. What you pay in"
+    )
     price_date: str = Field(
-        "2026-11-01", pattern=r"\d{4}-\d\d-\d\d", description="The day that the price was in force: YYYY-MM-DD"
+        "2026-11-01",
+        pattern=r"\d{4}-\d\d-\d\d",
+        description="The day that the price was in force: YYYY-MM-DD. With each new price",
     )
 
 
@@ -152,29 +205,56 @@ class RecordParams(Params):
         5,
         gt=0,
         le=1440,
-        description="How long this call submits runs, in minutes; the next call with the same settings goes on",
+        description="How long this call submits runs, in minutes; the next call with the same settings goes on. "
+        "As long as the machine is free",
     )
-    seed: int = Field(7, ge=0, le=2**31, description="Decides data, jobs, sizes, parameters and submit times")
-    jobs: int = Field(210, ge=1, le=700, description="Number of recurring jobs; the templates take turns")
+    seed: int = Field(
+        7,
+        ge=0,
+        le=2**31,
+        description="Decides data, jobs, sizes, parameters and submit times. Another for a second, independent "
+        "recording",
+    )
+    jobs: int = Field(
+        210,
+        ge=1,
+        le=700,
+        description="Number of recurring jobs; the templates take turns. Fewer for a recording of an hour",
+    )
     periods: tuple[Period, ...] = Field(
         (Period(name="D1", days=28), Period(name="D2", days=13), Period(name="D3", days=9)),
         min_length=1,
-        description="Data sets to record, one after the other; a job runs about twice in a day of its schedule",
+        description="Data sets to record, one after the other; a job runs about twice in a day of its schedule. "
+        "Fewer days for a shorter recording",
     )
     pairs: int = Field(
-        1050, ge=0, le=100_000, description="Runs of the last period that are repeated with each change (what-if)"
+        1050,
+        ge=0,
+        le=100_000,
+        description="Runs of the last period that are repeated with each change (what-if). 0 where no what-if is "
+        "to be checked",
     )
     isolation: Literal["auto", "cgroups", "threads"] = Field(
         "auto",
-        description="What holds a vertex to its tokens: control groups (need root), threads only, or what there is",
+        description="What holds a vertex to its tokens: control groups (need root), threads only, or what there "
+        "is. Threads in a container without rights",
     )
     data_scale: float = Field(
-        1.6, gt=0, le=100, description="Size of the data sets; 1 is about 0.9 GB on disk, ratio to that"
+        1.6,
+        gt=0,
+        le=100,
+        description="Size of the data sets; 1 is about 0.9 GB on disk, ratio to that. Less where the disk is small",
     )
     load: Literal["auto", "stress-ng", "jobs"] = Field(
-        "auto", description="Where load comes from: stress-ng, concurrent jobs only, or stress-ng where it is installed"
+        "auto",
+        description="Where load comes from: stress-ng, concurrent jobs only, or stress-ng where it is installed. "
+        "Jobs where nothing else may run",
     )
-    scratch: str = Field("", description="Folder for the jobs' data sets; empty: one in the system's temporary folder")
+    scratch: str = Field(
+        "",
+        description="Folder for the jobs' data sets; empty: one in the system's temporary folder. For a disk with "
+        "more room",
+    )
 
     @field_validator("periods")
     @classmethod
@@ -247,7 +327,8 @@ class OutlookParams(Params):
         (0.5, 0.9, 0.95, 0.99),
         min_length=1,
         max_length=20,
-        description="Probabilities with which a run stays under its time limits; between 0 and 1",
+        description="Probabilities with which a run stays under its time limits; between 0 and 1. Those that your "
+        "agreements name",
     )
 
 
@@ -260,12 +341,24 @@ BEFORE_DAYS = 56.0  # how far before that moment the comparison reaches back
 class DriftParams(Params):
     """When a job counts as changed."""
 
-    is_watched: bool = Field(True, description="The watch raises an alarm for a job that drifts to another shape, once")
+    is_watched: bool = Field(
+        True,
+        description="The watch raises an alarm for a job that drifts to another shape, once. False where jobs are "
+        "meant to change",
+    )
     since_days: float = Field(
-        7, gt=0, le=36_500, description="The last days of the log are compared with what was before, in days"
+        7,
+        gt=0,
+        le=36_500,
+        description="The last days of the log are compared with what was before, in days. As long as between two "
+        "releases",
     )
     false_discovery_rate: float = Field(
-        0.05, gt=0, lt=1, description="Share of jobs reported as changed that may be so by luck (Benjamini-Hochberg)"
+        0.05,
+        gt=0,
+        lt=1,
+        description="Share of jobs reported as changed that may be so by luck (Benjamini-Hochberg). Less for "
+        "fewer false ones",
     )
 
 
@@ -282,34 +375,50 @@ class ReadParams(Params):
     """How job logs are read."""
 
     time_zone: str = Field(
-        "", description="Time zone of logs that name none, such as Europe/Berlin or UTC; empty: ask for it"
+        "",
+        description="Time zone of logs that name none, such as Europe/Berlin or UTC; empty: ask for it. That of "
+        "the machines that wrote the log",
     )
     future_slack_s: float = Field(
-        86_400, ge=0, le=1e9, description="How far ahead of this machine's clock a time may lie, in seconds"
+        86_400,
+        ge=0,
+        le=1e9,
+        description="How far ahead of this machine's clock a time may lie, in seconds. More where clocks or zones "
+        "are wrong",
     )
     columns: dict[str, str] = Field(
-        {}, description="Renames columns of tables: our name to the name in the file (ours: theirs)"
+        {},
+        description="Renames columns of tables: our name to the name in the file (ours: theirs), where the names "
+        "are not known by themselves",
     )
     statuses: dict[str, Status] = Field(
-        {}, description="What statuses of logs mean that are not known by themselves (theirs: ours)"
+        {},
+        description="What statuses of logs mean that are not known by themselves (theirs: ours). For systems with "
+        "words of their own",
     )
     units: dict[Measured, str] = Field(
-        {}, description="Units of columns of tables that are not in seconds or bytes, such as GB, MiB, ms, min"
+        {},
+        description="Units of columns of tables that are not in seconds or bytes, such as GB, MiB, ms, min. Where "
+        "names do not say it",
     )
     features: list[str] = Field(
         [],
         max_length=1000,
-        description="Further columns of tables that are kept, for predictions to rest on; all: every one",
+        description="Further columns of tables that are kept, for predictions to rest on; all: every one. Input "
+        "sizes, parameters, whatever sets runs apart",
     )
     pseudonymise: bool = Field(
-        False, description="Replace users, names, hosts and ids made of names by keyed hashes before anything is kept"
+        False,
+        description="Replace users, names, hosts and ids made of names by keyed hashes before anything is kept. "
+        "Where a log leaves the house",
     )
     sacct_fields: str = Field(
         "JobID,JobIDRaw,Cluster,Partition,QOS,Account,Group,GID,User,UID,Submit,Eligible,Start,End,Elapsed,ExitCode,"
         "State,NNodes,NCPUS,ReqCPUS,ReqMem,ReqTRES,AllocTRES,Timelimit,NodeList,JobName",
         min_length=1,
         max_length=10_000,
-        description="Fields of Slurm logs that have no header line, in their order, as sacct --format takes them",
+        description="Fields of Slurm logs that have no header line, in their order, as sacct --format takes them. "
+        "For exports made with --noheader",
     )
     limits: ReadLimits = ReadLimits()
 
@@ -333,17 +442,21 @@ class GroupParams(Params):
 
     by: list[KeyPart] = Field(
         [],
-        description="What runs of one job share, such as user, cpus, limit (full_name: a name with its numbers and "
-        "dates); empty: name and plan, or user and size",
+        description="What runs of one job share, such as user, cpus, limit (full_name: a name with its numbers "
+        "and dates); empty: name and plan, or user and size. For names that do not recur, or say too "
+        "little",
     )
     by_user: bool = Field(
-        True, description="Runs of two users are two jobs, also where name and size are the same and no plan is known"
+        True,
+        description="Runs of two users are two jobs, also where name and size are the same and no plan is known. "
+        "False where a team shares its jobs",
     )
 
     kept_after: list[str] = Field(
         ["app", "level", "phase", "q", "query", "stage", "step", "tier", "tpcds", "tpch", "v", "version"],
         max_length=100,
-        description="Words whose number (up to 3 digits) says which job it is: query 17, q-3, v 2",
+        description="Words whose number (up to 3 digits) says which job it is: query 17, q-3, v 2. For benchmarks "
+        "and stages with words of their own",
     )
     counted_after: list[str] = Field(
         [
@@ -352,7 +465,8 @@ class GroupParams(Params):
             "week", "worker",
         ],
         max_length=100,
-        description="Words whose number is a counter and goes, even without a separator: run7, part3",
+        description="Words whose number is a counter and goes, even without a separator: run7, part3. For "
+"counters with words of their own",
     )  # fmt: skip
 
 
@@ -366,16 +480,27 @@ class SummaryParams(Params):
     statuses: list[Status] = Field(
         ["completed", "unknown"],
         min_length=1,
-        description="Runs that count as finished: those with one of these statuses and a runtime",
+        description="Runs that count as finished: those with one of these statuses and a runtime. With failed "
+        "where they take as long",
     )
     min_support: int = Field(
-        3, ge=2, le=1_000_000, description="Finished runs that a job needs before its variation is reported"
+        3,
+        ge=2,
+        le=1_000_000,
+        description="Finished runs that a job needs before its variation is reported. More for surer figures",
     )
     outlier_ratio: float = Field(
-        10, gt=1, le=1e6, description="A run at least this many times the median of its job is an outlier"
+        10,
+        gt=1,
+        le=1e6,
+        description="A run at least this many times the median of its job is an outlier. Less where twice as long "
+        "already hurts",
     )
     outlier_delta_s: float = Field(
-        900, gt=0, le=1e9, description="A run more than this above the median of its job is one, in seconds"
+        900,
+        gt=0,
+        le=1e9,
+        description="A run more than this above the median of its job is one, in seconds. Less for jobs of seconds",
     )
 
 
@@ -386,15 +511,21 @@ class WatchParams(Params):
         1,
         gt=0,
         le=1e6,
-        description="Slow runs and stopped jobs that raise an alarm though nothing is wrong, expected a day, at most",
+        description="Slow runs and stopped jobs that raise an alarm though nothing is wrong, expected a day, at "
+        "most. As many as somebody will look at; less finds less",
     )
     look_back_days: float = Field(
-        7, gt=0, le=36_500, description="Runs that ended in the last days of the log are looked at, in days"
+        7,
+        gt=0,
+        le=36_500,
+        description="Runs that ended in the last days of the log are looked at, in days. As long as between two "
+        "watches, and some more",
     )
     statuses: list[Status] = Field(
         ["completed", "unknown", "timeout"],
         min_length=1,
-        description="Runs that are looked at: those with one of these statuses and a runtime, and those that go on",
+        description="Runs that are looked at: those with one of these statuses and a runtime, and those that go "
+        "on. With failed where they take as long",
     )
 
 
@@ -402,7 +533,11 @@ class ReportParams(Params):
     """What the page about jobs shows."""
 
     min_support: int = Field(
-        3, ge=1, le=1_000_000, description="Finished runs that a job needs to be listed before those with fewer"
+        3,
+        ge=1,
+        le=1_000_000,
+        description="Finished runs that a job needs to be listed before those with fewer. More for a shorter "
+        "first table",
     )
 
 

@@ -212,34 +212,79 @@ class RecordParams(Params):
     """Which benchmarks run on which nodes, how often, in which order, and under which stress."""
 
     minutes: float = Field(
-        120, gt=0, le=2880, description="How long this call starts executions, in minutes; the next call goes on"
+        120,
+        gt=0,
+        le=2880,
+        description="How long this call starts executions, in minutes; the next call goes on. As long as the node "
+        "can be spared",
     )
-    seed: int = Field(7, ge=0, le=2**31, description="Decides the order of a campaign, and what is stressed")
+    seed: int = Field(
+        7,
+        ge=0,
+        le=2**31,
+        description="Decides the order of a campaign, and what is stressed. Another for a second, independent campaign",
+    )
     place: Literal["local", "emulated"] = Field(
-        "local", description="local: this machine as it is; emulated: the nodes below, one after another on it"
+        "local",
+        description="local: this machine as it is; emulated: the nodes below, one after another on it. Emulated "
+        "for who has no fleet at hand",
     )
-    node: str = Field("", max_length=60, description="Name of this machine as a node; empty: its host name")
-    machine_type: str = Field("", max_length=60, description="Its machine type; empty: its processor")
-    benchmarks: tuple[str, ...] = Field((), description="Benchmarks to run, by name; empty: all of the profile")
-    profile: Literal["short", "paper"] = Field("short", description="short: about 2 s a benchmark; paper: 30 s")
+    node: str = Field(
+        "", max_length=60, description="Name of this machine as a node; empty: its host name. Where host names change"
+    )
+    machine_type: str = Field(
+        "",
+        max_length=60,
+        description="Its machine type; empty: its processor. Where equal processors are rented as different machines",
+    )
+    benchmarks: tuple[str, ...] = Field(
+        (), description="Benchmarks to run, by name; empty: all of the profile. Fewer where a tool is not installed"
+    )
+    profile: Literal["short", "paper"] = Field(
+        "short", description="short: about 2 s a benchmark; paper: 30 s. Paper to compare with its figures"
+    )
     runs: int = Field(
         0,
         ge=0,
         le=10_000,
-        description="Executions of each benchmark on each node in a campaign; 0: no campaign, but what the node lacks, "
-        "and then what is doubtful or stalest",
+        description="Executions of each benchmark on each node in a campaign; 0: no campaign, but what the node "
+        "lacks, and then what is doubtful or stalest. For who measures what the detector is worth",
     )
-    executions: int = Field(6, ge=1, le=10_000, description="Executions of this call where there is no campaign")
-    stressed_ratio: float = Field(0.2, ge=0, le=0.5, description="Share of a campaign's executions under stress")
-    interval_s: float = Field(1, ge=0.05, le=60, description="Time between two samples of a node's metrics, in seconds")
+    executions: int = Field(
+        6,
+        ge=1,
+        le=10_000,
+        description="Executions of this call where there is no campaign. As many as there is time for between two "
+        "looks",
+    )
+    stressed_ratio: float = Field(
+        0.2, ge=0, le=0.5, description="Share of a campaign's executions under stress. More for more known truth"
+    )
+    interval_s: float = Field(
+        1,
+        ge=0.05,
+        le=60,
+        description="Time between two samples of a node's metrics, in seconds. Shorter for benchmarks of a second "
+        "or two",
+    )
     foreign_limit_ratio: float = Field(
-        0.1, gt=0, le=1, description="An execution is repeated if others used more than this ratio of the cores"
+        0.1,
+        gt=0,
+        le=1,
+        description="An execution is repeated if others used more than this ratio of the cores. More on nodes "
+        "that are never quiet",
     )
-    repeats: int = Field(2, ge=0, le=100, description="How often flagged executions are repeated, at the end")
+    repeats: int = Field(
+        2, ge=0, le=100, description="How often flagged executions are repeated, at the end. None where time is short"
+    )
     isolation: Literal["auto", "none"] = Field(
-        "auto", description="auto: control groups and network namespaces where the system lets us; none: neither"
+        "auto",
+        description="auto: control groups and network namespaces where the system lets us; none: neither. None in "
+        "a container without rights",
     )
-    scratch: str = Field("", description="Folder on the disk that is measured; empty: one in /var/tmp")
+    scratch: str = Field(
+        "", description="Folder on the disk that is measured; empty: one in /var/tmp. The disk that jobs use"
+    )
     emulated: tuple[NodeParams, ...] = Field(EMULATED, description="Emulated nodes")
     short: tuple[BenchmarkTemplate, ...] = Field(SHORT, description="Benchmarks of the short profile")
     doses: tuple[Dose, ...] = Field(

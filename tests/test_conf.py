@@ -15,7 +15,7 @@ WORDS = {name: field.annotation for name, field in Settings.model_fields.items()
 @pytest.mark.parametrize("word", WORDS)
 def test_the_file_equals_the_commented_defaults_of_its_class(word):
     file = ROOT / "conf" / f"{word}.yaml"
-    assert file.read_text(encoding="utf-8") == commented_defaults(WORDS[word]), f"whorl config --defaults {word} > {file}"
+    assert file.read_text(encoding="utf-8") == commented_defaults(WORDS[word]), f"run: whorl config --defaults {word}"
 
 
 def test_there_is_a_file_for_each_word_and_no_other():

@@ -217,8 +217,9 @@ INSTEAD = ("logs", "telemetry", "results")  # files to evaluate instead of a sou
 
 
 class FormFlow(Flow[..., Result]):
-    """Prefect's flow whose arguments are JSON as they are (Prefect's own way to make them so imports FastAPI), and whose
-    form is made when somebody asks for it: a command runs one of the ten flows of its word."""
+    """Prefect's flow whose form is made when somebody asks for it: a command runs one flow of ten.
+
+    Its arguments are JSON as they are: Prefect's own way to make them so imports FastAPI."""
 
     @functools.cached_property
     def parameters(self) -> ParameterSchema:  # type: ignore[override]

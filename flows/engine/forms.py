@@ -255,8 +255,9 @@ def flow(run_name: Callable[[], str], **options: Any) -> Callable[[Callable[[P],
         run.__doc__ = _documentation(body, model)
         run.model = model  # type: ignore[attr-defined]
         run.tags = [TAG, verb if word == TAG else word]  # type: ignore[attr-defined]  # Prefect's flows have none
+        run.__signature__ = inspect.Signature()  # type: ignore[attr-defined]  # as yet
         made = FormFlow(run, name=name, flow_run_name=run_name, **options)
-        del made.parameters  # those of a function that takes anything
+        del made.parameters
         run.__signature__ = made.__signature__ = _signature(model)  # type: ignore[attr-defined]
         return made
 

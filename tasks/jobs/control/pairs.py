@@ -147,7 +147,7 @@ def score_pairs(measured: Any, predicted: Any, groups: Any, rng: np.random.Gener
         versus_no_change=bootstrap_difference(error, none, keys, rng),
         versus_mean_change=bootstrap_difference(error, mean, keys, rng),
         correlation=None if why else float(np.corrcoef(real, told)[0, 1]),
-        rank_correlation=None if why else float(np.corrcoef(*(pd.Series(one).rank() for one in (real, told)))[0, 1]),
+        rank_correlation=None if why else float(pd.Series(real).rank().corr(pd.Series(told).rank())),
         reason="one job: no other to take a mean change from" if n_groups == 1 else None,
         correlation_reason=why,
     )

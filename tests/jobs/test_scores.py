@@ -156,6 +156,6 @@ def test_what_cannot_be_scored_is_one_clear_line(score, message):
 
 
 def test_an_interval_of_a_share_is_wilsons_and_stays_within_0_and_1():
-    assert wilson(3, 10, 0.95) == pytest.approx((0.107789, 0.603222), abs=1e-6)  # 1.96: (3 + 1.92) / 13.84 -+ 0.2477
+    assert wilson(3, 10, 0.95) == pytest.approx((0.107791, 0.603222), abs=1e-6)  # 1.96: (3 + 1.92) / 13.84 -+ 0.2477
     assert wilson(0, 10, 0.95) == pytest.approx((0, 3.841459 / 13.841459), abs=1e-6)
     assert wilson(10, 10, 0.95) == pytest.approx((10 / 13.841459, 1), abs=1e-6)

@@ -21,13 +21,13 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 TRACEBACK = "whorl-error-"  # in the folder for temporary files
 TRACEBACK_NAME = re.compile(rf"^{TRACEBACK}[a-z0-9_]{{8}}\.txt$")
 MOST_TRACEBACKS, TRACEBACK_KEPT_S = 20, 7 * 86_400
-SELDOM = (50_000, 20, 100)  # objects, and rounds, between searches for garbage: imports make objects and no garbage
+SELDOM = 50_000  # new objects between two searches for garbage: imports make objects and no garbage
 
 
 def main() -> None:
     """Run the command line of this process and exit with its code."""
     atexit.register(_leave)  # first in, last out: after Prefect's own farewells
-    gc.set_threshold(*SELDOM)
+    gc.set_threshold(SELDOM)
     sys.exit(run(sys.argv[1:]))
 
 

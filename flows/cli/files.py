@@ -105,12 +105,13 @@ def file_results(warehouse: "Warehouse", source: str, batches: list[str] | None 
 
     batches: only these files; by default all of the source."""
     from tasks.jobs.summary import read_summary
-    from tasks.warehouse.connection import fetch
+    from tasks.warehouse.connection import fetch, reading
 
-    found, totals = read_results(warehouse, source, batches), read_summary(warehouse, source)
+    with reading(warehouse):  # kept open for all four: opening it costs 20 ms of CPU
+        found, totals = read_results(warehouse, source, batches), read_summary(warehouse, source)
+        without_users = int(fetch(warehouse, JOBS_WITHOUT_USERS, {"source": source})["n"].iloc[0])
+        [merged] = records(fetch(warehouse, MERGED_NAMES, {"source": source}))
     kept = ("n_runs", "n_groups", *SHARES)
-    without_users = int(fetch(warehouse, JOBS_WITHOUT_USERS, {"source": source})["n"].iloc[0])
-    [merged] = records(fetch(warehouse, MERGED_NAMES, {"source": source}))
     return found | {key: totals[key] for key in kept} | {"n_groups_without_users": without_users} | merged
 
 

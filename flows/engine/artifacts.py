@@ -24,7 +24,7 @@ from tasks.quantities import counted, number, plain, utc_text
 from tasks.report.result import count, markdown_address, moment, records, table, table_markdown
 from tasks.settings import load_settings
 from tasks.warehouse.alarms import mark_announced, read_alarms
-from tasks.warehouse.connection import fetch, reading
+from tasks.warehouse.connection import fetch
 from tasks.warehouse.landing import Batch, find_batch
 from tasks.warehouse.place import Warehouse
 
@@ -158,10 +158,9 @@ def show(
     shown = ""
     if sections and path:
         from tasks.report.result import as_markdown
-        from tasks.report.site import item_address, result_of
+        from tasks.report.site import read_result
 
-        with reading(warehouse) as connection:
-            result, _ = result_of(connection, word, source, site_params(), item_address(word, source))
+        result = read_result(warehouse, word, source, site_params())
         titles = [part.title for part in result.parts if part.title.startswith(tuple(sections))]
         names = [one.name for part in result.parts for one in part.figures if one.name.startswith(PICTURES)]
         drawn = () if is_shared() else names  # figures only where a UI shows them

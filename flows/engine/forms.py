@@ -22,13 +22,11 @@ import prefect
 from prefect import Flow
 from prefect.context import TagsContext
 from prefect.runtime import deployment, flow_run
-from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
-from prefect.utilities.callables import parameter_schema
+from prefect.utilities.callables import ParameterSchema, parameter_schema
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
-from flows.engine.shared_server import is_shared
 from tasks.advice.params import AdviceParams
 from tasks.choices import MAX_SOURCE_CHARS, ONLY_SOURCE, checked_source
 from tasks.errors import BadSetting, WhorlError
@@ -219,7 +217,14 @@ INSTEAD = ("logs", "telemetry", "results")  # files to evaluate instead of a sou
 
 
 class FormFlow(Flow[..., Result]):
-    """Prefect's flow whose arguments are JSON as they are: Prefect's own way to make them so imports FastAPI."""
+    """Prefect's flow whose form is made when somebody asks for it: a command runs one flow of ten.
+
+    Its arguments are JSON as they are: Prefect's own way to make them so imports FastAPI."""
+
+    @functools.cached_property
+    def parameters(self) -> ParameterSchema:  # type: ignore[override]
+        """What Prefect makes the form from."""
+        return parameter_schema(self.fn)
 
     def serialize_parameters(self, parameters: dict[str, Any]) -> dict[str, Any]:
         """The arguments as the server is told them."""
@@ -247,11 +252,14 @@ def flow(run_name: Callable[[], str], **options: Any) -> Callable[[Callable[[P],
             with TagsContext(current_tags=set()):  # tags are for runs: each tag of a task costs it a request
                 return kept(name, params, lambda: body(params))
 
-        run.__signature__ = _signature(model)  # type: ignore[attr-defined]  # what Prefect makes the form from
         run.__doc__ = _documentation(body, model)
         run.model = model  # type: ignore[attr-defined]
         run.tags = [TAG, verb if word == TAG else word]  # type: ignore[attr-defined]  # Prefect's flows have none
-        return FormFlow(run, name=name, flow_run_name=run_name, **options)
+        run.__signature__ = inspect.Signature()  # type: ignore[attr-defined]  # as yet
+        made = FormFlow(run, name=name, flow_run_name=run_name, **options)
+        del made.parameters
+        run.__signature__ = made.__signature__ = _signature(model)  # type: ignore[attr-defined]
+        return made
 
     return decorate
 
@@ -270,12 +278,10 @@ def call(called: Flow[..., Result], known: Params | Mapping[str, Any], /, **own:
 
     known: its parameters, or what is known of them by name, such as the groups of a word; own: those that differ.
 
-    The run carries the tags of the flow; a deployed run has those of its deployment. A run with a server of its own
-    sends no heartbeats, since nobody would miss them: it ends a second sooner."""
+    The run carries the tags of the flow; a deployed run has those of its deployment."""
     params = known if isinstance(known, Params) else filled_in(model_of(called), known, **own)
-    changed = {PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None} if is_shared() else {}
     try:
-        with temporary_settings(changed), prefect.tags(*called.fn.tags):  # type: ignore[attr-defined]
+        with prefect.tags(*called.fn.tags):  # type: ignore[attr-defined]
             return cast(Result, called(**form_fields(params)))
     except WhorlError as error:
         told = copy(error)

@@ -221,10 +221,11 @@ def is_healthy(api_url: str, timeout_s: float = HEALTH_TIMEOUT_S) -> bool:
         return False
 
 
+HEARTBEATS = "PREFECT_FLOWS_HEARTBEAT_FREQUENCY"
 FLOW_VARIABLES = {
     "PREFECT_RESULTS_DEFAULT_SERIALIZER": "json",  # never pickle: nothing that executes code is loaded
     "PREFECT_LOGGING_EXTRA_LOGGERS": "tasks,flows",  # what the steps log appears in the run's log
-    "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",  # the shortest that Prefect allows
+    HEARTBEATS: "30",  # the shortest that Prefect allows
     "PREFECT_TELEMETRY_ENABLE_RESOURCE_METRICS": "false",
     "DO_NOT_TRACK": "1",
     "RAY_USAGE_STATS_ENABLED": "0",

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from flows.engine.servers import (
+    HEARTBEATS,
     LOOPBACK,
     Child,
     NoServer,
@@ -59,6 +60,8 @@ def ready_for_flows(home: Path, *, idle_s: float, is_quiet: bool = True) -> None
 
     def import_prefect(server: ServerFile) -> None:
         prepare(home, is_quiet=is_quiet, api_url=server.url)
+        if server.is_shared:  # nobody would miss the heartbeats of a run, which ends a second sooner without
+            os.environ.pop(HEARTBEATS, None)
         import flows.engine.forms  # noqa: F401  # it takes seconds, and a server as long to start
 
     load_key(home)

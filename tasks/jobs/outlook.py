@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from tasks.errors import BadInput, BadSetting, NotFound
 from tasks.jobs.distribution import Empirical, Floats, checked_levels
 from tasks.jobs.params import OutlookParams, SummaryParams
+from tasks.jobs.scores import wilson
 from tasks.jobs.summary import find_group
 from tasks.quantities import duration, share
 from tasks.warehouse.connection import fetch
@@ -108,10 +109,7 @@ def chance_to_exceed(runtimes_s: NDArray[np.float64], time_s: float) -> Chance:
     if not (math.isfinite(time_s) and time_s >= 0):
         raise BadSetting(f"time {time_s:g} s: expected a number of seconds, 0 or more")
     n, k = len(runtimes_s), int(np.sum(runtimes_s > time_s))
-    from scipy.stats import binomtest  # not above: half a second that other steps need not pay
-
-    interval = binomtest(k, n).proportion_ci(CONFIDENCE, method="wilson")
-    return Chance(time_s, k, n, k / n, float(interval.low), float(interval.high))
+    return Chance(time_s, k, n, k / n, *wilson(k, n, CONFIDENCE))
 
 
 def bound(runtimes_s: NDArray[np.float64], level: float) -> Bound:

@@ -1,6 +1,7 @@
 """How good predicted distributions are: scores of runs, coverage, distances of groups, and what is beyond luck."""
 
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,13 @@ from tasks.jobs.distribution import Empirical, Floats, checked_times
 
 LEVEL = 0.9
 CALIBRATION_LEVELS = tuple((np.arange(1, 20) / 20).tolist())  # 0.05, 0.10 ... 0.95
+
+
+def wilson(k: int, n: int, confidence: float) -> tuple[float, float]:
+    """The interval of a share k of n (Wilson 1927); n at least 1."""
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    centre, half = k + z * z / 2, z * (k * (n - k) / n + z * z / 4) ** 0.5
+    return max(0.0, (centre - half) / (n + z * z)), min(1.0, (centre + half) / (n + z * z))
 
 
 @dataclass(frozen=True)

@@ -1,24 +1,22 @@
-"""The kinds of charts of all words: a tidy frame in, one declarative chart out (Vega-Altair).
+"""The kinds of charts of all words: a tidy frame in, one declarative chart out (Vega-Lite, which Vega draws).
 
 Colours are named (@blue), so that light, dark and print each have their own. A chart holds at most MOST_BYTES of data:
-more is binned or sampled before, and said beside it. Altair takes two seconds to import, so functions import it."""
+more is binned or sampled before, and said beside it."""
 
 import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from tasks.errors import WhorlError
 
-if TYPE_CHECKING:
-    import altair as alt
-
 Kind = Literal["number", "count", "share", "seconds", "log", "time", "name"]
-Chart: TypeAlias = "alt.Chart | alt.LayerChart | alt.FacetChart | alt.VConcatChart"
+Chart: TypeAlias = dict[str, Any]
+ROWS = "rows"  # what a chart calls its data
 MOST_BYTES = 200_000
 WIDTH_PX, ROW_PX, HEIGHT_PX, TALL_PX = 560, 24, 240, 360
 DIGITS = 5
@@ -50,6 +48,7 @@ PALETTE = {
         **{"orange": "#ff9a3c", "pale": "#1b3a57", "middle": "#2f78b4", "green": "#3fbf9b", "violet": "#b48ad1"},
     },
 }
+ONCE: dict[str, Any] = {"data": {"values": [{}]}}  # for a layer that is drawn once, whatever the rows
 SERIES = (BLUE, ORANGE, "@green", "@violet", INK, MUTED)
 
 
@@ -62,29 +61,17 @@ class Axis:
     kind: Kind = "number"
 
 
-def spec_of(chart: Chart) -> dict[str, Any]:
-    """The chart as Vega-Lite. Raises WhorlError for one with more data than a page should carry."""
-    import altair as alt
-
-    alt.data_transformers.disable_max_rows()
-    spec: dict[str, Any] = chart.to_dict()
-    size = len(json.dumps(spec.get("datasets", {})))
+def spec_of(chart: Chart) -> Chart:
+    """The chart itself. Raises WhorlError for one with more data than a page should carry."""
+    size = len(json.dumps(chart["datasets"]))
     if size > MOST_BYTES:
         raise WhorlError(f"a chart holds {size:,} bytes of data; expected at most {MOST_BYTES:,}: bin or sample before")
-    for name in ("config", "$schema"):
-        spec.pop(name, None)
-    return spec
+    return chart
 
 
-def template_of(chart: Chart) -> dict[str, Any]:
+def template_of(chart: Chart) -> Chart:
     """The chart without its data, for pages that each bring rows of their own."""
-    spec = spec_of(chart)
-    names = list(spec.pop("datasets"))
-    text = json.dumps(spec)
-    for name in names:
-        text = text.replace(f'"{name}"', '"rows"')
-    found: dict[str, Any] = json.loads(text)
-    return found
+    return {name: part for name, part in chart.items() if name != "datasets"}
 
 
 def themed(spec: Mapping[str, Any], scheme: Literal["light", "dark"] = "light") -> dict[str, Any]:
@@ -145,61 +132,73 @@ def parts_of(frame: pd.DataFrame, key: str) -> tuple[list[str], dict[str, list[l
     return [str(name) for name in rows], {str(name): values[at].tolist() for name, at in places.items()}
 
 
-def _position(channel: Any, axis: Axis, **more: Any) -> Any:
-    """The encoding of an axis. channel: alt.X or alt.Y."""
-    import altair as alt
-
-    grid = more.pop("grid", True)
-    if axis.kind == "name":
-        return channel(f"{axis.field}:N", title=axis.title or None, sort=None, **more)
-    if axis.kind == "time":
-        scale, ticks = alt.Scale(type="utc", padding=8), alt.Axis(grid=grid, labelOverlap=True, format=TIMES)
-        return channel(f"{axis.field}:T", title=axis.title, scale=scale, axis=ticks, **more)
-    if axis.kind == "seconds":
-        ticks = alt.Axis(values=list(SECONDS), labelExpr=SECOND_WORDS, grid=grid, labelOverlap=True)
-        scale = alt.Scale(type="log", nice=False, padding=8)
-    elif axis.kind == "log":
-        ticks = alt.Axis(labelExpr=NUMBER_WORDS, grid=grid, labelOverlap=True)
-        scale = alt.Scale(type="log", nice=False, padding=8)
-    else:
-        words = "format(datum.value, '.0%')" if axis.kind == "share" else NUMBER_WORDS
-        ticks, starts_at_0 = alt.Axis(labelExpr=words, grid=grid, labelOverlap=True, tickCount=6), axis.kind != "number"
-        scale = alt.Scale(zero=starts_at_0, nice=starts_at_0, padding=0 if starts_at_0 else 4)
-    more.setdefault("scale", scale)
-    return channel(f"{axis.field}:Q", title=axis.title, axis=ticks, **more)
+def _mark(kind: str, encoding: Mapping[str, Any], filtered: str = "", **properties: Any) -> dict[str, Any]:
+    """A layer of marks. filtered: condition of the rows that have one."""
+    shown = {"mark": {"type": kind, **properties}, "encoding": dict(encoding)}
+    return shown | ({"transform": [{"filter": filtered}]} if filtered else {})
 
 
-def _colour(field: str, colours: Mapping[str, str]) -> Any:
-    import altair as alt
-
-    legend = alt.Legend(title=None, orient="top", columns=3, labelLimit=260) if len(colours) > 1 else None
-    return alt.Color(f"{field}:N", scale=alt.Scale(domain=list(colours), range=list(colours.values())), legend=legend)
-
-
-def _tips(frame: pd.DataFrame) -> list[Any]:
-    """What is said of a mark under the mouse: all columns of its row."""
-    import altair as alt
-
+def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as a chart holds them; missing ones are None."""
     return [
-        alt.Tooltip(f"{name}:T", timeUnit="utcyearmonthdatehoursminutes", title=str(name).removesuffix("_at"))
-        if str(name).endswith("_at")
-        else alt.Tooltip(f"{name}:{'Q' if pd.api.types.is_numeric_dtype(frame[name]) else 'N'}", title=str(name))
-        for name in frame
+        {str(name): value for name, value in row.items()}
+        for row in rows.astype(object).where(rows.notna(), None).to_dict("records")
     ]
 
 
-def _tone(field: str, colours: Mapping[str, str] | None) -> Any:
-    """Colours by name; without any one colour for all."""
-    import altair as alt
+def _named(field: str, **more: Any) -> dict[str, Any]:
+    return {"field": field, "type": "nominal", **more}
 
-    return _colour(field, colours) if field and colours else alt.value(BLUE)
+
+def _amount(field: str, **more: Any) -> dict[str, Any]:
+    return {"field": field, "type": "quantitative", **more}
+
+
+def _position(axis: Axis, *, grid: bool = True, **more: Any) -> dict[str, Any]:
+    """The encoding of an axis."""
+    if axis.kind == "name":
+        return _named(axis.field, title=axis.title or None, sort=None, **more)
+    ticks: dict[str, Any] = {"grid": grid, "labelOverlap": True}
+    if axis.kind == "time":
+        found = {"field": axis.field, "type": "temporal", "title": axis.title}
+        return found | {"scale": {"type": "utc", "padding": 8}, "axis": ticks | {"format": TIMES}} | more
+    scale: dict[str, Any] = {"type": "log", "nice": False, "padding": 8}
+    if axis.kind == "seconds":
+        ticks |= {"values": list(SECONDS), "labelExpr": SECOND_WORDS}
+    elif axis.kind == "log":
+        ticks |= {"labelExpr": NUMBER_WORDS}
+    else:
+        words = "format(datum.value, '.0%')" if axis.kind == "share" else NUMBER_WORDS
+        starts_at_0 = axis.kind != "number"
+        ticks |= {"labelExpr": words, "tickCount": 6}
+        scale = {"zero": starts_at_0, "nice": starts_at_0, "padding": 0 if starts_at_0 else 4}
+    return _amount(axis.field, title=axis.title, axis=ticks, scale=scale) | more
+
+
+def _colour(field: str, colours: Mapping[str, str]) -> dict[str, Any]:
+    legend = {"title": None, "orient": "top", "columns": 3, "labelLimit": 260} if len(colours) > 1 else None
+    return _named(field, scale={"domain": list(colours), "range": list(colours.values())}, legend=legend)
+
+
+def _tips(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """What is said of a mark under the mouse: all columns of its row."""
+    time = {"type": "temporal", "timeUnit": "utcyearmonthdatehoursminutes"}
+    return [
+        {"field": name, "title": name.removesuffix("_at"), **time}
+        if name.endswith("_at")
+        else (_amount if pd.api.types.is_numeric_dtype(frame[name]) else _named)(name, title=name)
+        for name in map(str, frame)
+    ]
+
+
+def _tone(field: str, colours: Mapping[str, str] | None) -> dict[str, Any]:
+    """Colours by name; without any one colour for all."""
+    return _colour(field, colours) if field and colours else {"value": BLUE}
 
 
 def _in_rows(row: str, *, grid: bool = False) -> dict[str, Any]:
     """The encoding of rows by their names, in the order of the frame."""
-    import altair as alt
-
-    return {"y": alt.Y(f"{row}:N", sort=None, title=None, axis=alt.Axis(labelLimit=220, grid=grid))}
+    return {"y": _named(row, sort=None, title=None, axis={"labelLimit": 220, "grid": grid})}
 
 
 def _rows_px(rows: pd.DataFrame, row: str, px: int = ROW_PX) -> int:
@@ -208,48 +207,44 @@ def _rows_px(rows: pd.DataFrame, row: str, px: int = ROW_PX) -> int:
 
 
 def _layered(
-    rows: pd.DataFrame, layers: Sequence[Any], height: Any, panel: str = "", *, is_shared: bool = False
-) -> Any:
+    rows: pd.DataFrame, layers: Sequence[Chart], height: Any, panel: str = "", *,
+    width: int = WIDTH_PX, own: Sequence[str] = (),
+) -> Chart:  # fmt: skip
     """Layers over the same rows as one chart; panel: column of names, a row of charts each, in the order of the frame,
-    each with its own y unless `is_shared`."""
-    import altair as alt
-
-    layered = alt.layer(*layers, data=rows).properties(width=WIDTH_PX, height=height)
+    each with axes of its `own`."""
+    data = {"datasets": {ROWS: _records(rows)}, "data": {"name": ROWS}}
+    layered = {"layer": list(layers), "width": width, "height": height}
     if not panel:
-        return layered
-    header = alt.Header(title=None, labelAnchor="start", labelOrient="top", labelFontWeight="bold", labelLimit=520)
-    names = alt.Row(f"{panel}:N", sort=list(dict.fromkeys(rows[panel])), header=header)
-    found = layered.facet(row=names, spacing=14)
-    return found if is_shared else found.resolve_scale(y="independent")
+        return data | layered
+    header = {"title": None, "labelAnchor": "start", "labelOrient": "top", "labelFontWeight": "bold", "labelLimit": 520}
+    names = _named(panel, sort=list(dict.fromkeys(rows[panel])), header=header)
+    apart = {"resolve": {"scale": dict.fromkeys(own, "independent")}} if own else {}
+    return data | {"facet": {"row": names}, "spec": layered, "spacing": 14} | apart
 
 
-def _rule(base: Any, at: Any) -> Any:
+def _rule(at: Mapping[str, Any]) -> dict[str, Any]:
     """A dashed line at a place on x."""
-    return base.mark_rule(color=ORANGE, strokeDash=[4, 3]).encode(x=at)
+    return _mark("rule", {"x": at}, color=ORANGE, strokeDash=[4, 3]) | (ONCE if "datum" in at else {})
 
 
-def _zoomable(chart: Any, encodings: Sequence[Literal["x", "y"]] = ("x", "y")) -> Chart:
+def _zoomable(chart: Chart, encodings: Sequence[Literal["x", "y"]] = ("x", "y")) -> Chart:
     """The chart with axes that ctrl and the wheel widen, and that the mouse drags; the wheel alone turns the page."""
-    import altair as alt
-
-    zoom = "wheel![event.ctrlKey]"
-    zoomable: Chart = chart.add_params(alt.selection_interval(bind="scales", encodings=list(encodings), zoom=zoom))
-    return zoomable
+    select = {"type": "interval", "encodings": list(encodings), "zoom": "wheel![event.ctrlKey]"}
+    first, *rest = chart["layer"]
+    return chart | {"layer": [first | {"params": [{"name": "zoom", "select": select, "bind": "scales"}]}, *rest]}
 
 
 def scatter(frame: pd.DataFrame, x: Axis, y: Axis, lines: Mapping[str, float]) -> Chart:
     """A mark a row. lines: words and how many times x they lie at y, on two axes alike."""
-    import altair as alt
-
-    rows, places = tidy(frame), {"x": _position(alt.X, x), "y": _position(alt.Y, y)}
-    marks = alt.Chart(rows).mark_circle(size=34, opacity=0.65, color=BLUE)
+    rows, places = tidy(frame), {"x": _position(x), "y": _position(y)}
     ends = [float(rows[x.field].min()), float(rows[x.field].max())]
-    guides = pd.DataFrame([{"line": name, x.field: at, y.field: at * k} for name, k in lines.items() for at in ends])
+    guides = [{"line": name, x.field: at, y.field: at * k} for name, k in lines.items() for at in ends]
     tones = _colour("line", dict(zip(lines, (MUTED, ORANGE), strict=False)))
-    drawn = alt.Chart(guides).mark_line(strokeDash=[5, 3], strokeWidth=1.5)
-    guided = drawn.encode(x=f"{x.field}:Q", y=f"{y.field}:Q", color=tones)
-    layered = alt.layer(marks.encode(**places, tooltip=_tips(rows)), guided)
-    return _zoomable(layered.properties(width=WIDTH_PX, height=TALL_PX))
+    ruled = {"x": _amount(x.field), "y": _amount(y.field), "color": tones}
+    marks = _mark("circle", {**places, "tooltip": _tips(rows)}, size=34, opacity=0.65, color=BLUE)
+    guided = _mark("line", ruled, strokeDash=[5, 3], strokeWidth=1.5) | {"data": {"name": "guides"}}
+    found = _layered(rows, [marks, guided], TALL_PX)
+    return _zoomable(found | {"datasets": {**found["datasets"], "guides": guides}})
 
 
 def lines(
@@ -257,18 +252,15 @@ def lines(
     steps: bool = False, height: int = HEIGHT_PX,
 ) -> Chart:  # fmt: skip
     """A line a series, with points to hover; rules: words of vertical lines and where on x they stand."""
-    import altair as alt
-
     rows = tidy(frame)
     names = dict.fromkeys(rows[series]) if series else ()
-    tone = _tone(series, dict(zip(names, SERIES * 3, strict=False)))
-    base = alt.Chart(rows).encode(x=_position(alt.X, x), y=_position(alt.Y, y), color=tone)
-    layers = [base.mark_line(interpolate="step-after" if steps else "linear", strokeWidth=1.8)]
+    there = {"x": _position(x), "y": _position(y), "color": _tone(series, dict(zip(names, SERIES * 3, strict=False)))}
+    layers = [_mark("line", there, interpolate="step-after" if steps else "linear", strokeWidth=1.8)]
     if len(rows) <= MANY:
-        layers.append(base.mark_circle(size=30).encode(tooltip=_tips(rows)))
+        layers.append(_mark("circle", {**there, "tooltip": _tips(rows)}, size=30))
     for words, at in (rules or {}).items():
-        said = alt.Chart(rows.head(1)).mark_text(text=words, color=ORANGE, align="left", dx=4, y=8)
-        layers += [_rule(alt.Chart(rows), alt.datum(at)), said.encode(x=alt.datum(at))]
+        said = _mark("text", {"x": {"datum": at}}, text=words, color=ORANGE, align="left", dx=4, y=8)
+        layers += [_rule({"datum": at}), said | ONCE]
     return _zoomable(_layered(rows, layers, height))
 
 
@@ -277,57 +269,49 @@ def intervals(
     panel: str = "",
 ) -> Chart:  # fmt: skip
     """A dot a row with its interval, columns low and high. tone: column of names by `colours`."""
-    import altair as alt
-
     rows = tidy(frame)
-    base = alt.Chart(rows).encode(color=_tone(tone, colours), **_in_rows(row))
-    from_low = _position(alt.X, Axis("low", value.title, value.kind))
-    bar = base.mark_rule(strokeWidth=3, opacity=0.45).encode(x=from_low, x2="high:Q")
-    dot = base.mark_circle(size=70, opacity=1).encode(x=_position(alt.X, value), tooltip=_tips(rows))
+    there = {"color": _tone(tone, colours), **_in_rows(row)}
+    from_low = {"x": _position(Axis("low", value.title, value.kind)), "x2": {"field": "high"}}
+    bar = _mark("rule", there | from_low, strokeWidth=3, opacity=0.45)
+    dot = _mark("circle", {**there, "x": _position(value), "tooltip": _tips(rows)}, size=70, opacity=1)
     parts = [part for _, part in rows.groupby(panel)] if panel else [rows]
-    found = _layered(rows, [bar, dot], max(_rows_px(part, row) for part in parts), panel)
-    shown: Chart = found.resolve_scale(x="independent", y="independent") if panel else found
-    return shown
+    return _layered(rows, [bar, dot], max(_rows_px(part, row) for part in parts), panel, own=("x", "y"))
 
 
 def swarm(frame: pd.DataFrame, value: Axis, row: str, level: str) -> Chart:
     """A dot a mark in its row, spread upwards and downwards where they are many.
 
     level: column of 0 to 1 that colours from blue to orange."""
-    import altair as alt
-
     golden = 0.6180339887498949
     rows = tidy(frame).assign(spread=[(at * golden) % 1 for at in range(len(frame))])
-    scale = alt.Scale(range=[BLUE, GRID, ORANGE], domain=[0, 0.5, 1], interpolate="rgb")
-    legend = alt.Legend(title="value of the feature, low to high", orient="top", values=[0, 1])
-    marks = alt.Chart(rows).mark_circle(size=22, opacity=0.6).encode(
-        x=_position(alt.X, value), yOffset=alt.YOffset("spread:Q", scale=alt.Scale(domain=[-0.6, 1.6])),
-        color=alt.Color(f"{level}:Q", scale=scale, legend=legend), tooltip=_tips(rows.drop(columns="spread")),
-        **_in_rows(row),
-    )  # fmt: skip
-    found: Chart = _layered(rows, [marks], _rows_px(rows, row, px=34))
-    return found
+    scale = {"range": [BLUE, GRID, ORANGE], "domain": [0, 0.5, 1], "interpolate": "rgb"}
+    legend = {"title": "value of the feature, low to high", "orient": "top", "values": [0, 1]}
+    there = {
+        "x": _position(value),
+        "yOffset": _amount("spread", scale={"domain": [-0.6, 1.6]}),
+        "color": _amount(level, scale=scale, legend=legend),
+        "tooltip": _tips(rows.drop(columns="spread")),
+    }
+    return _layered(rows, [_mark("circle", there | _in_rows(row), size=22, opacity=0.6)], _rows_px(rows, row, px=34))
 
 
 def heatmap(frame: pd.DataFrame, row: Axis, column: Axis, share: str, *, most: int = 40) -> Chart:
     """Cells of shares in percent of their row, with their number; the frame holds one row a cell that has any."""
-    import altair as alt
-
     rows = tidy(frame)
     n_rows, n_columns = rows[row.field].nunique(), rows[column.field].nunique()
-    base = alt.Chart(rows).encode(
-        x=alt.X(f"{column.field}:N", sort=None, title=column.title, axis=alt.Axis(orient="top", labelAngle=-40)),
-        y=alt.Y(f"{row.field}:N", sort=None, title=row.title, axis=alt.Axis(labelLimit=200)),
-        tooltip=_tips(rows),
-    )
-    scale = alt.Scale(domain=[0, 1], range=[PALE, BLUE])
-    cells = base.mark_rect().encode(color=alt.Color(f"{share}:Q", scale=scale, legend=None))
-    light = alt.condition(alt.datum[share] > 0.6, alt.value("@paper"), alt.value(INK))
-    words = base.transform_filter(f"datum['{share}'] >= 0.005").mark_text(fontSize=10)
-    words = words.encode(text=alt.Text(f"{share}:Q", format=".0%"), color=light)
+    there = {
+        "x": _named(column.field, sort=None, title=column.title, axis={"orient": "top", "labelAngle": -40}),
+        "y": _named(row.field, sort=None, title=row.title, axis={"labelLimit": 200}),
+        "tooltip": _tips(rows),
+    }
+    tone = _amount(share, scale={"domain": [0, 1], "range": [PALE, BLUE]}, legend=None)
+    light = {"condition": {"test": f"datum['{share}'] > 0.6", "value": "@paper"}, "value": INK}
+    written = {**there, "text": _amount(share, format=".0%"), "color": light}
+    layers = [_mark("rect", {**there, "color": tone})]
+    if max(n_rows, n_columns) <= most:
+        layers.append(_mark("text", written, f"datum['{share}'] >= 0.005", fontSize=10))
     size = max(26, min(44, WIDTH_PX // max(n_columns, 1)))
-    layered = alt.layer(*((cells, words) if max(n_rows, n_columns) <= most else (cells,)))
-    return layered.properties(width=size * n_columns, height=max(24, size * 2 // 3) * n_rows)
+    return _layered(rows, layers, max(24, size * 2 // 3) * n_rows, width=size * n_columns)
 
 
 def histogram(
@@ -335,20 +319,16 @@ def histogram(
     colours: Mapping[str, str] | None = None, rule: float | None = None, overlay: str = "", height: int = 90,
 ) -> Chart:  # fmt: skip
     """Bars from `x.field` to `end` of each bin; overlay: column of shares that a line shows above them."""
-    import altair as alt
-
-    rows = tidy(frame)
-    base = alt.Chart(rows).encode(x=_position(alt.X, x, grid=False))
-    floor = alt.datum(LEAST_SHARE if share.kind == "log" else 0)
-    tall = {"y": _position(alt.Y, share, stack=None), "y2": floor, "color": _tone(series, colours)}
-    layers = [base.mark_bar(opacity=0.75).encode(x2=f"{end}:Q", tooltip=_tips(rows), **tall)]
+    rows, at = tidy(frame), _position(x, grid=False)
+    floor = {"datum": LEAST_SHARE if share.kind == "log" else 0}
+    tall = {"y": _position(share, stack=None), "y2": floor, "color": _tone(series, colours)}
+    layers = [_mark("bar", {"x": at, "x2": {"field": end}, "tooltip": _tips(rows), **tall}, opacity=0.75)]
     if overlay:
-        line = base.mark_line(interpolate="step-after", color=ORANGE, strokeWidth=2)
-        layers.append(line.encode(y=f"{overlay}:Q"))
+        above = {"x": at, "y": _amount(overlay)}
+        layers.append(_mark("line", above, interpolate="step-after", color=ORANGE, strokeWidth=2))
     if rule is not None:
-        layers.append(_rule(alt.Chart(rows), alt.datum(rule)))
-    found: Chart = _layered(rows, layers, height, panel, is_shared=True)
-    return found
+        layers.append(_rule({"datum": rule}))
+    return _layered(rows, layers, height, panel)
 
 
 def strips(
@@ -357,44 +337,35 @@ def strips(
 ) -> Chart:  # fmt: skip
     """A strip a panel with an axis of its own: points over x. level: column of a line; change: column of places on x
     with a dashed line; colour: column of names by `colours`."""
-    import altair as alt
-
-    rows = tidy(frame)
-    base, at = alt.Chart(rows), _position(alt.X, x, grid=False)
-    there = {"x": at, "y": _position(alt.Y, y), "color": _tone(colour, colours)}
-    layers: list[Any] = []
-    if change:
-        layers.append(_rule(base, f"{change}:{at.shorthand[-1]}"))
-    line = base.mark_line(color=MUTED, strokeWidth=1.4, interpolate="step-after")
-    layers.append(line.encode(x=at, y=f"{level}:Q"))
-    layers.append(base.mark_circle(size=16, opacity=0.8).encode(tooltip=_tips(rows), **there))
-    found: Chart = _layered(rows, layers, 84, panel)
-    return found
+    rows, at = tidy(frame), _position(x, grid=False)
+    there = {"x": at, "y": _position(y), "color": _tone(colour, colours), "tooltip": _tips(rows)}
+    line = {"x": at, "y": _amount(level)}
+    layers = [_rule({"field": change, "type": at["type"]})] if change else []
+    layers.append(_mark("line", line, color=MUTED, strokeWidth=1.4, interpolate="step-after"))
+    layers.append(_mark("circle", there, size=16, opacity=0.8))
+    return _layered(rows, layers, 84, panel, own=("y",))
 
 
 def fan(rows: pd.DataFrame, tones: Mapping[str, str], *, is_next: bool = False, height: int = 300) -> Chart:
     """What was predicted and what came. rows: submitted_at, runtime_s (missing for a run to come), is (one of `tones`),
     and p05_s, p25_s, p50_s, p75_s, p95_s (missing where nothing was predicted); is_next: of the next run alone, drawn
     as a bar in place of a band."""
-    import altair as alt
+    found, said = tidy(rows), "isValid(datum.p50_s)"
 
-    found = tidy(rows)
-    base, x = alt.Chart(found), _position(alt.X, Axis("submitted_at", "submitted (UTC)", "time"))
+    def at(field: str, **more: Any) -> dict[str, Any]:
+        x = _position(Axis("submitted_at", "submitted (UTC)", "time"))
+        return {"x": x, "y": _position(Axis(field, "runtime", "seconds")), **more}
 
-    def y(field: str) -> Any:
-        return _position(alt.Y, Axis(field, "runtime", "seconds"))
-
-    said = base.transform_filter("isValid(datum.p50_s)")
-    band: dict[str, Any] = {"strokeWidth": 9} if is_next else {"interpolate": "step", "opacity": 0.75}
-    draw: Any = said.mark_rule if is_next else said.mark_area
-    middle: Any = said.mark_tick(size=16, thickness=3, color=INK) if is_next else said.mark_line(
-        color=BLUE, interpolate="step", strokeWidth=1.6)  # fmt: skip
-    came = base.transform_filter("isValid(datum.runtime_s)").mark_circle(size=28, opacity=0.85)
+    kind, band = ("rule", {"strokeWidth": 9}) if is_next else ("area", {"interpolate": "step", "opacity": 0.75})
+    middle: dict[str, Any] = {"color": BLUE, "interpolate": "step", "strokeWidth": 1.6}
+    if is_next:
+        middle = {"size": 16, "thickness": 3, "color": INK}
+    came = at("runtime_s", color=_colour("is", tones), tooltip=_tips(found))
     layers = [
-        draw(color=PALE, **band).encode(x=x, y=y("p05_s"), y2="p95_s:Q"),
-        draw(color=MIDDLE, **band).encode(x=x, y=y("p25_s"), y2="p75_s:Q"),
-        middle.encode(x=x, y=y("p50_s")),
-        came.encode(x=x, y=y("runtime_s"), color=_colour("is", tones), tooltip=_tips(found)),
+        _mark(kind, at("p05_s", y2={"field": "p95_s"}), said, color=PALE, **band),
+        _mark(kind, at("p25_s", y2={"field": "p75_s"}), said, color=MIDDLE, **band),
+        _mark("tick" if is_next else "line", at("p50_s"), said, **middle),
+        _mark("circle", came, "isValid(datum.runtime_s)", size=28, opacity=0.85),
     ]
     return _zoomable(_layered(found, layers, height))
 
@@ -405,32 +376,27 @@ def spans(
 ) -> Chart:  # fmt: skip
     """Bars from x to `end` in the row that each is of. level: column of deviations, blue below and orange above,
     stronger up to REACH; colour: column of names by `colours`."""
-    import altair as alt
-
     rows, tone = tidy(frame), _tone(colour, colours)
     if level:
-        scale = alt.Scale(domain=[-REACH, 0, REACH], range=[BLUE, "@paper", ORANGE], clamp=True, interpolate="rgb")
-        legend = alt.Legend(title="deviations from the usual", orient="top")
-        tone = alt.Color(f"{level}:Q", scale=scale, legend=legend)
-    marks = alt.Chart(rows).mark_bar(height={"band": 0.8}).encode(
-        x=_position(alt.X, x, grid=False), x2=f"{end}:Q", color=tone, tooltip=_tips(rows), **_in_rows(row)
-    )  # fmt: skip
-    found = _layered(rows, [marks], max(40, row_px * rows[row].nunique()), panel, is_shared=True)
-    shown: Chart = found.resolve_scale(x="independent") if panel else found
-    return shown
+        tones = [BLUE, "@paper", ORANGE]
+        scale = {"domain": [-REACH, 0, REACH], "range": tones, "clamp": True, "interpolate": "rgb"}
+        tone = _amount(level, scale=scale, legend={"title": "deviations from the usual", "orient": "top"})
+    there = {"x": _position(x, grid=False), "x2": {"field": end}, "color": tone, "tooltip": _tips(rows)}
+    bars = _mark("bar", there | _in_rows(row), height={"band": 0.8})
+    return _layered(rows, [bars], max(40, row_px * rows[row].nunique()), panel, own=("x",))
 
 
 def timeline(frame: pd.DataFrame, x: Axis, row: str, colour: str, colours: Mapping[str, str], strength: str) -> Chart:
     """A mark a happening in its row over time, stronger in colour by `strength` (0 to 1). colour: column of names."""
-    import altair as alt
-
     rows = tidy(frame)
-    opacity = alt.Opacity(f"{strength}:Q", scale=alt.Scale(domain=[0, 1], range=[0.25, 1]), legend=None)
-    marks = alt.Chart(rows).mark_circle(size=70).encode(
-        x=_position(alt.X, x), color=_colour(colour, colours), opacity=opacity, tooltip=_tips(rows),
-        **_in_rows(row, grid=True),
-    )  # fmt: skip
-    return _zoomable(_layered(rows, [marks], alt.Step(ROW_PX)), ["x"])
+    there = {
+        "x": _position(x),
+        "color": _colour(colour, colours),
+        "opacity": _amount(strength, scale={"domain": [0, 1], "range": [0.25, 1]}, legend=None),
+        "tooltip": _tips(rows),
+    }
+    marks = _mark("circle", there | _in_rows(row, grid=True), size=70)
+    return _zoomable(_layered(rows, [marks], {"step": ROW_PX}), ["x"])
 
 
 def sampled(frame: pd.DataFrame, most: int) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 A page needs no request outside its folder and runs under a strict content security policy, also from a file."""
 
+import functools
 import hashlib
 import json
 import os
@@ -11,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from tasks.report import charts
@@ -117,11 +118,7 @@ def data_block(value: Any) -> Markup:
 
 def page_text(description: Mapping[str, Any], *, kind: str = "result", parts: str = "") -> str:
     """The HTML of a page. kind: what site.js makes of it (index, result, item); parts: folder of an item's data."""
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    environment.filters["prose"] = _prose
-    return environment.get_template("page.html").render(
+    return _template().render(
         found=description,
         kind=kind,
         parts=parts,
@@ -129,6 +126,15 @@ def page_text(description: Mapping[str, Any], *, kind: str = "result", parts: st
         assets=ASSETS,
         code_version=f"whorl {code_version()}",
     )
+
+
+@functools.cache
+def _template() -> Template:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    environment.filters["prose"] = _prose
+    return environment.get_template("page.html")
 
 
 def _prose(text: str) -> Markup:

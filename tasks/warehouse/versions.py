@@ -1,5 +1,6 @@
 """Versions of data and code: what a figure names so that it can be made again."""
 
+import functools
 import hashlib
 import subprocess
 from collections.abc import Container
@@ -24,8 +25,9 @@ def data_version(connection: Connection, word: str, source: str) -> str:
     return str(found[0]) if found else ""
 
 
+@functools.cache
 def code_version() -> str:
-    """Version of whorl and, in a checkout, the commit: `0.1.0+1a2b3c4d5e6f`."""
+    """Version of whorl and, in a checkout, the commit: `0.1.0+1a2b3c4d5e6f`, as this process found it first."""
     try:
         version = metadata.version("whorl")
     except metadata.PackageNotFoundError:

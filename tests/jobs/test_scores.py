@@ -16,6 +16,7 @@ from tasks.jobs.scores import (
     ks_by_group,
     pit_values,
     pooled_quantiles,
+    wilson,
 )
 
 LEVELS = (np.arange(400) + 0.5) / 400
@@ -152,3 +153,9 @@ def test_a_bootstrap_without_pairs_or_with_one_group_says_so():
 def test_what_cannot_be_scored_is_one_clear_line(score, message):
     with pytest.raises(ValueError, match=message):
         score(lognormal(0.4, np.array([5.0, 6.0])))
+
+
+def test_an_interval_of_a_share_is_wilsons_and_stays_within_0_and_1():
+    assert wilson(3, 10, 0.95) == pytest.approx((0.107791, 0.603222), abs=1e-6)  # 1.96: (3 + 1.92) / 13.84 -+ 0.2477
+    assert wilson(0, 10, 0.95) == pytest.approx((0, 3.841459 / 13.841459), abs=1e-6)
+    assert wilson(10, 10, 0.95) == pytest.approx((10 / 13.841459, 1), abs=1e-6)

@@ -41,7 +41,7 @@ def next_run(**more):
 
 def drawn(result, name):
     [one] = [figure for figure in result.figures if figure.name == name]
-    return next(rows for rows in one.chart().to_dict()["datasets"].values())
+    return next(rows for rows in one.chart()["datasets"].values())
 
 
 def test_the_runs_so_far_stand_beside_the_proposal(rows_of):

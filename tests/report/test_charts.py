@@ -74,3 +74,17 @@ def test_an_image_is_small_enough_for_an_artifact():
     assert (
         1_000 < len(charts.to_png(spec(charts.scatter(frame, Axis("x", "x"), Axis("y", "y"), {"same": 1.0})))) < 40_000
     )
+
+
+def test_a_rule_at_one_place_is_drawn_once_and_not_once_a_row():
+    rows = pd.DataFrame({"low": [0.0, 0.5], "end": [0.5, 1.0], "share": [0.25, 0.75]})
+    found = spec(charts.histogram(rows, Axis("low", "x"), Axis("share", "share", "share"), rule=0.4))
+    [rule] = [layer for layer in found["layer"] if layer["mark"]["type"] == "rule"]
+    assert (len(rule["data"]["values"]), rule["encoding"]["x"]) == (1, {"datum": 0.4})
+
+
+def test_panels_stand_in_the_order_of_their_rows_each_with_axes_of_its_own():
+    rows = pd.concat([ONE.assign(panel=name) for name in ("slow", "fast")])
+    found = spec(charts.intervals(rows, Axis("v", "share", "share"), "row", panel="panel"))
+    assert found["facet"]["row"]["sort"] == ["slow", "fast"]
+    assert found["resolve"]["scale"] == {"x": "independent", "y": "independent"}

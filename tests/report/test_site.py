@@ -19,6 +19,7 @@ from tasks.report.site import (
     SiteParams,
     item_address,
     part_of,
+    read_result,
     result_of,
     write_advice,
     write_index,
@@ -178,6 +179,17 @@ def test_an_item_that_is_gone_leaves_no_part_behind(home, tmp_path):
     write_source(copy, "workloads", "box")
     assert not old.exists()
     assert json.loads(verdict.read_text())["files"] == found["files"]
+
+
+def test_what_a_page_was_just_written_of_is_read_again_only_after_a_change(home, tmp_path):
+    shutil.copytree(home.home, tmp_path / "home")
+    copy = Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
+    write_source(copy, "workloads", "box")
+    first = read_result(copy, "workloads", "box", SiteParams())
+    assert first is read_result(copy, "workloads", "box", SiteParams())
+    with writing(copy) as connection:
+        connection.execute("UPDATE workloads.runs SET machine = 'another'")
+    assert first is not read_result(copy, "workloads", "box", SiteParams())
 
 
 def test_the_index_keeps_what_a_page_said_before(home, tmp_path):

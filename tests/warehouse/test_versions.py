@@ -3,6 +3,8 @@
 import subprocess
 from importlib import metadata
 
+import pytest
+
 from tasks.warehouse import versions
 from tasks.warehouse.connection import reading, writing
 from tasks.warehouse.ingest import ingest
@@ -10,6 +12,14 @@ from tasks.warehouse.rebuild import rebuild
 from tasks.warehouse.versions import code_version, data_version
 
 ROWS = [{"run_id": "1", "runtime_s": 10.0}]
+
+
+@pytest.fixture(autouse=True)
+def another_process():
+    """One that has not asked for the version of the code yet."""
+    code_version.cache_clear()
+    yield
+    code_version.cache_clear()
 
 
 def version_of(warehouse, source="log", word="jobs"):

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binomtest, spearmanr
 
 from tasks.jobs.control.outcomes import MAX_UNLIKE_SHARE, N_ATOMS, OUTLIER_RATIO, Support, moments
 from tasks.jobs.distribution import Empirical, Floats
-from tasks.jobs.scores import CONFIDENCE, Difference, bootstrap_difference
+from tasks.jobs.scores import CONFIDENCE, Difference, bootstrap_difference, wilson
 from tasks.quantities import digits
 
 BASELINE, REPLAY = "baseline", "replay"
@@ -148,7 +147,7 @@ def score_pairs(measured: Any, predicted: Any, groups: Any, rng: np.random.Gener
         versus_no_change=bootstrap_difference(error, none, keys, rng),
         versus_mean_change=bootstrap_difference(error, mean, keys, rng),
         correlation=None if why else float(np.corrcoef(real, told)[0, 1]),
-        rank_correlation=None if why else float(spearmanr(real, told).statistic),
+        rank_correlation=None if why else float(pd.Series(real).rank().corr(pd.Series(told).rank())),
         reason="one job: no other to take a mean change from" if n_groups == 1 else None,
         correlation_reason=why,
     )
@@ -165,8 +164,7 @@ def directions_of(measured: Floats, predicted: Floats) -> Directions:
     n, n_right, n_undecided = len(real), int((real == told).sum()), int((told == 0).sum())
     if n == 0:
         return Directions(0, 0, None, None, None, n_in_band, 0)
-    interval = binomtest(n_right, n).proportion_ci(CONFIDENCE, method="wilson")
-    return Directions(n, n_right, n_right / n, float(interval.low), float(interval.high), n_in_band, n_undecided)
+    return Directions(n, n_right, n_right / n, *wilson(n_right, n, CONFIDENCE), n_in_band, n_undecided)
 
 
 def mean_of_others(measured: Floats, groups: Any, rng: np.random.Generator) -> Floats:

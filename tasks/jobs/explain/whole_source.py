@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from tasks.errors import BadInput
 from tasks.jobs.distribution import Floats
@@ -288,7 +287,7 @@ def _moments(x: Any, y: Any, weight: float, number: Any, n_groups: int) -> tuple
     first, second, of_group = first[is_known], second[is_known], number[is_known]
     if weight <= 0 or not len(first) or np.ptp(first) == 0 or np.ptp(second) == 0:
         return None
-    u, v = (2 * rankdata(values) / len(values) - 1 for values in (first, second))
+    u, v = (2 * pd.Series(values).rank().to_numpy() / len(values) - 1 for values in (first, second))
     columns = (np.ones(len(u)), u, v, u * u, v * v, u * v)
     return np.stack([np.bincount(of_group, weights=column, minlength=n_groups) for column in columns], axis=1), weight
 

@@ -16,7 +16,6 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import nnls
 
 from tasks.boosters import booster_from, matrix, train_booster
 from tasks.errors import BadInput
@@ -289,6 +288,8 @@ def least_brier_weights(parts: Floats, y: Floats) -> Floats:
 
     Least squares of parts w = y, with the sum as an equation that counts more than all runs. parts: (n, n_parts), y:
     (n,) 0 or 1."""
+    from scipy.optimize import nnls  # not above: a third of a second that answers need not pay
+
     heavy = SUM_WEIGHT * np.sqrt(len(y))
     weights, _ = nnls(np.vstack([parts, np.full(parts.shape[1], heavy)]), np.append(y, heavy))
     return np.asarray(weights / weights.sum())

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from tasks.jobs.distribution import Floats
 
@@ -128,6 +127,8 @@ def best_weights(parts: Sequence[Floats], runtime_s: Floats, *, towards: Floats 
     The CRPS of sum_i w_i F_i is sum_i w_i E|X_i - y| - 1/2 sum_ij w_i w_j E|X_i - X_j| (Gneiting & Raftery 2007,
     eq. 21). Few runs leave the weights near `towards`, by default even ones: each adds EVEN_RUNS / n of its squared
     distance, in units of the best part's error. parts: (n, n_levels) each, runtime_s: (n,)."""
+    from scipy.optimize import minimize  # not above: a third of a second that answers need not pay
+
     n_parts = len(parts)
     atoms = [np.exp(np.clip(part[:, THINNED], *LOG_RANGE)) for part in parts]
     error = np.array([np.abs(one - runtime_s[:, None]).mean() for one in atoms])

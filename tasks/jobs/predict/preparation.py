@@ -288,9 +288,7 @@ def _is_runtime(values: pd.Series, runtime_s: pd.Series) -> str:
     share = float((np.abs(ratio / np.median(ratio) - 1) <= NEAR).mean())
     if share >= SAME_SHARE:
         return f"is the runtime in {share:.1%} of the runs"
-    from scipy.stats import rankdata  # not above: it takes a second to import
-
-    rank = float(np.corrcoef(rankdata(x), rankdata(y))[0, 1]) if np.ptp(x) and np.ptp(y) else 0.0
+    rank = float(pd.Series(x).rank().corr(pd.Series(y).rank())) if np.ptp(x) and np.ptp(y) else 0.0
     return f"rises with the runtime (rank correlation {rank:.3f})" if abs(rank) >= SAME_RANK else ""
 
 

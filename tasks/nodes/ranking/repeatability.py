@@ -14,7 +14,7 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from tasks.nodes.type_tables import SD_OF_MAD, Bools, Floats, NodeTables, TypeTable, group_medians
 
@@ -28,7 +28,7 @@ def runs_needed(apart: Floats, one_deviation: Floats, other_deviation: Floats) -
 
     apart: difference of the medians of the logarithms; deviations: of the logarithms, on either side; same shapes.
     NaN where anything is missing."""
-    factor = (norm.ppf(1 - SIGNIFICANCE / 2) + norm.ppf(POWER)) ** 2 * VARIANCE_OF_MEDIAN
+    factor = (ndtri(1 - SIGNIFICANCE / 2) + ndtri(POWER)) ** 2 * VARIANCE_OF_MEDIAN
     with np.errstate(divide="ignore", invalid="ignore"):
         needed = factor * (one_deviation**2 + other_deviation**2) / np.asarray(apart, dtype=np.float64) ** 2
     needed = np.where((apart == 0) & ~np.isnan(one_deviation + other_deviation), np.inf, needed)

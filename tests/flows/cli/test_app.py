@@ -20,7 +20,7 @@ from tasks.warehouse.lock import hold
 from tasks.warehouse.place import Warehouse
 
 ROOT = Path(__file__).parents[3]
-HEAVY = {"prefect", "pandas", "numpy", "duckdb", "pyarrow", "altair", "httpx", "tasks.settings"}
+HEAVY = {"prefect", "pandas", "numpy", "duckdb", "pyarrow", "httpx", "tasks.settings"}
 
 
 def python(code: str, *, cwd: Path = ROOT, **environment: str) -> "subprocess.CompletedProcess[str]":

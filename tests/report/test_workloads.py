@@ -26,10 +26,7 @@ def looked_at(*found):
 def test_the_latest_run_is_the_answer_and_how_many_are_odd_stands_beside_it(warehouse, fill_workloads):
     result = result_of(fill_workloads(warehouse))
     assert result.answer.startswith("The latest run, round-2/005, is redis (97.1 % sure); 1 of 6 identified runs")
-    assert (result.state, result.certainty) == (
-        "look",
-        "The model called 98.7 % of 7 held-out runs right (model m1).",
-    )
+    assert (result.state, result.certainty) == ("look", "The model called 98.7 % of 7 held-out runs right (model m1).")
     assert result.reasons[0] == "cpu.user_cores in phase 2 matches best: 5.1 against 5.0"
 
 

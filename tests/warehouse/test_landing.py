@@ -118,8 +118,7 @@ def test_a_changed_landing_file_is_one_clear_line_and_mends_itself_when_read_aga
 
 
 @pytest.mark.parametrize(
-    ("content", "problem"),
-    [("{", "JSON"), ("{}", "batch_id: Field required"), ("\udcff", "JSON")],
+    ("content", "problem"), [("{", "JSON"), ("{}", "batch_id: Field required"), ("\udcff", "JSON")]
 )
 def test_a_broken_manifest_is_one_clear_line(warehouse, land, content, problem):
     batch = land(warehouse, ROWS)

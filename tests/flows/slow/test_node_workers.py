@@ -57,13 +57,7 @@ def test_two_nodes_record_into_one_landing_folder_and_one_warehouse_has_both(
     tmp_path: Path, serving_in: Callable[[Path], AbstractContextManager[Any]]
 ) -> None:
     landing = f"file://{tmp_path}/landing"
-    record = {
-        "short": [SHORT],
-        "executions": 2,
-        "isolation": "none",
-        "foreign_limit_ratio": 1,
-        "minutes": 5,
-    }
+    record = {"short": [SHORT], "executions": 2, "isolation": "none", "foreign_limit_ratio": 1, "minutes": 5}
     with serving_in(tmp_path / "home") as served:
         settings = Settings.model_validate(
             {

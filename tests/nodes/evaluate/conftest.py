@@ -53,12 +53,7 @@ def asked():
     """A function: the parameters of an evaluation with a small network, some of learned.* replaced."""
 
     def made(injection=INJECTED, **learned):
-        content = {
-            "variants": ("ours",),
-            "seeds": 2,
-            "model": SMALL,
-            **learned,
-        }
+        content = {"variants": ("ours",), "seeds": 2, "model": SMALL, **learned}
         return EvaluateParams(
             score=ScoreParams(resamples=100),
             resamples=100,

@@ -12,8 +12,8 @@ from tasks import datasets
 from tasks.errors import BadInput
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
+from tests.flows.cli.conftest import Whorl
 
-Whorl = Callable[..., Any]
 pytestmark = pytest.mark.usefixtures("flows_as_they_are")
 
 
@@ -80,8 +80,7 @@ def test_an_ingest_shows_files_reasons_and_what_recurs(whorl: Whorl, long_csv_lo
     csv_log = long_csv_log
     with csv_log.open("a") as file:
         file.write("r11,nightly_load,2026-01-11T01:00:00,-1\n")
-    ended = whorl("jobs", "ingest", csv_log, "--source", "mine")
-    assert ended.code == 0, ended.err
+    ended = whorl.done("jobs", "ingest", csv_log, "--source", "mine")
     lines = [line.split() for line in ended.out.splitlines()]
     assert ["runs.csv", "table", "71", "70", "1"] in lines
     reason = lines[lines.index(["refused", "first", "in", "line", "because"]) + 1]
@@ -120,8 +119,7 @@ def test_the_demo_answers_speaks_while_it_works_and_leaves_the_home_alone(
         shutil.copy(file, recorded / word / file.name)
     shutil.copytree(datasets.RECORDED / "advice", recorded / "advice")
     monkeypatch.setattr("tasks.datasets.RECORDED", recorded)
-    ended = whorl("demo")
-    assert ended.code == 0, ended.err
+    ended = whorl.done("demo")
     assert ended.out.startswith("Which job's next run is most at risk?\n")
     assert "half of its " in ended.out and "would help  not known" in ended.out
     assert "d-05, which was held out\n" in ended.out

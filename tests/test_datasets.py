@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from flows.cli import run
 from tasks.datasets import DATA_SETS, DataSet, Unreachable, fetch, find_data_set
 from tasks.errors import BadInput, NotFound
 from tasks.progress import shown_by
+from tasks.settings import load_settings
 
 CONTENT = gzip.compress(b"; a log\n" * 1000, mtime=0)
 
@@ -155,8 +157,6 @@ def test_the_pinned_hash_is_that_of_the_file_that_was_measured(datasets: Path) -
 @pytest.fixture
 def datasets() -> Path:
     """The folder of WHORL_DATASETS, or a skip with a reason."""
-    from tasks.settings import load_settings
-
     folder = load_settings().settings.whorl.datasets
     if not folder:
         pytest.skip("WHORL_DATASETS is not set")
@@ -166,8 +166,6 @@ def datasets() -> Path:
 def test_the_command_lists_what_is_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from flows.cli import run
-
     (tmp_path / "tcpd").mkdir()
     monkeypatch.setenv("WHORL_DATASETS", str(tmp_path))
     assert run(["datasets", "list"]) == 0
@@ -179,8 +177,6 @@ def test_the_command_lists_what_is_here(
 def test_the_command_fetches_into_the_home_where_no_folder_is_named(
     home: ThreadingHTTPServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from flows.cli import run
-
     monkeypatch.delenv("WHORL_DATASETS", raising=False)
     monkeypatch.setattr("tasks.datasets.find_data_set", lambda name: data_set(home))
     assert run(["datasets", "fetch", "log", "--home", str(tmp_path)]) == 0

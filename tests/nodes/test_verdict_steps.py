@@ -10,6 +10,7 @@ import pytest
 
 from tasks.machine import find_tool
 from tasks.nodes import steps, verdict_steps
+from tasks.nodes.detect.alarms import degradations
 from tasks.nodes.execution import FACTS, Execution, Measured, write_part
 from tasks.nodes.params import AlarmParams, BudgetParams, DetectorParams, PreprocessParams, ReadParams, ScoreParams
 from tasks.nodes.record.campaign import record_nodes
@@ -112,8 +113,6 @@ def test_the_node_is_well_again_and_nothing_is_asked_of_it(watched):
 
 
 def test_while_it_lasts_the_node_is_confirmed_and_excluded(watched):
-    from tasks.nodes.detect.alarms import degradations
-
     warehouse, _ = watched
     judged = fetch(warehouse, JUDGED, {"source": "log"})
     reasons = fetch(warehouse, REASONS, {"source": "log"})

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from flows.engine.deploying import Registered
 from tasks import datasets
 from tasks.errors import BadInput
 from tasks.warehouse.connection import transaction, writing
@@ -172,8 +173,6 @@ def test_flags_of_a_recording_are_checked_like_settings(
 
 
 def test_serve_and_deploy_hand_over_what_was_asked(whorl: Whorl, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from flows.engine.deploying import Registered
-
     asked: dict[str, Any] = {}
 
     def serve(settings: Any, *, host: str, port: int | None, limit: int, say: Callable[[str], None], **_: Any) -> None:

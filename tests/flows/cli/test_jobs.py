@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from flows.cli import jobs
+from tasks.errors import NotFound
 from tasks.jobs import steps
-from tasks.jobs.params import EvaluateParams
+from tasks.jobs.params import EvaluateParams, SummaryParams
+from tasks.jobs.summary import read_summary, summarise
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards
 from tests.flows.cli.conftest import Whorl
@@ -223,9 +226,6 @@ def test_a_source_that_cannot_be_one_is_one_clear_line_whatever_the_verb(whorl: 
 
 
 def test_the_command_that_makes_a_summary_can_be_pasted_for_any_source(job_log: Callable[..., Any]) -> None:
-    from tasks.errors import NotFound
-    from tasks.jobs.summary import read_summary
-
     warehouse = job_log([{"runtime_s": 1.0}], source="my log; reboot")
     with pytest.raises(NotFound) as refusal:
         read_summary(warehouse, "my log; reboot")
@@ -235,9 +235,6 @@ def test_the_command_that_makes_a_summary_can_be_pasted_for_any_source(job_log: 
 def test_the_next_command_after_an_ingest_can_be_pasted(
     whorl: Whorl, job_log: Callable[..., Any], tmp_path: Path, flow_finds: Any
 ) -> None:
-    from tasks.jobs.params import SummaryParams
-    from tasks.jobs.summary import summarise
-
     source = "it's mine"
     warehouse = job_log([{"runtime_s": 1.0}], source=source)
     summarise(warehouse, source, SummaryParams())
@@ -252,9 +249,6 @@ def test_the_next_command_after_an_ingest_can_be_pasted(
 def test_an_ingest_tells_names_that_recur_and_are_taken_for_one_job(
     whorl: Whorl, job_log: Callable[..., Any], tmp_path: Path, flow_finds: Any
 ) -> None:
-    from tasks.jobs.params import SummaryParams
-    from tasks.jobs.summary import summarise
-
     named = [("pipeline {n}", f"pipeline_{1001 + n % 3}") for n in range(9)]  # three names, three times each
     dated = [("load {date}", f"load 2026-01-0{n}") for n in range(1, 6)]  # a name a run: they are one job
     warehouse = job_log([{"runtime_s": 1.0, "group_key": job, "name": name} for job, name in named + dated])
@@ -370,8 +364,6 @@ def log(tmp_path):
 @pytest.fixture
 def quick(tmp_path, monkeypatch, _the_same_runs_are_evaluated_once):
     """Settings with models of a few small trees."""
-    import yaml
-
     for key, value in _flat(yaml.safe_load(CONF)["evaluate"], "WHORL_JOBS__EVALUATE"):
         monkeypatch.setenv(key, json.dumps(value))
 

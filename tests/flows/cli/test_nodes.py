@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from flows.cli import nodes_verdicts
-from tasks.nodes import answers
-from tasks.nodes.params import PreprocessParams, ScoreParams
+from tasks.nodes import answers, steps
+from tasks.nodes.params import PreprocessParams, ReadParams, ScoreParams
 from tasks.warehouse.place import Warehouse
 from tests.flows.cli.conftest import Whorl
 
@@ -58,9 +58,6 @@ def test_rank_prints_place_score_interval_and_ties_by_aspect(whorl: Whorl, nodes
 def test_an_emulated_node_is_called_so(
     whorl: Whorl, home: Path, drawn_executions: Callable[..., Path], quick: None
 ) -> None:
-    from tasks.nodes import steps
-    from tasks.nodes.params import ReadParams
-
     warehouse = Warehouse(home=home)
     path = str(drawn_executions(runs=10, is_emulated=True))
     steps.ingest_batch(warehouse, steps.land_executions(warehouse, path, "log", "", ReadParams()))

@@ -5,7 +5,6 @@ import socket
 import stat
 import subprocess
 import sys
-import uuid
 from pathlib import Path
 
 import pytest
@@ -39,11 +38,6 @@ held.listen()
 print("held", flush=True)
 sys.stdin.read()
 """
-
-
-@pytest.fixture
-def lock() -> str:
-    return f"whorl-test-{uuid.uuid4()}"
 
 
 @pytest.fixture

@@ -328,10 +328,7 @@ def test_removing_the_file_twice_is_no_error(tmp_path: Path) -> None:
     assert not server_file(tmp_path).exists()
 
 
-ROOT = Path(__file__).parents[3]
 FOREIGN = "http://evil.example"
-START_S = 180.0
-ENDS_WITHIN_S = 10.0
 
 
 def server() -> tuple[str, str]:

@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import json
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,11 +15,12 @@ from tasks.datasets import DATA_SETS, DataSet, Unreachable, fetch, find_data_set
 from tasks.errors import BadInput, NotFound
 from tasks.progress import shown_by
 from tasks.settings import load_settings
+from tests.loopback import Quiet, listening
 
 CONTENT = gzip.compress(b"; a log\n" * 1000, mtime=0)
 
 
-class Home(BaseHTTPRequestHandler):
+class Home(Quiet, BaseHTTPRequestHandler):
     """The public home of a data set: one file, a cut one, an answer of another kind, and a detour."""
 
     asked: list[str]
@@ -41,23 +41,13 @@ class Home(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(CONTENT if self.path == "/log.swf.gz" else CONTENT[:20])
 
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
 
 @pytest.fixture
 def home() -> Iterator[ThreadingHTTPServer]:
     """A running server; `asked` holds the paths that were asked for."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Home)
-    server.asked = []  # type: ignore[attr-defined]
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with listening(Home) as server:
+        server.asked = []  # type: ignore[attr-defined]
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def data_set(home: ThreadingHTTPServer, name: str = "log.swf.gz") -> DataSet:

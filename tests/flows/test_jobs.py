@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -145,21 +146,15 @@ def test_what_lies_in_the_inbox_is_read(warehouse: Warehouse, csv_log: Path) -> 
 
 
 @pytest.mark.slow
-def test_nothing_but_the_error_reaches_a_terminal(warehouse: Warehouse) -> None:
-    code = (
-        "import sys; from pathlib import Path; from flows.engine.servers import prepare; home = Path(sys.argv[1]); "
-        "prepare(home); from flows.engine.forms import call; from flows.jobs import jobs_summary; "
-        "from flows.jobs import SummaryFlowParams; "
-        "from tasks.errors import NotFound; from tasks.warehouse.place import Warehouse\n"
-        "try: call(jobs_summary, SummaryFlowParams(source='nowhere', warehouse=Warehouse(home=home)))\n"
-        "except NotFound as error: print(error)"
-    )
+def test_nothing_but_the_error_reaches_a_terminal(tmp_path: Path) -> None:
+    """No log, no traceback, no word of Prefect about its folder or of DuckDB about what it lost at the exit."""
+    (tmp_path / "bad.csv").write_text("no job log\n")
     server = {"PREFECT_API_URL": PREFECT_API_URL.value(), "PREFECT_API_AUTH_STRING": PREFECT_API_AUTH_STRING.value()}
-    variables = os.environ | server
-    command = [sys.executable, "-c", code, str(warehouse.home)]
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=400, check=True)
-    assert done.stdout.startswith("source 'nowhere' has no job runs")
-    assert done.stderr == ""  # no log, no traceback, no word of DuckDB about what it lost at the exit
+    command = [sys.executable, "-m", "flows.cli", "jobs", "ingest", str(tmp_path / "bad.csv"), "--source", "log"]
+    variables = os.environ | server | {"WHORL_HOME": str(tmp_path / "home")}
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=400)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert re.fullmatch(r"whorl: .*bad\.csv: no column run_id .*\n", done.stderr)
 
 
 def test_a_slow_run_is_an_alarm_once_with_an_event_that_tells_it(

@@ -17,13 +17,15 @@ import pytest
 
 from tasks import settings
 from tasks.jobs.params import BinParams, CharacteriseParams, EvaluateParams, PredictParams, ShapeParams
-from tasks.warehouse.connection import transaction, writing
+from tasks.storage import private
+from tasks.warehouse import connection
+from tasks.warehouse.connection import build, transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.params import IdentifyParams
 
 os.environ.setdefault("WHORL_WHORL__SERVER_IDLE_MINUTES", "0")  # no server outlives the commands of a test
 MIDNIGHT = pd.Timestamp("2026-01-01")
-JobLog = Callable[..., Warehouse]
+JobLog = WarehouseIn = Callable[..., Warehouse]
 
 
 @pytest.fixture
@@ -105,29 +107,50 @@ def _settings_are_parsed_once() -> Iterator[None]:
 def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The file of an empty warehouse, made once: tests copy it."""
     warehouse = Warehouse(home=tmp_path_factory.mktemp("migrated"))
-    with writing(warehouse):
-        pass
+    build(warehouse, warehouse.file)
     return warehouse.file
 
 
-@pytest.fixture
-def warehouse(tmp_path: Path, migrated: Path) -> Warehouse:
-    """An empty warehouse in the folder `home` of this test."""
-    made = Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
-    made.home.mkdir()
-    shutil.copy(migrated, made.file)
-    return made
+@pytest.fixture(scope="session", autouse=True)
+def _tables_are_made_once(migrated: Path) -> Iterator[None]:
+    """All migrations take a third of a second, and many a test begins with a new warehouse, or builds one again."""
+
+    def copy(warehouse: Warehouse, file: Path) -> None:
+        with private():
+            shutil.copyfile(migrated, file)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connection, "build", copy)
+        yield
 
 
 @pytest.fixture(scope="session")
-def job_log_at(migrated: Path) -> Callable[[Path], JobLog]:
+def warehouse_in(migrated: Path) -> WarehouseIn:
+    """A function that makes a folder with an empty warehouse, or with all that another home has, and returns it."""
+
+    def make(home: Path, of: Path | None = None) -> Warehouse:
+        if of:
+            shutil.copytree(of, home)
+        else:
+            home.mkdir()
+            shutil.copy(migrated, home)
+        return Warehouse(home=home, memory_mb=256, threads=1)
+
+    return make
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path, warehouse_in: WarehouseIn) -> Warehouse:
+    """An empty warehouse in the folder `home` of this test."""
+    return warehouse_in(tmp_path / "home")
+
+
+@pytest.fixture(scope="session")
+def job_log_at(warehouse_in: WarehouseIn) -> Callable[[Path], JobLog]:
     """A function that makes a warehouse in a folder, and gives what puts job runs into it (see job_log)."""
 
     def make(home: Path) -> JobLog:
-        warehouse = Warehouse(home=home, memory_mb=256, threads=1)
-        home.mkdir()
-        shutil.copy(migrated, warehouse.file)
-        calls = iter(range(1_000_000))
+        warehouse, calls = warehouse_in(home), iter(range(1_000_000))
 
         def fill(runs: Sequence[dict[str, Any]] | pd.DataFrame, *, source: str = "log") -> Warehouse:
             _put(warehouse, pd.DataFrame(runs), source, f"batch-{next(calls):03}")
@@ -159,9 +182,9 @@ def _put(warehouse: Warehouse, rows: pd.DataFrame, source: str, batch_id: str) -
     rows = _with_defaults(rows.assign(source=source, batch_id=batch_id), defaults)
     rows = _with_defaults(rows, {"started_at": rows["submitted_at"]})
     rows = _with_defaults(rows, {"ended_at": rows["started_at"] + pd.to_timedelta(rows["runtime_s"], unit="s")})
-    with writing(warehouse) as connection, transaction(connection):
-        connection.execute("INSERT INTO jobs.runs BY NAME SELECT * FROM rows").fetchall()
-        connection.execute(
+    with writing(warehouse) as opened, transaction(opened):
+        opened.execute("INSERT INTO jobs.runs BY NAME SELECT * FROM rows").fetchall()
+        opened.execute(
             """INSERT INTO ops.files BY NAME SELECT $batch_id AS batch_id, 'jobs' AS word, $source AS source,
             'own' AS reader, '1' AS reader_version, '{}' AS options, '/logs/' || $batch_id || '.csv' AS origin,
             $batch_id AS origin_sha256, $at AS ordered_at, $n AS n_read, $n AS n_kept, 0 AS n_quarantined,
@@ -247,10 +270,9 @@ def trained_home(
 
 
 @pytest.fixture
-def trained_log(tmp_path: Path, trained_home: Path) -> Warehouse:
+def trained_log(tmp_path: Path, trained_home: Path, warehouse_in: WarehouseIn) -> Warehouse:
     """A warehouse of this test with a source `log` of varied_runs and its model, in the folder that job_log uses."""
-    shutil.copytree(trained_home, tmp_path / "home")
-    return Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
+    return warehouse_in(tmp_path / "home", trained_home)
 
 
 @pytest.fixture(scope="session")
@@ -309,47 +331,44 @@ def quick_identify() -> IdentifyParams:
 
 @pytest.fixture(scope="session")
 def workloads_home(
-    tmp_path_factory: pytest.TempPathFactory, migrated: Path, drawn_telemetry: Callable[..., Path]
+    tmp_path_factory: pytest.TempPathFactory, warehouse_in: WarehouseIn, drawn_telemetry: Callable[..., Path]
 ) -> Path:
     """The home of a source `log` with 24 labelled runs of a, b, c, d in three rounds, made once: tests copy it."""
     from tasks.workloads import steps
     from tasks.workloads.params import ReadParams
 
-    warehouse = Warehouse(home=tmp_path_factory.mktemp("workloads") / "home", memory_mb=256, threads=1)
-    warehouse.home.mkdir()
-    shutil.copy(migrated, warehouse.file)
+    warehouse = warehouse_in(tmp_path_factory.mktemp("workloads") / "home")
     path = str(drawn_telemetry("labelled"))
     steps.ingest_batch(warehouse, steps.land_telemetry(warehouse, path, "log", "", ReadParams()))
     return warehouse.home
 
 
 @pytest.fixture
-def workloads_log(tmp_path: Path, workloads_home: Path) -> Warehouse:
+def workloads_log(tmp_path: Path, workloads_home: Path, warehouse_in: WarehouseIn) -> Warehouse:
     """A warehouse of this test with the runs of workloads_home."""
-    shutil.copytree(workloads_home, tmp_path / "home")
-    return Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
+    return warehouse_in(tmp_path / "home", workloads_home)
 
 
 @pytest.fixture(scope="session")
 def identifying_home(
-    tmp_path_factory: pytest.TempPathFactory, workloads_home: Path, quick_identify: IdentifyParams
+    tmp_path_factory: pytest.TempPathFactory,
+    workloads_home: Path,
+    quick_identify: IdentifyParams,
+    warehouse_in: WarehouseIn,
 ) -> Path:
     """The same with a model in use, made once: tests copy it."""
     from tasks.workloads import steps
     from tasks.workloads.params import TrainParams
 
-    home = tmp_path_factory.mktemp("identifying") / "home"
-    shutil.copytree(workloads_home, home)
-    warehouse = Warehouse(home=home, memory_mb=256, threads=1)
+    warehouse = warehouse_in(tmp_path_factory.mktemp("identifying") / "home", workloads_home)
     steps.train(warehouse, "log", quick_identify, TrainParams(), [], "first-run")
-    return home
+    return warehouse.home
 
 
 @pytest.fixture
-def identifying_log(tmp_path: Path, identifying_home: Path) -> Warehouse:
+def identifying_log(tmp_path: Path, identifying_home: Path, warehouse_in: WarehouseIn) -> Warehouse:
     """A warehouse of this test with the runs and models of identifying_home."""
-    shutil.copytree(identifying_home, tmp_path / "home")
-    return Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
+    return warehouse_in(tmp_path / "home", identifying_home)
 
 
 @pytest.fixture(scope="session")
@@ -378,21 +397,20 @@ def drawn_executions(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., 
 
 
 @pytest.fixture(scope="session")
-def nodes_home(tmp_path_factory: pytest.TempPathFactory, migrated: Path, drawn_executions: Callable[..., Path]) -> Path:
+def nodes_home(
+    tmp_path_factory: pytest.TempPathFactory, warehouse_in: WarehouseIn, drawn_executions: Callable[..., Path]
+) -> Path:
     """The home of a source `log` with 20 executions of six benchmarks on three nodes, a fifth of them stressed."""
     from tasks.nodes import steps
     from tasks.nodes.params import ReadParams
 
-    warehouse = Warehouse(home=tmp_path_factory.mktemp("nodes") / "home", memory_mb=256, threads=1)
-    warehouse.home.mkdir()
-    shutil.copy(migrated, warehouse.file)
+    warehouse = warehouse_in(tmp_path_factory.mktemp("nodes") / "home")
     path = str(drawn_executions())
     steps.ingest_batch(warehouse, steps.land_executions(warehouse, path, "log", "", ReadParams()))
     return warehouse.home
 
 
 @pytest.fixture
-def nodes_log(tmp_path: Path, nodes_home: Path) -> Warehouse:
+def nodes_log(tmp_path: Path, nodes_home: Path, warehouse_in: WarehouseIn) -> Warehouse:
     """A warehouse of this test with the executions of nodes_home."""
-    shutil.copytree(nodes_home, tmp_path / "home")
-    return Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
+    return warehouse_in(tmp_path / "home", nodes_home)

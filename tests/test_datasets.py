@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import json
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,14 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from flows.cli import run
 from tasks.datasets import DATA_SETS, DataSet, Unreachable, fetch, find_data_set
 from tasks.errors import BadInput, NotFound
 from tasks.progress import shown_by
+from tasks.settings import load_settings
+from tests.loopback import Quiet, listening
 
 CONTENT = gzip.compress(b"; a log\n" * 1000, mtime=0)
 
 
-class Home(BaseHTTPRequestHandler):
+class Home(Quiet, BaseHTTPRequestHandler):
     """The public home of a data set: one file, a cut one, an answer of another kind, and a detour."""
 
     asked: list[str]
@@ -39,23 +41,13 @@ class Home(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(CONTENT if self.path == "/log.swf.gz" else CONTENT[:20])
 
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
 
 @pytest.fixture
 def home() -> Iterator[ThreadingHTTPServer]:
     """A running server; `asked` holds the paths that were asked for."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Home)
-    server.asked = []  # type: ignore[attr-defined]
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with listening(Home) as server:
+        server.asked = []  # type: ignore[attr-defined]
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def data_set(home: ThreadingHTTPServer, name: str = "log.swf.gz") -> DataSet:
@@ -155,8 +147,6 @@ def test_the_pinned_hash_is_that_of_the_file_that_was_measured(datasets: Path) -
 @pytest.fixture
 def datasets() -> Path:
     """The folder of WHORL_DATASETS, or a skip with a reason."""
-    from tasks.settings import load_settings
-
     folder = load_settings().settings.whorl.datasets
     if not folder:
         pytest.skip("WHORL_DATASETS is not set")
@@ -166,8 +156,6 @@ def datasets() -> Path:
 def test_the_command_lists_what_is_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from flows.cli import run
-
     (tmp_path / "tcpd").mkdir()
     monkeypatch.setenv("WHORL_DATASETS", str(tmp_path))
     assert run(["datasets", "list"]) == 0
@@ -179,8 +167,6 @@ def test_the_command_lists_what_is_here(
 def test_the_command_fetches_into_the_home_where_no_folder_is_named(
     home: ThreadingHTTPServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from flows.cli import run
-
     monkeypatch.delenv("WHORL_DATASETS", raising=False)
     monkeypatch.setattr("tasks.datasets.find_data_set", lambda name: data_set(home))
     assert run(["datasets", "fetch", "log", "--home", str(tmp_path)]) == 0

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from flows.cli import run
 from tasks import machine
 from tasks.doctor import check_models, check_packages, check_python, check_tool, check_warehouse, examine, requirements
 from tasks.errors import BadSetting
@@ -142,8 +143,6 @@ def test_the_limit_of_a_container_counts_and_no_limit_does_not(tmp_path: Path) -
 def test_doctor_exits_with_0_though_tools_are_missing_and_1_if_something_is_broken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from flows.cli import run
-
     monkeypatch.setenv("WHORL_HOME", str(tmp_path))
     monkeypatch.setattr(machine, "find_tool", lambda *names: None)
     assert run(["doctor", "--json"]) == 0
@@ -159,8 +158,6 @@ def test_doctor_exits_with_0_though_tools_are_missing_and_1_if_something_is_brok
 def test_a_server_that_is_named_and_does_not_answer_is_broken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from flows.cli import run
-
     monkeypatch.setenv("WHORL_HOME", str(tmp_path))
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")  # the discard port: nobody listens
     assert run(["doctor", "--json"]) == 1

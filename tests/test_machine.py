@@ -5,7 +5,6 @@ import socket
 import stat
 import subprocess
 import sys
-import uuid
 from pathlib import Path
 
 import pytest
@@ -42,11 +41,6 @@ sys.stdin.read()
 
 
 @pytest.fixture
-def lock() -> str:
-    return f"whorl-test-{uuid.uuid4()}"
-
-
-@pytest.fixture
 def begin(lock):
     processes = []
 
@@ -71,18 +65,13 @@ def test_a_second_recorder_is_told_who_holds_the_machine(lock, begin):
             pass
 
 
-def test_the_lock_ends_with_its_holder_however_that_ends(lock, begin):
+@pytest.mark.parametrize("wait_s", [0, 30])
+def test_the_lock_ends_with_its_holder_however_that_ends_and_may_be_waited_for(lock, begin, wait_s):
     holder = begin(HOLDER)
     holder.kill()
-    holder.wait()
-    with only_recorder("nodes", lock):
-        pass
-
-
-def test_one_that_may_wait_gets_its_turn(lock, begin):
-    holder = begin(HOLDER)
-    holder.kill()
-    with only_recorder("nodes", lock, wait_s=30):
+    if not wait_s:
+        holder.wait()
+    with only_recorder("nodes", lock, wait_s=wait_s):
         pass
 
 

@@ -3,6 +3,7 @@
 import os
 import socket
 import tarfile
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,14 @@ from tasks.intake.labels import manifest
 from tasks.intake.limits import ReadLimits
 from tasks.jobs.intake import Intake, find_logs, land_log
 from tasks.jobs.params import GroupParams, ReadParams
+from tasks.jobs.readers import READERS
 from tasks.storage import narrow, private, remove_inside, storage_of
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.copies import backup, restore
+from tasks.warehouse.ingest import ingest
 from tasks.warehouse.landing import is_local, sha256_of
 from tasks.warehouse.place import Warehouse
+from tasks.warehouse.pruning import PruneParams, prune
 from tasks.warehouse.rebuild import rebuild
 
 ODD = ["a::b.csv", "simplecache::memory.csv", "zip::x"]
@@ -41,9 +45,6 @@ def test_a_folder_with_two_colons_in_its_name_is_looked_into(tmp_path: Path) -> 
 
 
 def test_a_rolled_log_in_a_folder_with_two_colons_is_found_and_read(tmp_path: Path) -> None:
-    from tasks.jobs.params import ReadParams
-    from tasks.jobs.readers import READERS
-
     rolled = tmp_path / "logs::2026" / "eventlog_v2_local-1"
     rolled.mkdir(parents=True)
     start = '{"Event":"SparkListenerApplicationStart","App Name":"etl","App ID":"local-1","Timestamp":1000000}'
@@ -54,12 +55,6 @@ def test_a_rolled_log_in_a_folder_with_two_colons_is_found_and_read(tmp_path: Pa
 
 
 def test_a_home_with_two_colons_in_its_name_works_from_landing_to_restore(tmp_path: Path) -> None:
-    from datetime import datetime
-
-    from tasks.jobs.intake import Intake, land_log
-    from tasks.jobs.params import GroupParams, ReadParams
-    from tasks.warehouse.ingest import ingest
-    from tasks.warehouse.pruning import PruneParams, prune
 
     log = tmp_path / "a::b.csv"
     log.write_text("run_id,name,started_at,runtime_s\n1,load,2026-01-01,5\n")

@@ -79,11 +79,16 @@ def create(warehouse: Warehouse, file: Path) -> None:
     draft = file.with_name(f"{file.name}.new")
     with told_clearly(file):
         remove_with_logs(draft)
-        with opened(warehouse, draft, read_only=False) as connection:
-            migrations.migrate(connection)
-            finish(connection, draft)
+        build(warehouse, draft)
         move_logs(file, set_aside(file, "lost"))
         draft.replace(file)
+
+
+def build(warehouse: Warehouse, file: Path) -> None:
+    """A new file with all tables of this version and no row."""
+    with opened(warehouse, file, read_only=False) as connection:
+        migrations.migrate(connection)
+        finish(connection, file)
 
 
 def finish(connection: Connection, file: Path) -> None:

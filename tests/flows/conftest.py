@@ -1,7 +1,6 @@
 """One Prefect server for all tests of flows that ask for it: it costs about 18 s, a flow run then 0.2 s."""
 
-import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -49,23 +48,25 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def detecting_home(prefect_server: None, tmp_path_factory: pytest.TempPathFactory, nodes_home: Path) -> Path:
+def detecting_home(
+    prefect_server: None,
+    tmp_path_factory: pytest.TempPathFactory,
+    nodes_home: Path,
+    warehouse_in: Callable[..., Warehouse],
+) -> Path:
     """The home of nodes_home after the flow has trained a detector, made once: tests copy it."""
     from flows.engine.forms import call
     from flows.nodes import NodeTrainParams, nodes_train
 
-    home = tmp_path_factory.mktemp("detecting") / "home"
-    shutil.copytree(nodes_home, home)
-    warehouse = Warehouse(home=home, memory_mb=256, threads=1)
+    warehouse = warehouse_in(tmp_path_factory.mktemp("detecting") / "home", nodes_home)
     call(nodes_train, NodeTrainParams(source="log", score=ScoreParams(resamples=100), warehouse=warehouse))
-    return home
+    return warehouse.home
 
 
 @pytest.fixture
-def detecting_log(tmp_path: Path, detecting_home: Path) -> Warehouse:
+def detecting_log(tmp_path: Path, detecting_home: Path, warehouse_in: Callable[..., Warehouse]) -> Warehouse:
     """A warehouse of this test with the executions and the detector of detecting_home."""
-    shutil.copytree(detecting_home, tmp_path / "home")
-    return Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
+    return warehouse_in(tmp_path / "home", detecting_home)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The flows of advice, run here and now as the command line and a worker run them."""
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -75,8 +76,6 @@ def test_a_history_that_cannot_be_read_fails_in_one_line(tmp_path: Path) -> None
 
 
 def _hash(name: str) -> str:
-    import hashlib
-
     return hashlib.sha256(name.encode()).hexdigest()[:8]
 
 

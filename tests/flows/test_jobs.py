@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -11,7 +12,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.sorting import FlowRunSort
+from prefect.events.clients import AssertingEventsClient
+from prefect.events.worker import EventsWorker
+from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL
 
+from flows import jobs
 from flows.engine.forms import call
 from flows.jobs import (
     CharacteriseFlowParams,
@@ -26,6 +33,7 @@ from flows.jobs import (
     WhatIfFlowParams,
     jobs_characterise,
     jobs_evaluate,
+    jobs_explain,
     jobs_ingest,
     jobs_predict,
     jobs_record,
@@ -36,6 +44,7 @@ from flows.jobs import (
 )
 from tasks.errors import BadInput, NotFound
 from tasks.jobs.params import DriftParams, EvaluateParams, ExplainParams, WatchParams, WhatIfParams
+from tasks.jobs.predict.training import train_source
 from tasks.jobs.watch import watch_source
 from tasks.report.jobs import changes_table
 from tasks.warehouse.alarms import read_alarms, unannounced
@@ -51,9 +60,6 @@ pytestmark = pytest.mark.usefixtures("prefect_server")
 @pytest.fixture
 def events() -> Iterator[list[Any]]:
     """The events that flows emit while the test runs."""
-    from prefect.events.clients import AssertingEventsClient
-    from prefect.events.worker import EventsWorker
-
     EventsWorker.set_client_override(AssertingEventsClient)
     found: list[Any] = []
     try:
@@ -65,9 +71,6 @@ def events() -> Iterator[list[Any]]:
 
 def emitted(name: str) -> list[Any]:
     """Events of this name, after the worker has sent what it holds."""
-    from prefect.events.clients import AssertingEventsClient
-    from prefect.events.worker import EventsWorker
-
     EventsWorker.instance().wait_until_empty()
     all_of_them = [event for client in AssertingEventsClient.all for event in client.events]
     return [event for event in all_of_them if event.event == name]
@@ -75,9 +78,6 @@ def emitted(name: str) -> list[Any]:
 
 def flow_runs() -> list[Any]:
     """All flow runs of the server, the latest first."""
-    from prefect.client.orchestration import get_client
-    from prefect.client.schemas.sorting import FlowRunSort
-
     with get_client(sync_client=True) as client:
         return client.read_flow_runs(sort=FlowRunSort.EXPECTED_START_TIME_DESC, limit=5)
 
@@ -146,23 +146,15 @@ def test_what_lies_in_the_inbox_is_read(warehouse: Warehouse, csv_log: Path) -> 
 
 
 @pytest.mark.slow
-def test_nothing_but_the_error_reaches_a_terminal(warehouse: Warehouse) -> None:
-    from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL
-
-    code = (
-        "import sys; from pathlib import Path; from flows.engine.servers import prepare; home = Path(sys.argv[1]); "
-        "prepare(home); from flows.engine.forms import call; from flows.jobs import jobs_summary; "
-        "from flows.jobs import SummaryFlowParams; "
-        "from tasks.errors import NotFound; from tasks.warehouse.place import Warehouse\n"
-        "try: call(jobs_summary, SummaryFlowParams(source='nowhere', warehouse=Warehouse(home=home)))\n"
-        "except NotFound as error: print(error)"
-    )
+def test_nothing_but_the_error_reaches_a_terminal(tmp_path: Path) -> None:
+    """No log, no traceback, no word of Prefect about its folder or of DuckDB about what it lost at the exit."""
+    (tmp_path / "bad.csv").write_text("no job log\n")
     server = {"PREFECT_API_URL": PREFECT_API_URL.value(), "PREFECT_API_AUTH_STRING": PREFECT_API_AUTH_STRING.value()}
-    variables = os.environ | server
-    command = [sys.executable, "-c", code, str(warehouse.home)]
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=120, check=True)
-    assert done.stdout.startswith("source 'nowhere' has no job runs")
-    assert done.stderr == ""  # no log, no traceback, no word of DuckDB about what it lost at the exit
+    command = [sys.executable, "-m", "flows.cli", "jobs", "ingest", str(tmp_path / "bad.csv"), "--source", "log"]
+    variables = os.environ | server | {"WHORL_HOME": str(tmp_path / "home")}
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=400)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert re.fullmatch(r"whorl: .*bad\.csv: no column run_id .*\n", done.stderr)
 
 
 def test_a_slow_run_is_an_alarm_once_with_an_event_that_tells_it(
@@ -182,8 +174,6 @@ def test_a_slow_run_is_an_alarm_once_with_an_event_that_tells_it(
 
 
 def test_a_recording_gets_a_folder_of_its_own_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from flows import jobs
-
     figures = {"isolation": "threads", "n_runs": 3, "own_cores_ratio": 0.01}
     monkeypatch.setattr(jobs, "record", lambda params, folder: {"folder": folder} | figures)
     found = [call(jobs_record, RecordFlowParams(folder=f"{tmp_path}/jobs-{{run}}")) for _ in range(2)]
@@ -245,8 +235,6 @@ def test_two_experiments_can_be_compared(trained_log: Warehouse, quick_training:
 def test_logs_are_evaluated_without_being_kept(
     warehouse: Warehouse, tmp_path: Path, varied_runs: Callable[..., Any], quick_training: EvaluateParams
 ) -> None:
-    import pandas as pd
-
     runs = varied_runs(240)
     starts = pd.Timestamp("2026-01-01") + pd.to_timedelta(range(len(runs)), unit="min")
     file = tmp_path / "night.csv"
@@ -299,8 +287,6 @@ EXPLAIN = ExplainParams(n_longest=4, n_riskiest=3)
 @pytest.mark.usefixtures("prefect_server")
 @pytest.mark.slow
 def test_the_longest_runs_and_the_riskiest_jobs_get_reasons(trained_log: Warehouse) -> None:
-    from flows.jobs import jobs_explain
-
     params = ExplainFlowParams(source="log", explain=EXPLAIN, warehouse=trained_log)
     found = call(jobs_explain, params)
     reasons = fetch(trained_log, "SELECT * FROM jobs.reasons")
@@ -319,8 +305,6 @@ def test_the_longest_runs_and_the_riskiest_jobs_get_reasons(trained_log: Warehou
 
 @pytest.mark.usefixtures("prefect_server")
 def test_a_source_without_a_model_fails_with_one_line(trained_log: Warehouse) -> None:
-    from flows.jobs import jobs_explain
-
     with pytest.raises(NotFound, match="source 'other' has no trained model yet; make one with whorl jobs train"):
         call(jobs_explain, ExplainFlowParams(source="other", explain=EXPLAIN, warehouse=trained_log))
 
@@ -352,8 +336,6 @@ def spare_home(
     quick_training: EvaluateParams,
 ) -> Path:
     """A source `log` with spare tokens, runs done again without them, and a model."""
-    from tasks.jobs.predict.training import train_source
-
     home = tmp_path_factory.mktemp("spare") / "home"
     train_source(job_log_at(home)(with_spare(varied_runs())), "log", quick_training, run_id="test")
     return home

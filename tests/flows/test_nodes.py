@@ -7,9 +7,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterTags
 
 from flows import nodes
 from flows.engine.artifacts import joined
+from flows.engine.deploying import deploy
 from flows.engine.forms import call
 from flows.nodes import (
     NodeEvaluateParams,
@@ -68,16 +71,12 @@ Draw = Callable[..., Path]
 def test_a_recording_stays_in_its_folder_unless_a_landing_folder_is_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from flows import nodes
-
     monkeypatch.setattr(nodes, "record", lambda params, folder: {"folder": folder} | FIGURES)
     found = call(nodes_record, NodeRecordParams(folder=str(tmp_path / "nodes")))
     assert found == {"folder": str(tmp_path / "nodes")} | FIGURES | {"batches": []}
 
 
 def test_the_home_of_the_worker_stands_in_the_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from flows import nodes
-
     monkeypatch.setenv("WHORL_HOME", str(tmp_path / "there"))
     monkeypatch.setattr(nodes, "record", lambda params, folder: {"folder": folder} | FIGURES)
     found = call(nodes_record, NodeRecordParams(folder="{home}/recordings/{run}"))
@@ -88,8 +87,6 @@ def test_the_home_of_the_worker_stands_in_the_folder(monkeypatch: pytest.MonkeyP
 def test_what_a_recorder_has_landed_is_loaded_by_the_next_ingest(
     monkeypatch: pytest.MonkeyPatch, warehouse: Warehouse, drawn_executions: Draw
 ) -> None:
-    from flows import nodes
-
     part = drawn_executions(nodes=1, runs=2)
     monkeypatch.setattr(nodes, "record", lambda params, folder: {"folder": str(part.parent)} | FIGURES)
     params = NodeRecordParams(folder="anywhere", landing=warehouse.landing_folder, source="fleet")
@@ -287,11 +284,6 @@ def test_the_next_training_takes_the_parameters_of_the_model_in_use(nodes_log: W
 def test_a_suspected_node_with_a_deployment_is_asked_once_for_the_benchmarks_of_the_aspect(
     nodes_log: Warehouse,
 ) -> None:
-    from prefect.client.orchestration import get_client
-    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterTags
-
-    from flows.engine.deploying import deploy
-    from flows.nodes import ask_for_benchmarks
 
     fleet = {"nodes": ["node-1"], "landing": "memory://landing", "source": "log"}
     deploy(Settings.model_validate({"whorl": {"home": str(nodes_log.home)}, "nodes": {"fleet": fleet}}))

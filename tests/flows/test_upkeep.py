@@ -5,6 +5,9 @@ import time
 from pathlib import Path
 
 import pytest
+from prefect import flow
+from prefect.client.orchestration import get_client
+from prefect.settings import PREFECT_LOCAL_STORAGE_PATH, temporary_settings
 
 from flows.engine.forms import call, resolved_parameters
 from flows.jobs import IngestParams, jobs_ingest
@@ -52,8 +55,6 @@ def test_only_the_latest_backups_are_kept_and_only_backups_are_removed(tmp_path:
 
 
 def test_only_old_results_are_removed(tmp_path: Path) -> None:
-    from prefect.settings import PREFECT_LOCAL_STORAGE_PATH, temporary_settings
-
     old, new, letter = tmp_path / ("0" * 32), tmp_path / ("1" * 64), tmp_path / "letter.txt"
     for file in (old, new, letter):
         file.write_text("{}")
@@ -97,9 +98,6 @@ def test_what_an_upkeep_backs_up_can_be_restored(
 
 @pytest.mark.slow
 def test_flow_runs_go_when_they_are_old_and_whorls(prefect_server: None, warehouse: Warehouse, csv_log: Path) -> None:
-    from prefect import flow
-    from prefect.client.orchestration import get_client
-
     @flow(name="somebody-elses")
     def theirs() -> None:
         """A flow of another project on the same server."""

@@ -1,6 +1,7 @@
 """The flows of workloads, run here and now as the command line and a worker run them."""
 
 import re
+import sys
 import tomllib
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,7 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
+from prefect.client.schemas.sorting import FlowRunSort, TaskRunSort
 
+from flows import workloads
 from flows.engine.forms import call
 from flows.workloads import (
     FingerprintFlowParams,
@@ -43,8 +48,6 @@ Draw = Callable[..., Path]
 
 
 def test_a_recording_gets_a_folder_of_its_own_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from flows import workloads
-
     monkeypatch.setattr(workloads, "record", lambda params, folder: {"folder": folder} | FIGURES)
     found = [call(workloads_record, WorkloadRecordParams(folder=f"{tmp_path}/workloads-{{run}}")) for _ in range(2)]
     folders = [one["folder"] for one in found]
@@ -87,10 +90,6 @@ def pictures_in(page: str) -> int:
 
 def steps_of_last_run() -> list[str]:
     """The names of the steps that the latest flow run has run, in order."""
-    from prefect.client.orchestration import get_client
-    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
-    from prefect.client.schemas.sorting import FlowRunSort, TaskRunSort
-
     with get_client(sync_client=True) as client:
         [run] = client.read_flow_runs(sort=FlowRunSort.EXPECTED_START_TIME_DESC, limit=1)
         of_it = FlowRunFilter(id=FlowRunFilterId(any_=[run.id]))
@@ -124,8 +123,6 @@ def test_no_part_file_is_left_after_a_fingerprinting(workloads_log: Warehouse) -
 def test_an_address_of_ray_without_prefect_ray_is_one_line(
     workloads_log: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import sys
-
     monkeypatch.setitem(sys.modules, "prefect_ray", None)
     fan_out = FanOutParams(ray_address="ray://head:10001")
     told = r"'ray://head:10001', and the Python package prefect-ray is not installed; .*pip install .*\[ray\]"

@@ -122,18 +122,16 @@ def test_lines_and_their_numbers_do_not_depend_on_the_size_of_a_block(
     assert [place for part in parts for place in part.refused["place"]] == [4, 6]
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path: Path) -> None:
-    (tmp_path / "log.txt").write_bytes(b"\xef\xbb\xbfone\ntwo\n")
-    assert lines_of(tmp_path / "log.txt") == ["one", "two"]
+WAYS = {  # gzip is told by its content
+    "behind a byte order mark": b"\xef\xbb\xbfone\ntwo\n",
+    "without a last line end": b"one\ntwo",
+    "in two members of gzip": gzip.compress(b"one\n") + gzip.compress(b"two\n"),
+}
 
 
-def test_a_text_without_a_last_line_end_keeps_its_last_line(tmp_path: Path) -> None:
-    (tmp_path / "log.txt").write_bytes(b"one\ntwo")
-    assert lines_of(tmp_path / "log.txt") == ["one", "two"]
-
-
-def test_gzip_is_told_by_its_content_and_may_have_several_members(tmp_path: Path) -> None:
-    (tmp_path / "log.txt").write_bytes(gzip.compress(b"one\n") + gzip.compress(b"two\n"))
+@pytest.mark.parametrize("content", WAYS.values(), ids=WAYS)
+def test_the_lines_of_a_text_are_the_same_in_whatever_way_it_is_written(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "log.txt").write_bytes(content)
     assert lines_of(tmp_path / "log.txt") == ["one", "two"]
 
 

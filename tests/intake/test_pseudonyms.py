@@ -5,7 +5,6 @@ import random
 import re
 import stat
 import traceback
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -52,7 +51,6 @@ FILES: dict[str, tuple[str, str, str]] = {
     "sadf": (WORKLOADS, "sadf.csv", "workloads/readers/fixtures/sadf.csv"),
     "results": (NODES, "results.csv", RESULTS),
 }
-Land = Callable[[Warehouse, Path], None]
 
 
 def text_of(name: str) -> str:

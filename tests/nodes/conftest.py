@@ -1,12 +1,9 @@
 """Tables of benchmark types whose values are written out, and a warehouse with a detector and a small network."""
 
-import shutil
-
 import numpy as np
 import pytest
 
 from tasks.nodes.type_tables import NodeTables, TypeTable
-from tasks.warehouse.place import Warehouse
 
 
 def make_table(rows, *, name="cpu-test", aspect="cpu", units=("1/s",), metrics=(), orientation=None):
@@ -89,29 +86,25 @@ def train():
 
 
 @pytest.fixture(scope="session")
-def trained_home(tmp_path_factory, nodes_home):
+def trained_home(tmp_path_factory, nodes_home, warehouse_in):
     """The home of nodes_home after trainings of the source, verdicts and fingerprints."""
     from tasks.nodes import network_steps, verdict_steps
     from tasks.nodes.params import AlarmParams, BudgetParams, DetectorParams, PreprocessParams, ScoreParams
 
-    home = tmp_path_factory.mktemp("trained") / "home"
-    shutil.copytree(nodes_home, home)
-    warehouse = Warehouse(home=home, memory_mb=256, threads=1)
+    warehouse = warehouse_in(tmp_path_factory.mktemp("trained") / "home", nodes_home)
     quick = ScoreParams(resamples=100)
     given = (PreprocessParams(), DetectorParams(), BudgetParams(), AlarmParams(), quick)
     verdict_steps.learn(warehouse, "log", *given, "run")
     verdict_steps.judge(warehouse, "log", quick)
     trained(warehouse)
     network_steps.fingerprint(warehouse, "log", quick)
-    return home
+    return warehouse.home
 
 
 @pytest.fixture
-def trained_log(tmp_path, trained_home):
+def trained_log(tmp_path, trained_home, warehouse_in):
     """A copy of it for one test."""
-    home = tmp_path / "home"
-    shutil.copytree(trained_home, home)
-    return Warehouse(home=home, memory_mb=256, threads=1)
+    return warehouse_in(tmp_path / "home", trained_home)
 
 
 @pytest.fixture

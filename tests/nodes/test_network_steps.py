@@ -10,7 +10,7 @@ from tasks.errors import BadInput, NotFound
 from tasks.nodes import answers, network_steps
 from tasks.nodes.history import benchmarks_of
 from tasks.nodes.params import ScoreParams
-from tasks.nodes.perona.fingerprints import load_trained, trained_in_use
+from tasks.nodes.perona.fingerprints import fingerprint, load_trained, trained_in_use
 from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.registry import cards, champion
 
@@ -55,8 +55,6 @@ def test_the_same_data_and_model_are_not_asked_again(trained_log, monkeypatch):
 
 
 def test_a_saved_model_gives_the_same_fingerprints_after_loading(trained_log):
-    from tasks.nodes.perona.fingerprints import fingerprint
-
     card, model = trained_in_use(trained_log, "log")
     again = load_trained(trained_log.models / "nodes" / card.model_id)
     history, _ = benchmarks_of(trained_log, "log", QUICK)

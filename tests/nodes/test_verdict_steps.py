@@ -1,7 +1,6 @@
 """Learn, judge, watch, explain, over a warehouse."""
 
 import re
-import shutil
 import subprocess
 from contextlib import contextmanager
 
@@ -11,13 +10,13 @@ import pytest
 
 from tasks.machine import find_tool
 from tasks.nodes import steps, verdict_steps
+from tasks.nodes.detect.alarms import degradations
 from tasks.nodes.execution import FACTS, Execution, Measured, write_part
 from tasks.nodes.params import AlarmParams, BudgetParams, DetectorParams, PreprocessParams, ReadParams, ScoreParams
 from tasks.nodes.record.campaign import record_nodes
 from tasks.nodes.record.params import RecordParams
 from tasks.nodes.verdict_steps import JUDGED, REASONS, read_open
 from tasks.warehouse.connection import fetch
-from tasks.warehouse.place import Warehouse
 from tests.nodes.synthetic import synthetic_history
 
 QUICK = ScoreParams(resamples=100)
@@ -78,12 +77,9 @@ def ingest(warehouse, name, rows, metrics, is_kept):
 
 
 @pytest.fixture(scope="module")
-def watched(tmp_path_factory, migrated):
+def watched(tmp_path_factory, warehouse_in):
     """The source after a training on what came before the node became sick, and a watch of all."""
-    home = tmp_path_factory.mktemp("degrading") / "home"
-    home.mkdir()
-    warehouse = Warehouse(home=home, memory_mb=256, threads=1)
-    shutil.copy(migrated, warehouse.file)
+    warehouse = warehouse_in(tmp_path_factory.mktemp("degrading") / "home")
     rows, metrics = stressed_for_a_while()
     is_before = (rows.groupby(["node", "benchmark"]).cumcount() < BEFORE).to_numpy()
     ingest(warehouse, "executions-0001.parquet", rows, metrics, is_before)
@@ -117,8 +113,6 @@ def test_the_node_is_well_again_and_nothing_is_asked_of_it(watched):
 
 
 def test_while_it_lasts_the_node_is_confirmed_and_excluded(watched):
-    from tasks.nodes.detect.alarms import degradations
-
     warehouse, _ = watched
     judged = fetch(warehouse, JUDGED, {"source": "log"})
     reasons = fetch(warehouse, REASONS, {"source": "log"})
@@ -131,12 +125,8 @@ def test_while_it_lasts_the_node_is_confirmed_and_excluded(watched):
     assert pd.Series([alarm.evidence["node"] for alarm in found.raised]).eq(SICK).all()
 
 
-def test_a_sickness_that_nobody_labelled_does_not_become_what_is_usual(tmp_path, migrated):
+def test_a_sickness_that_nobody_labelled_does_not_become_what_is_usual(warehouse):
     """Slow from run 50 on for 40 runs, watched, and learned from: it is flagged as before, and goes on."""
-    home = tmp_path / "home"
-    home.mkdir()
-    shutil.copy(migrated, home / "warehouse.duckdb")
-    warehouse = Warehouse(home=home, memory_mb=256, threads=1)
     rows, metrics = stressed_for_a_while(on=RUNS - 40, off=RUNS, stressed=0.0)
     rows = rows.assign(is_stressed=None)
     is_before = (rows.groupby(["node", "benchmark"]).cumcount() < RUNS - 40).to_numpy()
@@ -165,12 +155,8 @@ def stopping(*_, **__):
     raise Stopped
 
 
-def test_a_node_of_which_no_start_is_known_is_suspected_and_explained_by_the_names_of_its_executions(
-    tmp_path, migrated
-):
+def test_a_node_of_which_no_start_is_known_is_suspected_and_explained_by_the_names_of_its_executions(warehouse):
     """As from raw logs: nobody says when they were written."""
-    warehouse = Warehouse(home=tmp_path, memory_mb=256, threads=1)
-    shutil.copy(migrated, warehouse.file)
     rows, metrics = stressed_for_a_while(on=80, off=RUNS, stressed=0.0)
     ids = [f"log-{at:04d}" for at in range(len(rows))]
     without_times = rows.assign(started_at=None, execution_id=ids)
@@ -226,7 +212,7 @@ def test_a_watch_that_was_stopped_before_its_alarms_raises_them_the_next_time(tr
 
 
 @pytest.mark.slow
-def test_a_node_is_suspected_confirmed_left_out_and_taken_back_by_what_it_really_measures(tmp_path, migrated):
+def test_a_node_is_suspected_confirmed_left_out_and_taken_back_by_what_it_really_measures(warehouse, tmp_path):
     """The whole loop with our recorder and a real stressor, nothing labelled: 16 threads of sysbench with 256 workers
     beside them, or none.
 
@@ -234,9 +220,7 @@ def test_a_node_is_suspected_confirmed_left_out_and_taken_back_by_what_it_really
     left out, until it is well again."""
     if lacking := [tool for tool in ("sysbench", "stress-ng") if find_tool(tool) is None]:
         pytest.skip(f"not installed: {', '.join(lacking)}")
-    (tmp_path / "home").mkdir()
-    shutil.copy(migrated, tmp_path / "home" / "warehouse.duckdb")
-    warehouse, folder = Warehouse(home=tmp_path / "home", memory_mb=256, threads=1), tmp_path / "recording"
+    folder = tmp_path / "recording"
 
     @contextmanager
     def stressed(_):

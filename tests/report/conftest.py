@@ -1,6 +1,5 @@
 """Sources for the tests of results and pages."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,7 +13,6 @@ from tasks.nodes.answers import insert_rows
 from tasks.report.page import describe
 from tasks.report.result import Result
 from tasks.warehouse.connection import fetch, reading, transaction, writing
-from tasks.warehouse.place import Warehouse
 from tasks.warehouse.versions import data_version
 from tests.jobs.synthetic import SimulatedJob, simulate_runs
 from tests.report import rows
@@ -91,15 +89,6 @@ def put_rows():
         return warehouse
 
     return fill
-
-
-@pytest.fixture
-def empty(migrated, tmp_path):
-    """An empty warehouse of this test."""
-    warehouse = Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
-    warehouse.home.mkdir()
-    shutil.copy(migrated, warehouse.file)
-    return warehouse
 
 
 @pytest.fixture(scope="session")

@@ -22,10 +22,7 @@ from tasks.report.advice import (
     transfer_result,
 )
 
-TRIED = (
-    Tried("small", 4, 600.0, "completed", 0.5, True),
-    Tried("small", 2, 5400.0, "failed", 2.25, False),
-)
+TRIED = (Tried("small", 4, 600.0, "completed", 0.5, True), Tried("small", 2, 5400.0, "failed", 2.25, False))
 PROPOSAL = Proposal(
     candidate=3, cost=0.4, cost_low=0.3, cost_high=0.55, runtime_s=500.0, value_share=0.2, chance_completed=0.9,
     chance_in_time=1.0, learned_share=0.1, is_worthwhile=True,

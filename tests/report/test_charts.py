@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tasks.errors import WhorlError
-from tasks.report import charts
+from tasks.report import charts, jobs, nodes, workloads
 from tasks.report.charts import Axis
 
 RUNS = pd.DataFrame({"at": pd.date_range("2026-01-01", periods=4, freq="h"), "s": [1.0, 2.0, np.nan, 3.123456789]})
@@ -56,8 +56,6 @@ def test_cells_are_shares_of_their_row_and_an_empty_row_has_none():
 
 
 def test_a_template_has_no_data_and_takes_rows_by_name():
-    from tasks.report import jobs, nodes, workloads
-
     for module in (jobs, nodes, workloads):
         found = charts.template_of(module.item_chart())
         assert "datasets" not in found

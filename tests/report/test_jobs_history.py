@@ -3,6 +3,7 @@
 import pytest
 
 from tasks.jobs.params import SummaryParams
+from tasks.jobs.summary import read_summary
 from tasks.report.jobs_history import against_median, over_time_figure
 from tasks.warehouse.connection import reading, writing
 
@@ -74,8 +75,6 @@ def test_the_share_of_slow_runs_is_counted_by_band_of_medians(summarised):
 
 
 def test_the_figure_and_the_summary_agree_on_the_slow_share_and_a_sample_is_called_one(summarised, varied_runs):
-    from tasks.jobs.summary import read_summary
-
     warehouse = summarised(varied_runs)
     found = read_summary(warehouse, "log")
     figure, bands = medians_of(warehouse, max_points=50)

@@ -27,10 +27,7 @@ from tasks.report.result import (
 
 HOSTILE = "</script><script>alert(1)</script>| `x`\x00\n[a](http://x)"
 TABLE = Table(
-    "Jobs",
-    "",
-    columns(Column("name", "job", link="job.html#"), ("n", "runs", count)),
-    [{"name": HOSTILE, "n": 1234}],
+    "Jobs", "", columns(Column("name", "job", link="job.html#"), ("n", "runs", count)), [{"name": HOSTILE, "n": 1234}]
 )
 RESULT = Result(
     "A title",

@@ -57,6 +57,12 @@ def home(tmp_path_factory, nodes_home, job_log_at, varied_runs, put, fill_worklo
     return warehouse
 
 
+@pytest.fixture
+def copy(home, warehouse_in, tmp_path):
+    """A copy of it that a test may change."""
+    return warehouse_in(tmp_path / "home", home.home)
+
+
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
     with browsing(tmp_path_factory.mktemp("profile")) as found:
@@ -145,9 +151,7 @@ def test_an_item_stands_in_the_part_that_the_page_looks_in():
     assert item_address("jobs", "log", "a b/ü") == "jobs-log-job.html#a%20b%2F%C3%BC"
 
 
-def test_pages_of_a_source_that_is_gone_leave_the_site_and_nothing_that_whorl_did_not_write(home, tmp_path):
-    shutil.copytree(home.home, tmp_path / "home")
-    copy = Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
+def test_pages_of_a_source_that_is_gone_leave_the_site_and_nothing_that_whorl_did_not_write(copy, tmp_path):
     reports = copy.home / "reports"
     (reports / "jobs-log-notes.html").write_text("mine")
     mine = reports / "data" / "jobs-log" / "mine.js"
@@ -168,9 +172,7 @@ def test_pages_of_a_source_that_is_gone_leave_the_site_and_nothing_that_whorl_di
     assert outside.exists()
 
 
-def test_an_item_that_is_gone_leaves_no_part_behind(home, tmp_path):
-    shutil.copytree(home.home, tmp_path / "home")
-    copy = Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
+def test_an_item_that_is_gone_leaves_no_part_behind(copy):
     verdict = copy.home / "reports" / "data" / "verdicts" / "workloads-box.json"
     old = copy.home / "reports" / "data" / "workloads-box" / "499.js"
     old.write_text("whorlPart(499,{});")
@@ -181,9 +183,7 @@ def test_an_item_that_is_gone_leaves_no_part_behind(home, tmp_path):
     assert json.loads(verdict.read_text())["files"] == found["files"]
 
 
-def test_what_a_page_was_just_written_of_is_read_again_only_after_a_change(home, tmp_path):
-    shutil.copytree(home.home, tmp_path / "home")
-    copy = Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
+def test_what_a_page_was_just_written_of_is_read_again_only_after_a_change(copy):
     write_source(copy, "workloads", "box")
     first = read_result(copy, "workloads", "box", SiteParams())
     assert first is read_result(copy, "workloads", "box", SiteParams())
@@ -192,9 +192,7 @@ def test_what_a_page_was_just_written_of_is_read_again_only_after_a_change(home,
     assert first is not read_result(copy, "workloads", "box", SiteParams())
 
 
-def test_the_index_keeps_what_a_page_said_before(home, tmp_path):
-    copy = Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
-    shutil.copytree(home.home, copy.home)
+def test_the_index_keeps_what_a_page_said_before(copy):
     write_advice(copy, "advice-story", Result("A machine type", "Take the large one.", state="good"))
     write_advice(copy, "advice-story", Result("A machine type", "Take the large one.", state="good"))
     part = next(one for one in described(copy, "index.html")["sections"] if one["title"].startswith("All pages"))
@@ -222,12 +220,10 @@ IDENTIFIED_ANEW = """INSERT INTO workloads.identifications SELECT * REPLACE (
 ) FROM workloads.identifications"""
 
 
-def test_of_runs_that_were_identified_again_the_last_answer_counts_in_metrics(home, tmp_path):
-    warehouse = Warehouse(home=tmp_path, memory_mb=256, threads=1)
-    shutil.copy(home.file, warehouse.file)
-    with writing(warehouse) as connection:
+def test_of_runs_that_were_identified_again_the_last_answer_counts_in_metrics(copy):
+    with writing(copy) as connection:
         connection.execute(IDENTIFIED_ANEW)
-    assert 'whorl_workloads_unknown_ratio{source="box"} 1.0' in metrics_text(warehouse).decode()
+    assert 'whorl_workloads_unknown_ratio{source="box"} 1.0' in metrics_text(copy).decode()
 
 
 def test_the_site_is_small(home):

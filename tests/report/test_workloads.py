@@ -23,18 +23,15 @@ def looked_at(*found):
     return frame.assign(is_known=known, confidence=0.9, started_at=at)
 
 
-def test_the_latest_run_is_the_answer_and_how_many_are_odd_stands_beside_it(empty, fill_workloads):
-    result = result_of(fill_workloads(empty))
+def test_the_latest_run_is_the_answer_and_how_many_are_odd_stands_beside_it(warehouse, fill_workloads):
+    result = result_of(fill_workloads(warehouse))
     assert result.answer.startswith("The latest run, round-2/005, is redis (97.1 % sure); 1 of 6 identified runs")
-    assert (result.state, result.certainty) == (
-        "look",
-        "The model called 98.7 % of 7 held-out runs right (model m1).",
-    )
+    assert (result.state, result.certainty) == ("look", "The model called 98.7 % of 7 held-out runs right (model m1).")
     assert result.reasons[0] == "cpu.user_cores in phase 2 matches best: 5.1 against 5.0"
 
 
-def test_all_that_is_known_has_its_part(empty, fill_workloads, told):
-    result = result_of(fill_workloads(empty))
+def test_all_that_is_known_has_its_part(warehouse, fill_workloads, told):
+    result = result_of(fill_workloads(warehouse))
     drawn = {figure.name for part in result.sections for figure in part.figures if figure.chart}
     assert drawn == {"timeline", "confusion", "series", "phases"}
     words = told(result)
@@ -42,8 +39,8 @@ def test_all_that_is_known_has_its_part(empty, fill_workloads, told):
     assert "No row is in quarantine." in words
 
 
-def test_runs_are_listed_by_workload_and_input_and_lead_to_their_pages(empty, fill_workloads, rows_of):
-    listed = rows_of(result_of(fill_workloads(empty)), "Runs by workload and input")
+def test_runs_are_listed_by_workload_and_input_and_lead_to_their_pages(warehouse, fill_workloads, rows_of):
+    listed = rows_of(result_of(fill_workloads(warehouse)), "Runs by workload and input")
     assert [(row["workload"], row["input"], row["n_runs"]) for row in listed] == [
         ("nginx", "input 0", "2"),
         ("nginx", "input 1", "1"),
@@ -52,8 +49,8 @@ def test_runs_are_listed_by_workload_and_input_and_lead_to_their_pages(empty, fi
     ]
 
 
-def test_a_source_without_phases_or_model_says_how_to_make_them(empty, put_rows, told):
-    words = told(result_of(put_rows(empty, "workloads", "box", **rows.telemetry())))
+def test_a_source_without_phases_or_model_says_how_to_make_them(warehouse, put_rows, told):
+    words = told(result_of(put_rows(warehouse, "workloads", "box", **rows.telemetry())))
     for verb in ("fingerprint", "train", "identify", "watch"):
         assert f"whorl workloads {verb} --source box" in words
 
@@ -68,18 +65,18 @@ def test_runs_without_a_label_are_shown_by_what_they_are_like_and_how_to_name_th
     assert "whorl workloads ingest --manifest FILE --source log" in words and "what sets it apart" in words.lower()
 
 
-def test_simulated_runs_are_called_simulated_and_never_mixed(empty, put_rows):
-    put_rows(empty, "workloads", "box", **rows.telemetry(simulated=True))
-    assert result_of(empty).notices == ("Simulated: these runs were drawn, not measured.",)
+def test_simulated_runs_are_called_simulated_and_never_mixed(warehouse, put_rows):
+    put_rows(warehouse, "workloads", "box", **rows.telemetry(simulated=True))
+    assert result_of(warehouse).notices == ("Simulated: these runs were drawn, not measured.",)
     one = rows.telemetry(n_runs=1)["runs"][0] | {"run_id": "other"}
-    put_rows(empty, "workloads", "box", runs=[one])
+    put_rows(warehouse, "workloads", "box", runs=[one])
     with pytest.raises(BadInput, match="6 simulated runs stand among 1 measured ones"):
-        result_of(empty)
+        result_of(warehouse)
 
 
-def test_a_source_without_runs_is_told(empty):
+def test_a_source_without_runs_is_told(warehouse):
     with pytest.raises(NotFound, match="source 'box' has no runs of workloads"):
-        result_of(empty)
+        result_of(warehouse)
 
 
 def test_a_run_is_odd_if_it_is_unknown_or_not_its_label_or_has_raised_an_alarm():
@@ -96,8 +93,8 @@ def test_without_a_run_the_timeline_says_so():
     assert timeline_figure(pd.DataFrame()).words == "No run was identified yet."
 
 
-def test_every_workload_has_a_page_with_its_runs(empty, fill_workloads):
-    with reading(fill_workloads(empty)) as connection:
+def test_every_workload_has_a_page_with_its_runs(warehouse, fill_workloads):
+    with reading(fill_workloads(warehouse)) as connection:
         items = dict(workload_items(connection, fetch_workloads(connection, "box", WorkloadsReportParams())))
     assert items["redis"].answer == "3 runs of redis; 3 of 3 identified ones were called so."
     assert items["nginx"].state == "look"  # one of its runs is unknown

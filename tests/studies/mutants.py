@@ -91,7 +91,7 @@ MUTANTS = (
            "tests/nodes/test_type_tables.py"),
     Mutant("a threshold is chosen on tested executions", "tasks/nodes/evaluate/detection.py",
            "may_choose = case.is_validation | case.is_train", "may_choose = np.ones(len(scores), dtype=bool)",
-           "tests/nodes/evaluate/test_protocol.py"),
+           "tests/nodes/evaluate/test_detection.py"),
     Mutant("the confidence in a known group is that it is unknown", "tasks/workloads/identify/identification.py",
            "Present(nearest[0].workload, 1.0, 1 - rest)", "Present(nearest[0].workload, 1.0, rest)",
            "tests/workloads/identify/test_identification.py"),

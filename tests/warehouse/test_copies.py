@@ -14,7 +14,7 @@ import pytest
 
 from tasks.errors import BadInput, BadSetting, NoWarehouse, WarehouseBroken
 from tasks.warehouse import copies, registry
-from tasks.warehouse.connection import fetch, writing
+from tasks.warehouse.connection import fetch, logs_of, writing
 from tasks.warehouse.copies import MANIFEST, backup, hash_tables, old_copies, restore
 from tasks.warehouse.place import PruneParams
 from tasks.warehouse.pruning import prune
@@ -80,6 +80,26 @@ def test_a_snapshot_onto_the_warehouse_or_a_folder_is_refused(filled, tmp_path):
         copies.snapshot(filled, filled.home / ".." / filled.home.name / "warehouse.duckdb")
     with pytest.raises(BadInput, match="is a folder; expected a file; name a file in it, such as"):
         copies.snapshot(filled, tmp_path)
+
+
+def test_a_snapshot_replaces_no_file_of_another_kind(filled, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(BadInput, match="is a file of another kind; expected a new name or an earlier snapshot"):
+        copies.snapshot(filled, tmp_path / "notes.txt")
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_a_snapshot_holds_what_a_killed_writer_left_in_its_log(filled, tmp_path):
+    with writing(filled) as connection:
+        connection.execute("INSERT INTO ops.machines VALUES ('log', 'node', 'big')")
+        left = {path: path.read_bytes() for path in (filled.file, *logs_of(filled.file))}
+    for path, content in left.items():  # as they stand after a kill
+        path.write_bytes(content)
+    assert len(left) == 2
+    target = copies.snapshot(filled, tmp_path / "copy.duckdb")
+    with duckdb.connect(str(target), read_only=True) as connection:
+        assert connection.execute("SELECT node FROM ops.machines").fetchall() == [("node",)]
+    assert not logs_of(filled.file)
 
 
 def test_a_snapshot_into_a_folder_without_rights_is_one_clear_line(filled, tmp_path, monkeypatch):

@@ -27,12 +27,7 @@ def filled(warehouse, put_in, noon):
     """Two files of some hundred runs, one row of them refused, and a run of a flow."""
     for file in ("a", "b"):
         rows = [
-            {
-                "run_id": f"{file}{at}",
-                "runtime_s": 10.0 + at % 7,
-                "group_key": f"job {at % 5}",
-                "submitted_at": noon,
-            }
+            {"run_id": f"{file}{at}", "runtime_s": 10.0 + at % 7, "group_key": f"job {at % 5}", "submitted_at": noon}
             for at in range(300)
         ]
         put_in(warehouse, rows, f"{file}.csv", refused=[{"place": 900, "reason": "odd", "raw": "?"}])

@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tasks.errors import BadSetting, WarehouseBroken, WhorlError
+from tasks.errors import BadSetting, WarehouseBroken, WarehouseBusy, WhorlError
 from tasks.warehouse import connection as connections
 from tasks.warehouse import faults
 from tasks.warehouse.connection import fetch, reading, writing
@@ -236,3 +236,23 @@ def test_a_home_that_cannot_be_a_folder_is_told(tmp_path, name):
     (tmp_path / "file").touch()
     with pytest.raises(BadSetting, match="is no folder; expected one for the warehouse; name another with WHORL_HOME"):
         faults.check_home(tmp_path / name)
+
+
+IO, GAVE_UP = duckdb.IOException, duckdb.InternalException
+SAID = [
+    (IO('Cannot open file "/w": Permission denied'), BadSetting, "no right to use it (Cannot open"),
+    (IO('Could not write file "/w": No space left on device\nadvice'), WhorlError, "the disk is full (Could not"),
+    (IO("Could not set lock on file"), WarehouseBusy, "another program, or another part of this one, has"),
+    (GAVE_UP("Attempted to access index 3"), WarehouseBroken, "DuckDB gave up on it (Attempted to access index 3)"),
+    (duckdb.OutOfMemoryException("failed to pin block"), BadSetting, "DuckDB needs more memory than it may use (fail"),
+]
+
+
+@pytest.mark.parametrize(("error", "kind", "told"), SAID, ids=[told for _, _, told in SAID])
+def test_what_duckdb_says_of_file_disk_or_memory_is_one_of_our_lines(error, kind, told):
+    found = faults.of_duckdb("/w", error)
+    assert type(found) is kind and str(found).startswith(f"/w: {told}") and "advice" not in str(found)
+
+
+def test_what_duckdb_says_of_a_question_is_none():
+    assert faults.of_duckdb("/w", duckdb.ParserException("syntax error")) is None

@@ -315,8 +315,6 @@ def put(warehouse):
 
 
 def _kept(kind):
-    import pandas as pd
-
     return pd.ArrowDtype(kind) if pa.types.is_list(kind) else None
 
 

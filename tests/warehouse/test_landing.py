@@ -92,34 +92,28 @@ def test_a_file_without_rows_is_a_batch_too(warehouse, land):
     assert (batch.tables["runs"].n_rows, batch.n_quarantined) == (0, 1)
 
 
-def test_a_missing_landing_file_is_one_clear_line_and_mends_itself_when_read_again(warehouse, land):
-    batch = land(warehouse, ROWS)
-    path = Path(warehouse.landing_folder) / "jobs" / batch.tables["runs"].name
-    path.unlink()
-    with pytest.raises(BadInput) as error:
-        ingest(warehouse, "jobs", batch.batch_id)
-    assert str(error.value) == (
-        f"{path}: the landing file is missing; expected the file that the manifest names; read /logs/a.csv again"
-    )
-    assert ingest(warehouse, "jobs", land(warehouse, ROWS).batch_id)
+HURT = {
+    "missing": (Path.unlink, "is missing; expected the file that the manifest names; read /logs/a.csv again"),
+    "changed": (
+        lambda path: path.write_bytes(path.read_bytes()[:-1] + b"?"),
+        "has changed; expected sha256 {0}; remove it and read /logs/a.csv again",
+    ),
+}
 
 
-def test_a_changed_landing_file_is_one_clear_line_and_mends_itself_when_read_again(warehouse, land):
+@pytest.mark.parametrize(("hurt", "told"), HURT.values(), ids=HURT)
+def test_a_hurt_landing_file_is_one_clear_line_and_mends_itself_when_read_again(warehouse, land, hurt, told):
     batch = land(warehouse, ROWS)
     path = Path(warehouse.landing_folder) / "jobs" / batch.tables["runs"].name
-    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    hurt(path)
     with pytest.raises(BadInput) as error:
         ingest(warehouse, "jobs", batch.batch_id)
-    assert str(error.value) == (
-        f"{path}: the landing file has changed; expected sha256 {batch.tables['runs'].sha256[:12]}; "
-        "remove it and read /logs/a.csv again"
-    )
+    assert str(error.value) == f"{path}: the landing file {told.format(batch.tables['runs'].sha256[:12])}"
     assert ingest(warehouse, "jobs", land(warehouse, ROWS).batch_id)
 
 
 @pytest.mark.parametrize(
-    ("content", "problem"),
-    [("{", "JSON"), ("{}", "batch_id: Field required"), ("\udcff", "JSON")],
+    ("content", "problem"), [("{", "JSON"), ("{}", "batch_id: Field required"), ("\udcff", "JSON")]
 )
 def test_a_broken_manifest_is_one_clear_line(warehouse, land, content, problem):
     batch = land(warehouse, ROWS)

@@ -52,15 +52,10 @@ def is_free(folder, mode):
         return False
 
 
-def test_readers_share(tmp_path, holder):
-    holder("shared")
-    assert is_free(tmp_path, "shared")
-    assert not is_free(tmp_path, "exclusive")
-
-
-def test_a_writer_owns(tmp_path, holder):
-    holder("exclusive")
-    assert not is_free(tmp_path, "shared")
+@pytest.mark.parametrize("mode", ["shared", "exclusive"])
+def test_readers_share_and_a_writer_owns(tmp_path, holder, mode):
+    holder(mode)
+    assert is_free(tmp_path, "shared") == (mode == "shared")
     assert not is_free(tmp_path, "exclusive")
 
 

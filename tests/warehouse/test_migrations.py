@@ -10,9 +10,9 @@ import pytest
 from tasks.errors import WarehouseBroken
 from tasks.jobs.columns import ALL_COLUMNS, LIST_COLUMNS
 from tasks.warehouse import migrations as schema
-from tasks.warehouse.connection import fetch, opened, reading, writing
+from tasks.warehouse.connection import build, fetch, opened, reading, writing
 from tasks.warehouse.copies import hash_tables
-from tasks.warehouse.migrations import data_dictionary, described_tables, migrate
+from tasks.warehouse.migrations import data_dictionary, described_tables
 
 DUCKDB_TYPES = {"string": "VARCHAR", "timestamp[us]": "TIMESTAMP", "double": "DOUBLE", "bool": "BOOLEAN"}
 DUCKDB_TYPES["int32"] = "INTEGER"
@@ -125,9 +125,15 @@ def test_a_duckdb_file_of_somebody_else_is_refused_where_names_clash(bare):
         fetch(bare, "SELECT 1")
 
 
-def test_the_columns_of_jobs_runs_are_those_that_readers_land(connection):
-    schema.migrate(connection)
-    found = connection.execute(
+@pytest.fixture
+def shipped(migrated):
+    """A connection to an empty warehouse."""
+    with duckdb.connect(str(migrated), read_only=True) as connection:
+        yield connection
+
+
+def test_the_columns_of_jobs_runs_are_those_that_readers_land(shipped):
+    found = shipped.execute(
         "SELECT column_name, data_type, comment FROM duckdb_columns() "
         "WHERE schema_name = 'jobs' AND table_name = 'runs'"
     ).fetchall()
@@ -135,27 +141,24 @@ def test_the_columns_of_jobs_runs_are_those_that_readers_land(connection):
     assert made == {name: (duckdb_type(kind), comment) for name, (kind, comment) in ALL_COLUMNS.items()}
 
 
-def test_each_list_has_a_view_with_its_fields_behind_source_and_run(connection):
-    schema.migrate(connection)
+def test_each_list_has_a_view_with_its_fields_behind_source_and_run(shipped):
     assert set(VIEWS.values()) == set(LIST_COLUMNS)
     for view, column in VIEWS.items():
-        found = connection.execute(f"SELECT column_name, column_type FROM (DESCRIBE jobs.{view})").fetchall()
+        found = shipped.execute(f"SELECT column_name, column_type FROM (DESCRIBE jobs.{view})").fetchall()
         fields = [(field.name, duckdb_type(field.type)) for field in ALL_COLUMNS[column][0].value_type]
         assert found == [("source", "VARCHAR"), ("run_id", "VARCHAR"), *fields]
 
 
-def test_every_column_of_every_table_has_a_comment(connection):
-    schema.migrate(connection)
-    bare_columns = connection.execute(
+def test_every_column_of_every_table_has_a_comment(shipped):
+    bare_columns = shipped.execute(
         "SELECT schema_name, table_name, column_name FROM duckdb_columns() WHERE comment IS NULL AND NOT internal"
     ).fetchall()
     assert bare_columns == []
 
 
-def test_two_new_warehouses_have_the_same_tables(tmp_path, warehouse, bare):
-    again = warehouse.model_copy(update={"home": tmp_path / "again"})
-    with writing(again):
-        pass
+def test_two_new_warehouses_have_the_same_tables(tmp_path, warehouse):
+    again = warehouse.model_copy(update={"home": tmp_path})
+    build(again, again.file)
     but_times = {"ops.migrations"}
     first, second = ({one.table: one.hash for one in hash_tables(place)} for place in (warehouse, again))
     assert {k: v for k, v in first.items() if k not in but_times} == {
@@ -168,28 +171,29 @@ def test_migrations_are_read_as_utf_8_whatever_the_locale(tmp_path):
     assert "µs" in schema.shipped(Path(tmp_path))[0].sql
 
 
-def test_every_table_and_column_stands_in_it_with_its_comment():
-    text = data_dictionary()
-    with duckdb.connect(":memory:") as connection:
-        migrate(connection)
-        columns = connection.execute(
-            "SELECT schema_name || '.' || table_name, column_name, data_type, comment FROM duckdb_columns() "
-            "WHERE NOT internal"
-        ).fetchall()
+@pytest.fixture(scope="module")
+def dictionary():
+    return data_dictionary()
+
+
+def test_every_table_and_column_stands_in_it_with_its_comment(dictionary, shipped):
+    columns = shipped.execute(
+        "SELECT schema_name || '.' || table_name, column_name, data_type, comment FROM duckdb_columns() "
+        "WHERE NOT internal"
+    ).fetchall()
     for table, name, kind, meaning in columns:
-        section = text.split(f"\n## {table}\n")[1].split("\n## ")[0]
+        section = dictionary.split(f"\n## {table}\n")[1].split("\n## ")[0]
         assert f"| `{name}` | {kind}" in section
         assert f"| {meaning} |" in section
 
 
-def test_columns_that_are_never_missing_are_marked():
-    assert "| `run_id` | VARCHAR, never missing | native id of the run within its source |" in data_dictionary()
+def test_columns_that_are_never_missing_are_marked(dictionary):
+    assert "| `run_id` | VARCHAR, never missing | native id of the run within its source |" in dictionary
 
 
-@pytest.mark.slow
-def test_programs_get_the_same_tables_as_people():
+def test_programs_get_the_same_tables_as_people(dictionary):
     found = described_tables()
-    assert [f"\n## {name}\n" in data_dictionary() for name in found] == [True] * len(found)
+    assert [f"\n## {name}\n" in dictionary for name in found] == [True] * len(found)
     column = found["jobs.runs"].columns["run_id"]
     assert (column.type, column.is_nullable) == ("VARCHAR", False)
     assert column.meaning == "native id of the run within its source"

@@ -22,7 +22,23 @@ class Ended:
     err: str
 
 
-Whorl = Callable[..., Ended]
+@dataclass(frozen=True)
+class Whorl:
+    """Runs `whorl` with some arguments in the home of a test."""
+
+    capsys: pytest.CaptureFixture[str]
+
+    def __call__(self, *arguments: Any) -> Ended:
+        self.capsys.readouterr()
+        code = run([str(argument) for argument in arguments])
+        written = self.capsys.readouterr()
+        return Ended(code, written.out, written.err)
+
+    def done(self, *arguments: Any) -> Ended:
+        """The same; fails unless the command has done what it should."""
+        ended = self(*arguments)
+        assert ended.code == 0, ended.err
+        return ended
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -46,15 +62,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def whorl(home: Path, capsys: pytest.CaptureFixture[str]) -> Whorl:
-    """A function that runs `whorl` with these arguments in the home of this test."""
-
-    def call(*arguments: Any) -> Ended:
-        capsys.readouterr()
-        code = run([str(argument) for argument in arguments])
-        written = capsys.readouterr()
-        return Ended(code, written.out, written.err)
-
-    return call
+    return Whorl(capsys)
 
 
 @pytest.fixture

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from flows.engine.deploying import Registered
 from tasks import datasets
 from tasks.errors import BadInput
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
+from tests.flows.cli.conftest import Whorl
 
-Whorl = Callable[..., Any]
 pytestmark = pytest.mark.usefixtures("flows_as_they_are")
 
 
@@ -80,8 +81,7 @@ def test_an_ingest_shows_files_reasons_and_what_recurs(whorl: Whorl, long_csv_lo
     csv_log = long_csv_log
     with csv_log.open("a") as file:
         file.write("r11,nightly_load,2026-01-11T01:00:00,-1\n")
-    ended = whorl("jobs", "ingest", csv_log, "--source", "mine")
-    assert ended.code == 0, ended.err
+    ended = whorl.done("jobs", "ingest", csv_log, "--source", "mine")
     lines = [line.split() for line in ended.out.splitlines()]
     assert ["runs.csv", "table", "71", "70", "1"] in lines
     reason = lines[lines.index(["refused", "first", "in", "line", "because"]) + 1]
@@ -120,8 +120,7 @@ def test_the_demo_answers_speaks_while_it_works_and_leaves_the_home_alone(
         shutil.copy(file, recorded / word / file.name)
     shutil.copytree(datasets.RECORDED / "advice", recorded / "advice")
     monkeypatch.setattr("tasks.datasets.RECORDED", recorded)
-    ended = whorl("demo")
-    assert ended.code == 0, ended.err
+    ended = whorl.done("demo")
     assert ended.out.startswith("Which job's next run is most at risk?\n")
     assert "half of its " in ended.out and "would help  not known" in ended.out
     assert "d-05, which was held out\n" in ended.out
@@ -174,8 +173,6 @@ def test_flags_of_a_recording_are_checked_like_settings(
 
 
 def test_serve_and_deploy_hand_over_what_was_asked(whorl: Whorl, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from flows.engine.deploying import Registered
-
     asked: dict[str, Any] = {}
 
     def serve(settings: Any, *, host: str, port: int | None, limit: int, say: Callable[[str], None], **_: Any) -> None:

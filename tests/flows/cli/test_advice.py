@@ -114,7 +114,7 @@ def test_a_replay_with_other_prices_or_needs_does_not_go_on_with_searches_of_bef
     assert dearer["completed.random.spent.6"] != first["completed.random.spent.6"]
     whorl(*asked, "--needs", needs)
     needs.write_text("job,need_gb\nsort_1,1\njoin_1,1\n")
-    assert whorl(*asked, "--needs", needs).code == 0
+    whorl.done(*asked, "--needs", needs)
     assert len(list((tmp_path / "out" / "searches").iterdir())) == 4
 
 
@@ -213,8 +213,7 @@ def test_without_tables_what_is_expected_is_said(whorl):
 
 
 def test_the_recording_answers_and_is_checked(whorl, tmp_path):
-    ended = whorl("advice", "choose", "--recording", RECORDED, "--json")
-    assert ended.code == 0
+    ended = whorl.done("advice", "choose", "--recording", RECORDED, "--json")
     told = json.loads(ended.out)
     assert len(told["jobs"]) == 20
     assert {"choose", "stay on the source", "oracle (held-back runs)"} <= {one["rule"] for one in told["rules"]}

@@ -18,6 +18,7 @@ from flows.cli.invocation import Invocation
 from tasks.errors import NotFound
 from tasks.warehouse.lock import hold
 from tasks.warehouse.place import Warehouse
+from tests.flows.cli.conftest import Whorl
 
 ROOT = Path(__file__).parents[3]
 HEAVY = {"prefect", "pandas", "numpy", "duckdb", "pyarrow", "httpx", "tasks.settings"}
@@ -149,7 +150,7 @@ def test_tracebacks_of_this_user_go_after_a_week_or_when_there_are_many(
     others[1].symlink_to(made[0])
     for other in others:
         os.utime(other, (0, 0), follow_symlinks=False)
-    assert whorl("--version").code == 0
+    whorl.done("--version")
     assert [file.exists() for file in made] == [at < 21 and at != 3 for at in range(25)]
     assert all(other.is_symlink() or other.exists() for other in others)
 
@@ -216,9 +217,6 @@ def test_what_a_library_writes_after_the_last_word_is_not_shown() -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-Whorl = Callable[..., Any]
-
-
 @pytest.fixture
 def offered(whorl: Whorl, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]:
     """What is offered for a half-written line."""
@@ -227,8 +225,8 @@ def offered(whorl: Whorl, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], li
         monkeypatch.setenv("_WHORL_COMPLETE", "complete_bash")
         monkeypatch.setenv("COMP_WORDS", line)
         monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
-        ended = whorl()
-        assert (ended.code, ended.err) == (0, "")
+        ended = whorl.done()
+        assert ended.err == ""
         return str(ended.out).split()
 
     return offer
@@ -242,7 +240,7 @@ def test_verbs_and_values_are_offered(offered: Callable[[str], list[str]]) -> No
 
 
 def test_names_of_the_warehouse_are_offered(offered: Callable[[str], list[str]], whorl: Whorl, varied_log: Any) -> None:
-    assert whorl("jobs", "summary").code == 0
+    whorl.done("jobs", "summary")
     assert offered("whorl jobs summary --source ") == ["log"]
     assert offered("whorl jobs summary --job st") == ["steady_load#aaaaaaaa"]
     assert offered("whorl jobs summary --source other --job st") == []

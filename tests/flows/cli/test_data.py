@@ -17,8 +17,7 @@ from tasks.warehouse.connection import fetch
 from tasks.warehouse.copies import hash_tables
 from tasks.warehouse.ingest import ingest
 from tasks.warehouse.place import Warehouse
-
-Whorl = Callable[..., Any]
+from tests.flows.cli.conftest import Whorl
 
 
 def test_a_question_is_answered_as_a_table(whorl: Whorl, varied_log: Any) -> None:
@@ -125,7 +124,7 @@ def test_the_time_limit_can_be_set_and_a_flag_wins(
     monkeypatch.setenv("WHORL_WHORL__QUERY_LIMIT_S", "0.04")
     assert "stopped after 0.04 s" in whorl("query", ENDLESS).err
     assert "stopped after 0.06 s" in whorl("query", ENDLESS, "--limit-s", "0.06", "--home", varied_log.home).err
-    assert whorl("query", "SELECT count(*) AS n FROM range(10000000)", "--limit-s", "0", "--json").code == 0
+    whorl.done("query", "SELECT count(*) AS n FROM range(10000000)", "--limit-s", "0", "--json")
 
 
 @pytest.mark.parametrize("wrong", ["-1", "nan", "inf", "1e9"])
@@ -224,8 +223,7 @@ def test_a_dry_prune_removes_nothing(whorl: Whorl, varied_log: Warehouse) -> Non
 
 
 def test_rebuilding_says_from_how_many_files(whorl: Whorl, home: Path) -> None:
-    ended = whorl("warehouse", "rebuild")
-    assert ended.code == 0
+    ended = whorl.done("warehouse", "rebuild")
     assert ended.out.startswith(f"{home}/warehouse.duckdb: rebuilt from 0 files of jobs")
     assert "not made again" not in ended.err  # there was nothing
 

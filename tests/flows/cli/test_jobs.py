@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from flows.cli import jobs
+from tasks.errors import NotFound
 from tasks.jobs import steps
-from tasks.jobs.params import EvaluateParams
+from tasks.jobs.params import EvaluateParams, SummaryParams
+from tasks.jobs.summary import read_summary, summarise
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards
-
-Whorl = Callable[..., Any]
+from tests.flows.cli.conftest import Whorl
 
 
 def test_the_job_with_most_runs_comes_first(whorl: Whorl, varied_log: Any) -> None:
@@ -123,7 +125,7 @@ def test_one_of_several_sources_must_be_named(whorl: Whorl, job_log: Callable[..
     ended = whorl("jobs", "summary")
     assert ended.code == 4
     assert ended.err == "whorl: there are 2 sources: a, b; choose one with --source, or in the field source of a form\n"
-    assert whorl("jobs", "summary", "--source", "b").code == 0
+    whorl.done("jobs", "summary", "--source", "b")
 
 
 def test_the_chance_that_the_next_run_takes_longer(whorl: Whorl, varied_log: Any) -> None:
@@ -212,32 +214,18 @@ WRONG = ["", " log", "log\n", "a\tb", "x" * 101]
 EXPECTED = "not a name that everyone can type; expected 1 to 100 printable characters without blanks at the ends"
 
 
-@pytest.mark.parametrize("source", WRONG, ids=["empty", "blank", "line feed", "tab", "too long"])
-@pytest.mark.parametrize(
-    "verb",
-    [
-        ("jobs", "ingest", "."),
-        ("jobs", "ingest", ".", "--dry-run"),
-        ("jobs", "summary"),
-        ("jobs", "watch"),
-        ("report", "jobs"),
-        ("models", "rollback", "jobs", "shapes"),
-    ],
-    ids=" ".join,
-)
-def test_a_source_that_cannot_be_one_is_one_clear_line_whatever_the_verb(
-    whorl: Whorl, verb: tuple[str, ...], source: str
-) -> None:
-    ended = whorl(*verb, "--source", source)
-    assert ended.code == 2
-    assert ended.err == f"whorl: source {source!r}: {EXPECTED}; choose another\n"
-    assert ended.out == ""
+VERBS = ("jobs ingest .", "jobs ingest . --dry-run", "jobs summary", "jobs watch", "report jobs")
+
+
+@pytest.mark.parametrize("verb", [*VERBS, "models rollback jobs shapes"])
+def test_a_source_that_cannot_be_one_is_one_clear_line_whatever_the_verb(whorl: Whorl, verb: str) -> None:
+    for source in WRONG:
+        ended = whorl(*verb.split(), "--source", source)
+        assert (ended.code, ended.out) == (2, "")
+        assert ended.err == f"whorl: source {source!r}: {EXPECTED}; choose another\n"
 
 
 def test_the_command_that_makes_a_summary_can_be_pasted_for_any_source(job_log: Callable[..., Any]) -> None:
-    from tasks.errors import NotFound
-    from tasks.jobs.summary import read_summary
-
     warehouse = job_log([{"runtime_s": 1.0}], source="my log; reboot")
     with pytest.raises(NotFound) as refusal:
         read_summary(warehouse, "my log; reboot")
@@ -247,9 +235,6 @@ def test_the_command_that_makes_a_summary_can_be_pasted_for_any_source(job_log: 
 def test_the_next_command_after_an_ingest_can_be_pasted(
     whorl: Whorl, job_log: Callable[..., Any], tmp_path: Path, flow_finds: Any
 ) -> None:
-    from tasks.jobs.params import SummaryParams
-    from tasks.jobs.summary import summarise
-
     source = "it's mine"
     warehouse = job_log([{"runtime_s": 1.0}], source=source)
     summarise(warehouse, source, SummaryParams())
@@ -264,9 +249,6 @@ def test_the_next_command_after_an_ingest_can_be_pasted(
 def test_an_ingest_tells_names_that_recur_and_are_taken_for_one_job(
     whorl: Whorl, job_log: Callable[..., Any], tmp_path: Path, flow_finds: Any
 ) -> None:
-    from tasks.jobs.params import SummaryParams
-    from tasks.jobs.summary import summarise
-
     named = [("pipeline {n}", f"pipeline_{1001 + n % 3}") for n in range(9)]  # three names, three times each
     dated = [("load {date}", f"load 2026-01-0{n}") for n in range(1, 6)]  # a name a run: they are one job
     warehouse = job_log([{"runtime_s": 1.0, "group_key": job, "name": name} for job, name in named + dated])
@@ -320,8 +302,7 @@ def without_flows(monkeypatch: pytest.MonkeyPatch, quick_training: EvaluateParam
 
 def test_a_training_shows_model_shapes_and_baselines(whorl: Whorl, trained_log: Warehouse, without_flows: None) -> None:
     first = cards(trained_log.models)[0]
-    ended = whorl("jobs", "train")
-    assert ended.code == 0
+    ended = whorl.done("jobs", "train")
     assert f"{first.model_id}: no worse on the same runs, so it stays in use" in ended.out
     assert "144 later runs, which the figures below are of" in ended.out
     rows = [line.split("  ")[0] for line in ended.out.splitlines()]
@@ -339,8 +320,7 @@ def test_shapes_are_told_as_table_2_and_drawn_where_asked(
     whorl: Whorl, job_log: Callable[..., Any], varied_runs: Callable[..., Any], without_flows: None, tmp_path: Path
 ) -> None:
     job_log(varied_runs())
-    ended = whorl("jobs", "characterise", "--out", tmp_path / "drawn")
-    assert ended.code == 0
+    ended = whorl.done("jobs", "characterise", "--out", tmp_path / "drawn")
     images = {image.name for image in (tmp_path / "drawn").iterdir()}
     assert images >= {f"shapes-{kind}.png" for kind in ("delta", "ratio")}
     first, header, *_ = ended.out.splitlines()
@@ -384,8 +364,6 @@ def log(tmp_path):
 @pytest.fixture
 def quick(tmp_path, monkeypatch, _the_same_runs_are_evaluated_once):
     """Settings with models of a few small trees."""
-    import yaml
-
     for key, value in _flat(yaml.safe_load(CONF)["evaluate"], "WHORL_JOBS__EVALUATE"):
         monkeypatch.setenv(key, json.dumps(value))
 
@@ -397,8 +375,7 @@ def _flat(values, prefix):
 
 
 def test_one_json_object_holds_every_promised_figure(whorl, log, quick):
-    ended = whorl("jobs", "evaluate", log, "--json")
-    assert ended.code == 0, ended.err
+    ended = whorl.done("jobs", "evaluate", log, "--json")
     found = json.loads(ended.out)
     assert (found["n"], found["groups"], found["recurring_share"], found["seed"]) == (1000, 10, 1.0, 0)
     assert len(found["data_sha256"]) == 64 and found["version"]
@@ -416,16 +393,14 @@ def test_one_json_object_holds_every_promised_figure(whorl, log, quick):
 
 
 def test_a_person_sees_predictors_side_by_side(whorl, log, quick):
-    ended = whorl("jobs", "evaluate", log)
-    assert ended.code == 0, ended.err
+    ended = whorl.done("jobs", "evaluate", log)
     assert "1,000 of 10 jobs; 200 later ones are predicted" in ended.out
     assert all(words in ended.out for words in ("the job's own earlier runs", "one shape for all jobs"))
 
 
 @pytest.mark.slow
 def test_nothing_is_kept_but_the_tables_and_the_page_that_were_asked_for(whorl, log, quick, home, tmp_path):
-    ended = whorl("jobs", "evaluate", log, "--out", tmp_path / "tables", "--json")
-    assert ended.code == 0, ended.err
+    whorl.done("jobs", "evaluate", log, "--out", tmp_path / "tables", "--json")
     assert not (home / "warehouse.duckdb").exists()
     told = pd.read_parquet(tmp_path / "tables" / "predictions.parquet")
     assert len(told) == 200 and (told["p05_s"] < told["p95_s"]).all()
@@ -457,8 +432,7 @@ def test_of_all_columns_those_known_before_are_used_and_the_others_named(whorl, 
     runs = runs.assign(took_ms=1000 * runs["runtime_s"], branch=np.where(runs.index % 3, "main", "dev"))
     runs.rename(columns={"runtime_s": "seconds"}).to_parquet(log)
     flags = ["--features", "all", "--known-before", "branch", "--map", "runtime_s=seconds", "--group-by", "queue,name"]
-    ended = whorl("jobs", "evaluate", log, *flags, "--json")
-    assert ended.code == 0, ended.err
+    ended = whorl.done("jobs", "evaluate", log, *flags, "--json")
     found = json.loads(ended.out)
     assert found["own.used"] == ["branch"]
     assert found["own.left_out.took_ms"] == "is the runtime in 100.0% of the runs"

@@ -14,8 +14,8 @@ from tasks.jobs.params import EvaluateParams
 from tasks.jobs.summary import ORDERS
 from tasks.warehouse.connection import fetch, writing
 from tasks.warehouse.place import Warehouse
+from tests.flows.cli.conftest import Whorl
 
-Whorl = Callable[..., Any]
 JOB = "job03#00000003"
 
 
@@ -30,8 +30,7 @@ def test_every_order_has_its_words() -> None:
 
 
 def test_the_riskiest_job_comes_first(whorl: Whorl, trained_log: Warehouse) -> None:
-    ended = whorl("jobs", "predict", "--top", 3)
-    assert ended.code == 0
+    ended = whorl.done("jobs", "predict", "--top", 3)
     found = json.loads(whorl("jobs", "predict", "--json", "--top", 3).out)
     assert [line.split()[0] for line in table_of(ended)] == [job["group_key"] for job in found["jobs"]]
     chances = [job["exceeds_2x_share"] for job in found["jobs"]]
@@ -61,8 +60,7 @@ def test_predictions_follow_the_files_without_being_told(whorl: Whorl, trained_l
 
 
 def test_one_job_is_told_beside_what_its_own_runs_say(whorl: Whorl, trained_log: Warehouse) -> None:
-    shown = whorl("jobs", "predict", "--job", "job03", "--exceeds", 30)
-    assert shown.code == 0
+    shown = whorl.done("jobs", "predict", "--job", "job03", "--exceeds", 30)
     lines = {line.split("  ")[0]: line for line in shown.out.splitlines()}
     assert "60, usually 1" in lines["finished runs"]
     assert lines["99 %"].split()[-3:] == ["needs", "100", "runs"]
@@ -144,8 +142,7 @@ def longest(trained_log: Warehouse) -> str:
 
 
 def test_without_a_run_the_source_is_explained(whorl: Whorl, trained_log: Warehouse) -> None:
-    ended = whorl("jobs", "explain")
-    assert ended.code == 0, ended.err
+    ended = whorl.done("jobs", "explain")
     assert "144 that the model did not learn from" in ended.out
     assert "first reason of long runs" in ended.out
     assert "more history gives better accuracy" in ended.out
@@ -159,8 +156,7 @@ def test_without_a_run_the_source_is_explained(whorl: Whorl, trained_log: Wareho
 
 
 def test_the_reason_of_a_run_is_told_with_what_is_usual(whorl: Whorl, trained_log: Warehouse, longest: str) -> None:
-    ended = whorl("jobs", "explain", longest)
-    assert ended.code == 0, ended.err
+    ended = whorl.done("jobs", "explain", longest)
     lines = ended.out.splitlines()
     assert lines[0].split() == ["run", longest]
     assert "longer because of" in lines
@@ -172,8 +168,7 @@ def test_the_reason_of_a_run_is_told_with_what_is_usual(whorl: Whorl, trained_lo
 
 
 def test_the_next_run_of_a_job_is_explained(whorl: Whorl, trained_log: Warehouse) -> None:
-    ended = whorl("jobs", "explain", "--job", "job03")
-    assert ended.code == 0, ended.err
+    ended = whorl.done("jobs", "explain", "--job", "job03")
     assert "the next one" in ended.out
     assert "as if it came under the conditions of its last 10" in ended.out
 
@@ -197,8 +192,7 @@ def test_a_run_and_a_job_at_once_is_wrong_usage(whorl: Whorl, trained_log: Wareh
 
 
 def test_a_change_is_told_with_what_it_can_and_cannot_claim(whorl: Whorl, trained_log: Warehouse) -> None:
-    ended = whorl("jobs", "whatif", "--set", "input=x2")
-    assert ended.code == 0, ended.err
+    ended = whorl.done("jobs", "whatif", "--set", "input=x2")
     shown = " ".join(ended.out.split())
     assert "change input_bytes=x2" in shown
     assert "of 12 jobs" in shown
@@ -271,8 +265,7 @@ def calls(monkeypatch: pytest.MonkeyPatch, quick_training: EvaluateParams) -> li
 def test_a_job_is_told_how_likely_each_shape_makes_its_runs(
     whorl: Whorl, trained_log: Warehouse, calls: list[str]
 ) -> None:
-    ended = whorl("jobs", "characterise", "--job", "job03", "--json")
-    assert ended.code == 0, ended.err
+    ended = whorl.done("jobs", "characterise", "--job", "job03", "--json")
     found = json.loads(ended.out)
     assert (found["job"], found["normalisation"], found["n_runs"]) == ("job03#00000003", "ratio", 60)
     kept = fetch(trained_log, POSTERIOR, {})["posterior"].iloc[0]
@@ -287,8 +280,7 @@ def test_any_two_shapes_are_drawn_against_a_job(
 ) -> None:
     out = tmp_path / "figures"
     asked = ("jobs", "characterise", "--job", "job03", "--shapes", "1,0", "--normalisation", "delta", "--out", out)
-    ended = whorl(*asked)
-    assert ended.code == 0, ended.err
+    ended = whorl.done(*asked)
     page, image = sorted(path for path in out.iterdir() if path.is_file())
     assert (page.suffix, image.suffix) == (".html", ".png")
     assert f"written: {page}" in ended.err
@@ -320,8 +312,7 @@ def test_a_job_or_shape_that_is_none_is_said_in_one_line(
 
 def test_what_speaks_for_shapes_is_drawn_for_any_of_them(whorl: Whorl, trained_log: Warehouse, tmp_path: Path) -> None:
     out = tmp_path / "figures"
-    ended = whorl("jobs", "explain", "--out", out, "--shapes", "1,0", "--json")
-    assert ended.code == 0, ended.err
+    ended = whorl.done("jobs", "explain", "--out", out, "--shapes", "1,0", "--json")
     assert json.loads(ended.out)["source"] == "log"
     assert sorted(path.stem for path in out.glob("*.png")) == [
         "beeswarm-ratio-0", "beeswarm-ratio-1", "two-shapes-ratio-1-0",
@@ -348,8 +339,7 @@ def test_shapes_need_a_folder_and_no_job(whorl: Whorl, trained_log: Warehouse, a
 
 
 def test_the_reasons_of_the_next_run_are_drawn(whorl: Whorl, trained_log: Warehouse, tmp_path: Path) -> None:
-    ended = whorl("jobs", "explain", "--job", "job03", "--out", tmp_path / "figures")
-    assert ended.code == 0, ended.err
+    whorl.done("jobs", "explain", "--job", "job03", "--out", tmp_path / "figures")
     (page,) = (tmp_path / "figures").glob("*.html")
     assert "What speaks" not in page.read_text()
     assert "Why this run is predicted so" in page.read_text()
@@ -358,8 +348,7 @@ def test_the_reasons_of_the_next_run_are_drawn(whorl: Whorl, trained_log: Wareho
 def test_a_what_if_is_drawn_and_says_why_nothing_was_measured(
     whorl: Whorl, trained_log: Warehouse, tmp_path: Path
 ) -> None:
-    ended = whorl("jobs", "whatif", "--set", "input=x2", "--out", tmp_path / "figures")
-    assert ended.code == 0, ended.err
+    whorl.done("jobs", "whatif", "--set", "input=x2", "--out", tmp_path / "figures")
     (page,) = (tmp_path / "figures").glob("*.html")
     text = page.read_text()
     assert "No run was done again with this change, so nothing was measured." in text

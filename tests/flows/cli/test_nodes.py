@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from flows.cli import nodes_verdicts
-from tasks.nodes import answers
-from tasks.nodes.params import PreprocessParams, ScoreParams
+from tasks.nodes import answers, steps
+from tasks.nodes.params import PreprocessParams, ReadParams, ScoreParams
 from tasks.warehouse.place import Warehouse
+from tests.flows.cli.conftest import Whorl
 
 FEW: dict[str, Any] = {
     "repeats": 1,
@@ -20,7 +21,6 @@ FEW: dict[str, Any] = {
     "learned": {"model": {"fit": {"epochs": 1}}, "seeds": 1, "protocols": ["chronological"]},
     "injection": {"repeats": 0},
 }  # resamples, splits and passes of an evaluation
-Whorl = Callable[..., Any]
 
 
 @pytest.fixture
@@ -39,8 +39,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_rank_prints_place_score_interval_and_ties_by_aspect(whorl: Whorl, nodes_log: Warehouse, quick: None) -> None:
-    ended = whorl("nodes", "rank")
-    assert ended.code == 0, ended.err
+    ended = whorl.done("nodes", "rank")
     lines = ended.out.splitlines()
     assert lines[0].split() == [
         "aspect", "place", "node", "score", "interval", "tied", "executions", "machine", "type",
@@ -59,9 +58,6 @@ def test_rank_prints_place_score_interval_and_ties_by_aspect(whorl: Whorl, nodes
 def test_an_emulated_node_is_called_so(
     whorl: Whorl, home: Path, drawn_executions: Callable[..., Path], quick: None
 ) -> None:
-    from tasks.nodes import steps
-    from tasks.nodes.params import ReadParams
-
     warehouse = Warehouse(home=home)
     path = str(drawn_executions(runs=10, is_emulated=True))
     steps.ingest_batch(warehouse, steps.land_executions(warehouse, path, "log", "", ReadParams()))
@@ -71,7 +67,7 @@ def test_an_emulated_node_is_called_so(
     assert "node-1 (emulated)" in page
     assert "Emulated nodes:" in page
     out = home / "evaluation"
-    assert whorl("nodes", "evaluate", path, "--model", "none", "--seed", "3", "--out", out).code == 0
+    whorl.done("nodes", "evaluate", path, "--model", "none", "--seed", "3", "--out", out)
     assert "node-1 (emulated)" in (out / "nodes-evaluation.html").read_text()
 
 
@@ -86,8 +82,7 @@ def test_metrics_before_a_preprocessing_say_how_to_make_one(whorl: Whorl, nodes_
 
 def test_metrics_tell_unit_decision_orientation_and_the_papers_rule(whorl: Whorl, nodes_log: Warehouse) -> None:
     answers.preprocess(nodes_log, "log", PreprocessParams(), ScoreParams(), "")
-    ended = whorl("nodes", "metrics", "--benchmark", "cpu-sysbench")
-    assert ended.code == 0, ended.err
+    ended = whorl.done("nodes", "metrics", "--benchmark", "cpu-sysbench")
     lines = {line.split()[0]: line for line in ended.out.splitlines()[1:]}
     assert set(lines) == {"events_per_second", "latency_avg", "latency_95p", "num_threads"}
     assert "more is better" in lines["events_per_second"]
@@ -114,8 +109,7 @@ def test_summary_counts_executions_by_node_and_by_benchmark(whorl: Whorl, nodes_
 def test_evaluate_measures_all_detectors_and_says_why_a_figure_is_missing(
     whorl: Whorl, home: Path, drawn_executions: Callable[..., Path], quick: None
 ) -> None:
-    ended = whorl("nodes", "evaluate", drawn_executions(runs=10), "--json", "--out", home / "out")
-    assert ended.code == 0, ended.err
+    ended = whorl.done("nodes", "evaluate", drawn_executions(runs=10), "--json", "--out", home / "out")
     figures = json.loads(ended.out)
     assert figures["n"] == 180
     assert {"seed", "data_sha256", "version", "rank.spearman"} <= set(figures)
@@ -129,8 +123,7 @@ def test_evaluate_shows_emulated_nodes_and_what_it_left_out_and_prints_one_json_
 ) -> None:
     folder = drawn_executions(runs=6, types=2, stressed=0.0, is_emulated=True).parent
     (folder / "flagged-0001.parquet").write_bytes(drawn_executions(runs=1, types=2, nodes=4).read_bytes())
-    ended = whorl("nodes", "evaluate", folder, "--model", "none", "--seed", "3")
-    assert ended.code == 0, ended.err
+    ended = whorl.done("nodes", "evaluate", folder, "--model", "none", "--seed", "3")
     assert "left out 1 part of disturbed executions (flagged-…); name them to read them" in ended.err
     facts = {line.partition("  ")[0]: line for line in ended.out.splitlines()}
     assert "36 executions on 3 nodes (3 of them emulated)" in facts["evaluated"]
@@ -152,8 +145,7 @@ def test_evaluate_tells_executions_that_are_given_again(whorl: Whorl, tmp_path: 
         (tmp_path / f"{name}.csv").write_text(f"execution_id,node,benchmark,started_at,metric,value,unit\n{rows}")
     (tmp_path / "b.csv").write_text((tmp_path / "b.csv").read_text() + "99,b,x-cpu,never,rate,1,/sec\n")
     asked = ("nodes", "evaluate", tmp_path / "a.csv", tmp_path / "b.csv", "--model", "none")
-    ended = whorl(*asked)
-    assert ended.code == 0, ended.err
+    ended = whorl.done(*asked)
     facts = {line.partition("  ")[0]: line for line in ended.out.splitlines()}
     assert "1 refused row, 0 refused values, 12 replaced executions" in facts["left out"]
     figures = json.loads(whorl(*asked, "--json").out)
@@ -174,14 +166,12 @@ def test_a_recording_that_may_repeat_nothing_more_says_what_to_raise(
     told |= {"n_failed": 0, "unavailable": {}, "sampler_cores": 0.0}
     monkeypatch.setattr("tasks.nodes.record.campaign.runnable", lambda params: None)  # the tools may be missing here
     flow_finds(lambda params: {"folder": params.folder} | told)
-    ended = whorl("nodes", "record", "--runs", 1)
-    assert ended.code == 0, ended.err
+    ended = whorl.done("nodes", "record", "--runs", 1)
     assert ("repeated 2 times already; raise nodes.record.repeats" in ended.err) is is_said
 
 
 def test_a_dry_run_of_a_campaign_lists_it_and_records_nothing(whorl: Whorl, home: Path) -> None:
-    ended = whorl("nodes", "record", "--dry-run", "--runs", 5, "--place", "emulated", "--json")
-    assert ended.code == 0, ended.err
+    ended = whorl.done("nodes", "record", "--dry-run", "--runs", 5, "--place", "emulated", "--json")
     found = json.loads(ended.out)
     assert found["n_executions"] == len(found["executions"]) == 3 * 6 * 5
     assert sum(row["dose_level"] > 0 for row in found["executions"]) == 18
@@ -192,8 +182,7 @@ def test_a_dry_run_tells_what_cannot_be_stressed_without_control_groups(
     whorl: Whorl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WHORL_NODES__RECORD__ISOLATION", "none")
-    ended = whorl("nodes", "record", "--dry-run", "--runs", 5, "--place", "emulated")
-    assert ended.code == 0, ended.err
+    ended = whorl.done("nodes", "record", "--dry-run", "--runs", 5, "--place", "emulated")
     assert "cpu-sysbench is not stressed by cpu-" in ended.err
     assert "(no control groups here)" in ended.err
     assert "network-iperf3" not in ended.err

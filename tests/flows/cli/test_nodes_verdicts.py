@@ -3,7 +3,6 @@
 import json
 import re
 import socket
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,8 @@ from tasks.nodes.params import FitParams, ModelParams, NetworkParams
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import new_card, promote, register
+from tests.flows.cli.conftest import Whorl
 
-Whorl = Callable[..., Any]
 pytestmark = pytest.mark.usefixtures("flows_as_they_are")
 QUICK = {"WHORL_NODES__SCORE__RESAMPLES": "100", "WHORL_NODES__SEARCH__RUNNER": "here"}
 TRAINED = {
@@ -110,7 +109,7 @@ def facts_of(out: str) -> dict[str, str]:
 def test_flags_of_a_training_reach_the_flow(whorl: Whorl, flow_finds: Any, nodes_log: Warehouse) -> None:
     asked = flow_finds(TRAINED)
     for flags in ([], ["--variant", "paper", "--epochs", 3, "--seed", 5], ["--fresh"]):
-        assert whorl("nodes", "train", *flags).code == 0
+        whorl.done("nodes", "train", *flags)
     assert [(one.as_in_use, one.trains_again) for one in asked] == [(True, False), (False, False), (False, True)]
     changed = asked[1].model
     assert (changed.variant, changed.fit.epochs, changed.fit.seed) == ("paper", 3, 5)
@@ -126,7 +125,7 @@ def test_a_flag_changes_the_parameters_of_the_model_in_use_and_leaves_the_others
     asked = flow_finds(TRAINED)
     seeded = ["--variant", "ours", "--seed", 5]
     for flags in (seeded, [*seeded, "--fresh"], ["--variant", "paper"], ["--variant", "ours"]):
-        assert whorl("nodes", "train", *flags).code == 0
+        whorl.done("nodes", "train", *flags)
     fits = [one.model.fit for one in asked]
     assert fits[0] == FitParams(epochs=7, weight_decay=0.01, seed=5)
     assert fits[1] == FitParams(seed=5)
@@ -173,8 +172,7 @@ def test_flags_of_a_search_reach_the_flow_and_what_it_found_is_told(
     asked = flow_finds({**found, "trained": TRAINED, "report": TRAINED["report"]})
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
-        ended = whorl("nodes", "tune", "--trials", 9, "--ray-address", address)
-    assert ended.code == 0, ended.err
+        ended = whorl.done("nodes", "tune", "--trials", 9, "--ray-address", address)
     [params] = asked
     assert (params.search.n_trials, params.search.ray_address) == (9, address)
     facts = facts_of(ended.out)
@@ -213,8 +211,7 @@ def test_a_watch_asks_for_benchmarks_unless_told_not_to(whorl: Whorl, flow_finds
     asked = flow_finds(found)
     with writing(model_in_use) as connection, transaction(connection):
         insert_rows(connection, "nodes.states", STATES, {"source": "log", "model_id": "m"})
-    ended = whorl("nodes", "watch")
-    assert ended.code == 0, ended.err
+    ended = whorl.done("nodes", "watch")
     rows = [re.split(r" {2,}", line.strip()) for line in ended.out.splitlines()[1:3]]
     assert rows == [
         ["node-2", "disk", "confirmed", "2026-01-06 12:00", "1,200", "4", "1", "5.0 %"],
@@ -230,23 +227,20 @@ def test_a_watch_asks_for_benchmarks_unless_told_not_to(whorl: Whorl, flow_finds
 def test_a_source_is_learned_judged_watched_and_explained_from_the_command_line(
     whorl: Whorl, detecting_log: Warehouse
 ) -> None:
-    trained = whorl("nodes", "train")
-    assert trained.code == 0, trained.err
+    trained = whorl.done("nodes", "train")
     facts = facts_of(trained.out)
     assert {"average precision", "F1, degraded", "false alarms", "data version"} <= set(facts)
     assert trained.err.endswith("next: whorl nodes fingerprint --source log\n")
     again = json.loads(whorl("nodes", "train", "--json").out)
     assert (again["model_id"], again["is_from_before"], again["source"]) == (facts["detector"], True, "log")
 
-    judged = whorl("nodes", "fingerprint")
-    assert judged.code == 0, judged.err
+    judged = whorl.done("nodes", "fingerprint")
     assert re.match(r"[\d,]+ of 360 executions look degraded\n", judged.out)
     assert "without a trained network there are no fingerprints" in judged.err
     told = json.loads(whorl("nodes", "fingerprint", "--json").out)
     assert (told["network_id"], told["scores"]) == ("", [])
 
-    watched = whorl("nodes", "watch", "--no-ask")
-    assert watched.code == 0, watched.err
+    watched = whorl.done("nodes", "watch", "--no-ask")
     assert "to be left out: " in watched.out and "NaT" not in watched.out
     states = json.loads(whorl("nodes", "watch", "--no-ask", "--json").out)["states"]
     assert {row["node"] for row in states} == {"node-1", "node-2", "node-3"}
@@ -264,14 +258,12 @@ def test_a_source_is_learned_judged_watched_and_explained_from_the_command_line(
 @pytest.mark.slow
 @pytest.mark.usefixtures("prefect_server", "quick")
 def test_a_network_makes_fingerprints_from_the_command_line(whorl: Whorl, nodes_log: Warehouse) -> None:
-    assert whorl("nodes", "train").code == 0
-    trained = whorl("nodes", "train", "--variant", "ours", "--epochs", 1)
-    assert trained.code == 0, trained.err
+    whorl.done("nodes", "train")
+    trained = whorl.done("nodes", "train", "--variant", "ours", "--epochs", 1)
     facts = facts_of(trained.out)
     assert facts["in use"] == "this model"
     assert {"scores follow performance", "data version"} <= set(facts)
-    ranked = whorl("nodes", "fingerprint")
-    assert ranked.code == 0, ranked.err
+    ranked = whorl.done("nodes", "fingerprint")
     lines = ranked.out.splitlines()
     assert lines[1] == "360 of 360 executions have a fingerprint"
     assert lines[3].split() == ["aspect", "place", "node", "score", "interval", "tied", "executions"]
@@ -285,8 +277,7 @@ def test_a_network_makes_fingerprints_from_the_command_line(whorl: Whorl, nodes_
 @pytest.mark.slow
 @pytest.mark.usefixtures("prefect_server", "quick")
 def test_a_search_is_made_once_and_its_best_is_trained_once(whorl: Whorl, nodes_log: Warehouse) -> None:
-    first = whorl("nodes", "tune", "--trials", 2)
-    assert first.code == 0, first.err
+    first = whorl.done("nodes", "tune", "--trials", 2)
     facts = facts_of(first.out)
     assert (facts["searched"], facts["in use"]) == ("2 trials", "this model")
     assert Path(facts["trials"]).exists()

@@ -14,8 +14,8 @@ from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.intake import fetch_runs
 from tasks.workloads.telemetry import Conditions
+from tests.flows.cli.conftest import Whorl
 
-Whorl = Callable[..., Any]
 pytestmark = pytest.mark.usefixtures("flows_as_they_are")
 
 
@@ -32,8 +32,8 @@ def series(tmp_path: Path) -> Path:
 
 
 def test_one_json_value_holds_rows_and_probabilities(whorl: Whorl, series: Path) -> None:
-    ended = whorl("workloads", "changepoints", series, "--json")
-    assert (ended.code, ended.err) == (0, "")
+    ended = whorl.done("workloads", "changepoints", series, "--json")
+    assert ended.err == ""
     found = json.loads(ended.out)
     assert set(found) == {"changepoints", "probabilities"}
     assert found["changepoints"] == [40]
@@ -106,8 +106,7 @@ def test_an_ingest_shows_files_and_how_many_runs_have_a_label(
     whorl: Whorl, drawn_telemetry: Callable[..., Path]
 ) -> None:
     file = drawn_telemetry("shown", n_runs=2)
-    ended = whorl("workloads", "ingest", file, "--source", "mine")
-    assert ended.code == 0, ended.err
+    ended = whorl.done("workloads", "ingest", file, "--source", "mine")
     lines = [line.split() for line in ended.out.splitlines()]
     assert ["shown.parquet", "wide", "240", "240", "0"] in lines
     assert ended.out.endswith("8 runs in source mine, 8 with a label\n")
@@ -126,8 +125,7 @@ def test_what_is_suggested_after_an_ingest_without_labels_works(
     suggested = ended.err.splitlines()[-1].removeprefix("next: ").replace("FILE", str(file)).split(" or ")
     assert [one.split()[1:3] for one in suggested] == [["workloads", "clusters"], ["workloads", "identify"]]
     for command in suggested:
-        went_on = whorl(*command.split()[1:])
-        assert went_on.code == 0, went_on.err
+        went_on = whorl.done(*command.split()[1:])
         assert ("next: name a run of each in a manifest" in went_on.err) == ("clusters" in command)
     again = whorl("workloads", "ingest", file, "--source", "log")
     assert again.err.endswith("next: whorl workloads train --source log\n")  # which has labelled runs
@@ -141,8 +139,7 @@ def test_a_source_is_fingerprinted_trained_and_watched_from_the_command_line(
     found = json.loads(whorl("workloads", "fingerprint", "--json").out)
     assert (found["source"], found["n_new"]) == ("log", 24)
     assert "24" in whorl("workloads", "fingerprint").out
-    trained = whorl("workloads", "train", "--leave-out", "a-00", "--seed", 3)
-    assert trained.code == 0, trained.err
+    trained = whorl.done("workloads", "train", "--leave-out", "a-00", "--seed", 3)
     facts = dict(line.split("  ", 1) for line in trained.out.splitlines() if "  " in line)
     assert facts["in use"].strip() == "this model"
     assert facts["held out"].strip() == "8 runs (round 3), which the figures below are of"
@@ -182,8 +179,8 @@ Draw = Callable[..., Path]
 
 
 def test_a_run_is_named_with_confidence_neighbours_and_reasons(whorl: Whorl, identifying_log: Warehouse) -> None:
-    ended = whorl("workloads", "identify", "a-00", "--json")
-    assert (ended.code, ended.err) == (0, "")
+    ended = whorl.done("workloads", "identify", "a-00", "--json")
+    assert ended.err == ""
     found = json.loads(ended.out)
     [run] = found["runs"]
     assert (found["source"], run["run_id"], run["label"]) == ("log", "a-00", "a")
@@ -208,8 +205,7 @@ def test_a_file_is_identified_run_by_run_and_nothing_is_kept(
     whorl: Whorl, identifying_log: Warehouse, drawn_telemetry: Draw
 ) -> None:
     file = drawn_telemetry("other", workloads="ab", n_runs=1, seed=8, unlabelled=True, prefix="o-")
-    ended = whorl("workloads", "identify", file)
-    assert ended.code == 0, ended.err
+    ended = whorl.done("workloads", "identify", file)
     lines = [line.split() for line in ended.out.splitlines()]
     assert [line[0] for line in lines] == ["run", "o-a-00", "o-b-00"]
     found = json.loads(whorl("workloads", "identify", file, "--json").out)
@@ -261,10 +257,9 @@ def test_clusters_of_a_source_and_of_files_need_no_label(
 ) -> None:
     found = json.loads(whorl("workloads", "clusters", "--json").out)
     assert sum(len(one["run_ids"]) for one in found["clusters"]) == 24
-    ended = whorl(
+    ended = whorl.done(
         "workloads", "clusters", drawn_telemetry("alike", workloads="ab", n_runs=3, unlabelled=True, prefix="u-")
     )
-    assert ended.code == 0, ended.err
     assert ended.out.splitlines()[0].split()[:2] == ["cluster", "runs"]
     assert "compared 6 runs on" in ended.err
 

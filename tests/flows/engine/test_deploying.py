@@ -7,7 +7,10 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.actions import DeploymentUpdate
 from prefect.events.schemas.automations import EventTrigger
+from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from flows.engine.deploying import (
     FILE,
@@ -49,8 +52,6 @@ def settings_of(home: Path, **jobs: Any) -> Settings:
 
 
 def deployment(name: str) -> Any:
-    from prefect.client.orchestration import get_client
-
     with get_client(sync_client=True) as client:
         return client.read_deployment_by_name(f"{name}/{name}")
 
@@ -88,9 +89,6 @@ def test_a_changed_setting_is_an_update_and_nothing_else_is(prefect_server: None
 
 @pytest.mark.slow
 def test_what_an_operator_chose_stays(prefect_server: None, tmp_path: Path) -> None:
-    from prefect.client.orchestration import get_client
-    from prefect.client.schemas.actions import DeploymentUpdate
-
     deploy(settings_of(tmp_path))
     found = deployment("jobs-watch")
     with get_client(sync_client=True) as client:
@@ -108,8 +106,6 @@ def test_what_an_operator_chose_stays(prefect_server: None, tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_a_schedule_that_a_new_version_ships_is_added(prefect_server: None, tmp_path: Path) -> None:
-    from prefect.client.orchestration import get_client
-
     deploy(settings_of(tmp_path))
     found = deployment("whorl-upkeep")
     with get_client(sync_client=True) as client:
@@ -124,8 +120,6 @@ def test_no_server_is_one_line_with_the_way_out(tmp_path: Path) -> None:
 
 
 def test_without_any_address_the_two_ways_to_a_server_are_named(tmp_path: Path) -> None:
-    from prefect.settings import PREFECT_API_URL, temporary_settings
-
     with (
         temporary_settings(restore_defaults={PREFECT_API_URL}),
         pytest.raises(NoServer, match="start one with 'whorl serve', or name one with PREFECT_API_URL"),
@@ -168,8 +162,6 @@ def test_what_remote_nodes_land_is_loaded_and_ranked_under_their_source(tmp_path
 
 @pytest.mark.slow
 def test_each_node_gets_a_deployment_and_a_queue_of_its_name(prefect_server: None, tmp_path: Path) -> None:
-    from prefect.client.orchestration import get_client
-
     settings = fleet_settings(tmp_path, nodes=["rack1-a", "rack1-b"], landing="memory://landing", source="fleet")
     done = {one.name: one for one in deploy(settings)}
     assert {"rack1-a", "rack1-b", POOL} <= set(done)

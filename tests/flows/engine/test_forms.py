@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prefect.client.orchestration import get_client
+from prefect.exceptions import PrefectHTTPStatusError
 
 from flows.engine import forms
 from flows.engine.deploying import DeploymentEntry, read_deployments
@@ -278,9 +280,6 @@ def test_a_form_lists_the_sources_that_there_are_beside_its_default(job_log: Any
 
 @pytest.mark.usefixtures("prefect_server")
 def test_the_server_refuses_a_wrong_name_or_value_when_the_run_is_made(tmp_path: Path) -> None:
-    from prefect.client.orchestration import get_client
-    from prefect.exceptions import PrefectHTTPStatusError
-
     flow = flow_of("jobs-train")
     with get_client(sync_client=True) as client:
         made = client.create_deployment(

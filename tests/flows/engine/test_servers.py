@@ -8,9 +8,8 @@ import re
 import stat
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,7 @@ from flows.engine.servers import (
 )
 from tasks.errors import BadSetting
 from tasks.machine import read_server_file, remove_server_file, server_file, write_server_file
+from tests.loopback import Quiet, listening
 
 STUBBORN = (
     "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(600)"
@@ -80,6 +80,7 @@ def test_a_killed_process_is_told_from_one_that_gave_up(tmp_path: Path) -> None:
 def test_a_process_dies_with_the_one_that_started_it(tmp_path: Path) -> None:
     starter = f"""
 import os, sys
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from flows.engine.servers import start_child
 command = [sys.executable, "-c", "import time; time.sleep(600)"]
@@ -109,7 +110,7 @@ def api() -> Iterator[tuple[str, dict[str, Any]]]:
     """The two calls of Prefect's API that matter, and the state that run-1 is in."""
     known: dict[str, Any] = {"state_type": "RUNNING"}
 
-    class Api(BaseHTTPRequestHandler):
+    class Api(Quiet, BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.answer({"state_type": known["state_type"]})
 
@@ -124,16 +125,8 @@ def api() -> Iterator[tuple[str, dict[str, Any]]]:
             self.end_headers()
             self.wfile.write(json.dumps(content).encode())
 
-        def log_message(self, *_: object) -> None:
-            """Nothing on stderr."""
-
-    server = HTTPServer(("127.0.0.1", 0), Api)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/api", known
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with listening(Api) as server:
+        yield f"http://127.0.0.1:{server.server_port}/api", known
 
 
 @pytest.fixture
@@ -185,7 +178,7 @@ def test_a_worker_without_runs_has_nothing_to_end(api: tuple[str, dict[str, Any]
     assert end_runs(process.pid, api[0], KEY, patience_s=0.5) == []  # nor has one that is gone
 
 
-class Healthy(BaseHTTPRequestHandler):
+class Healthy(Quiet, BaseHTTPRequestHandler):
     """Answers as Prefect's health check does."""
 
     def do_GET(self) -> None:
@@ -193,19 +186,11 @@ class Healthy(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b"true")
 
-    def log_message(self, *_: object) -> None:
-        """Nothing on stderr."""
-
 
 @pytest.fixture
 def api_url() -> Iterator[str]:
-    server = HTTPServer(("127.0.0.1", 0), Healthy)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/api"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with listening(Healthy) as server:
+        yield f"http://127.0.0.1:{server.server_port}/api"
 
 
 @pytest.fixture
@@ -328,10 +313,7 @@ def test_removing_the_file_twice_is_no_error(tmp_path: Path) -> None:
     assert not server_file(tmp_path).exists()
 
 
-ROOT = Path(__file__).parents[3]
 FOREIGN = "http://evil.example"
-START_S = 180.0
-ENDS_WITHIN_S = 10.0
 
 
 def server() -> tuple[str, str]:

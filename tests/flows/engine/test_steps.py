@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 from prefect import flow
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.actions import GlobalConcurrencyLimitUpdate
 from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
 from prefect.settings import PREFECT_LOCAL_STORAGE_PATH
 from prefect.states import Failed
@@ -214,16 +216,11 @@ NETWORK = next(one for one in SHORT if one.is_network)
 
 
 def limit() -> Any:
-    from prefect.client.orchestration import get_client
-
     with get_client(sync_client=True) as client:
         return client.read_global_concurrency_limit_by_name(LIMIT)
 
 
 def test_the_limit_is_made_once_and_an_operators_number_stays() -> None:
-    from prefect.client.orchestration import get_client
-    from prefect.client.schemas.actions import GlobalConcurrencyLimitUpdate
-
     make_limit()
     assert make_limit() is False
     assert limit().limit == 1
@@ -262,9 +259,6 @@ def test_a_network_benchmark_waits_for_that_of_another_node_and_others_do_not() 
 
 def take_for_ever() -> None:
     """A turn of a recorder that was killed, on a server that has forgotten its lease."""
-    from prefect.client.orchestration import get_client
-    from prefect.client.schemas.actions import GlobalConcurrencyLimitUpdate
-
     with get_client(sync_client=True) as client:
         client.update_global_concurrency_limit(LIMIT, GlobalConcurrencyLimitUpdate(active_slots=1))
 

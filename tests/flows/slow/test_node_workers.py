@@ -57,13 +57,7 @@ def test_two_nodes_record_into_one_landing_folder_and_one_warehouse_has_both(
     tmp_path: Path, serving_in: Callable[[Path], AbstractContextManager[Any]]
 ) -> None:
     landing = f"file://{tmp_path}/landing"
-    record = {
-        "short": [SHORT],
-        "executions": 2,
-        "isolation": "none",
-        "foreign_limit_ratio": 1,
-        "minutes": 5,
-    }
+    record = {"short": [SHORT], "executions": 2, "isolation": "none", "foreign_limit_ratio": 1, "minutes": 5}
     with serving_in(tmp_path / "home") as served:
         settings = Settings.model_validate(
             {
@@ -73,13 +67,9 @@ def test_two_nodes_record_into_one_landing_folder_and_one_warehouse_has_both(
         )
         deploy(settings, served.url)
         with worker_of(NODES[0], tmp_path / "a", served), worker_of(NODES[1], tmp_path / "b", served):
-            started = {
-                node: served.post(
-                    f"/deployments/{served.get(f'/deployments/name/nodes-record/{node}')['id']}/create_flow_run", {}
-                )["id"]
-                for node in NODES
-            }
-            for node, run_id in started.items():
+            for node in NODES:  # one after the other: these two are the same machine, which has one recorder at a time
+                deployment = served.get(f"/deployments/name/nodes-record/{node}")["id"]
+                run_id = served.post(f"/deployments/{deployment}/create_flow_run", {})["id"]
                 ended = served.wait(run_id, "COMPLETED", "FAILED", "CRASHED", timeout_s=400)
                 assert ended["state_type"] == "COMPLETED", (node, ended["state"]["message"])
                 assert ended["work_queue_name"] == node

@@ -4,15 +4,16 @@ import json
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
+
+from tests.loopback import Quiet, listening
 
 pytestmark = pytest.mark.slow
 RUNBOOK = Path(__file__).parents[3] / "deployments" / "README.md"
@@ -23,22 +24,14 @@ def webhook() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """An address on loopback, and what was posted to it."""
     received: list[dict[str, Any]] = []
 
-    class Receiver(BaseHTTPRequestHandler):
+    class Receiver(Quiet, BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
             self.send_response(204)
             self.end_headers()
 
-        def log_message(self, *_: object) -> None:
-            """Nothing on stderr."""
-
-    server = HTTPServer(("127.0.0.1", 0), Receiver)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/alarm", received
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with listening(Receiver) as server:
+        yield f"http://127.0.0.1:{server.server_port}/alarm", received
 
 
 def recipe(url: str) -> str:

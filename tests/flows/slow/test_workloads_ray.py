@@ -1,5 +1,8 @@
 """Fingerprints on Ray: the same phases, part by part, as without it."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from flows.engine.forms import call
@@ -16,13 +19,9 @@ def phases(warehouse: Warehouse) -> list[str]:
     return [one.hash for one in hash_tables(warehouse) if one.table in ("workloads.phases", "workloads.run_phases")]
 
 
-def test_ray_makes_the_same_phases(workloads_log: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_ray_makes_the_same_phases(workloads_log: Warehouse, warehouse_in: Any, tmp_path: Path) -> None:
     pytest.importorskip("prefect_ray")
-    import shutil
-
-    home = tmp_path_factory.mktemp("alone") / "home"
-    shutil.copytree(workloads_log.home, home)
-    alone = Warehouse(home=home, memory_mb=256, threads=1)
+    alone = warehouse_in(tmp_path / "alone", workloads_log.home)
     call(workloads_fingerprint, FingerprintFlowParams(source="log", warehouse=alone))
     fan_out = FanOutParams(ray_address="local", runs_per_part=12)
     found = call(workloads_fingerprint, FingerprintFlowParams(source="log", fan_out=fan_out, warehouse=workloads_log))

@@ -16,8 +16,9 @@ from tasks.nodes.detect.alarms import (
     subject_of,
     watch_nodes,
 )
+from tasks.nodes.history import read_results
 from tasks.nodes.node_words import NO_REASON
-from tasks.nodes.params import AlarmParams
+from tasks.nodes.params import AlarmParams, ReadParams
 
 FEW = AlarmParams(flagged=2, last=3, min_executions=2, confirm=2, clear=2)
 FIRST = pd.Timestamp("2026-01-01")
@@ -172,9 +173,6 @@ def test_where_no_start_is_known_executions_count_in_the_order_of_their_ids_and_
 
 def test_executions_come_in_the_order_of_the_history(tmp_path):
     """Equal starts, and those of a node without any, are in the order of their ids in both."""
-    from tasks.nodes.history import read_results
-    from tasks.nodes.params import ReadParams
-
     lines = ["b,z,2026-01-02", "b,y,2026-01-02", "b,x,2026-01-01", "a,u,", "a,t,", "b,s,2026-01-03", "a,r,"]
     rows = [f"{line.split(',')[1]},{line.split(',')[0]},cpu-x,{line.split(',')[2]},rate,1" for line in lines]
     file = tmp_path / "a.csv"

@@ -124,7 +124,7 @@ N_SERIES, LENGTH = 60, 500
 
 
 def calm_fleet(seed, *, memory=0.0, row=1.0, n_series=N_SERIES):
-    """Scores of calm executions of many nodes, one an hour each.
+    """Scores of calm executions of many nodes, one an hour each: (LENGTH, n_series).
 
     memory: correlation of one with the one before it. row: executions that have the same score, on average."""
     rng = np.random.default_rng(seed)
@@ -133,20 +133,19 @@ def calm_fleet(seed, *, memory=0.0, row=1.0, n_series=N_SERIES):
     for at in range(1, LENGTH):
         drawn = memory * noise[at - 1] + np.sqrt(1 - memory**2) * noise[at]
         noise[at] = np.where(stays[at], noise[at - 1], drawn)
-    nodes = np.tile(np.arange(n_series), LENGTH)
+    return noise
+
+
+def chosen(scores, **asked):
+    nodes, at_h = np.tile(np.arange(N_SERIES), LENGTH), np.repeat(np.arange(LENGTH), N_SERIES).astype(np.float64)
     executions = pd.DataFrame({"node": nodes.astype(str), "aspect": "cpu"})
-    return executions, noise.ravel(), np.repeat(np.arange(LENGTH), n_series).astype(np.float64)
+    calm = np.ones(len(nodes), dtype=bool)
+    return threshold_of_alarms(executions, scores.ravel(), calm, at_h, BudgetParams(**asked), RULES)
 
 
-def chosen(fleet, **asked):
-    executions, scores, at_h = fleet
-    calm = np.ones(len(scores), dtype=bool)
-    return threshold_of_alarms(executions, scores, calm, at_h, BudgetParams(**asked), RULES)
-
-
-def alarms_per_day(fleet, threshold):
+def alarms_per_day(scores, threshold):
     """Over N_SERIES nodes, by the rules written once more: 3 of the last 5 raise an alarm, 3 clean ones clear it."""
-    flags = (fleet[1] > threshold).reshape(LENGTH, -1)
+    flags = scores > threshold
     n_series = flags.shape[1]
     goes_on, n_clean, window = np.zeros(n_series, bool), np.zeros(n_series, int), np.zeros((RULES.last, n_series), bool)
     n_alarms = 0
@@ -181,8 +180,7 @@ def test_however_large_the_budget_few_calm_executions_are_flagged():
 
 def test_a_threshold_is_never_below_even_odds_and_what_it_raises_is_stated():
     """All calm executions lie at or below 0: a score of 0 is not above the threshold, so none is flagged."""
-    executions, scores, at_h = calm_fleet(0)
-    found = chosen((executions, -np.abs(scores), at_h), alarms_per_day=8.0)
+    found = chosen(-np.abs(calm_fleet(0)), alarms_per_day=8.0)
     assert found.threshold == 0.0 and found.alarms_per_day < 1e-3
 
 
@@ -241,9 +239,9 @@ def test_values_that_are_all_alike_are_refused_as_such():
 
 
 def test_without_a_calm_execution_there_is_no_threshold():
-    executions, scores, at_h = calm_fleet(0)
+    executions = pd.DataFrame({"node": ["a"] * 3, "aspect": "cpu"})
     with pytest.raises(ValueError, match="no calm execution has a score"):
-        threshold_of_alarms(executions, scores, np.zeros(len(scores), dtype=bool), at_h, BudgetParams(), RULES)
+        threshold_of_alarms(executions, np.ones(3), np.zeros(3, dtype=bool), np.arange(3.0), BudgetParams(), RULES)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tasks.nodes.evaluate.detection import case_of, splits_of
 from tasks.nodes.params import (
     EvaluateParams,
     FitParams,
@@ -53,12 +54,7 @@ def asked():
     """A function: the parameters of an evaluation with a small network, some of learned.* replaced."""
 
     def made(injection=INJECTED, **learned):
-        content = {
-            "variants": ("ours",),
-            "seeds": 2,
-            "model": SMALL,
-            **learned,
-        }
+        content = {"variants": ("ours",), "seeds": 2, "model": SMALL, **learned}
         return EvaluateParams(
             score=ScoreParams(resamples=100),
             resamples=100,
@@ -103,8 +99,6 @@ def multiplied():
 @pytest.fixture(scope="session")
 def case_by():
     """A function: a history, a protocol and parameters to the first split of it and its case."""
-
-    from tasks.nodes.evaluate.detection import case_of, splits_of
 
     def made(history, protocol, params):
         split = splits_of(history.executions, protocol, params)[0][0]

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from tasks.nodes.evaluate.applications import (
     METHODS,
@@ -45,8 +46,6 @@ def test_spearman_of_four_nodes():
 
 
 def test_spearman_agrees_with_scipy_where_values_are_missing_or_equal():
-    from scipy.stats import spearmanr
-
     rng = np.random.default_rng(0)
     one, other = np.round(rng.normal(size=80), 1), np.round(rng.normal(size=80), 1)
     one[:5], other[3:9] = np.nan, np.nan

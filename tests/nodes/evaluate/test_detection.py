@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from tasks.nodes.detect.plain import DETECTORS
+from tasks.nodes.evaluate import detection
 from tasks.nodes.evaluate.detection import (
     COLUMNS,
     PROTOCOLS,
@@ -22,6 +23,7 @@ from tasks.nodes.evaluate.detection import (
     weighted_measures,
 )
 from tasks.nodes.params import EvaluateParams
+from tests.nodes.synthetic import synthetic_history
 
 
 @pytest.fixture
@@ -81,22 +83,45 @@ def turned(history):
     return replace(history, executions=history.executions.assign(is_stressed=~stressed))
 
 
+HIDDEN = EvaluateParams(resamples=100, repeats=1, without_labels=True)
+
+
 @pytest.fixture
-def hidden(asked):
-    """Parameters without labels, for splits by time."""
-    return asked(protocols=("chronological",), seeds=1).model_copy(update={"without_labels": True})
+def _by_time_alone(monkeypatch):
+    """Executions are split by time, and in no other way."""
+    monkeypatch.setattr(detection, "PROTOCOLS", (detection.BY_TIME,))
 
 
-def by_time(judged):
-    return judged.loc[judged["protocol"] == "chronological", FOUND].reset_index(drop=True)
-
-
-def test_plain_detectors_say_the_same_whatever_the_labels_are(history, hidden):
-    one, other = (detect(given, DETECTORS, hidden).judged for given in (history, turned(history)))
-    assert len(by_time(one)) and by_time(one).equals(by_time(other))
+@pytest.mark.usefixtures("_by_time_alone")
+def test_plain_detectors_say_the_same_whatever_the_labels_are(history):
+    one, other = (detect(given, DETECTORS, HIDDEN).judged[FOUND] for given in (history, turned(history)))
+    assert len(one) and one.equals(other)
     seen = {"detector": DETECTORS["detector"]}
-    told = by_time(detect(history, seen, hidden.model_copy(update={"without_labels": False})).judged)
-    assert not told.equals(by_time(one[one["detector"] == "detector"]))
+    told = detect(history, seen, HIDDEN.model_copy(update={"without_labels": False})).judged[FOUND]
+    assert not told.equals(one[one["detector"] == "detector"].reset_index(drop=True))
+
+
+@pytest.mark.usefixtures("_by_time_alone")
+def test_thresholds_do_not_see_what_is_tested(history, multiplied):
+    """The values of the last executions, which test, are changed: thresholds and what is judged before them stay."""
+    is_late = np.arange(len(history.executions)) >= len(history.executions) - 10
+    params = EvaluateParams()
+    one, other = (detect(of, DETECTORS, params).judged for of in (history, multiplied(history, 5.0, is_late)))
+    before = ~is_late[one["execution"].to_numpy(dtype=np.int64)]
+    assert 0 < before.sum() < len(one)
+    pd.testing.assert_frame_equal(one[before], other[before])
+
+
+def test_stress_without_effect_is_not_found(monkeypatch):
+    """A protocol that leaked its labels would find what is not there."""
+    monkeypatch.setattr(detection, "PROTOCOLS", (detection.LEFT,))
+    calm = synthetic_history(nodes=2, runs=60, types=3, stressed=0.0, seed=5)
+    labels = pd.array(np.random.default_rng(0).random(len(calm.executions)) < 0.2, dtype="boolean")
+    executions, params = calm.executions.assign(is_stressed=labels), EvaluateParams(resamples=100)
+    found = detect(replace(calm, executions=executions), DETECTORS, params)
+    figures, _ = detection_results(executions, found, list(DETECTORS), params)
+    for name in DETECTORS:
+        assert figures[f"detect.auprc.{name}.left_node"] < 0.35, name
 
 
 def test_stress_is_measured_by_its_kind_where_the_name_of_the_dose_begins_with_one(measured):
@@ -136,7 +161,9 @@ SOME = {name: DETECTORS[name] for name in ("detector", "logistic", "headline")}
 def judged(longer):
     """A drawn history and what ours and the baseline come to on it."""
     params = EvaluateParams(resamples=100, repeats=1, budgets=(100.0,))
-    found = detect(longer, SOME, params)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(detection, "ORIGINS", (0.5, 0.8))
+        found = detect(longer, SOME, params)
     return found, detection_results(longer.executions, found, list(SOME), params)[0]
 
 
@@ -149,12 +176,12 @@ def test_what_needs_no_labels_has_a_threshold_that_no_label_chose(judged):
     assert figures["detect.n.after_warm_up"] == 2 * 2 * 54  # of 60 the first six are what is usual
 
 
+@pytest.mark.usefixtures("_by_time_alone")
 def test_what_needs_no_labels_says_the_same_beside_labels_and_without(judged, longer):
-    hidden = EvaluateParams(resamples=100, repeats=1, without_labels=True)
-    blind = detect(longer, {"headline": DETECTORS["headline"]}, hidden).judged
+    blind = detect(longer, {"headline": DETECTORS["headline"]}, HIDDEN).judged
     seen = judged[0].judged
     by_name = seen[(seen["detector"] == "headline") & (seen["protocol"] == "chronological")]
-    assert np.array_equal(by_name["score"], blind.loc[blind["protocol"] == "chronological", "score"])
+    assert len(blind) and np.array_equal(by_name["score"], blind["score"])
 
 
 def test_an_interval_holds_its_figure_and_a_difference_is_that_of_the_figures(judged):
@@ -178,8 +205,9 @@ def test_what_is_learned_from_another_recording_tests_nothing_of_it(longer):
     assert "detect.n" not in figures
 
 
-def test_what_few_known_stressed_executions_teach_is_measured_from_none_on(longer):
+def test_what_few_known_stressed_executions_teach_is_measured_from_none_on(longer, monkeypatch):
     """A fifth is stressed, a third of that by one deviation only: guessing would reach 0.2."""
+    monkeypatch.setattr(detection, "CURVE_DRAWS", 1)
     figures = learning_curve(longer, EvaluateParams())
     assert figures["curve.auprc.20"] > 0.4
     assert {f"curve.auprc.{n}" for n in (0, 1, 2, 5, 10, 20)} <= set(figures)

@@ -8,9 +8,18 @@ import pandas as pd
 import pytest
 import torch
 
-from tasks.nodes.params import FitParams, GraphParams, LossParams, ModelParams, NetworkParams
-from tasks.nodes.perona.graph import graphs_of, predecessors_of
-from tasks.nodes.perona.inputs import UNKNOWN, Inputs
+from tasks.nodes.params import (
+    FitParams,
+    GraphParams,
+    LossParams,
+    ModelParams,
+    NetworkParams,
+    PreprocessParams,
+    ScoreParams,
+)
+from tasks.nodes.perona.graph import GraphBatch, edge_size, graphs_of, predecessors_of
+from tasks.nodes.perona.inputs import UNKNOWN, Inputs, inputs_of, learn_inputs
+from tasks.nodes.perona.network import GraphOutputs, network_of
 from tests.nodes.synthetic import synthetic_history
 
 N_INPUTS, N_TYPES, EDGE_SIZE, HIDDEN = 5, 3, 7, 4
@@ -24,8 +33,6 @@ def drawn_batch(n_graphs=2, *, seed=0, is_paper=True, stressed=(), unknown=(), t
     an edge; ours: of one vertex.
 
     stressed, unknown: numbers of graphs whose target is. types: of the graphs, by default 0, 1, 2, 0, …"""
-    from tasks.nodes.perona.graph import GraphBatch
-
     generator, size = torch.Generator().manual_seed(seed), 4 if is_paper else 1
     graph = torch.repeat_interleave(torch.arange(n_graphs), size)
     is_target = torch.arange(len(graph)) % size == size - 1
@@ -57,8 +64,6 @@ def labelled_batch(n_graphs=3, *, stressed=(0,), **asked):
 def drawn_outputs(batch, *, seed=1):
     """Drawn answers of the paper's network about a batch of two types, each of which asks for a gradient; stressed ones
     have large codes. The last vertex of each graph is inferred."""
-    from tasks.nodes.perona.network import GraphOutputs
-
     generator = torch.Generator().manual_seed(seed)
 
     def drawn(width):
@@ -84,8 +89,6 @@ def drawn_outputs(batch, *, seed=1):
 
 def drawn_network(params=None, *, seed=1):
     """A network of drawn weights for such batches, in evaluation mode."""
-    from tasks.nodes.perona.network import network_of
-
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = network_of(N_INPUTS, N_TYPES, EDGE_SIZE, params or ModelParams())
@@ -205,13 +208,6 @@ def rows_of_nodes(node_of, type_of=None, *, x=None, types=("cpu-a", "disk-b"), n
 @pytest.fixture(scope="session")
 def case():
     """A drawn history of 2 nodes, 2 types, 15 runs each, its inputs, and an untrained network of a fixed seed."""
-    import torch
-
-    from tasks.nodes.params import ModelParams, PreprocessParams, ScoreParams
-    from tasks.nodes.perona.graph import edge_size
-    from tasks.nodes.perona.inputs import inputs_of, learn_inputs
-    from tasks.nodes.perona.network import network_of
-    from tests.nodes.synthetic import synthetic_history
 
     history = synthetic_history(nodes=2, types=2, runs=15)
     params = ModelParams()

@@ -268,6 +268,14 @@ def test_the_same_training_in_another_run_gives_what_the_first_came_to(nodes_log
     assert not trained_again(nodes_log, quick_model, "third", again=True)["is_from_before"]
 
 
+class Learned(Exception):
+    """In place of a training."""
+
+
+def learning(*_, **__):
+    raise Learned
+
+
 @pytest.mark.parametrize(
     "changed",
     [{"preprocess": PreprocessParams(variant="paper")}, "model", "data", "code"],
@@ -282,7 +290,9 @@ def test_what_is_not_the_same_is_learned_anew(trained_log, quick_model, monkeypa
             connection.execute("UPDATE ops.files SET ordered_at = ordered_at + INTERVAL 1 DAY, batch_id = 'another'")
     if changed == "code":
         monkeypatch.setattr("tasks.nodes.answers.code_version", lambda: "9.9")
-    assert not trained_again(trained_log, quick_model, **given)["is_from_before"]
+    monkeypatch.setattr(fingerprints, "train_source", learning)
+    with pytest.raises(Learned):
+        trained_again(trained_log, quick_model, **given)
 
 
 MODEL = ModelParams(network=NetworkParams(hidden=8, intermediate=8, heads=1), fit=FitParams(epochs=2, batch_size=64))

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import ray
 
 from tasks.errors import WhorlError
 from tasks.nodes.params import FitParams, ModelParams, SearchParams
 from tasks.nodes.perona import search as search_module
+from tasks.nodes.perona import training as fitting
 from tasks.nodes.perona.search import WORST, search, space_of, trial_loss, with_values
 from tests.nodes.perona.conftest import small_params
 
@@ -148,8 +150,6 @@ def test_other_graphs_or_settings_have_a_search_of_their_own_in_the_same_journal
 
 
 def test_a_trial_that_diverges_has_the_worst_loss_and_the_others_go_on(parts, monkeypatch):
-    from tasks.nodes.perona import training as fitting
-
     def diverging(train, validation, params, *, report):
         report(1, math.inf)
         raise fitting.Diverged("training", "no epoch", "some", "")
@@ -237,8 +237,6 @@ def test_an_address_that_does_not_answer_is_one_line(parts, scheme):
 @pytest.mark.slow
 def test_trials_on_ray_are_those_asked_for_and_a_search_begun_without_it_goes_on_there(parts, tmp_path):
     pytest.importorskip("ray")
-    import ray
-
     journal = tmp_path / "journal.log"
     here = search(
         *parts[:2], small_params(epochs=3), FEW.model_copy(update={"runner": "here", "n_trials": 2}), journal=journal

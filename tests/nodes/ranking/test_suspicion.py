@@ -2,6 +2,7 @@
 
 The grid of measured rates in tasks/nodes/README.md: pytest tests/nodes/ranking/test_suspicion.py -m slow -k grid -s"""
 
+from datetime import datetime
 from math import comb
 
 import numpy as np
@@ -168,8 +169,6 @@ def test_of_one_node_and_of_few_executions_nothing_can_be_told(table, together):
 
 
 def test_words_name_who_stands_out_since_when_or_say_that_nobody_does():
-    from datetime import datetime
-
     about = {"node": "a", "n_low": 32, "n_executions": 80, "worst_type": "cpu@1", "worst_ratio": 0.6, "p_value": 1e-9}
     about |= {"first_at": datetime(2026, 1, 3, 10), "last_at": datetime(2026, 1, 5, 9, 30)}
     now = about | {"stands_out": True, "course": "lasting"}

@@ -83,7 +83,8 @@ def test_scores_of_one_thread_follow_what_cloud_types_are_known_for() -> None:
     folder = Path(os.environ.get("WHORL_DATASETS", "-")) / "sparecores" / "gcp"
     if not folder.exists():
         pytest.skip("needs sparecores/ in the folder WHORL_DATASETS")
-    found = thread_scores_of_files([str(folder)])
+    types = ("n1-standard-4", "n2-standard-4", "c2-standard-4")
+    found = thread_scores_of_files([str(folder / name) for name in types])
     one = found[found["aspect"] == "cpu_one_thread"].set_index("machine_type")["score"]
     assert one["n2-standard-4"] / one["n1-standard-4"] == pytest.approx(1.264, abs=0.005)
     assert one["n2-standard-4"] / one["c2-standard-4"] == pytest.approx(0.882, abs=0.005)

@@ -2,6 +2,9 @@
 
 import pytest
 
+from tasks.nodes.intake import Intake, begin_executions
+from tasks.nodes.params import ReadParams
+
 WIDE = "Host;Datum;Test;throughput (MB);latency_ms\nvm1;31.01.2026 12:00;fio;1,5;2\nvm2;31.01.2026 12:00;fio;2,5;\n"
 WIDE = WIDE.replace("Datum", "Date")
 SHOUTED = "VM,Test,Metric,Result,Unit,Timestamp\nvm1,fio,IOPS,9000,,2026-01-31T12:00:00Z\n"
@@ -30,8 +33,5 @@ def test_without_a_benchmark_each_column_is_one(found_in):
     ("text", "line"), [(WIDE, "read `Host` as node"), (BENCHMARKS, "read `sysbench_cpu`, `fio_read` as benchmarks")]
 )
 def test_what_was_understood_is_said(tmp_path, text, line):
-    from tasks.nodes.intake import Intake, begin_executions
-    from tasks.nodes.params import ReadParams
-
     (tmp_path / "results.csv").write_text(text)
     assert line in begin_executions(str(tmp_path / "results.csv"), Intake("s", "", ReadParams()))

@@ -325,13 +325,13 @@ def test_a_limit_that_cannot_be_lowered_is_refused_before_anything_runs(record, 
 
 def test_a_limit_is_lowered_from_its_share_of_the_plan_on_and_in_every_later_repetition(record, tmp_path, monkeypatch):
     monkeypatch.setattr("tasks.nodes.record.campaign.planned", without_groups(campaign.planned))
-    record(runs=4, lowered=(LoweredLimit(node="a", after_ratio=0.5, cpu_percent=80),))
+    record(runs=2, lowered=(LoweredLimit(node="a", after_ratio=0.5, cpu_percent=80),))
     rows = rows_in_time(tmp_path / "out")
     lowered = [place >= len(rows) / 2 and row["node"] == "a" for place, row in enumerate(rows)]
     assert [row["dose"] for row in rows] == ["lowered-cpu-80" if is_lowered else "" for is_lowered in lowered]
     assert {(row["dose_level"], row["is_stressed"]) for row in rows} == {(0, False)}
     facts = record_of(pq.read_schema(tmp_path / "out" / "executions-0001.parquet"))["executions"]
-    assert sum(one.get("lowered") == ["lowered-cpu-80"] for one in facts.values()) == 6
+    assert sum(one.get("lowered") == ["lowered-cpu-80"] for one in facts.values()) == 3
 
 
 def test_a_template_whose_logs_nobody_reads_is_refused_before_anything_runs(record, quick, scratch):

@@ -196,8 +196,6 @@ def test_programs_see_a_plain_environment(around, tmp_path, monkeypatch):
 
 
 def test_a_group_that_cannot_be_joined_stops_the_program_from_running_elsewhere(tmp_path):
-    from tasks.machine import Group
-
     around = Surroundings(tmp_path, Group(1, {"cpu": tmp_path / "no" / "such"}))
     running, status = run(["echo", "ran"], around, tmp_path / "log", 10)
     assert status == 97

@@ -5,6 +5,8 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
+from bayesian_changepoint_detection.hazard_functions import constant_hazard
+from bayesian_changepoint_detection.online_likelihoods import StudentT
 from scipy.special import gammaln, logsumexp
 from scipy.stats import multivariate_t
 
@@ -144,9 +146,6 @@ def test_a_change_counts_what_lies_as_near_on_either_side_of_it(near: int, expec
 @pytest.mark.parametrize("seed", range(5))
 def test_run_lengths_are_those_of_bayescd_at_every_step(seed: int) -> None:
     models = pytest.importorskip("bayesian_changepoint_detection.bayesian_models")
-    from bayesian_changepoint_detection.hazard_functions import constant_hazard
-    from bayesian_changepoint_detection.online_likelihoods import StudentT
-
     values = STEP + np.random.default_rng(seed).normal(size=300)
     posterior, _ = models.online_changepoint_detection(
         values, lambda lengths: constant_hazard(100, lengths), StudentT(alpha=1, beta=1, kappa=1, mu=0)

@@ -7,6 +7,7 @@ from math import isnan
 import numpy as np
 import pytest
 
+from tasks.machine import Group
 from tasks.workloads.record.counters import machine_sources, opened
 from tasks.workloads.record.sampler import (
     Event,
@@ -114,8 +115,6 @@ def test_two_groups_are_counted_at_once_and_told_apart():
 
 
 def test_perf_knows_a_group_by_its_path_in_the_version_2_tree(tmp_path):
-    from tasks.machine import Group
-
     (tmp_path / "unified" / "x" / "y").mkdir(parents=True)
     group = Group(1, {"cpu": tmp_path / "cpu" / "x" / "y", "unified": tmp_path / "unified" / "x" / "y"})
     assert perf_group(group, tmp_path) == "x/y"

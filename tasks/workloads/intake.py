@@ -54,6 +54,8 @@ WORD = "workloads"
 SMALL_BYTES = 2**20  # read in about a second whatever its format
 PREPARING_VERSION = 1  # raise it when the same samples give other runs
 FLAGGED = re.compile(r"(^|/)flagged-\d+\.parquet$")  # our recorder's parts of disturbed runs
+PLAIN_ENDINGS = ("", ".txt", ".log", ".out", ".json")
+HEAD_BYTES = 1 << 16
 NAMES = {"run_id": ("run_id", ID_BYTES), "machine": (HOST, PSEUDONYM_BYTES)}  # columns that pseudonyms replace
 DESCRIBED = ("counter", "unit", "kind", "is_rate", "scope")
 KEYS = ("run_id", "n_samples", "workload", "input", "round", "machine", "started_at", "interval_s")
@@ -94,13 +96,24 @@ def _files_in(path: str, apart_from: str) -> list[str]:
     endings = tuple(ending for reader in READERS.values() for ending in reader.endings)
 
     def telemetry(names: list[str]) -> list[str]:
-        files = [name for name in names if name.lower().endswith(endings) and absolute(name) != apart_from]
+        files = [name for name in names if name.lower().endswith(endings) or _is_plainly_ours(name)]
+        files = [name for name in files if absolute(name) != apart_from]
         undisturbed = [name for name in files if not FLAGGED.search(name)]
         if undisturbed and len(undisturbed) < len(files):
             logger.info("%s: left out %d files of disturbed runs (flagged-…)", path, len(files) - len(undisturbed))
         return undisturbed or files
 
     return files_below(path, "telemetry", telemetry, ", ".join(endings))
+
+
+def _is_plainly_ours(name: str) -> bool:
+    """Whether a file whose name says little holds what only telemetry begins with, such as sar's own sar26."""
+    path = Path(name)
+    if path.suffix.lower() not in PLAIN_ENDINGS or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    return any(reader.sniff(head, name) for reader in READERS.values() if reader.name != "wide")
 
 
 def read_telemetry(paths: Sequence[str], params: ReadParams, reader: str = "") -> list[Telemetry]:

@@ -1,4 +1,4 @@
-"""The counters that runs are compared on, and their means and deviations over a run.
+"""The counters that runs are compared on, and their means, deviations and shapes over a run.
 
 Left out is what gives the session away: a classifier that uses it is right for the wrong reason. The level of free
 memory or disk, the clock, and totals since boot say when a run was made, and so which run it was. The rule goes by
@@ -135,3 +135,38 @@ def moments_of(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> FloatA
             there = [at for at, counter in enumerate(counters) if counter.name in place]
             table[row][:, there] = moments[:, [place[counters[at].name] for at in there]]
     return table.reshape(len(runs), 2 * len(counters))
+
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+N_SHAPES = len(QUANTILES) + 3
+ROUNDING = 1e-9  # of a mean: what varies by less is constant
+
+
+def shapes_of(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> FloatArray:
+    """How counters go through a run, whatever their level and deviation: (n_runs, N_SHAPES n_counters); NaN: no value.
+
+    In deviations from the mean: quantiles, autocorrelation, the way from the first half to the second, and how far
+    samples lie from the mean. A constant counter has none of it; a missing sample counts as the mean."""
+    table = np.full((len(runs), N_SHAPES, len(counters)), np.nan)
+    for row, run in enumerate(runs):
+        place = {name: at for at, name in enumerate(run.names)}
+        there = [at for at, counter in enumerate(counters) if counter.name in place]
+        values = run.values[:, [place[counters[at].name] for at in there]]
+        if not values.size:
+            continue
+        is_there = np.isfinite(values)
+        n = np.maximum(is_there.sum(axis=0), 1)
+        centred = np.where(is_there, values, 0.0)
+        centre = centred.sum(axis=0) / n
+        centred = np.where(is_there, values - centre, 0.0)
+        spread = np.sqrt((centred**2).sum(axis=0) / n)
+        scaled = centred / np.where(spread > ROUNDING * np.abs(centre), np.where(spread > 0, spread, 1.0), np.inf)
+        half = len(scaled) // 2
+        shapes = [
+            *np.quantile(scaled, QUANTILES, axis=0),
+            (scaled[1:] * scaled[:-1]).sum(axis=0) / len(scaled),
+            np.abs(scaled[:half].sum(axis=0) - scaled[half:].sum(axis=0)) / max(half, 1),
+            np.abs(scaled).mean(axis=0),
+        ]
+        table[row][:, there] = np.where(is_there.any(axis=0), shapes, np.nan)
+    return table.reshape(len(runs), N_SHAPES * len(counters))

@@ -8,13 +8,16 @@ no more than one that is a little off, as there may always be something that nob
 
 What has the machine to itself is named best by the known runs near it, by L1 between logarithms of means and
 deviations, whitened by what runs of one workload differ by among each other: counters that go together, as those of
-many cores do, count once, and what differs from session to session counts little. Groups are compared by L1 as well,
-with weights learned from pairs of runs: what tells workloads apart, whatever they work on. Runs are kept one by one, as
-a workload may be in many states, which no mean of them shows."""
+many cores do, count once, and what differs from session to session counts little. To its name the shapes of counters
+say more, which a session moves less; how far it is from all that is known they tell badly, as they vary by themselves.
+
+Groups are compared by L1 as well, with weights learned from pairs of runs: what tells workloads apart, whatever they
+work on. Runs are kept one by one, as a workload may be in many states, which no mean of them shows."""
 
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import NamedTuple
 
@@ -285,18 +288,22 @@ LEAST_PART = 0.1  # of the counters, in whose place the others stand
 LEAST_DISTANCE = 0.1  # in deviations within a workload: what is nearer is as good as equal
 DRIFT = 2.0  # of a later session, in deviations of a held-out stretch from the rest of its trace
 HALF = 0.5  # a counter, added to each side of the odds
+# of shapes beside levels in what names a run, and the deviations that a shape of one counter counts at most: chosen on
+# X5650 and on rounds 1 to 3 of the recordings
+SHAPE_WEIGHT, MOST_SHAPE_GAP = 2.0, 3.0
 SHRINKAGE = 0.3  # of the covariance within workloads, towards its diagonal
-LEAST_VARIANCE = 0.01  # of a logarithm, within workloads
+LEAST_VARIANCE = 0.01  # of a logarithm or a shape, within workloads
 MOST_PAIRED = 40  # runs of a workload whose pairs are learned from
 USUAL_CHANGE = 0.5  # of a logarithm, with another input: added to what varies within workloads where inputs are unknown
 LIKENESS_PENALTY = 1e-3  # on the squared weights of what tells runs apart
 
 
 class Near(NamedTuple):
-    """A known workload beside a run. distance: mean absolute whitened difference to its nearest runs. gaps: (m,), of
-    the logarithm of each mean and deviation from theirs."""
+    """A known workload beside a run. distance: mean absolute whitened difference to its nearest runs. unlikeness: the
+    same, with that of shapes where there are some: what names it. gaps: (m,), of each logarithm from theirs."""
 
     distance: float
+    unlikeness: float
     gaps: FloatArray
 
 
@@ -304,31 +311,48 @@ class Near(NamedTuple):
 class Neighbours:
     """logs: (n, m) of known runs. workloads: of each. floor: (m,), added before the logarithm. whitening: (m, m), turns
     differences of logs into ones that each vary by 1 within a workload. usual: (n_workloads,), by name, median distance
-    of runs that were held out to the others of their workload."""
+    of runs that were held out to the others of their workload. shapes: (n, s), as shapes_of gives them, s = 0 for a
+    group; shape_spread: (s,), their deviation within a workload."""
 
     logs: FloatArray
     workloads: tuple[str, ...]
     floor: FloatArray
     whitening: FloatArray
     usual: FloatArray
+    shapes: FloatArray
+    shape_spread: FloatArray
 
     @property
     def names(self) -> tuple[str, ...]:
         """The known workloads, sorted."""
         return tuple(sorted(set(self.workloads)))
 
-    def near(self, seen: FloatArray) -> dict[str, Near]:
-        """How far each workload is, the nearest first. seen: (m,); what is NaN the others stand for."""
-        apart = np.nan_to_num(np.log(np.abs(seen[-len(self.floor) :]) + self.floor) - self.logs)
-        sizes = np.abs(self.whitening).sum(axis=1)  # of each counter's part in a distance
-        share = sizes[np.isfinite(seen[-len(self.floor) :])].sum() / sizes.sum()
-        each = np.abs(apart @ self.whitening).mean(axis=1) / max(share, LEAST_PART)
+    @cached_property
+    def whitened(self) -> FloatArray:
+        """The known runs, (n, m)."""
+        return np.asarray(self.logs @ self.whitening)
+
+    def near(self, seen: FloatArray, shapes: FloatArray | None = None) -> dict[str, Near]:
+        """How far each workload is, the nearest first. seen: (m,), shapes: (s,); what is NaN the others stand for."""
+        logs = np.log(np.abs(seen[-len(self.floor) :]) + self.floor)
+        if (is_there := np.isfinite(logs)).all():
+            each = np.abs(logs @ self.whitening - self.whitened).mean(axis=1)
+        else:
+            sizes = np.abs(self.whitening).sum(axis=1)  # of each counter's part in a distance
+            share = max(sizes[is_there].sum() / sizes.sum(), LEAST_PART)
+            each = np.abs(np.nan_to_num(logs - self.logs) @ self.whitening).mean(axis=1) / share
+        unlike = each
+        if shapes is not None and (is_there := np.isfinite(shapes)).any():
+            gaps = np.abs(shapes - self.shapes)[:, is_there] / self.shape_spread[is_there]
+            unlike = each + SHAPE_WEIGHT * np.minimum(gaps, MOST_SHAPE_GAP).mean(axis=1)
         names = np.asarray(self.workloads)
         found = {}
         for name in self.names:
             of_name = np.flatnonzero(names == name)
             nearest = of_name[np.argsort(each[of_name], kind="stable")[:N_NEAREST]]
-            found[name] = Near(float(each[nearest].mean()), np.abs(apart[nearest].mean(axis=0)))
+            gaps = np.abs(np.nan_to_num(logs - self.logs[nearest])).mean(axis=0)
+            likest = np.sort(unlike[of_name])[:N_NEAREST]
+            found[name] = Near(float(each[nearest].mean()), float(likest.mean()), gaps)
         return dict(sorted(found.items(), key=lambda item: (item[1].distance, item[0])))
 
     def drifted(self, seen: FloatArray, workload: str) -> FloatArray:
@@ -356,9 +380,14 @@ class Neighbours:
         return float(np.log(distance / usual)), ratio, float(np.log((wins + HALF) / (losses + HALF)))
 
 
-def learn_neighbours(moments: FloatArray, workloads: Sequence[str], weights: FloatArray | None = None) -> Neighbours:
+def learn_neighbours(
+    moments: FloatArray,
+    workloads: Sequence[str],
+    weights: FloatArray | None = None,
+    shapes: FloatArray | None = None,
+) -> Neighbours:
     """From what is compared of training runs, (n, m), NaN: not measured, and the workload of each. weights: (m,), in
-    place of whitening."""
+    place of whitening. shapes: (n, s)."""
     logs, floor, groups = _known_logs(moments, workloads)
     if weights is None:
         residuals = np.concatenate([logs[places] - logs[places].mean(axis=0) for places in groups])
@@ -369,7 +398,10 @@ def learn_neighbours(moments: FloatArray, workloads: Sequence[str], weights: Flo
         whitening = np.diag(len(weights) * weights)  # the mean over counters is the weighted sum
     kept = np.concatenate([_even(places, MOST_RUNS) for places in groups])
     names = tuple(workloads[at] for at in kept)
-    return Neighbours(logs[kept], names, floor, np.asarray(whitening), np.ones(len(groups)))
+    shapes = np.nan_to_num(np.zeros((len(logs), 0)) if shapes is None else shapes)
+    within = np.concatenate([shapes[places] - shapes[places].mean(axis=0) for places in groups])
+    spread = np.sqrt(within.var(axis=0) + LEAST_VARIANCE)
+    return Neighbours(logs[kept], names, floor, np.asarray(whitening), np.ones(len(groups)), shapes[kept], spread)
 
 
 def learn_weights(rows: FloatArray, workloads: Sequence[str], inputs: Sequence[str], blocks: Places) -> FloatArray:

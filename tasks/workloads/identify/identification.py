@@ -13,7 +13,7 @@ import numpy as np
 
 from tasks.choices import Statement
 from tasks.errors import BadInput
-from tasks.workloads.identify.counters import IDLE, OWN_BUSY, means_of, missing_counters
+from tasks.workloads.identify.counters import IDLE, OWN_BUSY, means_of, missing_counters, shapes_of
 from tasks.workloads.identify.fingerprints import Sum, best_sum, sums_of
 from tasks.workloads.identify.model import VIEWS, Model, View, ViewName, presence_features, seen_moments
 from tasks.workloads.telemetry import OWN_PREFIX, Counter, FloatArray, Telemetry
@@ -210,7 +210,8 @@ def identify_all(
         name, missing = view_of(run, model) if view is None else (view, ())
         chosen = model.views[name]
         [moments] = seen_moments([run], chosen.counters)
-        answer = replace(judge(run.run_id, moments, chosen, name), missing=missing)
+        shapes = shapes_of([run], chosen.counters)[0] if name == "machine" else None
+        answer = replace(judge(run.run_id, moments, chosen, name, shapes), missing=missing)
         answer = _with_conditions(answer, run)
         if with_reasons and answer.statement != IDLE:
             seen = moments[: len(chosen.counters)]
@@ -220,10 +221,14 @@ def identify_all(
     return answers
 
 
-def judge(run_id: str, moments: FloatArray, view: View, name: ViewName) -> Identification:
-    """What the means and deviations of a run, (2 n_counters,), say by one view: without reasons and conditions."""
-    near = view.neighbours.near(moments)
-    nearest = tuple(Nearest(workload, one.distance) for workload, one in near.items())
+def judge(
+    run_id: str, moments: FloatArray, view: View, name: ViewName, shapes: FloatArray | None = None
+) -> Identification:
+    """What the means and deviations of a run, (2 n_counters,), and on a machine its shapes, say by one view: without
+    reasons and conditions."""
+    near = view.neighbours.near(moments, shapes)
+    by_likeness = sorted(near.items(), key=lambda item: (item[1].unlikeness, item[0]))
+    nearest = tuple(Nearest(workload, one.unlikeness) for workload, one in by_likeness)
     strangeness = view.neighbours.strangeness(near)
     if view.presence is None:  # a group is one workload: the nearest, or something unknown
         rest, has_rest = view.rest(None, strangeness)

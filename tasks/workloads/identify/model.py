@@ -24,7 +24,16 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput
-from tasks.workloads.identify.counters import IDLE, OWN_BUSY, QUIET, common_counters, condition_of, moments_of
+from tasks.workloads.identify.counters import (
+    IDLE,
+    N_SHAPES,
+    OWN_BUSY,
+    QUIET,
+    common_counters,
+    condition_of,
+    moments_of,
+    shapes_of,
+)
 from tasks.workloads.identify.fingerprints import (
     Library,
     Neighbours,
@@ -57,13 +66,13 @@ GROUP_LIMIT = 0.43  # of a group learned with several inputs: those that were me
 LEAST_PROBABILITY, MOST_PROBABILITY = 1e-6, 1 - 1e-6  # whose odds are taken
 UNKNOWN_PASSED = 0.02  # share of unknown cases that may pass for known
 MAIN, ARRAYS = "identify.json", "arrays.parquet"
-FORMAT, VERSION = "whorl.workloads.identify", 9
+FORMAT, VERSION = "whorl.workloads.identify", 10
 SCHEMA = pa.schema([("name", pa.string()), ("shape", pa.list_(pa.int64())), ("values", pa.list_(pa.float64()))])
 LIBRARY_ARRAYS = ("rows", "floor", "spread", "idle", "is_scaled")
 N_ALONE = {"own": 1, "machine": 3}  # features of what is not known, where a sum has one part
 N_IN_COMPANY = 5  # and where it has more
 LOGISTICS = ("rest_alone", "presence", "rest_in_company")
-NEIGHBOUR_ARRAYS = ("logs", "floor", "whitening", "usual")
+NEIGHBOUR_ARRAYS = ("logs", "floor", "whitening", "usual", "shapes", "shape_spread")
 LOGISTIC_ARRAYS = ("centre", "deviation", "weights")
 
 
@@ -77,7 +86,7 @@ class Rest:
 
 @dataclass(frozen=True)
 class View:
-    """What is known on some counters. neighbours: known runs, by means and deviations of the counters. rest_alone: of
+    """What is known on some counters. neighbours: known runs, by what seen_moments and shapes_of give. rest_alone: of
     something unknown, where there is one workload. Of a machine also: presence, of a part of a sum; rest_in_company: of
     something unknown, where a sum has more than one part."""
 
@@ -277,19 +286,19 @@ def _view_from(name: ViewName, told: Mapping[str, Any], arrays: Mapping[str, Flo
     library = Library(
         rows, workloads, int(told["n_prototypes"]), floor, spread, idle, is_scaled > 0, int(told["most_parts"])
     )
-    logs, near_floor, whitening, usual = (arrays[f"{name}.neighbours.{key}"] for key in NEIGHBOUR_ARRAYS)
-    neighbours = Neighbours(logs, tuple(str(workload) for workload in told["neighbours"]), near_floor, whitening, usual)
-    m = len(counters) if name == "own" else 2 * len(counters)
-    shapes = (logs.shape, near_floor.shape, whitening.shape, usual.shape)
-    if shapes != ((len(neighbours.workloads), m), (m,), (m, m), (len(neighbours.names),)):
+    logs, *others = (arrays[f"{name}.neighbours.{key}"] for key in NEIGHBOUR_ARRAYS)
+    neighbours = Neighbours(logs, tuple(str(workload) for workload in told["neighbours"]), *others)
+    m, s = (len(counters), 0) if name == "own" else (2 * len(counters), N_SHAPES * len(counters))
+    n, sizes = len(neighbours.workloads), tuple(getattr(neighbours, key).shape for key in NEIGHBOUR_ARRAYS)
+    if sizes != ((n, m), (m,), (m, m), (len(neighbours.names),), (n, s), (s,)):
         raise ValueError(f"known runs of view {name} that do not fit its {len(counters)} counters")
-    alone, *others = (
+    alone, *of_sums = (
         Logistic(intercept=float(intercept), **{key: arrays[f"{name}.{part}.{key}"] for key in LOGISTIC_ARRAYS})
         for part, intercept in zip(LOGISTICS, told["intercepts"], strict=False)
     )
     limits = [float(limit) for limit in told["limits"]]
     view = View(counters, library, neighbours, Rest(alone, limits[0]))
-    return view if name == "own" else replace(view, presence=others[0], rest_in_company=Rest(others[1], limits[1]))
+    return view if name == "own" else replace(view, presence=of_sums[0], rest_in_company=Rest(of_sums[1], limits[1]))
 
 
 def _logistics(view: View) -> dict[str, Logistic]:
@@ -334,7 +343,7 @@ def _fit_machine(runs: Sequence[Telemetry], counters: tuple[Counter, ...], param
         return learn_library(means, names[places].tolist(), [clusters[at] for at in places], is_rate, is_sum=True)
 
     by_fold = _folds_held_out(folds_of(runs))
-    known = _with_usual(moments, workloads, by_fold)
+    known = _with_usual(moments, workloads, by_fold, shapes=shapes_of(runs, counters))
     parts: list[FloatArray] = []
     is_there: list[bool] = []
     rests: dict[bool, list[tuple[FloatArray, bool]]] = {True: [], False: []}  # by whether there is one part
@@ -392,10 +401,11 @@ def _with_usual(
     workloads: Sequence[str],
     held_out: Sequence[NDArray[np.bool_]],
     weights: FloatArray | None = None,
+    shapes: FloatArray | None = None,
 ) -> Neighbours:
     """All runs, with the median distance of the runs of each workload to the others of it, those that are held out with
     them left out."""
-    known = learn_neighbours(rows, workloads, weights)
+    known = learn_neighbours(rows, workloads, weights, shapes)
     apart: dict[str, list[float]] = {name: [] for name in known.names}
     for _, inside, near in _held_out(rows, workloads, held_out, known, weights):
         for at in _thinned(inside, MOST_CASES):

@@ -1,4 +1,5 @@
-"""A Prometheus server: every series of a selector over its HTTP range API, one run for each instance.
+"""A Prometheus server: every series of a selector over its HTTP range API, one run for each instance; or a file that
+holds such an answer (of query_range), whose step is the spacing of most of its samples.
 
 The address may carry the selectors: http://127.0.0.1:9090?match[]={job="node"}. Counters, told by the server's
 metadata and where it says nothing by `_total`, become rates; all other series are gauges. Labels are folded into
@@ -18,7 +19,8 @@ import numpy as np
 
 from tasks.errors import BadInput, quoted, reason_of
 from tasks.http_server import HttpServer, Patience, Words
-from tasks.intake.files import json_of, no_refusals
+from tasks.intake.files import json_of, no_refusals, open_checked
+from tasks.intake.readers import REMOTE
 from tasks.times import time_of
 from tasks.workloads.params import ReadParams
 from tasks.workloads.prepared import Reading, Sampled, one_row_a_sample
@@ -68,11 +70,15 @@ MOST_POINTS = 500_000  # values asked for at a time
 MAX_STEPS = 10_000  # the server gives at most 11,000 points a series at a time
 DEFAULT_STEP_S = 15.0
 NAME = "__name__"
+LEAST_TIMES = 2
+MOST_CELLS = 100_000_000  # values of a file, those that are missing among them
 EDGE = 1e-6  # of a step, against rounding where a range ends
 DURATION = re.compile(r"(\d+)(ms|s|m|h)")
 SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 COUNTING = (".*_total", ".*_bucket", ".*_count", ".*_sum")
 Labels = dict[str, str]
+Series = dict[tuple[tuple[str, str], ...], FloatArray]  # by labels: a value for each step
+RANGE = re.compile(rb'"resultType"\s*:\s*"matrix"')
 
 
 @dataclass(frozen=True)
@@ -84,16 +90,18 @@ class PrometheusReader:
     most_points: int = MOST_POINTS
     name: str = "prometheus"
     version: int = 1
-    title: str = "a Prometheus server (http://host:9090)"
+    title: str = "a Prometheus server (http://host:9090), or an answer of its query_range in a file"
     endings: tuple[str, ...] = ()
 
     def sniff(self, head: bytes, path: str) -> bool:
-        """By the address."""
-        return not head and path.startswith(("http://", "https://"))
+        """By the address, or by what an answer says of itself."""
+        return bool(RANGE.search(head)) or (not head and path.startswith(REMOTE))
 
     def read(self, path: str, params: ReadParams) -> Reading:
         """See Reader.read. Raises BadInput for a server that does not answer and for a selector without series."""
         asked = params.prometheus
+        if not path.startswith(REMOTE):
+            return _of_file(path, params)
         with PrometheusApi(path, self.patience, self.transport) as api:
             matches = asked.match or api.matches
             if not matches:
@@ -108,37 +116,76 @@ class PrometheusReader:
                 n_steps = int(np.floor((end_s - first_s) / step_s + EDGE)) + 1
                 n_series = _count_series(api, matches, first_s, end_s, asked.max_series)
                 types = {name: str(one[0].get("type", "")) for name, one in api.data("metadata", {}).items() if one}
-                series: dict[tuple[tuple[str, str], ...], FloatArray] = {}  # by labels: a value for each step
+                series: Series = {}
                 histograms: set[str] = set()
                 size = min(max(2, self.most_points // n_series), MAX_STEPS)
                 for match, at in product(matches, range(0, n_steps, size)):
                     start, end = (first_s + step * step_s for step in (at, min(at + size, n_steps) - 1))
                     span = {"start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step_s:g}"}
-                    for one in api.data("query_range", {"query": match} | span).get("result", []):
-                        labels = tuple(sorted(one.get("metric", {}).items()))
-                        if "values" not in one:
-                            histograms.add(dict(labels).get(NAME, "?"))
-                            continue
-                        pairs = [(float(at), float(text)) for at, text in one["values"]]
-                        times, given = np.array(pairs).reshape(-1, 2).T
-                        steps = np.rint((times - first_s) / step_s).astype(int)
-                        is_in = (steps >= 0) & (steps < n_steps)
-                        values = series.setdefault(labels, np.full(n_steps, np.nan))
-                        values[steps[is_in]] = np.where(np.isfinite(given), given, np.nan)[is_in]
-                groups: dict[str, list[tuple[Labels, FloatArray]]] = {}
-                for key, values in sorted(series.items(), key=lambda item: item[0]):
-                    groups.setdefault(dict(key).get(asked.run_by, ""), []).append((dict(key), values))
-                refused = tuple(f"{name}: a native histogram" for name in sorted(histograms))
-                runs = [
-                    _run(group, members, types, asked.run_by, start_s, step_s, refused)
-                    for group, members in sorted(groups.items())
-                ]
+                    answer = api.data("query_range", {"query": match} | span)
+                    histograms |= _add(answer.get("result", []), first_s, step_s, n_steps, series)
+                runs = _runs(series, types, asked.run_by, start_s, step_s, histograms)
             except (AttributeError, TypeError, ValueError, LookupError, OverflowError) as error:
                 problem = f"an answer of another shape ({reason_of(error)})"
                 raise BadInput(api.shown, problem, EXPECTED, "is it Prometheus?") from error
         if not runs:
             raise BadInput(api.shown, "no sample in this range", EXPECTED, "ask for another range or selector")
         return Reading(runs, no_refusals())
+
+
+def _of_file(path: str, params: ReadParams) -> Reading:
+    """Each series counts from its first sample, from which its rates are: as it asks of a server."""
+    expected = "what a Prometheus server answers to query_range"
+    with open_checked(path, params.limits) as file:
+        body = file.read()
+    try:
+        result = json_of(body)["data"]["result"]
+        each = [np.array([float(at) for at, _ in one["values"]]) for one in result if one.get("values")]
+        times = np.unique(np.concatenate(each)) if each else np.zeros(0)
+        if len(times) < LEAST_TIMES:
+            raise BadInput(path, f"samples at {len(times)} times", expected, "ask for a longer range")
+        step_s = params.prometheus.step_s or float(np.median(np.concatenate([np.diff(one) for one in each])))
+        n_steps = int(np.rint((times[-1] - times[0]) / step_s)) + 1
+        if n_steps * len(each) > MOST_CELLS:
+            raise BadInput(
+                path, f"{n_steps:,} steps of {len(each):,} series", f"at most {MOST_CELLS:,} values", "cut it"
+            )
+        series: Series = {}
+        histograms = _add(result, times[0], step_s, n_steps, series)
+        runs = _runs(series, {}, params.prometheus.run_by, float(times[0] + step_s), step_s, histograms)
+    except (AttributeError, TypeError, ValueError, LookupError, OverflowError, ZeroDivisionError) as error:
+        raise BadInput(
+            path, f"an answer of another shape ({reason_of(error)})", expected, "is it Prometheus?"
+        ) from error
+    return Reading(runs, no_refusals())
+
+
+def _add(result: Any, first_s: float, step_s: float, n_steps: int, series: Series) -> set[str]:
+    """Put the samples of an answer into the steps of their series; returns the names of native histograms."""
+    histograms = set()
+    for one in result:
+        labels = tuple(sorted(one.get("metric", {}).items()))
+        if "values" not in one:
+            histograms.add(dict(labels).get(NAME, "?"))
+            continue
+        pairs = [(float(at), float(text)) for at, text in one["values"]]
+        times, given = np.array(pairs).reshape(-1, 2).T
+        steps = np.rint((times - first_s) / step_s).astype(int)
+        is_in = (steps >= 0) & (steps < n_steps)
+        values = series.setdefault(labels, np.full(n_steps, np.nan))
+        values[steps[is_in]] = np.where(np.isfinite(given), given, np.nan)[is_in]
+    return histograms
+
+
+def _runs(
+    series: Series, types: dict[str, str], run_by: str, start_s: float, step_s: float, histograms: set[str]
+) -> list[Sampled]:
+    """One run for each value of the label."""
+    groups: dict[str, list[tuple[Labels, FloatArray]]] = {}
+    for key, values in sorted(series.items(), key=lambda item: item[0]):
+        groups.setdefault(dict(key).get(run_by, ""), []).append((dict(key), values))
+    refused = tuple(f"{name}: a native histogram" for name in sorted(histograms))
+    return [_run(group, members, types, run_by, start_s, step_s, refused) for group, members in sorted(groups.items())]
 
 
 def _run(

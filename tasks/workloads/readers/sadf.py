@@ -1,16 +1,17 @@
-"""sysstat's `sadf -d`: lines with semicolons, one section for each kind of counters, each under its `#` header.
+"""sysstat's `sadf -d`: lines with semicolons, one section for each kind of counters, each under its `#` header. What
+`sar` prints is read line by line as if `sadf -d` had printed it (`sar.py`), in local time.
 
 A line is hostname;interval;timestamp;… A column in capitals after these (CPU, DEV, IFACE, …) names the device of the
 line: its counters are called cpu.all.pct_usr, dev.sda.tps, iface.eth0.rxpck. Columns that end in /s are rates.
 LINUX-RESTART lines end a run: counters begin anew. Each host is a run of its own; files joined together may hold
-several. Times are UTC, Unix seconds (-U), or of params.time_zone (-T).
+several. Times are UTC, Unix seconds (-U), or of params.time_zone (-T, sar).
 
 The sections of a run may lie in files of their own (cpu, io, memory, network): files of one folder and host, with
 other sections at the same times, are one run, whichever of them is named, and its rows are numbered on from file to
 file."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -23,9 +24,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput
-from tasks.intake.files import all_refusals, read_lines, refusals
+from tasks.intake.files import all_refusals, read_head, read_lines, refusals
 from tasks.workloads.params import ReadParams
 from tasks.workloads.prepared import Reading, Sampled
+from tasks.workloads.readers.sar import SarLines, is_other, is_sar
 from tasks.workloads.readers.tables import side_by_side, start_and_offsets, unix_seconds
 from tasks.workloads.telemetry import Counter, FloatArray, spelled
 
@@ -35,8 +37,8 @@ DEVICE = re.compile(r"^[A-Z]+$")
 ALL_CPUS = {"-1": "all"}
 RATES = ("tps", "rtps", "wtps", "dtps")  # per second, without saying so
 OF_EACH_CPU = ["CPU*"]  # of an interrupt: all processors, then each of them, which are left out
-EXPECTED = "the output of sadf -d"
-HEAD_BYTES = 512
+EXPECTED = "the output of sadf -d or of sar"
+HEAD_BYTES = 4096
 MOST_BYTES = 1 << 26  # of a file that is looked into for its sections
 SAME_SPAN = 0.5  # of the time of two files together: sections of one run have at least as much in common
 SLOWER = 0.9  # a file whose samples are denser than those of the first keeps its own times
@@ -58,19 +60,22 @@ class Part:
 
 @dataclass(frozen=True)
 class SadfReader:
-    """Reads what sadf -d prints."""
+    """Reads what sadf -d or sar prints."""
 
     name: str = "sadf"
     version: int = 3
-    title: str = "sysstat's sadf -d"
-    endings: tuple[str, ...] = (".sadf", ".sadf.csv")
+    title: str = "sysstat's sadf -d, or what sar prints"
+    endings: tuple[str, ...] = (".sadf", ".sadf.csv", ".sar")
 
     def sniff(self, head: bytes, path: str) -> bool:  # noqa: ARG002
-        """By the header of the first section."""
-        return is_sadf(head)
+        """By the header of the first section, sar's banner, or what sysstat's other files begin with."""
+        return is_sadf(head) or is_sar(head) or is_other(head)
 
     def read(self, path: str, params: ReadParams) -> Reading:
         """See Reader.read. Raises BadInput for a file without a section."""
+        if is_other(read_head(path, params.limits)):
+            problem = "a file of sysstat itself, or JSON or XML of sadf"
+            raise BadInput(path, problem, EXPECTED, "sadf -d FILE -- -A, where FILE is sysstat's own, such as sa26")
         parts, refused = _parts(section_files(path), params)
         runs = []
         for number, part in enumerate(parts, 1):
@@ -85,6 +90,11 @@ class SadfReader:
 def is_sadf(head: bytes) -> bool:
     """Whether a file begins with the header of a section."""
     return head.lstrip().removeprefix(b"#").lstrip().startswith(";".join(HEADER).encode())
+
+
+def _translation(head: bytes) -> Callable[[str], str]:
+    """What makes a line of sadf -d of each line of a file that begins so."""
+    return SarLines(head).as_sadf if is_sar(head) else str
 
 
 @dataclass(frozen=True)
@@ -146,9 +156,12 @@ def _outline_of(path: Path) -> Outline | None:
 @lru_cache(maxsize=4096)
 def _outline(path: Path, mtime_ns: int, size: int) -> Outline | None:  # noqa: ARG001 - they tell versions apart
     with path.open("rb") as file:
-        if not is_sadf(file.read(HEAD_BYTES)):
-            return None
-    lines = [line.removeprefix("#").strip() for line in path.read_text(errors="replace").splitlines()]
+        head = file.read(HEAD_BYTES)
+    if not (is_sadf(head) or is_sar(head)):
+        return None
+    as_sadf = _translation(head)
+    text = path.read_text(errors="replace").splitlines()
+    lines = [as_sadf(line).removeprefix("#").strip() for line in text]
     told = [line.split(";") for line in lines if line and RESTART not in line]
     rows = [fields for fields in told if len(fields) > len(HEADER) and fields[:3] != HEADER]
     seconds = unix_seconds(
@@ -170,16 +183,18 @@ def _parts(files: Sequence[str], params: ReadParams) -> tuple[list[Part], list[p
         names: list[str] = []
         restarts: dict[str, int] = {}
         last = 0
+        as_sadf = _translation(read_head(path, params.limits))
         for block in read_lines(path, params.limits):
             bad: list[tuple[int, str, str]] = []
             for place, line in zip(block.places, block.lines, strict=True):
                 last = place
-                fields = line.removeprefix("#").strip().split(";")
+                said = as_sadf(line)
+                fields = said.removeprefix("#").strip().split(";")
                 if fields[:3] == HEADER:
                     names = fields[3:]
-                elif RESTART in line:
+                elif RESTART in said:
                     restarts[fields[0]] = restarts.get(fields[0], 0) + 1
-                elif line.strip():
+                elif said.strip():
                     part = parts.setdefault((fields[0], restarts.get(fields[0], 0)), Part(fields[0]))
                     if fault := _add(part, number, n_before + place, fields, names):
                         bad.append((n_before + place, fault, line))

@@ -204,7 +204,7 @@ def read_series(path: str, limits: ReadLimits, columns: Sequence[str] = ()) -> S
             cells = line.split(mark) if line.strip() else [""] * len(names)
             if len(cells) != len(names):
                 raise BadInput(f"{path}, line {place}", f"{len(cells)} fields; the header has {len(names)}", EXPECTED)
-            values.extend([_cell(path, place, cells[at].strip().strip('"')) for at in wanted])
+            values.extend([_cell(path, place, cells[at].strip().strip('"'), mark) for at in wanted])
             if time_at >= 0:
                 moments.append(cells[time_at].strip().strip('"'))
     if not names:
@@ -234,10 +234,11 @@ def _columns_of(path: str, names: list[str], columns: Sequence[str]) -> tuple[li
     return [names.index(one) for one in columns] or [at for at in range(len(names)) if at != time_at], time_at
 
 
-def _cell(path: str, place: int, cell: str) -> float:
+def _cell(path: str, place: int, cell: str, mark: str) -> float:
+    """1.234,5 is 1234.5 where commas do not part the fields."""
     if cell.lower() in MISSING:
         return float("nan")
-    number = number_of(cell)
+    number = number_of(cell.replace(".", "").replace(",", ".") if "," in cell and mark != "," else cell)
     if number is None or not np.isfinite(number):
         raise BadInput(
             f"{path}, line {place}", f"{cell[:40]!r} is no finite number", EXPECTED, "mend the line, or name --column"

@@ -10,6 +10,7 @@ from tasks.workloads.identify.counters import (
     means_of,
     missing_counters,
     moments_of,
+    shapes_of,
     unfit,
 )
 from tasks.workloads.telemetry import Counter, Telemetry, described
@@ -114,3 +115,26 @@ def test_means_come_before_deviations_and_no_runs_have_none():
     found = moments_of([Telemetry("r1", (SWITCHES,), np.arange(2.0), np.array([[1.0], [5.0]]))], [SWITCHES, FREE])
     assert np.array_equal(found, [[3, np.nan, 2, np.nan]], equal_nan=True)
     assert moments_of([], [FREE]).shape == (0, 2)
+
+
+def test_a_shape_is_the_way_of_a_counter_whatever_its_level_and_deviation():
+    """In deviations −1, −1, 1, 1: quantiles, autocorrelation (1 − 1 + 1) / 4, halves 2 apart, 1 from the mean."""
+    values = np.array([[0.0, 7.0], [0.0, 7.0], [4.0, 7.0], [4.0, 7.0]])
+    found = [
+        shapes_of([Telemetry("r1", (SWITCHES, FLUSHES), np.arange(4.0), scale * values + 3)], [SWITCHES, FLUSHES, OWN])
+        for scale in (1, 100)
+    ]
+    expected = [-1, -1, 0, 1, 1, 0.25, 2, 1]
+    for shapes in found:
+        by_counter = shapes.reshape(8, 3).T
+        np.testing.assert_allclose(by_counter, [expected, [0] * 8, [np.nan] * 8], atol=1e-12)
+
+
+def test_a_missing_sample_leaves_the_shape_of_the_others():
+    def shape(values):
+        return shapes_of(
+            [Telemetry("r1", (SWITCHES,), np.arange(float(len(values))), np.array(values)[:, None])], [SWITCHES]
+        )[0]
+
+    assert np.isnan(shape([np.nan, np.nan])).all() and not shape([5.0]).any()
+    assert shape([1.0, np.nan, 3.0])[[0, 2, 4]] == pytest.approx([-0.9, 0, 0.9])

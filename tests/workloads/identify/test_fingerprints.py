@@ -126,13 +126,17 @@ def test_the_spread_is_that_of_repetitions_and_never_less_than_the_least():
     assert found.spread.tolist() == pytest.approx([expected, LEAST_SPREAD[True]])
 
 
+def no_shapes(n_runs):
+    return np.zeros((n_runs, 0)), np.zeros(0)
+
+
 def distances(known, seen):
     return {name: one.distance for name, one in known.near(seen).items()}
 
 
 def test_a_workload_is_as_near_as_its_three_nearest_runs():
     logs = np.log(1 + np.array([[1.0], [2.0], [4.0], [90.0], [7.0]]))
-    known = Neighbours(logs, ("redis",) * 4 + ("nginx",), np.ones(1), np.array([[2.0]]), np.ones(2))
+    known = Neighbours(logs, ("redis",) * 4 + ("nginx",), np.ones(1), np.array([[2.0]]), np.ones(2), *no_shapes(5))
     expected = {"redis": 2 * np.mean([0, np.log(3 / 2), np.log(5 / 2)]), "nginx": 2 * np.log(4)}
     assert distances(known, np.array([1.0])) == pytest.approx(expected)
     assert list(known.near(np.array([7.0]))) == ["nginx", "redis"]
@@ -141,15 +145,28 @@ def test_a_workload_is_as_near_as_its_three_nearest_runs():
 def test_a_distance_is_the_mean_over_whitened_differences():
     """Differences 1 and 2: the first whitened one is 1 · 1 + 2 · 3 = 7, the second 2 · 1 = 2."""
     whitening = np.array([[1.0, 0.0], [3.0, 1.0]])
-    known = Neighbours(np.zeros((1, 2)), ("redis",), np.zeros(2), whitening, np.ones(1))
+    known = Neighbours(np.zeros((1, 2)), ("redis",), np.zeros(2), whitening, np.ones(1), *no_shapes(1))
     assert distances(known, np.exp([1.0, 2.0])) == {"redis": pytest.approx(4.5)}
 
 
 def test_the_others_stand_for_what_was_not_measured():
     """Differences 1, of weight 3, and unknown, of weight 1: (3 · 1 + 0) / 2 over three quarters of the weight."""
-    known = Neighbours(np.log([[2.0, 3.0]]), ("redis",), np.zeros(2), np.diag([3.0, 1.0]), np.ones(1))
+    known = Neighbours(np.log([[2.0, 3.0]]), ("redis",), np.zeros(2), np.diag([3.0, 1.0]), np.ones(1), *no_shapes(1))
     assert distances(known, np.array([2 * np.e, np.nan])) == {"redis": pytest.approx(2.0)}
     assert distances(known, np.array([2.0, np.nan])) == {"redis": 0}
+
+
+def test_shapes_name_what_levels_cannot_and_leave_the_distance_as_it_is():
+    """Shapes 0.2 and 9 away, in deviations of 0.1: 2, and no more than 3, each counted twice."""
+    shapes = np.array([[0.0], [9.2]])
+    known = Neighbours(
+        np.log([[2.0], [1.0]]), ("nginx", "redis"), np.zeros(1), np.eye(1), np.ones(2), shapes, np.ones(1) / 10
+    )
+    found = known.near(np.array([1.0]), np.array([0.2]))
+    assert {name: one.distance for name, one in found.items()} == pytest.approx({"redis": 0, "nginx": np.log(2)})
+    assert {name: one.unlikeness for name, one in found.items()} == pytest.approx({"redis": 6, "nginx": np.log(2) + 4})
+    missing = known.near(np.array([1.0]), np.array([np.nan]))
+    assert [one.unlikeness for one in missing.values()] == [one.distance for one in missing.values()]
 
 
 def test_counters_that_go_together_count_once():
@@ -194,8 +211,10 @@ def test_the_order_of_runs_changes_nothing_and_one_run_a_workload_is_enough():
 
 def test_strangeness_is_measured_by_what_is_usual_by_the_next_and_by_single_counters():
     """Usual 0.5, distances 1 and 3; of three counters that tell, two are nearer to the first: odds 2.5 to 1.5."""
-    known = Neighbours(np.zeros((2, 4)), ("nginx", "redis"), np.ones(4), np.eye(4), np.array([0.5, 4.0]))
-    nginx, redis = Near(1.0, np.array([0.0, 1.0, 3.0, 2.0])), Near(3.0, np.array([1.0, 5.0, 2.0, 2.0]))
+    usual = np.array([0.5, 4.0])
+    known = Neighbours(np.zeros((2, 4)), ("nginx", "redis"), np.ones(4), np.eye(4), usual, *no_shapes(2))
+    nginx = Near(1.0, 1.0, np.array([0.0, 1.0, 3.0, 2.0]))
+    redis = Near(3.0, 3.0, np.array([1.0, 5.0, 2.0, 2.0]))
     expected = (np.log(2), np.log(1 / 3), np.log(2.5 / 1.5))
     assert known.strangeness({"nginx": nginx, "redis": redis}) == pytest.approx(expected)
     assert known.strangeness({"redis": redis}) == pytest.approx((np.log(3 / 4), 0.0, 0.0))
@@ -203,7 +222,8 @@ def test_strangeness_is_measured_by_what_is_usual_by_the_next_and_by_single_coun
 
 
 def test_a_later_session_is_three_times_as_far_on_every_counter():
-    known = Neighbours(np.log([[1.0, 4.0], [4.0, 4.0]]), ("redis",) * 2, np.zeros(2), np.eye(2), np.ones(1))
+    logs = np.log([[1.0, 4.0], [4.0, 4.0]])
+    known = Neighbours(logs, ("redis",) * 2, np.zeros(2), np.eye(2), np.ones(1), *no_shapes(2))
     np.testing.assert_allclose(known.drifted(np.array([4.0, 2.0]), "redis"), [2 * 2**3, 4 / 2**3])
 
 

@@ -53,3 +53,16 @@ def test_a_path_without_telemetry_is_refused(tmp_path, path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(BadInput):
         find_files([str(tmp_path / path)])
+
+
+def test_a_folder_stands_for_what_sar_perf_and_prometheus_wrote_whatever_its_name(tmp_path):
+    texts = {
+        "sar26": "Linux 6.1 (vm) \t11/26/26 \t_x86_64_\t(2 CPU)\n\n04:42:09  CPU  %user\n04:42:10  all  5.00\n",
+        "redis.txt": HEADS["perf"],
+        "answer.json": '{"status":"success","data":{"resultType":"matrix","result":[]}}',
+        "README": "Recorded on a Monday.\n",
+        "labels.json": "[]",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    assert [path.rpartition("/")[2] for path in find_files([str(tmp_path)])] == ["answer.json", "redis.txt", "sar26"]

@@ -334,3 +334,24 @@ def test_the_counters_of_a_real_machine_arrive_as_rates(server):
 def test_a_broken_selector_is_told_in_the_servers_words(server):
     with pytest.raises(BadInput, match=r"the server refuses the question \(.*parse error"):
         read_file(server, ReadParams(prometheus=PrometheusParams(match=["{job=node}"], last_s=5)))
+
+
+def test_a_saved_answer_of_a_server_is_read_like_the_server_itself(tmp_path):
+    path = tmp_path / "answer.json"
+    rows = {"requests_total": [0, 30, 60, 120], "load": [1, 2, 3, 4]}
+    result = [
+        {"metric": named(name), "values": [[START + 10 * at, str(value)] for at, value in enumerate(values)]}
+        for name, values in rows.items()
+    ]
+    path.write_text(json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}}))
+    (run,), refused = read_file(str(path), ReadParams(regular=RegularParams(min_samples=1)))
+    assert (column(run, "requests"), column(run, "load")) == ([3, 3, 6], [2, 3, 4])
+    assert (run.telemetry.interval_s, run.telemetry.machine, len(refused)) == (10, "a:9100", 0)
+
+
+@pytest.mark.parametrize("data", ['{"result": 7}', '{"result": []}', '{"result": [{"values": [["x", "1"]]}]}'])
+def test_a_file_that_holds_another_answer_is_one_line(tmp_path, data):
+    path = tmp_path / "answer.json"
+    path.write_text(f'{{"resultType": "matrix", "data": {data}}}')
+    with pytest.raises(BadInput, match="expected what a Prometheus server answers to query_range"):
+        read_file(str(path), ReadParams())

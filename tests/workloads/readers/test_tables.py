@@ -27,6 +27,11 @@ def test_the_last_line_may_lack_its_end(tmp_path):
     assert series(tmp_path, "a\n1\n2").values.tolist() == [[1], [2]]
 
 
+def test_a_comma_is_a_decimal_point_where_it_parts_no_fields(tmp_path):
+    found = series(tmp_path, "Zeit;a;b\n26.11.2026 04:42:00;12,5;1.234,5\n26.11.2026 04:42:01;13;0,25\n")
+    assert (found.names, found.values.tolist()) == (("a", "b"), [[12.5, 1234.5], [13, 0.25]])
+
+
 BROKEN = {
     "no header": ("1,2\n3,4\n", "the first line holds numbers"),
     "nothing": ("a,b\n", "no sample in it"),

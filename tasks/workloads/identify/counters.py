@@ -111,10 +111,12 @@ def missing_counters(
     return missing
 
 
-def floors_of(moments: FloatArray) -> FloatArray:
-    """Of each column what is as good as nothing, added before a logarithm: (c,); 1 where all is 0. moments: (n, c)."""
+def floors_of(moments: FloatArray, quantile: float = FLOOR_QUANTILE) -> FloatArray:
+    """Of each column what is as good as nothing, added before a logarithm: (c,); 1 where all is 0. moments: (n, c).
+
+    quantile: of what is not 0."""
     present = [column[column > 0] for column in np.abs(moments).T]
-    return np.array([np.quantile(one, FLOOR_QUANTILE) if len(one) else 1.0 for one in present])
+    return np.array([np.quantile(one, quantile) if len(one) else 1.0 for one in present])
 
 
 def means_of(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> FloatArray:

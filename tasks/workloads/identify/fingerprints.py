@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.workloads.identify.counters import floors_of
+from tasks.workloads.identify.counters import FLOOR_QUANTILE, floors_of
 from tasks.workloads.identify.logistic import fit_logistic
 from tasks.workloads.telemetry import FloatArray
 
@@ -289,6 +289,7 @@ SHRINKAGE = 0.3  # of the covariance within workloads, towards its diagonal
 LEAST_VARIANCE = 0.01  # of a logarithm, within workloads
 MOST_PAIRED = 40  # runs of a workload whose pairs are learned from
 USUAL_CHANGE = 0.5  # of a logarithm, with another input: added to what varies within workloads where inputs are unknown
+GROUP_FLOOR = 0.5  # quantile of what a group does: machines, and bystanders, differ in what is less
 LIKENESS_PENALTY = 1e-3  # on the squared weights of what tells runs apart
 
 
@@ -359,7 +360,7 @@ class Neighbours:
 def learn_neighbours(moments: FloatArray, workloads: Sequence[str], weights: FloatArray | None = None) -> Neighbours:
     """From what is compared of training runs, (n, m), NaN: not measured, and the workload of each. weights: (m,), in
     place of whitening."""
-    logs, floor, groups = _known_logs(moments, workloads)
+    logs, floor, groups = _known_logs(moments, workloads, FLOOR_QUANTILE if weights is None else GROUP_FLOOR)
     if weights is None:
         residuals = np.concatenate([logs[places] - logs[places].mean(axis=0) for places in groups])
         covariance = residuals.T @ residuals / max(1, len(residuals) - 1)
@@ -380,7 +381,7 @@ def learn_weights(rows: FloatArray, workloads: Sequence[str], inputs: Sequence[s
     other blocks with another input. Where no workload has two inputs, nothing says what another one would change: all
     counters count, less those that vary by themselves within workloads. rows: (n, m), NaN: not measured. inputs: what
     repetitions share. blocks: (n,)."""
-    logs, _, groups = _known_logs(rows, workloads)
+    logs, _, groups = _known_logs(rows, workloads, GROUP_FLOOR)
     names, given = np.asarray(workloads), np.asarray(inputs)
     if len(set(inputs)) == len(groups):
         within = [np.abs(logs[own] - np.median(logs[own], axis=0)).mean(axis=0) for own in groups]
@@ -402,11 +403,14 @@ def learn_weights(rows: FloatArray, workloads: Sequence[str], inputs: Sequence[s
     return telling.weights / telling.deviation if telling.weights.any() else plain / max(1, len(plain))
 
 
-def _known_logs(moments: FloatArray, workloads: Sequence[str]) -> tuple[FloatArray, FloatArray, list[Places]]:
-    """Logarithms of training runs (n, m), the floor that was added before (m,), and the places of each workload."""
+def _known_logs(
+    moments: FloatArray, workloads: Sequence[str], quantile: float
+) -> tuple[FloatArray, FloatArray, list[Places]]:
+    """Logarithms of training runs (n, m), the floor that was added before (m,), and the places of each workload.
+    quantile: see floors_of."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a column that no run has has no median
         usually = np.nan_to_num(np.nanmedian(moments, axis=0))
     moments = np.abs(np.where(np.isfinite(moments), moments, usually))
-    floor, names = floors_of(moments), np.asarray(workloads)
+    floor, names = floors_of(moments, quantile), np.asarray(workloads)
     return np.log(moments + floor), floor, [np.flatnonzero(names == name) for name in sorted(set(workloads))]

@@ -290,6 +290,9 @@ LEAST_VARIANCE = 0.01  # of a logarithm, within workloads
 MOST_PAIRED = 40  # runs of a workload whose pairs are learned from
 USUAL_CHANGE = 0.5  # of a logarithm, with another input: added to what varies within workloads where inputs are unknown
 GROUP_FLOOR = 0.5  # quantile of what a group does: machines, and bystanders, differ in what is less
+MOST_GAP = 1.5  # of a logarithm: a counter of a group that is farther off counts no more
+PLAIN_PART = 0.3  # of what counters of a group weigh, that comes of how far workloads lie apart in each by itself
+PLAIN_SPREAD = 0.3  # of a logarithm, added to that within workloads
 LIKENESS_PENALTY = 1e-3  # on the squared weights of what tells runs apart
 
 
@@ -303,15 +306,16 @@ class Near(NamedTuple):
 
 @dataclass(frozen=True)
 class Neighbours:
-    """logs: (n, m) of known runs. workloads: of each. floor: (m,), added before the logarithm. whitening: (m, m), turns
+    """logs: (n, m) of known runs, NaN: not measured. workloads: of each. floor: (m,), added before the logarithm. whitening: (m, m), turns
     differences of logs into ones that each vary by 1 within a workload. usual: (n_workloads,), by name, median distance
-    of runs that were held out to the others of their workload."""
+    of runs that were held out to the others of their workload. most_gap: that a difference of logs counts."""
 
     logs: FloatArray
     workloads: tuple[str, ...]
     floor: FloatArray
     whitening: FloatArray
     usual: FloatArray
+    most_gap: float = np.inf
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -320,10 +324,11 @@ class Neighbours:
 
     def near(self, seen: FloatArray) -> dict[str, Near]:
         """How far each workload is, the nearest first. seen: (m,); what is NaN the others stand for."""
-        apart = np.nan_to_num(np.log(np.abs(seen[-len(self.floor) :]) + self.floor) - self.logs)
+        apart = np.log(np.abs(seen[-len(self.floor) :]) + self.floor) - self.logs
         sizes = np.abs(self.whitening).sum(axis=1)  # of each counter's part in a distance
-        share = sizes[np.isfinite(seen[-len(self.floor) :])].sum() / sizes.sum()
-        each = np.abs(apart @ self.whitening).mean(axis=1) / max(share, LEAST_PART)
+        share = np.isfinite(apart) @ sizes / sizes.sum()
+        apart = np.clip(np.nan_to_num(apart), -self.most_gap, self.most_gap)
+        each = np.abs(apart @ self.whitening).mean(axis=1) / np.maximum(share, LEAST_PART)
         names = np.asarray(self.workloads)
         found = {}
         for name in self.names:
@@ -360,7 +365,7 @@ class Neighbours:
 def learn_neighbours(moments: FloatArray, workloads: Sequence[str], weights: FloatArray | None = None) -> Neighbours:
     """From what is compared of training runs, (n, m), NaN: not measured, and the workload of each. weights: (m,), in
     place of whitening."""
-    logs, floor, groups = _known_logs(moments, workloads, FLOOR_QUANTILE if weights is None else GROUP_FLOOR)
+    logs, floor, groups = _known_logs(moments, workloads, is_group=weights is not None)
     if weights is None:
         residuals = np.concatenate([logs[places] - logs[places].mean(axis=0) for places in groups])
         covariance = residuals.T @ residuals / max(1, len(residuals) - 1)
@@ -370,27 +375,29 @@ def learn_neighbours(moments: FloatArray, workloads: Sequence[str], weights: Flo
         whitening = np.diag(len(weights) * weights)  # the mean over counters is the weighted sum
     kept = np.concatenate([_even(places, MOST_RUNS) for places in groups])
     names = tuple(workloads[at] for at in kept)
-    return Neighbours(logs[kept], names, floor, np.asarray(whitening), np.ones(len(groups)))
+    most_gap = np.inf if weights is None else MOST_GAP
+    return Neighbours(logs[kept], names, floor, np.asarray(whitening), np.ones(len(groups)), most_gap)
 
 
 def learn_weights(rows: FloatArray, workloads: Sequence[str], inputs: Sequence[str], blocks: Places) -> FloatArray:
-    """What each counter says of whether two runs are of one workload, (m,): the log odds that they are not rise by
-    weight · |difference of logarithms|, weight ≥ 0.
+    """What each counter says of whether two runs are of one workload, (m,), ≥ 0, to be multiplied by the difference of
+    logarithms, MOST_GAP at most.
 
-    Learned from each run and its nearest runs: of every other workload; of its own in other blocks; and of its own in
-    other blocks with another input. Where no workload has two inputs, nothing says what another one would change: all
+    The most of it is learned, as what raises the log odds that they are not, from each run and its nearest runs: of every other workload; of its own in other blocks; and of its own in
+    other blocks with another input. The few inputs that were learned do not show all that another one may change, so
+    that PLAIN_PART of it is how far workloads lie apart by a counter, over what varies within them. Where no workload has two inputs, nothing says what another one would change: all
     counters count, less those that vary by themselves within workloads. rows: (n, m), NaN: not measured. inputs: what
     repetitions share. blocks: (n,)."""
-    logs, _, groups = _known_logs(rows, workloads, GROUP_FLOOR)
+    logs, _, groups = _known_logs(rows, workloads, is_group=True)
     names, given = np.asarray(workloads), np.asarray(inputs)
+    within = np.mean([_spread(logs[own]) for own in groups], axis=0)
     if len(set(inputs)) == len(groups):
-        within = [np.abs(logs[own] - np.median(logs[own], axis=0)).mean(axis=0) for own in groups]
-        return np.asarray(1 / (USUAL_CHANGE + np.mean(within, axis=0)))
-    spread = np.abs(logs - np.median(logs, axis=0)).mean(axis=0)
+        return np.asarray(1 / (USUAL_CHANGE + within))
+    spread = _spread(logs)
     plain = np.where(spread > 0, 1 / np.where(spread > 0, spread, 1.0), 0.0) if spread.any() else np.ones(len(spread))
     gaps, is_other = [np.zeros(logs.shape[1])], [False]  # a run is like itself
     for at in np.concatenate([_even(places, MOST_PAIRED) for places in groups]).tolist():
-        apart = np.abs(logs - logs[at])  # (n, m)
+        apart = np.nan_to_num(np.minimum(np.abs(logs - logs[at]), MOST_GAP))  # (n, m)
         far = apart @ plain
         is_later = (names == names[at]) & (blocks != blocks[at])
         others = [(names == name, True) for name in sorted(set(workloads) - {workloads[at]})]
@@ -400,17 +407,29 @@ def learn_weights(rows: FloatArray, workloads: Sequence[str], inputs: Sequence[s
                 gaps.append(apart[chosen[np.argsort(far[chosen], kind="stable")[:N_NEAREST]]].mean(axis=0))
                 is_other.append(is_another)
     telling = fit_logistic(np.array(gaps), np.array(is_other), LIKENESS_PENALTY, least=0.0)
-    return telling.weights / telling.deviation if telling.weights.any() else plain / max(1, len(plain))
+    if not telling.weights.any():
+        return plain / max(1, len(plain))
+    learned, by_itself = telling.weights / telling.deviation, spread / (PLAIN_SPREAD + within) ** 2
+    return np.asarray((1 - PLAIN_PART) * learned + PLAIN_PART * by_itself * learned.sum() / by_itself.sum())
+
+
+def _spread(logs: FloatArray) -> FloatArray:
+    """Mean deviation from the median of each column, of MOST_GAP each at most; 0 where nothing was measured."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        each = np.minimum(np.abs(logs - np.nanmedian(logs, axis=0)), MOST_GAP)
+        return np.asarray(np.nan_to_num(np.nanmean(each, axis=0)))
 
 
 def _known_logs(
-    moments: FloatArray, workloads: Sequence[str], quantile: float
+    moments: FloatArray, workloads: Sequence[str], *, is_group: bool
 ) -> tuple[FloatArray, FloatArray, list[Places]]:
-    """Logarithms of training runs (n, m), the floor that was added before (m,), and the places of each workload.
-    quantile: see floors_of."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a column that no run has has no median
-        usually = np.nan_to_num(np.nanmedian(moments, axis=0))
-    moments = np.abs(np.where(np.isfinite(moments), moments, usually))
-    floor, names = floors_of(moments, quantile), np.asarray(workloads)
+    """Logarithms of training runs (n, m), the floor that was added before (m,), and the places of each workload. Of a
+    group NaN stays; of a machine the median of all runs stands for it."""
+    if not is_group:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a column that no run has has no median
+            moments = np.where(np.isfinite(moments), moments, np.nan_to_num(np.nanmedian(moments, axis=0)))
+    moments, names = np.abs(moments), np.asarray(workloads)
+    floor = floors_of(moments, GROUP_FLOOR if is_group else FLOOR_QUANTILE)
     return np.log(moments + floor), floor, [np.flatnonzero(names == name) for name in sorted(set(workloads))]

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from tasks.errors import BadInput
 from tasks.workloads.identify.counters import IDLE, OWN_BUSY, QUIET, common_counters, condition_of, moments_of
 from tasks.workloads.identify.fingerprints import (
+    MOST_GAP,
     Library,
     Neighbours,
     Sum,
@@ -53,11 +54,12 @@ LEAST_CORES = 1e-3  # that a group is taken to have used
 PENALTY = 0.02  # on the squared weights of what is there and what is not
 MOST_IN_A_FOLD = 0.6  # share of the runs
 EVEN = 0.5
-GROUP_LIMIT = 0.43  # of a group learned with several inputs: those that were meant to differ are far apart
+# share of the runs of each workload that have a counter: not every kernel counts the same of a group
+LEAST_MEASURED: dict[ViewName, float] = {"own": 0.75, "machine": 1.0}
 LEAST_PROBABILITY, MOST_PROBABILITY = 1e-6, 1 - 1e-6  # whose odds are taken
 UNKNOWN_PASSED = 0.02  # share of unknown cases that may pass for known
 MAIN, ARRAYS = "identify.json", "arrays.parquet"
-FORMAT, VERSION = "whorl.workloads.identify", 9
+FORMAT, VERSION = "whorl.workloads.identify", 10
 SCHEMA = pa.schema([("name", pa.string()), ("shape", pa.list_(pa.int64())), ("values", pa.list_(pa.float64()))])
 LIBRARY_ARRAYS = ("rows", "floor", "spread", "idle", "is_scaled")
 N_ALONE = {"own": 1, "machine": 3}  # features of what is not known, where a sum has one part
@@ -131,7 +133,7 @@ def fit_model(runs: Sequence[Telemetry], params: IdentifyParams, views: Sequence
     quiet = [run for run in ordered if condition_of(run) in QUIET]
     at_work = [run for run in ordered if run.workload != IDLE]  # its processors tell whether a group is idle
     taught = {"own": at_work or ordered, "machine": quiet or ordered}  # the machine's are of all that runs on it
-    counters = {name: common_counters(ordered, name) for name in views}
+    counters = {name: common_counters(ordered, name, LEAST_MEASURED[name]) for name in views}
     if not any(counters.values()):
         problem = "no counter in common that does not give the session away"
         raise BadInput(f"{len(runs)} runs", problem, "runs sampled in the same way", "leave out those that differ")
@@ -278,7 +280,9 @@ def _view_from(name: ViewName, told: Mapping[str, Any], arrays: Mapping[str, Flo
         rows, workloads, int(told["n_prototypes"]), floor, spread, idle, is_scaled > 0, int(told["most_parts"])
     )
     logs, near_floor, whitening, usual = (arrays[f"{name}.neighbours.{key}"] for key in NEIGHBOUR_ARRAYS)
-    neighbours = Neighbours(logs, tuple(str(workload) for workload in told["neighbours"]), near_floor, whitening, usual)
+    most_gap = MOST_GAP if name == "own" else np.inf
+    labels = tuple(str(workload) for workload in told["neighbours"])
+    neighbours = Neighbours(logs, labels, near_floor, whitening, usual, most_gap)
     m = len(counters) if name == "own" else 2 * len(counters)
     shapes = (logs.shape, near_floor.shape, whitening.shape, usual.shape)
     if shapes != ((len(neighbours.workloads), m), (m,), (m, m), (len(neighbours.names),)):
@@ -316,9 +320,8 @@ def _fit_group(runs: Sequence[Telemetry], counters: tuple[Counter, ...], params:
             asked = ((found, False), (others, True))
             cases += [(group_features(near.strangeness(one)), is_new) for one, is_new in asked if one]
     alone = _fit_rest(cases, N_ALONE["own"], params.known_recall)
-    if by_input:  # told so that even odds are where unknown begins
-        odds = np.log(GROUP_LIMIT / (1 - GROUP_LIMIT))
-        alone = Rest(replace(alone.score, intercept=alone.score.intercept - float(odds)), EVEN)
+    if by_input:  # those that were meant to differ are far apart: known ones alone would set the limit too near
+        alone = replace(alone, limit=EVEN)
     is_rate = np.array([counter.is_rate for counter in counters])
     return View(counters, learn_library(means, workloads, inputs, is_rate, is_sum=False), known, alone)
 

@@ -6,6 +6,7 @@ import pytest
 from tasks.workloads.identify.fingerprints import (
     LEAST_SPREAD,
     MOST_COST,
+    MOST_GAP,
     Near,
     Neighbours,
     best_sum,
@@ -152,6 +153,23 @@ def test_the_others_stand_for_what_was_not_measured():
     assert distances(known, np.array([2.0, np.nan])) == {"redis": 0}
 
 
+def test_a_run_is_compared_with_each_known_one_on_the_counters_that_both_have():
+    """Of weights 3 and 1 the first run has both, 3 · 1 + 1 · 0 over all; the second the lighter one alone: 1 over 1/4."""
+    known = learn_neighbours(np.array([[1.0, 1.0], [np.nan, 1.0]]), ["redis", "nginx"], np.array([3.0, 1.0]))
+    seen = np.exp([np.log(2 * np.e) * 1.0, np.log(2.0)]) - 1  # logarithms of value and floor: 1 and 0 above 2
+    assert known.floor.tolist() == [1, 1]
+    assert distances(known, seen) == pytest.approx({"redis": 3.0, "nginx": 0.0})
+    assert distances(known, np.array([1.0, 2 * np.e - 1])) == pytest.approx({"redis": 1.0, "nginx": 4.0})
+
+
+def test_no_counter_of_a_group_alone_makes_it_another_workload():
+    """The floor is the median, 8: 4 and 12 are log(20 / 12) apart, 4 and a million no more than MOST_GAP."""
+    known = learn_neighbours(np.array([[4.0, 1.0], [12.0, 1.0]]), ["redis", "nginx"], np.array([2.0, 1.0]))
+    assert known.floor[0] == 8
+    assert distances(known, np.array([4.0, 1.0])) == pytest.approx({"redis": 0.0, "nginx": 2 * np.log(20 / 12)})
+    assert distances(known, np.array([1e6, 1.0])) == pytest.approx({"redis": 2 * MOST_GAP, "nginx": 2 * MOST_GAP})
+
+
 def test_counters_that_go_together_count_once():
     rng = np.random.default_rng(1)
     load = rng.normal(0, 1, 60)  # shows in nine counters alike; the tenth tells the workloads apart
@@ -170,11 +188,11 @@ def test_a_counter_weighs_as_much_as_it_tells_workloads_apart_whatever_the_input
     logs = np.column_stack([3.0 * workload, 3.0 * given, np.zeros(60)]) + rng.normal(0, [0.2, 0.2, 0.0], (60, 3))
     inputs = [f"{a} {b}" for a, b in zip(workload, given, strict=True)]
     weights = learn_weights(np.exp(logs), workload.astype(str).tolist(), inputs, np.arange(60) % 5)
-    assert weights[0] > 0 and weights[1] == pytest.approx(0, abs=1e-3) and weights[2] == 0
+    assert weights[0] > 20 * weights[1] and weights[2] == 0
     known = learn_neighbours(np.exp(logs), workload.astype(str).tolist(), weights)
     seen = np.exp([6.0, 9.0, 0.0])  # of an input that nobody has seen
     assert next(iter(known.near(seen))) == "2"
-    apart = np.abs(known.logs - np.log(seen + known.floor)) @ weights
+    apart = np.minimum(np.abs(known.logs - np.log(seen + known.floor)), MOST_GAP) @ weights
     assert known.near(seen)["2"].distance == pytest.approx(np.sort(apart[workload == 2])[:3].mean())
 
 

@@ -290,8 +290,7 @@ LEAST_VARIANCE = 0.01  # of a logarithm, within workloads
 MOST_PAIRED = 40  # runs of a workload whose pairs are learned from
 USUAL_CHANGE = 0.5  # of a logarithm, with another input: added to what varies within workloads where inputs are unknown
 GROUP_FLOOR = 0.5  # quantile of what a group does: machines, and bystanders, differ in what is less
-MOST_GAP = 1.5  # of a logarithm: a counter of a group that is farther off counts no more
-PLAIN_PART = 0.3  # of what counters of a group weigh, that comes of how far workloads lie apart in each by itself
+PLAIN_PART = 0.2  # of what counters of a group weigh, that comes of how far workloads lie apart in each by itself
 PLAIN_SPREAD = 0.3  # of a logarithm, added to that within workloads
 LIKENESS_PENALTY = 1e-3  # on the squared weights of what tells runs apart
 
@@ -306,16 +305,15 @@ class Near(NamedTuple):
 
 @dataclass(frozen=True)
 class Neighbours:
-    """logs: (n, m) of known runs, NaN: not measured. workloads: of each. floor: (m,), added before the logarithm. whitening: (m, m), turns
-    differences of logs into ones that each vary by 1 within a workload. usual: (n_workloads,), by name, median distance
-    of runs that were held out to the others of their workload. most_gap: that a difference of logs counts."""
+    """logs: (n, m) of known runs, NaN: not measured. workloads: of each. floor: (m,), added before the logarithm.
+    whitening: (m, m), turns differences of logs into ones that each vary by 1 within a workload. usual: (n_workloads,),
+    by name, median distance of runs that were held out to the others of their workload."""
 
     logs: FloatArray
     workloads: tuple[str, ...]
     floor: FloatArray
     whitening: FloatArray
     usual: FloatArray
-    most_gap: float = np.inf
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -327,7 +325,7 @@ class Neighbours:
         apart = np.log(np.abs(seen[-len(self.floor) :]) + self.floor) - self.logs
         sizes = np.abs(self.whitening).sum(axis=1)  # of each counter's part in a distance
         share = np.isfinite(apart) @ sizes / sizes.sum()
-        apart = np.clip(np.nan_to_num(apart), -self.most_gap, self.most_gap)
+        apart = np.nan_to_num(apart)
         each = np.abs(apart @ self.whitening).mean(axis=1) / np.maximum(share, LEAST_PART)
         names = np.asarray(self.workloads)
         found = {}
@@ -375,19 +373,18 @@ def learn_neighbours(moments: FloatArray, workloads: Sequence[str], weights: Flo
         whitening = np.diag(len(weights) * weights)  # the mean over counters is the weighted sum
     kept = np.concatenate([_even(places, MOST_RUNS) for places in groups])
     names = tuple(workloads[at] for at in kept)
-    most_gap = np.inf if weights is None else MOST_GAP
-    return Neighbours(logs[kept], names, floor, np.asarray(whitening), np.ones(len(groups)), most_gap)
+    return Neighbours(logs[kept], names, floor, np.asarray(whitening), np.ones(len(groups)))
 
 
 def learn_weights(rows: FloatArray, workloads: Sequence[str], inputs: Sequence[str], blocks: Places) -> FloatArray:
-    """What each counter says of whether two runs are of one workload, (m,), ≥ 0, to be multiplied by the difference of
-    logarithms, MOST_GAP at most.
+    """What each counter says of whether two runs are of one workload, (m,), ≥ 0: what the difference of
+    logarithms is multiplied by.
 
-    The most of it is learned, as what raises the log odds that they are not, from each run and its nearest runs: of every other workload; of its own in other blocks; and of its own in
-    other blocks with another input. The few inputs that were learned do not show all that another one may change, so
-    that PLAIN_PART of it is how far workloads lie apart by a counter, over what varies within them. Where no workload has two inputs, nothing says what another one would change: all
-    counters count, less those that vary by themselves within workloads. rows: (n, m), NaN: not measured. inputs: what
-    repetitions share. blocks: (n,)."""
+    The most of it is learned, as what raises the log odds that they are not, from each run and its nearest runs: of
+    every other workload; of its own in other blocks; and of its own in other blocks with another input. As a few inputs
+    do not show all that another one may change, PLAIN_PART of it is how far workloads lie apart over what varies within
+    them. Where no workload has two inputs, all counters count, less those that vary by themselves within workloads.
+    rows: (n, m), NaN: not measured. inputs: what repetitions share. blocks: (n,)."""
     logs, _, groups = _known_logs(rows, workloads, is_group=True)
     names, given = np.asarray(workloads), np.asarray(inputs)
     within = np.mean([_spread(logs[own]) for own in groups], axis=0)
@@ -397,7 +394,7 @@ def learn_weights(rows: FloatArray, workloads: Sequence[str], inputs: Sequence[s
     plain = np.where(spread > 0, 1 / np.where(spread > 0, spread, 1.0), 0.0) if spread.any() else np.ones(len(spread))
     gaps, is_other = [np.zeros(logs.shape[1])], [False]  # a run is like itself
     for at in np.concatenate([_even(places, MOST_PAIRED) for places in groups]).tolist():
-        apart = np.nan_to_num(np.minimum(np.abs(logs - logs[at]), MOST_GAP))  # (n, m)
+        apart = np.nan_to_num(np.abs(logs - logs[at]))  # (n, m)
         far = apart @ plain
         is_later = (names == names[at]) & (blocks != blocks[at])
         others = [(names == name, True) for name in sorted(set(workloads) - {workloads[at]})]
@@ -414,11 +411,10 @@ def learn_weights(rows: FloatArray, workloads: Sequence[str], inputs: Sequence[s
 
 
 def _spread(logs: FloatArray) -> FloatArray:
-    """Mean deviation from the median of each column, of MOST_GAP each at most; 0 where nothing was measured."""
+    """Mean deviation from the median of each column; 0 where nothing was measured."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        each = np.minimum(np.abs(logs - np.nanmedian(logs, axis=0)), MOST_GAP)
-        return np.asarray(np.nan_to_num(np.nanmean(each, axis=0)))
+        return np.asarray(np.nan_to_num(np.nanmean(np.abs(logs - np.nanmedian(logs, axis=0)), axis=0)))
 
 
 def _known_logs(

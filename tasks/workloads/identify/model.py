@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from tasks.errors import BadInput
 from tasks.workloads.identify.counters import IDLE, OWN_BUSY, QUIET, common_counters, condition_of, moments_of
 from tasks.workloads.identify.fingerprints import (
-    MOST_GAP,
     Library,
     Neighbours,
     Sum,
@@ -59,7 +58,7 @@ LEAST_MEASURED: dict[ViewName, float] = {"own": 0.75, "machine": 1.0}
 LEAST_PROBABILITY, MOST_PROBABILITY = 1e-6, 1 - 1e-6  # whose odds are taken
 UNKNOWN_PASSED = 0.02  # share of unknown cases that may pass for known
 MAIN, ARRAYS = "identify.json", "arrays.parquet"
-FORMAT, VERSION = "whorl.workloads.identify", 10
+FORMAT, VERSION = "whorl.workloads.identify", 9
 SCHEMA = pa.schema([("name", pa.string()), ("shape", pa.list_(pa.int64())), ("values", pa.list_(pa.float64()))])
 LIBRARY_ARRAYS = ("rows", "floor", "spread", "idle", "is_scaled")
 N_ALONE = {"own": 1, "machine": 3}  # features of what is not known, where a sum has one part
@@ -280,9 +279,7 @@ def _view_from(name: ViewName, told: Mapping[str, Any], arrays: Mapping[str, Flo
         rows, workloads, int(told["n_prototypes"]), floor, spread, idle, is_scaled > 0, int(told["most_parts"])
     )
     logs, near_floor, whitening, usual = (arrays[f"{name}.neighbours.{key}"] for key in NEIGHBOUR_ARRAYS)
-    most_gap = MOST_GAP if name == "own" else np.inf
-    labels = tuple(str(workload) for workload in told["neighbours"])
-    neighbours = Neighbours(logs, labels, near_floor, whitening, usual, most_gap)
+    neighbours = Neighbours(logs, tuple(str(workload) for workload in told["neighbours"]), near_floor, whitening, usual)
     m = len(counters) if name == "own" else 2 * len(counters)
     shapes = (logs.shape, near_floor.shape, whitening.shape, usual.shape)
     if shapes != ((len(neighbours.workloads), m), (m,), (m, m), (len(neighbours.names),)):

@@ -6,7 +6,6 @@ import pytest
 from tasks.workloads.identify.fingerprints import (
     LEAST_SPREAD,
     MOST_COST,
-    MOST_GAP,
     Near,
     Neighbours,
     best_sum,
@@ -154,20 +153,18 @@ def test_the_others_stand_for_what_was_not_measured():
 
 
 def test_a_run_is_compared_with_each_known_one_on_the_counters_that_both_have():
-    """Of weights 3 and 1 the first run has both, 3 · 1 + 1 · 0 over all; the second the lighter one alone: 1 over 1/4."""
+    """Of weights 3 and 1 the first known run has both, the second the lighter one alone, which stands for all four."""
     known = learn_neighbours(np.array([[1.0, 1.0], [np.nan, 1.0]]), ["redis", "nginx"], np.array([3.0, 1.0]))
-    seen = np.exp([np.log(2 * np.e) * 1.0, np.log(2.0)]) - 1  # logarithms of value and floor: 1 and 0 above 2
     assert known.floor.tolist() == [1, 1]
-    assert distances(known, seen) == pytest.approx({"redis": 3.0, "nginx": 0.0})
+    assert distances(known, np.array([2 * np.e - 1, 1.0])) == pytest.approx({"redis": 3.0, "nginx": 0.0})
     assert distances(known, np.array([1.0, 2 * np.e - 1])) == pytest.approx({"redis": 1.0, "nginx": 4.0})
 
 
-def test_no_counter_of_a_group_alone_makes_it_another_workload():
-    """The floor is the median, 8: 4 and 12 are log(20 / 12) apart, 4 and a million no more than MOST_GAP."""
-    known = learn_neighbours(np.array([[4.0, 1.0], [12.0, 1.0]]), ["redis", "nginx"], np.array([2.0, 1.0]))
-    assert known.floor[0] == 8
-    assert distances(known, np.array([4.0, 1.0])) == pytest.approx({"redis": 0.0, "nginx": 2 * np.log(20 / 12)})
-    assert distances(known, np.array([1e6, 1.0])) == pytest.approx({"redis": 2 * MOST_GAP, "nginx": 2 * MOST_GAP})
+def test_what_a_group_hardly_does_is_no_difference():
+    """The floor is the median of what is not 0, 8: nothing and 1 are log(9 / 8) apart, 4 and 12 log(20 / 12)."""
+    known = learn_neighbours(np.array([[4.0, 1.0], [12.0, 1.0], [0.0, 1.0]]), ["a", "b", "c"], np.array([1.0, 1.0]))
+    assert distances(known, np.array([4.0, 1.0])) == pytest.approx({"a": 0, "b": np.log(20 / 12), "c": np.log(12 / 8)})
+    assert distances(known, np.array([1.0, 1.0]))["c"] == pytest.approx(np.log(9 / 8))
 
 
 def test_counters_that_go_together_count_once():
@@ -192,7 +189,7 @@ def test_a_counter_weighs_as_much_as_it_tells_workloads_apart_whatever_the_input
     known = learn_neighbours(np.exp(logs), workload.astype(str).tolist(), weights)
     seen = np.exp([6.0, 9.0, 0.0])  # of an input that nobody has seen
     assert next(iter(known.near(seen))) == "2"
-    apart = np.minimum(np.abs(known.logs - np.log(seen + known.floor)), MOST_GAP) @ weights
+    apart = np.abs(known.logs - np.log(seen + known.floor)) @ weights
     assert known.near(seen)["2"].distance == pytest.approx(np.sort(apart[workload == 2])[:3].mean())
 
 

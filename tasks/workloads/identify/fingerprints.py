@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.workloads.identify.counters import FLOOR_QUANTILE, floors_of
+from tasks.workloads.identify.counters import floors_of
 from tasks.workloads.identify.logistic import fit_logistic
 from tasks.workloads.telemetry import FloatArray
 
@@ -295,6 +295,13 @@ PLAIN_SPREAD = 0.3  # of a logarithm, added to that within workloads
 LIKENESS_PENALTY = 1e-3  # on the squared weights of what tells runs apart
 
 
+class Likeness(NamedTuple):
+    """What tells groups apart. floor: (m,), added before logarithms. weights: (m,), ≥ 0, of their differences."""
+
+    floor: FloatArray
+    weights: FloatArray
+
+
 class Near(NamedTuple):
     """A known workload beside a run. distance: mean absolute whitened difference to its nearest runs. gaps: (m,), of
     the logarithm of each mean and deviation from theirs."""
@@ -360,36 +367,43 @@ class Neighbours:
         return float(np.log(distance / usual)), ratio, float(np.log((wins + HALF) / (losses + HALF)))
 
 
-def learn_neighbours(moments: FloatArray, workloads: Sequence[str], weights: FloatArray | None = None) -> Neighbours:
-    """From what is compared of training runs, (n, m), NaN: not measured, and the workload of each. weights: (m,), in
-    place of whitening."""
-    logs, floor, groups = _known_logs(moments, workloads, is_group=weights is not None)
-    if weights is None:
+def learn_neighbours(moments: FloatArray, workloads: Sequence[str], likeness: Likeness | None = None) -> Neighbours:
+    """From what is compared of training runs, (n, m), NaN: not measured, and the workload of each. likeness: of groups,
+    in place of whitening; what was not measured then stays so, and elsewhere is what is usual."""
+    groups = _places_of(workloads)
+    if likeness is None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a column that no run has has no median
+            moments = np.where(np.isfinite(moments), moments, np.nan_to_num(np.nanmedian(moments, axis=0)))
+    floor = floors_of(moments) if likeness is None else likeness.floor
+    logs = np.log(np.abs(moments) + floor)
+    if likeness is None:
         residuals = np.concatenate([logs[places] - logs[places].mean(axis=0) for places in groups])
         covariance = residuals.T @ residuals / max(1, len(residuals) - 1)
         shrunken = (1 - SHRINKAGE) * covariance + np.diag(SHRINKAGE * np.diag(covariance) + LEAST_VARIANCE)
         whitening = np.linalg.cholesky(np.linalg.inv(shrunken))
     else:
-        whitening = np.diag(len(weights) * weights)  # the mean over counters is the weighted sum
+        whitening = np.diag(len(floor) * likeness.weights)  # the mean over counters is the weighted sum
     kept = np.concatenate([_even(places, MOST_RUNS) for places in groups])
     names = tuple(workloads[at] for at in kept)
     return Neighbours(logs[kept], names, floor, np.asarray(whitening), np.ones(len(groups)))
 
 
-def learn_weights(rows: FloatArray, workloads: Sequence[str], inputs: Sequence[str], blocks: Places) -> FloatArray:
-    """What each counter says of whether two runs are of one workload, (m,), ≥ 0: what the difference of
-    logarithms is multiplied by.
+def learn_likeness(rows: FloatArray, workloads: Sequence[str], inputs: Sequence[str], blocks: Places) -> Likeness:
+    """What each counter says of whether two runs are of one workload.
 
     The most of it is learned, as what raises the log odds that they are not, from each run and its nearest runs: of
     every other workload; of its own in other blocks; and of its own in other blocks with another input. As a few inputs
     do not show all that another one may change, PLAIN_PART of it is how far workloads lie apart over what varies within
     them. Where no workload has two inputs, all counters count, less those that vary by themselves within workloads.
     rows: (n, m), NaN: not measured. inputs: what repetitions share. blocks: (n,)."""
-    logs, _, groups = _known_logs(rows, workloads, is_group=True)
-    names, given = np.asarray(workloads), np.asarray(inputs)
+    groups, names, given = _places_of(workloads), np.asarray(workloads), np.asarray(inputs)
+    has_inputs = len(set(inputs)) > len(groups)
+    floor = floors_of(rows, GROUP_FLOOR) if has_inputs else floors_of(rows)
+    logs = np.log(np.abs(rows) + floor)
     within = np.mean([_spread(logs[own]) for own in groups], axis=0)
-    if len(set(inputs)) == len(groups):
-        return np.asarray(1 / (USUAL_CHANGE + within))
+    if not has_inputs:
+        return Likeness(floor, 1 / (USUAL_CHANGE + within))
     spread = _spread(logs)
     plain = np.where(spread > 0, 1 / np.where(spread > 0, spread, 1.0), 0.0) if spread.any() else np.ones(len(spread))
     gaps, is_other = [np.zeros(logs.shape[1])], [False]  # a run is like itself
@@ -405,9 +419,10 @@ def learn_weights(rows: FloatArray, workloads: Sequence[str], inputs: Sequence[s
                 is_other.append(is_another)
     telling = fit_logistic(np.array(gaps), np.array(is_other), LIKENESS_PENALTY, least=0.0)
     if not telling.weights.any():
-        return plain / max(1, len(plain))
+        return Likeness(floor, plain / max(1, len(plain)))
     learned, by_itself = telling.weights / telling.deviation, spread / (PLAIN_SPREAD + within) ** 2
-    return np.asarray((1 - PLAIN_PART) * learned + PLAIN_PART * by_itself * learned.sum() / by_itself.sum())
+    weights = (1 - PLAIN_PART) * learned + PLAIN_PART * by_itself * learned.sum() / by_itself.sum()
+    return Likeness(floor, np.asarray(weights))
 
 
 def _spread(logs: FloatArray) -> FloatArray:
@@ -417,15 +432,6 @@ def _spread(logs: FloatArray) -> FloatArray:
         return np.asarray(np.nan_to_num(np.nanmean(np.abs(logs - np.nanmedian(logs, axis=0)), axis=0)))
 
 
-def _known_logs(
-    moments: FloatArray, workloads: Sequence[str], *, is_group: bool
-) -> tuple[FloatArray, FloatArray, list[Places]]:
-    """Logarithms of training runs (n, m), the floor that was added before (m,), and the places of each workload. Of a
-    group NaN stays; of a machine the median of all runs stands for it."""
-    if not is_group:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # a column that no run has has no median
-            moments = np.where(np.isfinite(moments), moments, np.nan_to_num(np.nanmedian(moments, axis=0)))
-    moments, names = np.abs(moments), np.asarray(workloads)
-    floor = floors_of(moments, GROUP_FLOOR if is_group else FLOOR_QUANTILE)
-    return np.log(moments + floor), floor, [np.flatnonzero(names == name) for name in sorted(set(workloads))]
+def _places_of(workloads: Sequence[str]) -> list[Places]:
+    names = np.asarray(workloads)
+    return [np.flatnonzero(names == name) for name in sorted(set(workloads))]

@@ -27,12 +27,13 @@ from tasks.errors import BadInput
 from tasks.workloads.identify.counters import IDLE, OWN_BUSY, QUIET, common_counters, condition_of, moments_of
 from tasks.workloads.identify.fingerprints import (
     Library,
+    Likeness,
     Neighbours,
     Sum,
     best_sum,
     learn_library,
+    learn_likeness,
     learn_neighbours,
-    learn_weights,
     sums_of,
     superpose,
 )
@@ -55,6 +56,7 @@ MOST_IN_A_FOLD = 0.6  # share of the runs
 EVEN = 0.5
 # share of the runs of each workload that have a counter: not every kernel counts the same of a group
 LEAST_MEASURED: dict[ViewName, float] = {"own": 0.75, "machine": 1.0}
+GROUP_LIMIT = 0.46  # of a group learned with several inputs: those that were meant to differ are far apart
 LEAST_PROBABILITY, MOST_PROBABILITY = 1e-6, 1 - 1e-6  # whose odds are taken
 UNKNOWN_PASSED = 0.02  # share of unknown cases that may pass for known
 MAIN, ARRAYS = "identify.json", "arrays.parquet"
@@ -304,21 +306,22 @@ def _fit_group(runs: Sequence[Telemetry], counters: tuple[Counter, ...], params:
     runs, folds = _with_later_halves(runs, folds_of(runs))
     means, rows = np.split(seen_moments(runs, counters), 2, axis=1)
     workloads, inputs = [str(run.workload) for run in runs], clusters_of(runs)
-    weights = learn_weights(rows, workloads, inputs, folds)
+    likeness = learn_likeness(rows, workloads, inputs, folds)
     by_round, by_input = _folds_held_out(folds), _inputs_held_out(workloads, inputs)
-    known = _with_usual(rows, workloads, by_round, weights)
+    known = _with_usual(rows, workloads, by_round, likeness)
     # few runs say what is usual for a workload: half way to what is usual for all
     known = replace(known, usual=np.sqrt(known.usual * np.median(known.usual)))
     cases: list[tuple[FloatArray, bool]] = []
-    for _, inside, near in _held_out(rows, workloads, [*by_round, *by_input], known, weights):
+    for _, inside, near in _held_out(rows, workloads, [*by_round, *by_input], known, likeness):
         for at in _thinned(inside, MOST_CASES * len(inside) // len(runs) + 1):
             found = near.near(rows[at])
             others = {other: one for other, one in found.items() if other != workloads[at]}
             asked = ((found, False), (others, True))
             cases += [(group_features(near.strangeness(one)), is_new) for one, is_new in asked if one]
     alone = _fit_rest(cases, N_ALONE["own"], params.known_recall)
-    if by_input:  # those that were meant to differ are far apart: known ones alone would set the limit too near
-        alone = replace(alone, limit=EVEN)
+    if by_input:  # told so that even odds are where unknown begins
+        odds = np.log(GROUP_LIMIT / (1 - GROUP_LIMIT))
+        alone = Rest(replace(alone.score, intercept=alone.score.intercept - float(odds)), EVEN)
     is_rate = np.array([counter.is_rate for counter in counters])
     return View(counters, learn_library(means, workloads, inputs, is_rate, is_sum=False), known, alone)
 
@@ -375,14 +378,14 @@ def _held_out(
     workloads: Sequence[str],
     held_out: Sequence[NDArray[np.bool_]],
     known: Neighbours,
-    weights: FloatArray | None = None,
+    likeness: Likeness | None = None,
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], Neighbours]]:
     """Of each turn the places of the runs that are learned, of those held out whose workload is, and what is learned.
     known: of all runs, for what is usual."""
     names = np.asarray(workloads)
     for is_held in held_out:
         outside = np.flatnonzero(~is_held)
-        near = learn_neighbours(rows[outside], names[outside].tolist(), weights)
+        near = learn_neighbours(rows[outside], names[outside].tolist(), likeness)
         near = replace(near, usual=known.usual[np.isin(known.names, near.names)])
         yield outside, np.flatnonzero(is_held & np.isin(names, near.names)), near
 
@@ -391,13 +394,13 @@ def _with_usual(
     rows: FloatArray,
     workloads: Sequence[str],
     held_out: Sequence[NDArray[np.bool_]],
-    weights: FloatArray | None = None,
+    likeness: Likeness | None = None,
 ) -> Neighbours:
     """All runs, with the median distance of the runs of each workload to the others of it, those that are held out with
     them left out."""
-    known = learn_neighbours(rows, workloads, weights)
+    known = learn_neighbours(rows, workloads, likeness)
     apart: dict[str, list[float]] = {name: [] for name in known.names}
-    for _, inside, near in _held_out(rows, workloads, held_out, known, weights):
+    for _, inside, near in _held_out(rows, workloads, held_out, known, likeness):
         for at in _thinned(inside, MOST_CASES):
             apart[workloads[at]].append(near.near(rows[at])[workloads[at]].distance)
     of_all = [distance for each in apart.values() for distance in each]

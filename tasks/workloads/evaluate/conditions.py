@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tasks.errors import BadInput
 from tasks.progress import report_progress
 from tasks.workloads.evaluate.items import Split
 from tasks.workloads.evaluate.known import BASELINES, Cohort, nnls_shares
 from tasks.workloads.evaluate.scores import Figures, auroc, false_known, put, put_summary, summary_of
 from tasks.workloads.identify.counters import common_counters, condition_of, means_of
 from tasks.workloads.identify.fingerprints import best_sum, sums_of
-from tasks.workloads.identify.identification import Identification, identify_all
+from tasks.workloads.identify.identification import Identification, identify_all, view_of
 from tasks.workloads.identify.model import VIEWS, Model, ViewName, fit_model
 from tasks.workloads.params import IdentifyParams
 from tasks.workloads.telemetry import FloatArray, Telemetry
@@ -229,8 +230,7 @@ def _recorded(run: Telemetry, model: Model) -> Case:
 def _judged(
     cases: Mapping[str, Sequence[Case]], model: Model, view: ViewName, train: Sequence[Telemetry]
 ) -> list[dict[str, Any]]:
-    needed = {counter.name for counter in model.views[view].counters}
-    asked = [(condition, case) for condition, each in cases.items() for case in each if needed <= set(case.run.names)]
+    asked = [(condition, case) for condition, each in cases.items() for case in each if _answers(model, view, case.run)]
     if view == "own":  # the group is one workload, whatever runs beside it
         asked = [(condition, _alone(case)) for condition, case in asked]
     runs = [_on_view(case.run, view) for _, case in asked]
@@ -247,6 +247,13 @@ def _judged(
             known = set(case.known)
             rows += [{**about, "method": method, "right": set(told[at]) == known} for method, told in named.items()]
     return rows
+
+
+def _answers(model: Model, view: ViewName, run: Telemetry) -> bool:
+    try:
+        return view_of(run, replace(model, views={view: model.views[view]}))[0] == view
+    except BadInput:
+        return False
 
 
 def _number_known(runs: Sequence[Telemetry], n_names: Sequence[int], model: Model, view: ViewName) -> list[list[str]]:

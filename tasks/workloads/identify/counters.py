@@ -6,6 +6,7 @@ names, so that it holds for anybody's telemetry; counters of the workload's own 
 
 import re
 import warnings
+from collections import Counter as Counted
 from collections.abc import Sequence
 from typing import Literal
 
@@ -79,16 +80,23 @@ def unfit(counter: Counter) -> str:
     return "level of the machine's memory: others hold it as well" if is_level_of_machine else ""
 
 
-def common_counters(runs: Sequence[Telemetry], view: Literal["own", "machine"]) -> tuple[Counter, ...]:
+def common_counters(
+    runs: Sequence[Telemetry], view: Literal["own", "machine"], least_share: float = 1.0
+) -> tuple[Counter, ...]:
     """The counters of a view that every run has, by name, without those that are unfit; none where there is none.
 
-    Raises BadInput without a run."""
+    least_share: of the runs of each workload, if not all. Raises BadInput without a run."""
     if not runs:
         raise BadInput("runs", "none", "at least one run to learn from", "record or ingest some")
-    shared = set(runs[0].names).intersection(*(run.names for run in runs[1:]))
+    n_runs = Counted(run.workload for run in runs)
+    having = Counted((run.workload, name) for run in runs for name in run.names)
     scope = "workload" if view == "own" else "machine"
-    kept = [one for one in runs[0].counters if one.name in shared and one.scope == scope and not unfit(one)]
-    return tuple(sorted(kept, key=lambda one: one.name))
+    known = {one.name: one for run in runs for one in run.counters if one.scope == scope}
+    return tuple(
+        known[name]
+        for name in sorted(known)
+        if not unfit(known[name]) and all(having[label, name] >= least_share * n for label, n in n_runs.items())
+    )
 
 
 def missing_counters(
@@ -111,10 +119,12 @@ def missing_counters(
     return missing
 
 
-def floors_of(moments: FloatArray) -> FloatArray:
-    """Of each column what is as good as nothing, added before a logarithm: (c,); 1 where all is 0. moments: (n, c)."""
+def floors_of(moments: FloatArray, quantile: float = FLOOR_QUANTILE) -> FloatArray:
+    """Of each column what is as good as nothing, added before a logarithm: (c,); 1 where all is 0. moments: (n, c).
+
+    quantile: of what is not 0."""
     present = [column[column > 0] for column in np.abs(moments).T]
-    return np.array([np.quantile(one, FLOOR_QUANTILE) if len(one) else 1.0 for one in present])
+    return np.array([np.quantile(one, quantile) if len(one) else 1.0 for one in present])
 
 
 def means_of(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> FloatArray:

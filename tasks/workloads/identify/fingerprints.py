@@ -295,7 +295,17 @@ SHRINKAGE = 0.3  # of the covariance within workloads, towards its diagonal
 LEAST_VARIANCE = 0.01  # of a logarithm or a shape, within workloads
 MOST_PAIRED = 40  # runs of a workload whose pairs are learned from
 USUAL_CHANGE = 0.5  # of a logarithm, with another input: added to what varies within workloads where inputs are unknown
+GROUP_FLOOR = 0.5  # quantile of what a group does: machines, and bystanders, differ in what is less
+PLAIN_PART = 0.2  # of what counters of a group weigh, that comes of how far workloads lie apart in each by itself
+PLAIN_SPREAD = 0.3  # of a logarithm, added to that within workloads
 LIKENESS_PENALTY = 1e-3  # on the squared weights of what tells runs apart
+
+
+class Likeness(NamedTuple):
+    """What tells groups apart. floor: (m,), added before logarithms. weights: (m,), ≥ 0, of their differences."""
+
+    floor: FloatArray
+    weights: FloatArray
 
 
 class Near(NamedTuple):
@@ -309,10 +319,10 @@ class Near(NamedTuple):
 
 @dataclass(frozen=True)
 class Neighbours:
-    """logs: (n, m) of known runs. workloads: of each. floor: (m,), added before the logarithm. whitening: (m, m), turns
-    differences of logs into ones that each vary by 1 within a workload. usual: (n_workloads,), by name, median distance
-    of runs that were held out to the others of their workload. shapes: (n, s), as shapes_of gives them, s = 0 for a
-    group; shape_spread: (s,), their deviation within a workload."""
+    """logs: (n, m) of known runs, NaN: not measured. workloads: of each. floor: (m,), added before the logarithm.
+    whitening: (m, m), turns differences of logs into ones that each vary by 1 within a workload. usual: (n_workloads,),
+    by name, median distance of runs that were held out to the others of their workload. shapes: (n, s), as shapes_of
+    gives them, s = 0 for a group; shape_spread: (s,), their deviation within a workload."""
 
     logs: FloatArray
     workloads: tuple[str, ...]
@@ -335,12 +345,12 @@ class Neighbours:
     def near(self, seen: FloatArray, shapes: FloatArray | None = None) -> dict[str, Near]:
         """How far each workload is, the nearest first. seen: (m,), shapes: (s,); what is NaN the others stand for."""
         logs = np.log(np.abs(seen[-len(self.floor) :]) + self.floor)
-        if (is_there := np.isfinite(logs)).all():
+        if np.isfinite(logs).all() and np.isfinite(self.whitened).all():
             each = np.abs(logs @ self.whitening - self.whitened).mean(axis=1)
         else:
-            sizes = np.abs(self.whitening).sum(axis=1)  # of each counter's part in a distance
-            share = max(sizes[is_there].sum() / sizes.sum(), LEAST_PART)
-            each = np.abs(np.nan_to_num(logs - self.logs) @ self.whitening).mean(axis=1) / share
+            apart, sizes = logs - self.logs, np.abs(self.whitening).sum(axis=1)  # of each counter's part in a distance
+            share = np.maximum(np.isfinite(apart) @ sizes / sizes.sum(), LEAST_PART)
+            each = np.abs(np.nan_to_num(apart) @ self.whitening).mean(axis=1) / share
         unlike = each
         if shapes is not None and (is_there := np.isfinite(shapes)).any():
             gaps = np.abs(shapes - self.shapes)[:, is_there] / self.shape_spread[is_there]
@@ -383,19 +393,25 @@ class Neighbours:
 def learn_neighbours(
     moments: FloatArray,
     workloads: Sequence[str],
-    weights: FloatArray | None = None,
+    likeness: Likeness | None = None,
     shapes: FloatArray | None = None,
 ) -> Neighbours:
-    """From what is compared of training runs, (n, m), NaN: not measured, and the workload of each. weights: (m,), in
-    place of whitening. shapes: (n, s)."""
-    logs, floor, groups = _known_logs(moments, workloads)
-    if weights is None:
+    """From what is compared of training runs, (n, m), NaN: not measured, and the workload of each. likeness: of groups,
+    in place of whitening; what was not measured then stays so, and elsewhere is what is usual. shapes: (n, s)."""
+    groups = _places_of(workloads)
+    if likeness is None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a column that no run has has no median
+            moments = np.where(np.isfinite(moments), moments, np.nan_to_num(np.nanmedian(moments, axis=0)))
+    floor = floors_of(moments) if likeness is None else likeness.floor
+    logs = np.log(np.abs(moments) + floor)
+    if likeness is None:
         residuals = np.concatenate([logs[places] - logs[places].mean(axis=0) for places in groups])
         covariance = residuals.T @ residuals / max(1, len(residuals) - 1)
         shrunken = (1 - SHRINKAGE) * covariance + np.diag(SHRINKAGE * np.diag(covariance) + LEAST_VARIANCE)
         whitening = np.linalg.cholesky(np.linalg.inv(shrunken))
     else:
-        whitening = np.diag(len(weights) * weights)  # the mean over counters is the weighted sum
+        whitening = np.diag(len(floor) * likeness.weights)  # the mean over counters is the weighted sum
     kept = np.concatenate([_even(places, MOST_RUNS) for places in groups])
     names = tuple(workloads[at] for at in kept)
     shapes = np.nan_to_num(np.zeros((len(logs), 0)) if shapes is None else shapes)
@@ -404,24 +420,26 @@ def learn_neighbours(
     return Neighbours(logs[kept], names, floor, np.asarray(whitening), np.ones(len(groups)), shapes[kept], spread)
 
 
-def learn_weights(rows: FloatArray, workloads: Sequence[str], inputs: Sequence[str], blocks: Places) -> FloatArray:
-    """What each counter says of whether two runs are of one workload, (m,): the log odds that they are not rise by
-    weight · |difference of logarithms|, weight ≥ 0.
+def learn_likeness(rows: FloatArray, workloads: Sequence[str], inputs: Sequence[str], blocks: Places) -> Likeness:
+    """What each counter says of whether two runs are of one workload.
 
-    Learned from each run and its nearest runs: of every other workload; of its own in other blocks; and of its own in
-    other blocks with another input. Where no workload has two inputs, nothing says what another one would change: all
-    counters count, less those that vary by themselves within workloads. rows: (n, m), NaN: not measured. inputs: what
-    repetitions share. blocks: (n,)."""
-    logs, _, groups = _known_logs(rows, workloads)
-    names, given = np.asarray(workloads), np.asarray(inputs)
-    if len(set(inputs)) == len(groups):
-        within = [np.abs(logs[own] - np.median(logs[own], axis=0)).mean(axis=0) for own in groups]
-        return np.asarray(1 / (USUAL_CHANGE + np.mean(within, axis=0)))
-    spread = np.abs(logs - np.median(logs, axis=0)).mean(axis=0)
+    The most of it is learned, as what raises the log odds that they are not, from each run and its nearest runs: of
+    every other workload; of its own in other blocks; and of its own in other blocks with another input. As a few inputs
+    do not show all that another one may change, PLAIN_PART of it is how far workloads lie apart over what varies within
+    them. Where no workload has two inputs, all counters count, less those that vary by themselves within workloads.
+    rows: (n, m), NaN: not measured. inputs: what repetitions share. blocks: (n,)."""
+    groups, names, given = _places_of(workloads), np.asarray(workloads), np.asarray(inputs)
+    has_inputs = len(set(inputs)) > len(groups)
+    floor = floors_of(rows, GROUP_FLOOR) if has_inputs else floors_of(rows)
+    logs = np.log(np.abs(rows) + floor)
+    within = np.mean([_spread(logs[own]) for own in groups], axis=0)
+    if not has_inputs:
+        return Likeness(floor, 1 / (USUAL_CHANGE + within))
+    spread = _spread(logs)
     plain = np.where(spread > 0, 1 / np.where(spread > 0, spread, 1.0), 0.0) if spread.any() else np.ones(len(spread))
     gaps, is_other = [np.zeros(logs.shape[1])], [False]  # a run is like itself
     for at in np.concatenate([_even(places, MOST_PAIRED) for places in groups]).tolist():
-        apart = np.abs(logs - logs[at])  # (n, m)
+        apart = np.nan_to_num(np.abs(logs - logs[at]))  # (n, m)
         far = apart @ plain
         is_later = (names == names[at]) & (blocks != blocks[at])
         others = [(names == name, True) for name in sorted(set(workloads) - {workloads[at]})]
@@ -431,14 +449,20 @@ def learn_weights(rows: FloatArray, workloads: Sequence[str], inputs: Sequence[s
                 gaps.append(apart[chosen[np.argsort(far[chosen], kind="stable")[:N_NEAREST]]].mean(axis=0))
                 is_other.append(is_another)
     telling = fit_logistic(np.array(gaps), np.array(is_other), LIKENESS_PENALTY, least=0.0)
-    return telling.weights / telling.deviation if telling.weights.any() else plain / max(1, len(plain))
+    if not telling.weights.any():
+        return Likeness(floor, plain / max(1, len(plain)))
+    learned, by_itself = telling.weights / telling.deviation, spread / (PLAIN_SPREAD + within) ** 2
+    weights = (1 - PLAIN_PART) * learned + PLAIN_PART * by_itself * learned.sum() / by_itself.sum()
+    return Likeness(floor, np.asarray(weights))
 
 
-def _known_logs(moments: FloatArray, workloads: Sequence[str]) -> tuple[FloatArray, FloatArray, list[Places]]:
-    """Logarithms of training runs (n, m), the floor that was added before (m,), and the places of each workload."""
+def _spread(logs: FloatArray) -> FloatArray:
+    """Mean deviation from the median of each column; 0 where nothing was measured."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a column that no run has has no median
-        usually = np.nan_to_num(np.nanmedian(moments, axis=0))
-    moments = np.abs(np.where(np.isfinite(moments), moments, usually))
-    floor, names = floors_of(moments), np.asarray(workloads)
-    return np.log(moments + floor), floor, [np.flatnonzero(names == name) for name in sorted(set(workloads))]
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return np.asarray(np.nan_to_num(np.nanmean(np.abs(logs - np.nanmedian(logs, axis=0)), axis=0)))
+
+
+def _places_of(workloads: Sequence[str]) -> list[Places]:
+    names = np.asarray(workloads)
+    return [np.flatnonzero(names == name) for name in sorted(set(workloads))]

@@ -36,12 +36,13 @@ from tasks.workloads.identify.counters import (
 )
 from tasks.workloads.identify.fingerprints import (
     Library,
+    Likeness,
     Neighbours,
     Sum,
     best_sum,
     learn_library,
+    learn_likeness,
     learn_neighbours,
-    learn_weights,
     sums_of,
     superpose,
 )
@@ -62,7 +63,9 @@ LEAST_CORES = 1e-3  # that a group is taken to have used
 PENALTY = 0.02  # on the squared weights of what is there and what is not
 MOST_IN_A_FOLD = 0.6  # share of the runs
 EVEN = 0.5
-GROUP_LIMIT = 0.43  # of a group learned with several inputs: those that were meant to differ are far apart
+# share of the runs of each workload that have a counter: not every kernel counts the same of a group
+LEAST_MEASURED: dict[ViewName, float] = {"own": 0.75, "machine": 1.0}
+GROUP_LIMIT = 0.46  # of a group learned with several inputs: those that were meant to differ are far apart
 LEAST_PROBABILITY, MOST_PROBABILITY = 1e-6, 1 - 1e-6  # whose odds are taken
 UNKNOWN_PASSED = 0.02  # share of unknown cases that may pass for known
 MAIN, ARRAYS = "identify.json", "arrays.parquet"
@@ -140,7 +143,7 @@ def fit_model(runs: Sequence[Telemetry], params: IdentifyParams, views: Sequence
     quiet = [run for run in ordered if condition_of(run) in QUIET]
     at_work = [run for run in ordered if run.workload != IDLE]  # its processors tell whether a group is idle
     taught = {"own": at_work or ordered, "machine": quiet or ordered}  # the machine's are of all that runs on it
-    counters = {name: common_counters(ordered, name) for name in views}
+    counters = {name: common_counters(ordered, name, LEAST_MEASURED[name]) for name in views}
     if not any(counters.values()):
         problem = "no counter in common that does not give the session away"
         raise BadInput(f"{len(runs)} runs", problem, "runs sampled in the same way", "leave out those that differ")
@@ -312,13 +315,13 @@ def _fit_group(runs: Sequence[Telemetry], counters: tuple[Counter, ...], params:
     runs, folds = _with_later_halves(runs, folds_of(runs))
     means, rows = np.split(seen_moments(runs, counters), 2, axis=1)
     workloads, inputs = [str(run.workload) for run in runs], clusters_of(runs)
-    weights = learn_weights(rows, workloads, inputs, folds)
+    likeness = learn_likeness(rows, workloads, inputs, folds)
     by_round, by_input = _folds_held_out(folds), _inputs_held_out(workloads, inputs)
-    known = _with_usual(rows, workloads, by_round, weights)
+    known = _with_usual(rows, workloads, by_round, likeness)
     # few runs say what is usual for a workload: half way to what is usual for all
     known = replace(known, usual=np.sqrt(known.usual * np.median(known.usual)))
     cases: list[tuple[FloatArray, bool]] = []
-    for _, inside, near in _held_out(rows, workloads, [*by_round, *by_input], known, weights):
+    for _, inside, near in _held_out(rows, workloads, [*by_round, *by_input], known, likeness):
         for at in _thinned(inside, MOST_CASES * len(inside) // len(runs) + 1):
             found = near.near(rows[at])
             others = {other: one for other, one in found.items() if other != workloads[at]}
@@ -384,14 +387,14 @@ def _held_out(
     workloads: Sequence[str],
     held_out: Sequence[NDArray[np.bool_]],
     known: Neighbours,
-    weights: FloatArray | None = None,
+    likeness: Likeness | None = None,
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], Neighbours]]:
     """Of each turn the places of the runs that are learned, of those held out whose workload is, and what is learned.
     known: of all runs, for what is usual."""
     names = np.asarray(workloads)
     for is_held in held_out:
         outside = np.flatnonzero(~is_held)
-        near = learn_neighbours(rows[outside], names[outside].tolist(), weights)
+        near = learn_neighbours(rows[outside], names[outside].tolist(), likeness)
         near = replace(near, usual=known.usual[np.isin(known.names, near.names)])
         yield outside, np.flatnonzero(is_held & np.isin(names, near.names)), near
 
@@ -400,14 +403,14 @@ def _with_usual(
     rows: FloatArray,
     workloads: Sequence[str],
     held_out: Sequence[NDArray[np.bool_]],
-    weights: FloatArray | None = None,
+    likeness: Likeness | None = None,
     shapes: FloatArray | None = None,
 ) -> Neighbours:
     """All runs, with the median distance of the runs of each workload to the others of it, those that are held out with
     them left out."""
-    known = learn_neighbours(rows, workloads, weights, shapes)
+    known = learn_neighbours(rows, workloads, likeness, shapes)
     apart: dict[str, list[float]] = {name: [] for name in known.names}
-    for _, inside, near in _held_out(rows, workloads, held_out, known, weights):
+    for _, inside, near in _held_out(rows, workloads, held_out, known, likeness):
         for at in _thinned(inside, MOST_CASES):
             apart[workloads[at]].append(near.near(rows[at])[workloads[at]].distance)
     of_all = [distance for each in apart.values() for distance in each]

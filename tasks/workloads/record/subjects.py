@@ -116,6 +116,13 @@ def parse_blkio(text: str, read_key: str, write_key: str) -> dict[str, float]:
     return found
 
 
+def accounts_blocks(path: Path) -> bool:
+    """Whether the topmost group of a hierarchy of version 1 has read or written: kernels that throttle nobody count
+    nothing (since Linux 6.10), and 0 is then no answer."""
+    tops = [folder / path.name for folder in (path.parent, *path.parent.parents) if (folder / path.name).is_file()]
+    return bool(tops) and len(tops[-1].read_text().split()) > 2  # "Total 0"
+
+
 def parse_io_stat(text: str) -> dict[str, float]:
     """Version 2: lines `MAJOR:MINOR rbytes=N wbytes=N …`; summed over devices."""
     found = dict.fromkeys(("rbytes", "wbytes", "rios", "wios"), 0.0)
@@ -176,10 +183,11 @@ FILES: dict[int, tuple[tuple[str, str, Parse, tuple[Measure, ...]], ...]] = {  #
 def group_sources(group: Group, prefix: str = OWN_PREFIX) -> list[Source]:
     """What the kernel says of one control group, counters named `own.…`."""
     nowhere = Path("/nonexistent")
-    found = [
-        Source(group.folders.get(controller, nowhere / controller) / file, parse, measures)
-        for controller, file, parse, measures in FILES[group.version]
-    ]
+    found = []
+    for controller, file, parse, measures in FILES[group.version]:
+        path = group.folders.get(controller, nowhere / controller) / file
+        is_kept = controller != "blkio" or accounts_blocks(path)
+        found.append(Source(path, parse if is_kept else lambda _: {}, measures))
     pressed = "cpu" if group.version == 2 else UNIFIED
     found += pressure_sources(group.folders.get(pressed, nowhere / pressed), "{resource}.pressure")
     for source in found:

@@ -1,5 +1,7 @@
 """Which counters are compared, and which give the session away."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -55,6 +57,14 @@ def test_only_counters_of_all_runs_are_compared_by_name():
     found = common_counters([run(SWITCHES, OWN, FLUSHES), run(FLUSHES, SWITCHES)], "machine")
     assert found == (SWITCHES, FLUSHES)
     assert common_counters([run(SWITCHES), run(FLUSHES)], "machine") == ()
+
+
+def test_a_counter_that_some_machine_does_not_give_stays_where_enough_runs_of_each_workload_have_it():
+    redis = [replace(run(OWN, SWITCHES), workload="redis"), replace(run(SWITCHES), workload="redis")]
+    nginx = replace(run(OWN, SWITCHES), workload="nginx")
+    assert common_counters([*redis, nginx], "own", 0.5) == (OWN,)
+    assert common_counters([*redis, nginx], "own", 0.6) == ()
+    assert common_counters([nginx, redis[1]], "own", 0.5) == ()
 
 
 @pytest.mark.parametrize(("view", "expected"), [("machine", (SWITCHES,)), ("own", (OWN,))])

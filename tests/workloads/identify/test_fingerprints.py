@@ -6,12 +6,13 @@ import pytest
 from tasks.workloads.identify.fingerprints import (
     LEAST_SPREAD,
     MOST_COST,
+    Likeness,
     Near,
     Neighbours,
     best_sum,
     learn_library,
+    learn_likeness,
     learn_neighbours,
-    learn_weights,
     sums_of,
     superpose,
 )
@@ -169,6 +170,22 @@ def test_shapes_name_what_levels_cannot_and_leave_the_distance_as_it_is():
     assert [one.unlikeness for one in missing.values()] == [one.distance for one in missing.values()]
 
 
+def test_a_run_is_compared_with_each_known_one_on_the_counters_that_both_have():
+    """Of weights 3 and 1 the first known run has both, the second the lighter one alone, which stands for all four."""
+    likeness = Likeness(np.ones(2), np.array([3.0, 1.0]))
+    known = learn_neighbours(np.array([[1.0, 1.0], [np.nan, 1.0]]), ["redis", "nginx"], likeness)
+    assert distances(known, np.array([2 * np.e - 1, 1.0])) == pytest.approx({"redis": 3.0, "nginx": 0.0})
+    assert distances(known, np.array([1.0, 2 * np.e - 1])) == pytest.approx({"redis": 1.0, "nginx": 4.0})
+
+
+def test_where_inputs_are_known_what_is_less_than_half_of_the_usual_hardly_counts():
+    """The floor is the median of what is not 0; where inputs are not known, its 10 % quantile, here 2 + 0.3 · 2."""
+    rows = np.array([[0.0, 2.0, 4.0, 8.0, 16.0], [1.0, 1.0, 1.0, 1.0, 1.0]]).T
+    asked = ("aacbb", "aaabb")
+    floors = [learn_likeness(rows, list("aaabb"), list(inputs), np.arange(5) % 3).floor.tolist() for inputs in asked]
+    assert floors == [[6, 1], [pytest.approx(2.6), 1]]
+
+
 def test_counters_that_go_together_count_once():
     rng = np.random.default_rng(1)
     load = rng.normal(0, 1, 60)  # shows in nine counters alike; the tenth tells the workloads apart
@@ -186,9 +203,10 @@ def test_a_counter_weighs_as_much_as_it_tells_workloads_apart_whatever_the_input
     workload, given = np.repeat([0, 1, 2], 20), np.tile([0, 1], 30)
     logs = np.column_stack([3.0 * workload, 3.0 * given, np.zeros(60)]) + rng.normal(0, [0.2, 0.2, 0.0], (60, 3))
     inputs = [f"{a} {b}" for a, b in zip(workload, given, strict=True)]
-    weights = learn_weights(np.exp(logs), workload.astype(str).tolist(), inputs, np.arange(60) % 5)
-    assert weights[0] > 0 and weights[1] == pytest.approx(0, abs=1e-3) and weights[2] == 0
-    known = learn_neighbours(np.exp(logs), workload.astype(str).tolist(), weights)
+    likeness = learn_likeness(np.exp(logs), workload.astype(str).tolist(), inputs, np.arange(60) % 5)
+    weights = likeness.weights
+    assert weights[0] > 20 * weights[1] and weights[2] == 0
+    known = learn_neighbours(np.exp(logs), workload.astype(str).tolist(), likeness)
     seen = np.exp([6.0, 9.0, 0.0])  # of an input that nobody has seen
     assert next(iter(known.near(seen))) == "2"
     apart = np.abs(known.logs - np.log(seen + known.floor)) @ weights
@@ -198,7 +216,7 @@ def test_a_counter_weighs_as_much_as_it_tells_workloads_apart_whatever_the_input
 def test_where_no_workload_has_two_inputs_counters_weigh_less_that_vary_within_workloads():
     """1 / (0.5 + mean deviation of logarithms within workloads): the second counter does not vary there."""
     rows = np.exp([[0.0, 1.0], [2.0, 1.0], [9.0, 1.0], [9.0, 1.0]])
-    weights = learn_weights(rows, ["a", "a", "b", "b"], ["a", "a", "b", "b"], np.array([0, 1, 0, 1]))
+    weights = learn_likeness(rows, ["a", "a", "b", "b"], ["a", "a", "b", "b"], np.array([0, 1, 0, 1])).weights
     assert 1.0 <= weights[0] < weights[1] == pytest.approx(2.0)
 
 
@@ -229,6 +247,6 @@ def test_a_later_session_is_three_times_as_far_on_every_counter():
 
 def test_where_nothing_varies_all_counters_weigh_the_same():
     rows = np.tile([1.0, 2.0, 0.0], (2, 1))
-    weights = learn_weights(rows, ["a", "b"], ["a", "b"], np.zeros(2, dtype=int))
-    assert len(set(weights.tolist())) == 1 and weights[0] > 0
-    assert distances(learn_neighbours(rows, ["a", "b"], weights), rows[0]) == {"a": 0, "b": 0}
+    likeness = learn_likeness(rows, ["a", "b"], ["a", "b"], np.zeros(2, dtype=int))
+    assert len(set(likeness.weights.tolist())) == 1 and likeness.weights[0] > 0
+    assert distances(learn_neighbours(rows, ["a", "b"], likeness), rows[0]) == {"a": 0, "b": 0}

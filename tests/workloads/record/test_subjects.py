@@ -81,6 +81,17 @@ def test_version_1_without_a_hierarchy_lists_what_is_missing(tmp_path):
     assert found["own.vm.page_faults"] == 500_000
 
 
+@pytest.mark.parametrize(("top", "is_measured"), [("Total 0\n", False), ("8:0 Read 9\n8:0 Total 9\nTotal 9\n", True)])
+def test_a_group_that_wrote_nothing_is_told_from_a_kernel_that_counts_nothing(tmp_path, top, is_measured):
+    fill(tmp_path, {"blkio/blkio.throttle.io_serviced_recursive": top}, 0)
+    inner = tmp_path / "blkio" / "redis"
+    fill(inner, {"blkio.throttle.io_serviced_recursive": "Total 0\n"}, 0)
+    sources, missing = opened(group_sources(Group(1, {"blkio": inner})))
+    named = [measure.counter.name for source in sources for measure in source.measures]
+    assert named == (["own.disk.reads", "own.disk.writes"] if is_measured else [])
+    assert ("own.disk.writes" in {one.counter for one in missing}) != is_measured
+
+
 def test_all_counters_of_a_group_are_of_the_workload(tmp_path):
     fill(tmp_path, V2, 1)
     counters = [m.counter for source in group_sources(group_of(tmp_path, 2)) for m in source.measures]

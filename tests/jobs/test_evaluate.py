@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.errors import BadInput
 from tasks.jobs.evaluate import GIVEN, choose_key, evaluate_runs
 from tasks.jobs.params import EvaluateParams, PredictParams, SplitParams
 
@@ -97,9 +96,19 @@ def test_runtimes_that_never_change_are_foretold_exactly():
     assert figures["predict.coverage90.model"] == 1
 
 
-def test_runs_of_no_time_at_all_are_refused_in_one_line():
-    with pytest.raises(BadInput, match="the median of every job of its first part is 0 s"):
-        evaluate_runs(log(np.zeros(300), ["job"] * 300), QUICK)
+def test_jobs_that_mostly_take_no_time_are_predicted_without_shapes_of_ratios():
+    runtime_s = np.where(np.arange(300) % 3 == 0, drawn(300), 0.0)
+    found = evaluate_runs(log(runtime_s, [f"job{i % 4}" for i in range(300)]), QUICK)
+    assert "ratio" not in found.prepared.shapes and "global" not in found.runtimes.scored
+    assert found.figures["label.accuracy.ratio"] is None and found.figures["shapes.k.ratio"] == 0
+    assert "the median of every job of its first part is 0 s" in found.figures["label.accuracy.ratio.reason"]
+    assert found.figures["label.accuracy.delta"] is not None
+    assert found.figures["predict.crps.model"] < runtime_s.mean()
+
+
+def test_runs_of_no_time_at_all_are_foretold_exactly():
+    figures = evaluate_runs(log(np.zeros(300), ["job"] * 300), QUICK).figures
+    assert figures["predict.crps.model"] < 0.001 and figures["predict.coverage90.model"] == 1
 
 
 def test_some_runs_of_no_time_change_nothing_else():

@@ -60,7 +60,9 @@ class PredictParams(Params):
         max_length=1000,
         description="Further columns of a table that are known before a run begins, so that predictions may use them",
     )
-    n_trees: int = Field(150, ge=1, le=1000, description="Trees of each of the boosted quantiles")
+    n_trees: int = Field(
+        150, ge=1, le=1000, description="Trees of each of the boosted quantiles; three times as many with own columns"
+    )
     n_rounds: int = Field(
         80, ge=1, le=10_000, description="Rounds of the classifier of shapes; a tree for each shape a round"
     )

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from tasks.boosters import booster_from, matrix, train_boosters
 from tasks.jobs.distribution import Empirical, Floats, even_steps
+from tasks.jobs.predict.features import OWN
 from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, MOST_OF_JOB, REQUEST, USER_REQUEST, Histories
 from tasks.jobs.predict.pool import (
     LEVELS,
@@ -59,6 +60,8 @@ SETTINGS = {
     "bagging_freq": 1,
     "lambda_l2": 1.0,
 }
+OF_OWN = SETTINGS | {"min_data_in_leaf": 5}  # where columns of one's own tell the runtime: often few runs are alike
+TIMES_OF_OWN = 3  # as many trees there
 LOW_LEVELS, NEAR_LEAST = 45, 1.05  # quantiles below the median, and what counts as the least
 DIGITS = 11  # of a predicted time behind the first
 FIRST_EXPONENT, LAST_EXPONENT = (int(one) for one in np.frexp(np.exp(LOG_RANGE))[1])  # of 2, for any predicted time
@@ -265,12 +268,14 @@ def fit_predictor(
     names = [BOOSTED, *(part for part, (of, _) in POOLED.items() if of in known.log_s), ALL_RUNS]
     peers = names[1:]  # trees of few runs know less than these
     even = dict.fromkeys(peers, (1 / len(peers),) * N_CLASSES)
+    has_own = any(str(name).startswith(OWN) for name in features)
+    settings, times = (OF_OWN, TIMES_OF_OWN) if has_own else (SETTINGS, 1)
 
     def fitted(rows: slice, is_relative: bool) -> Predictor:
         usual = float(np.median(log_s[rows])) if len(log_s[rows]) else 0.0
         frame = features.iloc[rows]
         target = log_s[rows] - (_usual(frame, usual) if is_relative else 0.0)
-        boosted = fit_boosted(frame, target, n_trees=n_trees, seed=seed)
+        boosted = fit_boosted(frame, target, n_trees=times * n_trees, seed=seed, settings=settings)
         columns, typical = tuple(features.columns), np.quantile(log_s[rows], LEVELS)
         return Predictor(boosted, even, is_relative, usual, typical, Recalibration(), grace, columns, least_s)
 

@@ -9,7 +9,17 @@ import pytest
 from tasks.errors import BadInput
 from tasks.jobs.predict.peers import JOB, histories, peer_features
 from tasks.jobs.predict.pool import LEVELS, N_CLASSES, N_LEVELS, order_quantiles
-from tasks.jobs.predict.predictor import ALL_RUNS, BOOSTED, MAIN, TREES, Boosted, Predictor, fit_boosted, fit_predictor, told_as
+from tasks.jobs.predict.predictor import (
+    ALL_RUNS,
+    BOOSTED,
+    MAIN,
+    TREES,
+    Boosted,
+    Predictor,
+    fit_boosted,
+    fit_predictor,
+    told_as,
+)
 
 START = pd.Timestamp("2026-01-01")
 PARAMS = {"n_trees": 12, "seed": 0}

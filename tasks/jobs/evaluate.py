@@ -147,9 +147,9 @@ def evaluate_logs(paths: Sequence[str], intake: Intake, params: EvaluateParams, 
         with reading(warehouse) as connection:
             named = named_columns(connection, SOURCE)
     if runs.empty:
-        raise BadInput(
-            ", ".join(logs[:3]), "no finished run with a runtime", "runs that have ended", "give more of the log"
-        )
+        failed = f", {len(ended):,} that failed or were stopped" if len(ended) else ""
+        problem = f"no finished run with a runtime{failed}"
+        raise BadInput(", ".join(logs[:3]), problem, "runs that have completed", "give more of the log")
     with threadpool_limits(1):
         choice = None if intake.group.by else choose_key(runs, params.predict.characterise.split)
         if choice:

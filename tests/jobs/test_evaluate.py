@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.jobs.evaluate import GIVEN, choose_key, evaluate_runs
-from tasks.jobs.params import EvaluateParams, PredictParams, SplitParams
+from tasks.errors import BadInput
+from tasks.jobs.evaluate import GIVEN, choose_key, evaluate_logs, evaluate_runs
+from tasks.jobs.intake import Intake
+from tasks.jobs.params import EvaluateParams, GroupParams, PredictParams, ReadParams, SplitParams
 
 
 @pytest.fixture
@@ -104,6 +106,14 @@ def test_jobs_that_mostly_take_no_time_are_predicted_without_shapes_of_ratios():
     assert "the median of every job of its first part is 0 s" in found.figures["label.accuracy.ratio.reason"]
     assert found.figures["label.accuracy.delta"] is not None
     assert found.figures["predict.crps.model"] < runtime_s.mean()
+
+
+def test_a_log_of_failed_runs_alone_is_refused_and_says_how_many_failed(tmp_path):
+    rows = [f"{i},job,2026-01-{i + 1:02}T00:00:00Z,60,failed" for i in range(20)]
+    log = tmp_path / "failed.csv"
+    log.write_text("\n".join(["run_id,name,started_at,runtime_s,status", *rows]))
+    with pytest.raises(BadInput, match="no finished run with a runtime, 20 that failed or were stopped"):
+        evaluate_logs([str(log)], Intake("evaluated", "", ReadParams(), GroupParams()), QUICK, memory_mb=500)
 
 
 def test_runs_of_no_time_at_all_are_foretold_exactly():

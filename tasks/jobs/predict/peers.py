@@ -239,7 +239,7 @@ def peers_of(runs: pd.DataFrame, past: pd.DataFrame, kinds: Collection[str] = tu
 
 
 def histories(
-    runs: pd.DataFrame, past: pd.DataFrame, kinds: Collection[str] = (JOB, USER_REQUEST, REQUEST)
+    runs: pd.DataFrame, past: pd.DataFrame, kinds: Collection[str] = (JOB, USER_REQUEST, REQUEST, LOG)
 ) -> Histories:
     """The last runtimes that each row of `runs` knows of these kinds of peers."""
     asked, most = peers_of(runs, past, kinds), {JOB: MOST_OF_JOB}

@@ -2,11 +2,11 @@
 
 P(runtime) = w_0 boosted quantiles(features) + w_1 job's last 4 runs + w_2 its last 30 + w_3 its last 200
 + w_4 its user's last 3 with the same request + w_5 the last 10 + w_6 the last 50 with the same request in the same
-queue + w_7 all runs that it learnt from, recalibrated by the last runs that the model had not learnt from, and cut off
-at the time limit where the log shows that limits are kept. The weights are those with the least CRPS on the latest part
-of the training runs, by trees of the earlier part (`pool.best_weights_by_support`), and others for jobs with few and
-with many runs: history counts as much as it deserves, all in a log where nothing else tells more, nothing where the
-features say it better, and all runs where jobs are alike."""
+queue + w_7 the last 50 of all + w_8 all that it learnt from, recalibrated by the last runs that the model had not
+learnt from, and cut off at the time limit where the log shows that limits are kept. The weights are those with the
+least CRPS on the latest part of the training runs, by trees of the earlier part (`pool.best_weights_by_support`), and
+others for jobs with few and with many runs: history counts as much as it deserves, all in a log where nothing else
+tells more, nothing where the features say it better, and all runs where jobs are alike."""
 
 import json
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tasks.boosters import booster_from, matrix, train_boosters
 from tasks.jobs.distribution import Empirical, Floats, even_steps
 from tasks.jobs.predict.features import OWN
-from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, MOST_OF_JOB, REQUEST, USER_REQUEST, Histories
+from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, LOG, MOST_OF_JOB, REQUEST, USER_REQUEST, Histories
 from tasks.jobs.predict.pool import (
     LEVELS,
     LOG_RANGE,
@@ -45,6 +45,7 @@ POOLED: dict[str, tuple[str, int]] = {  # name of a part: its peers, and how man
     "user and request, last 3": (USER_REQUEST, 3),
     "user and request": (USER_REQUEST, 10),
     "request": (REQUEST, 50),
+    "log": (LOG, 50),
 }
 RELATIVE = ("input_usual", "job_median10", "user_request_median10", "user_median10", "log_median")
 RELATIVE_GAIN = 0.005  # of CRPS, for trees to be relative: they can go beyond all runs

@@ -147,9 +147,9 @@ def evaluate_logs(paths: Sequence[str], intake: Intake, params: EvaluateParams, 
         with reading(warehouse) as connection:
             named = named_columns(connection, SOURCE)
     if runs.empty:
-        raise BadInput(
-            ", ".join(logs[:3]), "no finished run with a runtime", "runs that have ended", "give more of the log"
-        )
+        failed = f", {len(ended):,} that failed or were stopped" if len(ended) else ""
+        problem = f"no finished run with a runtime{failed}"
+        raise BadInput(", ".join(logs[:3]), problem, "runs that have completed", "give more of the log")
     with threadpool_limits(1):
         choice = None if intake.group.by else choose_key(runs, params.predict.characterise.split)
         if choice:
@@ -215,12 +215,13 @@ def log_figures(prepared: Prepared) -> Figures:
 
 def label_figures(prepared: Prepared, kind: Kind, found: LabelEvaluation | None, reason: str) -> Figures:
     """Shapes, and the accuracy of their labels beside its references, for one normalisation."""
-    shapes, figures = prepared.shapes[kind], Figures()
-    _set(figures, f"shapes.k.{kind}", len(shapes.centres))
-    _set(figures, f"shapes.inertia.{kind}", shapes.inertia)
-    figures |= {f"shapes.low.{kind}": shapes.bins.low, f"shapes.high.{kind}": shapes.bins.high}
-    if kind == "ratio":
-        figures |= {"shapes.k": len(shapes.centres), "shapes.inertia": shapes.inertia}
+    shapes, figures = prepared.shapes.get(kind), Figures()
+    told = {"k": len(shapes.centres), "inertia": shapes.inertia} if shapes else {"k": 0, "inertia": None}
+    ends = {"low": shapes.bins.low, "high": shapes.bins.high} if shapes else {"low": None, "high": None}
+    for name, value in (told | ends).items():
+        _set(figures, f"shapes.{name}.{kind}", value, reason)
+        if kind == "ratio" and name in told:
+            _set(figures, f"shapes.{name}", value, reason)
     why = reason or "no test run of a job with enough runs in the test period"
     report = found.report if found else None
     _set(figures, f"label.accuracy.{kind}", report.accuracy if report else None, why)

@@ -454,7 +454,7 @@ def drifted_jobs(
         found = find_drift(
             compared,
             drift,
-            shapes=trained.shapes["ratio"],
+            shapes=trained.shapes.get("ratio"),
             medians_s={str(key): float(median_s) for key, median_s in trained.history_s.items()},
             since_at=since_at,
         )

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
-from tasks.jobs.evaluate import GIVEN, choose_key, evaluate_runs
-from tasks.jobs.params import EvaluateParams, PredictParams, SplitParams
+from tasks.jobs.evaluate import GIVEN, choose_key, evaluate_logs, evaluate_runs
+from tasks.jobs.intake import Intake
+from tasks.jobs.params import EvaluateParams, GroupParams, PredictParams, ReadParams, SplitParams
 
 
 @pytest.fixture
@@ -97,9 +98,27 @@ def test_runtimes_that_never_change_are_foretold_exactly():
     assert figures["predict.coverage90.model"] == 1
 
 
-def test_runs_of_no_time_at_all_are_refused_in_one_line():
-    with pytest.raises(BadInput, match="the median of every job of its first part is 0 s"):
-        evaluate_runs(log(np.zeros(300), ["job"] * 300), QUICK)
+def test_jobs_that_mostly_take_no_time_are_predicted_without_shapes_of_ratios():
+    runtime_s = np.where(np.arange(300) % 3 == 0, drawn(300), 0.0)
+    found = evaluate_runs(log(runtime_s, [f"job{i % 4}" for i in range(300)]), QUICK)
+    assert "ratio" not in found.prepared.shapes and "global" not in found.runtimes.scored
+    assert found.figures["label.accuracy.ratio"] is None and found.figures["shapes.k.ratio"] == 0
+    assert "the median of every job of its first part is 0 s" in found.figures["label.accuracy.ratio.reason"]
+    assert found.figures["label.accuracy.delta"] is not None
+    assert found.figures["predict.crps.model"] < runtime_s.mean()
+
+
+def test_a_log_of_failed_runs_alone_is_refused_and_says_how_many_failed(tmp_path):
+    rows = [f"{i},job,2026-01-{i + 1:02}T00:00:00Z,60,failed" for i in range(20)]
+    log = tmp_path / "failed.csv"
+    log.write_text("\n".join(["run_id,name,started_at,runtime_s,status", *rows]))
+    with pytest.raises(BadInput, match="no finished run with a runtime, 20 that failed or were stopped"):
+        evaluate_logs([str(log)], Intake("evaluated", "", ReadParams(), GroupParams()), QUICK, memory_mb=500)
+
+
+def test_runs_of_no_time_at_all_are_foretold_exactly():
+    figures = evaluate_runs(log(np.zeros(300), ["job"] * 300), QUICK).figures
+    assert figures["predict.crps.model"] < 0.001 and figures["predict.coverage90.model"] == 1
 
 
 def test_some_runs_of_no_time_change_nothing_else():

@@ -22,7 +22,7 @@ from tasks.jobs.distribution import Floats, Rows
 from tasks.jobs.predict.classifier import LEAST, LightGbm, evidence_of
 from tasks.jobs.predict.peers import MOST_RUNS, SOME_RUNS, Histories
 from tasks.jobs.predict.pool import N_CLASSES, order_quantiles
-from tasks.jobs.predict.predictor import BOOSTED, POOLED, RELATIVE, Boosted, Predictor, support_of
+from tasks.jobs.predict.predictor import ALL_RUNS, BOOSTED, POOLED, RELATIVE, Boosted, Predictor, support_of
 
 FEW = 100  # runs up to which one thread is faster than starting more: 8 ms instead of 18 ms of CPU for one
 MIN_RUNS = 3  # of a job: the median of two is no habit
@@ -119,7 +119,7 @@ def runtime_parts(model: Predictor, features: pd.DataFrame, known: Histories) ->
     by_trees, root = boosted_parts(model.boosted, columns)
     expected = model.expected_log_s(features)
     start = root + model.is_relative * model.usual_log_s
-    share, of_peers = _shares(model, known, len(columns), start)
+    share, of_peers, of_all_runs = _shares(model, known, len(columns), start)
     names = list(dict.fromkeys([*model.columns, *of_peers, *(name for name in RELATIVE if name in features)]))
     added = np.zeros((len(columns), len(names)))
     added[:, : len(model.columns)] = by_trees * share[:, None]
@@ -134,7 +134,7 @@ def runtime_parts(model: Predictor, features: pd.DataFrame, known: Histories) ->
             by_usual[is_this] = usual[is_this] - model.usual_log_s
             added[is_this, names.index(name)] += (share * by_usual)[is_this]
             is_open &= ~is_this
-    base = start + share * (expected - start - by_trees.sum(axis=1) - by_usual)
+    base = start + of_all_runs + share * (expected - start - by_trees.sum(axis=1) - by_usual)
     return Contributions(added[:, :, None], base[:, None], tuple(names))
 
 
@@ -187,20 +187,21 @@ def _walk(root: dict[str, Any], first: int, where: list[tuple[int, int]], steps:
     return walk(root)[0]
 
 
-def _shares(model: Predictor, known: Histories, n: int, start: float) -> tuple[Floats, dict[str, Floats]]:
-    """The trees' weight for each run, with those of peers without runs: (n,); and what each other part adds, by name
-    of the feature that says it."""
-    support = support_of(known, n)
-    share, added = np.array(model.weights.get(BOOSTED, np.zeros(N_CLASSES)))[support], dict[str, Floats]()
+def _shares(model: Predictor, known: Histories, n: int, start: float) -> tuple[Floats, dict[str, Floats], Floats]:
+    """The trees' weight for each run, with those of peers without runs: (n,); what each other part of peers adds, by
+    name of the feature that says it; and what all runs add, (n,)."""
+    support, none = support_of(known, n), np.zeros(N_CLASSES)
+    share, of_all = (np.array(model.weights.get(part, none))[support] for part in (BOOSTED, ALL_RUNS))
+    added: dict[str, Floats] = {}
     for part, (peers, most) in POOLED.items():
-        weight = np.array(model.weights.get(part, np.zeros(N_CLASSES)))[support]
+        weight = np.array(model.weights.get(part, none))[support]
         if weight.any():
             latest = known.log_s[peers][:, :most] if peers in known.log_s else np.full((n, 1), np.nan)
             mean = order_quantiles(latest).mean(axis=1)
             share += np.where(np.isnan(mean), weight, 0.0)
             name = f"{peers}_median" + (str(SOME_RUNS) if most < MOST_RUNS else "")
             added[name] = added.get(name, 0.0) + np.where(np.isnan(mean), 0.0, weight * (mean - start))
-    return share, added
+    return share, added, of_all * (model.typical_log_s.mean() - start)
 
 
 def shape_parts(classifier: LightGbm, features: pd.DataFrame) -> Contributions:

@@ -484,7 +484,7 @@ def _explained(
                 runtime=explain_run(beside, shown, key, within),
                 variation=variation,
                 chance=None if variation is None else 1 / (1 + math.exp(-variation.prediction)),
-                k=len(trained.shapes[KIND].centres),
+                k=len(trained.shapes[KIND].centres) if KIND in trained.shapes else 0,
             )
         )
     return found

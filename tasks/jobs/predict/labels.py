@@ -246,8 +246,10 @@ class LabelEvaluation:
 def evaluate_labels(prepared: Prepared, kind: Kind, params: EvaluateParams) -> LabelEvaluation:
     """Learn the labels of D2 from what was known at each submission, and score them on D3.
 
-    Raises BadInput where no run of D2 has a label. The label of a run is the most probable shape of all runs of its job
-    in its own period. Source: Zhu et al., 5.2."""
+    Raises BadInput where there are no shapes, or no run of D2 has a label. The label of a run is the most probable
+    shape of all runs of its job in its own period. Source: Zhu et al., 5.2."""
+    if kind not in prepared.shapes:
+        raise BadInput("job log", "the median of every job of its first part is 0 s", "jobs that take time")
     runs, shapes, features = prepared.runs, prepared.shapes[kind], prepared.job_features
     training, test, keys = prepared.is_part("D2"), prepared.is_part("D3"), prepared.runs["group_key"]
     parts = {"D2": training, "D3": test, "before": ~test}

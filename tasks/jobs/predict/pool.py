@@ -19,7 +19,7 @@ THINNED = slice(2, None, 5)  # levels that the weights are chosen with: 20 of th
 CALIBRATION_RUNS = 1_000  # the last so many runs that a model did not learn from say how it is to be recalibrated
 UNMOVED_RUNS = 50  # as many runs stand for predictions that are right as they are
 RECALIBRATED_TOGETHER = 100  # runs, in order of time
-EVEN_RUNS = 100  # as many runs stand for parts that count the same, and for a class that is like all others
+EVEN_RUNS = 25  # as many runs stand for parts that count the same, and for a class that is like all others
 SUPPORT = (1, 5, 20)  # runs that a job has had, from which on other weights count
 N_CLASSES = len(SUPPORT) + 1
 BLOCK = 1_000  # submissions worked on together: their quantiles, 3 MB, stay in the cache of a core
@@ -112,21 +112,24 @@ def _in_blocks(n: int, answer: Callable[[slice], Floats]) -> Floats:
 def best_weights_by_support(parts: Sequence[Floats], runtime_s: Floats, support: NDArray[np.intp]) -> Floats:
     """The best weights of the runs of each class of support, drawn towards those of all: (N_CLASSES, n_parts).
 
-    parts: (n, n_levels) each, runtime_s: (n,), support: (n,) the class of each run, by SUPPORT."""
-    of_all = best_weights(parts, runtime_s)
+    Those of all are drawn towards even ones, or to the last part alone where that has no greater CRPS: where jobs are
+    alike, all runs say more than a few. parts: (n, n_levels) each, runtime_s: (n,), support: (n,) the class of each
+    run, by SUPPORT."""
+    n_parts = len(parts)
+    of_all = best_weights(parts, runtime_s, towards=(np.eye(n_parts)[-1], np.full(n_parts, 1 / n_parts)))
     weights = np.tile(of_all, (N_CLASSES, 1))
     for each in np.unique(support):
         is_in = support == each
-        weights[each] = best_weights([part[is_in] for part in parts], runtime_s[is_in], towards=of_all)
+        weights[each] = best_weights([part[is_in] for part in parts], runtime_s[is_in], towards=(of_all,))
     return weights
 
 
-def best_weights(parts: Sequence[Floats], runtime_s: Floats, *, towards: Floats | None = None) -> Floats:
+def best_weights(parts: Sequence[Floats], runtime_s: Floats, *, towards: Sequence[Floats]) -> Floats:
     """Weights of the mixture with the least mean CRPS in seconds on these runs: (n_parts,), they sum to 1.
 
     The CRPS of sum_i w_i F_i is sum_i w_i E|X_i - y| - 1/2 sum_ij w_i w_j E|X_i - X_j| (Gneiting & Raftery 2007,
-    eq. 21). Few runs leave the weights near `towards`, by default even ones: each adds EVEN_RUNS / n of its squared
-    distance, in units of the best part's error. parts: (n, n_levels) each, runtime_s: (n,)."""
+    eq. 21). Few runs leave the weights near the best of `towards`, (n_parts,) each: each adds EVEN_RUNS / n of its
+    squared distance, in units of the best part's error. parts: (n, n_levels) each, runtime_s: (n,)."""
     from scipy.optimize import minimize  # not above: a third of a second that answers need not pay
 
     n_parts = len(parts)
@@ -136,10 +139,14 @@ def best_weights(parts: Sequence[Floats], runtime_s: Floats, *, towards: Floats 
     for i in range(n_parts):
         for j in range(i, n_parts):
             between[i, j] = between[j, i] = _mean_distance(atoms[i], atoms[j])
-    unit = max(float(error.min()), np.finfo(float).tiny)
-    start, ridge = np.full(n_parts, 1 / n_parts) if towards is None else towards, EVEN_RUNS / len(runtime_s)
+    unit, ridge = max(float(error.min()), np.finfo(float).tiny), EVEN_RUNS / len(runtime_s)
+
+    def crps(w: Floats) -> float:
+        return float(w @ error - w @ between @ w / 2) / unit
+
+    start = min(towards, key=crps)
     found = minimize(
-        lambda w: (w @ error - w @ between @ w / 2) / unit + ridge * np.sum((w - start) ** 2),
+        lambda w: crps(w) + ridge * np.sum((w - start) ** 2),
         start,
         jac=lambda w: (error - between @ w) / unit + 2 * ridge * (w - start),
         bounds=[(0.0, 1.0)] * n_parts,

@@ -2,11 +2,11 @@
 
 P(runtime) = w_0 boosted quantiles(features) + w_1 job's last 4 runs + w_2 its last 30 + w_3 its last 200
 + w_4 its user's last 3 with the same request + w_5 the last 10 + w_6 the last 50 with the same request in the same
-queue + w_7 the last 50 of all, recalibrated by the last runs that the model had not learnt from, and cut off at the
-time limit where the log shows that limits are kept. The weights are those with the least CRPS on the latest part of the
-training runs, by trees of the earlier part (`pool.best_weights_by_support`), and others for jobs with few and with many
-runs: history counts as much as it deserves, all in a log where nothing else tells more, nothing where the features say
-it better."""
+queue + w_7 the last 50 of all + w_8 all that it learnt from, recalibrated by the last runs that the model had not
+learnt from, and cut off at the time limit where the log shows that limits are kept. The weights are those with the
+least CRPS on the latest part of the training runs, by trees of the earlier part (`pool.best_weights_by_support`), and
+others for jobs with few and with many runs: history counts as much as it deserves, all in a log where nothing else
+tells more, nothing where the features say it better, and all runs where jobs are alike."""
 
 import json
 from collections.abc import Mapping
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from tasks.boosters import booster_from, matrix, train_boosters
 from tasks.jobs.distribution import Empirical, Floats, even_steps
+from tasks.jobs.predict.features import OWN
 from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, LOG, MOST_OF_JOB, REQUEST, USER_REQUEST, Histories
 from tasks.jobs.predict.pool import (
     LEVELS,
@@ -36,7 +37,7 @@ from tasks.jobs.predict.pool import (
     recalibration,
 )
 
-BOOSTED = "boosted"
+BOOSTED, ALL_RUNS = "boosted", "all runs"
 POOLED: dict[str, tuple[str, int]] = {  # name of a part: its peers, and how many of their last runs
     "job, last 4": (JOB, 4),
     "job, last 30": (JOB, 30),
@@ -60,6 +61,8 @@ SETTINGS = {
     "bagging_freq": 1,
     "lambda_l2": 1.0,
 }
+OF_OWN = SETTINGS | {"min_data_in_leaf": 5}  # where columns of one's own tell the runtime: often few runs are alike
+TIMES_OF_OWN = 3  # as many trees there
 LOW_LEVELS, NEAR_LEAST = 45, 1.05  # quantiles below the median, and what counts as the least
 DIGITS = 11  # of a predicted time behind the first
 FIRST_EXPONENT, LAST_EXPONENT = (int(one) for one in np.frexp(np.exp(LOG_RANGE))[1])  # of 2, for any predicted time
@@ -136,14 +139,15 @@ def fit_boosted(
 @dataclass(frozen=True)
 class Predictor:
     """weights: of the parts of the pool, for each class of support, of which they sum to 1; is_relative: the trees are
-    of the runtime over what peers usually take; usual_log_s: stands in for that without peers; recalibration: of the
-    pool; grace: of time limits, None where they are not kept; columns: features in their order; least_s: shorter runs
-    count as this long."""
+    of the runtime over what peers usually take; usual_log_s: stands in for that without peers; typical_log_s:
+    (n_levels,) quantiles of all runs that it learnt from; recalibration: of the pool; grace: of time limits, None where
+    they are not kept; columns: features in their order; least_s: shorter runs count as this long."""
 
     boosted: Boosted
     weights: Mapping[str, tuple[float, ...]]
     is_relative: bool
     usual_log_s: float
+    typical_log_s: Floats
     recalibration: Recalibration
     grace: float | None
     columns: tuple[str, ...]
@@ -174,12 +178,12 @@ class Predictor:
         of_trees = self.boosted.quantiles(features[list(self.columns)]) + self._base(features)[:, None]
         found = []
         for part in asked:
-            peers, most = POOLED.get(part, (BOOSTED, 0))
+            peers, most = POOLED.get(part, (part, 0))
             if peers in known.log_s:
                 quantiles = order_quantiles(known.log_s[peers][:, :most])
                 found.append(np.where(np.isnan(quantiles[:, :1]), of_trees, quantiles))
             else:
-                found.append(of_trees)
+                found.append(np.tile(self.typical_log_s, (len(features), 1)) if part == ALL_RUNS else of_trees)
         return found
 
     def expected_log_s(self, features: pd.DataFrame) -> Floats:
@@ -196,6 +200,7 @@ class Predictor:
             "weights": dict(self.weights),
             "is_relative": self.is_relative,
             "usual_log_s": self.usual_log_s,
+            "typical_log_s": self.typical_log_s.tolist(),
             "levels": self.recalibration.levels.tolist(),
             "moved": self.recalibration.moved.tolist(),
             "grace": self.grace,
@@ -211,19 +216,21 @@ class Predictor:
         columns = tuple(map(str, main["columns"]))
         grace = None if main["grace"] is None else float(main["grace"])
         weights = {str(part): tuple(map(float, of_classes)) for part, of_classes in main["weights"].items()}
-        if unknown := [part for part in weights if part not in (BOOSTED, *POOLED)]:
+        if unknown := [part for part in weights if part not in (BOOSTED, *POOLED, ALL_RUNS)]:
             raise ValueError(f"no part {unknown[0]!r}")
         table = np.array(list(weights.values()))  # (n_parts, n_classes)
         if table.shape != (len(weights), N_CLASSES) or table.min() < 0 or not np.allclose(table.sum(axis=0), 1):
             raise ValueError(f"weights {main['weights']}; expected {N_CLASSES} of each part, at least 0, that sum to 1")
-        levels, moved = (np.array(main[name], dtype=float) for name in ("levels", "moved"))
-        if not levels.shape == moved.shape == (N_LEVELS,) or (abs(levels - 0.5) > 0.5).any():
-            raise ValueError(f"levels or moved; expected {N_LEVELS} numbers, levels from 0 to 1")
+        typical, levels, moved = (np.array(main[name], dtype=float) for name in ("typical_log_s", "levels", "moved"))
+        shapes = {one.shape for one in (typical, levels, moved)}
+        if shapes != {(N_LEVELS,)} or (abs(levels - 0.5) > 0.5).any():
+            raise ValueError(f"typical_log_s, levels or moved; expected {N_LEVELS} numbers, levels from 0 to 1")
         return cls(
             Boosted.load(folder, len(columns)),
             weights,
             bool(main["is_relative"]),
             float(main["usual_log_s"]),
+            typical,
             Recalibration(levels, moved),
             grace,
             columns,
@@ -259,16 +266,19 @@ def fit_predictor(
     log_s = np.log(np.maximum(runtime_s, least_s))
     limits_s = runs["requested_runtime_s"].to_numpy(dtype=float) if "requested_runtime_s" in runs else None
     grace = None if limits_s is None else learn_grace(runtime_s, limits_s)
-    names = [BOOSTED, *(part for part, (of, _) in POOLED.items() if of in known.log_s)]
-    peers = names[1:] or names  # trees of few runs know less than these
+    names = [BOOSTED, *(part for part, (of, _) in POOLED.items() if of in known.log_s), ALL_RUNS]
+    peers = names[1:]  # trees of few runs know less than these
     even = dict.fromkeys(peers, (1 / len(peers),) * N_CLASSES)
+    has_own = any(str(name).startswith(OWN) for name in features)
+    settings, times = (OF_OWN, TIMES_OF_OWN) if has_own else (SETTINGS, 1)
 
     def fitted(rows: slice, is_relative: bool) -> Predictor:
         usual = float(np.median(log_s[rows])) if len(log_s[rows]) else 0.0
         frame = features.iloc[rows]
         target = log_s[rows] - (_usual(frame, usual) if is_relative else 0.0)
-        boosted = fit_boosted(frame, target, n_trees=n_trees, seed=seed)
-        return Predictor(boosted, even, is_relative, usual, Recalibration(), grace, tuple(features.columns), least_s)
+        boosted = fit_boosted(frame, target, n_trees=times * n_trees, seed=seed, settings=settings)
+        columns, typical = tuple(features.columns), np.quantile(log_s[rows], LEVELS)
+        return Predictor(boosted, even, is_relative, usual, typical, Recalibration(), grace, columns, least_s)
 
     cut = int(EARLY_SHARE * len(runs))
     late, later, later_known = np.arange(cut, len(runs)), features.iloc[cut:], known.rows(slice(cut, None))

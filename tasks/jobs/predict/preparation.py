@@ -206,9 +206,9 @@ SUPPORTS = (20, 10, 5, 3, 2, 1)  # what is tried where no job has as many runs a
 @dataclass(frozen=True)
 class Prepared:
     """runs: of read_runs in order of submission, with part (D1, D2, D3), ended_at filled, median_s and median_source;
-    history_s: median of each group of D1 by group_key, seconds; shapes: by kind, of D1; features: (n, p);
-    tables: Table 2 of the shapes, by kind; categories: as History has them; left_out: own columns that are no features,
-    and why."""
+    history_s: median of each group of D1 by group_key, seconds; shapes: by kind, of D1, as far as it has any; features:
+    (n, p); tables: Table 2 of the shapes, by kind; categories: as History has them; left_out: own columns that are no
+    features, and why."""
 
     runs: pd.DataFrame
     history_s: pd.Series
@@ -235,22 +235,20 @@ def prepare(
 
     named, known_before: own columns that may be features, as leaks takes them; others are left out.
 
-    Raises BadInput for a log with fewer than three times of submission or without a run of a positive length."""
+    Where the median of every job of D1 is 0 s, there are no shapes of ratios. Raises BadInput for a log with fewer than
+    three times of submission."""
     runs = with_ends(runs.assign(part=assign_periods(runs, params.split)))
     old = runs[runs["part"] != "D3"]
     left_out = leaks(old, named, known_before)
     runs = runs.drop(columns=[OWN + name for name in left_out])
     texts = [str(name) for name in runs if str(name).startswith(OWN) and not is_numeric_dtype(runs[name])]
     categories = {name: old[name].value_counts().index[:MOST_CATEGORIES].astype(str).tolist() for name in texts}
-    history = runs[runs["part"] == "D1"]
-    history_s = history.groupby("group_key")["runtime_s"].median()
-    if not (history_s > 0).any():
-        raise BadInput(
-            "job log", "the median of every job of its first part is 0 s", "jobs that take time", "give more of the log"
-        )
+    history_s = runs[runs["part"] == "D1"].groupby("group_key")["runtime_s"].median()
     medians = historic_medians(runs, history_s)
     runs = runs.assign(median_s=medians["median_s"], median_source=medians["median_source"])
-    fitted = {kind: _shapes(runs[runs["part"] == "D1"], kind, params) for kind in KINDS}
+    history = runs[runs["part"] == "D1"]
+    values = {kind: normalise(history["runtime_s"], history["median_s"], kind) for kind in KINDS}
+    fitted = {kind: _shapes(history, kind, values[kind], params) for kind in KINDS if np.isfinite(values[kind]).any()}
     shapes = {kind: found for kind, (found, _) in fitted.items()}
     tables = {kind: table for kind, (_, table) in fitted.items()}
     known = history_of(shapes, history_s, categories)
@@ -311,9 +309,12 @@ def with_ends(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.assign(ended_at=runs["ended_at"].fillna(ends).astype("datetime64[us]"))
 
 
-def _shapes(history: pd.DataFrame, kind: Kind, params: CharacteriseParams) -> tuple[ShapeSet, pd.DataFrame]:
-    """The shapes of the jobs of a history, and their Table 2; fewer, or of shorter ones, where the log has no more."""
-    values = normalise(history["runtime_s"], history["median_s"], kind)
+def _shapes(
+    history: pd.DataFrame, kind: Kind, values: NDArray[np.float64], params: CharacteriseParams
+) -> tuple[ShapeSet, pd.DataFrame]:
+    """The shapes of the jobs of a history, and their Table 2; fewer, or of shorter ones, where the log has no more.
+
+    values: (n,) normalised runtimes of its rows."""
     numbers, keys = pd.factorize(history["group_key"])
     sizes = np.bincount(numbers[np.isfinite(values)], minlength=len(keys))
     support = _possible_support(sizes, params.shapes)

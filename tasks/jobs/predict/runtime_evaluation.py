@@ -170,7 +170,8 @@ def evaluate_runtimes(
     ratios = normalise(
         runs["runtime_s"].to_numpy(dtype=float)[training], runs["median_s"].to_numpy(dtype=float)[training], "ratio"
     )
-    predictions["global"] = global_prediction(ratios[np.isfinite(ratios)], medians_s)
+    if np.isfinite(ratios).any():
+        predictions["global"] = global_prediction(ratios[np.isfinite(ratios)], medians_s)
     for kind, found in probabilities.items():
         predictions[f"paper_{kind}"] = _by_shapes(prepared, kind, found[rows], medians_s, training)
     scored = {name: _score(told, prepared, rows, earlier, params) for name, told in predictions.items()}

@@ -40,7 +40,8 @@ PARAMS, SEEN, MEDIANS, CATEGORIES = "params.json", "training_runs.parquet", "med
 
 @dataclass(frozen=True)
 class Trained:
-    """model: the predictor; shapes and classifiers by kind (no classifier where nothing could be learnt); history_s:
+    """model: the predictor; shapes and classifiers by kind (no classifier where nothing could be learnt, no shapes of
+    ratios where all medians are 0 s); history_s:
     median of each job in period D1, seconds; seen: run_id and residual of the training runs, the log of runtime over
     the median that a model of earlier runs had predicted, missing for those earlier runs; params: of the training;
     outcomes: how runs end, None where the log has no time limits; categories: as History has them."""
@@ -97,7 +98,8 @@ def load_trained(folder: Path) -> Trained:
     try:
         params = PredictParams.model_validate(json.loads(_text(folder / PARAMS)))
         medians = pd.read_parquet(folder / MEDIANS).set_index("group_key")["median_s"]
-        shapes = {kind: ShapeSet.from_json(_text(folder / f"shapes-{kind}.json")) for kind in KINDS}
+        kinds = [kind for kind in KINDS if kind != "ratio" or (folder / "shapes-ratio.json").exists()]
+        shapes = {kind: ShapeSet.from_json(_text(folder / f"shapes-{kind}.json")) for kind in kinds}
         classifiers = {
             kind: LightGbm.from_texts(
                 _text(folder / f"classifier-{kind}.txt"), _text(folder / f"classifier-{kind}.json")

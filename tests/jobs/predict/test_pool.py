@@ -15,6 +15,7 @@ from tasks.jobs.predict.pool import (
     UNMOVED_RUNS,
     Recalibration,
     best_weights,
+    best_weights_by_support,
     learn_grace,
     limited,
     mixture,
@@ -84,6 +85,10 @@ def test_a_part_without_weight_changes_nothing_and_one_alone_is_the_mixture():
     np.testing.assert_array_equal(mixture(parts, np.array([0.4, 0.0, 0.6])), mixture(parts[::2], np.array([0.4, 0.6])))
 
 
+def even(parts):
+    return (np.full(len(parts), 1 / len(parts)),)
+
+
 def test_the_best_weights_have_the_least_crps_of_all_on_a_grid():
     rng = np.random.default_rng(1)
     n = 400
@@ -100,7 +105,7 @@ def test_the_best_weights_have_the_least_crps_of_all_on_a_grid():
         return crps / least_error + EVEN_RUNS / n * np.sum((np.array(weights) - 1 / 3) ** 2)
 
     grid = [(a / 10, b / 10, (10 - a - b) / 10) for a, b in itertools.product(range(11), repeat=2) if a + b <= 10]
-    weights = best_weights(parts, runtime_s)
+    weights = best_weights(parts, runtime_s, towards=even(parts))
     assert weights.sum() == pytest.approx(1)
     assert loss(weights) <= min(map(loss, grid)) * 1.002  # weights are chosen with every fifth quantile
 
@@ -119,20 +124,31 @@ def test_the_crps_of_a_mixture_is_the_quadratic_form_that_the_weights_are_chosen
 def test_a_part_that_knows_the_runtimes_gets_nearly_all_the_weight():
     log_s = np.random.default_rng(3).normal(4, 1, 2_000)
     parts = [normal(np.full(2_000, 4.0), np.ones(2_000)), normal(log_s, np.full(2_000, 0.01))]
-    assert best_weights(parts, np.exp(log_s))[1] > 0.95
+    assert best_weights(parts, np.exp(log_s), towards=even(parts))[1] > 0.95
 
 
 @pytest.mark.parametrize("runtime_s", [np.zeros(30), np.full(30, 1e9), np.full(30, 60.0)])
 def test_weights_of_runtimes_that_are_all_alike_sum_to_one(runtime_s):
     parts = [np.full((30, N_LEVELS), np.log(60.0)), normal(np.full(30, 4.0), np.ones(30))]
-    weights = best_weights(parts, runtime_s)
+    weights = best_weights(parts, runtime_s, towards=even(parts))
     assert weights.sum() == pytest.approx(1)
     assert (weights >= 0).all()
 
 
+@pytest.mark.parametrize(("sd", "least", "most"), [(0.5, 0.9, 1.0), (4.0, 0.0, 0.5)])
+def test_weights_of_few_runs_are_drawn_to_all_runs_where_these_say_no_less_than_even_ones(sd, least, most):
+    """Ten runs whose logs are drawn from N(4, 0.5²): the last part is that distribution, or a far wider one."""
+    log_s = np.random.default_rng(5).normal(4, 0.5, 10)
+    ones = np.ones(10)
+    parts = [normal(2.5 * ones, ones), normal(5.5 * ones, ones), normal(4 * ones, sd * ones)]
+    weights = best_weights_by_support(parts, np.exp(log_s), np.zeros(10, dtype=int))
+    assert (least <= weights[:, -1]).all() and (weights[:, -1] <= most).all()
+
+
 def test_few_runs_leave_the_weights_near_even_ones():
     parts = [normal([3.0], [0.1]), normal([4.0], [0.1])]
-    weights = best_weights(parts, np.exp([3.0]))  # minimised: w e - w B w / 2 + ridge |w - 1/2|², with w = (a, 1 - a)
+    weights = best_weights(parts, np.exp([3.0]), towards=even(parts))
+    # minimised: w e - w B w / 2 + ridge |w - 1/2|², with w = (a, 1 - a)
     error = np.array([np.abs(np.exp(part) - np.exp(3.0)).mean() for part in parts])
     between = np.abs(np.exp(parts[0]).T - np.exp(parts[1])).mean()
     within = [np.abs(np.exp(part).T - np.exp(part)).mean() for part in parts]

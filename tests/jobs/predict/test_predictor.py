@@ -9,7 +9,17 @@ import pytest
 from tasks.errors import BadInput
 from tasks.jobs.predict.peers import JOB, histories, peer_features
 from tasks.jobs.predict.pool import LEVELS, N_CLASSES, N_LEVELS, order_quantiles
-from tasks.jobs.predict.predictor import BOOSTED, MAIN, TREES, Boosted, Predictor, fit_boosted, fit_predictor, told_as
+from tasks.jobs.predict.predictor import (
+    ALL_RUNS,
+    BOOSTED,
+    MAIN,
+    TREES,
+    Boosted,
+    Predictor,
+    fit_boosted,
+    fit_predictor,
+    told_as,
+)
 
 START = pd.Timestamp("2026-01-01")
 PARAMS = {"n_trees": 12, "seed": 0}
@@ -107,6 +117,23 @@ def test_where_the_request_of_a_user_says_all_its_runs_are_leant_on():
     assert weight(split.model, "request", of_class=0) < 0.05
     latest = split.known.log_s["user_request"][split.n :, :10]
     assert split.crps <= 1.03 * told_as(order_quantiles(latest)).crps(split.runtime_s).mean()
+
+
+def test_where_jobs_are_alike_all_runs_get_the_weight():
+    rng = np.random.default_rng(10)
+    split = Split(log_of(np.exp(rng.normal(5, 1.2, 400)), [f"j{i}" for i in rng.integers(0, 25, 400)]))
+    assert weight(split.model, ALL_RUNS) > 0.9
+    assert split.crps <= 1.02 * split.crps_of_all() < split.crps_of_history()
+
+
+def test_from_columns_of_ones_own_more_is_learnt_by_three_times_as_many_trees():
+    """30 configurations in no order, 20 runs each: with 20 runs a leaf no tree tells one from its neighbours."""
+    rng = np.random.default_rng(11)
+    part = rng.permutation(np.repeat(np.arange(30), 20))
+    runs = log_of(np.exp(rng.normal(3, 1, 30)[part] + rng.normal(0, 0.05, 600)), part=part, own_part=part)
+    plain, own = Split(runs, "part"), Split(runs, "own_part")
+    assert own.crps < 0.95 * plain.crps
+    assert own.model.boosted.boosters[0].num_trees() == 3 * plain.model.boosted.boosters[0].num_trees()
 
 
 def test_jobs_with_few_runs_have_weights_of_their_own():

@@ -169,7 +169,9 @@ EACH_GROUP = columns(
     ("said", "what", "name"),
     Column("confidence", "sure", lambda sure: "" if sure is None else share(sure), kind="number"),
     Column("nearest", "nearest", lambda nearest: nearest[0]["workload"] if nearest else "", kind="name"),
+    ("processes", "its processes", "name"),
 )  # fmt: skip
+LEAST_SHOWN = 0.01  # of the processor time: of a program that is named
 
 
 def as_records(found: "Identified", runs: "Sequence[Telemetry]", public: Sequence[str] | None) -> list[dict[str, Any]]:
@@ -190,6 +192,8 @@ def as_records(found: "Identified", runs: "Sequence[Telemetry]", public: Sequenc
             "reasons_missing": {name: because[name] for name in one.missing if name in because},
             "model_id": found.model_id,
         }
+        if processes := by_id[one.run_id].processes:
+            record["processes"] = [{"program": name, "share": part} for name, part in processes.items()]
         if public:
             unknown = sorted(set(public) - {near["workload"] for near in nearest})
             if unknown:
@@ -237,12 +241,20 @@ def _run_facts(row: Mapping[str, Any]) -> dict[str, str]:
     for key, words in (("foreign_share", "others took"), ("stolen_share", "the hypervisor took")):
         if row[key] is not None:
             facts[words] = f"{share(row[key])} of the machine"
+    if processes := _processes(row):
+        facts["its processes"] = f"{processes} of its processor time"
     if row["surer"]:
         facts["what would make it surer"] = "; ".join(row["surer"])
     if row["missing"]:
         reasons = dict.fromkeys(row.get("reasons_missing", {}).values())
         facts["counters it lacks"] = ", ".join(row["missing"]) + (f": {'; '.join(reasons)}" if reasons else "")
     return facts | {"model": row["model_id"]}
+
+
+def _processes(row: Mapping[str, Any]) -> str:
+    """The programs that took most of what runs now."""
+    taken = row.get("processes", [])[:N_NEAREST]
+    return ", ".join(f"{one['program']} {share(one['share'])}" for one in taken if one["share"] >= LEAST_SHOWN)
 
 
 def _near(near: Mapping[str, Any]) -> str:
@@ -309,7 +321,7 @@ def identify(
         return show_json({"source": chosen, "model_id": found.model_id, "runs": rows, "refused": refused})
     if each:
         by_share = sorted(rows, key=lambda row: (-(row["own_share"] or 0.0), row["run_id"]))
-        show_table([{**row, "said": said(row)} for row in by_share], EACH_GROUP)
+        show_table([{**row, "said": said(row), "processes": _processes(row)} for row in by_share], EACH_GROUP)
     else:
         show_found(rows)
     for error in found.refused:

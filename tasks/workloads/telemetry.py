@@ -7,7 +7,8 @@ in the same run, named ``own.<name>`` with scope "workload". Names of other peop
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
@@ -76,8 +77,9 @@ class Telemetry:
     counters: what each column of `values` holds. at_s: (n_samples,), seconds after the start, rising. values:
     (n_samples, n_counters), NaN is missing. Labels, None where nobody says: workload (what ran), input (on what), round
     (which repetition), machine (where). started_at: UTC, without a zone. interval_s: nominal seconds between samples,
-    None when a single sample does not say. conditions: under what it was recorded, where that is known. missing:
-    counters that were asked for and that the machine did not give, each with its reason; of what is recorded now."""
+    None when a single sample does not say. conditions: under what it was recorded, where that is known. Of what is
+    recorded now, missing: counters that were asked for and that the machine did not give, each with its reason;
+    processes: shares of the processor time that its processes took, by the name of their program."""
 
     run_id: str
     counters: tuple[Counter, ...]
@@ -91,6 +93,7 @@ class Telemetry:
     interval_s: float | None = None
     conditions: Conditions | None = None
     missing: tuple[str, ...] = ()
+    processes: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:

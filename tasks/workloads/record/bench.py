@@ -24,7 +24,14 @@ from tasks.workloads.record.parts import machine_name
 from tasks.workloads.record.plan import Outcome, PlannedRun
 from tasks.workloads.record.programs.program import Place, Program
 from tasks.workloads.record.sampler import PARTNER_PREFIX, PerfChild, PerfPlan, Sampled, perf_group, sample
-from tasks.workloads.record.subjects import WHOLE, Subject, group_sources, groups_at_work, subject_of
+from tasks.workloads.record.subjects import (
+    WHOLE,
+    Subject,
+    group_sources,
+    groups_at_work,
+    shares_of_processes,
+    subject_of,
+)
 from tasks.workloads.telemetry import OWN_PREFIX, Conditions, Telemetry
 
 BUSY = tuple(f"cpu.{kind}_cores" for kind in ("user", "nice", "system", "irq", "softirq"))
@@ -313,8 +320,9 @@ def record_live(subject: str = WHOLE, seconds: float = 30, params: RecordParams 
     n_samples = _n_samples(seconds, settings)
     asked = subject_of(subject)
     groups = {OWN_PREFIX: asked.group} if asked.group else {}
+    before = asked.process_times()
     run, sampler_cores = _sampled(asked.sources(), groups, n_samples, settings, CGROUP_ROOT)
-    return _with_shares(run, sampler_cores)
+    return replace(_with_shares(run, sampler_cores), processes=shares_of_processes(before, asked.process_times()))
 
 
 def record_each(seconds: float = 30, params: RecordParams | None = None, root: Path = CGROUP_ROOT) -> list[Telemetry]:
@@ -330,8 +338,14 @@ def record_each(seconds: float = 30, params: RecordParams | None = None, root: P
     for prefix, group in groups.items():
         sources += group_sources(group, prefix)
     counted = dict(list(groups.items())[:MOST_COUNTED])
+    subjects = {prefix: Subject(group) for prefix, group in groups.items()}
+    before = {prefix: subject.process_times() for prefix, subject in subjects.items()}
     together, sampler_cores = _sampled(sources, counted, n_samples, settings, root)
-    runs = [replace(of_group(together, prefix), run_id=prefix.strip(), missing=()) for prefix in groups]
+    runs = [
+        replace(of_group(together, prefix), run_id=prefix.strip(), missing=(), processes=shares)
+        for prefix, subject in subjects.items()
+        for shares in [shares_of_processes(before[prefix], subject.process_times())]
+    ]
     return [_with_shares(run, sampler_cores) for run in runs if any(one.scope == "workload" for one in run.counters)]
 
 

@@ -7,10 +7,11 @@ import contextlib
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from tasks.errors import NotFound, quoted
 from tasks.machine import CGROUP_ROOT, Group, find_tool, root_group
@@ -236,6 +237,51 @@ def descendants(pid: int, proc: Path = PROC) -> Iterator[int]:
                 waiting += [int(text) for text in children.read_text().split()]
 
 
+class ProcessTime(NamedTuple):
+    """CPU seconds so far. of_children: of those that it started, that have ended and that it waited for."""
+
+    program: str
+    parent: int
+    own_s: float
+    of_children_s: float
+
+    @property
+    def all_s(self) -> float:
+        """Its own, and that of its ended children."""
+        return self.own_s + self.of_children_s
+
+
+def shares_of_processes(before: Mapping[int, ProcessTime], after: Mapping[int, ProcessTime]) -> dict[str, float]:
+    """Shares of the CPU time between two moments by program, the largest first; none where nothing was taken. By
+    process id.
+
+    Of what has ended in between only its parent's account tells: it counts for the programs that run below that parent
+    at these moments, by what they have taken, else for what the parent has started."""
+    taken: dict[str, float] = {}
+    everyone, gone_s = {**before, **after}, dict[int, float]()
+    for pid in before.keys() - after.keys():
+        gone_s[before[pid].parent] = gone_s.get(before[pid].parent, 0.0) + before[pid].all_s
+    for pid, now in after.items():
+        then = before.get(pid, now._replace(own_s=0.0, of_children_s=0.0))
+        taken[now.program] = taken.get(now.program, 0.0) + now.own_s - then.own_s
+        ended_s = now.of_children_s - then.of_children_s - gone_s.get(pid, 0.0)
+        below = [one for other, one in everyone.items() if ended_s > 0 and pid in _ancestors(other, everyone)]
+        seen_s = sum(one.own_s for one in below)
+        for one in below if seen_s else []:
+            taken[one.program] = taken.get(one.program, 0.0) + ended_s * one.own_s / seen_s
+        if ended_s > 0 and not seen_s:
+            taken[f"started by {now.program}"] = taken.get(f"started by {now.program}", 0.0) + ended_s
+    total = sum(s for s in taken.values() if s > 0)
+    return {name: s / total for name, s in sorted(taken.items(), key=lambda one: -one[1]) if s > 0}
+
+
+def _ancestors(pid: int, everyone: Mapping[int, ProcessTime]) -> set[int]:
+    found: set[int] = set()
+    while pid in everyone and (pid := everyone[pid].parent) not in found:
+        found.add(pid)
+    return found
+
+
 @dataclass(frozen=True)
 class Subject:
     """group and pid None: the machine alone. partner: a second group, whose counters are named `partner.…`."""
@@ -253,6 +299,27 @@ class Subject:
             found += group_sources(self.partner, PARTNER_PREFIX)
         if self.pid is not None:
             found.append(ProcessSource(self.pid, proc))
+        return found
+
+    def process_times(self, proc: Path = PROC) -> dict[int, ProcessTime]:
+        """Of each of its living processes by id: those of its group, else of its tree, else of the machine."""
+        if self.group:
+            folder = self.group.folders["cpu" if self.group.version == 2 else "cpuacct"]
+            pids = set()
+            for procs in folder.rglob("cgroup.procs"):
+                with contextlib.suppress(OSError):  # a group below it may end meanwhile
+                    pids |= set(map(int, procs.read_text().split()))
+        elif self.pid is not None:
+            pids = set(descendants(self.pid, proc))
+        else:
+            pids = {int(one.name) for one in proc.iterdir() if one.name.isdigit()}
+        found = {}
+        for pid in sorted(pids):
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                name, _, rest = (proc / str(pid) / "stat").read_text().partition("(")[2].rpartition(")")
+                fields = rest.split()
+                own, children = (sum(map(int, fields[at : at + 2])) * TICK_S for at in (11, 13))
+                found[pid] = ProcessTime(name, int(fields[1]), own, children)
         return found
 
 

@@ -240,13 +240,18 @@ def test_each_group_is_a_row_with_its_share(
     runs = fetch_runs(identifying_log, "log", ["a-01", "b-01"])
     groups = [
         replace(
-            run, run_id=f"{run.workload}.service", workload=None, conditions=Conditions("now", "live", own_share=own)
+            run,
+            run_id=f"{run.workload}.service",
+            workload=None,
+            conditions=Conditions("now", "live", own_share=own),
+            processes={"serve it": 0.9, "log": 0.095, "sh": 0.005},
         )
         for run, own in zip(runs, (0.1, 0.4), strict=True)
     ]
     monkeypatch.setattr("tasks.workloads.record.bench.record_each", lambda seconds, params: groups)
-    lines = [line.split() for line in whorl("workloads", "identify", "--live", "--each").out.splitlines()]
-    assert [line[0] for line in lines[1:]] == ["b.service", "a.service"]
+    lines = whorl("workloads", "identify", "--live", "--each").out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == ["b.service", "a.service"]
+    assert [line.partition("serve")[2] for line in lines[1:]] == [" it 90.0 %, log 9.5 %"] * 2
     found = json.loads(whorl("workloads", "identify", "--live", "--each", "--json").out)["runs"]
     assert {run["run_id"]: run["own_share"] for run in found} == {"a.service": 0.1, "b.service": 0.4}
     assert whorl("workloads", "identify", "--live", "--each", "--subject", "7").code == 2

@@ -7,7 +7,15 @@ import pytest
 from tasks.errors import NotFound
 from tasks.machine import Group
 from tasks.workloads.record.counters import Readings, opened, values_of
-from tasks.workloads.record.subjects import ProcessSource, group_sources, groups_at_work, subject_of
+from tasks.workloads.record.subjects import (
+    ProcessSource,
+    ProcessTime,
+    Subject,
+    group_sources,
+    groups_at_work,
+    shares_of_processes,
+    subject_of,
+)
 
 PRESSURE = "some avg10=0 avg60=0 avg300=0 total={0}\nfull avg10=0 avg60=0 avg300=0 total=0\n"
 V1 = {
@@ -202,3 +210,44 @@ def test_a_process_that_shares_its_group_is_the_sum_of_its_tree(tmp_path):
     assert (found["own.disk.read_bytes"], found["own.io.read_calls"]) == (8192, 6)
     assert [one.counter for one in missing] == ["own.memory.shared_bytes"]  # the kernel of this tree does not tell
     source.close()
+
+
+def test_what_has_ended_counts_for_programs_below_its_parent():
+    """The shell waited for a compiler that had 30 s before and 32 at its end: 2 of its 32 new seconds are in between,
+    and of what runs below it cc1 had 30 s and as 10; one second is its own. The server took 6, as 1 and make nothing,
+    but what it waited for took 2 and nothing is left of that."""
+    before = {
+        1: ProcessTime("sh", 0, 5.0, 100.0),
+        2: ProcessTime("cc1", 1, 30.0, 0.0),
+        3: ProcessTime("redis-server", 0, 50.0, 0.0),
+        5: ProcessTime("as", 1, 9.0, 0.0),
+        6: ProcessTime("make", 0, 1.0, 1.0),
+    }
+    after = {
+        1: ProcessTime("sh", 0, 6.0, 132.0),
+        3: ProcessTime("redis-server", 0, 56.0, 0.0),
+        5: ProcessTime("as", 1, 10.0, 0.0),
+        6: ProcessTime("make", 0, 1.0, 3.0),
+    }
+    found = shares_of_processes(before, after)
+    taken = {"redis-server": 6, "started by make": 2, "cc1": 1.5, "as": 1.5, "sh": 1}
+    assert found == pytest.approx({name: s / 12 for name, s in taken.items()})
+    assert next(iter(found)) == "redis-server"
+    assert shares_of_processes(before, before) == {}
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_processes_of_a_group_are_those_in_it_and_below_it(tmp_path, version):
+    proc, group = tmp_path / "proc", group_of(tmp_path / "group", version)
+    folder = group.folders["cpu" if version == 2 else "cpuacct"]
+    for pid, name in ((7, "nginx: worker (1)"), (8, "wrk"), (9, "other")):
+        (proc / str(pid)).mkdir(parents=True)
+        (proc / str(pid) / "stat").write_text(f"{pid} ({name}) S 1 1 1 0 -1 0 0 0 0 0 300 100 50 25 20 0 1 0\n")
+    (folder / "below").mkdir(parents=True)
+    (folder / "cgroup.procs").write_text("7\n")
+    (folder / "below" / "cgroup.procs").write_text("8\n10\n")
+    ticks = os.sysconf("SC_CLK_TCK")
+    found = Subject(group=group).process_times(proc)
+    assert {pid: one.program for pid, one in found.items()} == {7: "nginx: worker (1)", 8: "wrk"}
+    assert found[8] == ProcessTime("wrk", 1, 400 / ticks, 75 / ticks)
+    assert set(Subject().process_times(proc)) == {7, 8, 9}

@@ -101,7 +101,7 @@ MUTANTS = (
     Mutant("neighbouring windows are learned from and held out", "tasks/workloads/identify/model.py",
            "rank * n_folds // len(places)", "rank % n_folds", "tests/workloads/identify/test_model.py"),
     Mutant("distances are taken along the wrong axis", "tasks/workloads/identify/fingerprints.py",
-           "np.abs(apart @ self.whitening)", "np.abs(apart @ self.whitening.T)",
+           "logs @ self.whitening - self.whitened", "logs @ self.whitening.T - self.whitened",
            "tests/workloads/identify/test_fingerprints.py"),
     Mutant("a change is earlier where samples are missing before it", "tasks/workloads/changepoints/finding.py",
            "ChangePoints(len(table), rows[changes], near", "ChangePoints(len(table), changes, near",

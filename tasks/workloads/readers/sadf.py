@@ -27,13 +27,12 @@ from tasks.errors import BadInput
 from tasks.intake.files import all_refusals, read_head, read_lines, refusals
 from tasks.workloads.params import ReadParams
 from tasks.workloads.prepared import Reading, Sampled
-from tasks.workloads.readers.sar import SarLines, is_other, is_sar
+from tasks.workloads.readers.sar import DEVICE, SarLines, is_other, is_sar
 from tasks.workloads.readers.tables import side_by_side, start_and_offsets, unix_seconds
 from tasks.workloads.telemetry import Counter, FloatArray, spelled
 
 HEADER = ["hostname", "interval", "timestamp"]
 RESTART = "LINUX-RESTART"
-DEVICE = re.compile(r"^[A-Z]+$")
 ALL_CPUS = {"-1": "all"}
 RATES = ("tps", "rtps", "wtps", "dtps")  # per second, without saying so
 OF_EACH_CPU = ["CPU*"]  # of an interrupt: all processors, then each of them, which are left out

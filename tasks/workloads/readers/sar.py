@@ -59,7 +59,7 @@ class SarLines:
         if RESTART.search(line):
             self.before = {}
             return f"{self.host};-1;{self._time(clock, ())};LINUX-RESTART"
-        if not any(_is_number(word) for word in words):
+        if not any(map(NUMBER.match, words)):
             return self._header(words)
         fields = words
         if self.is_last:  # a mount point may hold blanks
@@ -105,7 +105,3 @@ def day_of(text: str, *, is_month_first: bool) -> date | None:
         return date(year if year >= CENTURY else CENTURY + year, month, day)
     except ValueError:
         return None
-
-
-def _is_number(word: str) -> bool:
-    return bool(NUMBER.match(word))

@@ -44,6 +44,7 @@ ENGINES = ("docker", "podman", "nerdctl")
 ENGINE_S = 10.0
 # fields of /proc/PID/stat, counted from the one behind the name
 STAT_FIELDS = {"minor": (7,), "major": (9,), "user": (11, 13), "sys": (12, 14), "threads": (17,)}
+CPU_FIELDS = ((11, 12), (13, 14))  # of the process itself; of its ended children
 STATUS_KEYS = {"VmRSS": "rss", "RssAnon": "anon", "RssFile": "file", "RssShmem": "shmem"}
 IO_KEYS = ("read_bytes", "write_bytes", "syscr", "syscw")
 KIB = 1024
@@ -214,7 +215,7 @@ class ProcessSource(Source):
     def _add(self, pid: int, found: dict[str, int]) -> bool:
         folder = self.proc / str(pid)
         try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            _, fields = _stat(pid, self.proc)
         except OSError:
             return False
         told = {key: sum(int(fields[at]) for at in places) for key, places in STAT_FIELDS.items()}
@@ -225,6 +226,21 @@ class ProcessSource(Source):
         for key, value in told.items():
             found[key] = found.get(key, 0) + value
         return True
+
+
+def _stat(pid: int, proc: Path) -> tuple[str, list[str]]:
+    """Name of a process, and the fields of its stat from the one behind the name. Raises OSError where it is gone."""
+    name, _, fields = (proc / str(pid) / "stat").read_text().partition("(")[2].rpartition(")")
+    return name, fields.split()
+
+
+def _inside(group: Group) -> set[int]:
+    """The processes in a control group and below it."""
+    found: set[int] = set()
+    for procs in group.folders["cpu" if group.version == 2 else "cpuacct"].rglob("cgroup.procs"):
+        with contextlib.suppress(OSError):  # a group below it may end meanwhile
+            found |= set(map(int, procs.read_text().split()))
+    return found
 
 
 def descendants(pid: int, proc: Path = PROC) -> Iterator[int]:
@@ -304,22 +320,17 @@ class Subject:
     def process_times(self, proc: Path = PROC) -> dict[int, ProcessTime]:
         """Of each of its living processes by id: those of its group, else of its tree, else of the machine."""
         if self.group:
-            folder = self.group.folders["cpu" if self.group.version == 2 else "cpuacct"]
-            pids = set()
-            for procs in folder.rglob("cgroup.procs"):
-                with contextlib.suppress(OSError):  # a group below it may end meanwhile
-                    pids |= set(map(int, procs.read_text().split()))
+            pids = _inside(self.group)
         elif self.pid is not None:
             pids = set(descendants(self.pid, proc))
         else:
             pids = {int(one.name) for one in proc.iterdir() if one.name.isdigit()}
         found = {}
         for pid in sorted(pids):
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                name, _, rest = (proc / str(pid) / "stat").read_text().partition("(")[2].rpartition(")")
-                fields = rest.split()
-                own, children = (sum(map(int, fields[at : at + 2])) * TICK_S for at in (11, 13))
-                found[pid] = ProcessTime(name, int(fields[1]), own, children)
+            with contextlib.suppress(OSError):
+                name, fields = _stat(pid, proc)
+                own_s, of_children_s = (sum(int(fields[at]) for at in places) * TICK_S for places in CPU_FIELDS)
+                found[pid] = ProcessTime(name, int(fields[1]), own_s, of_children_s)
         return found
 
 
@@ -352,8 +363,7 @@ def group_of_process(pid: int, root: Path = CGROUP_ROOT, proc: Path = PROC) -> G
     group = _group_at(base, inner) if inner else None
     if group is None:
         return None
-    folder = group.folders["cpu" if group.version == 2 else "cpuacct"]
-    inside = {int(text) for procs in folder.rglob("cgroup.procs") for text in procs.read_text().split()}
+    inside = _inside(group)
     return group if pid in inside and inside <= set(descendants(pid, proc)) else None
 
 

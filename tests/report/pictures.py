@@ -16,7 +16,8 @@ def write_pictures(site: Path, folder: Path) -> list[Path]:
     site = site.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     written = [folder / "index.png"]
-    with tempfile.TemporaryDirectory() as profile, browsing(Path(profile)) as browser:
+    # processes of the browser may write into its profile for a moment after it has ended
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile, browsing(Path(profile)) as browser:
         browser.open((site / "index.html").as_uri())
         browser.picture(written[0], is_whole=False)
         for word, section in CHARTS.items():

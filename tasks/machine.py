@@ -49,7 +49,8 @@ DIGEST_DIGITS = 10
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 PR_SET_PDEATHSIG = 1
 CLOCK_SLACK_S = 1.0  # a start time read twice may differ by rounding
-TIME_FIELDS = slice(11, 15)  # utime, stime, cutime, cstime after the name in /proc/PID/stat
+PROCS = "cgroup.procs"
+END_S, END_NAP_S = 5.0, 0.005
 
 
 @dataclass(frozen=True)
@@ -219,14 +220,40 @@ class Group:
                 with suppress(OSError):
                     (self.folders["cpu"] / "cgroup.subtree_control").write_text(f"+{controller}")
 
+    @property
+    def doors(self) -> tuple[Path, ...]:
+        """The files that take the id of a process that moves in."""
+        return tuple(folder / PROCS for folder in dict.fromkeys(self.folders.values()))
+
     def add(self, pid: int) -> None:
         """Move a process in, with what it will start."""
-        for folder in dict.fromkeys(self.folders.values()):
-            (folder / "cgroup.procs").write_text(str(pid))
+        for door in self.doors:
+            door.write_text(str(pid))
 
     def command_inside(self, command: Sequence[str]) -> list[str]:
         """The command, made to move itself into the group before it starts anything."""
-        return joining([folder / "cgroup.procs" for folder in dict.fromkeys(self.folders.values())], command)
+        return joining(self.doors, command)
+
+    def processes(self) -> set[int]:
+        """The processes in the group and below it; those that only share its disk limit are not among them."""
+        found: set[int] = set()
+        for folder in dict.fromkeys(path for name, path in self.folders.items() if name != "blkio"):
+            for file in folder.rglob(PROCS):
+                with suppress(OSError):  # a group below it may end meanwhile
+                    found |= set(map(int, file.read_text().split()))
+        return found
+
+    def end_processes(self) -> bool:
+        """Kill every process in the group, and wait until they are gone; false if some will not go."""
+        ends_s = time.monotonic() + END_S
+        while left := self.processes():
+            for pid in left:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            if time.monotonic() > ends_s:
+                return False
+            time.sleep(END_NAP_S)
+        return True
 
     def set_quota(self, quota_us: int, period_us: int) -> None:
         """At most quota_us of CPU time in each period; UNLIMITED takes the limit away."""
@@ -282,11 +309,25 @@ class Group:
             with suppress(OSError):
                 folder.rmdir()
 
-    def remove_abandoned(self, prefix: str = PREFIX) -> None:
-        """Remove the campaigns' groups in this one whose recorder was killed: it is gone, and they are empty."""
-        for name in {path.name for folder in self.folders.values() for path in folder.glob(f"{prefix}[0-9]*")}:
-            if not Path("/proc", name.removeprefix(prefix)).exists():
-                Group(self.version, {key: folder / name for key, folder in self.folders.items()}).remove()
+    def remove_abandoned(self, prefix: str = PREFIX) -> list[str]:
+        """End what killed recorders have left in the campaigns' groups in this one, and remove these; their names."""
+        gone = []
+        for name in sorted({path.name for folder in self.folders.values() for path in folder.glob(f"{prefix}[0-9]*")}):
+            left = Group(self.version, {key: folder / name for key, folder in self.folders.items()})
+            made = [folder for folder in left.folders.values() if folder.exists()]
+            if not (made and was_there(int(name.removeprefix(prefix)), made[0].stat().st_mtime)):
+                left.end_processes()
+                left.remove()
+                gone.append(name)
+        return gone
+
+
+def was_there(pid: int, made_at: float) -> bool:
+    """Whether this process lives and was there when something was made (Unix seconds)."""
+    try:
+        return bool(psutil.Process(pid).create_time() <= made_at + CLOCK_SLACK_S)
+    except (psutil.NoSuchProcess, OSError):
+        return False
 
 
 def joining(files: Iterable[Path], command: Sequence[str]) -> list[str]:
@@ -300,7 +341,7 @@ def root_group(root: Path = CGROUP_ROOT, controllers: Sequence[str] = CONTROLLER
     if (root / "cgroup.controllers").is_file():
         has_cpu = "cpu" in (root / "cgroup.controllers").read_text().split()
         return Group(2, dict.fromkeys(("cpu", "memory", "blkio"), root)) if has_cpu else None
-    found = {name: root / name for name in controllers if (root / name / "cgroup.procs").is_file()}
+    found = {name: root / name for name in controllers if (root / name / PROCS).is_file()}
     return Group(1, found) if {"cpu", "cpuacct"} <= found.keys() else None
 
 
@@ -488,22 +529,3 @@ def read_server_file(home: Path) -> ServerFile | None:
 def remove_server_file(home: Path) -> None:
     """Forget the server."""
     server_file(home).unlink(missing_ok=True)
-
-
-def tree_cpu_s(pid: int) -> float:
-    """CPU seconds of a process, its ended children and its living descendants; 0.0 where it is gone."""
-    with suppress(OSError, ValueError, IndexError):
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        ticks = sum(int(text) for text in fields[TIME_FIELDS])
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        return ticks / os.sysconf("SC_CLK_TCK") + sum(tree_cpu_s(int(child)) for child in children)
-    return 0.0
-
-
-def shared_server_cpu_s() -> float:
-    """CPU seconds so far of the Prefect server that commands of this home (WHORL_HOME) share: whorl's own load.
-
-    0.0 where none runs, and under `whorl serve`, whose processes hold the recorder itself."""
-    home = os.environ.get("WHORL_HOME")
-    found = read_server_file(Path(home)) if home else None
-    return tree_cpu_s(found.pid) if found and found.is_shared else 0.0

@@ -1,18 +1,19 @@
 """Facts of a recording: the machine, and what others and the hypervisor took of it while something ran."""
 
+import contextlib
 import math
 import os
 import platform
 import resource
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from tasks.machine import CGROUP_ROOT, Group, cpu_model, read_cgroups, root_group, shared_server_cpu_s
+from tasks.machine import CGROUP_ROOT, Group, cpu_model, read_cgroups, read_server_file, root_group
 
 DIGITS = 5  # of what is kept: more than its meaning
 NAN = float("nan")
@@ -54,21 +55,62 @@ def stat_fields(pid: int, proc: Path = PROC) -> list[str] | None:
         return None
 
 
-def cpu_s(pid: int, n_fields: int = OWN) -> float:
-    """CPU seconds of a process, user's and system's; 0 once it has ended. WITH_ENDED: also of its ended children."""
-    return _cpu_s(stat_fields(pid) or [], n_fields)
+def cpu_s(pid: int, n_fields: int = OWN, proc: Path = PROC, *, of: str | None = None) -> float:
+    """CPU seconds of a process, user's and system's; 0 once it has ended. WITH_ENDED: also of its ended children.
+
+    of: only if this is its parent."""
+    fields = stat_fields(pid, proc) or []
+    is_asked = of is None or fields[PARENT : PARENT + 1] == [of]
+    return sum(map(int, fields[USER : USER + n_fields] if is_asked else ())) / os.sysconf("SC_CLK_TCK")
 
 
-def _cpu_s(fields: Sequence[str], n_fields: int = OWN) -> float:
-    return sum(int(ticks) for ticks in fields[USER : USER + n_fields]) / os.sysconf("SC_CLK_TCK")
+def processes(proc: Path = PROC) -> list[int]:
+    """The ids of all processes; glob would fail where one ends while it looks."""
+    return [int(path.name) for path in proc.iterdir() if path.name.isdecimal()] if proc.is_dir() else []
+
+
+def descendants(pid: int, proc: Path = PROC) -> Iterator[int]:
+    """A process, then all that it or one of them has started and that still lives."""
+    waiting = [pid]
+    while waiting:
+        yield (pid := waiting.pop())
+        with contextlib.suppress(OSError):
+            for children in (proc / str(pid) / "task").glob("*/children"):
+                waiting += [int(text) for text in children.read_text().split()]
+
+
+def tree_cpu_s(pid: int) -> float:
+    """CPU seconds of a process, its ended children and its living descendants; 0 where it is gone."""
+    return sum(cpu_s(one, WITH_ENDED) for one in descendants(pid))
+
+
+def shared_server_cpu_s() -> float:
+    """CPU seconds so far of the Prefect server that commands of this home (WHORL_HOME) share: whorl's own load.
+
+    0 where none runs, and under `whorl serve`, whose processes hold the recorder itself."""
+    home = os.environ.get("WHORL_HOME")
+    found = read_server_file(Path(home)) if home else None
+    return tree_cpu_s(found.pid) if found and found.is_shared else 0.0
+
+
+def io_of(pid: int) -> dict[str, int]:
+    """What /proc/PID/io counts: bytes that a process has moved, and the disk for it; empty if nobody says."""
+    with contextlib.suppress(OSError, ValueError):
+        lines = Path(f"/proc/{pid}/io").read_text().splitlines()
+        return {name: int(value) for name, value in (line.split(": ") for line in lines)}
+    return {}
 
 
 def kernel_threads_s(proc: Path = PROC) -> float:
     """CPU time of all threads of the kernel; 0 where none is to be seen, as in a container."""
-    names = [path.name for path in proc.iterdir()] if proc.is_dir() else []
-    # glob would fail where a process ends while it looks
-    threads = [stat_fields(int(name), proc) or [] for name in names if name.isdecimal()]
-    return sum(_cpu_s(fields) for fields in threads if fields[PARENT : PARENT + 1] == [KTHREADD])
+    return sum(cpu_s(pid, proc=proc, of=KTHREADD) for pid in processes(proc))
+
+
+def machine_cpu_s() -> tuple[float, float]:
+    """CPU seconds since the machine started: at work, and taken by the hypervisor (NaN where it does not say)."""
+    times = psutil.cpu_times()
+    busy_s = times.user + times.nice + times.system + getattr(times, "irq", 0.0) + getattr(times, "softirq", 0.0)
+    return busy_s, float(getattr(times, "steal", NAN))
 
 
 @dataclass(frozen=True)
@@ -110,12 +152,10 @@ class Usages:
 
     def now(self, living: Iterable[int] = ()) -> Usage:
         """What has been used until now. living: children of this process that are at work."""
-        times = psutil.cpu_times()
-        steal_s = float(getattr(times, "steal", NAN))
+        all_s, steal_s = machine_cpu_s()
         if self.everything and self.campaign:
             all_s, ours_s = self.everything.usage_s(), self.campaign.usage_s()
         else:
-            all_s = times.user + times.nice + times.system + getattr(times, "irq", 0.0) + getattr(times, "softirq", 0.0)
             ended = resource.getrusage(resource.RUSAGE_CHILDREN)
             ours_s = ended.ru_utime + ended.ru_stime + sum(cpu_s(pid, WITH_ENDED) for pid in living)
         recorder_s = time.process_time() + shared_server_cpu_s()

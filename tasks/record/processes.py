@@ -11,7 +11,7 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from tasks.record.facts import stat_fields
+from tasks.record.facts import processes, stat_fields
 
 NAP_S = 0.02
 SIGNALS = {int(one) for one in signal.Signals}
@@ -30,12 +30,8 @@ def started(pid: int) -> str | None:
 
 def members(session: int) -> list[int]:
     """The living processes of a session, its leader included."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        fields = stat_fields(int(folder.name))
-        if fields and int(fields[SESSION]) == session and fields[STATE] not in "ZX":
-            found.append(int(folder.name))
-    return found
+    told = ((pid, stat_fields(pid)) for pid in processes())
+    return [pid for pid, fields in told if fields and int(fields[SESSION]) == session and fields[STATE] not in "ZX"]
 
 
 def wait_for_end(pid: int, timeout_s: float) -> bool:
@@ -101,8 +97,7 @@ def end_registered(register: Path, home: Path, *, ours: Collection[int] = ()) ->
             case [pid, start, first] if pid.isdecimal() and first.isdecimal() and int(first) in SIGNALS:
                 place = None if int(pid) in ours else home.resolve()
                 end_session(int(pid), start, signal.Signals(int(first)), home=place)
-    there = [int(folder.name) for folder in Path("/proc").glob("[0-9]*")]
-    late = [process for process in there if process != os.getpid() and _is_home_of(process, home.resolve())]
+    late = [process for process in processes() if process != os.getpid() and _is_home_of(process, home.resolve())]
     for process in late:
         _signal(process, signal.SIGKILL)
     register.unlink(missing_ok=True)

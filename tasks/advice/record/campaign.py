@@ -34,7 +34,7 @@ from tasks.nodes.record.place import Place, check_tools, make_place
 from tasks.nodes.record.plan import PlannedExecution
 from tasks.nodes.tools import PARSERS
 from tasks.record.campaign import Ledger, on_disk, recording
-from tasks.record.facts import Usages, disturbance_between, known, machine_facts
+from tasks.record.facts import Usages, disturbance_between, io_of, known, machine_facts
 
 DATA, PLACES, RESULT = "data", "types", "result"
 NAP_S, READY_S = 1.0, 30.0
@@ -198,15 +198,15 @@ class Session:
         kind, pool, group = self.types[planned.machine_type], self.stage.pool, self.stage.groups[planned.machine_type]
         self._wait_for(kind.name)
         pid = pool.workers[kind.name].process.pid
-        used, cpu_s, moved = self.usages.now(), group.usage_s(), disk_bytes_of(pid)
+        used, cpu_s, moved = self.usages.now(), group.usage_s(), io_of(pid)
         pool.give(kind.name, self._order(planned, kind))
         answer, is_killed = self._answer(kind.name)
         cpu_s, disturbance = group.usage_s() - cpu_s, disturbance_between(used, self.usages.now())
-        after = disk_bytes_of(pid)
+        after = io_of(pid)
         (self.scratch / DATA / RESULT).unlink(missing_ok=True)
         told = Measured(**answer.told) if answer.told is not None else None
         reason = "time limit" if is_killed else (told.error if told else answer.error)
-        lived = told is not None and after is not None and moved is not None
+        lived = told is not None and after and moved
         return {
             "run_id": planned.run_id,
             "attempt": planned.attempt,
@@ -222,8 +222,8 @@ class Session:
             "input_parts": planned.parts[1],
             "input_bytes": self._input_bytes(planned),
             "cpu_s": known(cpu_s),
-            "read_bytes": float(after[0] - moved[0]) if lived and after and moved else None,
-            "written_bytes": float(after[1] - moved[1]) if lived and after and moved else None,
+            "read_bytes": float(after["read_bytes"] - moved["read_bytes"]) if lived else None,
+            "written_bytes": float(after["write_bytes"] - moved["write_bytes"]) if lived else None,
             "peak_memory_bytes": float(told.peak_memory_bytes) if told else None,
             "buffer_bytes": float(told.buffer_bytes) if told and not reason else None,
             "spilled_bytes": float(told.temp_bytes) if told and not reason else None,
@@ -272,11 +272,3 @@ class Session:
             unavailable={name: tuple(place.faults) for name, place in self.stage.places.items() if place.faults},
             duration_s=duration_s,
         )
-
-
-def disk_bytes_of(pid: int) -> tuple[int, int] | None:
-    """Bytes that the disk delivered to a process, and that it wrote through the page cache; None if nobody says."""
-    with contextlib.suppress(OSError, ValueError, KeyError):
-        told = dict(line.split(": ") for line in Path(f"/proc/{pid}/io").read_text().splitlines())
-        return int(told["read_bytes"]), int(told["write_bytes"])
-    return None

@@ -27,10 +27,9 @@ from tasks.machine import (
     disk_of,
     not_installed,
     read_cgroups,
-    shared_server_cpu_s,
     tied_to_parent,
-    tree_cpu_s,
 )
+from tasks.record.facts import machine_cpu_s, shared_server_cpu_s, tree_cpu_s
 
 logger = logging.getLogger(__name__)
 PLANNER = "planner"  # the slot that plans jobs, outside every SKU
@@ -48,8 +47,6 @@ STRESSORS = {  # how much of a SKU they take is the quota of their group
     "memory": "--vm 1 --vm-bytes 256M --vm-keep",
     "disk": "--hdd 1 --hdd-bytes 128M --temp-path {temp}",
 }
-IDLE_FIELDS = (3, 4)  # idle and iowait in /proc/stat
-STEAL = 7
 UNKNOWN = "unknown"
 MONITOR_WINDOW_S = 5.0
 
@@ -206,8 +203,7 @@ class Cluster:
             if state.group and state.load_group:
                 state.used.add(at, state.group.usage_s())
                 state.load_used.add(at, state.load_group.usage_s())
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            self.busy.add(at, sum(_busy_steal_s()))
+        self.busy.add(at, sum(machine_cpu_s()))
 
     def used_s(self) -> float | None:
         """CPU seconds of all workers and all load; None without control groups."""
@@ -322,13 +318,6 @@ def stress_command(level: str, temp: Path, *, has_group: bool = True) -> list[st
     return ["stress-ng", "--quiet", *STRESSORS[kind].format(temp=temp, limit=limit).split()]
 
 
-def _busy_steal_s() -> tuple[float, float]:
-    """CPU seconds since the machine started: at work, and taken by the hypervisor."""
-    ticks = [int(text) for text in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
-    busy = sum(ticks[:STEAL]) - sum(ticks[field] for field in IDLE_FIELDS)
-    return busy / os.sysconf("SC_CLK_TCK"), ticks[STEAL] / os.sysconf("SC_CLK_TCK")
-
-
 def _recorder_cpu_s() -> float:
     usages = (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in usages) + shared_server_cpu_s()
@@ -344,12 +333,10 @@ class Monitor:
     def sample(self, own_pids: list[int], grouped_s: float = 0.0) -> None:
         """Take a sample. What is not foreign: the recorder's children own_pids, and grouped_s, the CPU seconds of
         those that a control group counts."""
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            busy_s, steal_s = _busy_steal_s()
-            own_s = grouped_s + _recorder_cpu_s() + sum(tree_cpu_s(pid) for pid in own_pids)
-            at = time.monotonic()
-            for gauge, used_s in ((self._busy, busy_s), (self._steal, steal_s), (self._own, own_s)):
-                gauge.add(at, used_s)
+        own_s = grouped_s + _recorder_cpu_s() + sum(map(tree_cpu_s, own_pids))
+        at = time.monotonic()
+        for gauge, used_s in zip((self._own, self._busy, self._steal), (own_s, *machine_cpu_s()), strict=True):
+            gauge.add(at, used_s)
 
     def state(self) -> dict[str, float]:
         """The machine now, as the columns of a part file call it. Cores are means over the last seconds; NaN where the

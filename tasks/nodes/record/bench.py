@@ -10,17 +10,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from tasks.machine import Group, find_tool
 from tasks.nodes.execution import Execution
-from tasks.nodes.record.groups import Running, allow_share, processes_in, run, start, throttled_s
+from tasks.nodes.record.groups import Running, allow_share, run, start, throttled_s
 from tasks.nodes.record.params import BenchmarkTemplate, Dose, RecordParams
 from tasks.nodes.record.place import STRESS, STRESS_SERVER, Place
 from tasks.nodes.record.plan import PlannedExecution
 from tasks.nodes.tools.parsing import Parser
-from tasks.record.facts import Usages, all_known, cpu_s, disturbance_between, known
+from tasks.record.facts import Usages, all_known, cpu_s, disturbance_between, io_of, known
 from tasks.record.plan import CLEAN
 from tasks.record.processes import members
 
@@ -105,13 +104,13 @@ class Stressor:
     def read(self) -> StressReading:
         """What it has used so far."""
         groups, running = self.place.groups, self.running
-        pids = processes_in(self.group) if self.group else members(running.process.pid) if running else []
+        pids = self.group.processes() if self.group else members(running.process.pid) if running else []
         waited = throttled_s(groups.bench) if groups else 0.0
         is_alive = running.is_alive if running else not self.dose.command
         if self.dose.delay_ms:
             is_alive = is_alive and self.place.link is not None and self.place.link.is_delayed
         used_s = self.group.usage_s() if self.group else sum(map(cpu_s, pids))
-        return StressReading(time.monotonic(), used_s, sum(map(_io_bytes, pids)), waited, is_alive)
+        return StressReading(time.monotonic(), used_s, sum(map(_moved_bytes, pids)), waited, is_alive)
 
     def outcome(self, before: StressReading, after: StressReading) -> StressOutcome:
         """Whether it was at work from the one reading to the other. A stressor that has ended was not."""
@@ -153,11 +152,9 @@ def applied(dose: Dose, place: Place, limit_s: float) -> Iterator[Stressor]:
         stressor.stop()
 
 
-def _io_bytes(pid: int) -> float:
-    with contextlib.suppress(OSError, ValueError):
-        told = dict(line.split(": ") for line in Path(f"/proc/{pid}/io").read_text().splitlines())
-        return float(sum(int(told[name]) for name in IO_FIELDS))
-    return 0.0
+def _moved_bytes(pid: int) -> float:
+    told = io_of(pid)
+    return float(sum(told.get(name, 0) for name in IO_FIELDS))
 
 
 @dataclass(frozen=True)

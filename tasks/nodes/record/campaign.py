@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tasks.errors import BadSetting, WhorlError
-from tasks.machine import CGROUP_ROOT, Group, campaign_group, scratch_folder
+from tasks.machine import Group, campaign_group, root_group, scratch_folder
 from tasks.nodes.record.bench import Bench, Outcome
-from tasks.nodes.record.groups import CONTROLLERS, PREFIX, REGISTER, end_abandoned
+from tasks.nodes.record.groups import CONTROLLERS, PREFIX, REGISTER
 from tasks.nodes.record.ledger import ExecutionLedger
 from tasks.nodes.record.link import remove_abandoned
 from tasks.nodes.record.params import BenchmarkTemplate, Dose, RecordParams, doses_of, nodes_of
@@ -107,7 +107,8 @@ def _remove(scratch: Path) -> None:
 def end_leftovers(scratch: Path) -> None:
     """End what a recorder that was killed has left: its processes, groups and namespaces."""
     n = end_registered(scratch / REGISTER, scratch)
-    groups, namespaces = end_abandoned(CGROUP_ROOT), remove_abandoned()
+    base, namespaces = root_group(controllers=CONTROLLERS), remove_abandoned()
+    groups = base.remove_abandoned(PREFIX) if base else []
     if n or groups or namespaces:
         logger.warning("ended what a killed recorder had left: %s", ", ".join((*groups, *namespaces)) or "processes")
 

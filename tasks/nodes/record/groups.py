@@ -1,7 +1,6 @@
 """Programs of a node in its control groups: what they may use, who is in them, and how exactly they are ended."""
 
 import contextlib
-import os
 import shutil
 import signal
 import subprocess
@@ -10,9 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psutil
-
-from tasks.machine import UNLIMITED, Group, disk_of, joining, root_group
+from tasks.machine import UNLIMITED, Group, disk_of, joining
 from tasks.nodes.record.params import NodeParams
 from tasks.record.processes import end_session, last_words, started, wait_for_end, write_down
 
@@ -23,7 +20,6 @@ PERIOD_US = 20_000  # short, so that a node with half a processor is slow and no
 PART_PERIOD_US = 100_000  # of a small share of it, which may not be less than a millisecond
 LEAST_QUOTA_US = 1000
 NS, US = 1e-9, 1e-6
-END_S, NAP_S = 5.0, 0.005
 REGISTER = "processes"
 MOST_LOG_BYTES = 8_000_000
 PLAIN = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "TZ": "UTC"}
@@ -100,54 +96,6 @@ def throttled_s(group: Group) -> float:
     return int(told["throttled_usec"]) * US if group.version == 2 else int(told["throttled_time"]) * NS
 
 
-def processes_in(group: Group) -> list[int]:
-    """The processes in a group and those inside it."""
-    found: set[int] = set()
-    for folder in dict.fromkeys(group.folders.values()):
-        for file in (folder / "cgroup.procs", *folder.glob("*/cgroup.procs"), *folder.glob("*/*/cgroup.procs")):
-            with contextlib.suppress(OSError):
-                found |= {int(line) for line in file.read_text().split()}
-    return sorted(found)
-
-
-def end_processes(group: Group) -> bool:
-    """Kill every process in a group, and wait until they are gone; false if some will not go."""
-    # the folder of the disk it shares with others
-    own = Group(group.version, {key: path for key, path in group.folders.items() if key != "blkio"})
-    ends_s = time.monotonic() + END_S
-    while left := processes_in(own if own.folders else group):
-        for pid in left:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        if time.monotonic() > ends_s:
-            return False
-        time.sleep(NAP_S)
-    return True
-
-
-def end_abandoned(root: Path) -> list[str]:
-    """End what a killed recorder has left in its groups and remove them; returns their names."""
-    base, gone = root_group(root, CONTROLLERS), []
-    if base is None:
-        return []
-    for name in sorted({path.name for folder in base.folders.values() for path in folder.glob(f"{PREFIX}[0-9]*")}):
-        made = [folder / name for folder in base.folders.values() if (folder / name).exists()]
-        if not (made and is_recorder(int(name.removeprefix(PREFIX)), made[0].stat().st_mtime)):
-            left = Group(base.version, {key: folder / name for key, folder in base.folders.items()})
-            end_processes(left)
-            left.remove()
-            gone.append(name)
-    return gone
-
-
-def is_recorder(pid: int, made_at: float) -> bool:
-    """Whether this process lives and was there when something was made (Unix seconds)."""
-    try:
-        return bool(psutil.Process(pid).create_time() <= made_at + 1)
-    except (psutil.NoSuchProcess, OSError):
-        return False
-
-
 @dataclass(frozen=True)
 class Surroundings:
     """Where a program runs. folder: its working folder; namespace: of the network, by name, empty for the machine's;
@@ -163,11 +111,10 @@ class Surroundings:
 
     def command(self, words: Sequence[str]) -> list[str]:
         """The words, made to move into the surroundings first."""
-        folders = dict.fromkeys(self.group.folders.values()) if self.group else {}
         tied = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
         entering = ["nsenter", f"--net=/run/netns/{self.namespace}", "--"] if self.namespace else []
         pinned = ["taskset", "-c", ",".join(map(str, self.cores))] if self.cores else []
-        return joining([folder / "cgroup.procs" for folder in folders], [*tied, *entering, *pinned, *words])
+        return joining(self.group.doors if self.group else (), [*tied, *entering, *pinned, *words])
 
 
 @dataclass
@@ -196,7 +143,7 @@ class Running:
         """End all of it, whatever it has started; returns its exit status, negative for a signal."""
         end_session(self.process.pid, self.started, signal.SIGKILL)
         if self.group:
-            end_processes(self.group)
+            self.group.end_processes()
         return self.process.wait()
 
     def said(self) -> str:

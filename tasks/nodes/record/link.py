@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Literal
 
 from tasks.errors import WhorlError
-from tasks.machine import find_tool, not_installed
-from tasks.nodes.record.groups import Running, Surroundings, is_recorder, start
+from tasks.machine import find_tool, not_installed, was_there
+from tasks.nodes.record.groups import Running, Surroundings, start
 from tasks.nodes.record.params import NodeParams
 
 TUN = "/dev/net/tun"
@@ -91,7 +91,7 @@ def remove_abandoned(folder: Path = FOLDER) -> list[str]:
     gone = []
     for path in sorted(folder.glob(f"{PREFIX}[0-9]*-*")) if folder.is_dir() else ():
         pid = path.name.removeprefix(PREFIX).partition("-")[0]
-        if not pid.isdigit() or is_recorder(int(pid), path.stat().st_mtime):
+        if not pid.isdigit() or was_there(int(pid), path.stat().st_mtime):
             continue
         with contextlib.suppress(NoNamespace):
             for inside in ask(f"ip netns pids {path.name}").split():

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadSetting, NotFound, WhorlError
-from tasks.machine import CGROUP_ROOT, Group, shared_server_cpu_s
-from tasks.record.facts import DIGITS, NAN, Disturbance, all_known, known
+from tasks.machine import CGROUP_ROOT, Group
+from tasks.record.facts import DIGITS, NAN, Disturbance, all_known, known, shared_server_cpu_s
 from tasks.record.plan import CLEAN
 from tasks.workloads.params import RecordParams
 from tasks.workloads.record.counters import Source, Unavailable, machine_sources, opened
@@ -95,8 +95,7 @@ def open_sources(asked: list[Source]) -> Iterator[tuple[list[Source], list[Unava
 
 def joined(place: Place, group: Group | None, seed: int) -> Place:
     """The same place, whose next processes belong to this group."""
-    folders = dict.fromkeys(group.folders.values()) if group else {}
-    return replace(place, joins=tuple(folder / "cgroup.procs" for folder in folders), seed=seed)
+    return replace(place, joins=group.doors if group else (), seed=seed)
 
 
 @dataclass(frozen=True)

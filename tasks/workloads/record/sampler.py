@@ -17,6 +17,7 @@ from typing import Literal
 import numpy as np
 
 from tasks.machine import Group, counts_hardware_events, find_tool, not_installed, tied_to_parent
+from tasks.record.facts import cpu_s
 from tasks.workloads.record.counters import Readings, Source, Unavailable, values_of
 from tasks.workloads.telemetry import OWN_PREFIX, Counter, FloatArray, Kind, Scope
 
@@ -151,7 +152,6 @@ def rates_at(
 CHUNK = 1 << 16
 FIRST_LATE_S = 4.0
 STOP_S = 5.0
-TIMES = slice(11, 13)  # utime and stime behind the name in /proc/PID/stat
 PROBE_S = "0.05"
 Groups = Mapping[str, str | None]  # by the prefix of their counters the names that perf knows groups by
 
@@ -259,10 +259,7 @@ class PerfChild:
 
     def cpu_s(self) -> float:
         """CPU seconds that perf has used."""
-        with contextlib.suppress(OSError):
-            fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-            return sum(int(text) for text in fields[TIMES]) / os.sysconf("SC_CLK_TCK")
-        return self._ended_cpu_s
+        return cpu_s(self.pid) or self._ended_cpu_s
 
     def stop(self) -> None:
         """End perf; may be called twice."""

@@ -7,7 +7,7 @@ import contextlib
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from tasks.errors import NotFound, quoted
 from tasks.machine import CGROUP_ROOT, Group, find_tool, root_group
+from tasks.record.facts import descendants, processes
 from tasks.workloads.record.counters import (
     BLOCK,
     NS,
@@ -234,25 +235,6 @@ def _stat(pid: int, proc: Path) -> tuple[str, list[str]]:
     return name, fields.split()
 
 
-def _inside(group: Group) -> set[int]:
-    """The processes in a control group and below it."""
-    found: set[int] = set()
-    for procs in group.folders["cpu" if group.version == 2 else "cpuacct"].rglob("cgroup.procs"):
-        with contextlib.suppress(OSError):  # a group below it may end meanwhile
-            found |= set(map(int, procs.read_text().split()))
-    return found
-
-
-def descendants(pid: int, proc: Path = PROC) -> Iterator[int]:
-    """A process, then all that it or one of them has started and that still lives."""
-    waiting = [pid]
-    while waiting:
-        yield (pid := waiting.pop())
-        with contextlib.suppress(OSError):
-            for children in (proc / str(pid) / "task").glob("*/children"):
-                waiting += [int(text) for text in children.read_text().split()]
-
-
 class ProcessTime(NamedTuple):
     """CPU seconds so far. of_children: of those that it started, that have ended and that it waited for."""
 
@@ -320,11 +302,11 @@ class Subject:
     def process_times(self, proc: Path = PROC) -> dict[int, ProcessTime]:
         """Of each of its living processes by id: those of its group, else of its tree, else of the machine."""
         if self.group:
-            pids = _inside(self.group)
+            pids = self.group.processes()
         elif self.pid is not None:
             pids = set(descendants(self.pid, proc))
         else:
-            pids = {int(one.name) for one in proc.iterdir() if one.name.isdigit()}
+            pids = set(processes(proc))
         found = {}
         for pid in sorted(pids):
             with contextlib.suppress(OSError):
@@ -363,7 +345,7 @@ def group_of_process(pid: int, root: Path = CGROUP_ROOT, proc: Path = PROC) -> G
     group = _group_at(base, inner) if inner else None
     if group is None:
         return None
-    inside = _inside(group)
+    inside = group.processes()
     return group if pid in inside and inside <= set(descendants(pid, proc)) else None
 
 

@@ -8,18 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.machine import Group
-from tasks.nodes.record.groups import (
-    PREFIX,
-    REGISTER,
-    Surroundings,
-    allow_share,
-    is_recorder,
-    limit_disk,
-    make_groups,
-    run,
-    start,
-)
+from tasks.machine import Group, was_there
+from tasks.nodes.record.groups import PREFIX, REGISTER, Surroundings, allow_share, limit_disk, make_groups, run, start
 from tasks.nodes.record.params import LoweredLimit
 from tasks.nodes.record.place import Place
 from tasks.record.processes import end_registered, started
@@ -110,9 +100,9 @@ def test_a_share_is_one_of_the_node_s_own_processors_and_never_below_what_the_ke
 def test_a_later_process_with_the_id_of_a_dead_recorder_is_not_mistaken_for_it(tmp_path):
     ours = tmp_path / f"{PREFIX}{os.getpid()}"
     ours.mkdir()
-    assert is_recorder(os.getpid(), ours.stat().st_mtime)
-    assert not is_recorder(os.getpid(), 1000.0)  # made long before this process was
-    assert not is_recorder(2**22 + 1, ours.stat().st_mtime)
+    assert was_there(os.getpid(), ours.stat().st_mtime)
+    assert not was_there(os.getpid(), 1000.0)  # made long before this process was
+    assert not was_there(2**22 + 1, ours.stat().st_mtime)
 
 
 FAMILY = "sleep 60 & echo $!; wait"

@@ -11,7 +11,8 @@ import pytest
 
 from tasks.errors import BadSetting
 from tasks.machine import is_ours, only_recorder, remove_scratch, scratch_folder, write_server_file
-from tasks.record.facts import shared_server_cpu_s, tree_cpu_s
+from tasks.record.facts import shared_server_cpu_s
+from tasks.record.processes import tree_cpu_s
 
 ROOT = Path(__file__).parents[1]
 NOBODY = 65534

@@ -1,12 +1,11 @@
 """Facts of a recording: the machine, and what others and the hypervisor took of it while something ran."""
 
-import contextlib
 import math
 import os
 import platform
 import resource
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,11 @@ from typing import Any
 import psutil
 
 from tasks.machine import CGROUP_ROOT, Group, cpu_model, read_cgroups, read_server_file, root_group
+from tasks.record.processes import PROC, WITH_ENDED, cpu_s, processes, tree_cpu_s
 
+KTHREADD = "2"  # the kernel's process that is the parent of its threads
 DIGITS = 5  # of what is kept: more than its meaning
 NAN = float("nan")
-PARENT, USER = 1, 11  # fields of /proc/PID/stat, counted from the one behind the name
-OWN, WITH_ENDED = 2, 4  # user's and system's time, and the same of children that have ended
-KTHREADD = "2"
-PROC = Path("/proc")
 
 
 def machine_facts(**more: Any) -> dict[str, Any]:
@@ -47,43 +44,6 @@ def all_known(facts: Mapping[str, Any], digits: int = DIGITS) -> dict[str, Any]:
     return {key: known(value, digits) for key, value in facts.items()}
 
 
-def stat_fields(pid: int, proc: Path = PROC) -> list[str] | None:
-    """/proc/PID/stat from the field behind the name, which may hold anything, on; None if the process has ended."""
-    try:
-        return (proc / str(pid) / "stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return None
-
-
-def cpu_s(pid: int, n_fields: int = OWN, proc: Path = PROC, *, of: str | None = None) -> float:
-    """CPU seconds of a process, user's and system's; 0 once it has ended. WITH_ENDED: also of its ended children.
-
-    of: only if this is its parent."""
-    fields = stat_fields(pid, proc) or []
-    is_asked = of is None or fields[PARENT : PARENT + 1] == [of]
-    return sum(map(int, fields[USER : USER + n_fields] if is_asked else ())) / os.sysconf("SC_CLK_TCK")
-
-
-def processes(proc: Path = PROC) -> list[int]:
-    """The ids of all processes; glob would fail where one ends while it looks."""
-    return [int(path.name) for path in proc.iterdir() if path.name.isdecimal()] if proc.is_dir() else []
-
-
-def descendants(pid: int, proc: Path = PROC) -> Iterator[int]:
-    """A process, then all that it or one of them has started and that still lives."""
-    waiting = [pid]
-    while waiting:
-        yield (pid := waiting.pop())
-        with contextlib.suppress(OSError):
-            for children in (proc / str(pid) / "task").glob("*/children"):
-                waiting += [int(text) for text in children.read_text().split()]
-
-
-def tree_cpu_s(pid: int) -> float:
-    """CPU seconds of a process, its ended children and its living descendants; 0 where it is gone."""
-    return sum(cpu_s(one, WITH_ENDED) for one in descendants(pid))
-
-
 def shared_server_cpu_s() -> float:
     """CPU seconds so far of the Prefect server that commands of this home (WHORL_HOME) share: whorl's own load.
 
@@ -93,12 +53,15 @@ def shared_server_cpu_s() -> float:
     return tree_cpu_s(found.pid) if found and found.is_shared else 0.0
 
 
-def io_of(pid: int) -> dict[str, int]:
-    """What /proc/PID/io counts: bytes that a process has moved, and the disk for it; empty if nobody says."""
-    with contextlib.suppress(OSError, ValueError):
-        lines = Path(f"/proc/{pid}/io").read_text().splitlines()
-        return {name: int(value) for name, value in (line.split(": ") for line in lines)}
-    return {}
+def recorder_cpu_s() -> float:
+    """CPU seconds so far of this process and of the Prefect server that it shares."""
+    return time.process_time() + shared_server_cpu_s()
+
+
+def ended_children_s() -> float:
+    """CPU seconds of the children of this process that have ended."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ended.ru_utime + ended.ru_stime
 
 
 def kernel_threads_s(proc: Path = PROC) -> float:
@@ -156,10 +119,8 @@ class Usages:
         if self.everything and self.campaign:
             all_s, ours_s = self.everything.usage_s(), self.campaign.usage_s()
         else:
-            ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-            ours_s = ended.ru_utime + ended.ru_stime + sum(cpu_s(pid, WITH_ENDED) for pid in living)
-        recorder_s = time.process_time() + shared_server_cpu_s()
-        return Usage(time.monotonic(), all_s, ours_s, recorder_s, steal_s, kernel_threads_s())
+            ours_s = ended_children_s() + sum(cpu_s(pid, WITH_ENDED) for pid in living)
+        return Usage(time.monotonic(), all_s, ours_s, recorder_cpu_s(), steal_s, kernel_threads_s())
 
 
 def disturbance_between(before: Usage, after: Usage) -> Disturbance:

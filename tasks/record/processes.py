@@ -1,4 +1,4 @@
-"""Processes that a recorder starts: who belongs to a session, who still lives, and how all of it is ended, exactly.
+"""Processes: what they have used, who belongs to a session, who still lives, and how all of it is ended, exactly.
 
 A process id alone may mean another one by now: with the time of its start it names a process for good."""
 
@@ -8,18 +8,64 @@ import select
 import signal
 import socket
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
-
-from tasks.record.facts import processes, stat_fields
 
 NAP_S = 0.02
 SIGNALS = {int(one) for one in signal.Signals}
 GRACE_S = 10.0  # a database server writes its pages before it ends
 KILL_S = 5.0
-STATE, SESSION, START = 0, 3, 19  # fields of /proc/PID/stat, counted from the one behind the name
+PROC = Path("/proc")
+# fields of /proc/PID/stat, counted from the one behind the name
+STATE, PARENT, SESSION, USER, START = 0, 1, 3, 11, 19
+OWN, WITH_ENDED = 2, 4  # user's and system's time, and the same of children that have ended
 LOG_TAIL = 300
 LOOPBACK = "127.0.0.1"
+
+
+def stat_fields(pid: int, proc: Path = PROC) -> list[str] | None:
+    """/proc/PID/stat from the field behind the name, which may hold anything, on; None if the process has ended."""
+    try:
+        return (proc / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+
+
+def cpu_s(pid: int, n_fields: int = OWN, proc: Path = PROC, *, of: str | None = None) -> float:
+    """CPU seconds of a process, user's and system's; 0 once it has ended. WITH_ENDED: also of its ended children.
+
+    of: only if this is its parent."""
+    fields = stat_fields(pid, proc) or []
+    is_asked = of is None or fields[PARENT : PARENT + 1] == [of]
+    return sum(map(int, fields[USER : USER + n_fields] if is_asked else ())) / os.sysconf("SC_CLK_TCK")
+
+
+def processes(proc: Path = PROC) -> list[int]:
+    """The ids of all processes; glob would fail where one ends while it looks."""
+    return [int(path.name) for path in proc.iterdir() if path.name.isdecimal()] if proc.is_dir() else []
+
+
+def descendants(pid: int, proc: Path = PROC) -> Iterator[int]:
+    """A process, then all that it or one of them has started and that still lives."""
+    waiting = [pid]
+    while waiting:
+        yield (pid := waiting.pop())
+        with contextlib.suppress(OSError):
+            for children in (proc / str(pid) / "task").glob("*/children"):
+                waiting += [int(text) for text in children.read_text().split()]
+
+
+def tree_cpu_s(pid: int) -> float:
+    """CPU seconds of a process, its ended children and its living descendants; 0 where it is gone."""
+    return sum(cpu_s(one, WITH_ENDED) for one in descendants(pid))
+
+
+def io_of(pid: int) -> dict[str, int]:
+    """What /proc/PID/io counts: bytes that a process has moved, and the disk for it; empty if nobody says."""
+    with contextlib.suppress(OSError, ValueError):
+        lines = Path(f"/proc/{pid}/io").read_text().splitlines()
+        return {name: int(value) for name, value in (line.split(": ") for line in lines)}
+    return {}
 
 
 def started(pid: int) -> str | None:

@@ -13,8 +13,8 @@ from tasks.record.facts import (
     disturbance_between,
     kernel_threads_s,
     machine_facts,
-    tree_cpu_s,
 )
+from tasks.record.processes import tree_cpu_s
 
 BEFORE = Usage(at_s=10.0, all_s=100.0, ours_s=50.0, recorder_s=5.0, steal_s=1.0)
 

@@ -33,8 +33,7 @@ from tasks.nodes.execution import PART_SCHEMA
 from tasks.nodes.intake import FLAGGED
 from tasks.nodes.preprocess.unification import conversion_of
 from tasks.nodes.record.bench import Bench, Outcome
-from tasks.nodes.record.campaign import staged
-from tasks.nodes.record.ledger import parts_in
+from tasks.nodes.record.campaign import parts_in, staged
 from tasks.nodes.record.params import LEVELS, SHIPPED, Dose, RecordParams, doses_of
 from tasks.nodes.record.place import check_tools
 from tasks.nodes.record.plan import PlannedExecution, chosen_templates

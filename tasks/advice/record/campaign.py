@@ -26,15 +26,15 @@ from tasks.jobs.record.pool import Answer, WorkerPool, build_data
 from tasks.jobs.record.templates import DATA_SETS, PARTS, Measured, Order
 from tasks.machine import Group, campaign_group, remove_scratch, scratch_folder
 from tasks.nodes.record.bench import Bench
-from tasks.nodes.record.campaign import end_leftovers
+from tasks.nodes.record.campaign import end_leftovers, finished, keep_execution, parts_in
 from tasks.nodes.record.groups import CONTROLLERS, PREFIX
-from tasks.nodes.record.ledger import finished, keep_execution, parts_in
 from tasks.nodes.record.params import RecordParams as NodesParams
 from tasks.nodes.record.place import Place, check_tools, make_place
 from tasks.nodes.record.plan import PlannedExecution
 from tasks.nodes.tools import PARSERS
 from tasks.record.campaign import Ledger, on_disk, recording
-from tasks.record.facts import Usages, disturbance_between, io_of, known, machine_facts
+from tasks.record.facts import Usages, disturbance_between, known, machine_facts
+from tasks.record.processes import io_of
 
 DATA, PLACES, RESULT = "data", "types", "result"
 NAP_S, READY_S = 1.0, 30.0

@@ -5,7 +5,6 @@ import contextlib
 import logging
 import math
 import os
-import resource
 import shutil
 import signal
 import statistics
@@ -29,7 +28,8 @@ from tasks.machine import (
     read_cgroups,
     tied_to_parent,
 )
-from tasks.record.facts import machine_cpu_s, shared_server_cpu_s, tree_cpu_s
+from tasks.record.facts import ended_children_s, machine_cpu_s, recorder_cpu_s
+from tasks.record.processes import tree_cpu_s
 
 logger = logging.getLogger(__name__)
 PLANNER = "planner"  # the slot that plans jobs, outside every SKU
@@ -318,11 +318,6 @@ def stress_command(level: str, temp: Path, *, has_group: bool = True) -> list[st
     return ["stress-ng", "--quiet", *STRESSORS[kind].format(temp=temp, limit=limit).split()]
 
 
-def _recorder_cpu_s() -> float:
-    usages = (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
-    return sum(usage.ru_utime + usage.ru_stime for usage in usages) + shared_server_cpu_s()
-
-
 class Monitor:
     """Samples the machine when told to; `state` is the mean over the last five seconds."""
 
@@ -333,7 +328,7 @@ class Monitor:
     def sample(self, own_pids: list[int], grouped_s: float = 0.0) -> None:
         """Take a sample. What is not foreign: the recorder's children own_pids, and grouped_s, the CPU seconds of
         those that a control group counts."""
-        own_s = grouped_s + _recorder_cpu_s() + sum(map(tree_cpu_s, own_pids))
+        own_s = grouped_s + recorder_cpu_s() + ended_children_s() + sum(map(tree_cpu_s, own_pids))
         at = time.monotonic()
         for gauge, used_s in zip((self._own, self._busy, self._steal), (own_s, *machine_cpu_s()), strict=True):
             gauge.add(at, used_s)

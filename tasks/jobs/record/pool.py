@@ -18,7 +18,7 @@ from tasks.errors import WhorlError
 from tasks.jobs.params import PERIOD_US
 from tasks.jobs.record.templates import Order
 from tasks.machine import UNLIMITED, Group
-from tasks.record.facts import tree_cpu_s
+from tasks.record.processes import tree_cpu_s
 
 STOP_S = 5.0
 LOG_TAIL = 300

@@ -16,16 +16,23 @@ from tasks.machine import Group
 from tasks.nodes.execution import Sampled
 from tasks.nodes.record.link import enter
 from tasks.nodes.record.place import Place
-from tasks.workloads.record.counters import RESOURCES, parse_fields, parse_pressure, whole_disks
+from tasks.workloads.record.counters import (
+    NET_FIELDS,
+    RESOURCES,
+    parse_devices,
+    parse_fields,
+    parse_pressure,
+    whole_disks,
+)
 from tasks.workloads.record.sampler import first_in_line
 
 PROC, BLOCK = Path("/proc"), Path("/sys/block")
-LOOPBACK = "lo"
 MS = 1e-3
 US = 1e-6
 PERCENT = 100.0
 READ_BYTES = 1 << 16
-NET = {"in": (0, 1, 2), "out": (8, 9, 10)}  # bytes, packets, errors: columns of /proc/net/dev
+SIDES = ("received", "sent")
+NO_DEVICE = {f"other.{name}": 0.0 for name in NET_FIELDS}  # "other": than the loopback one
 Reading = dict[str, float]
 NAN = float("nan")
 DIGITS = 5  # of a sample: more than its meaning, and small in a file
@@ -43,8 +50,8 @@ class NodeMetric:
 
     def of(self, before: Mapping[str, float], after: Mapping[str, float], lasted_s: float) -> float:
         """Its value from two readings and the seconds between; NaN where they do not say."""
-        if self.key in NET:
-            packets, errors = (_grown(before, after, f"net.{self.key}.{what}") for what in ("packets", "errors"))
+        if self.key in SIDES:
+            packets, errors = (_grown(before, after, f"other.{self.key}_{what}") for what in ("packets", "errors"))
             return errors / packets * PERCENT if packets > 0 else packets  # none of none, or nobody knows
         return _grown(before, after, self.key) * self.scale / lasted_s if self.scale else after.get(self.key, NAN)
 
@@ -67,10 +74,10 @@ METRICS = (
     NodeMetric("disk_read_bytes", "B/s", "disk.read_bytes", 1),
     NodeMetric("disk_write_bytes", "B/s", "disk.write_bytes", 1),
     NodeMetric("filesystem_util", "%", "filesystem_util"),
-    NodeMetric("network_in_bytes", "B/s", "net.in.bytes", 1),
-    NodeMetric("network_out_bytes", "B/s", "net.out.bytes", 1),
-    NodeMetric("network_in_errors", "%", "in"),
-    NodeMetric("network_out_errors", "%", "out"),
+    NodeMetric("network_in_bytes", "B/s", "other.received_bytes", 1),
+    NodeMetric("network_out_bytes", "B/s", "other.sent_bytes", 1),
+    NodeMetric("network_in_errors", "%", "received"),
+    NodeMetric("network_out_errors", "%", "sent"),
     *(
         NodeMetric(f"pressure_{resource}_{kind}", "%", f"pressure.{resource}.{kind}", US * PERCENT)
         for resource in RESOURCES
@@ -130,7 +137,7 @@ class NodeReader:
             found |= self._own(groups.node)
         if self._net is not None:
             with contextlib.suppress(OSError, ValueError, IndexError):
-                found |= parse_devices(os.pread(self._net, READ_BYTES, 0).decode())
+                found |= NO_DEVICE | parse_devices(os.pread(self._net, READ_BYTES, 0).decode())
         return found
 
     def _own(self, group: Group) -> Reading:
@@ -151,20 +158,6 @@ class NodeReader:
         if self._net is not None:
             os.close(self._net)
             self._net = None
-
-
-def parse_devices(text: str) -> Reading:
-    """/proc/net/dev: bytes, packets and errors of all devices but the loopback one."""
-    found = {f"net.{side}.{what}": 0.0 for side in NET for what in ("bytes", "packets", "errors")}
-    for line in text.splitlines():
-        name, colon, rest = line.partition(":")
-        if not colon or name.strip() == LOOPBACK:
-            continue
-        fields = rest.split()
-        for side, places in NET.items():
-            for what, at in zip(("bytes", "packets", "errors"), places, strict=True):
-                found[f"net.{side}.{what}"] += float(fields[at])
-    return found
 
 
 def _opened(namespace: str) -> int | None:

@@ -26,7 +26,10 @@ DISK_FIELDS = (
     "in_flight", "busy_ms", "waited_ms", "discards", "merged_discards", "discarded_sectors", "discard_ms", "flushes",
     "flush_ms",
 )  # fmt: skip
-NET_FIELDS = {"received_bytes": 0, "received_packets": 1, "sent_bytes": 8, "sent_packets": 9}
+NET_FIELDS = {  # columns of /proc/net/dev
+    "received_bytes": 0, "received_packets": 1, "received_errors": 2, "sent_bytes": 8, "sent_packets": 9,
+    "sent_errors": 10,
+}  # fmt: skip
 DROPS = (2, 3, 10, 11)  # errors and drops, both ways
 LOOPBACK = "lo"
 DEVICES = "devices"  # all lines of /proc/interrupts that a number names

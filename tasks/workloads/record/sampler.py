@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from tasks.machine import Group, counts_hardware_events, find_tool, not_installed, tied_to_parent
-from tasks.record.facts import cpu_s
+from tasks.record.processes import cpu_s
 from tasks.workloads.record.counters import Readings, Source, Unavailable, values_of
 from tasks.workloads.telemetry import OWN_PREFIX, Counter, FloatArray, Kind, Scope
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from tasks.errors import NotFound, quoted
 from tasks.machine import CGROUP_ROOT, Group, find_tool, root_group
-from tasks.record.facts import descendants, processes
+from tasks.record.processes import descendants, processes
 from tasks.workloads.record.counters import (
     BLOCK,
     NS,

@@ -10,8 +10,7 @@ import pytest
 from tasks.errors import BadSetting, MissingTool, WhorlError
 from tasks.nodes.execution import record_of
 from tasks.nodes.record import campaign
-from tasks.nodes.record.campaign import planned
-from tasks.nodes.record.ledger import parts_in
+from tasks.nodes.record.campaign import parts_in, planned
 from tasks.nodes.record.params import LoweredLimit
 from tasks.nodes.record.sampler import NodeSampler
 

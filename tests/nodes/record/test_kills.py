@@ -9,15 +9,14 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.nodes.record.campaign import record_nodes
-from tasks.nodes.record.ledger import parts_in
+from tasks.nodes.record.campaign import parts_in, record_nodes
 
 KILLED = """
 import sys
 from pathlib import Path
 sys.path[:0] = {path!r}
 from stand_ins import PARSERS
-from tasks.nodes.record.campaign import record_nodes
+from tasks.nodes.record.campaign import parts_in, record_nodes
 from tasks.nodes.record.params import RecordParams
 record_nodes(
     RecordParams.model_validate_json({params!r}), Path({out!r}), lambda done, _: print(done, flush=True),

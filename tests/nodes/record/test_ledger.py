@@ -9,8 +9,7 @@ import pytest
 from tasks.errors import BadSetting
 from tasks.nodes.execution import Execution, Measured, Sampled, record_of
 from tasks.nodes.record.bench import Outcome
-from tasks.nodes.record.campaign import planned
-from tasks.nodes.record.ledger import ExecutionLedger
+from tasks.nodes.record.campaign import ExecutionLedger, planned
 
 START = datetime(2026, 11, 21, 12)
 CPU = Sampled("cpu_busy", "%", np.array([-0.5, 0.5, 1.5]), np.array([1.0, np.nan, 3.0]))

@@ -10,8 +10,7 @@ import pytest
 
 import tasks
 from tasks.nodes.execution import Measured, record_of
-from tasks.nodes.record.campaign import planned
-from tasks.nodes.record.ledger import ExecutionLedger, parts_in
+from tasks.nodes.record.campaign import ExecutionLedger, parts_in, planned
 from tasks.nodes.record.params import RecordParams
 from tasks.nodes.tools import PARSERS
 from tasks.record.parts import read_table

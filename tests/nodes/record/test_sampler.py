@@ -27,7 +27,7 @@ def test_perona_s_thirteen_are_there_with_pressure_load_and_steal_beside_them():
 
 
 def test_a_rate_is_the_growth_over_the_seconds_between():
-    assert value("network_in_bytes", {"net.in.bytes": 100}, {"net.in.bytes": 500}) == 200.0
+    assert value("network_in_bytes", {"other.received_bytes": 100}, {"other.received_bytes": 500}) == 200.0
     # half of all processors' time, of which one second in two was busy
     assert value("cpu_busy", {"cpu.busy_share_s": 10.0}, {"cpu.busy_share_s": 11.0}) == 50.0
     waited = value("pressure_cpu_some", {"pressure.cpu.some": 0.0}, {"pressure.cpu.some": 500_000.0})
@@ -35,14 +35,14 @@ def test_a_rate_is_the_growth_over_the_seconds_between():
 
 
 def test_errors_are_a_share_of_packets_and_none_of_none_is_none():
-    before = {"net.in.errors": 0, "net.in.packets": 100}
-    assert value("network_in_errors", before, {"net.in.errors": 5, "net.in.packets": 200}) == 5.0
+    before = {"other.received_errors": 0, "other.received_packets": 100}
+    assert value("network_in_errors", before, {"other.received_errors": 5, "other.received_packets": 200}) == 5.0
     assert value("network_in_errors", before, before) == 0.0
 
 
 def test_what_is_not_said_or_was_reset_is_missing():
-    assert isnan(value("network_in_bytes", {}, {"net.in.bytes": 5}))
-    assert isnan(value("network_in_bytes", {"net.in.bytes": 50}, {"net.in.bytes": 5}))
+    assert isnan(value("network_in_bytes", {}, {"other.received_bytes": 5}))
+    assert isnan(value("network_in_bytes", {"other.received_bytes": 50}, {"other.received_bytes": 5}))
     assert isnan(value("memory_swap", {}, {}))
 
 
@@ -54,7 +54,7 @@ class Counting(NodeReader):
 
     def read(self, machine):
         self.n += 1
-        return {"net.in.bytes": 100.0 * self.n, "memory_used": float("nan") if self.n == 3 else 50.0}
+        return {"other.received_bytes": 100.0 * self.n, "memory_used": float("nan") if self.n == 3 else 50.0}
 
     def close(self):
         self.n = -1

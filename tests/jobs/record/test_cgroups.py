@@ -60,6 +60,17 @@ def test_a_process_that_is_added_counts_there(group):
         process.communicate(b"")
 
 
+def test_a_group_holds_what_is_in_it_and_below_it_and_not_what_shares_its_disk_limit(group):
+    node = group.child("node")
+    bench, stress = (node.child(name, shares_disk=True) for name in ("bench", "stress"))
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+        bench.add(process.pid)
+        assert (bench.processes(), stress.processes()) == ({process.pid}, set())
+        assert process.pid in node.processes()
+        assert node.end_processes()
+        assert process.wait() == -signal.SIGKILL
+
+
 def test_limits_stand_as_they_were_set(version_1):
     slot = version_1.child("slot")
     slot.set_quota(3_000, 16_667)

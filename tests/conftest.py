@@ -4,6 +4,9 @@ import contextlib
 import logging
 import os
 import shutil
+import subprocess
+import sys
+import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -17,6 +20,8 @@ import pytest
 
 from tasks import settings
 from tasks.jobs.params import BinParams, CharacteriseParams, EvaluateParams, PredictParams, ShapeParams
+from tasks.machine import CGROUP_ROOT
+from tasks.params import Params
 from tasks.storage import private
 from tasks.warehouse import connection
 from tasks.warehouse.connection import build, transaction, writing
@@ -32,6 +37,42 @@ JobLog = WarehouseIn = Callable[..., Warehouse]
 def lock() -> str:
     """The name of a recorders' lock that no other test waits for, nor a recording at work here."""
     return f"whorl-test-{uuid.uuid4()}"
+
+
+@pytest.fixture
+def scratch() -> Iterator[Path]:
+    """Where a recorder may make its folder: below one that any user can enter, which pytest's own are not."""
+    folder = Path(tempfile.mkdtemp(prefix="whorl-test-"))
+    folder.chmod(0o711)
+    yield folder / "scratch"
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def groups_of() -> Callable[[str, int], list[str]]:
+    """A function that tells the control groups of a recorder, by the prefix of its word and its process id."""
+    return lambda prefix, pid: [path.name for at in ("", "*/") for path in CGROUP_ROOT.glob(f"{at}{prefix}{pid}")]
+
+
+@pytest.fixture
+def killable(tmp_path: Path, lock: str) -> Iterator[Callable[[str, Params, str], "subprocess.Popen[str]"]]:
+    """A function that runs a recorder in a process of its own: a script that is told parameters, folder (`out`) and
+    lock, and may import `stand_ins`, the file given."""
+    children: list[subprocess.Popen[str]] = []
+
+    def begin(script: str, params: Params, stand_ins: str) -> "subprocess.Popen[str]":
+        modules = tmp_path / "modules"
+        modules.mkdir()
+        shutil.copy(stand_ins, modules / "stand_ins.py")
+        command = [sys.executable, "-c", script, params.model_dump_json(), str(tmp_path / "out"), lock]
+        paths = os.environ | {"PYTHONPATH": os.pathsep.join((str(modules), str(Path.cwd())))}
+        children.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=paths))
+        return children[-1]
+
+    yield begin
+    for child in children:
+        child.kill()
+        child.communicate()
 
 
 @pytest.fixture

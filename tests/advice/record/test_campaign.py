@@ -18,7 +18,7 @@ from tasks.advice.record.campaign import record_advice
 from tasks.advice.record.parts import NODES, read_executions, read_recording, read_rows, read_runs
 from tasks.advice.record.plan import MachineType, RecordParams, RecurringJob, make_plan
 from tasks.advice.story import choose_all, deadlines_of, history_of, scores_of
-from tasks.machine import CGROUP_ROOT, campaign_group, find_tool
+from tasks.machine import campaign_group, find_tool
 from tasks.nodes.record.groups import CONTROLLERS, PREFIX
 from tasks.record.parts import SPOOL
 
@@ -72,12 +72,8 @@ def until_runs(process, out, n):
     return psutil.Process(process.pid).children(recursive=True)
 
 
-def groups_of(pid):
-    return [path.name for folder in CGROUP_ROOT.glob("*") for path in folder.glob(f"{PREFIX}{pid}")]
-
-
 @pytest.mark.slow
-def test_a_killed_campaign_goes_on_with_what_is_missing_and_leaves_nothing(params, lock, tmp_path):
+def test_a_killed_campaign_goes_on_with_what_is_missing_and_leaves_nothing(params, lock, tmp_path, groups_of):
     out = tmp_path / "out"
     killed = started(params, out, lock)
     children = until_runs(killed, out, 4)
@@ -90,7 +86,7 @@ def test_a_killed_campaign_goes_on_with_what_is_missing_and_leaves_nothing(param
     os.kill(stopped.pid, signal.SIGTERM)
     assert stopped.wait(60) == 128 + signal.SIGTERM
     assert psutil.wait_procs(children, timeout=20)[1] == []
-    assert groups_of(killed.pid) == groups_of(stopped.pid) == []
+    assert groups_of(PREFIX, killed.pid) == groups_of(PREFIX, stopped.pid) == []
     assert not (out / SPOOL).exists()
     before = [*read_rows(out, "history"), *read_rows(out, "held_back")]
     assert len(before) >= 7
@@ -102,7 +98,7 @@ def test_a_killed_campaign_goes_on_with_what_is_missing_and_leaves_nothing(param
     assert sum(summary.statuses.values()) == len(plan.runs) - len(before)
     assert Counter(row["run_id"] for row in rows) == Counter(one.run_id for one in plan.runs)
     assert not (out / NODES / "finished").exists()
-    assert groups_of(os.getpid()) == []
+    assert groups_of(PREFIX, os.getpid()) == []
     assert list(Path(params.scratch).parent.glob("scratch/*")) == []
 
     recording = read_recording(out)

@@ -31,7 +31,7 @@ from tasks.jobs.record.pool import Answer
 from tasks.jobs.record.rows import SCHEMA, RunLedger
 from tasks.jobs.record.scheduler import Scheduler
 from tasks.jobs.record.templates import Measured, Planned
-from tasks.machine import CGROUP_ROOT, PREFIX, campaign_group
+from tasks.machine import PREFIX, campaign_group
 from tasks.settings import Settings
 from tasks.warehouse.place import Warehouse
 
@@ -113,10 +113,6 @@ def _until_first_part(process, folder):
     while not list(folder.glob("*.parquet")):
         assert process.poll() is None, "the recorder ended before its first part"
     return psutil.Process(process.pid).children(recursive=True)
-
-
-def _own_groups(pid):
-    return sorted(CGROUP_ROOT.glob(f"*/{PREFIX}{pid}")) + sorted(CGROUP_ROOT.glob(f"{PREFIX}{pid}"))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -237,7 +233,7 @@ def test_a_call_that_is_too_short_is_continued_by_the_next(params, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_killed_recorder_leaves_no_process_and_is_continued(params, tmp_path):
+def test_a_killed_recorder_leaves_no_process_and_is_continued(params, tmp_path, groups_of):
     groups = params.model_copy(update={"isolation": "auto"})
     process = _start_recorder(groups, tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     children = _until_first_part(process, tmp_path)
@@ -247,14 +243,14 @@ def test_a_killed_recorder_leaves_no_process_and_is_continued(params, tmp_path):
     assert alive == []
     before = _ids(tmp_path)
     with campaign_group():  # the next recorder sweeps up what the killed one left
-        assert _own_groups(process.pid) == []
+        assert groups_of(PREFIX, process.pid) == []
     summary = record_jobs(groups, tmp_path)
     assert summary.already >= len(before) > 0  # one may have ended on disk, in no part yet
     assert _ids(tmp_path) == _planned(params, summary.isolation)
-    assert _own_groups(os.getpid()) == []
+    assert groups_of(PREFIX, os.getpid()) == []
 
 
-def test_a_terminated_recorder_writes_what_it_has_and_leaves_nothing(params, tmp_path):
+def test_a_terminated_recorder_writes_what_it_has_and_leaves_nothing(params, tmp_path, groups_of):
     long = params.model_copy(update={"isolation": "auto", "day_s": 100.0, "part_minutes": 60.0})
     process = _start_recorder(long, tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     partials = Path(params.scratch) / "partials"
@@ -268,7 +264,7 @@ def test_a_terminated_recorder_writes_what_it_has_and_leaves_nothing(params, tmp
     assert process.wait(30) == 128 + signal.SIGTERM
     _, alive = psutil.wait_procs(children, timeout=20)
     assert alive == []
-    assert _own_groups(process.pid) == []
+    assert groups_of(PREFIX, process.pid) == []
     assert {path.name for path in tmp_path.iterdir()} - {"machine.lock"} == {"runs-0001.parquet"}
     assert _read(tmp_path).run_id.is_unique
 

@@ -1,10 +1,8 @@
 """What the tests of the recorder share: stand-ins for the tools, tiny scripts that print a value and can be held up."""
 
 import re
-import shutil
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -124,13 +122,6 @@ NODES = (NodeParams(name="a", machine_type="small"), NodeParams(name="b", machin
 @pytest.fixture
 def stand_ins(tmp_path: Path) -> StandIns:
     return StandIns(tmp_path / "tools")
-
-
-@pytest.fixture
-def scratch() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="whorl-test-"))
-    yield folder / "scratch"
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)

@@ -113,13 +113,6 @@ def around(tmp_path):
     return Surroundings(tmp_path, register=tmp_path / REGISTER)
 
 
-def lives(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
 def wait_until(is_so):
     deadline = time.monotonic() + 10
     while not is_so() and time.monotonic() < deadline:
@@ -132,8 +125,8 @@ def test_one_that_takes_too_long_is_killed_with_all_that_it_has_started(around, 
     running, status = run(["sh", "-c", FAMILY], around, tmp_path / "log", 0.3)
     assert status is None
     child = int(running.said())
-    assert not lives(child)
-    assert lives(bystander.pid)
+    assert started(child) is None
+    assert started(bystander.pid)
     bystander.kill()
     bystander.wait()
 
@@ -141,7 +134,7 @@ def test_one_that_takes_too_long_is_killed_with_all_that_it_has_started(around, 
 def test_what_a_program_leaves_running_is_ended_too(around, tmp_path):
     running, status = run(["sh", "-c", "sleep 60 & echo $!"], around, tmp_path / "log", 10)
     assert status == 0
-    assert not lives(int(running.said()))
+    assert started(int(running.said())) is None
 
 
 def test_a_killed_recorder_s_programs_are_found_by_its_register(around, tmp_path):
@@ -149,7 +142,7 @@ def test_a_killed_recorder_s_programs_are_found_by_its_register(around, tmp_path
     assert wait_until(lambda: running.said().endswith("\n"))
     child = int(running.said())
     assert end_registered(tmp_path / REGISTER, tmp_path) == 1
-    assert wait_until(lambda: not lives(child))
+    assert wait_until(lambda: started(child) is None)
     assert not (tmp_path / REGISTER).exists()
     assert end_registered(tmp_path / REGISTER, tmp_path) == 0
     running.process.wait()
@@ -169,7 +162,7 @@ def test_no_process_from_elsewhere_is_ended_whatever_a_register_says(tmp_path, l
     bystander = subprocess.Popen(["sleep", "60"], start_new_session=True)
     (tmp_path / REGISTER).write_text(line.format(pid=bystander.pid, start=started(bystander.pid)) + "\n")
     end_registered(tmp_path / REGISTER, tmp_path)
-    assert lives(bystander.pid)
+    assert started(bystander.pid)
     assert bystander.poll() is None
     bystander.kill()
     bystander.wait()

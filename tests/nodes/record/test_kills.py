@@ -1,8 +1,6 @@
 """A recorder that is killed at any stage: the next call loses nothing that was finished and finds nothing running."""
 
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -14,40 +12,26 @@ from tasks.nodes.record.campaign import parts_in, record_nodes
 KILLED = """
 import sys
 from pathlib import Path
-sys.path[:0] = {path!r}
 from stand_ins import PARSERS
 from tasks.nodes.record.campaign import parts_in, record_nodes
 from tasks.nodes.record.params import RecordParams
 record_nodes(
-    RecordParams.model_validate_json({params!r}), Path({out!r}), lambda done, _: print(done, flush=True),
-    parsers=PARSERS, lock={lock!r},
+    RecordParams.model_validate_json(sys.argv[1]), Path(sys.argv[2]), lambda done, _: print(done, flush=True),
+    parsers=PARSERS, lock=sys.argv[3],
 )
 """
 WAIT_S = 30
 
 
 @pytest.fixture
-def child(quick, tmp_path, lock):
-    """A recorder in a process of its own."""
-    modules = tmp_path / "modules"
-    modules.mkdir()
-    (modules / "stand_ins.py").write_text(Path(__file__).with_name("conftest.py").read_text())
-    processes = []
+def child(quick, killable):
+    """A recorder in a process of its own, and its parameters."""
 
     def begin(**changes):
         params = quick.model_copy(update=changes)
-        code = KILLED.format(
-            path=[str(modules), str(Path.cwd())], params=params.model_dump_json(), out=str(tmp_path / "out"), lock=lock
-        )
-        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-        processes.append(process)
-        return process, params
+        return killable(KILLED, params, Path(__file__).with_name("conftest.py")), params
 
-    yield begin
-    for process in processes:
-        process.kill()
-        process.wait()
-        process.stdout.close()
+    return begin
 
 
 def wait_until(is_so):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.machine import CGROUP_ROOT, campaign_group, find_tool, makes_network_namespaces
+from tasks.machine import campaign_group, find_tool, makes_network_namespaces
 from tasks.nodes.preprocess.unification import conversion_of
 from tasks.nodes.record.campaign import parts_in, record_nodes
 from tasks.nodes.record.groups import CONTROLLERS, PREFIX
@@ -44,13 +44,14 @@ def rows_of(folder):
     return [row for path in parts_in(folder).paths() for row in pq.read_table(path).to_pylist()]
 
 
-def left_behind():
-    groups = [path.name for folder in CGROUP_ROOT.glob("*") for path in folder.glob(f"{PREFIX}{os.getpid()}*")]
-    return groups + [path.name for path in FOLDER.glob(f"whorl-{os.getpid()}-*")]
+@pytest.fixture
+def left_behind(groups_of):
+    pid = os.getpid()
+    return lambda: groups_of(PREFIX, pid) + [path.name for path in FOLDER.glob(f"whorl-{pid}-*")]
 
 
 @pytest.mark.slow
-def test_every_benchmark_runs_on_a_slow_node_and_its_log_is_read_in_full(record, tmp_path):
+def test_every_benchmark_runs_on_a_slow_node_and_its_log_is_read_in_full(record, tmp_path, left_behind):
     others = set(Path("/var/tmp").glob("whorl-nodes-*/emulated-c"))  # of another recorder at work
     found = record(emulated=EMULATED[2:])
     assert (found.recorded, found.errors) == ({"clean": 6}, {})
@@ -128,7 +129,7 @@ def test_a_quota_that_is_lowered_half_way_slows_the_node_from_then_on(record, tm
 
 
 @pytest.mark.slow
-def test_this_machine_as_it_is_needs_no_arguments(machine, tmp_path, lock):
+def test_this_machine_as_it_is_needs_no_arguments(machine, tmp_path, lock, left_behind):
     found = record_nodes(RecordParams(executions=2, foreign_limit_ratio=1), tmp_path / "out", lock=lock)
     assert found.recorded == {"clean": 2}
     assert {row["is_emulated"] for row in rows_of(tmp_path / "out")} == {False}

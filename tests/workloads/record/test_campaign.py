@@ -1,11 +1,9 @@
 """Whole campaigns of a tiny program on this machine: resumed, repeated, stopped and killed."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -22,24 +20,14 @@ from tasks.workloads.record.programs.program import Need, ProgramFailed
 KILLED = """
 import sys
 from pathlib import Path
-sys.path[:0] = {path!r}
-from {module} import Busy
+from stand_ins import Busy
 from tasks.workloads.record.campaign import record_workloads
 from tasks.workloads.params import RecordParams
 record_workloads(
-    RecordParams.model_validate_json({params!r}), Path({out!r}), lambda done, _: print(done, flush=True),
-    programs={{"busy": Busy()}}, lock={lock!r},
+    RecordParams.model_validate_json(sys.argv[1]), Path(sys.argv[2]), lambda done, _: print(done, flush=True),
+    programs={"busy": Busy()}, lock=sys.argv[3],
 )
 """
-
-
-@pytest.fixture
-def scratch():
-    """A folder that the workloads' user can enter, which pytest's own are not."""
-    folder = Path(tempfile.mkdtemp(prefix="whorl-test-"))
-    folder.chmod(0o711)
-    yield folder / "scratch"
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
@@ -63,11 +51,9 @@ def recorded_ids(folder):
     return [i for path in part_paths(folder) for i in pq.read_table(path)["run_id"].unique().to_pylist()]
 
 
-def left_groups():
-    return [path for folder in CGROUP_ROOT.glob("*") for path in folder.glob(f"{PREFIX}{os.getpid()}*")]
-
-
-def test_a_campaign_records_every_run_with_its_labels_and_leaves_nothing_behind(record, busy, tmp_path, scratch):
+def test_a_campaign_records_every_run_with_its_labels_and_leaves_nothing_behind(
+    record, busy, tmp_path, scratch, groups_of
+):
     seen = []
     found = record(busy("busy", ("one", "two")), runs=2, rounds=2, progress=lambda *told: seen.append(told))
     assert (found.planned, found.clean, found.recorded, found.errors) == (4, 4, {"clean": 4}, {})
@@ -78,7 +64,7 @@ def test_a_campaign_records_every_run_with_its_labels_and_leaves_nothing_behind(
     assert table.num_rows == 16
     assert not (tmp_path / "out" / "finished").exists()
     assert not any(scratch.glob("*"))
-    assert left_groups() == []
+    assert groups_of(PREFIX, os.getpid()) == []
 
 
 @pytest.mark.slow
@@ -163,7 +149,7 @@ def test_what_is_not_installed_is_told_before_anything_runs(record, busy):
     assert program.calls == []
 
 
-def test_ctrl_c_keeps_the_finished_runs_and_stops_everything(record, busy, tmp_path):
+def test_ctrl_c_keeps_the_finished_runs_and_stops_everything(record, busy, tmp_path, groups_of):
     def leave(done, _):
         if done == 2:
             raise KeyboardInterrupt
@@ -173,29 +159,20 @@ def test_ctrl_c_keeps_the_finished_runs_and_stops_everything(record, busy, tmp_p
         record(program, runs=4, progress=leave)
     assert len(recorded_ids(tmp_path / "out")) == 2
     assert program.calls[-1] == "stop"
-    assert left_groups() == []
+    assert groups_of(PREFIX, os.getpid()) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_kill_loses_nothing_that_was_finished_and_leaves_no_process(
-    record, quick, tmp_path, lock, busy, number, scratch, processes_below
+    record, quick, tmp_path, busy, number, scratch, processes_below, killable
 ):
-    out, program = tmp_path / "out", Path(__file__).with_name("conftest.py")
     params = quick.model_copy(update={"scratch": str(scratch), "runs": 4})
-    module = tmp_path / "modules"
-    module.mkdir()
-    (module / "busy_program.py").write_text(program.read_text())
-    code = KILLED.format(
-        path=[str(module), str(Path.cwd())], module="busy_program", params=params.model_dump_json(), out=str(out),
-        lock=lock,
-    )  # fmt: skip
-    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    child = killable(KILLED, params, Path(__file__).with_name("conftest.py"))
     assert child.stdout.readline() == "1\n"
     assert child.stdout.readline() == "2\n"
     child.send_signal(number)
     child.wait()
-    child.stdout.close()
     spawned = processes_below(scratch)
     deadline = time.monotonic() + 10
     while spawned and time.monotonic() < deadline:
@@ -203,7 +180,7 @@ def test_a_kill_loses_nothing_that_was_finished_and_leaves_no_process(
     assert spawned == []
     found = record(busy(), runs=4)
     assert found.recorded["clean"] in (1, 2)  # the third may have ended before the kill arrived
-    ids = recorded_ids(out)
+    ids = recorded_ids(tmp_path / "out")
     assert len(ids) == len(set(ids)) == 4
 
 

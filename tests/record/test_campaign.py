@@ -18,7 +18,7 @@ from tasks.record.campaign import Ledger, alone_in, recording, sigterm_unwinds
 from tasks.record.parts import SPOOL, Parts
 
 TOP = Path(__file__).parents[2]
-WAIT_S = 30.0
+WAIT_S = 120.0
 N_RUNS = 6
 # records runs 1 to 6, three of them a part; waits at a stage, told by a file, until it is killed
 RECORDER = """
@@ -136,10 +136,8 @@ def ids(folder):
 def test_a_kill_at_any_stage_loses_no_finished_run_and_doubles_none(tmp_path, lock, stage, number):
     out = tmp_path / "out"
     killed = start(out, stage, lock)
-    ends_s = time.monotonic() + WAIT_S
-    while not (out / "there").exists():
+    while not (out / "there").exists():  # it waits there, and ends some time later if it is not killed
         assert killed.poll() is None
-        assert time.monotonic() < ends_s
     killed.send_signal(number)
     status = killed.wait(WAIT_S)
     known = set(ids(out)) | {path.stem for path in (out / SPOOL).glob("*.parquet")}

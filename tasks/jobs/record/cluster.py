@@ -203,7 +203,7 @@ class Cluster:
             if state.group and state.load_group:
                 state.used.add(at, state.group.usage_s())
                 state.load_used.add(at, state.load_group.usage_s())
-        self.busy.add(at, sum(machine_cpu_s()))
+        self.busy.add(at, sum(used_s for used_s in machine_cpu_s() if not math.isnan(used_s)))
 
     def used_s(self) -> float | None:
         """CPU seconds of all workers and all load; None without control groups."""

@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 from tasks.errors import BadSetting
-from tasks.machine import is_ours, only_recorder, remove_scratch, scratch_folder, write_server_file
-from tasks.record.facts import shared_server_cpu_s
-from tasks.record.processes import tree_cpu_s
+from tasks.machine import is_ours, only_recorder, remove_scratch, scratch_folder
 
 ROOT = Path(__file__).parents[1]
 NOBODY = 65534
@@ -169,52 +167,3 @@ def test_in_a_place_that_others_write_to_a_folder_of_our_own_is_made(shared, tmp
     assert is_ours(folder)
     remove_scratch(folder, str(shared))
     assert list(shared.iterdir()) == []
-
-
-BURNER = """
-import sys, time
-end = time.process_time() + 0.2
-while time.process_time() < end:
-    pass
-print("held", flush=True)
-sys.stdin.read()
-"""
-
-
-@pytest.fixture
-def served_home(begin, tmp_path, monkeypatch):
-    def serve(*, is_shared):
-        keeper = begin(BURNER)
-        write_server_file(tmp_path, "http://127.0.0.1:9/api", keeper.pid, is_shared=is_shared)
-        return keeper
-
-    monkeypatch.setenv("WHORL_HOME", str(tmp_path))
-    return serve
-
-
-def test_the_time_of_the_server_that_commands_share_counts_as_whorls_own(served_home):
-    assert shared_server_cpu_s() == 0.0  # none runs
-    keeper = served_home(is_shared=True)
-    assert shared_server_cpu_s() == pytest.approx(tree_cpu_s(keeper.pid), abs=0.05)
-    assert shared_server_cpu_s() >= 0.2
-
-
-def test_what_whorl_serve_keeps_is_not_counted_since_the_recorder_is_part_of_it(served_home):
-    served_home(is_shared=False)
-    assert shared_server_cpu_s() == 0.0
-
-
-def test_a_server_that_has_ended_takes_no_time(served_home):
-    keeper = served_home(is_shared=True)
-    keeper.kill()
-    keeper.wait()
-    assert shared_server_cpu_s() == 0.0
-
-
-def test_the_time_of_a_process_holds_that_of_what_it_has_started():
-    child = subprocess.Popen([sys.executable, "-c", BURNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    try:
-        assert child.stdout.readline() == b"held\n"
-        assert tree_cpu_s(os.getpid()) >= tree_cpu_s(child.pid) >= 0.2
-    finally:
-        child.communicate()

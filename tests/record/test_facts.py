@@ -1,10 +1,13 @@
 """What disturbed a run, and what is told of the machine."""
 
 import os
+import subprocess
+import sys
 from math import isnan
 
 import pytest
 
+from tasks.machine import write_server_file
 from tasks.record.facts import (
     Disturbance,
     Usage,
@@ -13,6 +16,7 @@ from tasks.record.facts import (
     disturbance_between,
     kernel_threads_s,
     machine_facts,
+    shared_server_cpu_s,
 )
 from tasks.record.processes import tree_cpu_s
 
@@ -66,10 +70,52 @@ def test_numbers_are_rounded_and_what_is_not_known_is_none():
     assert all_known({"a": 0.5554}, 3) == {"a": 0.555}
 
 
-def test_the_time_of_a_tree_is_that_of_this_process_at_least_and_nothing_once_it_has_ended():
-    times = os.times()
-    assert tree_cpu_s(os.getpid()) >= times.user + times.system - 0.05
-    assert tree_cpu_s(2**22 + 1) == 0.0
+BURNER = """
+import sys, time
+end = time.process_time() + 0.2
+while time.process_time() < end:
+    pass
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def burner():
+    """A process that has used a fifth of a second, and goes on without using more."""
+    process = subprocess.Popen([sys.executable, "-c", BURNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"held\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+@pytest.fixture
+def served_by(tmp_path, monkeypatch):
+    monkeypatch.setenv("WHORL_HOME", str(tmp_path))
+    return lambda process, **how: write_server_file(tmp_path, "http://127.0.0.1:9/api", process.pid, **how)
+
+
+def test_the_time_of_a_process_holds_that_of_what_it_has_started_and_is_nothing_once_it_has_ended(burner):
+    assert tree_cpu_s(os.getpid()) >= tree_cpu_s(burner.pid) >= 0.2
+    burner.kill()
+    burner.wait()
+    assert tree_cpu_s(burner.pid) == 0.0
+
+
+def test_the_time_of_the_server_that_commands_share_counts_as_whorls_own_while_it_runs(burner, served_by):
+    assert shared_server_cpu_s() == 0.0  # none runs
+    served_by(burner, is_shared=True)
+    assert shared_server_cpu_s() == pytest.approx(tree_cpu_s(burner.pid), abs=0.05)
+    assert shared_server_cpu_s() >= 0.2
+    burner.kill()
+    burner.wait()
+    assert shared_server_cpu_s() == 0.0
+
+
+def test_what_whorl_serve_keeps_is_not_counted_since_the_recorder_is_part_of_it(burner, served_by):
+    served_by(burner, is_shared=False)
+    assert shared_server_cpu_s() == 0.0
 
 
 def test_every_recording_says_on_which_machine_it_was_made():

@@ -1,13 +1,14 @@
 """What the tests of the recorder share: a made-up machine, and a program that keeps a core busy for its time."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from tasks.record.processes import wait_for_end
 from tasks.workloads.params import RecordParams
-from tasks.workloads.record.programs.program import Need, Options, Place
+from tasks.workloads.record.programs.program import Need, Options, Place, make_place
 
 STAT = """cpu  {user} 0 {system} {idle} 40 0 10 5 0 0
 cpu0 100 0 50 1000 40 0 10 5 0 0
@@ -50,6 +51,13 @@ class Busy:
     def stop(self, place: Place) -> None:
         self.calls.append("stop")
         place.stop()
+
+
+@pytest.fixture
+def place(scratch: Path) -> Iterator[Place]:
+    made = make_place(scratch, seed=3)
+    yield made
+    made.stop()
 
 
 @pytest.fixture

@@ -3,11 +3,9 @@
 import contextlib
 import os
 import pwd
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -57,15 +55,6 @@ class Sleeper(Program):
 
     def load(self, place: Place, options: Options) -> Client:
         return place.spawn(self.command, name="load")
-
-
-@pytest.fixture
-def place() -> Iterator[Place]:
-    """Below the system's temporary folder: pytest's own is closed to the unprivileged user."""
-    made = make_place(Path(tempfile.mkdtemp(prefix="whorl-test-")))
-    yield made
-    made.stop()
-    shutil.rmtree(made.folder.parent)
 
 
 @contextlib.contextmanager

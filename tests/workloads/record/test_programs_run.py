@@ -1,12 +1,9 @@
 """Every workload that can be run here: it prepares, runs, answers on loopback alone, and leaves no process."""
 
-import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -14,7 +11,7 @@ import pytest
 
 from tasks.record.processes import LOOPBACK, members
 from tasks.workloads.record.programs import PROGRAMS
-from tasks.workloads.record.programs.program import N_USUAL, Place, Program, lacks, make_place
+from tasks.workloads.record.programs.program import N_USUAL, Place, Program, lacks
 
 ROOT = Path(__file__).parents[3]
 RECORDER = """
@@ -31,14 +28,6 @@ LIMIT_S = 60.0
 SERVERS = {"redis", "mariadb", "postgresql", "wordpress", "memcached", "nginx"}
 QUICK = {"redis", "cnn"}  # a server and a script; nginx and compile are stopped in the middle of a run below
 NAMES = [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in PROGRAMS]
-
-
-@pytest.fixture
-def place() -> Iterator[Place]:
-    made = make_place(Path(tempfile.mkdtemp(prefix="whorl-test-")), seed=3)
-    yield made
-    made.stop()
-    shutil.rmtree(made.folder.parent)
 
 
 def leaders(place: Place) -> list[int]:

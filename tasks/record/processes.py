@@ -51,8 +51,8 @@ def descendants(pid: int, proc: Path = PROC) -> Iterator[int]:
     while waiting:
         yield (pid := waiting.pop())
         with contextlib.suppress(OSError):
-            for children in (proc / str(pid) / "task").glob("*/children"):
-                waiting += [int(text) for text in children.read_text().split()]
+            for thread in (proc / str(pid) / "task").iterdir():
+                waiting += map(int, (thread / "children").read_bytes().split())
 
 
 def tree_cpu_s(pid: int) -> float:

@@ -11,7 +11,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -23,6 +23,7 @@ from tasks.storage import narrow, private, prove_inside, remove_inside
 from tasks.warehouse.connection import Connection, transaction, writing
 from tasks.warehouse.faults import told_clearly
 from tasks.warehouse.place import Warehouse
+from tasks.warehouse.rows import now
 from tasks.warehouse.versions import code_version
 
 MODEL_FILE = "model.json"
@@ -84,7 +85,8 @@ def register(warehouse: Warehouse, card: ModelCard, write_weights: Callable[[Pat
                 draft.rename(folder)
             finally:
                 shutil.rmtree(draft, ignore_errors=True)
-    _reindex(warehouse)
+    with writing(warehouse) as connection, transaction(connection):
+        index_models(connection, warehouse.models)
     return card.model_id
 
 
@@ -203,10 +205,7 @@ def roll_back(warehouse: Warehouse, word: str, source: str, kind: str) -> Decisi
 
 
 def _decide(warehouse: Warehouse, word: str, card: ModelCard, reason: str) -> Decision:
-    decided_at = datetime.now(UTC).replace(tzinfo=None)
-    decision = Decision(
-        source=card.source, kind=card.kind, model_id=card.model_id, reason=reason, decided_at=decided_at
-    )
+    decision = Decision(source=card.source, kind=card.kind, model_id=card.model_id, reason=reason, decided_at=now())
     file = warehouse.models / word / CHAMPIONS_FILE
     with writing(warehouse) as connection:
         made = [one for one in decisions(warehouse.models, word) if (one.source, one.kind) == (card.source, card.kind)]
@@ -233,11 +232,6 @@ def _drop_half_line(file: Path) -> None:
         draft = file.with_suffix(".part")
         draft.write_bytes(text[: text.rfind(b"\n") + 1])
         draft.replace(file)
-
-
-def _reindex(warehouse: Warehouse) -> None:
-    with writing(warehouse) as connection, transaction(connection):
-        index_models(connection, warehouse.models)
 
 
 def index_models(connection: Connection, models: Path) -> int:
@@ -300,7 +294,7 @@ def new_card(
         word=word,
         source=source,
         kind=kind,
-        trained_at=datetime.now(UTC).replace(tzinfo=None),
+        trained_at=now(),
         run_id=run_id,
         data_version=data_version,
         code_version=code_version(),

@@ -73,6 +73,6 @@ def put_seeds(figures: Figures, key: str, values: Sequence[float | None], reason
     put_mean(figures, key, values, reason)
     known = np.array([value for value in values if value is not None and np.isfinite(value)])
     if len(known) > 1:
-        ends = students_t.interval(CONFIDENCE, len(known) - 1, known.mean(), known.std(ddof=1) / np.sqrt(len(known)))
-        for name, end in zip(("low", "high"), ends, strict=True):
-            put(figures, f"{key}.{name}", float(end))
+        half = students_t.ppf((1 + CONFIDENCE) / 2, len(known) - 1) * known.std(ddof=1) / np.sqrt(len(known))
+        put(figures, f"{key}.low", float(known.mean() - half))
+        put(figures, f"{key}.high", float(known.mean() + half))

@@ -24,6 +24,12 @@ WORDS_OF_BOUNDS = {
 WRITTEN_OUT = 1e16  # larger bounds are written as powers of ten
 
 
+def first_fault(error: ValidationError) -> str:
+    """Place and message of the first fault of a failed validation, such as `origin.word: Field required`."""
+    first = error.errors(include_url=False)[0]
+    return f"{'.'.join(map(str, first['loc'])) or 'JSON'}: {first['msg']}"
+
+
 def explain(error: ValidationError, model: type[BaseModel], origins: Mapping[str, str]) -> str:
     """The first fault of a failed validation as one line.
 

@@ -518,8 +518,7 @@ def evaluate(
     from tasks.workloads.steps import write_evaluation
 
     with progress_bar(call, first="reading telemetry"):
-        evaluated = evaluate_read(paths, settings.read, settings.evaluate, settings.identify, reader_asked_for(reader))
-        found = evaluated.evaluation
+        found = evaluate_read(paths, settings.read, settings.evaluate, settings.identify, reader_asked_for(reader))
         if out is not None:
             name = ", ".join(Path(path).name for path in paths[:3]) or "telemetry"
             page = write_evaluation(found, name, str(out))

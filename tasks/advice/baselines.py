@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.random import Generator
+from scipy.spatial.distance import cdist
 from scipy.special import ndtr
 
 from tasks.advice.machines import Configurations, Floats, Ints
@@ -47,14 +48,9 @@ def _matern32(distance: Floats) -> Floats:
     return smooth
 
 
-def _distances(left: Floats, right: Floats) -> Floats:
-    distances: Floats = np.sqrt(((left[:, None] - right[None]) ** 2).sum(-1))
-    return distances
-
-
 def likeliest_length(points: Floats, values: Floats) -> float:
     """The length scale of greatest marginal likelihood for standardised values, (k,) at points (k, d)."""
-    among = _matern32(_distances(points, points)[None] / LENGTHS[:, None, None]) + JITTER * np.eye(len(points))
+    among = _matern32(cdist(points, points)[None] / LENGTHS[:, None, None]) + JITTER * np.eye(len(points))
     lower = np.linalg.cholesky(among)  # (lengths, k, k)
     whitened = np.linalg.solve(lower, np.broadcast_to(values[:, None], (len(LENGTHS), len(values), 1)))[..., 0]
     log_determinants = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(1)
@@ -66,8 +62,8 @@ def _process(points: Floats, values: Floats, at: Floats) -> tuple[Floats, Floats
     level, spread = values.mean(), values.std() or 1.0
     standard = (values - level) / spread
     length = likeliest_length(points, standard)
-    among = _matern32(_distances(points, points) / length) + JITTER * np.eye(len(points))
-    cross = _matern32(_distances(at, points) / length)  # (m, k)
+    among = _matern32(cdist(points, points) / length) + JITTER * np.eye(len(points))
+    cross = _matern32(cdist(at, points) / length)  # (m, k)
     solved = np.linalg.solve(among, np.column_stack([standard, cross.T]))
     variance = np.maximum(1 - np.einsum("mk,km->m", cross, solved[:, 1:]), 0)
     return level + spread * cross @ solved[:, 0], spread * np.sqrt(variance)

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import linregress
 
 from tasks.errors import BadInput
 from tasks.quantities import number
@@ -128,12 +129,10 @@ def memory_need(input_bytes: Floats, peak_bytes: Floats, full_input_bytes: float
             f"at least {LEAST_RUNS} runs with different inputs",
             "run the job on smaller samples, or state the need with --memory-gb",
         )
-    slope, level = np.polyfit(input_bytes, peak_bytes, 1)
-    residuals = peak_bytes - (slope * input_bytes + level)
-    spread = float(((peak_bytes - peak_bytes.mean()) ** 2).sum())
-    determination = 1 - float((residuals**2).sum()) / spread if spread > 0 else 0.0
-    if slope > 0 and determination > LINEAR_FROM:
-        need_gb = (slope * full_input_bytes + level) / BYTES_PER_GB
+    line = linregress(input_bytes, peak_bytes)
+    determination = line.rvalue**2
+    if line.slope > 0 and determination > LINEAR_FROM:
+        need_gb = float(line.slope * full_input_bytes + line.intercept) / BYTES_PER_GB
         return MemoryNeed("linear", need_gb, f"{number(need_gb)} GB: its peak grows with the input on a line")
     if determination > UNCLEAR_FROM:
         return MemoryNeed("unclear", float("nan"), "not clear: its peak grows with the input, but on no line")

@@ -4,25 +4,22 @@ What they rest on, the preprocessing and the reference fleet, is learned here an
 as a whole for a source, and read back. What computes is imported where it does: most who import this read alone."""
 
 import logging
-import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
-from tasks.errors import NotFound
 from tasks.nodes.history import History, emulated_nodes, history_of, version_of
 from tasks.nodes.node_words import EMULATED, KIND, WORD, called, no_model
 from tasks.nodes.params import MIN_EXECUTIONS, SEED, PreprocessParams, ScoreParams
 from tasks.nodes.type_tables import is_unstressed
-from tasks.warehouse.connection import Connection, fetch, transaction, writing
+from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.registry import champion, folder_of, new_card, promote, register
+from tasks.warehouse.registry import champion, folder_of, new_card, promote, register, require_champion
+from tasks.warehouse.rows import key_of, now, read_row, replace_rows
 from tasks.warehouse.versions import code_version
 
 if TYPE_CHECKING:
@@ -93,7 +90,7 @@ def preprocess(
 
     register(warehouse, card, save)
     about = {"source": source, "model_id": card.model_id}
-    replace_rows(warehouse, about, {"decisions": table.rename(columns=TYPE)}, within=("source", "model_id"))
+    replace_rows(warehouse, WORD, about, {"decisions": table.rename(columns=TYPE)}, within=("source", "model_id"))
     promote(warehouse, WORD, card.model_id, f"{counts.kept} of {counts.recorded} metrics of data version {version}")
     logger.info("kept %d of %d metrics of source %s by %s", counts.kept, counts.recorded, source, card.model_id)
     return Preprocessed(
@@ -115,9 +112,7 @@ def preprocess_once(warehouse: Warehouse, source: str, params: PreprocessParams,
 
 def require_model(warehouse: Warehouse, source: str) -> str:
     """The id of the preprocessing in use for a source. Raises NotFound before the first one."""
-    if card := champion(warehouse.models, WORD, source, KIND):
-        return card.model_id
-    raise NotFound(no_model(source))
+    return require_champion(warehouse.models, WORD, source, KIND, no_model(source)).model_id
 
 
 def rank(warehouse: Warehouse, source: str, score: ScoreParams, after: str) -> Ranked:
@@ -128,11 +123,11 @@ def rank(warehouse: Warehouse, source: str, score: ScoreParams, after: str) -> R
     the answers rest on; a continued run with another asks again."""
     model_id, version = require_model(warehouse, source), version_of(warehouse, source)
     key = key_of(version, model_id, score.model_dump(mode="json"))
-    if (read_row(warehouse, "rankings", source) or {}).get("key") != key:
+    if (read_row(warehouse, "nodes.rankings", source) or {}).get("key") != key:
         preprocessor, reference = load_model(warehouse, model_id)
         found = answer(history_of(warehouse, source)[0], preprocessor, reference, score)
         replace_rows(
-            warehouse, {"source": source, "model_id": model_id}, _tables(found, reference.counted, key, version)
+            warehouse, WORD, {"source": source, "model_id": model_id}, _tables(found, reference.counted, key, version)
         )
     overview = read_overview(warehouse, source)
     logger.info("ranked %d nodes of source %s by %s after %s", overview["n_nodes"], source, model_id, after)
@@ -239,50 +234,6 @@ def read_decisions(warehouse: Warehouse, source: str, model_id: str) -> pd.DataF
         "SELECT * FROM nodes.decisions WHERE source = $source AND model_id = $model_id ORDER BY benchmark_type, metric",
         {"source": source, "model_id": model_id},
     )
-
-
-def key_of(*rests_on: object) -> str:
-    """A key of what an answer rests on, this code included: the same key, the same answer."""
-    return uuid.uuid5(uuid.NAMESPACE_OID, f"{rests_on}{code_version()}").hex
-
-
-def now() -> datetime:
-    """UTC, without a time zone, as tables have times."""
-    return datetime.now(UTC).replace(tzinfo=None)
-
-
-def read_row(warehouse: Warehouse, table: str, source: str) -> dict[str, Any] | None:
-    """The row of a source in a table that has one a source; None where there is none."""
-    found = fetch(warehouse, f"SELECT * FROM nodes.{table} WHERE source = $source", {"source": source})
-    return {str(key): value for key, value in found.iloc[0].items()} if len(found) else None
-
-
-def replace_rows(
-    warehouse: Warehouse,
-    about: Mapping[str, Any],
-    frames: Mapping[str, pd.DataFrame],
-    within: Sequence[str] = ("source",),
-) -> None:
-    """Put rows into tables of nodes in the place of those before, all tables or none.
-
-    frames: by table. about: columns of all rows, beside their own; rows that have the same of `within` are replaced."""
-    same = " AND ".join(f"{name} = ${name}" for name in within)
-    with writing(warehouse) as connection, transaction(connection):
-        for name, frame in frames.items():
-            connection.execute(f"DELETE FROM nodes.{name} WHERE {same}", {one: about[one] for one in within}).fetchall()
-            insert_rows(connection, f"nodes.{name}", frame, about)
-
-
-def insert_rows(connection: Connection, table: str, rows: pd.DataFrame, about: Mapping[str, Any]) -> None:
-    """Append rows to a table of nodes, each with the columns of `about` beside its own; none is nothing to do."""
-    if rows.empty:
-        return
-    if "machine_type" in rows:
-        rows = rows.assign(machine_type=rows["machine_type"].replace("", None))
-    connection.register("new_rows", pa.Table.from_pandas(rows, preserve_index=False))
-    columns = ", ".join(f"${name} AS {name}" for name in about)
-    connection.execute(f"INSERT INTO {table} BY NAME SELECT {columns}, * FROM new_rows", dict(about)).fetchall()
-    connection.unregister("new_rows")
 
 
 def _tables(

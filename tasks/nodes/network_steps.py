@@ -7,15 +7,16 @@ from typing import Any, TypedDict
 import pandas as pd
 from pydantic import ValidationError
 
-from tasks.errors import BadInput, NotFound
-from tasks.nodes.answers import key_of, now, read_row, replace_rows
+from tasks.errors import BadInput
 from tasks.nodes.history import benchmarks_of, version_of
 from tasks.nodes.node_words import NETWORK, WORD, no_trained_model
 from tasks.nodes.params import ModelParams, PreprocessParams, ScoreParams, SearchParams
 from tasks.nodes.verdict_steps import read_flagged
+from tasks.params import first_fault
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.registry import ModelCard, champion, folder_of
+from tasks.warehouse.registry import ModelCard, champion, folder_of, require_champion
+from tasks.warehouse.rows import key_of, now, read_row, replace_rows
 
 logger = logging.getLogger(__name__)
 JOURNALS = "searches"  # below the home folder
@@ -140,8 +141,7 @@ def in_use(warehouse: Warehouse, source: str) -> dict[str, Any] | None:
     try:
         return ModelParams.model_validate(card.parameters.get("model")).model_dump(mode="json")
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        problem = f"parameters that are none of this version ({'.'.join(map(str, first['loc']))}: {first['msg']})"
+        problem = f"parameters that are none of this version ({first_fault(error)})"
         fix = "train with 'whorl nodes train --fresh'"
         raise BadInput(warehouse.models / WORD / card.model_id, problem, "those of a model", fix) from error
 
@@ -153,9 +153,9 @@ def fingerprint(warehouse: Warehouse, source: str, score: ScoreParams) -> Finger
     parameters and code what stands there is given again. Raises NotFound without executions, and without a network."""
     version = version_of(warehouse, source)
     model_id = require_trained(warehouse, source)
-    verdicts = (read_row(warehouse, "judgings", source) or {}).get("key")
+    verdicts = (read_row(warehouse, "nodes.judgings", source) or {}).get("key")
     key = key_of(version, model_id, verdicts, score.model_dump(mode="json"))
-    row = read_row(warehouse, "fingerprintings", source)
+    row = read_row(warehouse, "nodes.fingerprintings", source)
     if row is None or row["key"] != key:
         from tasks.nodes.perona.fingerprints import fingerprint as ask
         from tasks.nodes.perona.fingerprints import trained_in_use
@@ -172,7 +172,7 @@ def fingerprint(warehouse: Warehouse, source: str, score: ScoreParams) -> Finger
                 "fingerprint_scores": ranked[SCORE_COLUMNS].assign(is_tied=ranked["n_tied"] > 1),
                 "fingerprintings": pd.DataFrame([row]),
             }
-            replace_rows(warehouse, {"source": source, "model_id": model_id}, frames)
+            replace_rows(warehouse, WORD, {"source": source, "model_id": model_id}, frames)
     row = row or {}
     scores = read_fingerprint_scores(warehouse, source)
     first = scores[(scores["aspect"] == "all") & (scores["rank"] == 1)]
@@ -191,9 +191,7 @@ def has_network(warehouse: Warehouse, source: str) -> bool:
 
 def require_trained(warehouse: Warehouse, source: str) -> str:
     """The id of the trained model in use for a source. Raises NotFound before the first training."""
-    if card := champion(warehouse.models, WORD, source, NETWORK):
-        return card.model_id
-    raise NotFound(no_trained_model(source))
+    return require_champion(warehouse.models, WORD, source, NETWORK, no_trained_model(source)).model_id
 
 
 def read_fingerprint_scores(warehouse: Warehouse, source: str) -> pd.DataFrame:

@@ -7,11 +7,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from tasks.errors import BadInput
+from tasks.figures import Evaluation, rows_of, write_tables
 from tasks.nodes import intake
-from tasks.nodes.answers import now, replace_rows
 from tasks.nodes.history import History, emulated_nodes, history_of, read_results
 from tasks.nodes.node_words import WORD
 from tasks.nodes.params import EvaluateParams, ReadParams
@@ -21,15 +19,14 @@ from tasks.warehouse import ingest, landing
 from tasks.warehouse.connection import fetch, reading
 from tasks.warehouse.faults import told_clearly
 from tasks.warehouse.place import Warehouse
+from tasks.warehouse.rows import now, replace_rows
 from tasks.warehouse.versions import data_version
 
 if TYPE_CHECKING:
-    from tasks.nodes.evaluate.protocol import Evaluation
     from tasks.nodes.record.params import BenchmarkTemplate
     from tasks.nodes.type_tables import Bools
 
 logger = logging.getLogger(__name__)
-REASON = ".reason"
 EMULATED = "SELECT count(DISTINCT node) AS n FROM nodes.executions WHERE source = $source AND is_emulated"
 
 
@@ -143,7 +140,7 @@ def evaluate_files(
 
 def evaluate_results(
     paths: list[str], reader: str, read: ReadParams, evaluate: EvaluateParams, *, train: Sequence[str] = ()
-) -> "tuple[Evaluation, str, frozenset[str]]":
+) -> tuple[Evaluation, str, frozenset[str]]:
     """An evaluation of results in files, what to call it, and which of its nodes are emulated.
 
     Its figures n_refused, n_values_refused and n_replaced count the rows of the files that no execution could be made
@@ -170,22 +167,14 @@ def evaluate_source(warehouse: Warehouse, source: str, evaluate: EvaluateParams,
     history, version = history_of(warehouse, source, with_telemetry=bool(evaluate.learned.variants))
     found, emulated = _evaluated(history, evaluate)
     about = {"source": source, "data_version": version, "evaluated_at": now()}
-    replace_rows(warehouse, about, {"evaluation_figures": _figure_rows(found.figures)})
+    replace_rows(warehouse, WORD, about, {"evaluation_figures": rows_of(found.figures)})
     page = write_page(found, f"source {source}", folder, emulated)
     return {**found.figures, "report": page}
 
 
-def _figure_rows(figures: dict[str, Any]) -> pd.DataFrame:
-    """The figures that are numbers, or missing ones with the reason beside them."""
-    keys = [key for key in figures if not key.endswith(REASON)]
-    numbers = [key for key in keys if figures[key] is None or isinstance(figures[key], int | float)]
-    values = pd.array([None if figures[key] is None else float(figures[key]) for key in numbers], "Float64")
-    return pd.DataFrame({"key": numbers, "value": values, "reason": [figures.get(key + REASON) for key in numbers]})
-
-
 def _evaluated(
     history: History, evaluate: EvaluateParams, taught: "Bools | None" = None
-) -> "tuple[Evaluation, frozenset[str]]":
+) -> tuple[Evaluation, frozenset[str]]:
     """An evaluation and the emulated nodes, which its figure nodes.emulated names where there are any."""
     from tasks.nodes.evaluate.protocol import evaluate_history
 
@@ -196,13 +185,12 @@ def _evaluated(
     return found, emulated
 
 
-def write_page(found: "Evaluation", name: str, folder: str, emulated: frozenset[str]) -> str:
+def write_page(found: Evaluation, name: str, folder: str, emulated: frozenset[str]) -> str:
     """Write the tables of an evaluation as Parquet, and a page with its figures; returns the path of the page.
 
     emulated: nodes that are, and are called so on the page."""
-    from tasks.nodes.evaluate.protocol import write_tables
     from tasks.report.nodes_evaluation import evaluation_result
     from tasks.report.page import write_result
 
-    write_tables(found, Path(folder))
+    write_tables(found.tables, Path(folder))
     return str(write_result(Path(folder), "nodes-evaluation", evaluation_result(found, name, emulated)))

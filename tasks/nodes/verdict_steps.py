@@ -10,7 +10,6 @@ from typing import Any, TypedDict, cast
 import pandas as pd
 
 from tasks.errors import NotFound
-from tasks.nodes.answers import key_of, now, read_row, replace_rows
 from tasks.nodes.history import BY_START, benchmarks_of, version_of
 from tasks.nodes.node_words import (
     CLEARED_KIND,
@@ -24,7 +23,8 @@ from tasks.nodes.node_words import (
 from tasks.nodes.params import SEED, AlarmParams, BudgetParams, DetectorParams, PreprocessParams, ScoreParams
 from tasks.warehouse.connection import fetch, writing
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.registry import champion, folder_of, new_card, promote, register
+from tasks.warehouse.registry import champion, folder_of, new_card, promote, register, require_champion
+from tasks.warehouse.rows import key_of, now, read_row, replace_rows
 
 logger = logging.getLogger(__name__)
 JUDGED = f"""
@@ -159,7 +159,7 @@ def judge(warehouse: Warehouse, source: str, score: ScoreParams) -> Judged:
     With the same data, detector and code what stands there is given again. Raises NotFound without a detector."""
     model_id, version = require_detector(warehouse, source), version_of(warehouse, source)
     key = key_of(version, model_id, score.model_dump(mode="json"))
-    row = read_row(warehouse, "judgings", source)
+    row = read_row(warehouse, "nodes.judgings", source)
     if row is None or row["key"] != key:
         from tasks.nodes.detect.verdicts import judge_history, load_verdict_model
 
@@ -176,7 +176,7 @@ def judge(warehouse: Warehouse, source: str, score: ScoreParams) -> Judged:
         }  # fmt: skip
         verdicts = {"verdicts": found.executions.drop(columns="score"), "verdict_reasons": found.reasons}
         kept = verdicts | {"judgings": pd.DataFrame([about])}
-        replace_rows(warehouse, {"source": source, "model_id": model_id}, kept)
+        replace_rows(warehouse, WORD, {"source": source, "model_id": model_id}, kept)
         row = about
     n_executions, n_judged, n_flagged = (int(row[name]) for name in ("n_executions", "n_judged", "n_flagged"))
     return Judged(model_id=model_id, n_executions=n_executions, n_judged=n_judged, n_flagged=n_flagged)
@@ -189,7 +189,7 @@ def watch(warehouse: Warehouse, source: str, alarm: AlarmParams, after: str) -> 
     from tasks.nodes.detect.alarms import degradations, machine_time
     from tasks.warehouse.alarms import raise_alarms, unannounced
 
-    row = read_row(warehouse, "judgings", source)
+    row = read_row(warehouse, "nodes.judgings", source)
     if row is None:
         raise NotFound(no_trained_model(source))
     judged = fetch(warehouse, JUDGED, {"source": source})
@@ -201,7 +201,7 @@ def watch(warehouse: Warehouse, source: str, alarm: AlarmParams, after: str) -> 
     states = found.watched.states.assign(is_excluded=found.watched.states["node"].isin(found.watched.excluded))
     share = machine_time(judged).set_index("node")["share"]
     states = states.assign(cost_share=states["node"].map(share).astype("float64"), watched_at=now())
-    replace_rows(warehouse, {"source": source, "model_id": model_id}, {"states": states})
+    replace_rows(warehouse, WORD, {"source": source, "model_id": model_id}, {"states": states})
     with writing(warehouse) as connection:
         raised = raise_alarms(connection, found.raised)
     asking = states[states["asks_for_benchmark"]]
@@ -239,7 +239,7 @@ def explain(warehouse: Warehouse, source: str, what: str, score: ScoreParams) ->
     return Explained(
         what="node" if is_node else "execution",
         name=what,
-        answer=_answer(what, rows, is_node, float((read_row(warehouse, "judgings", source) or {})["threshold"])),
+        answer=_answer(what, rows, is_node, float((read_row(warehouse, "nodes.judgings", source) or {})["threshold"])),
         n_executions=len(rows),
         n_flagged=int(rows["is_flagged"].sum()),
         states=_states_of(warehouse, source, str(rows["node"].iloc[0])) if is_node else [],
@@ -249,9 +249,7 @@ def explain(warehouse: Warehouse, source: str, what: str, score: ScoreParams) ->
 
 def require_detector(warehouse: Warehouse, source: str) -> str:
     """The id of the detector in use for a source. Raises NotFound before the first training."""
-    if card := champion(warehouse.models, WORD, source, DETECTOR):
-        return card.model_id
-    raise NotFound(no_trained_model(source))
+    return require_champion(warehouse.models, WORD, source, DETECTOR, no_trained_model(source)).model_id
 
 
 def read_flagged(warehouse: Warehouse, source: str) -> set[str]:

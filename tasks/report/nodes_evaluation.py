@@ -33,7 +33,7 @@ from tasks.report.result import (
 )
 
 if TYPE_CHECKING:
-    from tasks.nodes.evaluate.protocol import Evaluation
+    from tasks.figures import Evaluation
 
 MODEL, PAPER = "model", "paper"  # Perona's network, ours and its authors', and their protocol
 LEARNED = (MODEL, PAPER)

@@ -17,7 +17,7 @@ from tasks.report.workloads_runs import short_number
 from tasks.warehouse.connection import Connection
 
 if TYPE_CHECKING:
-    from tasks.workloads.evaluate.protocol import Evaluation
+    from tasks.figures import Evaluation
 
 METHOD = (
     "Method, tables and figures after Hossain et al., CWD: A Machine Learning based Approach to Detect Unknown Cloud "

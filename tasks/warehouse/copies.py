@@ -149,7 +149,9 @@ def _fill(warehouse: Warehouse, target: Path, stamp: str) -> None:
     tables = _snapshot(warehouse, target / FILE)
     fs, root = storage_of(warehouse.landing_folder)
     for name in _finished(fs.find(root), root):
-        _fetch(fs, f"{root}/{name}", target / "landing" / name)
+        local = target / "landing" / name
+        local.parent.mkdir(parents=True, exist_ok=True)
+        fs.get_file(f"{root}/{name}", str(local))
     if warehouse.models.exists():
         shutil.copytree(warehouse.models, target / "models", ignore=shutil.ignore_patterns(*UNFINISHED))
     files = sorted(path for path in target.rglob("*") if path.is_file())
@@ -212,11 +214,6 @@ def _finished(paths: Iterable[str], root: str) -> list[str]:
 def _named_last(names: Iterable[str]) -> list[str]:
     """Files before those that name them: manifests, model cards, lists of champions."""
     return sorted(names, key=lambda name: (name.endswith((".json", ".jsonl")), name.endswith(".jsonl"), name))
-
-
-def _fetch(fs: Any, name: str, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    fs.get_file(name, str(target))
 
 
 def _put(fs: Any, source: Path, target: str) -> None:

@@ -25,7 +25,7 @@ from pydantic import Field, ValidationError
 from tasks.errors import BadInput
 from tasks.intake.files import Chunk, input_faults, open_plain
 from tasks.intake.tally import Tally
-from tasks.params import Params
+from tasks.params import Params, first_fault
 from tasks.storage import narrow, private, storage_of
 from tasks.warehouse.faults import told_clearly
 
@@ -295,13 +295,7 @@ def _manifest(fs: Any, name: str) -> Batch | None:
     except FileNotFoundError:
         return None
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise BadInput(
-            name,
-            f"not a manifest ({'.'.join(map(str, first['loc'])) or 'JSON'}: {first['msg']})",
-            "what whorl wrote there",
-            fix,
-        ) from error
+        raise BadInput(name, f"not a manifest ({first_fault(error)})", "what whorl wrote there", fix) from error
     *_, word, file = name.split("/")
     if (batch.origin.word, f"{batch.batch_id}.json") != (word, file):
         problem = f"is the manifest of batch {batch.batch_id} of {batch.origin.word!r}"

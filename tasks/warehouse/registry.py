@@ -11,18 +11,19 @@ import os
 import shutil
 import uuid
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import ConfigDict, StringConstraints, ValidationError
 
 from tasks.errors import BadInput, NotFound
-from tasks.params import Params
+from tasks.params import Params, first_fault
 from tasks.storage import narrow, private, prove_inside, remove_inside
 from tasks.warehouse.connection import Connection, transaction, writing
 from tasks.warehouse.faults import told_clearly
 from tasks.warehouse.place import Warehouse
+from tasks.warehouse.rows import now
 from tasks.warehouse.versions import code_version
 
 MODEL_FILE = "model.json"
@@ -32,7 +33,6 @@ NO_PART = {MODEL_FILE, NOTE_FILE}  # files of a model's folder that are no part 
 HALF = ".part"  # ending of a file that was about to be written
 Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][\w.+=-]*$", max_length=200)]  # it names a folder
 ROLLED_BACK = "rolled back from"  # how the reason of such a decision begins
-Direction = Literal["lower", "higher"]
 Card = TypeVar("Card", bound=Params)
 
 
@@ -85,7 +85,8 @@ def register(warehouse: Warehouse, card: ModelCard, write_weights: Callable[[Pat
                 draft.rename(folder)
             finally:
                 shutil.rmtree(draft, ignore_errors=True)
-    _reindex(warehouse)
+    with writing(warehouse) as connection, transaction(connection):
+        index_models(connection, warehouse.models)
     return card.model_id
 
 
@@ -152,13 +153,8 @@ def _parsed(kind: type[Card], file: Path, text: str | bytes) -> Card:
     try:
         return kind.model_validate_json(text)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise BadInput(
-            file,
-            f"not a {kind.__name__} ({'.'.join(map(str, first['loc'])) or 'JSON'}: {first['msg']})",
-            "what whorl wrote there",
-            "bring it back from a backup, or move it away",
-        ) from error
+        problem, fix = f"not a {kind.__name__} ({first_fault(error)})", "bring it back from a backup, or move it away"
+        raise BadInput(file, problem, "what whorl wrote there", fix) from error
 
 
 def decisions(models: Path, word: str) -> list[Decision]:
@@ -172,6 +168,13 @@ def champion(models: Path, word: str, source: str, kind: str) -> ModelCard | Non
     """The model in use, or None before the first promotion."""
     reigns = _reigns(models, word, source, kind)
     return read_card(models, word, reigns[-1]) if reigns else None
+
+
+def require_champion(models: Path, word: str, source: str, kind: str, none_yet: str) -> ModelCard:
+    """The model in use. Raises NotFound with the line `none_yet` before the first promotion."""
+    if card := champion(models, word, source, kind):
+        return card
+    raise NotFound(none_yet)
 
 
 def _reigns(models: Path, word: str, source: str, kind: str) -> list[str]:
@@ -192,25 +195,6 @@ def promote(warehouse: Warehouse, word: str, model_id: str, reason: str) -> Deci
     return _decide(warehouse, word, card, reason)
 
 
-def promote_if_better(warehouse: Warehouse, card: ModelCard, metric: str, direction: Direction) -> Decision | None:
-    """Promote a model only if it beats the present champion in a metric on held-out data; None if it does not.
-
-    A metric that is missing or not a number never wins, and any number beats it. Raises NotFound for a metric that
-    the model was not measured by."""
-    if metric not in card.metrics:
-        raise NotFound(f"model {card.model_id}: no metric {metric!r}; there are: {', '.join(card.metrics) or 'none'}")
-    present = champion(warehouse.models, card.word, card.source, card.kind)
-    new, old = card.metrics[metric], present.metrics.get(metric, math.nan) if present else math.nan
-    if math.isnan(new):
-        return None
-    if present is None:
-        return _decide(warehouse, card.word, card, f"first of its kind, {metric} = {new:g}")
-    is_better = math.isnan(old) or (new < old if direction == "lower" else new > old)
-    if not is_better:
-        return None
-    return _decide(warehouse, card.word, card, f"{metric} = {new:g}, {present.model_id} had {old:g}")
-
-
 def roll_back(warehouse: Warehouse, word: str, source: str, kind: str) -> Decision:
     """Make the champion before the present one the champion again. Raises NotFound if there was none."""
     reigns = _reigns(warehouse.models, word, source, kind)
@@ -221,10 +205,7 @@ def roll_back(warehouse: Warehouse, word: str, source: str, kind: str) -> Decisi
 
 
 def _decide(warehouse: Warehouse, word: str, card: ModelCard, reason: str) -> Decision:
-    decided_at = datetime.now(UTC).replace(tzinfo=None)
-    decision = Decision(
-        source=card.source, kind=card.kind, model_id=card.model_id, reason=reason, decided_at=decided_at
-    )
+    decision = Decision(source=card.source, kind=card.kind, model_id=card.model_id, reason=reason, decided_at=now())
     file = warehouse.models / word / CHAMPIONS_FILE
     with writing(warehouse) as connection:
         made = [one for one in decisions(warehouse.models, word) if (one.source, one.kind) == (card.source, card.kind)]
@@ -251,11 +232,6 @@ def _drop_half_line(file: Path) -> None:
         draft = file.with_suffix(".part")
         draft.write_bytes(text[: text.rfind(b"\n") + 1])
         draft.replace(file)
-
-
-def _reindex(warehouse: Warehouse) -> None:
-    with writing(warehouse) as connection, transaction(connection):
-        index_models(connection, warehouse.models)
 
 
 def index_models(connection: Connection, models: Path) -> int:
@@ -318,7 +294,7 @@ def new_card(
         word=word,
         source=source,
         kind=kind,
-        trained_at=datetime.now(UTC).replace(tzinfo=None),
+        trained_at=now(),
         run_id=run_id,
         data_version=data_version,
         code_version=code_version(),

@@ -7,7 +7,7 @@ episode, and one alarm."""
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -20,6 +20,7 @@ from tasks.warehouse.alarms import Alarm, raise_alarms
 from tasks.warehouse.connection import fetch, fetch_arrow, transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard
+from tasks.warehouse.rows import insert_rows, now
 from tasks.workloads.evaluate.items import cut
 from tasks.workloads.intake import fetch_runs
 from tasks.workloads.models import model_in_use
@@ -104,20 +105,13 @@ def write_identifications(warehouse: Warehouse, source: str, found: "Sequence[tu
         for model_id, one in found
     ]
     rows = pa.Table.from_pylist(told, schema=SCHEMA)
-    at = datetime.now(UTC).replace(tzinfo=None)
     with writing(warehouse) as connection, transaction(connection):
-        connection.register("new_rows", rows)
         connection.execute(
             "DELETE FROM workloads.identifications WHERE source = $source "
-            "AND (run_id, model_id) IN (SELECT run_id, model_id FROM new_rows)",
-            {"source": source},
+            "AND (run_id, model_id) IN (SELECT unnest($run_ids), unnest($model_ids))",
+            {"source": source, "run_ids": rows["run_id"].to_pylist(), "model_ids": rows["model_id"].to_pylist()},
         ).fetchall()
-        connection.execute(
-            "INSERT INTO workloads.identifications BY NAME "
-            "SELECT $source AS source, $at AS identified_at, * FROM new_rows",
-            {"source": source, "at": at},
-        ).fetchall()
-        connection.unregister("new_rows")
+        insert_rows(connection, "workloads.identifications", rows, {"source": source, "identified_at": now()})
 
 
 def read_identifications(warehouse: Warehouse, source: str, run_ids: Sequence[str] | None = None) -> pd.DataFrame:

@@ -2,8 +2,9 @@
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
+from tasks.figures import Evaluation, write_tables
 from tasks.progress import report_progress
 from tasks.warehouse import ingest
 from tasks.warehouse.alarms import unannounced
@@ -14,9 +15,6 @@ from tasks.warehouse.versions import data_version
 from tasks.workloads import intake
 from tasks.workloads.identifications import Which, latest_runs
 from tasks.workloads.params import EvaluateParams, IdentifyParams, ReadParams, RecordParams, TrainParams, WatchParams
-
-if TYPE_CHECKING:
-    from tasks.workloads.evaluate.protocol import Evaluation
 
 logger = logging.getLogger(__name__)
 
@@ -140,14 +138,10 @@ def newest(warehouse: Warehouse, source: str, n: int) -> list[str]:
 
 def require_model(warehouse: Warehouse, source: str) -> str:
     """The id of the model in use for a source. Raises NotFound: nothing is to be recorded that nobody can identify."""
-    from tasks.errors import NotFound
-    from tasks.warehouse.registry import champion
+    from tasks.warehouse.registry import require_champion
     from tasks.workloads.models import KIND, WORD, no_model
 
-    card = champion(warehouse.models, WORD, source, KIND)
-    if card is None:
-        raise NotFound(no_model(source))
-    return card.model_id
+    return require_champion(warehouse.models, WORD, source, KIND, no_model(source)).model_id
 
 
 def evaluate_files(
@@ -160,8 +154,8 @@ def evaluate_files(
 
     found = evaluate_read(paths, read, evaluate, identify, reader)
     name = ", ".join(Path(path).name for path in paths[:3]) or Path(read.manifest).name
-    report = write_evaluation(found.evaluation, name, folder)
-    return {**found.evaluation.figures, "report": report}
+    report = write_evaluation(found, name, folder)
+    return {**found.figures, "report": report}
 
 
 def evaluate_source(
@@ -181,15 +175,14 @@ def evaluate_source(
     return {**found.figures, "report": report}
 
 
-def write_evaluation(found: "Evaluation", name: str, folder: str) -> str:
+def write_evaluation(found: Evaluation, name: str, folder: str) -> str:
     """Write the tables of an evaluation as Parquet, a page with its figures, and the same as markdown; returns the
     path of the page."""
     from tasks.report.page import write_result
     from tasks.report.result import as_markdown
     from tasks.report.workloads_evaluation import evaluation_result
-    from tasks.workloads.evaluate.protocol import write_tables
 
-    write_tables(found, Path(folder))
+    write_tables(found.tables, Path(folder))
     result = evaluation_result(found, name)
     drawn = [one.name for part in result.sections for one in part.figures]
     (Path(folder) / MARKDOWN).write_text(as_markdown(result, pictures=drawn), encoding="utf-8")

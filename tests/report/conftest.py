@@ -9,10 +9,10 @@ import pytest
 
 from tasks.jobs.params import SummaryParams
 from tasks.jobs.summary import summarise
-from tasks.nodes.answers import insert_rows
 from tasks.report.page import describe
 from tasks.report.result import Result
 from tasks.warehouse.connection import fetch, reading, transaction, writing
+from tasks.warehouse.rows import insert_rows
 from tasks.warehouse.versions import data_version
 from tests.jobs.synthetic import SimulatedJob, simulate_runs
 from tests.report import rows

@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 
+from tasks.figures import Evaluation
 from tasks.nodes.evaluate import applications
 from tasks.nodes.evaluate.network import FIT_MEASURES
-from tasks.nodes.evaluate.protocol import Evaluation
 from tasks.report.nodes_evaluation import (
     FITTED,
     METHODS,

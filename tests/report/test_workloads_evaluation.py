@@ -5,9 +5,9 @@ import re
 import pandas as pd
 import pytest
 
+from tasks.figures import Evaluation
 from tasks.report.result import as_markdown
 from tasks.report.workloads_evaluation import confusion_figure, evaluation_result, known_table, online_accuracy
-from tasks.workloads.evaluate.protocol import Evaluation
 
 FIGURES = {
     "n": 40, "classes": 4, "seed": 0, "data_sha256": "0123456789abcdef", "known.base": "random",

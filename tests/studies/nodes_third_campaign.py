@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput
+from tasks.figures import Figures, put
 from tasks.nodes.detect.alarms import follow
 from tasks.nodes.detect.plain import DETECTORS
 from tasks.nodes.evaluate.detection import Detection, detect, detection_results
-from tasks.nodes.evaluate.measures import Figures, put
 from tasks.nodes.history import read_results
 from tasks.nodes.params import EvaluateParams, ReadParams
 from tasks.nodes.type_tables import HOUR_S, Bools, hours_of, is_unstressed

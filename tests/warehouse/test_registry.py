@@ -271,52 +271,6 @@ def test_there_is_nothing_to_roll_back_to_before_the_first_promotion(warehouse):
         registry.roll_back(warehouse, "jobs", "log", "shapes")
 
 
-@pytest.mark.parametrize(
-    ("direction", "old", "new", "wins"),
-    [
-        ("lower", 0.5, 0.4, True),
-        ("lower", 0.5, 0.6, False),
-        ("lower", 0.5, 0.5, False),
-        ("higher", 0.5, 0.6, True),
-        ("higher", 0.5, 0.4, False),
-        ("higher", 0.5, 0.5, False),
-        ("lower", math.nan, 0.9, True),
-        ("lower", 0.5, math.nan, False),
-        ("lower", math.inf, 0.9, True),
-        ("higher", -math.inf, 0.1, True),
-    ],
-)
-def test_a_model_is_promoted_only_if_it_is_better(warehouse, add, direction, old, new, wins):
-    add("old", day=1, score=old)
-    registry.promote(warehouse, "jobs", "old", "given")
-    decision = registry.promote_if_better(warehouse, add("new", day=2, score=new), "score", direction)
-    assert in_use(warehouse) == ("new" if wins else "old")
-    assert (decision is not None) is wins
-    if decision:
-        assert decision.reason == f"score = {new:g}, old had {old:g}"
-
-
-def test_the_first_model_of_its_kind_is_promoted_with_its_figure(warehouse, add):
-    made = registry.promote_if_better(warehouse, add(crps=0.25), "crps", "lower")
-    assert made.reason == "first of its kind, crps = 0.25"
-
-
-def test_the_first_model_is_not_promoted_on_a_figure_that_is_no_number(warehouse, add):
-    assert registry.promote_if_better(warehouse, add(crps=math.nan), "crps", "lower") is None
-    assert in_use(warehouse) is None
-
-
-def test_a_champion_that_was_not_measured_by_the_metric_gives_way(warehouse, add):
-    add("old", other=1.0)
-    registry.promote(warehouse, "jobs", "old", "given")
-    assert registry.promote_if_better(warehouse, add("new", day=2, crps=9.0), "crps", "lower").model_id == "new"
-
-
-def test_a_metric_that_the_model_was_not_measured_by_is_one_clear_line(warehouse, add):
-    with pytest.raises(NotFound, match=r"model m1: no metric 'crsp'; there are: crps"):
-        registry.promote_if_better(warehouse, add(), "crsp", "lower")
-
-
 @pytest.mark.parametrize("half", [b'{"source": "lo', b'{"reason": "\xc3', b"{"])
 def test_a_half_written_last_line_does_not_count_and_is_gone_after_the_next_decision(warehouse, add, half):
     for day, model_id in enumerate("ab"):

@@ -6,6 +6,7 @@ later ones that are not in training. The plain one without labels is the robust 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -73,16 +74,6 @@ WITHOUT_LABELS = "headline"  # what these are where no stress is known
 BASELINE = "logistic"  # what a detector has to beat
 
 
-def detector_scores(case: Case) -> Floats:
-    """Our detector: (n_executions,), out of fold where it learned."""
-    return _by_labels(case)
-
-
-def logistic_scores(case: Case) -> Floats:
-    """One regularised logistic regression a type on deviations from the node's level: (n_executions,), likewise."""
-    return _by_labels(case, is_plain=True)
-
-
 def headline_scores(case: Case) -> Floats:
     """Ours without labels: the headline metrics' deviations from what the node did lately, (n_executions,).
 
@@ -94,7 +85,9 @@ def headline_scores(case: Case) -> Floats:
     return _fitted(case, is_learned, nobody, is_learned).score(case.tables, hours_of(executions)).score
 
 
-def _by_labels(case: Case, *, is_plain: bool = False) -> Floats:
+def labelled_scores(case: Case, *, is_plain: bool = False) -> Floats:
+    """Ours, or one regularised logistic regression a type on deviations from the node's level: (n_executions,), out of
+    fold where it learned."""
     executions = case.history.executions
     is_learned = case.is_train | case.is_validation
     known = executions["is_stressed"].notna().to_numpy()
@@ -111,8 +104,8 @@ def _fitted(case: Case, is_learned: Bools, stressed: Bools, calm: Bools, *, is_p
 
 
 DETECTORS: dict[str, Detector] = {
-    "detector": detector_scores,
-    "logistic": logistic_scores,
+    "detector": labelled_scores,
+    "logistic": partial(labelled_scores, is_plain=True),
     "headline": headline_scores,
     "zscore": zscore_scores,
 }

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tasks.figures import Figures, put
 from tasks.nodes.detect.alarms import follow
 from tasks.nodes.detect.verdicts import degraded_until_now, pace, threshold_of_alarms
-from tasks.nodes.evaluate.measures import Figures, put
 from tasks.nodes.params import AlarmParams, BudgetParams, EvaluateParams
 from tasks.nodes.type_tables import HOUR_S, Bools, Floats, hours_of, is_stressed, is_unstressed
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from tasks.nodes.evaluate.measures import Figures, put
+from tasks.figures import Figures, put
 from tasks.nodes.params import EvaluateParams, ScoreParams
 from tasks.nodes.ranking.scores import (
     COMMON,

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 import numpy as np
 import pandas as pd
 
+from tasks.figures import Figures, put, put_mean
 from tasks.nodes.detect.detector import EVEN_ODDS
 from tasks.nodes.detect.plain import BASELINE, DETECTORS, OUT_OF_FOLD, WITHOUT_LABELS, Case, Detector
 from tasks.nodes.evaluate import alarms
-from tasks.nodes.evaluate.measures import MEASURES, Figures, measures_of, put, put_mean, put_seeds
+from tasks.nodes.evaluate.measures import MEASURES, measures_of, put_seeds
 from tasks.nodes.history import History
 from tasks.nodes.params import CONFIDENCE, EvaluateParams
 from tasks.nodes.preprocess.fitting import learn_tables

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tasks.figures import Figures, put
 from tasks.nodes.detect.alarms import watch_nodes
 from tasks.nodes.detect.plain import OUT_OF_FOLD, WITHOUT_LABELS, Case, Detector
 from tasks.nodes.evaluate import alarms
 from tasks.nodes.evaluate.detection import Split, case_of, choose_threshold, labels_reason, splits_of
-from tasks.nodes.evaluate.measures import Figures, put, put_seeds
+from tasks.nodes.evaluate.measures import put_seeds
 from tasks.nodes.history import History
 from tasks.nodes.params import AlarmParams, EvaluateParams, InjectionParams, Kind
 from tasks.nodes.type_tables import (
@@ -335,8 +336,7 @@ def alarm_rows(executions: pd.DataFrame, scores: Floats, is_flagged: Bools, para
     """The executions that raised an alarm about their node, by the stated rules: numbers from 0 to m, rising."""
     told = executions[["node", "aspect", "execution_id", "started_at", "is_contaminated"]].reset_index(drop=True)
     told = told.assign(probability=np.where(np.isnan(scores), np.nan, is_flagged * 1.0), is_flagged=is_flagged)
-    by_verdict = params.model_copy(update={"threshold": 0.0})  # scores of plain detectors are no probabilities
-    raised = watch_nodes(told, by_verdict).alarms["raised_by"]
+    raised = watch_nodes(told, params).alarms["raised_by"]
     return np.flatnonzero(told["execution_id"].isin(raised))
 
 

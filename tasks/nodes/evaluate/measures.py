@@ -1,17 +1,14 @@
-"""How well flags and scores fit what was stressed, and figures by key: `<part>.<measure>[.<slice>]`.
-
-A figure that cannot be had is None, with its reason beside it as `<key>.reason`."""
+"""How well flags and scores fit what was stressed, and figures that are means over fits."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.stats import t as students_t
 
+from tasks.figures import Figures, put, put_mean
 from tasks.nodes.type_tables import Bools, Floats
 
-Figures = dict[str, Any]
 CONFIDENCE = 0.95  # of intervals of the mean over fits
 MEASURES = (
     "f1_outlier",
@@ -67,22 +64,6 @@ def delays(series: np.ndarray, is_stressed: Bools, is_flagged: Bools) -> Floats:
     own = own.assign(place=own.groupby("episode").cumcount())
     first = own[own["is_flagged"]].groupby("episode")["place"].min()
     return first.reindex(range(1, int(is_new.sum()) + 1)).to_numpy(dtype=np.float64)
-
-
-def put(figures: Figures, key: str, value: float | int | None, reason: str = "") -> None:
-    """A figure; None, or a value that is not finite, with its reason as `<key>.reason`."""
-    if value is None or not np.isfinite(value):
-        figures[key], figures[f"{key}.reason"] = None, reason or "not a number"
-    else:
-        figures[key] = value if isinstance(value, int) else float(value)
-
-
-def put_mean(figures: Figures, key: str, values: Sequence[float | None], reason: str = "") -> None:
-    """The mean over splits of what is known, and `<key>.deviation` where more than one is."""
-    known = [value for value in values if value is not None and np.isfinite(value)]
-    put(figures, key, float(np.mean(known)) if known else None, reason)
-    if len(known) > 1:
-        figures[f"{key}.deviation"] = float(np.std(known, ddof=1))
 
 
 def put_seeds(figures: Figures, key: str, values: Sequence[float | None], reason: str = "") -> None:

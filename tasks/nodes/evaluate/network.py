@@ -16,6 +16,7 @@ import pandas as pd
 import torch
 
 from tasks.errors import BadInput
+from tasks.figures import Figures, put
 from tasks.nodes.detect.detector import EVEN_ODDS
 from tasks.nodes.evaluate.detection import (
     BY_TIME,
@@ -28,7 +29,7 @@ from tasks.nodes.evaluate.detection import (
     labels_reason,
     splits_of,
 )
-from tasks.nodes.evaluate.measures import Figures, put, put_seeds
+from tasks.nodes.evaluate.measures import put_seeds
 from tasks.nodes.history import History
 from tasks.nodes.params import NAMES, EvaluateParams, LearnedProtocol, ModelParams
 from tasks.nodes.perona.graph import ABSENT, Batches, GraphSet, graphs_of, predecessors_of

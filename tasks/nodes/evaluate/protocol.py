@@ -3,19 +3,17 @@
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
 from tasks.errors import BadInput, MissingTool
+from tasks.figures import Evaluation, Figures, put
 from tasks.nodes.detect.plain import DETECTORS, Detector
 from tasks.nodes.evaluate.applications import compare_by_machine_type, node_matrix, rank_figures
 from tasks.nodes.evaluate.detection import detect, detection_results, learning_curve
 from tasks.nodes.evaluate.injection import inject
-from tasks.nodes.evaluate.measures import Figures, put
 from tasks.nodes.history import History
 from tasks.nodes.params import MIN_EXECUTIONS, EvaluateParams
 from tasks.nodes.preprocess.fitting import count_metrics, decisions, fit, tables_of
@@ -37,14 +35,6 @@ HASHED = (
     "is_stressed", "dose", "dose_level", "is_contaminated",
 )  # fmt: skip
 Part = tuple[Figures, dict[str, pd.DataFrame]]
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """figures: number, text, truth or None by key, and `<key>.reason` beside a None. tables: by name."""
-
-    figures: Figures
-    tables: dict[str, pd.DataFrame]
 
 
 def evaluate_history(
@@ -159,15 +149,6 @@ def sha256_of_history(history: History) -> str:
         for series in history.telemetry[name]:
             digest.update(np.asarray(series, dtype=np.float64).tobytes())
     return digest.hexdigest()
-
-
-def write_tables(found: Evaluation, folder: Path) -> list[Path]:
-    """One file a table that has rows; returns their paths."""
-    folder.mkdir(parents=True, exist_ok=True)
-    written = {folder / f"{name}.parquet": table for name, table in found.tables.items() if len(table)}
-    for path, table in written.items():
-        table.to_parquet(path, index=False)
-    return list(written)
 
 
 def repeatability_figures(

@@ -4,7 +4,6 @@ Superposed telemetry: the counters of the machine of two recorded runs added up 
 of an idle machine), the counters of the group left alone, since nothing touched them. Anybody's labelled runs can be
 superposed. Conditions that were recorded as such (two workloads at once, load of others, limits) stand beside them."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -12,18 +11,20 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import binomtest
 
 from tasks.errors import BadInput
+from tasks.figures import Figures, put, put_mean
 from tasks.progress import report_progress
 from tasks.workloads.evaluate.items import Split
-from tasks.workloads.evaluate.known import BASELINES, Cohort, nnls_shares
-from tasks.workloads.evaluate.scores import Figures, auroc, false_known, put, put_summary, summary_of
-from tasks.workloads.identify.counters import common_counters, condition_of, means_of
+from tasks.workloads.evaluate.known import BASELINES, Cohort, log_distances, nnls_shares, paired_means
+from tasks.workloads.evaluate.scores import auroc, false_known
+from tasks.workloads.identify.counters import condition_of, means_of
 from tasks.workloads.identify.fingerprints import best_sum, sums_of
 from tasks.workloads.identify.identification import Identification, identify_all, view_of
-from tasks.workloads.identify.model import VIEWS, Model, ViewName, fit_model
+from tasks.workloads.identify.model import Model, ViewName, fit_model
 from tasks.workloads.params import IdentifyParams
-from tasks.workloads.telemetry import FloatArray, Telemetry
+from tasks.workloads.telemetry import Telemetry
 
 LEAST_WORKLOADS = 3  # two held out, one known
 MOST_PAIRS = 12  # choices of two workloads that are held out; of more, a sample
@@ -33,7 +34,6 @@ RECORDED_TURNS = 2  # each half of the recorded conditions is tested once
 KNOWN_RECALL = 0.95  # of known runs, where false ones are counted
 COMPANY = {"alone": 0.0, "tenth": 0.1, "third": 0.3, "pair": 1.0}  # weight of a second workload
 UNLEARNED = {"unlearned": 0.0, "unlearned tenth": 0.1, "pair unlearned": 1.0}
-INTERVAL = 1.96  # of the standard normal distribution, 95 %
 MEASURES = ("right", "false_names", "said_unknown", "names")
 
 
@@ -114,7 +114,7 @@ def unknown_results(
         "said_known": "unknown.said_known",
         "said_unknown": "unknown.known_said_unknown",
     }.items():
-        put_summary(figures, key, summary_of(found[column].tolist() if len(found) else []), why)
+        put_mean(figures, key, found[column].tolist() if len(found) else [], why)
     put(figures, "unknown.auroc.least", float(found["auroc"].min()) if len(found) else None, why)
     each = pd.concat(scores, ignore_index=True) if scores else pd.DataFrame()
     return figures, {"unknown": found, "unknown_scores": each}
@@ -125,7 +125,7 @@ def _measured(
 ) -> dict[str, float]:
     is_unknown = table["is_unknown"].to_numpy()
     of_known, of_unknown = (table["score"].to_numpy(dtype=float)[kind] for kind in (~is_unknown, is_unknown))
-    far_known, far_unknown = nearest_distances(train, known), nearest_distances(train, unknown)
+    far_known, far_unknown = (log_distances(train, some, 0.0).min(axis=1) for some in (known, unknown))
     said = table["is_said"].to_numpy()
     return {
         "n_known": len(known),
@@ -136,15 +136,6 @@ def _measured(
         "said_known": float((~said[is_unknown]).mean()),
         "said_unknown": float(said[~is_unknown].mean()),
     }
-
-
-def nearest_distances(train: Sequence[Telemetry], test: Sequence[Telemetry]) -> FloatArray:
-    """L1 between the logarithms of means to the nearest training run: the plain score of the unknown, (n,)."""
-    counters = [one for view in VIEWS for one in common_counters(train, view)]
-    known, seen = (np.nan_to_num(np.abs(means_of(runs, counters))) for runs in (train, test))
-    floor = np.array([column[column > 0].min() if (column > 0).any() else 1.0 for column in known.T])
-    logs = np.log(known + floor)
-    return np.array([np.abs(logs - np.log(row + floor)).sum(axis=1).min() for row in seen])
 
 
 def shared_results(
@@ -292,8 +283,7 @@ def _baselines(
     """Each names as many workloads as there are: their number is told, as plain ways cannot find it."""
 
     def by_least_squares(runs: Sequence[Telemetry], n_names: Sequence[int]) -> list[list[str]]:
-        counters = [one for view in VIEWS for one in common_counters(train, view)]
-        known, seen = (np.nan_to_num(np.abs(means_of(some, counters))) for some in (train, runs))
+        known, seen = paired_means(train, runs)
         labels = [str(run.workload) for run in train]
         names, order = sorted(set(labels)), np.argsort(-nnls_shares(known, seen, labels), axis=1)
         return [[names[at] for at in row[:n]] for row, n in zip(order, n_names, strict=True)]
@@ -319,15 +309,7 @@ def _summed(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
         for measure in MEASURES:
             values = part[measure].dropna().astype(float) if measure in part else pd.Series(dtype=float)
             if len(values):
-                low, high = wilson(float(values.mean()), len(values))
+                low, high = binomtest(int(values.sum()), len(values)).proportion_ci(method="wilson")
                 about = {"measure": measure, "condition": condition, "view": view, "method": method}
                 found.append({**about, "value": float(values.mean()), "low": low, "high": high, "n": len(values)})
     return pd.DataFrame(found)
-
-
-def wilson(share: float, n: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share out of n."""
-    square = INTERVAL**2
-    centre = (share + square / (2 * n)) / (1 + square / n)
-    half = INTERVAL * math.sqrt(share * (1 - share) / n + square / (4 * n * n)) / (1 + square / n)
-    return max(0.0, centre - half), min(1.0, centre + half)

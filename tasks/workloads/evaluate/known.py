@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from tasks.figures import Figures, put, put_mean
 from tasks.progress import report_progress
 from tasks.workloads.evaluate.items import LEAST_SAMPLES, Item, Positions, Slice, Split, part_of, span_s
 from tasks.workloads.evaluate.paper import DISTANCES, PaperModel, by_distance, fit_paper
-from tasks.workloads.evaluate.scores import MEASURES, Figures, Score, put, put_summary, score_of, summary_of
-from tasks.workloads.identify.counters import common_counters, floors_of, giveaway_of, means_of, unfit
+from tasks.workloads.evaluate.scores import MEASURES, Score, score_of
+from tasks.workloads.identify.counters import FLOOR_QUANTILE, common_counters, floors_of, giveaway_of, means_of, unfit
 from tasks.workloads.identify.identification import Identification, identify_all
 from tasks.workloads.identify.model import VIEWS, Model, fit_model
 from tasks.workloads.identify.phases import Cut, columns_of, cut_run
@@ -83,12 +84,10 @@ class Told:
         return score_of(self.truth, self.told[method])
 
 
-def cohort_of(items: Sequence[Item], params: IdentifyParams, counters: Sequence[Counter] = ()) -> Cohort:
-    """Leave each run its common counters alone, and find its phases, once.
-
-    counters: those to use; otherwise those that all runs have. Raises BadInput if there are none."""
+def cohort_of(items: Sequence[Item], params: IdentifyParams) -> Cohort:
+    """Leave each run the counters that all have alone, and find its phases, once. Raises BadInput if there are none."""
     runs = [item.run for item in items]
-    used = tuple(counters) or tuple(one for view in VIEWS for one in common_counters(runs, view))
+    used = tuple(_counters(runs))
     if not used:
         fit_model(runs, params)  # says why there is none
     names = [counter.name for counter in used]
@@ -102,13 +101,11 @@ def cohort_of(items: Sequence[Item], params: IdentifyParams, counters: Sequence[
     return Cohort(kept, [item.workload for item in kept], used, cuts)
 
 
-def try_split(cohort: Cohort, split: Split, params: IdentifyParams, *, tested: Cohort | None = None) -> Trial | None:
-    """Learn from one side of a split and look at the other; None where no tested workload was learned from.
-
-    tested: the same items with other samples (such as their first seconds), to test instead."""
+def try_split(cohort: Cohort, split: Split, params: IdentifyParams) -> Trial | None:
+    """Learn from one side of a split and look at the other; None where no tested workload was learned from."""
     train = cohort.runs(split.train)
     known = {str(run.workload) for run in train}
-    test = [run for run in (tested or cohort).runs(split.test) if run.workload in known]
+    test = [run for run in cohort.runs(split.test) if run.workload in known]
     if not test:
         return None
     model = fit_model(train, params)
@@ -137,16 +134,27 @@ def closed_set(answer: Identification) -> str:
 
 def nearest_run(train: Sequence[Telemetry], test: Sequence[Telemetry]) -> list[str]:
     """The workload of the nearest training run, by L1 on the logarithm of means."""
-    known, seen = _means(train, test)
-    floor = floors_of(known)
+    return [str(train[at].workload) for at in log_distances(train, test).argmin(axis=1)]
+
+
+def log_distances(
+    train: Sequence[Telemetry], test: Sequence[Telemetry], quantile: float = FLOOR_QUANTILE
+) -> FloatArray:
+    """L1 between the logarithms of means of each tested and each training run: (n_test, n_train).
+
+    quantile: of what is not 0 in training, added before the logarithm."""
+    known, seen = paired_means(train, test)
+    floor = floors_of(known, quantile)
     logs = np.log(known + floor)
-    return [str(train[int(np.abs(logs - np.log(row + floor)).sum(axis=1).argmin())].workload) for row in seen]
+    return np.array([np.abs(logs - np.log(row + floor)).sum(axis=1) for row in seen])
 
 
 def least_squares(train: Sequence[Telemetry], test: Sequence[Telemetry]) -> list[str]:
     """The workload with the largest part of a non-negative combination of training runs, by their means."""
     names = sorted({str(run.workload) for run in train})
-    return [names[at] for at in nnls_shares(*_means(train, test), [str(run.workload) for run in train]).argmax(axis=1)]
+    return [
+        names[at] for at in nnls_shares(*paired_means(train, test), [str(run.workload) for run in train]).argmax(axis=1)
+    ]
 
 
 def nnls_shares(known: FloatArray, seen: FloatArray, labels: Sequence[str]) -> FloatArray:
@@ -193,17 +201,17 @@ def known_figures(told: Mapping[Slice, Sequence[Told]], reasons: Mapping[Slice, 
             scores = [one.score(method) for one in splits]
             for measure in MEASURES:
                 values = [getattr(score, measure) for score in scores]
-                put_summary(figures, f"known.{measure}.{slice_}.{method}", summary_of(values), reason)
+                put_mean(figures, f"known.{measure}.{slice_}.{method}", values, reason)
         for name in DISTANCES:
             values = [one.confirmed[name] for one in splits]
-            put_summary(figures, f"known.confirmed.{slice_}.{name}", summary_of(values), reason)
+            put_mean(figures, f"known.confirmed.{slice_}.{name}", values, reason)
         said_unknown = [float(np.mean([not answer.is_known for answer in one.answers])) for one in splits]
-        put_summary(figures, f"known.said_unknown.{slice_}", summary_of(said_unknown), reason)
+        put_mean(figures, f"known.said_unknown.{slice_}", said_unknown, reason)
         right = [
             float(np.mean([answer.workload == name for answer, name in zip(one.answers, one.truth, strict=True)]))
             for one in splits
         ]
-        put_summary(figures, f"known.named.{slice_}", summary_of(right), reason)
+        put_mean(figures, f"known.named.{slice_}", right, reason)
         for measure in MEASURES:
             _same(figures, f"known.{measure}.{slice_}", f"known.{measure}.{slice_}.{FIRST}")
     for measure in MEASURES:
@@ -286,14 +294,14 @@ def partial_results(
             ("confidence.{}", "model", "confidence"),
         ):
             values = table[table["method"] == method][measure].tolist()
-            put_summary(figures, f"online.{name.format(f'{seconds:g}s')}", summary_of(values), why)
+            put_mean(figures, f"online.{name.format(f'{seconds:g}s')}", values, why)
         tables.append(table.assign(seconds=seconds))
     rows, why = _from_the_middle(cohort, trials) if trials else ([], reason)
     middle = pd.DataFrame(rows, columns=["split", "method", "accuracy", "macro_f1", "n"])
     for measure in ("accuracy", "macro_f1"):
         for method in METHODS:
             values = middle[middle["method"] == method][measure].tolist()
-            put_summary(figures, f"window.{measure}.{method}", summary_of(values), why)
+            put_mean(figures, f"window.{measure}.{method}", values, why)
         _same(figures, f"window.{measure}", f"window.{measure}.{FIRST}")
     return figures, {"online": pd.concat(tables, ignore_index=True), "windows": middle}
 
@@ -354,7 +362,7 @@ def _counters(runs: Sequence[Telemetry]) -> list[Counter]:
     return [one for view in VIEWS for one in common_counters(runs, view)]
 
 
-def _means(train: Sequence[Telemetry], test: Sequence[Telemetry]) -> tuple[FloatArray, FloatArray]:
+def paired_means(train: Sequence[Telemetry], test: Sequence[Telemetry]) -> tuple[FloatArray, FloatArray]:
     """Means of the counters that all training runs have, 0 where there is no value."""
     counters = _counters(train)
     return np.nan_to_num(np.abs(means_of(train, counters))), np.nan_to_num(np.abs(means_of(test, counters)))

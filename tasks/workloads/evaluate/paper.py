@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tasks.boosters import ONE_THREAD, booster_from, lightgbm_alone
+from tasks.figures import Figures, put
 from tasks.workloads.evaluate.distances import (
     Measure,
     Spread,
@@ -22,7 +23,6 @@ from tasks.workloads.evaluate.distances import (
     spread_by_workload,
     spread_of,
 )
-from tasks.workloads.evaluate.scores import Figures, put
 from tasks.workloads.identify.phases import (
     ADF,
     STATISTICS,

@@ -1,8 +1,6 @@
 """`whorl workloads evaluate`: the whole protocol on any readable labelled telemetry."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +8,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
 from tasks.errors import BadInput
+from tasks.figures import Evaluation, Figures
 from tasks.progress import report_progress
 from tasks.warehouse.versions import code_version
 from tasks.workloads.evaluate.conditions import shared_results, unknown_results
@@ -36,7 +35,7 @@ from tasks.workloads.evaluate.paper import (
     threshold_figures,
     threshold_rows,
 )
-from tasks.workloads.evaluate.scores import Figures, confusion_of
+from tasks.workloads.evaluate.scores import confusion_of
 from tasks.workloads.identify.counters import PLAIN, condition_of
 from tasks.workloads.identify.identification import identify_all
 from tasks.workloads.identify.model import fit_model
@@ -52,25 +51,9 @@ PAPER_KNOWN = ("mariadb", "cnn", "redis", "wordpress")  # Table III: learned fro
 PAPER_UNKNOWN = ("bayes", "postgresql")  # and never seen
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """figures: number, text or None by key, and `<key>.reason` beside a None. tables: by name."""
-
-    figures: Figures
-    tables: dict[str, pd.DataFrame]
-
-
-@dataclass(frozen=True)
-class EvaluatedRuns:
-    """An evaluation, and the runs that it read."""
-
-    evaluation: Evaluation
-    runs: list[Telemetry]
-
-
 def evaluate_read(
     paths: Sequence[str], read: ReadParams, params: EvaluateParams, identify: IdentifyParams, reader: str = ""
-) -> EvaluatedRuns:
+) -> Evaluation:
     """Read the files into memory and evaluate their labelled runs.
 
     Raises BadInput for a file that is wrong as a whole, if no run has a label, and if the runs have no counter in
@@ -86,7 +69,7 @@ def evaluate_read(
             "version": code_version(),
         }
     )
-    return EvaluatedRuns(evaluation, found.runs)
+    return evaluation
 
 
 def evaluate_runs(runs: Sequence[Telemetry], params: EvaluateParams, identify: IdentifyParams) -> Evaluation:
@@ -102,18 +85,6 @@ def evaluate_runs(runs: Sequence[Telemetry], params: EvaluateParams, identify: I
         evaluation = _evaluate(labelled, params, identify)
     evaluation.figures["n_unlabelled"] = len(runs) - len(labelled)
     return evaluation
-
-
-def write_tables(evaluation: Evaluation, folder: Path) -> list[Path]:
-    """One Parquet file a table that has rows; returns their paths."""
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for name, table in evaluation.tables.items():
-        if len(table):
-            path = folder / f"{name}.parquet"
-            table.to_parquet(path, index=False)
-            written.append(path)
-    return written
 
 
 def _evaluate(runs: Sequence[Telemetry], params: EvaluateParams, identify: IdentifyParams) -> Evaluation:

@@ -9,11 +9,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tasks.nodes.answers import insert_rows
 from tasks.nodes.params import FitParams, ModelParams, NetworkParams
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import new_card, promote, register
+from tasks.warehouse.rows import insert_rows
 from tests.flows.cli.conftest import Whorl
 
 pytestmark = pytest.mark.usefixtures("flows_as_they_are")

@@ -65,6 +65,8 @@ def test_the_interval_of_three_fits():
     assert figures["a"] == 2 and figures["a.deviation"] == 1
     assert figures["a.low"] == pytest.approx(2 - 2.484138, abs=1e-6)
     assert figures["a.high"] == pytest.approx(2 + 2.484138, abs=1e-6)
+    put_seeds(figures, "alike", [0.5, 0.5])
+    assert figures["alike.low"] == figures["alike.high"] == 0.5
 
 
 def test_one_fit_has_no_interval_and_none_has_a_reason():

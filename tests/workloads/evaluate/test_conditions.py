@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tasks.workloads.evaluate.conditions import shared_results, superposed, unknown_results, wilson
+from tasks.workloads.evaluate.conditions import shared_results, superposed, unknown_results
 from tasks.workloads.evaluate.items import cut, splits_of
 from tasks.workloads.evaluate.known import cohort_of
 from tasks.workloads.params import EvaluateParams, IdentifyParams, WindowParams
@@ -25,13 +25,6 @@ def test_rates_are_added_levels_above_idle_and_the_group_is_left_alone():
     found = superposed(one, other, 0.5, {"tcp.connections": 6.0})
     np.testing.assert_array_equal(found.values, [[9, 6, 4]] * 2)
     assert (found.run_id, found.workload, found.n_samples) == ("a", "a", 2)
-
-
-def test_wilsons_interval_by_hand():
-    """8 of 10: centre (0.8 + 3.8416 / 20) / 1.38416, half 1.96 √(0.016 + 0.009604) / 1.38416."""
-    low, high = wilson(0.8, 10)
-    assert (low, high) == (pytest.approx(0.4901, abs=1e-3), pytest.approx(0.9433, abs=1e-3))
-    assert wilson(1.0, 5)[1] == 1 and wilson(0.0, 5)[0] == 0
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
+from tasks.figures import write_tables
 from tasks.workloads.evaluate.known import METHODS
-from tasks.workloads.evaluate.protocol import evaluate_read, evaluate_runs, write_tables
+from tasks.workloads.evaluate.protocol import evaluate_read, evaluate_runs
 from tasks.workloads.params import EvaluateParams, IdentifyParams, ReadParams, WindowParams
 
 QUICK, PARAMS = EvaluateParams(repeats=1), IdentifyParams()
@@ -119,7 +120,7 @@ def test_the_same_runs_give_the_same_figures(campaign, evaluated):
 
 
 def test_tables_are_written_as_parquet(evaluated, tmp_path):
-    written = write_tables(evaluated, tmp_path / "out")
+    written = write_tables(evaluated.tables, tmp_path / "out")
     names = {path.stem for path in written}
     assert {"scores", "predictions", "confusion", "thresholds", "online", "table_iv", "unknown", "counters"} <= names
     scores = pd.read_parquet(tmp_path / "out" / "scores.parquet")
@@ -150,7 +151,7 @@ def wide_file(folder, name, runs):
 
 def test_files_are_evaluated_with_the_labels_that_are_asked_for(campaign, tmp_path):
     path = wide_file(tmp_path, "runs.csv", campaign(rounds=2))
-    figures = evaluate_read([path], ReadParams(label_from="column:job"), QUICK, PARAMS).evaluation.figures
+    figures = evaluate_read([path], ReadParams(label_from="column:job"), QUICK, PARAMS).figures
     assert figures["runs"] == 12 and figures["classes"] == 3 and figures["n_unlabelled"] == 0
     assert figures["rows.kept"] == 12 * 30 and figures["rows.refused"] == 0
     assert len(figures["data_sha256"]) == 64 and figures["version"]

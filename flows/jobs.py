@@ -183,7 +183,7 @@ class CharacteriseFlowParams(OfSourceParams):
 def jobs_characterise(params: CharacteriseFlowParams) -> dict[str, Any]:
     """Find the few typical runtime distributions of the first part of a source, and which of them each job follows."""
     from tasks.jobs.characterise import read_characterised
-    from tasks.report.jobs_shapes import shapes_result
+    from tasks.report.jobs_variation import shapes_result
     from tasks.report.result import as_markdown
 
     warehouse, source = params.warehouse, params.source

@@ -22,10 +22,7 @@ from tasks.report.result import Column, Table, as_text, columns
 if TYPE_CHECKING:
     from rich.console import Console
 
-SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
 UNPRINTABLE = "\N{REPLACEMENT CHARACTER}"
-STEP = 1024
-WHOLE_FROM = 100  # 512 MiB, but 5.1 GiB
 
 
 def runs_or_windows(n: Any, n_windows: Any) -> str:
@@ -50,16 +47,6 @@ def setting(value: Any) -> str:
 def moment(value: Any) -> str:
     """A time to the second; the column's title says that it is UTC."""
     return MISSING if is_missing(value) else f"{value:%Y-%m-%d %H:%M:%S}"
-
-
-def size(value: Any) -> str:
-    """Bytes in the unit that keeps the number short."""
-    if is_missing(value):
-        return MISSING
-    amount, step = float(value), 0
-    while abs(amount) >= STEP and step < len(SIZES) - 1:
-        amount, step = amount / STEP, step + 1
-    return f"{amount:,.0f} {SIZES[step]}" if step == 0 or amount >= WHOLE_FROM else f"{amount:,.1f} {SIZES[step]}"
 
 
 def clean(line: str) -> str:

@@ -17,7 +17,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from tasks.quantities import MISSING, counted, is_missing, number, utc_text
-from tasks.report.result import Column, Table, as_text, columns
+from tasks.report.result import Column, Table, as_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -76,6 +76,7 @@ LEAST_TEXT = 20  # wrapped text is at least so wide
 UNLIMITED = 10_000
 PIPED = 100  # of what is read by people alone, also where nobody looks at a terminal
 
+FACTS = (Column("name", "", clean, kind="name", style=lambda _: "dim"), Column("value", "", clean))
 Painter = Callable[[str, str], str]
 
 
@@ -89,10 +90,10 @@ def show_table(rows: Sequence[Mapping[str, Any]], shown: Sequence[Column], *, pi
     chosen = [column for column in shown if column.key in widths]
     if gone := [column.title for column in shown if column.key not in widths]:
         logger.warning("left out at a width of %d: %s (--json has all)", width, ", ".join(gone))
-    titles = [_lines(column, clean(column.title), widths[column.key]) for column in chosen]
-    bold = ["bold"] * len(chosen)
-    for line in _beside(chosen, titles, widths, bold, paint):
-        print(line)
+    if any(column.title for column in chosen):
+        titles = [_lines(column, clean(column.title), widths[column.key]) for column in chosen]
+        for line in _beside(chosen, titles, widths, ["bold"] * len(chosen), paint):
+            print(line)
     for at, row in enumerate(rows):
         styles = [column.style(row.get(column.key)) if column.style else "" for column in chosen]
         parts = [_lines(column, cells[column.key][at], widths[column.key]) for column in chosen]
@@ -107,15 +108,7 @@ def show_described(table: Table) -> None:
 
 def show_facts(facts: Mapping[str, str]) -> None:
     """Print names and values below each other."""
-    shown = columns(("name", "", "name"), ("value", ""))
-    console = stdout_console()
-    paint = _painter(console)
-    cells = {"name": [clean(name) for name in facts], "value": [clean(value) for value in facts.values()]}
-    widths = fitted(shown, cells, console.width)
-    for name, value in zip(cells["name"], cells["value"], strict=True):
-        parts = [[name], _lines(shown[1], value, widths["value"])]
-        for line in _beside(shown, parts, widths, ["dim", ""], paint):
-            print(line)
+    show_table([{"name": name, "value": value} for name, value in facts.items()], FACTS)
 
 
 def fitted(columns: Sequence[Column], cells: Mapping[str, Sequence[str]], width: int) -> dict[str, int]:

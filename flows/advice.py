@@ -8,8 +8,8 @@ from prefect import Task
 from prefect.runtime import flow_run
 from pydantic import Field
 
-from flows.engine.artifacts import artifact_key, joined, page_line, publish
-from flows.engine.forms import InHomeParams, evaluation_folder, flow
+from flows.engine import artifacts, forms
+from flows.engine.forms import flow
 from flows.engine.steps import step
 from tasks.advice import params as of_advice
 from tasks.advice import steps
@@ -41,7 +41,7 @@ record = step(steps.record)
 SEARCHED = ("job", "answer", "certainty", "is_finished", "machine_type", "nodes", "n_candidates", "n_promising")
 
 
-class SearchFlowParams(InHomeParams):
+class SearchFlowParams(forms.InHomeParams):
     """A search for the cheapest configuration of one job."""
 
     FIRST: ClassVar = "search.nodes search.max_vcpu"
@@ -83,7 +83,7 @@ def advice_search(params: SearchFlowParams) -> dict[str, Any]:
     return {key: found[key] for key in (*SEARCHED, "report")}
 
 
-class GroupsFlowParams(InHomeParams):
+class GroupsFlowParams(forms.InHomeParams):
     """Groups of alike machines."""
 
     FIRST: ClassVar = "groups.confidence groups.seed"
@@ -114,7 +114,7 @@ def advice_groups(params: GroupsFlowParams) -> dict[str, Any]:
     return found
 
 
-class AdviceEvaluateParams(InHomeParams):
+class AdviceEvaluateParams(forms.InHomeParams):
     """A replay of all search methods on a table of runs."""
 
     FIRST: ClassVar = "evaluate.searches evaluate.seed"
@@ -134,7 +134,7 @@ class AdviceEvaluateParams(InHomeParams):
 @flow(lambda: f"replay searches on {Path(flow_run.parameters['runs'] or HISTORY).name}")
 def advice_evaluate(params: AdviceEvaluateParams) -> dict[str, Any]:
     """Replay every search method on a table of runs; a run that is continued does not search again what it has."""
-    folder = Path(evaluation_folder(params.warehouse, WORD))
+    folder = Path(forms.evaluation_folder(params.warehouse, WORD))
     runs = params.runs or str(params.warehouse.home / HISTORY)
     asked = {
         "runs": runs,
@@ -165,7 +165,7 @@ def advice_record(params: AdviceRecordParams) -> dict[str, Any]:
     return record(params.record, params.folder)
 
 
-class EstimateFlowParams(InHomeParams):
+class EstimateFlowParams(forms.InHomeParams):
     """Runtimes on a machine that was not tried: of the tasks of traces, or of a recurring job."""
 
     LATER: ClassVar = ("machine",)
@@ -209,4 +209,8 @@ def advice_estimate(params: EstimateFlowParams) -> dict[str, Any]:
 
 def _publish(warehouse: Warehouse, about: tuple[str, ...], found: dict[str, Any], title: str) -> None:
     """Show an answer as an artifact that leads to its page; its markdown leaves what the flow returns."""
-    publish(artifact_key(WORD, *about), joined([found.pop("markdown"), page_line(warehouse, found["report"])]), title)
+    artifacts.publish(
+        artifacts.artifact_key(WORD, *about),
+        artifacts.joined([found.pop("markdown"), artifacts.page_line(warehouse, found["report"])]),
+        title,
+    )

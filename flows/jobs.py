@@ -7,32 +7,8 @@ from typing import Any, ClassVar
 from prefect.runtime import flow_run
 from pydantic import Field
 
-from flows.engine.artifacts import (
-    alarms_part,
-    announce,
-    facts_part,
-    joined,
-    publish_summary,
-    reported,
-    show,
-    show_ingest,
-    write_report,
-)
-from flows.engine.forms import (
-    OF_SOURCE,
-    SOURCE,
-    Folder,
-    InHomeParams,
-    OfSource,
-    OfSourceParams,
-    Source,
-    evaluation_folder,
-    files_or_source,
-    flow,
-    of_evaluation,
-    of_ingest,
-    of_source,
-)
+from flows.engine import artifacts, forms
+from flows.engine.forms import flow
 from flows.engine.steps import files_or_inbox, load_each, step, unless_refused
 from tasks.choices import DEFAULT_SOURCE, ONLY_SOURCE, Named, ReaderName, reader_asked_for
 from tasks.jobs import intake, steps
@@ -53,7 +29,7 @@ find_logs = step(intake.find_logs)
 land_log = step(steps.land_log)
 ingest_batch = step(steps.ingest_batch)
 watch = step(steps.watch)
-announce_alarms = step(announce)
+announce_alarms = step(artifacts.announce)
 record = step(steps.record)
 characterise = step(steps.characterise)
 train = step(steps.train)
@@ -73,13 +49,13 @@ def summarise(warehouse: Warehouse, source: str, summary: of_jobs.SummaryParams,
 
 def _summary(warehouse: Warehouse, source: str, summary: of_jobs.SummaryParams, batches: list[str]) -> dict[str, Any]:
     version = summarise(warehouse, source, summary, batches)
-    path = write_report(warehouse, WORD, source, version)
-    publish_summary(warehouse, WORD, source, path)
+    path = artifacts.write_report(warehouse, WORD, source, version)
+    artifacts.publish_summary(warehouse, WORD, source, path)
     totals = read_summary(warehouse, source)
     return {"data_version": version, "n_runs": totals["n_runs"], "n_groups": totals["n_groups"], "report": path}
 
 
-class IngestParams(InHomeParams):
+class IngestParams(forms.InHomeParams):
     """Job logs into the warehouse."""
 
     FIRST: ClassVar = "read.time_zone read.columns read.statuses read.units read.pseudonymise"
@@ -88,7 +64,7 @@ class IngestParams(InHomeParams):
         description="Job logs to read: files, folders of them, or the address of a Prefect API; "
         "empty: the inbox folder in the home folder",
     )
-    source: Source = Field(DEFAULT_SOURCE, description=SOURCE)
+    source: forms.Source = Field(DEFAULT_SOURCE, description=forms.SOURCE)
     reader: ReaderName = Field("auto", description="Format of the logs; auto looks into each file")
     with_summary: bool = Field(
         True, description="Summarise the recurring jobs of the source afterwards, and write its report"
@@ -98,7 +74,7 @@ class IngestParams(InHomeParams):
     group: of_jobs.GroupParams = of_jobs.GroupParams()
 
 
-@flow(lambda: of_ingest("paths", "the inbox"))
+@flow(lambda: forms.of_ingest("paths", "the inbox"))
 def jobs_ingest(params: IngestParams) -> dict[str, Any]:
     """Read job logs into the warehouse, and summarise their recurring jobs.
 
@@ -110,7 +86,7 @@ def jobs_ingest(params: IngestParams) -> dict[str, Any]:
     ids, refused = load_each(
         logs, lambda path: ingest_batch(warehouse, land_log(warehouse, path, source, reader, params.read, params.group))
     )
-    batches = show_ingest(warehouse, WORD, source, "Job logs", ids, {"runs": "run"}, refused)
+    batches = artifacts.show_ingest(warehouse, WORD, source, "Job logs", ids, {"runs": "run"}, refused)
     n_rows = sum(batch.tables["runs"].n_rows for batch in batches)
     found = _summary(warehouse, source, params.summary, ids) if params.with_summary and n_rows else {}
     result = {
@@ -123,20 +99,20 @@ def jobs_ingest(params: IngestParams) -> dict[str, Any]:
     return unless_refused(result, refused, len(logs), "job logs")
 
 
-class SummaryFlowParams(OfSourceParams):
+class SummaryFlowParams(forms.OfSourceParams):
     """The summary of a source, its artifact and its report."""
 
     FIRST: ClassVar = "summary.min_support"
     summary: of_jobs.SummaryParams = of_jobs.SummaryParams()
 
 
-@flow(lambda: of_source("summarise"))
+@flow(lambda: forms.of_source("summarise"))
 def jobs_summary(params: SummaryFlowParams) -> dict[str, Any]:
     """Summarise the recurring jobs of a source: how often each runs and how much its runtime varies."""
     return _summary(params.warehouse, params.source, params.summary, [])
 
 
-class WatchFlowParams(OfSourceParams):
+class WatchFlowParams(forms.OfSourceParams):
     """The check for runs that take longer than was predicted, and for jobs that have stopped or drift."""
 
     FIRST: ClassVar = "watch.alarms_per_day watch.look_back_days watches_drift=drift.is_watched"
@@ -144,7 +120,7 @@ class WatchFlowParams(OfSourceParams):
     drift: of_jobs.DriftParams = of_jobs.DriftParams()
 
 
-@flow(lambda: of_source("watch"))
+@flow(lambda: forms.of_source("watch"))
 def jobs_watch(params: WatchFlowParams) -> dict[str, Any]:
     """Look for runs longer than predicted, also while they go on, and jobs that stopped or drift; alarm of each, once.
 
@@ -154,15 +130,15 @@ def jobs_watch(params: WatchFlowParams) -> dict[str, Any]:
     announce_alarms(warehouse, ids)
     title = f"Slow runs, stopped and drifting jobs of source {source}"
     found = {"alarms": ids, "n_alarms": len(ids)}
-    part = alarms_part(title, warehouse, ids, NO_ALARM)
-    return reported(WORD, params, found, "alarms", title, part, has_page=bool(ids))
+    part = artifacts.alarms_part(title, warehouse, ids, NO_ALARM)
+    return artifacts.reported(WORD, params, found, "alarms", title, part, has_page=bool(ids))
 
 
 class RecordFlowParams(Params):
     """A recording of real recurring jobs on the machine of the worker."""
 
     FIRST: ClassVar = "record.minutes record.jobs record.seed record.isolation"
-    folder: Folder
+    folder: forms.Folder
     record: of_jobs.RecordParams = of_jobs.RecordParams()
 
 
@@ -172,35 +148,37 @@ def jobs_record(params: RecordFlowParams) -> dict[str, Any]:
     return {**record(params.record, params.folder.replace("{run}", str(flow_run.id)[:8]))}
 
 
-class CharacteriseFlowParams(OfSourceParams):
+class CharacteriseFlowParams(forms.OfSourceParams):
     """The typical runtime distributions of a source."""
 
     FIRST: ClassVar = "evaluate.predict.characterise.shapes.min_support"
     evaluate: of_jobs.EvaluateParams = of_jobs.EvaluateParams()
 
 
-@flow(lambda: of_source("characterise"))
+@flow(lambda: forms.of_source("characterise"))
 def jobs_characterise(params: CharacteriseFlowParams) -> dict[str, Any]:
     """Find the few typical runtime distributions of the first part of a source, and which of them each job follows."""
     from tasks.jobs.characterise import read_characterised
-    from tasks.report.jobs_shapes import shapes_result
+    from tasks.report.jobs_variation import shapes_result
     from tasks.report.result import as_markdown
 
     warehouse, source = params.warehouse, params.source
     found = characterise(warehouse, source, params.evaluate.predict.characterise)
     drawn = [f"shapes-{kind}" for kind in ("ratio", "delta")]
     part = as_markdown(shapes_result(source, read_characterised(warehouse, source), ""), pictures=drawn)
-    return reported(WORD, params, found, "shapes", f"The typical runtime distributions of source {source}", part)
+    return artifacts.reported(
+        WORD, params, found, "shapes", f"The typical runtime distributions of source {source}", part
+    )
 
 
-class TrainFlowParams(OfSourceParams):
+class TrainFlowParams(forms.OfSourceParams):
     """The training of a model on a source."""
 
     FIRST: ClassVar = "evaluate.predict.known_before evaluate.max_training_runs evaluate.seed"
     evaluate: of_jobs.EvaluateParams = of_jobs.EvaluateParams()
 
 
-@flow(lambda: of_source("train on"))
+@flow(lambda: forms.of_source("train on"))
 def jobs_train(params: TrainFlowParams) -> dict[str, Any]:
     """Train a model of the runtimes of a source, and put it into use if it is better than the one before.
 
@@ -212,10 +190,10 @@ def jobs_train(params: TrainFlowParams) -> dict[str, Any]:
     figures = read_figures(params.warehouse, params.source, found["model_id"])
     parts = (
         f"# A model of the jobs of source {plain(params.source)}",
-        facts_part(training_facts(found, figures), "of the model"),
+        artifacts.facts_part(training_facts(found, figures), "of the model"),
         _measured(figures),
     )
-    return reported(WORD, params, found, "model", f"The model of the jobs of source {params.source}", *parts)
+    return artifacts.reported(WORD, params, found, "model", f"The model of the jobs of source {params.source}", *parts)
 
 
 def training_facts(found: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[str, str]:
@@ -233,22 +211,22 @@ def training_facts(found: Mapping[str, Any], figures: Mapping[str, Any]) -> dict
     }
 
 
-class PredictFlowParams(OfSourceParams):
+class PredictFlowParams(forms.OfSourceParams):
     """The next run of every job of a source."""
 
 
-@flow(lambda: of_source("predict"))
+@flow(lambda: forms.of_source("predict"))
 def jobs_predict(params: PredictFlowParams) -> dict[str, Any]:
     """Predict the next run of every job of a source by the model in use; the riskiest jobs are listed first."""
     found, title = predict(params.warehouse, params.source), f"The next runs of source {params.source}"
-    return reported(WORD, params, found, "predictions", title, sections=("Jobs and their next runs",))
+    return artifacts.reported(WORD, params, found, "predictions", title, sections=("Jobs and their next runs",))
 
 
-class EvaluateFlowParams(InHomeParams):
+class EvaluateFlowParams(forms.InHomeParams):
     """An experiment: how well runtimes of a source, or of job logs, are predicted with these parameters."""
 
     FIRST: ClassVar = "read.time_zone read.columns group_by=group.by evaluate.predict.known_before evaluate.seed"
-    source: OfSource = Field(ONLY_SOURCE, description=f"{OF_SOURCE}; not looked at where logs are named")
+    source: forms.OfSource = Field(ONLY_SOURCE, description=f"{forms.OF_SOURCE}; not looked at where logs are named")
     logs: list[str] = Field(
         [], description="Job logs to evaluate instead of the source: files or folders; they are not kept"
     )
@@ -258,21 +236,21 @@ class EvaluateFlowParams(InHomeParams):
     evaluate: of_jobs.EvaluateParams = of_jobs.EvaluateParams()
 
 
-@flow(lambda: of_evaluation("logs", "logs"))
+@flow(lambda: forms.of_evaluation("logs", "logs"))
 def jobs_evaluate(params: EvaluateFlowParams) -> dict[str, Any]:
     """Measure how well runtimes are predicted with these parameters; figures, tables and a page are kept, no model.
 
     The figures are the result of the run, so 'whorl runs compare A B' shows two experiments beside each other."""
-    folder = evaluation_folder(params.warehouse, WORD)
+    folder = forms.evaluation_folder(params.warehouse, WORD)
     if params.logs:
         reader, memory_mb = reader_asked_for(params.reader), params.warehouse.memory_mb
         figures = evaluate_logs(params.logs, reader, params.read, params.group, params.evaluate, memory_mb, folder)
-        what, about = files_or_source("logs", "logs"), "logs"
+        what, about = forms.files_or_source("logs", "logs"), "logs"
     else:
         figures = evaluate_source(params.warehouse, params.source, params.evaluate, folder)
         what, about = f"source {params.source}", params.source
     parts = (f"# How well the runtimes of {plain(what)} are predicted", _measured(figures))
-    show(params.warehouse, WORD, about, "evaluation", f"Evaluation of {what}", *parts, path=figures["report"])
+    artifacts.show(params.warehouse, WORD, about, "evaluation", f"Evaluation of {what}", *parts, path=figures["report"])
     return figures
 
 
@@ -284,7 +262,7 @@ def _measured(figures: dict[str, Any]) -> str:
     parts = [f"## On {int(figures.get('predict.n') or 0):,} later runs that were held out"]
     parts.append(table_markdown(predictors_table(predictor_rows(figures))))
     labels = labels_table(figures)
-    return joined([*parts, *((labels.words, table_markdown(labels)) if len(labels.rows) else ())])
+    return artifacts.joined([*parts, *((labels.words, table_markdown(labels)) if len(labels.rows) else ())])
 
 
 @step
@@ -300,14 +278,14 @@ FROM jobs.reasons WHERE source = $source
 REASONS = ("What makes runs long", "Why single runs were long", "The paper's insights here")
 
 
-class ExplainFlowParams(OfSourceParams):
+class ExplainFlowParams(forms.OfSourceParams):
     """The reasons of the runs of a source, and how far they can be trusted."""
 
     FIRST: ClassVar = "explain.look_back_days explain.n_longest explain.n_riskiest"
     explain: of_jobs.ExplainParams = of_jobs.ExplainParams()
 
 
-@flow(lambda: of_source("explain"))
+@flow(lambda: forms.of_source("explain"))
 def jobs_explain(params: ExplainFlowParams) -> dict[str, Any]:
     """Say why the longest runs of the last days took so long, why the next runs of the riskiest jobs may, and what
     makes runs of this source long and its jobs variable."""
@@ -316,10 +294,10 @@ def jobs_explain(params: ExplainFlowParams) -> dict[str, Any]:
     n_reasons = explain_runs(warehouse, source, params.explain, model_id)
     [counts] = fetch(warehouse, COUNTS, {"source": source}).to_dict("records")
     found = {"model_id": model_id, **{str(name): int(n) for name, n in counts.items()}, "n_reasons": n_reasons}
-    return reported(WORD, params, found, "reasons", f"Why runs of {source} take long", sections=REASONS)
+    return artifacts.reported(WORD, params, found, "reasons", f"Why runs of {source} take long", sections=REASONS)
 
 
-class WhatIfFlowParams(OfSourceParams):
+class WhatIfFlowParams(forms.OfSourceParams):
     """Changes of the features of held-out runs, and what the model in use predicts to follow."""
 
     scenarios: list[Named] = Field(
@@ -333,7 +311,7 @@ class WhatIfFlowParams(OfSourceParams):
     whatif: of_jobs.WhatIfParams = of_jobs.WhatIfParams()
 
 
-@flow(lambda: of_source("what if in"))
+@flow(lambda: forms.of_source("what if in"))
 def jobs_whatif(params: WhatIfFlowParams) -> dict[str, Any]:
     """Say what would follow from changes of the jobs of a source, by the model in use, and what must not be concluded.
 
@@ -344,4 +322,4 @@ def jobs_whatif(params: WhatIfFlowParams) -> dict[str, Any]:
     part = "\n".join(["## What this log cannot answer", *refused]) if refused else ""
     sections = ("What a change would do", *(f"What if: {name}" for name in found["scenarios"]))
     title = f"What would change the runtimes of the jobs of {source}"
-    return reported(WORD, params, found, "whatif", title, part, sections=sections)
+    return artifacts.reported(WORD, params, found, "whatif", title, part, sections=sections)

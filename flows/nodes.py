@@ -11,32 +11,9 @@ from prefect.client.schemas.responses import DeploymentResponse
 from prefect.runtime import flow_run
 from pydantic import Field
 
-from flows.engine.artifacts import (
-    alarms_part,
-    announce,
-    facts_part,
-    figures_part,
-    reported,
-    show,
-    show_ingest,
-    write_report,
-)
+from flows.engine import artifacts, forms
 from flows.engine.deploying import DEPLOYED
-from flows.engine.forms import (
-    LABELLED,
-    OF_SOURCE,
-    SOURCE,
-    InHomeParams,
-    OfSource,
-    OfSourceParams,
-    Source,
-    evaluation_folder,
-    files_or_source,
-    flow,
-    of_evaluation,
-    of_ingest,
-    of_source,
-)
+from flows.engine.forms import flow
 from flows.engine.steps import (
     files_or_inbox,
     load_each,
@@ -90,7 +67,7 @@ fingerprint = step(network_steps.fingerprint)
 learn = step(verdict_steps.learn)
 judge = step(verdict_steps.judge)
 watch = step(verdict_steps.watch)
-announce_alarms = step(announce)
+announce_alarms = step(artifacts.announce)
 
 
 EMULATED = "SELECT DISTINCT node FROM nodes.executions WHERE source = $source AND is_emulated"
@@ -133,7 +110,7 @@ class NodeRecordParams(Params):
         description="Landing folder where the executions are put for nodes-ingest: a path or an fsspec address; empty: "
         "they stay in the folder of the recording",
     )
-    source: Source = Field(DEFAULT_SOURCE, description="Name under which they are put there")
+    source: forms.Source = Field(DEFAULT_SOURCE, description="Name under which they are put there")
 
 
 @flow(_record_name)
@@ -148,21 +125,21 @@ def nodes_record(params: NodeRecordParams) -> dict[str, Any]:
     return {**found, "batches": batches}
 
 
-class NodeIngestParams(InHomeParams):
+class NodeIngestParams(forms.InHomeParams):
     """Executions of benchmarks into the warehouse."""
 
-    FIRST: ClassVar = f"{LABELLED} read.time_zone read.pseudonymise"
+    FIRST: ClassVar = f"{forms.LABELLED} read.time_zone read.pseudonymise"
     results: list[str] = Field(
         [],
         description="Results to read: files, folders or addresses; empty: the files of read.manifest, or without one "
         f"what recorders have put into the landing folder, and the folder {INBOX} in the home folder",
     )
-    source: Source = Field(DEFAULT_SOURCE, description=SOURCE)
+    source: forms.Source = Field(DEFAULT_SOURCE, description=forms.SOURCE)
     reader: NodeReader = Field("auto", description="Format of the files; auto looks into each")
     read: of_nodes.ReadParams = of_nodes.ReadParams()
 
 
-@flow(lambda: of_ingest("results", "what was recorded"))
+@flow(lambda: forms.of_ingest("results", "what was recorded"))
 def nodes_ingest(params: NodeIngestParams) -> dict[str, Any]:
     """Read results of benchmarks into the warehouse.
 
@@ -181,7 +158,7 @@ def nodes_ingest(params: NodeIngestParams) -> dict[str, Any]:
     nodes = f"{counted(n_emulated, 'node')} of the source {'is' if n_emulated == 1 else 'are'}"
     notice = f"**Emulated:** {nodes} made of limits on a larger machine." if n_emulated else ""
     tables = {"executions": "execution", "metrics": "value"}
-    batches = show_ingest(warehouse, WORD, source, "Executions of benchmarks", ids, tables, refused, notice)
+    batches = artifacts.show_ingest(warehouse, WORD, source, "Executions of benchmarks", ids, tables, refused, notice)
     result = {
         "batches": ids,
         "n_landed": len(landed),
@@ -198,7 +175,7 @@ def _folder(asked: str) -> str:
     return folder.replace("{home}", str(load_settings().settings.warehouse.home)) if "{home}" in folder else folder
 
 
-class PreparedParams(OfSourceParams):
+class PreparedParams(forms.OfSourceParams):
     """What counts of the metrics of a source, and how nodes are scored by it."""
 
     preprocess: of_nodes.PreprocessParams = of_nodes.PreprocessParams()
@@ -209,7 +186,7 @@ class NodePreprocessParams(PreparedParams):
     """The preprocessing of the metrics of a source."""
 
 
-@flow(lambda: of_source("preprocess the metrics of"))
+@flow(lambda: forms.of_source("preprocess the metrics of"))
 def nodes_preprocess(params: NodePreprocessParams) -> dict[str, Any]:
     """Decide of each metric of a source whether it counts and which way, and freeze the reference fleet.
 
@@ -223,7 +200,7 @@ def nodes_preprocess(params: NodePreprocessParams) -> dict[str, Any]:
         f"{plain(found['reference'])}."
     )
     title, sections = f"The metrics of source {source}", ("Metrics: kept or dropped, and why",)
-    return reported(WORD, params, found, "metrics", title, done, sections=sections)
+    return artifacts.reported(WORD, params, found, "metrics", title, done, sections=sections)
 
 
 class NodeRankParams(PreparedParams):
@@ -232,7 +209,7 @@ class NodeRankParams(PreparedParams):
     FIRST: ClassVar = "score.left_out_aspects score.aspect_weights"
 
 
-@flow(lambda: of_source("rank the nodes of"))
+@flow(lambda: forms.of_source("rank the nodes of"))
 def nodes_rank(params: NodeRankParams) -> dict[str, Any]:
     """Rank the nodes of a source by aspect, with intervals and ties, and say which stand out by slow executions.
 
@@ -247,14 +224,14 @@ def nodes_rank(params: NodeRankParams) -> dict[str, Any]:
     found = rank(warehouse, source, params.score, model_id)
     title = f"The ranking of the nodes of source {source}"
     sections = ("How good each node is", "Nodes")
-    return reported(WORD, params, found, "ranking", title, sections=sections, is_summarised=True)
+    return artifacts.reported(WORD, params, found, "ranking", title, sections=sections, is_summarised=True)
 
 
-class NodeEvaluateParams(InHomeParams):
+class NodeEvaluateParams(forms.InHomeParams):
     """An experiment: how well plain answers find stressed executions and rank nodes, on a source or on files."""
 
-    FIRST: ClassVar = f"{LABELLED} evaluate.without_labels evaluate.seed"
-    source: OfSource = Field(ONLY_SOURCE, description=f"{OF_SOURCE}; not looked at where results are named")
+    FIRST: ClassVar = f"{forms.LABELLED} evaluate.without_labels evaluate.seed"
+    source: forms.OfSource = Field(ONLY_SOURCE, description=f"{forms.OF_SOURCE}; not looked at where results are named")
     results: list[str] = Field(
         [], description="Results to evaluate instead of the source: files or folders; they are not kept"
     )
@@ -263,23 +240,23 @@ class NodeEvaluateParams(InHomeParams):
     evaluate: of_nodes.EvaluateParams = of_nodes.EvaluateParams()
 
 
-@flow(lambda: of_evaluation("results"))
+@flow(lambda: forms.of_evaluation("results"))
 def nodes_evaluate(params: NodeEvaluateParams) -> dict[str, Any]:
     """Measure how well plain answers find stressed executions and rank nodes; figures, tables and a page are kept.
 
     The figures are the result of the run, so 'whorl runs compare A B' shows two experiments beside each other; the page
     of a source shows the last ones."""
-    warehouse, source, folder = params.warehouse, params.source, evaluation_folder(params.warehouse, WORD)
+    warehouse, source, folder = params.warehouse, params.source, forms.evaluation_folder(params.warehouse, WORD)
     if params.results or params.read.manifest:
         reader = reader_asked_for(params.reader)
         figures = evaluate_files(params.results, reader, params.read, params.evaluate, folder)
-        what, about = files_or_source("results"), "files"
+        what, about = forms.files_or_source("results"), "files"
     else:
         figures = evaluate_source(warehouse, source, params.evaluate, folder)
-        write_report(warehouse, WORD, source, str(flow_run.id))
+        artifacts.write_report(warehouse, WORD, source, str(flow_run.id))
         what, about = f"source {source}", source
     parts = evaluation_parts(what, figures)
-    show(warehouse, WORD, about, "evaluation", f"Evaluation of {what}", *parts, path=figures["report"])
+    artifacts.show(warehouse, WORD, about, "evaluation", f"Evaluation of {what}", *parts, path=figures["report"])
     return figures
 
 
@@ -302,7 +279,7 @@ class NodeTrainParams(PreparedParams):
     model: of_nodes.ModelParams = of_nodes.ModelParams()
 
 
-@flow(lambda: of_source("train on the nodes of"))
+@flow(lambda: forms.of_source("train on the nodes of"))
 def nodes_train(params: NodeTrainParams) -> dict[str, Any]:
     """Train what tells degraded executions, or Perona's network, which makes fingerprints.
 
@@ -327,7 +304,7 @@ class NodeTuneParams(PreparedParams):
     model: of_nodes.ModelParams = of_nodes.ModelParams()
 
 
-@flow(lambda: of_source("search a model of the nodes of"))
+@flow(lambda: forms.of_source("search a model of the nodes of"))
 def nodes_tune(params: NodeTuneParams) -> dict[str, Any]:
     """Search the parameters of the model, train with the best, and use that if it is better than the one before.
 
@@ -340,18 +317,18 @@ def nodes_tune(params: NodeTuneParams) -> dict[str, Any]:
         f"# The search for source {plain(params.source)}",
         f"{counted(found['n_trials'], 'trial')}{resumed}; the least validation loss is "
         f"{number(found['validation_loss'])}. All of them: {plain(found['trials'])}",
-        facts_part(leaves(found["best"]), "parameter"),
+        artifacts.facts_part(leaves(found["best"]), "parameter"),
     )
     return _shown(params, {**found, "trained": trained}, *parts, *_training(params.source, trained))
 
 
-class NodeFingerprintParams(OfSourceParams):
+class NodeFingerprintParams(forms.OfSourceParams):
     """Fingerprints and verdicts of the executions of a source, and its nodes ranked by them."""
 
     score: of_nodes.ScoreParams = of_nodes.ScoreParams()
 
 
-@flow(lambda: of_source("fingerprint the nodes of"))
+@flow(lambda: forms.of_source("fingerprint the nodes of"))
 def nodes_fingerprint(params: NodeFingerprintParams) -> dict[str, Any]:
     """Say which executions of a source were degraded and by which metrics; where a network was trained, fingerprint
     them too and rank the nodes by that.
@@ -372,10 +349,10 @@ def nodes_fingerprint(params: NodeFingerprintParams) -> dict[str, Any]:
     if found:
         network = {"network_id": found["model_id"], "n_fingerprints": found["n_fingerprints"], "best": found["best"]}
     told = {**verdicts, **network}
-    return reported(WORD, params, told, "fingerprints", title, done, sections=FINGERPRINTS)
+    return artifacts.reported(WORD, params, told, "fingerprints", title, done, sections=FINGERPRINTS)
 
 
-class NodeWatchParams(OfSourceParams):
+class NodeWatchParams(forms.OfSourceParams):
     """The check whether nodes of a source are degrading."""
 
     FIRST: ClassVar = "alarm.flagged alarm.last"
@@ -386,7 +363,7 @@ class NodeWatchParams(OfSourceParams):
     score: of_nodes.ScoreParams = of_nodes.ScoreParams()
 
 
-@flow(lambda: of_source("watch the nodes of"))
+@flow(lambda: forms.of_source("watch the nodes of"))
 def nodes_watch(params: NodeWatchParams) -> dict[str, Any]:
     """Say which nodes are degrading, and raise an alarm for each; one that goes on is told once.
 
@@ -400,7 +377,7 @@ def nodes_watch(params: NodeWatchParams) -> dict[str, Any]:
     asked, cannot = ask(warehouse, source, found["suspected"], least) if params.asks_for_benchmarks else ([], [])
     title = f"Which nodes of source {source} are degrading"
     parts = (
-        alarms_part(title, warehouse, found["alarms"], "No alarm that had not been raised before."),
+        artifacts.alarms_part(title, warehouse, found["alarms"], "No alarm that had not been raised before."),
         f"{counted(found['n_nodes'], 'node')} watched by model {plain(found['model_id'])}. To be left out: "
         f"{plain(', '.join(found['excluded'])) or 'none'}.",
         f"Fresh benchmarks were asked for: {plain(', '.join(asked))}." if asked else "",
@@ -410,7 +387,7 @@ def nodes_watch(params: NodeWatchParams) -> dict[str, Any]:
         else "",
     )
     told = {**found, "asked": asked, "cannot_ask": cannot}
-    return reported(WORD, params, told, "states", title, *parts, sections=("Which nodes are degrading",))
+    return artifacts.reported(WORD, params, told, "states", title, *parts, sections=("Which nodes are degrading",))
 
 
 def _detector(params: NodeTrainParams) -> dict[str, Any]:
@@ -419,9 +396,9 @@ def _detector(params: NodeTrainParams) -> dict[str, Any]:
     found = learn(params.warehouse, params.source, *given, str(flow_run.id), again=params.trains_again)
     parts = (
         f"# The detector of the nodes of source {plain(params.source)}",
-        facts_part(detector_facts(found), "of the detector"),
+        artifacts.facts_part(detector_facts(found), "of the detector"),
         "The figures are of each execution by what the other fifths of its type taught." if found["figures"] else "",
-        figures_part(found["figures"]),
+        artifacts.figures_part(found["figures"]),
     )
     return _shown(params, found, *parts)
 
@@ -479,15 +456,15 @@ def _training(source: str, found: TrainedNodes) -> tuple[str, ...]:
     """What a training of the network learned, and how good it is on executions that it did not see."""
     return (
         f"# The model of the nodes of source {plain(source)}",
-        facts_part(facts_of(found), "of the model"),
+        artifacts.facts_part(facts_of(found), "of the model"),
         f"The better model is chosen by {plain(found['metric'])}.",
-        figures_part(found["figures"]),
+        artifacts.figures_part(found["figures"]),
     )
 
 
 def _shown(params: NodeTrainParams | NodeTuneParams, found: Mapping[str, Any], *parts: str) -> dict[str, Any]:
     """What a training or a search found, shown as what is known of the model, with the page of the source."""
-    return reported(WORD, params, found, "model", f"The model of the nodes of source {params.source}", *parts)
+    return artifacts.reported(WORD, params, found, "model", f"The model of the nodes of source {params.source}", *parts)
 
 
 def budget_words(found: LearnedVerdicts) -> str:
@@ -521,7 +498,7 @@ def evaluation_parts(what: str, figures: Mapping[str, Any]) -> list[str]:
         plain(summary_words(figures)),
         *(part for one in verdict_tables(figures) for part in (f"### {one.title}", table_markdown(one))),
         "\n".join(["## What falls short", *(f"- {plain(line)}" for line in short)]) if short else "",
-        figures_part({**figures, **shown}),
+        artifacts.figures_part({**figures, **shown}),
     ]
 
 

@@ -10,32 +10,8 @@ from prefect.runtime import flow_run
 from pydantic import Field
 
 from flows.cli.output import runs_or_windows
-from flows.engine.artifacts import (
-    alarms_part,
-    announce,
-    facts_part,
-    figures_part,
-    reported,
-    show,
-    show_ingest,
-    write_report,
-)
-from flows.engine.forms import (
-    LABELLED,
-    OF_SOURCE,
-    SOURCE,
-    Folder,
-    InHomeParams,
-    OfSource,
-    OfSourceParams,
-    Source,
-    evaluation_folder,
-    files_or_source,
-    flow,
-    of_evaluation,
-    of_ingest,
-    of_source,
-)
+from flows.engine import artifacts, forms
+from flows.engine.forms import flow
 from flows.engine.steps import files_or_inbox, load_each, step, unless_refused
 from tasks.choices import DEFAULT_SOURCE, ONLY_SOURCE, TelemetryReader, reader_asked_for
 from tasks.errors import BadInput, MissingTool
@@ -72,7 +48,7 @@ require_model = step(steps.require_model)
 record_live = step(steps.record_live)
 runs_of_batch = step(steps.runs_of_batch)
 watch = step(steps.watch)
-announce_alarms = step(announce)
+announce_alarms = step(artifacts.announce)
 
 
 class WorkloadRecordParams(Params):
@@ -81,7 +57,7 @@ class WorkloadRecordParams(Params):
     FIRST: ClassVar = (
         "record.minutes record.workloads record.rounds record.runs record.conditions record.perf record.seed"
     )
-    folder: Folder
+    folder: forms.Folder
     record: of_workloads.RecordParams = of_workloads.RecordParams()
 
 
@@ -91,21 +67,21 @@ def workloads_record(params: WorkloadRecordParams) -> dict[str, Any]:
     return {**record(params.record, params.folder.replace("{run}", str(flow_run.id)[:8]))}
 
 
-class WorkloadIngestParams(InHomeParams):
+class WorkloadIngestParams(forms.InHomeParams):
     """Telemetry into the warehouse."""
 
-    FIRST: ClassVar = f"{LABELLED} read.time_zone read.pseudonymise"
+    FIRST: ClassVar = f"{forms.LABELLED} read.time_zone read.pseudonymise"
     telemetry: list[str] = Field(
         [],
         description="Telemetry to read: files, folders of them, or the address of a Prometheus server; empty: the "
         f"files of read.manifest, or without one the folder {INBOX} in the home folder",
     )
-    source: Source = Field(DEFAULT_SOURCE, description=SOURCE)
+    source: forms.Source = Field(DEFAULT_SOURCE, description=forms.SOURCE)
     reader: TelemetryReader = Field("auto", description="Format of the files; auto looks into each")
     read: of_workloads.ReadParams = of_workloads.ReadParams()
 
 
-@flow(lambda: of_ingest("telemetry", "the inbox"))
+@flow(lambda: forms.of_ingest("telemetry", "the inbox"))
 def workloads_ingest(params: WorkloadIngestParams) -> dict[str, Any]:
     """Read telemetry into the warehouse.
 
@@ -118,7 +94,7 @@ def workloads_ingest(params: WorkloadIngestParams) -> dict[str, Any]:
         files, lambda path: ingest_batch(warehouse, land_telemetry(warehouse, path, source, reader, read))
     )
     tables = {"runs": "run", "counters": "counter of a run"}
-    batches = show_ingest(warehouse, WORD, source, "Telemetry", ids, tables, refused)
+    batches = artifacts.show_ingest(warehouse, WORD, source, "Telemetry", ids, tables, refused)
     result = {
         "batches": ids,
         "n_runs": sum(batch.tables["runs"].n_rows for batch in batches),
@@ -128,14 +104,14 @@ def workloads_ingest(params: WorkloadIngestParams) -> dict[str, Any]:
     return unless_refused(result, refused, len(files), "telemetry")
 
 
-class FingerprintFlowParams(OfSourceParams):
+class FingerprintFlowParams(forms.OfSourceParams):
     """The phases of the runs of a source."""
 
     FIRST: ClassVar = "fan_out.ray_address"
     fan_out: of_workloads.FanOutParams = of_workloads.FanOutParams()
 
 
-@flow(lambda: of_source("fingerprint the runs of"))
+@flow(lambda: forms.of_source("fingerprint the runs of"))
 def workloads_fingerprint(params: FingerprintFlowParams) -> dict[str, Any]:
     """Find the phases of every run of a source, and write them to the warehouse.
 
@@ -154,10 +130,10 @@ def workloads_fingerprint(params: FingerprintFlowParams) -> dict[str, Any]:
     found: dict[str, Any] = {"n_runs": plan["n_runs"], "n_new": n_new, "n_done": plan["n_done"], "n_parts": n_parts}
     found["data_version"] = plan["data_version"]
     sections = ("Runs by workload and input", "Phases side by side", "When a run changes")
-    return reported(WORD, params, found, "fingerprints", title, done, sections=sections, is_summarised=True)
+    return artifacts.reported(WORD, params, found, "fingerprints", title, done, sections=sections, is_summarised=True)
 
 
-class WorkloadTrainParams(OfSourceParams):
+class WorkloadTrainParams(forms.OfSourceParams):
     """The training of a model of the workloads of a source."""
 
     FIRST: ClassVar = "train.hold_out identify.known_recall identify.seed"
@@ -166,7 +142,7 @@ class WorkloadTrainParams(OfSourceParams):
     left_out: list[str] = Field([], description="Ids of runs that are neither learned nor measured")
 
 
-@flow(lambda: of_source("train on workloads of"))
+@flow(lambda: forms.of_source("train on workloads of"))
 def workloads_train(params: WorkloadTrainParams) -> dict[str, Any]:
     """Train a model of the workloads of a source, and put it into use if it is better than the one before.
 
@@ -178,12 +154,12 @@ def workloads_train(params: WorkloadTrainParams) -> dict[str, Any]:
     figures = read_figures(warehouse, source, found["model_id"])
     parts = (
         f"# A model of the workloads of source {plain(source)}",
-        facts_part(training_facts(found, figures), "of the model"),
+        artifacts.facts_part(training_facts(found, figures), "of the model"),
         "## On what was held out",
-        figures_part({key: value for key, value in figures.items() if key.startswith("held_out.")}),
+        artifacts.figures_part({key: value for key, value in figures.items() if key.startswith("held_out.")}),
     )
     title, sections = f"The model of the workloads of source {source}", ("What runs were taken for",)
-    return reported(WORD, params, {**found}, "model", title, *parts, sections=sections)
+    return artifacts.reported(WORD, params, {**found}, "model", title, *parts, sections=sections)
 
 
 SHARES = {
@@ -210,7 +186,7 @@ def training_facts(found: Mapping[str, Any], figures: Mapping[str, Any]) -> dict
     }
 
 
-class WorkloadIdentifyParams(OfSourceParams):
+class WorkloadIdentifyParams(forms.OfSourceParams):
     """The identification of runs of a source by its model in use."""
 
     run_ids: list[str] = Field([], description="Ids of the runs to identify; empty: those that the next field names")
@@ -219,7 +195,7 @@ class WorkloadIdentifyParams(OfSourceParams):
     )
 
 
-@flow(lambda: of_source("identify workloads of"))
+@flow(lambda: forms.of_source("identify workloads of"))
 def workloads_identify(params: WorkloadIdentifyParams) -> dict[str, Any]:
     """Say what ran, run by run, by the model in use, and keep it; an unknown workload is told with its nearest.
 
@@ -237,14 +213,18 @@ def workloads_identify(params: WorkloadIdentifyParams) -> dict[str, Any]:
         *_identified(rows, found["refused"]),
     )
     title, sections = f"What ran in source {source}", ("What ran when",) if len(rows) else ()
-    return reported(WORD, params, {**found}, "identifications", title, *parts, sections=sections, is_summarised=True)
+    return artifacts.reported(
+        WORD, params, {**found}, "identifications", title, *parts, sections=sections, is_summarised=True
+    )
 
 
-class WorkloadEvaluateParams(InHomeParams):
+class WorkloadEvaluateParams(forms.InHomeParams):
     """An experiment: how well workloads of a source, or of telemetry in files, are told apart."""
 
-    FIRST: ClassVar = f"{LABELLED} window_s=evaluate.windows.width_s evaluate.seed"
-    source: OfSource = Field(ONLY_SOURCE, description=f"{OF_SOURCE}; not looked at where telemetry is named")
+    FIRST: ClassVar = f"{forms.LABELLED} window_s=evaluate.windows.width_s evaluate.seed"
+    source: forms.OfSource = Field(
+        ONLY_SOURCE, description=f"{forms.OF_SOURCE}; not looked at where telemetry is named"
+    )
     telemetry: list[str] = Field(
         [], description="Labelled telemetry to evaluate instead of the source: files or folders; it is not kept"
     )
@@ -254,36 +234,36 @@ class WorkloadEvaluateParams(InHomeParams):
     identify: of_workloads.IdentifyParams = of_workloads.IdentifyParams()
 
 
-@flow(lambda: of_evaluation("telemetry"))
+@flow(lambda: forms.of_evaluation("telemetry"))
 def workloads_evaluate(params: WorkloadEvaluateParams) -> dict[str, Any]:
     """Measure how well workloads are told apart, and known from unknown; figures, tables and a page are kept, no model.
 
     The figures are the result of the run, so 'whorl runs compare A B' shows two experiments beside each other; the page
     of a source shows the last ones."""
-    warehouse, source, folder = params.warehouse, params.source, evaluation_folder(params.warehouse, WORD)
+    warehouse, source, folder = params.warehouse, params.source, forms.evaluation_folder(params.warehouse, WORD)
     if params.telemetry or params.read.manifest:
         reader = reader_asked_for(params.reader)
         figures = evaluate_files(params.telemetry, reader, params.read, params.evaluate, params.identify, folder)
-        what, about = files_or_source("telemetry"), "files"
+        what, about = forms.files_or_source("telemetry"), "files"
     else:
         figures = evaluate_source(warehouse, source, params.evaluate, params.identify, folder)
-        write_report(warehouse, WORD, source, str(flow_run.id))
+        artifacts.write_report(warehouse, WORD, source, str(flow_run.id))
         what, about = f"source {source}", source
-    parts = (steps.drawn_evaluation(folder).rstrip(), "## All figures", figures_part(figures))
-    show(warehouse, WORD, about, "evaluation", f"Evaluation of {what}", *parts, path=figures["report"])
+    parts = (steps.drawn_evaluation(folder).rstrip(), "## All figures", artifacts.figures_part(figures))
+    artifacts.show(warehouse, WORD, about, "evaluation", f"Evaluation of {what}", *parts, path=figures["report"])
     return figures
 
 
-class WorkloadWatchParams(InHomeParams):
+class WorkloadWatchParams(forms.InHomeParams):
     """The check of what runs against what should run."""
 
     FIRST: ClassVar = "watch.look_at watch.expected watch.seconds watch.subject watch.newest"
-    source: OfSource = Field(ONLY_SOURCE, description=f"{OF_SOURCE}; its model in use says what runs")
+    source: forms.OfSource = Field(ONLY_SOURCE, description=f"{forms.OF_SOURCE}; its model in use says what runs")
     watch: of_workloads.WatchParams = of_workloads.WatchParams()
     record: of_workloads.RecordParams = of_workloads.RecordParams()
 
 
-@flow(lambda: of_source("watch the workloads of"))
+@flow(lambda: forms.of_source("watch the workloads of"))
 def workloads_watch(params: WorkloadWatchParams) -> dict[str, Any]:
     """Look at what runs, and raise an alarm where it is not what should run, or is unknown; the same going on is told
     once.
@@ -299,13 +279,13 @@ def workloads_watch(params: WorkloadWatchParams) -> dict[str, Any]:
     rows = read_identifications(warehouse, source, seen["run_ids"])
     title = f"What runs in source {source}, and what should not"
     parts = (
-        alarms_part(title, warehouse, ids, NO_ALARM),
+        artifacts.alarms_part(title, warehouse, ids, NO_ALARM),
         "## Looked at",
         *(_identified(rows, seen["refused"]) if len(rows) else ("No run.",)),
     )
     found = {"run_ids": seen["run_ids"], "model_id": seen["model_id"], "alarms": ids, "n_alarms": len(ids)}
     sections = ("What ran when",)
-    return reported(WORD, params, found, "alarms", title, *parts, sections=sections, has_page=bool(ids))
+    return artifacts.reported(WORD, params, found, "alarms", title, *parts, sections=sections, has_page=bool(ids))
 
 
 def _identified(rows: pd.DataFrame, refused: Sequence[str]) -> tuple[str, str]:

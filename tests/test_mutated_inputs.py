@@ -499,8 +499,8 @@ def read_benchmarks(sample: Sample, folder: Path, content: bytes) -> int:
 def read_prefect(sample: Sample, folder: Path, content: bytes) -> int:
     import httpx
 
-    from tasks.http_server import Patience
     from tasks.intake.files import guarded
+    from tasks.intake.http_server import Patience
     from tasks.jobs.params import ReadParams
     from tasks.jobs.readers.prefect_api import PrefectApiReader
 
@@ -526,8 +526,8 @@ def read_prefect(sample: Sample, folder: Path, content: bytes) -> int:
 def read_prometheus(sample: Sample, folder: Path, content: bytes) -> int:
     import httpx
 
-    from tasks.http_server import Patience
     from tasks.intake.files import input_faults
+    from tasks.intake.http_server import Patience
     from tasks.workloads.params import PrometheusParams, ReadParams, RegularParams
     from tasks.workloads.prepared import file_labels, prepare
     from tasks.workloads.readers.prometheus import PrometheusReader

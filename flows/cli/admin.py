@@ -1,4 +1,5 @@
-"""`whorl report`, `serve`, `deploy`, `doctor`: the site of a home, schedules and the UI, what is lacking."""
+"""`whorl report`, `serve`, `deploy`, `doctor`, `pipeline`, `runs`, `models`: the site of a home, its server and
+flows, what these were asked and found, which model is in use, what is lacking."""
 
 import os
 from contextlib import suppress
@@ -7,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from flows.cli.invocation import Invocation, one_source, progress_bar
-from flows.cli.output import as_command, plain, show_json, show_table
-from tasks.report.result import Column, columns, extra
+from flows.cli.invocation import Invocation, Output, one_source, progress_bar, run_flow
+from flows.cli.output import as_command, figure, moment, plain, setting, show_facts, show_table
+from tasks.choices import checked_source
+from tasks.quantities import counted, duration
+from tasks.report.result import Column, as_text, columns, extra, records
 
 if TYPE_CHECKING:
     from tasks.doctor import Finding
@@ -24,7 +27,7 @@ def report(
     run: list[str] | None = None,
     counter: list[str] | None = None,
     out: Path | None = None,
-) -> None:
+) -> Output:
     """Write the site of the home and print where it begins.
 
     Its index says of each word what was found and what to do; each source has a page, and so has each job, workload and
@@ -47,10 +50,8 @@ def report(
     if source and word is None:
         raise BadSetting(f"--source: goes with a word; write 'whorl report jobs --source {source}'")
     told = _figures_of_runs(call, source, run, counter or [], out) if run else _pages(call, word, source)
-    if call.as_json:
-        show_json(told)
-    else:
-        print(told["path"], *told.get("figures", []), sep="\n")
+    yield told
+    print(told["path"], *told.get("figures", []), sep="\n")
 
 
 def _pages(call: "Invocation", word: Word | None, source: str | None) -> dict[str, Any]:
@@ -143,7 +144,7 @@ def serve(
     )
 
 
-def deploy(call: Invocation, api_url: str | None = None) -> None:
+def deploy(call: Invocation, api_url: str | None = None) -> Output:
     """Register the flows with a Prefect server.
 
     Schedules come inactive; pool, limits and automation come with them. Twice is the same as once.
@@ -153,10 +154,8 @@ def deploy(call: Invocation, api_url: str | None = None) -> None:
     from flows.engine import deploying  # not before: it imports prefect, which reads the environment then
 
     done = plain(deploying.deploy(call.settings, api_url))
-    if call.as_json:
-        show_json(done)
-    else:
-        show_table(done, DEPLOYED)
+    yield done
+    show_table(done, DEPLOYED)
 
 
 STATE_COLOURS = {"ok": "green", "missing": "yellow", "broken": "bold red"}
@@ -167,7 +166,7 @@ FINDINGS = columns(
 )  # fmt: skip
 
 
-def doctor(call: Invocation) -> None:
+def doctor(call: Invocation) -> Output:
     """Say what this machine has and lacks.
 
     Exits with 1 only if whorl itself cannot work."""
@@ -178,12 +177,10 @@ def doctor(call: Invocation) -> None:
     with suppress(WhorlError):  # a wrong setting is among the findings already
         findings.append(_server(call.settings.warehouse.home))
     findings.sort(key=lambda one: AREAS.index(one.area))
-    if call.as_json:
-        show_json({"findings": findings})
-    else:
+    with suppress(GeneratorExit):  # told as JSON
+        yield {"findings": findings}
         show_table(plain(findings), FINDINGS)
-        missing = [one.fix.split()[-1] for one in findings if one.area == "tools" and one.state == "missing"]
-        if missing:
+        if missing := [one.fix.split()[-1] for one in findings if one.area == "tools" and one.state == "missing"]:
             call.note(f"all missing tools at once, on Debian: apt-get install {' '.join(missing)}")
     if any(one.state == "broken" for one in findings):
         raise typer.Exit(1)
@@ -205,3 +202,167 @@ def _server(home: Path) -> "Finding":
     found = f"{named} (PREFECT_API_URL) does not answer" if named else "none runs for this home"
     fix = "mend or unset PREFECT_API_URL" if named else "whorl serve"
     return Finding("whorl", "Prefect server", "broken" if named else "missing", found, purpose, fix)
+
+
+RUNS = columns(
+    ("run_id", "run", "key"), ("flow", "flow", "name"), ("source", "source", "key"),
+    Column("status", "status", kind="name", style=lambda status: "red" if status == "failed" else "green"),
+    ("started_at", "started (UTC)", moment), ("runtime_s", "took", duration),
+    *extra(("data_version", "data version", "name"), ("code_version", "code version", "name")),
+)  # fmt: skip
+NODES = columns(("node", "node", "name"), ("said", "what it says"))
+
+N_LETTERS = 26
+
+
+def pipeline(
+    call: Invocation,
+    source: list[str] | None = None,
+    word: list[str] | None = None,
+    trials: int = 0,
+    network: bool = True,
+) -> Output:
+    """Go from files to answers, of all words as one graph.
+
+    What lies in the inboxes is read; then each source is preprocessed, learned, fingerprinted, clustered and answered.
+    Only what has changed is done: data, settings, code, or what an earlier run had made and is gone.
+
+    --source: Only this source; once for each
+    --word: Only the nodes of this word; once for each
+    --trials (0..): Trials of the search for Perona's network; 0: no search
+    --network/--no-network: Train Perona's network, which makes fingerprints"""
+    own = {"sources": tuple(source or ()), "trials": trials, "trains_network": network}
+    found = run_flow(call, "whorl-pipeline", **own, **({"words": tuple(word)} if word else {}))
+    yield found
+    rows = [{"node": name, "said": said} for name, said in found["said"].items()]
+    show_table(rows, NODES)
+    print(f"\n{counted(found['n_done'], 'node')} of {found['n_nodes']} done, the others were as they are")
+
+
+def list_runs(call: Invocation, top: int = 20) -> Output:
+    """List the latest runs.
+
+    --top (1..): How many, the latest first"""
+    from tasks.warehouse import runs
+
+    rows = records(runs.list_runs(call.warehouse, limit=top))
+    yield {"runs": rows}
+    if rows:
+        show_table(rows, RUNS)
+    else:
+        call.note("no flow has run yet in this home")
+
+
+def show(call: Invocation, run: str) -> Output:
+    """Show one run: parameters, figures, versions.
+
+    run: Id of a run, or its beginning"""
+    from tasks.settings import leaves
+    from tasks.warehouse import runs
+
+    found = runs.read_run(call.warehouse, run)
+    yield found
+    facts = {key: moment(value) if key.endswith("_at") else as_text(value) for key, value in found.items()}
+    facts["took"] = duration((found["ended_at"] - found["started_at"]).total_seconds())
+    for part, show_value in (("figures", figure), ("parameters", setting)):
+        del facts[part]
+        facts |= {f"{part}.{key}": show_value(value) for key, value in leaves(found[part]).items()}
+    show_facts(facts)
+
+
+def compare(call: Invocation, run: list[str]) -> Output:
+    """Show where runs differ: parameters, and figures with the best marked by *.
+
+    Times and paths are left out. For a notebook: compare_runs of tasks.warehouse.runs gives the same as a frame.
+
+    RUN...: Ids of runs, or how they begin"""
+    from tasks.errors import BadSetting
+    from tasks.warehouse import runs
+
+    ids = list(dict.fromkeys(runs.run_id_of(call.warehouse, one) for one in run))
+    if len(run) < 2:
+        raise BadSetting("runs: one alone; expected two or more to compare")
+    rows = records(runs.compare_runs(call.warehouse, ids))
+    told = [{"key": row["key"], "values": [row[one] for one in ids], "best": row["best"] or None} for row in rows]
+    yield {"runs": ids, "differences": told}
+    if not rows:
+        call.note("the runs differ in nothing")
+        return
+    names = {one: chr(ord("A") + at) if at < N_LETTERS else str(at + 1) for at, one in enumerate(ids)}
+    show_facts({name: one for one, name in names.items()})
+    print()
+    shown = [
+        {"key": row["key"]} | {one: f"{figure(row[one])}{' *' if row['best'] == one else ''}" for one in ids}
+        for row in rows
+    ]
+    show_table(shown, (Column("key", "differs in"), *(Column(one, name, kind="number") for one, name in names.items())))
+    call.note(f"{counted(len(rows), 'difference')}; * the best")
+
+
+MOST_METRICS = 3
+MODELS = columns(
+    ("model_id", "model", "key"), ("word", "word", "name"), ("source", "source", "key"),
+    ("kind", "kind", "key"),
+    Column("is_champion", "in use", lambda is_champion: "yes" if is_champion else "", style=lambda _: "green"),
+    *extra(("trained_at", "trained (UTC)", moment)),
+    Column("metrics", "figures of its training", lambda all_: _first(all_)),
+    *extra(("data_version", "data version", "name")),
+)  # fmt: skip
+
+
+def list_models(call: Invocation) -> Output:
+    """List all models; one of each word, source and kind is in use: the champion."""
+    from tasks.warehouse import registry
+
+    folder = call.warehouse.models
+    cards = registry.cards(folder)
+    in_use = {key: registry.champion(folder, *key) for key in {(one.word, one.source, one.kind) for one in cards}}
+    champions = {card.model_id for card in in_use.values() if card}
+    rows = [{**card.model_dump(exclude={"files"}), "is_champion": card.model_id in champions} for card in cards]
+    yield {"models": rows}
+    if rows:
+        show_table(rows, MODELS)
+    else:
+        call.note(f"{folder}: no model has been trained yet")
+
+
+def promote(call: Invocation, model: str, reason: str = "by hand") -> Output:
+    """Put a model into use; the one before it can be brought back with rollback.
+
+    model: Id of a model
+    --reason: Why, for those who read the list of champions later"""
+    from tasks.errors import NotFound
+    from tasks.warehouse import registry
+
+    warehouse = call.warehouse
+    cards = registry.cards(warehouse.models)
+    word = next((card.word for card in cards if card.model_id == model), None)
+    if word is None:
+        known = ", ".join(card.model_id for card in cards) or "none"
+        raise NotFound(f"model {model!r}: not in {warehouse.models}; there are: {known}")
+    yield from _tell(registry.promote(warehouse, word, model, reason).model_dump())
+
+
+def rollback(call: Invocation, word: str, kind: str, source: str) -> Output:
+    """Bring back the model that was in use before the present one.
+
+    word: Word, such as jobs
+    kind: Kind of model, as 'whorl models list' shows it
+    --source, -s: Source"""
+    from tasks.warehouse import registry
+
+    decision = registry.roll_back(call.warehouse, word, checked_source(source), kind)
+    yield from _tell(decision.model_dump())
+
+
+def _first(metrics: dict[str, float]) -> str:
+    """The first few of many metrics; a training puts those that matter most first."""
+    told = [f"{key} {metrics[key]:.4g}" for key in list(metrics)[:MOST_METRICS]]
+    more = len(metrics) - len(told)
+    return ", ".join([*told, *([f"{more:,} more"] if more > 0 else [])])
+
+
+def _tell(decision: dict[str, object]) -> Output:
+    yield decision
+    kind, source, model = (as_text(decision[key]) for key in ("kind", "source", "model_id"))
+    print(f"{kind} of source {source} is now {model} ({as_text(decision['reason'])})")

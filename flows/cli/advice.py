@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from flows.cli.invocation import Invocation, given, one_source, progress_bar
+from flows.cli.invocation import Invocation, Output, given, one_source, progress_bar
 from flows.cli.options import absolute, pairs
-from flows.cli.output import show_described, show_json
+from flows.cli.output import show_described
 
 if TYPE_CHECKING:
     from tasks.advice.steps import Answered
@@ -33,7 +33,7 @@ def search(
     status: Literal["completed", "failed", "killed"] = "completed",
     renamed: list[str] | None = None,
     out: Path | None = None,
-) -> None:
+) -> Output:
     """Say on which configuration to run next, and when to stop.
 
     Ask, run it, and tell what came of it with --ran and --took: the table of runs is all that is remembered, and asking
@@ -72,7 +72,7 @@ def search(
     }
     most_s = None if max_runtime is None else seconds("--max-runtime", max_runtime)
     found = steps.search(str(history.absolute()), job, machines, call.settings.advice.search, need, most_s, columns)
-    tell(call, found, out)
+    yield from tell(call, found, out)
 
 
 def evaluate(
@@ -83,7 +83,7 @@ def evaluate(
     scores: str | None = None,
     renamed: list[str] | None = None,
     out: Path | None = None,
-) -> None:
+) -> Output:
     """Replay every search method on a table of runs, and say what each would have found.
 
     With --out the searches are kept there, and a call that was interrupted goes on.
@@ -104,7 +104,7 @@ def evaluate(
         found = steps.evaluate(
             runs, machines, needs, scores, call.settings.advice.search, call.settings.advice.evaluate, columns, folder
         )
-    tell(call, found, out)
+    yield from tell(call, found, out)
 
 
 def estimate(
@@ -121,7 +121,7 @@ def estimate(
     deadline: str | None = None,
     renamed: list[str] | None = None,
     out: Path | None = None,
-) -> None:
+) -> Output:
     """Say how long tasks or a recurring job take on a machine that was not tried, and how sure that is.
 
     Tasks: from their runs on one machine, and scores of both. A job: from its stages, and what other jobs met there.
@@ -158,7 +158,7 @@ def estimate(
             size_ratio=size_ratio,
             renamed=columns,
         )
-    tell(call, found, out)
+    yield from tell(call, found, out)
 
 
 def choose(
@@ -172,7 +172,7 @@ def choose(
     recording: Path | None = None,
     renamed: list[str] | None = None,
     out: Path | None = None,
-) -> None:
+) -> Output:
     """Say which machine type is the cheapest on which a job is rarely late, from its runs on one type.
 
     With scores of all types it says how sure that is, why, and which run would tell most.
@@ -204,7 +204,7 @@ def choose(
         columns = pairs(renamed, "--map", EXAMPLE)
         [table, kinds] = absolute([str(history), machines])
         found = steps.choose(table, job, kinds, scores, limit_s, params, columns, source)
-    tell(call, found, out)
+    yield from tell(call, found, out)
 
 
 def record(
@@ -214,7 +214,7 @@ def record(
     blocks: int | None = None,
     repeats: int | None = None,
     out: Path | None = None,
-) -> None:
+) -> Output:
     """Run recurring jobs and benchmarks on machine types that this machine emulates, and record them.
 
     Needs root for control groups, and sysbench, fio and ioping. Prices are invented.
@@ -230,8 +230,7 @@ def record(
     params = RecordParams(**given(minutes=minutes, seed=seed, blocks=blocks, repeats=repeats))
     folder = out.absolute() if out else call.warehouse.home / "recordings" / "advice"
     found = run_flow(call, "advice-record", folder=str(folder), record=params)
-    if call.as_json:
-        return show_json(found)
+    yield found
     print(found["folder"])
     call.note(f"{found['n_done']:,} of {found['n_planned']:,} runs so far, {found['n_clean']:,} undisturbed")
     call.note(f"next: whorl advice choose --recording {found['folder']}")
@@ -246,7 +245,7 @@ def groups(
     kubectl: Path | None = None,
     renamed: list[str] | None = None,
     out: Path | None = None,
-) -> None:
+) -> Output:
     """Say which machines are alike, which differ by more than their scores vary, and which tasks belong where.
 
     --scores FILE: Scores of machines: machine, aspect, score, low, high; without it those of nodes
@@ -273,17 +272,15 @@ def groups(
     )
     if kubectl is not None:
         call.note(f"script: {kubectl}")
-    tell(call, found, out)
+    yield from tell(call, found, out)
 
 
-def tell(call: Invocation, found: "Answered", out: Path | None) -> None:
+def tell(call: Invocation, found: "Answered", out: Path | None) -> Output:
     """Print an answer for people, or its figures as JSON; out: a folder for its page."""
     if out is not None:
         call.note(f"page: {found.page(out.absolute())['report']}")
-    if call.as_json:
-        show_json(found.figures)
-    else:
-        show_result(found.result)
+    yield found.figures
+    show_result(found.result)
 
 
 def show_result(result: "Result") -> None:

@@ -11,7 +11,7 @@ import typer
 from typer import Option
 from typer.core import TyperArgument, TyperGroup
 
-from flows.cli import admin, advice, data, demo, jobs, jobs_answers, nodes, nodes_verdicts, runs, workloads
+from flows.cli import admin, advice, data, demo, jobs, jobs_answers, nodes, nodes_verdicts, workloads
 from flows.cli.invocation import Invocation
 from flows.cli.options import command_of, listed
 
@@ -26,7 +26,7 @@ WRONG_USAGE = 2
 COMPLETING = "_WHORL_COMPLETE"  # set by a shell that completes a line
 WHOLE = 1_000  # characters of a sentence, none of which is cut
 
-VERBS = (demo.demo, runs.pipeline, admin.report, data.query, data.config, admin.doctor, admin.serve, admin.deploy)
+VERBS = (demo.demo, admin.pipeline, admin.report, data.query, data.config, admin.doctor, admin.serve, admin.deploy)
 # Of each group what it is about, where its verbs stand, and their names in the order of the help.
 GROUPS: dict[str, tuple[str, tuple[ModuleType, ...], str]] = {
     "jobs": (
@@ -49,8 +49,8 @@ GROUPS: dict[str, tuple[str, tuple[ModuleType, ...], str]] = {
         (advice,),
         "search evaluate estimate choose record groups",
     ),
-    "runs": ("Runs of flows: what was asked, what was found", (runs,), "list_runs show compare"),
-    "models": ("Trained models, and which of them is in use", (runs,), "list_models promote rollback"),
+    "runs": ("Runs of flows: what was asked, what was found", (admin,), "list_runs show compare"),
+    "models": ("Trained models, and which of them is in use", (admin,), "list_models promote rollback"),
     "warehouse": (
         "Copies of the warehouse, rebuilding, tidying up",
         (data,),

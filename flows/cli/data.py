@@ -9,19 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from flows.cli.invocation import Invocation, progress_bar
-from flows.cli.output import (
-    PIPED,
-    as_command,
-    clean,
-    is_limited,
-    plain,
-    setting,
-    show_json,
-    show_rows,
-    show_table,
-    stdout_console,
-)
+from flows.cli.invocation import Invocation, Output, progress_bar
+from flows.cli.output import PIPED, as_command, clean, is_limited, plain, setting, show_rows, show_table, stdout_console
 from tasks.quantities import counted
 from tasks.report.result import Column, as_text, columns, count, extra
 
@@ -69,7 +58,7 @@ def query(call: Invocation, sql: str, limit: int | None = None, as_csv: bool = F
     call.note(f"{counted(answer.rows.num_rows, 'row')}{more}")
 
 
-def config(call: Invocation, word: str | None = None, defaults: str | None = None) -> None:
+def config(call: Invocation, word: str | None = None, defaults: str | None = None) -> Output:
     """Show each setting and where it came from, those that differ from the defaults first.
 
     word: Only this word
@@ -89,8 +78,7 @@ def config(call: Invocation, word: str | None = None, defaults: str | None = Non
         for key, value in values.items()
         if key.startswith(beginning)
     ]
-    if call.as_json:
-        return show_json({row["key"]: {"value": row["value"], "from": row["from"]} for row in rows})
+    yield {row["key"]: {"value": row["value"], "from": row["from"]} for row in rows}
     width = stdout_console().width if is_limited() else PIPED
     for row in sorted(rows, key=lambda row: row["from"] == "default"):
         line = f"{row['key']}: {_cut(setting(row['value']), VALUE_CHARS)}  ({row['from']})"
@@ -134,19 +122,18 @@ MADE_AFTER = ("summary", "characterise", "train", "predict")  # in this order
 HASHED = columns(("table", "table", "name"), ("n_rows", "rows", count), ("hash", "hash", "name"))
 
 
-def snapshot(call: Invocation, file: Path) -> None:
+def snapshot(call: Invocation, file: Path) -> Output:
     """Copy the warehouse to one file that others may open with DuckDB.
 
     file: File to write"""
     from tasks.warehouse import copies
 
     made = copies.snapshot(call.warehouse, file)
-    if call.as_json:
-        return show_json({"file": str(made.absolute()), "size_bytes": made.stat().st_size})
+    yield {"file": str(made.absolute()), "size_bytes": made.stat().st_size}
     print(made)
 
 
-def rebuild(call: Invocation) -> None:
+def rebuild(call: Invocation) -> Output:
     """Make the warehouse again from the landing folder: the same rows; runs and alarms are kept.
 
     What was made from the rows (predictions, reasons, what-ifs) is not made again; the last line says by what it is."""
@@ -156,8 +143,7 @@ def rebuild(call: Invocation) -> None:
     warehouse = call.warehouse
     with progress_bar(call):
         found = rebuild_warehouse(warehouse)
-    if call.as_json:
-        return show_json(found)
+    yield found
     files = ", ".join(f"{counted(n, 'file')} of {word}" for word, n in found.items() if word != "kept_history")
     print(f"{warehouse.file}: rebuilt from {files}")
     if not found["kept_history"]:
@@ -179,20 +165,19 @@ def _not_made_again(sources: list[str], *, is_kept: bool) -> str:
     )
 
 
-def backup(call: Invocation, folder: Path) -> None:
+def backup(call: Invocation, folder: Path) -> Output:
     """Copy warehouse, landing files and models to a new folder, with a list of hashes.
 
     folder: Folder that the backup's folder goes to"""
     from tasks.warehouse import copies
 
     made = copies.backup(call.warehouse, folder)
-    if call.as_json:
-        sizes = [file.stat().st_size for file in made.rglob("*") if file.is_file()]
-        return show_json({"folder": str(made.absolute()), "n_files": len(sizes), "size_bytes": sum(sizes)})
+    sizes = [file.stat().st_size for file in made.rglob("*") if file.is_file()]
+    yield {"folder": str(made.absolute()), "n_files": len(sizes), "size_bytes": sum(sizes)}
     print(made)
 
 
-def restore(call: Invocation, folder: Path) -> None:
+def restore(call: Invocation, folder: Path) -> Output:
     """Bring back a backup; the present warehouse is kept beside it.
 
     folder: Folder of one backup: whorl-<time>, with backup.json in it"""
@@ -200,12 +185,11 @@ def restore(call: Invocation, folder: Path) -> None:
 
     warehouse = call.warehouse
     n_files = copies.restore(warehouse, folder)
-    if call.as_json:
-        return show_json({"home": str(warehouse.home), "folder": str(folder.absolute()), "n_files": n_files})
+    yield {"home": str(warehouse.home), "folder": str(folder.absolute()), "n_files": n_files}
     print(f"{warehouse.home}: restored from {folder}, {counted(n_files, 'file')}")
 
 
-def prune(call: Invocation, backups: Path | None = None, dry_run: bool = False) -> None:
+def prune(call: Invocation, backups: Path | None = None, dry_run: bool = False) -> Output:
     """Remove old runs, recordings and copies, models not in use, landing files of no batch, and what kills left.
 
     What is kept is set by whorl.prune in conf/; 'whorl config whorl' shows it.
@@ -222,10 +206,8 @@ def prune(call: Invocation, backups: Path | None = None, dry_run: bool = False) 
 
     now = datetime.now(UTC).replace(tzinfo=None)
     pruned = prune_warehouse(call.warehouse, call.settings.whorl.prune, now, backups=backups, dry_run=dry_run)
-    if call.as_json:
-        show_json(pruned)
-    else:
-        _show_pruned(pruned, is_dry=dry_run)
+    yield pruned
+    _show_pruned(pruned, is_dry=dry_run)
 
 
 def _show_pruned(pruned: "Pruned", *, is_dry: bool) -> None:
@@ -242,23 +224,20 @@ def _show_pruned(pruned: "Pruned", *, is_dry: bool) -> None:
     print(f"{'would remove' if is_dry else 'removed'}: {what}")
 
 
-def hashes(call: Invocation) -> None:
+def hashes(call: Invocation) -> Output:
     """Show rows and a hash of every table: equal hashes, equal rows."""
     from tasks.warehouse.copies import hash_tables
 
     rows = plain(hash_tables(call.warehouse))
-    if call.as_json:
-        show_json({row["table"]: {"n_rows": row["n_rows"], "hash": row["hash"]} for row in rows})
-    else:
-        show_table(rows, HASHED)
+    yield {row["table"]: {"n_rows": row["n_rows"], "hash": row["hash"]} for row in rows}
+    show_table(rows, HASHED)
 
 
-def dictionary(call: Invocation) -> None:
+def dictionary(_: Invocation) -> Output:
     """Print the data dictionary: every table and column with its meaning and unit, as Markdown."""
     from tasks.warehouse.migrations import data_dictionary, described_tables
 
-    if call.as_json:
-        return show_json({"tables": described_tables()})
+    yield {"tables": described_tables()}
     print(data_dictionary(), end="")
 
 
@@ -269,19 +248,18 @@ LISTED = columns(
 )  # fmt: skip
 
 
-def list_data_sets(call: Invocation) -> None:
+def list_data_sets(call: Invocation) -> Output:
     """List the data sets, and which of them this machine has."""
     from tasks.datasets import DATA_SETS
 
     folder = _folder(call.settings)
     rows = [{**plain(one), "is_here": one.is_in(folder), "can_be_fetched": bool(one.sha256)} for one in DATA_SETS]
-    if call.as_json:
-        return show_json({"datasets": rows})
+    yield {"datasets": rows}
     show_table(rows, LISTED, piped_width=PIPED)
     call.note(f"looked in {folder} (WHORL_DATASETS); 'whorl datasets fetch NAME' fetches or says where to look")
 
 
-def fetch(call: Invocation, name: str) -> None:
+def fetch(call: Invocation, name: str) -> Output:
     """Download a data set from its public home, check its hash, and print its path.
 
     name: Name of a data set"""
@@ -289,10 +267,8 @@ def fetch(call: Invocation, name: str) -> None:
 
     with progress_bar(call):
         path = datasets.fetch(datasets.find_data_set(name), _folder(call.settings))
-    if call.as_json:
-        show_json({"name": name, "path": str(path)})
-    else:
-        print(path)
+    yield {"name": name, "path": str(path)}
+    print(path)
 
 
 def _folder(settings: "Settings") -> Path:

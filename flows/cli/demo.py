@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from flows.cli.invocation import Invocation, run_flow
-from flows.cli.output import as_command, clean, show_facts, show_json
+from flows.cli.invocation import Invocation, Output, run_flow
+from flows.cli.output import as_command, clean, show_facts
 from tasks.quantities import counted, duration, ratio, share
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ NEVER = "none: no node was flagged often enough for an alarm"
 ALARMS = "SELECT word, raised_at, message FROM ops.alarms"
 
 
-def demo(call: Invocation) -> None:
+def demo(call: Invocation) -> Output:
     """Tell the whole story on recorded jobs, workloads, nodes and machine types.
 
     The log that whorl ships is read, summarised, watched and predicted, a recorded run of a workload that was held out
@@ -33,10 +33,8 @@ def demo(call: Invocation) -> None:
     if told is None:
         told = run_flow(call, "whorl-demo")
         _keep(call.settings, told)
-    if call.as_json:
-        show_json(told)
-    else:
-        show_told(told, call.warehouse.home)
+    yield told
+    show_told(told, call.warehouse.home)
 
 
 def _kept(settings: "Settings") -> dict[str, Any] | None:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +74,8 @@ def ingesting(
         found = run_flow(call, flow, source=intake.source, **own)
     except NotAllRead as error:
         found, failed = error.result, error
-    yield {**found, "not_loaded": failed.refused if failed else []}
+    with suppress(GeneratorExit):  # of a verb that has told its JSON
+        yield {**found, "not_loaded": failed.refused if failed else []}
     if failed:
         raise failed
 

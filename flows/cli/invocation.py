@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -22,25 +22,26 @@ if TYPE_CHECKING:
     from tasks.settings import Resolved, Settings
     from tasks.warehouse.place import Warehouse
 
+Output = Generator[Any, None, None]  # of a verb: yields the object of --json, then prints it for people
 LONGEST_WAIT_S = 0.3  # for the lock: a person waits with a half-written line
 MOST = 500
 
 
-def offered_sources(context: typer.Context) -> list[str]:
-    """Names of sources."""
-    return _column(context, "SELECT DISTINCT source FROM ops.files ORDER BY source")
+SOURCES = "SELECT DISTINCT source FROM ops.files ORDER BY source"
+RUN_IDS = "SELECT run_id FROM ops.runs ORDER BY started_at DESC"
+# Of the source named so far, or of all sources.
+JOB_KEYS = """
+SELECT group_key FROM jobs.groups WHERE coalesce(source = $source, TRUE) ORDER BY n_finished DESC, group_key
+"""
 
 
-def offered_run_ids(context: typer.Context) -> list[str]:
-    """Ids of runs, the latest first."""
-    return _column(context, "SELECT run_id FROM ops.runs ORDER BY started_at DESC")
+def offered(sql: str) -> Callable[[typer.Context], list[str]]:
+    """What completes a half-written word: the first column of what is asked of the warehouse."""
 
+    def column(context: typer.Context) -> list[str]:
+        return _column(context, sql)
 
-def offered_job_keys(context: typer.Context) -> list[str]:
-    """Keys of the jobs of the source named so far, or of all sources."""
-    of_source = "SELECT group_key FROM jobs.groups WHERE coalesce(source = $source, TRUE)"
-    source = {"source": context.params.get("source")}
-    return _column(context, f"{of_source} ORDER BY n_finished DESC, group_key", source)
+    return column
 
 
 def offered_model_ids(context: typer.Context) -> list[str]:
@@ -63,16 +64,17 @@ def offered_data_sets() -> list[str]:
     return [one.name for one in DATA_SETS]
 
 
-def _column(context: typer.Context, sql: str, values: dict[str, str | None] | None = None) -> list[str]:
+def _column(context: typer.Context, sql: str) -> list[str]:
     from tasks.errors import WhorlError
     from tasks.warehouse.connection import reading
 
     warehouse = _warehouse(context)
     if warehouse is None:
         return []
+    values = {"source": context.params.get("source")} if "$source" in sql else {}
     try:
         with reading(warehouse) as connection:  # no frame: importing pandas would keep a half-written line waiting
-            return [str(row[0]) for row in connection.execute(f"{sql} LIMIT {MOST}", values or {}).fetchall()]
+            return [str(row[0]) for row in connection.execute(f"{sql} LIMIT {MOST}", values).fetchall()]
     except WhorlError:
         return []
 
@@ -202,6 +204,13 @@ class Invocation:
         if not self.is_quiet:
             print(line, file=sys.stderr)
 
+    def go_on(self, word: str, verb: str, *what: object, source: str | None, report: str = "") -> None:
+        """Print where the report is, and tell the command to go on with."""
+        if report:
+            print(f"report: {report}")
+        of = () if source is None else ("--source", source)
+        self.note(f"next: {as_command('whorl', word, verb, *what, *of)}")
+
     def prepare_flows(self) -> None:
         """Set Prefect up for this home, with a server; call it before importing a flow: prefect reads the environment.
 
@@ -308,7 +317,7 @@ def write_drawing(
     """Write figures about jobs as a page of this name and as images, and say where they are.
 
     words: title and answer. command: what draws them again, but for the home and the folder."""
-    from tasks.report.jobs_shapes import METHOD
+    from tasks.report.jobs_variation import METHOD
     from tasks.report.page import write_figures
     from tasks.report.result import Result
 

@@ -9,6 +9,7 @@ import typer
 from flows.cli.files import alarm_rows, file_results, ingesting, read_results, recurrence_facts, show_files, show_read
 from flows.cli.invocation import (
     Invocation,
+    Output,
     one_source,
     one_source_with_runs,
     progress_bar,
@@ -16,7 +17,7 @@ from flows.cli.invocation import (
     shape_numbers,
     write_drawing,
 )
-from flows.cli.output import as_command, clean, moment, plain, show_described, show_facts, show_json, show_table
+from flows.cli.output import clean, moment, plain, show_described, show_facts, show_table
 from tasks.choices import AUTO, DEFAULT_SOURCE, ReaderName, checked_source, reader_asked_for
 from tasks.quantities import counted, duration, number, ratio, share
 from tasks.report.result import Column, columns, count, extra, records
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 def ingest(
     call: Invocation, paths: list[str], source: str = DEFAULT_SOURCE, reader: ReaderName = AUTO, dry_run: bool = False
-) -> None:
+) -> Output:
     """Read job logs into the warehouse.
 
     The recurring jobs of the source are summarised afterwards. The same file twice adds nothing.
@@ -54,14 +55,12 @@ def ingest(
         results = file_results if found["data_version"] else read_results
         result = results(call.warehouse, source, found["batches"])
         result |= {key: found[key] for key in ("not_loaded", "data_version", "report")}
-        if call.as_json:
-            show_json(result)
-        elif not found["data_version"]:
+        yield result
+        if not found["data_version"]:
             show_read(result)
         else:
             show_files(result)
-            print(f"report: {found['report']}")
-            call.note(f"next: {as_command('whorl', 'jobs', 'summary', '--source', source)}")
+            call.go_on("jobs", "summary", source=source, report=found["report"])
 
 
 def fresh_summary(warehouse: "Warehouse", source: str, params: "SummaryParams") -> dict[str, Any]:
@@ -106,7 +105,7 @@ def summary(
     sort: Sort = "support",
     top: int = 20,
     every: bool = False,
-) -> None:
+) -> Output:
     """Show how the runtimes of recurring jobs vary.
 
     With --job: what the next run of that job will be like, from its own runs.
@@ -124,14 +123,15 @@ def summary(
         from tasks.jobs.outlook import next_run
 
         found = next_run(call.warehouse, chosen, job, call.settings.jobs.summary, time_s=exceeds)
-        return show_json({"source": chosen, **plain(found)}) if call.as_json else show_next_run(found)
+        yield {"source": chosen, **plain(found)}
+        show_next_run(found)
+        return
     from tasks.jobs.summary import read_groups
 
     totals = fresh_summary(call.warehouse, chosen, call.settings.jobs.summary)
     least_of_all, most = (0, None) if every else (None, top)
     jobs = records(read_groups(call.warehouse, chosen, order=sort, min_support=least_of_all, limit=most))
-    if call.as_json:
-        return show_json({**totals, "jobs": jobs})
+    yield {**totals, "jobs": jobs}
     show_facts(_totals(totals))
     print()
     least = totals["parameters"]["min_support"]
@@ -186,14 +186,13 @@ ALL_ALARMS = "SELECT raised_at, message FROM ops.alarms"
 ALARMS = columns(("message", "slow, stopped or drifted"))
 
 
-def watch(call: Invocation, source: str | None = None) -> None:
+def watch(call: Invocation, source: str | None = None) -> Output:
     """Raise an alarm for every slow run, stopped job and drifting job, once.
 
     --source"""
     chosen = one_source_with_runs(call.warehouse, source)
     alarms = alarm_rows(call.warehouse, run_flow(call, "jobs-watch", source=chosen)["alarms"])
-    if call.as_json:
-        return show_json({"alarms": alarms})
+    yield {"alarms": alarms}
     if not alarms:
         call.note("no new alarm: no run is slower than predicted, no job has stopped, none has drifted")
         return
@@ -211,12 +210,12 @@ LIKELIHOODS = columns(
 
 def show_job(
     call: Invocation, source: str, job: str, *, kind: "Kind", numbers: tuple[int, ...], out: Path | None
-) -> None:
+) -> Output:
     """Print how likely the runs of a job are under each shape; with `out` draw them against two shapes.
 
     job: its whole key; numbers: of two shapes, or none for the two most likely."""
     from tasks.jobs.matching import job_against_shapes
-    from tasks.report.jobs_shapes import likelihood_figure
+    from tasks.report.jobs_variation import likelihood_figure
 
     found = job_against_shapes(call.warehouse, source, job, kind, (numbers[0], numbers[1]) if numbers else None)
     if out is not None:
@@ -230,8 +229,7 @@ def show_job(
         write_drawing(call, out, name, words, [likelihood_figure(found, name)], f"source {source}", command)
     pairs = zip(found.log_likelihoods, found.posteriors, strict=True)
     rows = [{"shape": k, "log_likelihood": float(log), "posterior": float(p)} for k, (log, p) in enumerate(pairs)]
-    if call.as_json:
-        return show_json({"source": source, "job": job, "normalisation": kind, "n_runs": found.n_runs, "shapes": rows})
+    yield {"source": source, "job": job, "normalisation": kind, "n_runs": found.n_runs, "shapes": rows}
     best = max(rows, key=lambda row: row["log_likelihood"])["shape"]
     show_facts({"job": clean(job), "runs": count(found.n_runs), "most likely": f"shape {best} ({kind})"})
     print()
@@ -245,7 +243,7 @@ def characterise(
     shapes: str | None = None,
     normalisation: Literal["ratio", "delta"] = "ratio",
     out: Path | None = None,
-) -> None:
+) -> Output:
     """Find the few typical runtime distributions that the jobs of a source follow.
 
     They are taken from the first part of the log, for runtimes over the historic median of the job (ratio) and minus
@@ -261,7 +259,7 @@ def characterise(
     numbers = shape_numbers(shapes, least=2)
     chosen = one_source_with_runs(call.warehouse, source)
     if job is None:
-        _show_all(call, chosen, out)
+        yield from _show_all(call, chosen, out)
         return
     from tasks.jobs.matching import are_shapes_fresh
     from tasks.jobs.summary import find_group
@@ -270,41 +268,40 @@ def characterise(
     if not are_shapes_fresh(call.warehouse, chosen, call.settings.jobs.evaluate.predict.characterise):
         call.note("finding the shapes of the source; they are kept for the next time")
         run_flow(call, "jobs-characterise", source=chosen)
-    show_job(call, chosen, key, kind=normalisation, numbers=numbers, out=out)
+    yield from show_job(call, chosen, key, kind=normalisation, numbers=numbers, out=out)
 
 
-def _show_all(call: Invocation, source: str, out: Path | None) -> None:
+def _show_all(call: Invocation, source: str, out: Path | None) -> Output:
     from tasks.jobs.characterise import read_characterised, shape_words
-    from tasks.report.jobs_shapes import shapes_table
+    from tasks.report.jobs_variation import shapes_table
 
     written = run_flow(call, "jobs-characterise", source=source)
     found = read_characterised(call.warehouse, source)
     if out is not None:
-        from tasks.report.jobs_shapes import shapes_result
+        from tasks.report.jobs_variation import shapes_result
 
         sections = shapes_result(source, found, "").sections
         words = (f"Shapes of {source}", "The typical runtime distributions of the jobs of this source.")
         command = ("characterise", "--source", source)
         write_drawing(call, out, f"jobs-{source}-shapes", words, [], f"source {source}", command, sections)
-    if call.as_json:
-        shown = ["shape", "n_groups", "n_runs", "outlier_percent", "p25_p75", "p95", "std"]
-        told = {
-            kind: {
-                "k": len(one.table),
-                "elbow": one.curve.elbow,
-                "inertia": dict(zip(map(str, one.curve.ks), one.curve.inertias, strict=True)),
-                "shapes": records(one.table[shown]),
-            }
-            for kind, one in found.items()
+    shown = ["shape", "n_groups", "n_runs", "outlier_percent", "p25_p75", "p95", "std"]
+    told = {
+        kind: {
+            "k": len(one.table),
+            "elbow": one.curve.elbow,
+            "inertia": dict(zip(map(str, one.curve.ks), one.curve.inertias, strict=True)),
+            "shapes": records(one.table[shown]),
         }
-        return show_json({**written, "source": source, **told})
+        for kind, one in found.items()
+    }
+    yield {**written, "source": source, **told}
     for place, (kind, one) in enumerate(found.items()):
         print(("\n" if place else "") + shape_words(kind, one))
         show_described(shapes_table(one.table, kind))
     call.note("the shape of each job: whorl query 'SELECT * FROM jobs.group_shapes'; of one: --job KEY")
 
 
-def train(call: Invocation, source: str | None = None) -> None:
+def train(call: Invocation, source: str | None = None) -> Output:
     """Train a model that predicts how long the next runs take.
 
     It learns from the earlier runs, is measured on the later ones, and is put into use if it is better than the model
@@ -318,14 +315,11 @@ def train(call: Invocation, source: str | None = None) -> None:
     from tasks.jobs.predict.training import read_figures  # not before: it imports seconds
 
     figures = read_figures(call.warehouse, chosen, found["model_id"])
-    if call.as_json:
-        return show_json({**found, "source": chosen, "figures": figures})
+    yield {**found, "source": chosen, "figures": figures}
     show_facts(training_facts(found, figures))
     print()
     show_predictors(figures)
-    if found["report"]:
-        print(f"report: {found['report']}")
-    call.note(f"next: {as_command('whorl', 'jobs', 'predict', '--source', chosen)}")
+    call.go_on("jobs", "predict", source=chosen, report=found["report"])
 
 
 def show_predictors(figures: Mapping[str, Any]) -> None:
@@ -338,7 +332,7 @@ def show_predictors(figures: Mapping[str, Any]) -> None:
 LEFT_OUT = "own.left_out."
 
 
-def evaluate(call: Invocation, paths: list[str], reader: ReaderName = AUTO, out: Path | None = None) -> None:
+def evaluate(call: Invocation, paths: list[str], reader: ReaderName = AUTO, out: Path | None = None) -> Output:
     """Measure on a job log how well runtimes are predicted.
 
     Only the paths are read, into a temporary warehouse; nothing is kept.
@@ -361,8 +355,7 @@ def evaluate(call: Invocation, paths: list[str], reader: ReaderName = AUTO, out:
 
         page = write_evaluation(found, ", ".join(Path(path).name for path in paths[:3]), str(out))
         call.note(f"tables: {out}; page: {page}")
-    if call.as_json:
-        return show_json(found.figures)
+    yield found.figures
     show_facts(_evaluation_facts(found.figures))
     print()
     show_predictors(found.figures)
@@ -394,7 +387,7 @@ def _evaluation_facts(figures: dict[str, Any]) -> dict[str, str]:
 NOTHING_RAN = "none"
 
 
-def record(call: Invocation, out: Path | None = None) -> None:
+def record(call: Invocation, out: Path | None = None) -> Output:
     """Run and record real jobs on this machine.
 
     Prints the folder of the recording, for 'whorl jobs ingest'; what held the jobs to their tokens, and what the
@@ -410,8 +403,7 @@ def record(call: Invocation, out: Path | None = None) -> None:
     check_needs(call.settings.jobs.record)
     folder = out.absolute() if out else call.warehouse.home / "recordings" / "jobs-{run}"
     found = run_flow(call, "jobs-record", folder=str(folder))
-    if call.as_json:
-        return show_json(found)
+    yield found
     print(found["folder"])
     if found["isolation"] == NOTHING_RAN:
         call.note("every run was recorded already")

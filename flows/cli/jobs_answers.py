@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from flows.cli.invocation import Invocation, one_source, progress_bar, shape_numbers, write_drawing
-from flows.cli.output import moment, plain, show_described, show_facts, show_json, show_table
+from flows.cli.invocation import Invocation, Output, one_source, progress_bar, shape_numbers, write_drawing
+from flows.cli.output import moment, plain, show_described, show_facts, show_table
 from tasks.choices import RISKS, SORTED, Named, Risk
 from tasks.quantities import counted, duration, number, share
 from tasks.report.result import Column, columns, count, extra, records
@@ -30,14 +30,13 @@ LIMITS = columns(
 )  # fmt: skip
 
 
-def show_outlook(call: Invocation, source: str, job: str, exceeds: float | None) -> None:
+def show_outlook(call: Invocation, source: str, job: str, exceeds: float | None) -> Output:
     """Print, or give as JSON, what the next run of one job will be like."""
     from tasks.jobs.predict.predicting import job_outlook
 
     times_s = () if exceeds is None else (exceeds,)
     found = job_outlook(call.warehouse, source, job, call.settings.jobs.outlook, times_s=times_s)
-    if call.as_json:
-        return show_json({"source": source, **plain(found)})
+    yield {"source": source, **plain(found)}
     show_facts(_facts(found))
     print()
     limits = [
@@ -96,15 +95,13 @@ RUNNING = columns(
 )  # fmt: skip
 
 
-def show_running(call: Invocation, source: str, within_s: float | None) -> None:
+def show_running(call: Invocation, source: str, within_s: float | None) -> Output:
     """Print, or give as JSON, how long each run that goes on still takes."""
     from tasks.jobs.predict.predicting import runs_going_on
 
     found = runs_going_on(call.warehouse, source, call.settings.jobs.outlook, within_s=within_s)
     rows = [{**row, "exceeds": 1 - row["chance_in_time"]} for row in records(found.runs)]
-    if call.as_json:
-        told = {"source": source, "model_id": found.model_id, "as_of": found.as_of.to_pydatetime()}
-        return show_json(told | {"runs": rows})
+    yield {"source": source, "model_id": found.model_id, "as_of": found.as_of.to_pydatetime(), "runs": rows}
     as_of = f"as of {moment(found.as_of)} UTC, the last moment in the log"
     if not rows:
         call.note(f"no run goes on {as_of}")
@@ -139,7 +136,7 @@ def predict(
     by: Risk = "chance",
     top: int = 20,
     every: bool = False,
-) -> None:
+) -> Output:
     """Predict how long the next runs take, the riskiest jobs first: how likely each is late, and what that costs.
 
     With --job: one job, its limits and chances beside what its own runs say. 'whorl jobs train' makes the model.
@@ -157,14 +154,14 @@ def predict(
         raise typer.BadParameter("say which job with --job KEY, or use --running", param_hint="--exceeds")
     chosen = one_source(call.warehouse, source)
     if job is not None:
-        show_outlook(call, chosen, job, exceeds)
+        yield from show_outlook(call, chosen, job, exceeds)
     elif running:
-        show_running(call, chosen, exceeds)
+        yield from show_running(call, chosen, exceeds)
     else:
-        _show_all(call, chosen, by, None if every else top)
+        yield from _show_all(call, chosen, by, None if every else top)
 
 
-def _show_all(call: Invocation, source: str, by: Risk, top: int | None) -> None:
+def _show_all(call: Invocation, source: str, by: Risk, top: int | None) -> Output:
     from tasks.jobs.outlook import with_answers
     from tasks.jobs.predict.predicting import read_predictions
 
@@ -177,8 +174,7 @@ def _show_all(call: Invocation, source: str, by: Risk, top: int | None) -> None:
         n_idle = int(found["is_idle"].sum()) if top is not None else 0
         found = found[~found["is_idle"]] if n_idle else found
     rows = records(found.head(top if top is not None else len(found)))
-    if call.as_json:
-        return show_json({"source": source, "model_id": model_id, "n_jobs": len(found), "jobs": rows})
+    yield {"source": source, "model_id": model_id, "n_jobs": len(found), "jobs": rows}
     if not rows:
         call.note(f"no job has at least {least} finished runs (jobs.summary.min_support); --all shows every job")
         return
@@ -260,7 +256,7 @@ def explain(
     shapes: str | None = None,
     normalisation: Literal["ratio", "delta"] = "ratio",
     out: Path | None = None,
-) -> None:
+) -> Output:
     """Say why a run is expected to take long, and why its job varies.
 
     Without a run or job: what makes the runs of the source long, and which insights of the paper hold there. With
@@ -282,12 +278,11 @@ def explain(
         if out is not None:
             draw_source(call, chosen, normalisation, numbers, out)
         found = _fresh(call, chosen, call.settings.jobs.explain)
-        if not call.as_json:
-            return _show_source(call, found)
         tables = {"families": found.families, "insights": found.insights}
         rows = {name: records(table.drop(columns=["source", "model_id"])) for name, table in tables.items()}
         told = {"source": found.source, "model_id": found.model_id, "data_version": found.data_version}
-        return show_json(told | rows)
+        yield told | rows
+        return _show_source(call, found)
     from tasks.jobs.explain.reasons import explain_next_of, explain_run_of
     from tasks.jobs.summary import find_group
 
@@ -297,11 +292,9 @@ def explain(
         reasons = explain_next_of(warehouse, chosen, find_group(warehouse, chosen, job or ""))
     if out is not None:
         draw_run(call, reasons, out)
-    if call.as_json:
-        show_json(reasons)
-    else:
-        show_reasons(reasons)
-        call.note(NOT_CAUSES_NOTE)
+    yield reasons
+    show_reasons(reasons)
+    call.note(NOT_CAUSES_NOTE)
 
 
 def show_reasons(found: "RunReasons") -> None:
@@ -400,7 +393,7 @@ def whatif(
     job: str | None = None,
     source: str | None = None,
     out: Path | None = None,
-) -> None:
+) -> Output:
     """Say what a change would do to runtimes and their variation.
 
     The change is made in what is known of held-out runs, and the model in use predicts them again. Where the log has
@@ -417,7 +410,7 @@ def whatif(
 
     params = call.settings.jobs.whatif
     question = parse_scenario(scenario=scenario, sets=sets or [], shifts=shifts or [], stds=stds or [])
-    from tasks.jobs.control.answering import ask_source
+    from tasks.jobs.control.answering import answer_figures, ask_source, most_helped
 
     with progress_bar(call, first="changing runs"):
         asked = ask_source(call.warehouse, chosen, job=job)
@@ -427,11 +420,8 @@ def whatif(
             named = (("--set", sets), ("--shift-sku", shifts), ("--set-std", stds), ("--job", [job] if job else []))
             flags += [word for flag, values in named for value in values or [] for word in (flag, value)]
             _draw(call, asked, found, flags, out)
-    if call.as_json:
-        from tasks.jobs.control.answering import answer_figures, most_helped
-
-        told = {"source": chosen, "model_id": asked.model_id, "job": asked.job, **answer_figures(found, params)}
-        return show_json(told | {"jobs": most_helped(found.outcome)})
+    told = {"source": chosen, "model_id": asked.model_id, "job": asked.job, **answer_figures(found, params)}
+    yield told | {"jobs": most_helped(found.outcome)}
     _show(call, found, {"model": asked.model_id, **({"job": asked.job} if asked.job else {})})
 
 

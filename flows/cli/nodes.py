@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from flows.cli.files import ingesting, read_results, show_read, totals
-from flows.cli.invocation import Invocation, one_source, progress_bar, run_flow
-from flows.cli.output import as_command, moment, show_described, show_facts, show_json, show_table
+from flows.cli.invocation import Invocation, Output, one_source, progress_bar, run_flow
+from flows.cli.output import as_command, moment, show_described, show_facts, show_table
 from tasks.choices import AUTO, DEFAULT_SOURCE, NodeReader, checked_source, reader_asked_for
 from tasks.errors import NotFound
 from tasks.nodes.node_words import best_words, called, interval, left_out, placed_by, shared_words, standing_out
@@ -41,7 +41,7 @@ def one_trained_source(warehouse: "Warehouse", source: str | None) -> str:
     return chosen
 
 
-def record(call: Invocation, source: str | None = None, out: Path | None = None, dry_run: bool = False) -> None:
+def record(call: Invocation, source: str | None = None, out: Path | None = None, dry_run: bool = False) -> Output:
     """Run standard benchmarks and record them with the machine's own metrics.
 
     Without a campaign (--runs) it completes what the node lacks, then repeats what is doubtful or stalest. Needs the
@@ -61,7 +61,7 @@ def record(call: Invocation, source: str | None = None, out: Path | None = None,
     --dry-run: Only say what a campaign would run"""
     settings = call.settings
     if dry_run:
-        show_plan(call, settings.nodes.record)
+        yield from show_plan(call, settings.nodes.record)
         return
     from tasks.nodes.record.campaign import runnable
 
@@ -70,8 +70,7 @@ def record(call: Invocation, source: str | None = None, out: Path | None = None,
     folder = out.absolute() if out else settings.warehouse.home / "recordings" / "nodes"
     landing = settings.warehouse.landing_folder if source is not None else ""
     found = run_flow(call, "nodes-record", folder=str(folder), landing=landing, **told)
-    if call.as_json:
-        return show_json(found)
+    yield found
     print(found["folder"])
     done = f", {found['n_clean']:,} of {found['n_planned']:,} undisturbed so far" if found["n_planned"] else ""
     call.note(f"recorded {counted(found['n_new'], 'execution')}{done}")
@@ -83,11 +82,10 @@ def record(call: Invocation, source: str | None = None, out: Path | None = None,
     elif not found["n_new"] and found["n_clean"] < found["n_planned"]:
         times = counted(settings.nodes.record.repeats, "time")
         call.note(f"what is missing was disturbed, and repeated {times} already; raise nodes.record.repeats")
-    paths = () if source is not None else (found["folder"],)
-    call.note(f"next: {as_command('whorl', 'nodes', 'ingest', *paths, *(('--source', source) if source else ()))}")
+    call.go_on("nodes", "ingest", *(() if source is not None else (found["folder"],)), source=source)
 
 
-def show_plan(call: Invocation, params: "RecordParams") -> None:
+def show_plan(call: Invocation, params: "RecordParams") -> Output:
     """Print the executions of a campaign in order; without a campaign, what one call runs."""
     from tasks.nodes.record.campaign import check_parsers, planned
     from tasks.nodes.record.plan import chosen_templates, lacking_stress
@@ -99,8 +97,7 @@ def show_plan(call: Invocation, params: "RecordParams") -> None:
     names = ("number", "node", "benchmark", "dose", "dose_level")
     executions = plan.executions if plan else ()
     rows = [{name: getattr(one, name) for name in names} for one in executions]
-    if call.as_json:
-        return show_json({"n_executions": len(rows) if plan else params.executions, "executions": rows})
+    yield {"n_executions": len(rows) if plan else params.executions, "executions": rows}
     for row in rows:
         print(f"{row['number']:>5}  {row['node']}  {row['benchmark']}  {row['dose']}".rstrip())
     n_stressed, one_call = sum(one.stress_wanted for one in executions), counted(params.executions, "execution")
@@ -123,7 +120,7 @@ def ingest(
     source: str = DEFAULT_SOURCE,
     reader: NodeReader = AUTO,
     dry_run: bool = False,
-) -> None:
+) -> Output:
     """Read results of benchmarks into the warehouse.
 
     The same file twice adds nothing. Which node a file is of, and whether it was stressed, is said by its columns, by
@@ -154,24 +151,16 @@ def ingest(
             return
         result = read_results(call.warehouse, source, found["batches"]) | totals(call.warehouse, TOTALS, source)
         result |= {"not_loaded": found["not_loaded"]}
-        if call.as_json:
-            show_json(result)
-        elif result["files"] or not found["not_loaded"]:
+        yield result
+        if result["files"] or not found["not_loaded"]:
             show_read(result)
             stressed = f", {result['n_stressed']:,} of them stressed" if result["n_stressed"] else ""
             emulated = f" ({result['n_emulated']:,} of them emulated)" if result["n_emulated"] else ""
             on = f"{counted(result['n_nodes'], 'node')}{emulated}"
             print(f"source {source}: {counted(result['n_executions'], 'execution')} on {on}{stressed}")
-            call.note(f"next: {as_command('whorl', 'nodes', 'rank', '--source', source)}")
+            call.go_on("nodes", "rank", source=source)
 
 
-NODES = """
-SELECT node, any_value(machine_type) AS machine_type, coalesce(bool_or(is_emulated), false) AS is_emulated,
-    count(*) AS n_executions, count(*) FILTER (is_stressed) AS n_stressed,
-    count(*) FILTER (is_contaminated) AS n_contaminated, count(*) FILTER (status <> 'completed') AS n_not_completed,
-    min(started_at) AS first_at, max(started_at) AS last_at
-FROM nodes.executions WHERE source = $source GROUP BY node ORDER BY node
-"""
 BENCHMARKS = """
 WITH counted AS (
     SELECT execution_id, count(DISTINCT metric) AS n_metrics
@@ -196,20 +185,22 @@ BENCHMARK_COLUMNS = columns(
 MOST_NODES = 50  # of a table for a person
 
 
-def summary(call: Invocation, source: str | None = None) -> None:
+def summary(call: Invocation, source: str | None = None) -> Output:
     """Show the nodes and benchmarks of a source, and how often each ran.
 
     A benchmark with another template is another benchmark, and stands in a line of its own.
 
     --source"""
+    from tasks.report.nodes import TABLES
     from tasks.warehouse.connection import fetch
 
     warehouse = call.warehouse
     chosen = one_source(warehouse, source, "nodes")
-    nodes = records(fetch(warehouse, NODES, {"source": chosen}))
+    nodes = records(
+        fetch(warehouse, TABLES["nodes"], {"source": chosen}).rename(columns={"n_failed": "n_not_completed"})
+    )
     benchmarks = records(fetch(warehouse, BENCHMARKS, {"source": chosen}))
-    if call.as_json:
-        return show_json({"source": chosen, "nodes": nodes, "benchmarks": benchmarks})
+    yield {"source": chosen, "nodes": nodes, "benchmarks": benchmarks}
     show_table([row | {"name": called(row["node"], row["is_emulated"])} for row in nodes[:MOST_NODES]], NODE_COLUMNS)
     if len(nodes) > MOST_NODES:
         print(f"{len(nodes) - MOST_NODES:,} more nodes; --json shows all")
@@ -220,7 +211,7 @@ def summary(call: Invocation, source: str | None = None) -> None:
     call.note(f"source {chosen}: {told}; next: {as_command('whorl', 'nodes', 'rank', '--source', chosen)}")
 
 
-def preprocess(call: Invocation, source: str | None = None) -> None:
+def preprocess(call: Invocation, source: str | None = None) -> Output:
     """Decide which metrics count and which way, and freeze the reference that nodes are measured against.
 
     Done again with other data or settings, scores are no longer comparable with those before. 'whorl models rollback'
@@ -230,8 +221,7 @@ def preprocess(call: Invocation, source: str | None = None) -> None:
     --variant (robust|paper .preprocess.variant): Whose rules hold: ours, or the paper's"""
     chosen = one_learning_source(call.warehouse, source)
     found = run_flow(call, "nodes-preprocess", source=chosen)
-    if call.as_json:
-        return show_json({**found, "source": chosen})
+    yield {**found, "source": chosen}
     facts = {
         "source": chosen,
         "model": found["model_id"],
@@ -241,11 +231,10 @@ def preprocess(call: Invocation, source: str | None = None) -> None:
         "reference": found["reference"],
     }
     show_facts(facts)
-    print(f"report: {found['report']}")
-    call.note(f"next: {as_command('whorl', 'nodes', 'metrics', '--source', chosen)}")
+    call.go_on("nodes", "metrics", source=chosen, report=found["report"])
 
 
-def metrics(call: Invocation, source: str | None = None, benchmark: str | None = None, kept: bool = False) -> None:
+def metrics(call: Invocation, source: str | None = None, benchmark: str | None = None, kept: bool = False) -> Output:
     """Show for each metric unit, kept or dropped and why, orientation, and whether the paper's rule agrees with that.
 
     As decided by the preprocessing in use of the source. The rule is asked with and without the stressed ones.
@@ -264,9 +253,8 @@ def metrics(call: Invocation, source: str | None = None, benchmark: str | None =
     if benchmark is not None:
         found = found[found["benchmark_type"].str.partition("@")[0] == benchmark.partition("@")[0]]
     found = found[found["is_kept"]] if kept else found
-    if call.as_json:
-        told = {"source": chosen, "model_id": model_id, "n_recorded": n_all, "n_kept": n_kept}
-        return show_json(told | {"metrics": records(found)})
+    told = {"source": chosen, "model_id": model_id, "n_recorded": n_all, "n_kept": n_kept}
+    yield told | {"metrics": records(found)}
     show_described(decisions_table(found))
     call.note(f"{n_kept:,} of {n_all:,} metrics kept by {model_id}; the paper: 54 of 153")
 
@@ -294,7 +282,7 @@ def rank(
     machine_type: str | None = None,
     aspect: str | None = None,
     top: int | None = None,
-) -> None:
+) -> Output:
     """Rank the nodes of a source, as one number and by aspect.
 
     A score is a ratio to the reference fleet: 1 is the reference, 2 is twice as good. Where ten nodes of a machine type
@@ -321,8 +309,7 @@ def rank(
         "most_suspicious": standing_out(watched.to_dict("records"), names),
     }
     rows = records(_chosen(scores, node, machine_type, aspect, top))
-    if call.as_json:
-        return show_json({"source": chosen, **found, "answer": answer, "scores": rows, "watched": records(watched)})
+    yield {"source": chosen, **found, "answer": answer, "scores": rows, "watched": records(watched)}
     extra = [SHARED] if scores["shared"].notna().any() else []
     extra += [LACKS] if any(row["lacks"] for row in rows) else []
     show_table([shown_rank(row) | {"shared_words": shared_words(row)} for row in rows], (*RANKED, *extra))
@@ -360,7 +347,7 @@ def _chosen(
     return scores if top is None else scores.groupby("aspect", sort=False).head(top)
 
 
-def report(call: Invocation, source: str | None = None) -> None:
+def report(call: Invocation, source: str | None = None) -> Output:
     """Write the page of a source and print its path.
 
     Ranking, scores by aspect, verdicts, repeatability, and what became of each metric; each node has a page.
@@ -368,4 +355,4 @@ def report(call: Invocation, source: str | None = None) -> None:
     --source"""
     from flows.cli.admin import report as report_page
 
-    report_page(call, "nodes", source)
+    yield from report_page(call, "nodes", source)

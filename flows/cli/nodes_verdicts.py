@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import typer
 
-from flows.cli.invocation import Invocation, given, progress_bar, run_flow
+from flows.cli.invocation import Invocation, Output, given, progress_bar, run_flow
 from flows.cli.nodes import RANKED, one_learning_source, one_trained_source, shown_rank
-from flows.cli.output import as_command, show_described, show_facts, show_json, show_table
+from flows.cli.output import show_described, show_facts, show_table
 from tasks.choices import AUTO, NodeReader, reader_asked_for
 from tasks.nodes.node_words import NO_REASON, TOGETHER, called, called_all
 from tasks.quantities import counted, number, ratio
@@ -29,7 +29,7 @@ def train(
     epochs: int | None = None,
     seed: int | None = None,
     fresh: bool = False,
-) -> None:
+) -> Output:
     """Train what tells degraded executions; with --variant ours or paper the network that makes fingerprints.
 
     The detector learns from all executions; its threshold keeps the budget of false alarms (nodes.budget), and its
@@ -52,18 +52,16 @@ def train(
         flags = {"variant": variant, **({"fit": fit} if fit else {})}
         own |= {"model": flags} if fresh else asked_model(call.settings, chosen, flags)
     found = run_flow(call, "nodes-train", source=chosen, **own)
-    if call.as_json:
-        return show_json({**found, "source": chosen})
+    yield {**found, "source": chosen}
     from flows.nodes import detector_facts, facts_of
 
     if "champion_id" in found:
         show_facts(facts_of(cast("TrainedNodes", found)))
     else:
         show_facts(detector_facts(found))
-    print(f"report: {found['report']}")
     if found["is_from_before"]:
         call.note("nothing was learned: the same data, parameters and code made this model; --fresh trains again")
-    call.note(f"next: {as_command('whorl', 'nodes', 'fingerprint', '--source', chosen)}")
+    call.go_on("nodes", "fingerprint", source=chosen, report=found["report"])
 
 
 def asked_model(settings: "Settings", source: str, flags: dict[str, Any]) -> dict[str, Any]:
@@ -80,7 +78,7 @@ def asked_model(settings: "Settings", source: str, flags: dict[str, Any]) -> dic
     return {"as_in_use": False, "model": ModelParams.model_validate({**known, "fit": fit})}
 
 
-def tune(call: Invocation, source: str | None = None) -> None:
+def tune(call: Invocation, source: str | None = None) -> Output:
     """Search the parameters of the model with Optuna through Ray, and train with the best.
 
     The latest executions, which models are measured on, have no part in it. A search of the same data that was stopped
@@ -98,13 +96,11 @@ def tune(call: Invocation, source: str | None = None) -> None:
         address = settings.nodes.search.ray_address  # before minutes of work that would end with this line
         check_ray(address, setting=RAY_SETTING, otherwise=WITHOUT_RAY)
     found = run_flow(call, "nodes-tune", source=chosen)
-    if call.as_json:
-        return show_json({**found, "source": chosen})
+    yield {**found, "source": chosen}
     from flows.nodes import facts_of
 
     show_facts(_search_facts(found) | facts_of(found["trained"]))
-    print(f"report: {found['report']}")
-    call.note(f"next: {as_command('whorl', 'nodes', 'fingerprint', '--source', chosen)}")
+    call.go_on("nodes", "fingerprint", source=chosen, report=found["report"])
 
 
 def _search_facts(found: dict[str, Any]) -> dict[str, str]:
@@ -123,7 +119,7 @@ def _search_facts(found: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def fingerprint(call: Invocation, source: str | None = None) -> None:
+def fingerprint(call: Invocation, source: str | None = None) -> Output:
     """Say which executions of a source were degraded; where a network was trained, fingerprint them and rank nodes.
 
     A score of 1 is the reference fleet, 2 is twice as good. Verdicts stand in nodes.verdicts, the metrics that say so
@@ -137,8 +133,7 @@ def fingerprint(call: Invocation, source: str | None = None) -> None:
 
     scores = read_fingerprint_scores(call.warehouse, chosen) if found["network_id"] else None
     rows = [] if scores is None else records(with_emulated(scores, call.warehouse, chosen))
-    if call.as_json:
-        return show_json({**found, "source": chosen, "scores": rows})
+    yield {**found, "source": chosen, "scores": rows}
     print(f"{found['n_flagged']:,} of {counted(found['n_judged'], 'execution')} look degraded")
     if found["network_id"]:
         print(f"{found['n_fingerprints']:,} of {counted(found['n_executions'], 'execution')} have a fingerprint")
@@ -148,11 +143,10 @@ def fingerprint(call: Invocation, source: str | None = None) -> None:
         print(f"best by fingerprints: {', '.join(names[node] for node in found['best']) or 'none'}")
     else:
         call.note("without a trained network there are no fingerprints; whorl nodes train --variant ours makes one")
-    print(f"report: {found['report']}")
-    call.note(f"next: {as_command('whorl', 'nodes', 'watch', '--source', chosen)}")
+    call.go_on("nodes", "watch", source=chosen, report=found["report"])
 
 
-def watch(call: Invocation, source: str | None = None, ask: bool = True) -> None:
+def watch(call: Invocation, source: str | None = None, ask: bool = True) -> Output:
     """Say which nodes are degrading, by the model in use and stated rules, and raise an alarm for each.
 
     One bad execution is no alarm, and an alarm that goes on is told once. What a suspected node runs next confirms the
@@ -170,8 +164,7 @@ def watch(call: Invocation, source: str | None = None, ask: bool = True) -> None
     still = [one for name, one in open_messages(call.warehouse, chosen).items() if name not in found["alarms"]]
     states = with_emulated(read_states(call.warehouse, chosen), call.warehouse, chosen)
     rows = records(states)
-    if call.as_json:
-        return show_json({**found, "source": chosen, "open": still, "states": rows})
+    yield {**found, "source": chosen, "open": still, "states": rows}
     names = {row["node"]: called(row["node"], row["is_emulated"]) for row in rows}
     show_described(states_table(states))
     print()
@@ -194,7 +187,7 @@ def watch(call: Invocation, source: str | None = None, ask: bool = True) -> None
 MOST = 5  # flagged executions of a node that are told one by one
 
 
-def explain(call: Invocation, what: str, source: str | None = None) -> None:
+def explain(call: Invocation, what: str, source: str | None = None) -> Output:
     """Say why an execution or a node looks degraded or does not, in the tool's own metrics and units.
 
     Verdicts are those of the last 'whorl nodes fingerprint' or 'watch'; without any they are made now.
@@ -205,8 +198,7 @@ def explain(call: Invocation, what: str, source: str | None = None) -> None:
 
     chosen = one_trained_source(call.warehouse, source)
     found = steps_explain(call.warehouse, chosen, what, call.settings.nodes.score)
-    if call.as_json:
-        return show_json({**found, "source": chosen})
+    yield {**found, "source": chosen}
     print(found["answer"], *found["states"], sep="\n")
     for one in found["executions"][:MOST]:
         reasons = one["reasons"] or ([NO_REASON] if one["is_flagged"] else [])
@@ -272,7 +264,7 @@ def evaluate(
     repeats: int | None = None,
     seed: int | None = None,
     out: Path | None = None,
-) -> None:
+) -> Output:
     """Measure on results of benchmarks how well stressed executions are found, and what scores of nodes are worth.
 
     Only the paths are read, into memory; nothing is kept. tasks/nodes/README.md says what each figure means.
@@ -319,8 +311,7 @@ def evaluate(
         call.note(line)
     if out is not None:
         call.note(f"tables: {out}; page: {write_page(found, name, str(out), emulated)}")
-    if call.as_json:
-        return show_json(found.figures)
+    yield found.figures
     show_facts(_evaluation_facts(found.figures, emulated))
     if (shown := detectors_table(found.figures)).rows:
         print()

@@ -6,7 +6,8 @@
     --minutes (float .record.minutes): How long jobs are submitted   one that sets a setting, here <word>.record.minutes
     --source, --dry-run                                              some that verbs share (SHARED)
 
-Those that set no setting are the arguments of the function, in its order, with its types and defaults."""
+Those that set no setting are the arguments of the function, in its order, with its types and defaults. A verb yields
+the object that --json prints; what it does after that prints the same for people."""
 
 import inspect
 import re
@@ -19,15 +20,9 @@ from typing import Annotated, Any, Literal
 import typer
 from typer import Argument, Option
 
-from flows.cli.invocation import (
-    Invocation,
-    offered_data_sets,
-    offered_job_keys,
-    offered_model_ids,
-    offered_run_ids,
-    offered_sources,
-    offered_words,
-)
+from flows.cli import invocation
+from flows.cli.invocation import Invocation, offered
+from flows.cli.output import show_json
 from tasks import choices
 
 SHARED = """
@@ -50,13 +45,12 @@ LINE = re.compile(
     r"(?P<flags>--?[\w/-]+(?:, --?[\w/-]+)*)? ?(?P<metavar>[^\s(]\S*?)?(?: \((?P<more>[^)]*)\))?: (?P<help>.+)"
 )
 OFFERED = {
-    "--source": offered_sources,
-    "KEY": offered_job_keys,
-    "run": offered_run_ids,
-    "RUN...": offered_run_ids,
-    "model": offered_model_ids,
-    "name": offered_data_sets,
-    "word": offered_words,
+    "--source": offered(invocation.SOURCES),
+    "KEY": offered(invocation.JOB_KEYS),
+    **dict.fromkeys(("run", "RUN..."), offered(invocation.RUN_IDS)),
+    "model": invocation.offered_model_ids,
+    "name": invocation.offered_data_sets,
+    "word": invocation.offered_words,
 }
 EXAMPLES = {
     "--unit": "input_bytes=GB",
@@ -96,13 +90,13 @@ class Line:
     def type_for(self, annotation: Any, name: str) -> Any:
         """The type with what Typer has to know. name: of the argument."""
         least, most = (float(bound) if "." in bound else int(bound) if bound else None for bound in self.bounds)
-        offered = next((OFFERED[key] for key in (*self.flags[:1], self.metavar) if key in OFFERED), None)
+        completed = next((OFFERED[key] for key in (*self.flags[:1], self.metavar) if key in OFFERED), None)
         told: dict[str, Any] = {
             "help": self.help,
             "metavar": None if self.metavar == name else self.metavar,
             "min": least,
             "max": most,
-            "autocompletion": offered if annotation in TEXTS else None,
+            "autocompletion": completed if annotation in TEXTS else None,
         }
         return Annotated[annotation, (Option if self.flags else Argument)(*self.flags, **told)]
 
@@ -132,7 +126,7 @@ def shared() -> dict[str, Line]:
     return {found.flags[0]: found for found in lines_of(SHARED)}
 
 
-def described(verb: Callable[..., None]) -> tuple[str, list[Line]]:
+def described(verb: Callable[..., Any]) -> tuple[str, list[Line]]:
     """What the docstring of a verb says about it, and its lines about options. Raises TypeError for other lines."""
     text = inspect.getdoc(verb) or ""
     about, _, block = text.rpartition("\n\n")
@@ -141,7 +135,7 @@ def described(verb: Callable[..., None]) -> tuple[str, list[Line]]:
     return about, list(lines_of(block))
 
 
-def command_of(verb: Callable[..., None], word: str = "") -> Callable[..., None]:
+def command_of(verb: Callable[..., Any], word: str = "") -> Callable[..., None]:
     """The command of a verb, with --json beside its own options. word: of the group it is in.
 
     Raises TypeError where the lines of its docstring and its arguments do not fit together."""
@@ -168,10 +162,14 @@ def command_of(verb: Callable[..., None], word: str = "") -> Callable[..., None]
         values |= {name: absolute(values[name]) for name in paths if name in values}
         chosen = [(line.flags[0], line.kind, line.setting, values.pop(name)) for name, line in settings.items()]
         flags = [(path, _converted(flag, kind, value, word)) for flag, kind, path, value in chosen if _is_given(value)]
-        invocation: Invocation = replace(context.find_root().obj, as_json=as_json)
+        call: Invocation = replace(context.find_root().obj, as_json=as_json)
         for path, value in flags:
-            invocation = invocation.having(_nested(f"{word}{path}" if path.startswith(".") else path, value))
-        verb(invocation, **values)
+            call = call.having(_nested(f"{word}{path}" if path.startswith(".") else path, value))
+        answer = verb(call, **values)
+        for found in answer or ():
+            if as_json:
+                show_json(found)
+                answer.close()
 
     command.__name__, command.__doc__ = verb.__name__, about
     command.__signature__ = inspect.Signature([context, *asked])  # type: ignore[attr-defined]
@@ -179,7 +177,7 @@ def command_of(verb: Callable[..., None], word: str = "") -> Callable[..., None]
     return command
 
 
-def listed(verb: Callable[..., None]) -> Callable[..., None]:
+def listed(verb: Callable[..., Any]) -> Callable[..., None]:
     """A command of this name and docstring that has no options: enough for a list."""
 
     def command() -> None: ...

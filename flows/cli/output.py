@@ -17,15 +17,12 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from tasks.quantities import MISSING, counted, is_missing, number, utc_text
-from tasks.report.result import Column, Table, as_text, columns
+from tasks.report.result import Column, Table, as_text
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
 UNPRINTABLE = "\N{REPLACEMENT CHARACTER}"
-STEP = 1024
-WHOLE_FROM = 100  # 512 MiB, but 5.1 GiB
 
 
 def runs_or_windows(n: Any, n_windows: Any) -> str:
@@ -50,16 +47,6 @@ def setting(value: Any) -> str:
 def moment(value: Any) -> str:
     """A time to the second; the column's title says that it is UTC."""
     return MISSING if is_missing(value) else f"{value:%Y-%m-%d %H:%M:%S}"
-
-
-def size(value: Any) -> str:
-    """Bytes in the unit that keeps the number short."""
-    if is_missing(value):
-        return MISSING
-    amount, step = float(value), 0
-    while abs(amount) >= STEP and step < len(SIZES) - 1:
-        amount, step = amount / STEP, step + 1
-    return f"{amount:,.0f} {SIZES[step]}" if step == 0 or amount >= WHOLE_FROM else f"{amount:,.1f} {SIZES[step]}"
 
 
 def clean(line: str) -> str:
@@ -89,6 +76,7 @@ LEAST_TEXT = 20  # wrapped text is at least so wide
 UNLIMITED = 10_000
 PIPED = 100  # of what is read by people alone, also where nobody looks at a terminal
 
+FACTS = (Column("name", "", clean, kind="name", style=lambda _: "dim"), Column("value", "", clean))
 Painter = Callable[[str, str], str]
 
 
@@ -102,10 +90,10 @@ def show_table(rows: Sequence[Mapping[str, Any]], shown: Sequence[Column], *, pi
     chosen = [column for column in shown if column.key in widths]
     if gone := [column.title for column in shown if column.key not in widths]:
         logger.warning("left out at a width of %d: %s (--json has all)", width, ", ".join(gone))
-    titles = [_lines(column, clean(column.title), widths[column.key]) for column in chosen]
-    bold = ["bold"] * len(chosen)
-    for line in _beside(chosen, titles, widths, bold, paint):
-        print(line)
+    if any(column.title for column in chosen):
+        titles = [_lines(column, clean(column.title), widths[column.key]) for column in chosen]
+        for line in _beside(chosen, titles, widths, ["bold"] * len(chosen), paint):
+            print(line)
     for at, row in enumerate(rows):
         styles = [column.style(row.get(column.key)) if column.style else "" for column in chosen]
         parts = [_lines(column, cells[column.key][at], widths[column.key]) for column in chosen]
@@ -120,15 +108,7 @@ def show_described(table: Table) -> None:
 
 def show_facts(facts: Mapping[str, str]) -> None:
     """Print names and values below each other."""
-    shown = columns(("name", "", "name"), ("value", ""))
-    console = stdout_console()
-    paint = _painter(console)
-    cells = {"name": [clean(name) for name in facts], "value": [clean(value) for value in facts.values()]}
-    widths = fitted(shown, cells, console.width)
-    for name, value in zip(cells["name"], cells["value"], strict=True):
-        parts = [[name], _lines(shown[1], value, widths["value"])]
-        for line in _beside(shown, parts, widths, ["dim", ""], paint):
-            print(line)
+    show_table([{"name": name, "value": value} for name, value in facts.items()], FACTS)
 
 
 def fitted(columns: Sequence[Column], cells: Mapping[str, Sequence[str]], width: int) -> dict[str, int]:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, get_args
 import typer
 
 from flows.cli.files import alarm_rows, ingesting, read_results, show_read, totals
-from flows.cli.invocation import Invocation, one_source, progress_bar, run_flow
-from flows.cli.output import as_command, clean, runs_or_windows, show_described, show_facts, show_json, show_table
+from flows.cli.invocation import Invocation, Output, one_source, progress_bar, run_flow
+from flows.cli.output import as_command, clean, runs_or_windows, show_described, show_facts, show_table
 from tasks.choices import (
     AUTO,
     DEFAULT_SOURCE,
@@ -65,7 +65,7 @@ def ingest(
     source: str = DEFAULT_SOURCE,
     reader: TelemetryReader = AUTO,
     dry_run: bool = False,
-) -> None:
+) -> Output:
     """Read telemetry into the warehouse.
 
     The same file twice adds nothing. Labels come from the columns of the files, from --label-from, or from a manifest,
@@ -90,9 +90,8 @@ def ingest(
             return
         result = read_results(call.warehouse, source, found["batches"]) | totals(call.warehouse, TOTALS, source)
         result |= {"not_loaded": found["not_loaded"]}
-        if call.as_json:
-            show_json(result)
-        elif result["files"]:
+        yield result
+        if result["files"]:
             show_read(result)
             print(f"{counted(result['n_runs'], 'run')} in source {source}, {result['n_labelled']:,} with a label")
             call.note(f"next: {_next(call.warehouse, source, result['n_labelled'])}")
@@ -111,7 +110,7 @@ def _next(warehouse: "Warehouse", source: str, n_labelled: int) -> str:
     return " or ".join([as_command("whorl", "workloads", "clusters", "--source", source), *others])
 
 
-def fingerprint(call: Invocation, source: str | None = None) -> None:
+def fingerprint(call: Invocation, source: str | None = None) -> Output:
     """Cut every run of a source into phases and summarise them.
 
     A run whose samples and settings have not changed is not done again.
@@ -122,16 +121,15 @@ def fingerprint(call: Invocation, source: str | None = None) -> None:
 
     chosen = one_source_with_telemetry(call.warehouse, source)
     found = run_flow(call, "workloads-fingerprint", source=chosen)
-    if call.as_json:
-        return show_json({**found, "source": chosen})
+    yield {**found, "source": chosen}
     counts = {"runs": found["n_runs"], "cut now": found["n_new"], "had their phases": found["n_done"]}
     show_facts({"source": chosen, **{name: f"{n:,}" for name, n in counts.items()}})
     print(f"report: {found['report']}")
     if chosen in sources_with_model(call.warehouse):
-        call.note(f"next: {as_command('whorl', 'workloads', 'identify', 'RUN', '--source', chosen)}")
+        call.go_on("workloads", "identify", "RUN", source=chosen)
 
 
-def train(call: Invocation, source: str | None = None, leave_out: list[str] | None = None) -> None:
+def train(call: Invocation, source: str | None = None, leave_out: list[str] | None = None) -> Output:
     """Train a model that identifies workloads.
 
     It learns from labelled runs, is measured on those held out, and is put into use if it is better than the model
@@ -146,13 +144,11 @@ def train(call: Invocation, source: str | None = None, leave_out: list[str] | No
     chosen = one_source_with_telemetry(call.warehouse, source)
     found = run_flow(call, "workloads-train", source=chosen, left_out=leave_out or [])
     figures = read_figures(call.warehouse, chosen, found["model_id"])
-    if call.as_json:
-        return show_json({**found, "source": chosen, "figures": figures})
+    yield {**found, "source": chosen, "figures": figures}
     from flows.workloads import training_facts
 
     show_facts(training_facts(found, figures))
-    print(f"report: {found['report']}")
-    call.note(f"next: {as_command('whorl', 'workloads', 'identify', '--live', '--source', chosen)}")
+    call.go_on("workloads", "identify", "--live", source=chosen, report=found["report"])
 
 
 MANY = columns(
@@ -278,7 +274,7 @@ def identify(
     public: list[str] | None = None,
     source: str | None = None,
     reader: TelemetryReader = AUTO,
-) -> None:
+) -> Output:
     """Say which workload it is, how sure that is, and why; an unknown one is told with what it is nearest to.
 
     By the model in use of the source. Nothing is kept; the flow workloads-identify keeps what it finds.
@@ -316,9 +312,7 @@ def identify(
     if found.refused and not found.found:
         raise found.refused[0]
     rows = as_records(found, runs, public)
-    if call.as_json:
-        refused = [str(error) for error in found.refused]
-        return show_json({"source": chosen, "model_id": found.model_id, "runs": rows, "refused": refused})
+    yield {"source": chosen, "model_id": found.model_id, "runs": rows, "refused": [*map(str, found.refused)]}
     if each:
         by_share = sorted(rows, key=lambda row: (-(row["own_share"] or 0.0), row["run_id"]))
         show_table([{**row, "said": said(row), "processes": _processes(row)} for row in by_share], EACH_GROUP)
@@ -360,7 +354,7 @@ CHANGES = columns(
 
 def clusters(
     call: Invocation, paths: list[str] = [], source: str | None = None, reader: TelemetryReader = AUTO
-) -> None:
+) -> Output:
     """Say which runs are alike, what sets each kind apart, what is new since a week, and when a trace changed.
 
     Needs no label and no model; nothing is kept.
@@ -382,8 +376,7 @@ def clusters(
         source = one_source_with_telemetry(settings.warehouse, source)
         runs = fetch_runs(settings.warehouse, source)
     found = clusters_of(runs, settings.workloads.train.windows)
-    if call.as_json:
-        return show_json(asdict(found))
+    yield asdict(found)
     show_table([{**vars(one), "n_runs": len(one.run_ids), "seen": seen_words(one)} for one in found.clusters], CLUSTERS)
     if found.changes:
         print()
@@ -404,7 +397,7 @@ def _when(at: datetime | None, at_s: float) -> str:
 ALARMS = columns(("message", "what runs and should not"))
 
 
-def watch(call: Invocation, source: str | None = None, newest: int | None = None) -> None:
+def watch(call: Invocation, source: str | None = None, newest: int | None = None) -> Output:
     """Look at what runs, and raise an alarm where it should not, or is unknown; the same going on is told once.
 
     What runs now is recorded and kept in the source, or its latest runs are looked at.
@@ -420,8 +413,7 @@ def watch(call: Invocation, source: str | None = None, newest: int | None = None
     chosen = source_with_model(call.warehouse, source)
     found = run_flow(call, "workloads-watch", source=chosen)
     alarms = alarm_rows(call.warehouse, found["alarms"])
-    if call.as_json:
-        return show_json({**found, "source": chosen, "alarms": alarms})
+    yield {**found, "source": chosen, "alarms": alarms}
     if alarms:
         show_table(alarms, ALARMS)
     new = counted(len(alarms), "new alarm") if alarms else "no new alarm"
@@ -440,7 +432,7 @@ def changepoints(
     column: list[str] | None = None,
     method: ChangePointMethod = "bayes",
     each: bool = False,
-) -> None:
+) -> Output:
     """Find where a series changes.
 
     A row is the zero-based number of the first sample after a change; its probability is that of a change near it. An
@@ -466,12 +458,11 @@ def changepoints(
         found = dict(zip(series.names, find_changepoints_each(series.values, params), strict=True))
     else:
         found = {"": find_changepoints(series.values, params)}
-    if call.as_json:
-        told = {
-            name: {"changepoints": one.indices.tolist(), "probabilities": one.probabilities.tolist()}
-            for name, one in found.items()
-        }  # a method that gives no probabilities has null in their places
-        return show_json({"counters": told} if each else next(iter(told.values())))
+    told = {
+        name: {"changepoints": one.indices.tolist(), "probabilities": one.probabilities.tolist()}
+        for name, one in found.items()
+    }  # a method that gives no probabilities has null in their places
+    yield {"counters": told} if each else next(iter(told.values()))
     for name, one in found.items():
         for seen in dict.fromkeys(words for model in one.models for words in model.said()):
             call.note(f"{f'{name}: ' if each else ''}{seen}")
@@ -495,7 +486,7 @@ def evaluate(
     reader: TelemetryReader = AUTO,
     seed: int | None = None,
     out: Path | None = None,
-) -> None:
+) -> Output:
     """Measure on labelled telemetry how well workloads are identified, known and unknown.
 
     Only the paths are read, into memory; nothing is kept.
@@ -524,8 +515,7 @@ def evaluate(
             page = write_evaluation(found, name, str(out))
     if out is not None:
         call.note(f"tables: {out}; page: {page}")
-    if call.as_json:
-        return show_json(found.figures)
+    yield found.figures
     from tasks.report.workloads_evaluation import known_table, shared_table
 
     show_facts(_evaluation_facts(found.figures))
@@ -557,7 +547,7 @@ def _evaluation_facts(figures: dict[str, Any]) -> dict[str, str]:
 
 def record(
     call: Invocation, conditions: list[str] | None = None, out: Path | None = None, dry_run: bool = False
-) -> None:
+) -> Output:
     """Run real workloads on this machine and sample it meanwhile.
 
     Prints the folder of the recording; what the sampler itself took is said beside it. Needs root for control groups
@@ -581,13 +571,12 @@ def record(
         call = call.having({"workloads": {"record": {"conditions": chosen}}})
     settings = call.settings
     if dry_run:
-        show_plan(call, settings.workloads.record)
+        yield from show_plan(call, settings.workloads.record)
         return
     runnable(settings.workloads.record)
     folder = out.absolute() if out else settings.warehouse.home / "recordings" / "workloads-{run}"
     found = run_flow(call, "workloads-record", folder=str(folder))
-    if call.as_json:
-        return show_json(found)
+    yield found
     print(found["folder"])
     call.note(
         f"recorded {counted(found['n_new'], 'run')}, {found['n_clean']:,} of {found['n_planned']:,} undisturbed so far"
@@ -597,15 +586,14 @@ def record(
         call.note(f"{counted(found['n_failed'], 'run')} failed; -v says why")
 
 
-def show_plan(call: Invocation, params: "RecordParams") -> None:
+def show_plan(call: Invocation, params: "RecordParams") -> Output:
     """Print the runs in order, and about how long they take."""
     from tasks.workloads.record.campaign import planned
 
     plan = planned(params)
     minutes = plan.duration_s(params) / 60
-    if call.as_json:
-        rows = [{"run_id": r.run_id, "round": r.round, "workload": r.workload, "input": r.input} for r in plan.runs]
-        return show_json({"n_runs": len(rows), "minutes": minutes, "runs": rows})
+    rows = [{"run_id": r.run_id, "round": r.round, "workload": r.workload, "input": r.input} for r in plan.runs]
+    yield {"n_runs": len(rows), "minutes": minutes, "runs": rows}
     for run in plan.runs:
         print(run.run_id)
     n_runs, n_rounds = counted(len(plan.runs), "run"), counted(params.rounds, "round")

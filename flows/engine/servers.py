@@ -23,7 +23,7 @@ from typing import Any
 import psutil
 
 from tasks.errors import BadSetting, WhorlError
-from tasks.http_server import FOR_OTHER_SERVERS, is_same_server
+from tasks.intake.http_server import FOR_OTHER_SERVERS, is_same_server
 from tasks.machine import read_server_file
 
 TAIL_CHARS = 400

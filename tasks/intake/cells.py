@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tasks.intake.aliases import MISSING, date_order, distinct_texts, has_decimal_commas, is_text, iso_dates
-from tasks.times import utc_times
+from tasks.intake.times import utc_times
 
 FLAG_WORDS = dict.fromkeys(("true", "t", "yes", "1", "1.0"), True) | dict.fromkeys(
     ("false", "f", "no", "0", "0.0"), False
@@ -97,7 +97,7 @@ def flags(column: pa.ChunkedArray | pa.Array) -> Cells:
 
 
 def times(column: pa.ChunkedArray | pa.Array, zone: str) -> Cells:
-    """UTC times (datetime64[us]) of a column of any type; tasks.times says what is read as what.
+    """UTC times (datetime64[us]) of a column of any type; tasks.intake.times says what is read as what.
 
     zone: of times that name none."""
     told = plain(column)

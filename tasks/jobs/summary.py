@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tasks.errors import BadInput, NotFound
+from tasks.errors import NotFound
 from tasks.jobs.params import HISTORIC_SHARE, STALAGMITE_RATIO, SummaryParams
 from tasks.warehouse.connection import Connection, reading, transaction, writing
 from tasks.warehouse.place import Warehouse
+from tasks.warehouse.sources import kinds_of
 from tasks.warehouse.versions import data_version
 
 if TYPE_CHECKING:
@@ -46,25 +47,19 @@ def refuse_mixture(connection: Connection, source: str) -> tuple[int, int]:
     """How many runs of a source are simulated and measured; what-if runs do not count.
 
     Raises NotFound if the source has no runs, BadInput if some of them are simulated and some measured."""
-    counts = connection.execute(
-        """SELECT count(*) FILTER (is_simulated), count(*) FILTER (NOT is_simulated)
-        FROM jobs.runs WHERE source = $source AND what_if IS NULL""",
-        {"source": source},
-    ).fetchone()
-    n_simulated, n_measured = counts or (0, 0)
-    if not n_simulated + n_measured:
+    counts = kinds_of(
+        connection,
+        "jobs.runs",
+        source,
+        where="what_if IS NULL",
+        fix="ingest the simulated log under a source of its own",
+    )
+    if not any(counts):
         known = connection.execute("SELECT DISTINCT source FROM jobs.runs ORDER BY source").fetchall()
         names = ", ".join(repr(name) for (name,) in known) or "none yet"
         fill = "fill it with 'whorl jobs ingest FILE'"
         raise NotFound(f"source {source!r} has no job runs; sources that have some: {names}; {fill}")
-    if n_simulated and n_measured:
-        raise BadInput(
-            f"source {source!r}",
-            f"{n_simulated:,} simulated runs stand among {n_measured:,} measured ones",
-            "one kind only, so that no figure mixes them",
-            "ingest the simulated log under a source of its own",
-        )
-    return n_simulated, n_measured
+    return counts
 
 
 def read_summary(warehouse: Warehouse, source: str) -> dict[str, Any]:

@@ -12,13 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tasks.errors import BadInput, NotFound
+from tasks.errors import NotFound
 from tasks.intake.files import all_refusals, no_refusals
 from tasks.nodes.execution import EXECUTION_COLUMNS, EXECUTIONS_SCHEMA, METRICS_SCHEMA, TELEMETRY_SCHEMA, tabled
 from tasks.nodes.params import ReadParams, ScoreParams
 from tasks.progress import report_progress
 from tasks.warehouse.connection import Connection, fetch_arrow, reading
 from tasks.warehouse.place import Warehouse
+from tasks.warehouse.sources import kinds_of
 from tasks.warehouse.versions import data_version
 
 FLAGS = tuple(name for name, (kind, _) in EXECUTION_COLUMNS.items() if pa.types.is_boolean(kind))
@@ -99,10 +100,6 @@ def _times(column: pa.ChunkedArray) -> NDArray[np.datetime64]:
     return np.asarray(column.to_numpy(), dtype="datetime64[us]")
 
 
-KINDS = """
-    SELECT count(*) FILTER (is_simulated), count(*) FILTER (NOT is_simulated)
-    FROM nodes.executions WHERE source = $source
-"""
 logger = logging.getLogger(__name__)
 FILES = "files"  # what stands for a source where there is none
 LOGS = "logs"  # the reader that calls executions after their files where nobody knows their start
@@ -224,13 +221,9 @@ def is_simulated_source(connection: Connection, source: str) -> bool:
     """Whether the executions of a source are simulated: all of them or none.
 
     Raises NotFound if it has no executions, BadInput if simulated ones stand among measured ones."""
-    n_simulated, n_measured = connection.execute(KINDS, {"source": source}).fetchone() or (0, 0)
+    n_simulated, n_measured = kinds_of(connection, "nodes.executions", source)
     if not n_simulated + n_measured:
         raise NotFound(f"source {source!r} has no executions of benchmarks; fill it with 'whorl nodes ingest PATH'")
-    if n_simulated and n_measured:
-        problem = f"{n_simulated:,} simulated executions stand among {n_measured:,} measured ones"
-        fix = "ingest the simulated executions under a source of their own"
-        raise BadInput(f"source {source!r}", problem, "one kind only, so that no figure mixes them", fix)
     return bool(n_simulated)
 
 

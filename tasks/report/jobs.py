@@ -17,8 +17,7 @@ from tasks.quantities import MISSING, duration, number, ratio, share
 from tasks.report import charts
 from tasks.report.intake import Intake, fetch_intake, intake_sections
 from tasks.report.jobs_evaluation import SIDE_BY_SIDE, labels_table, predictor_rows, predictor_words, predictors_table
-from tasks.report.jobs_history import history_sections
-from tasks.report.jobs_shapes import METHOD, NOT_CAUSES, fetch_shapes, shape_sections
+from tasks.report.jobs_variation import METHOD, NOT_CAUSES, fetch_shapes, history_sections, shape_sections
 from tasks.report.result import (
     Column,
     Fact,

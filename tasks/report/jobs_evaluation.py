@@ -13,7 +13,7 @@ from tasks.quantities import duration, number, share
 from tasks.report import charts
 from tasks.report.charts import Axis
 from tasks.report.evaluation import Figures
-from tasks.report.jobs_shapes import METHOD, shapes_figure
+from tasks.report.jobs_variation import METHOD, shapes_figure
 from tasks.report.result import Fact, Figure, Result, Section, Table, count, one_line, plot, table
 
 if TYPE_CHECKING:

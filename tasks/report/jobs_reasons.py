@@ -14,7 +14,7 @@ from tasks.jobs.normalisation import Counts
 from tasks.quantities import ratio, share
 from tasks.report import charts
 from tasks.report.charts import Axis
-from tasks.report.jobs_shapes import NOT_CAUSES
+from tasks.report.jobs_variation import NOT_CAUSES
 from tasks.report.result import Figure, plot
 
 NO_FEATURE = "The model uses no feature: every run is predicted alike."

@@ -151,20 +151,11 @@ def result_of(
     connection: Connection, word: str, source: str, params: SiteParams, item: str = ""
 ) -> tuple[Result, Iterator[tuple[str, Result]]]:
     """What is known of a source, and its items one by one. item: address of their page."""
-    if word == "jobs":
-        from tasks.report import jobs  # of the three words only the one that is shown: each takes a second to import
-
-        found = jobs.fetch_jobs(connection, source, params.jobs)
-        return jobs.jobs_result(found, item), jobs.job_items(connection, found)
-    if word == "workloads":
-        from tasks.report import workloads
-
-        telemetry = workloads.fetch_workloads(connection, source, params.workloads)
-        return workloads.workloads_result(telemetry, item), workloads.workload_items(connection, telemetry)
-    from tasks.report import nodes
-
-    benchmarks = nodes.fetch_nodes(connection, source)
-    return nodes.nodes_result(benchmarks, item), nodes.node_items(connection, benchmarks)
+    of = import_module(f"tasks.report.{word}")  # of the three only the one that is shown: each takes a second to import
+    found = getattr(of, f"fetch_{word}")(
+        connection, source, *([getattr(params, word)] if hasattr(params, word) else [])
+    )
+    return getattr(of, f"{word}_result")(found, item), getattr(of, f"{ITEMS[word]}_items")(connection, found)
 
 
 _latest: tuple[Any, Result] | None = None  # what this process wrote last, and of which rows

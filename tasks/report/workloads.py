@@ -37,6 +37,7 @@ from tasks.report.result import (
 from tasks.report.workloads_evaluation import METHOD, OTHERS, Measured, confusion_figure, fetch_measured, known_table
 from tasks.report.workloads_runs import phases_figure, series_figure
 from tasks.warehouse.connection import Connection
+from tasks.warehouse.sources import kinds_of
 from tasks.workloads.clusters import Clusters, clusters_of, seen_words
 from tasks.workloads.cut_runs import fetch_cut_runs, typical_runs
 from tasks.workloads.intake import read_runs
@@ -63,10 +64,6 @@ ALIKE_WORDS = (
 )
 MARKED = {"as it should be": charts.BLUE, "not so, or unknown": charts.ORANGE}
 TYPICAL = "Of each workload the run is shown whose levels are nearest to the medians over its workload."
-KINDS = """
-    SELECT count(*) FILTER (is_simulated), count(*) FILTER (NOT is_simulated)
-    FROM workloads.runs WHERE source = $source
-"""
 # Runs by what ran on what input. n_phases: of the workload as a whole; medians over the runs.
 GROUPS = """
 WITH counted AS (
@@ -148,16 +145,9 @@ def _alike(connection: Connection, source: str, runs: pd.DataFrame) -> Clusters 
 
 def _kind(connection: Connection, source: str) -> bool:
     """Whether the runs of a source are simulated: all of them or none."""
-    n_simulated, n_measured = connection.execute(KINDS, {"source": source}).fetchone() or (0, 0)
+    n_simulated, n_measured = kinds_of(connection, "workloads.runs", source)
     if not n_simulated + n_measured:
         raise NotFound(f"source {source!r} has no runs of workloads; fill it with 'whorl workloads ingest PATH'")
-    if n_simulated and n_measured:
-        raise BadInput(
-            f"source {source!r}",
-            f"{n_simulated:,} simulated runs stand among {n_measured:,} measured ones",
-            "one kind only, so that no figure mixes them",
-            "ingest the simulated runs under a source of their own",
-        )
     return bool(n_simulated)
 
 

@@ -3,11 +3,12 @@
 from contextlib import suppress
 
 from tasks.choices import checked_source
-from tasks.errors import NotFound, WhorlError
-from tasks.warehouse.connection import fetch, require
+from tasks.errors import BadInput, NotFound, WhorlError
+from tasks.warehouse.connection import Connection, fetch, require
 from tasks.warehouse.place import Warehouse
 
 SOURCES = "SELECT DISTINCT source FROM ops.files WHERE word = $word ORDER BY source"
+KINDS = "SELECT count(*) FILTER (is_simulated), count(*) FILTER (NOT is_simulated) FROM {table} WHERE source = $source"
 NOTHING_YET = {
     "jobs": "no job runs yet; read some with 'whorl jobs ingest PATH'",
     "workloads": "no telemetry yet; read some with 'whorl workloads ingest PATH'",
@@ -31,6 +32,20 @@ def source_of(warehouse: Warehouse, word: str, named: str | None = None) -> str:
     require(warehouse, word)
     names = [str(name) for name in fetch(warehouse, SOURCES, {"word": word})["source"]]
     return only(names, f"{warehouse.file}: {NOTHING_YET[word]}")
+
+
+def kinds_of(connection: Connection, table: str, source: str, *, where: str = "TRUE", fix: str = "") -> tuple[int, int]:
+    """How many rows of a source are simulated and measured. table: such as jobs.runs; where: of the rows that count.
+
+    Raises BadInput if some are simulated and some measured; fix: what to do then, where it is not the usual."""
+    asked = KINDS.format(table=table)
+    n_simulated, n_measured = connection.execute(f"{asked} AND {where}", {"source": source}).fetchone() or (0, 0)
+    if n_simulated and n_measured:
+        rows = table.partition(".")[2]
+        problem = f"{n_simulated:,} simulated {rows} stand among {n_measured:,} measured ones"
+        fix = fix or f"ingest the simulated {rows} under a source of their own"
+        raise BadInput(f"source {source!r}", problem, "one kind only, so that no figure mixes them", fix)
+    return n_simulated, n_measured
 
 
 def only(names: list[str], none: str) -> str:

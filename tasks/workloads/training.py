@@ -10,9 +10,10 @@ import pandas as pd
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
 from tasks.errors import BadInput, NotFound
-from tasks.warehouse.connection import fetch, reading
+from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard, new_card, promote, register
+from tasks.warehouse.sources import kinds_of
 from tasks.warehouse.versions import data_version
 from tasks.workloads.evaluate.items import Item, Split, Splits, cut, splits_of
 from tasks.workloads.evaluate.scores import confusion_of, score_of
@@ -101,8 +102,8 @@ def labelled_runs(warehouse: Warehouse, source: str, left_out: Sequence[str] = (
     """The labelled runs of a source but those left out, and the version of its data.
 
     Raises NotFound if there are none, BadInput if simulated runs stand among measured ones."""
-    refuse_mixture(warehouse, source)
     with reading(warehouse) as connection:
+        kinds_of(connection, "workloads.runs", source)
         version = data_version(connection, WORD, source)
     runs = [run for run in fetch_runs(warehouse, source) if run.workload is not None and run.run_id not in left_out]
     if not runs:
@@ -111,21 +112,6 @@ def labelled_runs(warehouse: Warehouse, source: str, left_out: Sequence[str] = (
             "with --label-from stem|parent|column:NAME or --manifest FILE"
         )
     return runs, version
-
-
-def refuse_mixture(warehouse: Warehouse, source: str) -> None:
-    """Raise BadInput if simulated runs stand among measured ones."""
-    found = fetch(
-        warehouse,
-        "SELECT count(*) FILTER (is_simulated) AS drawn, count(*) FILTER (NOT is_simulated) AS measured "
-        "FROM workloads.runs WHERE source = $source",
-        {"source": source},
-    )
-    drawn, measured = int(found["drawn"].iloc[0]), int(found["measured"].iloc[0])
-    if drawn and measured:
-        problem = f"{drawn:,} simulated runs stand among {measured:,} measured ones"
-        fix = "ingest the simulated runs under a source of their own"
-        raise BadInput(f"source {source!r}", problem, "one kind only, so that no figure mixes them", fix)
 
 
 def _promoted(warehouse: Warehouse, card: ModelCard, model: Model, parts: HeldOut) -> str:

@@ -9,7 +9,7 @@ from tasks.jobs import steps
 from tasks.jobs.matching import are_shapes_fresh, compare_with_shapes, job_against_shapes
 from tasks.jobs.normalisation import Bins
 from tasks.jobs.shapes import ShapeSet
-from tasks.report.jobs_shapes import likelihood_figure
+from tasks.report.jobs_variation import likelihood_figure
 from tasks.warehouse.connection import fetch
 
 RATIO = Bins(kind="ratio", low=0, high=10, n_bins=12)

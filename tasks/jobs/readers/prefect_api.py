@@ -14,8 +14,8 @@ import pandas as pd
 from pydantic import AwareDatetime, BaseModel, ConfigDict, FiniteFloat, ValidationError
 
 from tasks.errors import BadInput, quoted
-from tasks.http_server import FOR_OTHER_SERVERS, HTTP, Answer, HttpServer, Patience, Words, is_same_server
 from tasks.intake.files import Chunk, all_refusals, json_of, refusals
+from tasks.intake.http_server import FOR_OTHER_SERVERS, HTTP, Answer, HttpServer, Patience, Words, is_same_server
 from tasks.jobs.columns import status_of, vet_runs
 from tasks.jobs.params import ReadParams, Status
 

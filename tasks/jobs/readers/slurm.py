@@ -15,9 +15,9 @@ import pandas as pd
 from tasks.errors import BadInput, BadSetting, quoted
 from tasks.intake.files import Chunk, Lines, all_refusals, read_lines, refusals
 from tasks.intake.tables import refused_rows
+from tasks.intake.times import Readings, check_zone, needs_zone, read_times, settle
 from tasks.jobs.columns import KNOWN_TO_SLURM, status_of, vet_runs
 from tasks.jobs.params import ReadParams, Status
-from tasks.times import Readings, check_zone, needs_zone, read_times, settle
 
 BAR = "|"
 MAX_HELD_LINES = 50_000

@@ -27,9 +27,9 @@ from tasks.errors import BadInput
 from tasks.intake.files import Chunk, all_refusals, read_lines, refusals
 from tasks.intake.tables import refused_rows
 from tasks.intake.tally import PART_OF_A_JOB
+from tasks.intake.times import from_epoch_s
 from tasks.jobs.columns import vet_runs
 from tasks.jobs.params import ReadParams
-from tasks.times import from_epoch_s
 
 logger = logging.getLogger(__name__)
 STATUS = {-1: "unknown", 0: "failed", 1: "completed", 5: "cancelled"}

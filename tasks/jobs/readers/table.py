@@ -45,6 +45,7 @@ from tasks.intake.aliases import (
 from tasks.intake.cells import flags
 from tasks.intake.files import UTF8_MARK, Chunk, all_refusals, refusals
 from tasks.intake.tables import JSON_MARKS, MAGIC, PANDAS_INDEX, Batch, check_once, split_header, table_batches
+from tasks.intake.times import LAST_S, check_zone, utc_times
 from tasks.jobs.columns import (
     ALL_COLUMNS,
     FLAT_COLUMNS,
@@ -64,7 +65,6 @@ from tasks.jobs.columns import (
 from tasks.jobs.params import Measured, ReadParams, Status, dimension_of
 from tasks.jobs.readers.exports import ALIASES, BINARY, ERROR, KINDS, SYSTEMS, TEXTS, System
 from tasks.quantities import SPELLINGS, Dimension, factor_of, unit_in_name
-from tasks.times import LAST_S, check_zone, utc_times
 
 logger = logging.getLogger(__name__)
 NEEDED = (("run_id",), ("name", "group_key"), ("started_at", "submitted_at"), ("runtime_s", "ended_at"))

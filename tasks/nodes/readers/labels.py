@@ -22,10 +22,10 @@ from tasks.intake.aliases import MISSING
 from tasks.intake.cells import flag_of
 from tasks.intake.files import Chunk
 from tasks.intake.labels import absolute, manifest, named_column, path_label, path_stem
+from tasks.intake.times import time_of
 from tasks.nodes.execution import EXECUTIONS_SCHEMA, framed, tabled
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers.vetting import FLAGS, TIMES, slug, template_hash
-from tasks.times import time_of
 
 NONE = frozenset({*MISSING, "no", "false", "off"})
 ENDINGS = (".gz", ".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet", ".log", ".out", ".db", ".sqlite", ".sqlite3")

@@ -20,13 +20,13 @@ from tasks.intake.files import Chunk, open_checked
 from tasks.intake.labels import absolute
 from tasks.intake.readers import Folder
 from tasks.intake.tables import refused_rows
+from tasks.intake.times import time_of
 from tasks.nodes.execution import Execution, ParsedLog, as_chunk
 from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
 from tasks.nodes.readers.labels import HOW_TO_NAME, node_of, read_manifest, stem_of
 from tasks.nodes.readers.vetting import NoExecution, hash_of, slug, vetted_facts
 from tasks.nodes.tools import PARSERS, detect
 from tasks.nodes.tools.parsing import template_of, unreadable
-from tasks.times import time_of
 
 ENDINGS = (".log", ".txt", ".out", ".json", ".log.gz", ".txt.gz", ".out.gz", ".json.gz")
 HEAD_SHOWN = 40

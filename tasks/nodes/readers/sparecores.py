@@ -16,13 +16,13 @@ from tasks.intake.files import RAW_CHARS, Chunk, csv_fields, encodable, json_of
 from tasks.intake.readers import Folder
 from tasks.intake.tables import refused_rows
 from tasks.intake.tally import NO_BENCHMARK
+from tasks.intake.times import time_of
 from tasks.nodes.execution import Execution, Fault, Measured, as_chunk
 from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
 from tasks.nodes.readers.labels import IDENTITY, Manifest, read_manifest
 from tasks.nodes.readers.vetting import NoExecution, metric_name, slug, vetted_facts
 from tasks.nodes.tools.parsing import unreadable
 from tasks.nodes.type_tables import Aspect
-from tasks.times import time_of
 
 PERCENTILES = ("avg", "p50", "p95", "p99")
 SHOWN = 40

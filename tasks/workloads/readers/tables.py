@@ -11,15 +11,15 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tasks import times
 from tasks.errors import BadInput, headless, quoted
+from tasks.intake import times
 from tasks.intake.aliases import MISSING, date_order, distinct_texts, is_text, iso_dates, key_of, named
 from tasks.intake.cells import Cells, number_of
 from tasks.intake.cells import numbers as to_numbers
 from tasks.intake.files import read_lines
 from tasks.intake.limits import ReadLimits
 from tasks.intake.tables import split_header
-from tasks.times import FIRST_S, LAST_S
+from tasks.intake.times import FIRST_S, LAST_S
 from tasks.workloads.prepared import KEY_COLUMNS, Sampled
 from tasks.workloads.telemetry import Counter, FloatArray
 

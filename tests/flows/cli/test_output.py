@@ -10,19 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flows.cli.output import (
-    clean,
-    figure,
-    fitted,
-    moment,
-    plain,
-    setting,
-    shorten,
-    show_facts,
-    show_json,
-    show_table,
-    size,
-)
+from flows.cli.output import clean, figure, fitted, moment, plain, setting, shorten, show_facts, show_json, show_table
 from tasks.quantities import counted
 from tasks.report.result import Column, as_text, count
 
@@ -96,7 +84,6 @@ def test_values_are_readable() -> None:
     assert [as_text(None), as_text(True), as_text(["a", "b"]), as_text(pd.NaT)] == ["–", "yes", "a, b", "–"]
     assert [figure(2000.0), figure("x"), figure(False)] == ["2,000", "x", "no"]
     assert [setting(""), setting([]), setting({}), setting(0)] == ["''", "none", "none", "0"]
-    assert [size(0), size(2048), size(5.5 * 2**30), size(None)] == ["0 B", "2.0 KiB", "5.5 GiB", "–"]
     assert moment(datetime(2026, 1, 2, 3, 4, 5)) == "2026-01-02 03:04:05"
     assert clean("tab\there") == "tab here"
 

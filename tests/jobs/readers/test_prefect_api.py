@@ -16,9 +16,9 @@ import httpx
 import pandas as pd
 import pytest
 
-from tasks import http_server
 from tasks.errors import BadInput
-from tasks.http_server import Patience
+from tasks.intake import http_server
+from tasks.intake.http_server import Patience
 from tasks.jobs.params import ReadParams
 from tasks.jobs.readers.prefect_api import PrefectApiReader
 

@@ -16,9 +16,9 @@ import httpx
 import numpy as np
 import pytest
 
-from tasks import http_server
 from tasks.errors import BadInput
-from tasks.http_server import Patience
+from tasks.intake import http_server
+from tasks.intake.http_server import Patience
 from tasks.workloads.intake import read_file
 from tasks.workloads.params import PrometheusParams, ReadParams, RegularParams
 from tasks.workloads.prepared import file_labels, prepare

@@ -4,7 +4,7 @@ import pytest
 
 from tasks.jobs.params import SummaryParams
 from tasks.jobs.summary import read_summary
-from tasks.report.jobs_history import against_median, over_time_figure
+from tasks.report.jobs_variation import against_median, over_time_figure
 from tasks.warehouse.connection import reading, writing
 
 PARAMS = SummaryParams()

@@ -5,10 +5,12 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Rows = slice | NDArray[np.int64]
+ROUNDING = 1e-9  # of levels, so that 1/3 finds the first of three
 
 
 def checked_times(name: str, values: Any, n: int) -> Floats:
@@ -69,7 +71,9 @@ class History:
     @cached_property
     def _upto(self) -> Floats:
         """Cumulative weight of each run within its group, exactly 1 at its last: (n_runs,)."""
-        cumulative = np.cumsum(self.weights) - np.repeat(np.arange(self.n_groups), self.sizes)
+        # within each group: a sum over all would leave a group its rounding, and other quantiles than it has alone
+        of_groups = pd.Series(self.weights).groupby(np.repeat(np.arange(self.n_groups), self.sizes), sort=False)
+        cumulative = of_groups.cumsum().to_numpy(copy=True)
         cumulative[self.starts[1:] - 1] = 1.0
         return np.clip(cumulative, 0.0, 1.0)
 
@@ -95,8 +99,7 @@ class History:
 
     def quantile(self, groups: Any, q: Floats) -> Floats:
         """The smallest run with a cumulative weight of at least q."""
-        rounding = 1e-9  # so that q = 1/3 finds the first of three, also after the sums of many groups
-        counts = _search(self._upto, self.starts, groups, q - rounding, False)
+        counts = _search(self._upto, self.starts, groups, q - ROUNDING, False)
         return np.asarray(self.values_s[np.minimum(self.starts[groups] + counts, self.starts[groups + 1] - 1)])
 
     def crps(self, groups: Any, x: Floats) -> Floats:
@@ -110,6 +113,21 @@ class History:
         is_last = counts == self.sizes[groups]
         above = np.where(is_last, 0.0, right[after] + (1 - at) ** 2 * (self.values_s[after] - x))
         return np.asarray(below + above)
+
+
+class EvenHistory(History):
+    """The same of groups with as many runs each, all of the same weight: where a run stands says its cumulative one."""
+
+    @cached_property
+    def _upto(self) -> Floats:
+        size = len(self.values_s) // max(self.n_groups, 1)
+        return np.tile(np.arange(1, size + 1) / max(size, 1), self.n_groups)
+
+    def quantile(self, groups: Any, q: Floats) -> Floats:
+        """The smallest run with a cumulative weight of at least q."""
+        size = len(self.values_s) // max(self.n_groups, 1)
+        place = np.ceil((q - ROUNDING) * size).astype(np.int64) - 1
+        return np.asarray(self.values_s[self.starts[groups] + np.maximum(place, 0)])
 
 
 def gather_history(values_s: Any, groups: Any, weights: Any = None) -> History:
@@ -219,4 +237,4 @@ def even_steps(values_s: Floats) -> Empirical:
     """One distribution a row, of its values in seconds, all of the same weight: (n, m), 0 or more, ascending."""
     n, m = values_s.shape
     starts = np.arange(n + 1, dtype=np.int64) * m
-    return Empirical(History(np.ravel(values_s), np.full(n * m, 1 / m), starts), np.arange(n))
+    return Empirical(EvenHistory(np.ravel(values_s), np.broadcast_to(1 / m, n * m), starts), np.arange(n))

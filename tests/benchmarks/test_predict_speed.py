@@ -17,7 +17,7 @@ from tasks.jobs.distribution import Floats
 from tasks.jobs.normalisation import bins_of
 from tasks.jobs.params import BinParams, PredictParams
 from tasks.jobs.predict.features import History, make_features
-from tasks.jobs.predict.peers import histories
+from tasks.jobs.predict.peers import histories, peers_of
 from tasks.jobs.predict.predictor import fit_predictor
 from tasks.jobs.predict.runtime_evaluation import model_features
 from tasks.jobs.predict.trained import Trained
@@ -67,7 +67,9 @@ def train(past: pd.DataFrame, rng: np.random.Generator) -> Trained:
     last = slice(len(past) - N_TRAINED_ON, None)
     features = model_features(_features(untrained, past[last].reset_index(drop=True)))
     learn_from = past[last].reset_index(drop=True)
-    model, _ = fit_predictor(features, histories(learn_from, learn_from), learn_from, n_trees=params.n_trees, seed=0)
+    model, _ = fit_predictor(
+        features, histories(peers_of(learn_from, learn_from)), learn_from, n_trees=params.n_trees, seed=0
+    )
     return Trained(model, shapes, {}, medians, none, params)
 
 
@@ -90,8 +92,7 @@ def test_100_000_submissions_are_scored_in_less_than_8_s_of_cpu(capsys: pytest.C
 
     with threadpool_limits(1):
         trained = train(past, rng)
-        features = timed("features", lambda: trained.features(rows, past))
-        known = timed("histories of peers", lambda: trained.histories(rows, past))
+        features, known = timed("features and peers", lambda: trained.known(rows, past))
         told = timed("distributions", lambda: trained.model.predict(features, known))
         levels = np.broadcast_to(LEVELS, (N_ASKED, len(LEVELS)))
         quantiles: Floats = timed("quantiles", lambda: told.quantile(levels))

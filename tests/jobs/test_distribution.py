@@ -94,8 +94,12 @@ def test_what_cannot_be_used_is_one_clear_line(build, message):
         build()
 
 
-def test_a_quantile_that_a_run_meets_exactly_does_not_depend_on_how_many_other_groups_there_are():
-    n_groups, n_runs = 300, 1000
-    values, groups = np.tile(np.arange(n_runs, dtype=float), n_groups), np.repeat(np.arange(n_groups), n_runs)
-    many = Empirical(gather_history(values, groups), np.arange(n_groups))
-    assert set(many.quantile(0.95)) == {949.0}
+@pytest.mark.parametrize("is_even", [False, True])
+def test_a_level_that_a_run_meets_exactly_does_not_depend_on_how_many_other_groups_there_are(is_even):
+    n_groups, n_runs = 5_000, 100
+    values, groups = np.tile(np.arange(n_runs, dtype=float), (n_groups, 1)), np.arange(n_groups)
+    gathered = Empirical(gather_history(values.ravel(), np.repeat(groups, n_runs)), groups)
+    many = even_steps(values) if is_even else gathered
+    for level in (0.05, 0.5, 0.95):
+        assert set(many.quantile(level)) == {100 * level - 1}
+        assert many.cdf(np.full(n_groups, 100 * level - 1)) == pytest.approx(level, abs=1e-12)

@@ -142,7 +142,7 @@ class Subjects:
 def make_subjects(trained: Trained, rows: pd.DataFrame, past: pd.DataFrame, placement: Placement) -> Subjects:
     """rows: submissions; past: finished runs of the log, none of them done again with a change, as read_runs has them.
     A row knows the runs of `past` that ended before it."""
-    features, known = trained.features(rows, past), trained.histories(rows, past)
+    features, known = trained.known(rows, past)
     medians = historic_medians(rows, trained.history_s, past=past)
     return Subjects(trained, rows, features, known, medians["median_s"].to_numpy(dtype=float), placement)
 

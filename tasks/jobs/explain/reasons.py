@@ -376,9 +376,9 @@ def explain_past(explainer: Explainer, rows: pd.DataFrame) -> list[RunReasons]:
 
     rows: runs of read_runs, of which those without a runtime have not ended."""
     trained, runs = explainer.trained, explainer.runs
-    features, known = trained.features(rows, runs), trained.histories(rows, runs)
+    features, known = trained.known(rows, runs)
     expected_s, usual_s = trained.model.predict(features, known).quantile(0.5), usual_times(rows, runs)[0]
-    return _explained(explainer, rows, np.arange(len(rows)), features, expected_s, usual_s, is_past=True)
+    return _explained(explainer, rows, np.arange(len(rows)), features, known, expected_s, usual_s, is_past=True)
 
 
 def explain_next(explainer: Explainer, keys: Sequence[str]) -> list[RunReasons]:
@@ -388,7 +388,7 @@ def explain_next(explainer: Explainer, keys: Sequence[str]) -> list[RunReasons]:
     found = predict_next(explainer.trained, explainer.runs, keys=keys)
     expected_s, usual_s = found.predicted.quantile(0.5), found.jobs["usual_s"].to_numpy(dtype=float)
     rows, job = found.conditions, found.conditions["job"].to_numpy()
-    return _explained(explainer, rows, job, found.features, expected_s, usual_s, is_past=False)
+    return _explained(explainer, rows, job, found.features, found.known, expected_s, usual_s, is_past=False)
 
 
 def explain_chosen(explainer: Explainer, params: ExplainParams) -> list[RunReasons]:
@@ -435,6 +435,7 @@ def _explained(
     rows: pd.DataFrame,
     of: NDArray[np.int64],
     features: pd.DataFrame,
+    known: Histories,
     expected_s: Floats,
     usual_s: Floats,
     *,
@@ -442,8 +443,8 @@ def _explained(
 ) -> list[RunReasons]:
     """Reasons for the mean of the submissions of each of m questions, against the usual runs of their job.
 
-    rows: n submissions; of: (n,) the question of each; features: (n, p); expected_s, usual_s: (m,); is_past: the rows
-    are runs, each a question of its own."""
+    rows: n submissions; of: (n,) the question of each; features: (n, p), known: of them; expected_s, usual_s: (m,);
+    is_past: the rows are runs, each a question of its own."""
     trained, runs = explainer.trained, explainer.runs
     earlier = earlier_runs(rows, runs)
     last = [int(np.flatnonzero(of == one)[-1]) for one in range(len(expected_s))]
@@ -452,17 +453,16 @@ def _explained(
     ends = np.asarray(earlier.last)[last] + 1
     stretches = [earlier.order[end - n : end] for end, n in zip(ends, n_usual, strict=True)]
     usual = runs.iloc[np.concatenate([*stretches, np.zeros(0, dtype=np.int64)]).astype(np.int64)]
-    usual_features = trained.features(usual, runs)
-    first_known, other = (trained.histories(some, runs).log_s for some in (usual, rows))
-    log_s = {peers: np.concatenate([before, other[peers]]) for peers, before in first_known.items()}
+    usual_features, usual_known = trained.known(usual, runs)
+    log_s = {peers: np.concatenate([before, known.log_s[peers]]) for peers, before in usual_known.log_s.items()}
     parts = runtime_parts(trained.model, pd.concat([usual_features, features]), Histories(log_s))  # trees are read once
     usual_parts, parts = parts.rows(slice(len(usual))), parts.rows(slice(len(usual), None))
     classifier, first, found = trained.classifiers.get(KIND), np.cumsum(n_usual) - n_usual, []
     variable = variable_parts(classifier, features) if classifier else None
     for one, n in enumerate(n_usual):
         is_this, row = of == one, rows.iloc[last[one]]
-        key, known = str(row["group_key"]), usual_features.iloc[first[one] : first[one] + n]
-        within = Typical(typical_values(known, np.full(n, key)).by_job, explainer.overall, is_within_job=True)
+        key, before = str(row["group_key"]), usual_features.iloc[first[one] : first[one] + n]
+        within = Typical(typical_values(before, np.full(n, key)).by_job, explainer.overall, is_within_job=True)
         shown = features[is_this].median().to_frame().T
         beside = against_usual(parts.rows(is_this).mean(), usual_parts, [first[one]], [n])
         variation = None

@@ -68,7 +68,7 @@ def describe_held_out(
     usual, first = np.concatenate(stretches).astype(np.intp), np.cumsum(n_usual) - n_usual
     rows = np.unique(np.concatenate([test, usual]))
     asked_of = runs.iloc[rows]
-    features, known = trained.features(asked_of, runs), trained.histories(asked_of, runs)
+    features, known = trained.known(asked_of, runs)
     test, usual = (np.searchsorted(rows, some) for some in (test, usual))
     runs, features = asked_of.reset_index(drop=True), features.reset_index(drop=True)
     return HeldOut(runs, features, known, test, usual, first, n_usual)

@@ -17,7 +17,7 @@ from tasks.errors import NotFound
 from tasks.jobs.distribution import Floats
 from tasks.jobs.normalisation import historic_medians, normalise
 from tasks.jobs.params import Kind
-from tasks.jobs.predict.peers import LEAST_RUNTIME_S, EarlierRuns, earlier_runs, peer_features
+from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, EarlierRuns, peer_features, peers_of
 from tasks.jobs.shapes import ShapeSet, log_shapes
 
 FeatureKind = Literal["intrinsic", "resource", "environment", "vertices", "tokens", "history"]
@@ -229,7 +229,12 @@ class History:
 
 
 def make_features(
-    runs: pd.DataFrame, past: pd.DataFrame, history: History | None = None, *, columns: Sequence[str] | None = None
+    runs: pd.DataFrame,
+    past: pd.DataFrame,
+    history: History | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    peers: Mapping[str, EarlierRuns] | None = None,
 ) -> pd.DataFrame:
     """One row of features for each of `runs`: float64, NaN where unknown, on the index of `runs`.
 
@@ -238,11 +243,13 @@ def make_features(
     count, so past and runs may overlap. The names are those of FEATURES, in its order.
     A feature of which the log has nothing is left out. With `columns`, those of a trained model, exactly these come
     back in their order: NaN where the log has nothing, 0 for an operator or SKU that is new to it only by its
-    absence here. Raises BadInput without a needed column, NotFound for a name that no feature has.
+    absence here. peers: of peers_of(runs, past), where they are known already. Raises BadInput without a needed
+    column, NotFound for a name that no feature has.
     Source: Zhu et al. 2023, section 5.1."""
-    earlier, history = earlier_runs(runs, past), history or History({}, {})
+    peers, history = peers_of(runs, past) if peers is None else peers, history or History({}, {})
+    earlier = peers[JOB]
     found = _known(runs, earlier) | _own(runs, history.categories) | _usage(earlier)
-    found |= _of_runtimes(runs, earlier, history) | peer_features(runs, past)
+    found |= _of_runtimes(runs, earlier, history) | peer_features(runs, peers)
     names = in_order(found) if columns is None else list(columns)
     return pd.DataFrame(
         {name: found[name] if name in found else _absent(name, found, len(runs)) for name in names},
@@ -361,8 +368,7 @@ def _shape_features(earlier: EarlierRuns, shapes: ShapeSet, medians_s: Floats) -
     # what each run says (eq. 2), and that it says something; nothing without a median
     evidence = np.where((bins >= 0)[:, None], np.column_stack([log_theta.T[bins], np.ones(len(bins))]), 0.0)
     found: dict[str, Floats] = {}
-    for prefix, window in (("shape", None), ("recent_shape", RECENT_RUNS)):
-        sums = earlier.sums(evidence, window=window)
+    for prefix, sums in zip(("shape", "recent_shape"), earlier.sums_and_recent(evidence, RECENT_RUNS), strict=True):
         posterior = np.where(sums[:, -1:] > 0, softmax(sums[:, :-1], axis=1), np.nan)  # (n_rows, k)
         found |= {f"{prefix}_{shapes.bins.kind}_{k}": posterior[:, k] for k in range(posterior.shape[1])}
     return found

@@ -3,7 +3,7 @@
 Each kind of peers shares some columns with the submission; their last runtimes are features of the trees, and the
 distributions of some of them stand in the pool of the predictor by themselves."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -18,7 +18,7 @@ from tasks.jobs.normalisation import LastRuns
 Ints = NDArray[np.int64]
 OF_RUNS = ("group_key", "submitted_at")
 OVERTAKEN = 14  # later submissions that may have ended before a run, for it to count as one of the last
-ROWS_AT_ONCE = 10_000  # whose last runs are found together: 17 MB for 200 of them
+ROWS_AT_ONCE = 1_000  # whose last runs are found together: 2 MB for 200 of them stay in the cache
 OF_PAST = ("group_key", "submitted_at", "ended_at", "runtime_s")
 
 
@@ -67,38 +67,48 @@ class EarlierRuns:
 
     def latest(self, values: Floats, most: int) -> Floats:
         """Values (n_past,) of the last `most` known runs, the newest first: (n_rows, most), NaN beyond the first."""
-        return values_at(self.latest_places(most), values)
+        found, values = np.full((len(self.n), most), np.nan), np.append(values, np.nan)
+        for block, places in self._latest_places(most):
+            found[block, : places.shape[1]] = values[places]
+        return found
 
     def latest_places(self, most: int) -> Ints:
-        """Places of the last `most` known runs by submission, the newest first: (n_rows, most), -1 beyond the first.
+        """Places of the last `most` known runs by submission, the newest first: (n_rows, most), -1 beyond the first."""
+        found = np.full((len(self.n), most), -1, dtype=np.int64)
+        for block, places in self._latest_places(most):
+            found[block, : places.shape[1]] = places
+        return found
+
+    def _latest_places(self, most: int) -> Iterator[tuple[slice, Ints]]:
+        """The same of some rows after the other, as wide as these need.
 
         They are among the 14 more that ended last: a run that took a year and ends today is no recent one."""
         submitted = _microseconds(self.past["submitted_at"])[self.order]
         overtaken = np.append(0, np.cumsum(submitted[:-1] > submitted[1:]))  # up to each place
         oldest = self.last - np.minimum(self.n, most + OVERTAKEN) + 1
         is_mixed = (self.n > 1) & (overtaken[self.last] > overtaken[np.minimum(oldest, self.last)])
-        found = np.full((len(self.n), most), -1, dtype=np.int64)
-        for first in range(0, len(found), ROWS_AT_ONCE):
+        for first in range(0, len(self.n), ROWS_AT_ONCE):
             block = slice(first, first + ROWS_AT_ONCE)
             back = np.arange(min(most + OVERTAKEN, int(self.n[block].max()) + 1))
             places = np.where(back < self.n[block, None], self.last[block, None] - back, -1)
             mixed = np.flatnonzero(is_mixed[block])
             times = np.where(places[mixed] >= 0, submitted[places[mixed]], np.iinfo(np.int64).min).astype(float)
             places[mixed] = np.take_along_axis(places[mixed], np.argsort(-times, axis=1, kind="stable"), axis=1)
-            found[block, : min(len(back), most)] = places[:, :most]
-        return found
+            yield block, places[:, :most]
 
-    def sums(self, values: Floats, *, window: int | None = None) -> Floats:
-        """Sums over the known runs, or over the last `window` of them: values (n_past, c), finite, to (n_rows, c).
+    def sums(self, values: Floats) -> Floats:
+        """Sums over the known runs: values (n_past, c), finite, to (n_rows, c).
 
         They run within each job, so that no other job and no later run touches even their rounding."""
-        running = self._running(values)
-        upto = np.nan_to_num(self.at_last(running))
-        if window is None:
-            return upto
-        is_long = self.n > window
-        upto[is_long] -= running[self.last[is_long] - window]
-        return upto
+        return self.sums_and_recent(values, len(values))[0]
+
+    def sums_and_recent(self, values: Floats, window: int) -> tuple[Floats, Floats]:
+        """The same, and those over the last `window` known runs."""
+        running = np.asarray(pd.DataFrame(values).groupby(self.starts, sort=False).cumsum(), dtype=float)
+        sums = np.nan_to_num(self.at_last(running))
+        recent, is_long = sums.copy(), self.n > window
+        recent[is_long] -= running[self.last[is_long] - window]
+        return sums, recent
 
     def mean_sd(self, values: ArrayLike) -> tuple[Floats, Floats]:
         """Mean, and standard deviation (n - 1), over the known runs that have a value: values (n_past,).
@@ -137,9 +147,6 @@ class EarlierRuns:
             sums = sums + decay**step * before
             step *= 2
         return self.at_last(sums[:, 0] / sums[:, 1])
-
-    def _running(self, values: Floats) -> Floats:
-        return np.asarray(pd.DataFrame(values).groupby(self.starts, sort=False).cumsum(), dtype=float)
 
 
 def values_at(places: Ints, values: Floats) -> Floats:
@@ -200,6 +207,7 @@ SHARED: dict[str, tuple[str, ...]] = {
     LOG: (),
 }
 NEEDED = {USER: ("user_name",), USER_REQUEST: ("user_name",), REQUEST: ("requested_cpus", "requested_runtime_s")}
+OF_THE_POOL = (JOB, USER_REQUEST, REQUEST, LOG)
 MOST_RUNS = 50  # of the peers of each submission, the last ones
 MOST_OF_JOB = 200  # of its job
 LEAST_RUNTIME_S = 0.001  # shorter runs count as this long in logarithms
@@ -232,27 +240,27 @@ def peers_of(runs: pd.DataFrame, past: pd.DataFrame, kinds: Collection[str] = tu
     found: dict[str, EarlierRuns] = {}
     for peers in (one for one in SHARED if one in kinds):
         needed = NEEDED.get(peers, ())
-        if not needed or any(_has(runs, column) or _has(past, column) for column in needed):
+        if peers == JOB:
+            found[peers] = earlier_runs(runs, past)
+        elif not needed or any(_has(runs, column) or _has(past, column) for column in needed):
             keyed = (frame.assign(group_key=_keys(frame, SHARED[peers], needed)) for frame in (runs, past))
             found[peers] = earlier_runs(*keyed)
     return found
 
 
-def histories(
-    runs: pd.DataFrame, past: pd.DataFrame, kinds: Collection[str] = (JOB, USER_REQUEST, REQUEST, LOG)
-) -> Histories:
-    """The last runtimes that each row of `runs` knows of these kinds of peers."""
-    asked, most = peers_of(runs, past, kinds), {JOB: MOST_OF_JOB}
-    return Histories({peers: one.latest(_log_s(one), most.get(peers, MOST_RUNS)) for peers, one in asked.items()})
+def histories(peers: Mapping[str, EarlierRuns], kinds: Collection[str] = OF_THE_POOL) -> Histories:
+    """The last runtimes that each submission knows of these kinds of peers; peers: of peers_of."""
+    most, asked = {JOB: MOST_OF_JOB}, {name: one for name, one in peers.items() if name in kinds}
+    return Histories({name: one.latest(_log_s(one), most.get(name, MOST_RUNS)) for name, one in asked.items()})
 
 
-def peer_features(runs: pd.DataFrame, past: pd.DataFrame) -> dict[str, Floats]:
+def peer_features(runs: pd.DataFrame, peers_of_runs: Mapping[str, EarlierRuns]) -> dict[str, Floats]:
     """How long the last runs of each kind of peers took, as logs of seconds, and how long ago: (n,) by name.
 
-    runs, past: as peers_of takes them. Names begin with the kind of peers."""
+    peers_of_runs: of peers_of. Names begin with the kind of peers."""
     found: dict[str, Floats] = {}
     limits = _logs(runs["requested_runtime_s"]) if _has(runs, "requested_runtime_s") else None
-    for peers, earlier in peers_of(runs, past).items():
+    for peers, earlier in peers_of_runs.items():
         places = earlier.latest_places(MOST_RUNS)
         latest = values_at(places, _log_s(earlier))
         found[f"{peers}_runs"] = np.log1p(earlier.n)

@@ -57,9 +57,8 @@ def order_quantiles(latest: Floats) -> Floats:
         values, last = np.sort(latest[block], axis=1), n[block, None] - 1
         place = np.clip(LEVELS * (last + 2) - 1, 0, np.maximum(last, 0))
         low = place.astype(np.intp)
-        below, above = (
-            np.take_along_axis(values, at, axis=1) for at in (low, np.minimum(low + 1, np.maximum(last, 0)))
-        )
+        first = np.arange(len(values))[:, None] * values.shape[1]  # of each row, among all
+        below, above = (values.ravel().take(first + at) for at in (low, np.minimum(low + 1, np.maximum(last, 0))))
         return np.asarray(below + (place - low) * (above - below))  # NaN in a row without any
 
     # rows of as many values share their places: columns are taken, in place of values one by one

@@ -20,6 +20,7 @@ from tasks.jobs.outlook import (
 )
 from tasks.jobs.params import Kind, OutlookParams
 from tasks.jobs.predict.outcomes import ENDED, Outcomes, outcome_features
+from tasks.jobs.predict.peers import Histories
 from tasks.jobs.predict.preparation import fetch_runs, log_end, with_ends
 from tasks.jobs.predict.trained import WORD, Trained, needed_champion
 from tasks.jobs.shapes import ShapeSet
@@ -38,13 +39,14 @@ MOMENT = np.timedelta64(1, "us")
 @dataclass(frozen=True)
 class NextRuns:
     """Of each job, in the order of `jobs`: group_key, n_before, last_at, usual_s. predicted: (n_jobs,) distributions;
-    conditions: the submissions that they were made of, with `job`, the row of `jobs`; features, told: of those, the
-    features and the distributions."""
+    conditions: the submissions that they were made of, with `job`, the row of `jobs`; features, known,
+    told: of those, the features, the histories and the distributions."""
 
     jobs: pd.DataFrame
     predicted: Empirical
     conditions: pd.DataFrame
     features: pd.DataFrame
+    known: Histories
     told: Empirical
 
 
@@ -52,7 +54,7 @@ def predict_rows(trained: Trained, rows: pd.DataFrame, past: pd.DataFrame) -> Em
     """Distributions of submissions that know the runs of `past` that ended before them. rows: as make_features takes
     them; past: finished runs of all jobs as read_runs has them."""
     past = with_ends(past)
-    return trained.model.predict(trained.features(rows, past), trained.histories(rows, past))
+    return trained.model.predict(*trained.known(rows, past))
 
 
 def end_of(past: pd.DataFrame) -> pd.Timestamp:
@@ -90,9 +92,9 @@ def predict_next(
         .reset_index()
     )
     job = pd.Index(jobs["group_key"]).get_indexer(pd.Index(conditions["group_key"]))
-    features = trained.features(conditions, past)
-    told = trained.model.predict(features, trained.histories(conditions, past))
-    return NextRuns(jobs, pooled(told, job), conditions.assign(job=job), features, told)
+    features, known = trained.known(conditions, past)
+    told = trained.model.predict(features, known)
+    return NextRuns(jobs, pooled(told, job), conditions.assign(job=job), features, known, told)
 
 
 def shape_shares(trained: Trained, found: NextRuns) -> dict[Kind, Floats]:

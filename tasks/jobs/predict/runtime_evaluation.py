@@ -13,7 +13,17 @@ from numpy.typing import NDArray
 from tasks.jobs.distribution import Empirical, Floats, even_steps
 from tasks.jobs.normalisation import normalise, quantiles
 from tasks.jobs.params import EvaluateParams, Kind
-from tasks.jobs.predict.peers import JOB, MOST_RUNS, USER_REQUEST, EarlierRuns, Histories, earlier_runs, histories
+from tasks.jobs.predict.peers import (
+    JOB,
+    MOST_RUNS,
+    OF_THE_POOL,
+    USER_REQUEST,
+    EarlierRuns,
+    Histories,
+    earlier_runs,
+    histories,
+    peers_of,
+)
 from tasks.jobs.predict.pool import LEVELS, limited, median_of, order_quantiles, recalibrated_in_time, recalibration
 from tasks.jobs.predict.predictor import Predictor, Tried, fit_boosted, fit_predictor, told_as
 from tasks.jobs.predict.preparation import Prepared
@@ -158,7 +168,7 @@ def evaluate_runtimes(
     runs, features = prepared.runs, model_features(prepared.features)
     training = np.flatnonzero(~prepared.is_part("D3"))[-params.max_training_runs :]
     rows = _sample(np.flatnonzero(prepared.is_part("D3")), params.max_test_runs)
-    old, known = (histories(runs.iloc[places], runs) for places in (training, rows))
+    old, known = (histories(peers_of(runs.iloc[places], runs, OF_THE_POOL)) for places in (training, rows))
     model, tried = fit_predictor(
         features.iloc[training], old, runs.iloc[training], n_trees=params.predict.n_trees, seed=params.seed
     )

@@ -18,7 +18,7 @@ from tasks.jobs.predict.classifier import LightGbm
 from tasks.jobs.predict.features import in_order, make_features
 from tasks.jobs.predict.outcomes import MAIN as OUTCOMES
 from tasks.jobs.predict.outcomes import Outcomes
-from tasks.jobs.predict.peers import JOB, Histories, histories
+from tasks.jobs.predict.peers import JOB, EarlierRuns, Histories, histories, peers_of
 from tasks.jobs.predict.predictor import POOLED, Predictor
 from tasks.jobs.predict.preparation import KINDS, history_of
 from tasks.jobs.shapes import ShapeSet
@@ -66,15 +66,19 @@ class Trained:
         """The features of this model for `runs`, which know those of `past` that ended before: (n, p).
 
         past: finished runs of all jobs, with ended_at."""
-        history = history_of(self.shapes, self.history_s, self.categories)
-        return make_features(runs, past, history, columns=self.columns)
+        return self._features(runs, past, peers_of(runs, past))
 
-    def histories(self, runs: pd.DataFrame, past: pd.DataFrame) -> Histories:
-        """What peers of `runs` took before, as far as the model weighs it; arguments as in `features`."""
+    def known(self, runs: pd.DataFrame, past: pd.DataFrame) -> tuple[pd.DataFrame, Histories]:
+        """The features, and what peers of `runs` took before, as far as the model weighs it; as in `features`."""
         used = {
             POOLED[part][0] for part, of_classes in self.model.weights.items() if part in POOLED and any(of_classes)
         }
-        return histories(runs, past, {JOB, *used})
+        peers = peers_of(runs, past)
+        return self._features(runs, past, peers), histories(peers, {JOB, *used})
+
+    def _features(self, runs: pd.DataFrame, past: pd.DataFrame, peers: Mapping[str, EarlierRuns]) -> pd.DataFrame:
+        history = history_of(self.shapes, self.history_s, self.categories)
+        return make_features(runs, past, history, columns=self.columns, peers=peers)
 
     def save(self, folder: Path) -> None:
         """Write everything into an existing folder."""

@@ -285,7 +285,7 @@ def test_reasons_lead_from_the_usual_runs_to_the_mean_that_is_predicted(explaine
     found, trained = explain_past(explainer, run)[0], explainer.trained
     told = found.runtime
     assert told.base + sum(one.contribution for one in told.reasons) + told.rest == pytest.approx(told.prediction)
-    quantiles = trained.model.quantiles(trained.features(run, explainer.runs), trained.histories(run, explainer.runs))
+    quantiles = trained.model.quantiles(*trained.known(run, explainer.runs))
     assert told.prediction == pytest.approx(quantiles.mean(), abs=0.02)
 
 
@@ -294,7 +294,7 @@ def test_what_features_add_is_the_mean_of_the_pool(explainer, is_relative):
     """Whatever the weights, with peers that a run does not have, and of trees of the runtime over the usual one."""
     trained, runs = explainer.trained, explainer.runs
     rows = runs.iloc[[0, 3, 300, 700, 899]]
-    features, known = trained.features(rows, runs), trained.histories(rows, runs)
+    features, known = trained.known(rows, runs)
     weights = {"boosted": 0.5, "job, last 30": 0.3, "job": 0.2, "user and request": 0.0}
     for some in (weights, {"boosted": 1.0}, {"boosted": 0.0, "job": 1.0}, {"boosted": 0.1, "request": 0.9}):
         some = {part: (weight,) * 4 for part, weight in some.items()}

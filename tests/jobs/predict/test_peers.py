@@ -94,7 +94,7 @@ def test_every_figure_is_that_of_the_known_runs_alone(runs, past, window):
     mean, sd = earlier.mean_sd(x)
     median = earlier.quantile(x, 0.5, window=window)
     quartile = earlier.quantile(earlier.values("runtime_s"), 0.25, window=window)
-    last_sum = earlier.sums(np.nan_to_num(x)[:, None], window=window)[:, 0]
+    last_sum = earlier.sums_and_recent(np.nan_to_num(x)[:, None], window)[1][:, 0]
     for place in range(len(runs)):
         mine = known(runs, past, place)
         assert earlier.n[place] == len(mine)
@@ -154,7 +154,7 @@ def requests(n):
 
 def test_the_figures_of_a_job_are_those_of_its_runs_that_had_ended():
     runs = peer_log(("a", 0, 1), ("b", 1, 90), ("a", 2, 4), ("a", 3, 16), ("a", 10, 5), ("a", 100, 7))
-    features = peer_features(runs, runs)
+    features = peer_features(runs, peers_of(runs, runs))
     known = np.log([4.0, 1.0])  # at 10 s the run of 16 s goes on: it ends at 19 s
     assert features["job_runs"][4] == pytest.approx(np.log(3))
     assert features["job_last"][4] == pytest.approx(known[0])
@@ -171,7 +171,7 @@ def test_the_figures_of_a_job_are_those_of_its_runs_that_had_ended():
 def test_the_share_of_the_limit_and_the_usual_time_for_an_input_are_medians_over_the_job():
     runs = peer_log(("a", 0, 10), ("a", 20, 40), ("a", 100, 1))
     runs = runs.assign(requested_runtime_s=[100.0, 100.0, 100.0], input_bytes=[9.0, 19.0, 39.0])
-    features = peer_features(runs, runs)
+    features = peer_features(runs, peers_of(runs, runs))
     assert features["job_limit_share"][2] == pytest.approx(np.log([0.1, 0.4]).mean())
     rates = np.log(10) - np.log(10), np.log(40) - np.log(20)
     assert features["input_usual"][2] == pytest.approx(np.mean(rates) + np.log(40))
@@ -179,7 +179,7 @@ def test_the_share_of_the_limit_and_the_usual_time_for_an_input_are_medians_over
 
 def test_histories_stand_with_the_newest_run_first_and_no_more_than_the_last_200():
     runs = peer_log(*[("a", 10 * i, 1 + i % 7) for i in range(MOST_OF_JOB + 12)])
-    known = histories(runs, runs).log_s[JOB]
+    known = histories(peers_of(runs, runs)).log_s[JOB]
     assert known.shape == (MOST_OF_JOB + 12, MOST_OF_JOB)
     np.testing.assert_allclose(known[3, :3], np.log([3, 2, 1]))
     assert np.isnan(known[3, 3:]).all()
@@ -188,7 +188,7 @@ def test_histories_stand_with_the_newest_run_first_and_no_more_than_the_last_200
 
 def test_some_rows_and_longer_runtimes_are_those_of_the_same_histories():
     runs = peer_log(("a", 0, 1), ("a", 10, 2), ("a", 20, 3))
-    known = histories(runs, runs)
+    known = histories(peers_of(runs, runs))
     np.testing.assert_array_equal(known.rows(slice(2, 3)).log_s[JOB], known.log_s[JOB][2:])
     np.testing.assert_allclose(known.shifted(np.array([0, 0, np.log(2)])).log_s[JOB][2, :2], np.log([4, 2]))
 
@@ -232,23 +232,27 @@ def test_a_number_or_a_missing_name_written_otherwise_makes_no_other_peers():
 def test_a_log_has_the_peers_that_it_tells_apart(columns, expected):
     runs = peer_log(("a", 0, 1), ("a", 10, 2), **columns)
     assert set(peers_of(runs, runs)) == expected
-    assert set(histories(runs, runs).log_s) == expected - {USER}
-    assert all(len(values) == 2 for values in peer_features(runs, runs).values())
+    assert set(histories(peers_of(runs, runs)).log_s) == expected - {USER}
+    assert all(len(values) == 2 for values in peer_features(runs, peers_of(runs, runs)).values())
 
 
 def test_a_run_alone_knows_nothing_and_one_of_no_length_has_a_logarithm():
     one = peer_log(("a", 0, 0))
-    features = peer_features(one, one)
+    features = peer_features(one, peers_of(one, one))
     assert features["job_runs"].tolist() == features["log_runs"].tolist() == [0]
     assert np.isnan(features["job_last"]).all()
-    later = peer_features(peer_log(("a", 5, 1)), one)
+    later = peer_features(row := peer_log(("a", 5, 1)), peers_of(row, one))
     assert later["job_last"].tolist() == [np.log(LEAST_RUNTIME_S)]
 
 
 def test_a_log_without_a_row_has_figures_without_a_row():
     runs = peer_log(("a", 0, 1), **requests(1))
-    assert all(values.shape == (0,) for values in peer_features(runs[:0], runs).values())
-    assert all(np.isnan(values).all() for name, values in peer_features(runs, runs[:0]).items() if "runs" not in name)
+    assert all(values.shape == (0,) for values in peer_features(runs[:0], peers_of(runs[:0], runs)).values())
+    assert all(
+        np.isnan(values).all()
+        for name, values in peer_features(runs, peers_of(runs, runs[:0])).items()
+        if "runs" not in name
+    )
 
 
 def test_quantiles_are_those_of_numpy_over_what_is_there():
@@ -280,9 +284,9 @@ def test_nothing_of_a_run_that_ends_at_or_after_a_submission_is_known_to_it(rows
     changed.loc[~is_known, "user_name"] = [random.choice(["ann", "bob"]) for _ in later]
     changed = changed.sample(frac=1, random_state=random.randrange(1000))
     for past in (changed, runs[is_known]):
-        before, after = peer_features(row, runs), peer_features(row, past)
+        before, after = peer_features(row, peers_of(row, runs)), peer_features(row, peers_of(row, past))
         for name in before.keys() & after.keys():
             np.testing.assert_array_equal(before[name], after[name], err_msg=name)
-        known, still = histories(row, runs).log_s, histories(row, past).log_s
+        known, still = histories(peers_of(row, runs)).log_s, histories(peers_of(row, past)).log_s
         for peers in known.keys() & still.keys():
             np.testing.assert_array_equal(known[peers], still[peers], err_msg=peers)

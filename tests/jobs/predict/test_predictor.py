@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
-from tasks.jobs.predict.peers import JOB, histories, peer_features
+from tasks.jobs.predict.peers import JOB, histories, peer_features, peers_of
 from tasks.jobs.predict.pool import LEVELS, N_CLASSES, N_LEVELS, order_quantiles
 from tasks.jobs.predict.predictor import (
     ALL_RUNS,
@@ -45,7 +45,7 @@ def log_of(runtime_s, jobs="job", **columns):
 def features_of(runs, past, *columns):
     """Peers' figures, and columns as they are."""
     known = {name: runs[name].to_numpy(dtype=float) for name in columns}
-    return pd.DataFrame({**known, **peer_features(runs, past)}, index=runs.index)
+    return pd.DataFrame({**known, **peer_features(runs, peers_of(runs, past))}, index=runs.index)
 
 
 class Split:
@@ -53,7 +53,7 @@ class Split:
 
     def __init__(self, runs, *columns, share=0.75, n_trees=40):
         self.runs, self.n = runs, int(share * len(runs))
-        self.features, self.known = features_of(runs, runs, *columns), histories(runs, runs)
+        self.features, self.known = features_of(runs, runs, *columns), histories(peers_of(runs, runs))
         old = slice(0, self.n)
         self.model, self.tried = fit_predictor(
             self.features[old], self.known.rows(old), runs[old], n_trees=n_trees, seed=0
@@ -184,7 +184,7 @@ def test_a_job_never_seen_is_predicted_from_the_others():
     runs = log_of(np.exp(rng.normal(3, 0.5, 800)), [f"j{i % 8}" for i in range(800)])
     model = Split(runs).model
     new = log_of([1.0], ["new"]).assign(submitted_at=START + pd.Timedelta(days=9))
-    predicted = model.predict(features_of(new, runs), histories(new, runs))
+    predicted = model.predict(features_of(new, runs), histories(peers_of(new, runs)))
     low, middle, high = predicted.quantile(np.array([[0.05, 0.5, 0.95]]))[0]
     assert middle == pytest.approx(np.exp(3), rel=0.5)
     assert low < 0.75 * np.exp(3)
@@ -204,7 +204,7 @@ def test_limits_that_are_kept_end_every_prediction():
 @pytest.mark.parametrize("runtime_s", [7.0, 0.0, 1e9])
 def test_runtimes_that_are_all_alike_are_predicted_whatever_their_number(n, runtime_s):
     runs = log_of(np.full(n, runtime_s), user_name=None, requested_cpus=np.nan, requested_runtime_s=np.nan)
-    features, known = features_of(runs, runs), histories(runs, runs)
+    features, known = features_of(runs, runs), histories(peers_of(runs, runs))
     model, tried = fit_predictor(features, known, runs, **PARAMS)
     predicted = model.predict(features, known)
     assert predicted.quantile(0.5) == pytest.approx(max(runtime_s, 1e-3))
@@ -215,13 +215,15 @@ def test_runtimes_that_are_all_alike_are_predicted_whatever_their_number(n, runt
 def test_no_run_teaches_nothing():
     runs = log_of([1.0])
     with pytest.raises(BadInput, match="training rows"):
-        fit_predictor(features_of(runs, runs)[:0], histories(runs, runs).rows(slice(0, 0)), runs[:0], **PARAMS)
+        fit_predictor(
+            features_of(runs, runs)[:0], histories(peers_of(runs, runs)).rows(slice(0, 0)), runs[:0], **PARAMS
+        )
 
 
 def test_the_runs_that_tell_the_weights_are_the_latest_and_not_learnt_from():
     rng = np.random.default_rng(7)
     runs = log_of(np.exp(rng.normal(0, 1, 200)))
-    features, known = features_of(runs, runs), histories(runs, runs)
+    features, known = features_of(runs, runs), histories(peers_of(runs, runs))
     _, tried = fit_predictor(features, known, runs, **PARAMS)
     assert tried.rows.tolist() == list(range(120, 200))
     later = runs.assign(runtime_s=runs["runtime_s"].where(np.arange(200) < 120, 1.0))

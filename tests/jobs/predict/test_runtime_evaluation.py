@@ -6,7 +6,7 @@ import pytest
 
 from tasks.jobs.normalisation import Bins
 from tasks.jobs.params import BinParams, CharacteriseParams, EvaluateParams, PredictParams, ShapeParams
-from tasks.jobs.predict.peers import histories
+from tasks.jobs.predict.peers import histories, peers_of
 from tasks.jobs.predict.pool import N_LEVELS
 from tasks.jobs.predict.predictor import told_as
 from tasks.jobs.predict.preparation import prepare
@@ -148,7 +148,7 @@ def test_coverage_is_told_by_tenths_of_the_test_in_order_of_time(drawn, params):
 
 
 def history_of(rows, runs, stand_in_s):
-    known = histories(rows, runs)
+    known = histories(peers_of(rows, runs))
     return told_as(history_prediction(known, "job", np.tile(np.log(stand_in_s), (len(rows), 1))))
 
 

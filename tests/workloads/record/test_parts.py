@@ -97,7 +97,7 @@ def test_a_folder_of_another_campaign_is_refused(ledger_of, plan):
     ledger_of(minutes=3)  # how long a call goes on is no part of the campaign
 
 
-@pytest.mark.parametrize(("name", "n_left"), [("workloads", 0), ("workloads-shared", 242), ("workloads-programs", 0)])
+@pytest.mark.parametrize(("name", "n_left"), [("workloads", 0), ("workloads-shared", 242)])
 def test_the_recordings_of_the_project_can_be_continued(name, n_left):
     folder = Path(__file__).parents[3] / "data" / "recorded" / name
     _, record = read_table(folder / "runs-0001.parquet", ["run_id"])

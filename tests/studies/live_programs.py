@@ -90,7 +90,8 @@ access_log off; server { listen 127.0.0.1:7614; root .; } }
 NOBODY = "setpriv --reuid=nobody --regid=nogroup --clear-groups"
 PYTHON = sys.executable
 POSTGRES = (
-    f"rm -f {{here}}/pg/postmaster.pid; {NOBODY} postgres -D {{here}}/pg -p 7613 -k {{here}} >/dev/null 2>&1 & sleep 2;"
+    f"rm -f {{here}}/pg/postmaster.pid {{here}}/.s.*; {NOBODY} postgres -D {{here}}/pg -p 7613 -k {{here}} "
+    ">/dev/null 2>&1 & sleep 2;"
 )
 MARIADB = (
     "mariadbd --no-defaults --user=nobody --datadir={here}/my --socket={here}/my.sock --port=7612 "

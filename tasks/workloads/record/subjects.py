@@ -272,25 +272,29 @@ def shares_of_processes(seen: Sequence[Mapping[int, ProcessTime]]) -> dict[str, 
     nothing was taken. By process id.
 
     Of what has ended in between only its parent's account tells: it counts for the programs that began or ended
-    meanwhile and were seen below that parent, by what they had taken when they were, else for what the parent has
-    started."""
+    meanwhile and were seen below that parent, by what they had taken when they were; alike where none had taken a tick,
+    without those that wait for another; else for what the parent has started."""
     taken: dict[str, float] = {}
     before, after, everyone, gone_s = seen[0], seen[-1], dict[int, ProcessTime](), dict[int, float]()
     for moment in seen:
         everyone |= moment
-    passing = [one for pid, one in everyone.items() if pid not in before or pid not in after]
-    above = {one: _ancestors(one.parent, everyone) for one in passing}
+    passing = {pid: one for pid, one in everyone.items() if pid not in before or pid not in after}
+    above = {pid: _ancestors(one.parent, everyone) for pid, one in passing.items()}
+    waiting = {one.parent for one in everyone.values()}
     for pid in before.keys() - after.keys():
         gone_s[before[pid].parent] = gone_s.get(before[pid].parent, 0.0) + before[pid].all_s
     for pid, now in after.items():
         then = before.get(pid, now._replace(own_s=0.0, of_children_s=0.0))
         taken[now.program] = taken.get(now.program, 0.0) + now.own_s - then.own_s
         ended_s = now.of_children_s - then.of_children_s - gone_s.get(pid, 0.0)
-        below = [one for one in passing if ended_s > 0 and pid in above[one]]
-        seen_s = sum(one.own_s for one in below)
-        for one in below if seen_s else []:
-            taken[one.program] = taken.get(one.program, 0.0) + ended_s * one.own_s / seen_s
-        if ended_s > 0 and not seen_s:
+        below = [other for other in passing if ended_s > 0 and pid in above[other]]
+        weights = {other: passing[other].own_s for other in below}
+        if not any(weights.values()):
+            weights = {other: 1.0 for other in below if other not in waiting}
+        for other, weight in weights.items():
+            name = passing[other].program
+            taken[name] = taken.get(name, 0.0) + ended_s * weight / sum(weights.values())
+        if ended_s > 0 and not weights:
             taken[f"started by {now.program}"] = taken.get(f"started by {now.program}", 0.0) + ended_s
     total = sum(s for s in taken.values() if s > 0)
     return {name: s / total for name, s in sorted(taken.items(), key=lambda one: -one[1]) if s > 0}

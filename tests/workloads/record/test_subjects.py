@@ -239,6 +239,19 @@ def test_what_has_ended_counts_for_passing_programs_below_its_parent():
     assert (found["cc1"], found["gcc"]) == (pytest.approx(1.5 / 12), pytest.approx(0.5 / 12))
 
 
+def test_programs_too_short_for_a_tick_share_what_has_ended_but_for_those_that_wait():
+    """Three were seen below the shell, none with a tick: gcc waits for as, and md5sum was seen twice as often."""
+    shell = ProcessTime("sh", 0, 1.0, 0.0)
+    seen = [
+        {1: shell},
+        {1: shell, 2: ProcessTime("gcc", 1, 0.0, 0.0), 3: ProcessTime("as", 2, 0.0, 0.0)},
+        {1: shell, 4: ProcessTime("md5sum", 1, 0.0, 0.0)},
+        {1: shell, 5: ProcessTime("md5sum", 1, 0.0, 0.0)},
+        {1: shell._replace(of_children_s=3.0)},
+    ]
+    assert shares_of_processes(seen) == {"md5sum": pytest.approx(2 / 3), "as": pytest.approx(1 / 3)}
+
+
 @pytest.mark.parametrize("version", [1, 2])
 def test_processes_of_a_group_are_those_in_it_and_below_it(tmp_path, version):
     proc, group = tmp_path / "proc", group_of(tmp_path / "group", version)

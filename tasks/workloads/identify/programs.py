@@ -57,10 +57,12 @@ class Said:
 
 
 def learn_programs(runs: Sequence[Telemetry]) -> dict[str, dict[str, float]]:
-    """Of each workload the largest share that a program had in a run of it; only of workloads whose runs say so."""
+    """Of each workload the largest share that a program had in a run of it; only of runs that say so of their group,
+    not of a whole machine."""
     learned: dict[str, dict[str, float]] = {}
     for run in runs:
-        if run.workload not in (None, IDLE) and (shares := shares_of_programs(run.processes)):
+        has_group = any(counter.scope == "workload" for counter in run.counters)
+        if has_group and run.workload not in (None, IDLE) and (shares := shares_of_programs(run.processes)):
             largest = learned.setdefault(str(run.workload), {})
             for program, of_time in shares.items():
                 if of_time >= LEAST_SHARE:

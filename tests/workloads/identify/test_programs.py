@@ -9,7 +9,7 @@ from tasks.workloads.identify.identification import identify
 from tasks.workloads.identify.model import fit_model, load_model, save_model
 from tasks.workloads.identify.programs import Said, learn_programs, program_of, reasons_of, said_of, weighed
 from tasks.workloads.params import IdentifyParams
-from tasks.workloads.telemetry import Telemetry
+from tasks.workloads.telemetry import Counter, Telemetry
 
 RAN = {
     "redis": {"redis-server": 0.6, "redis-benchmark": 0.4},
@@ -21,7 +21,8 @@ RAN = {
 
 def run_of(workload, **processes):
     named = {name.replace("_", "-"): share for name, share in processes.items()}
-    return Telemetry("one", (), np.zeros(0), np.zeros((0, 0)), workload=workload, processes=named)
+    counter = Counter("own.cpu.user_cores", scope="workload")
+    return Telemetry("one", (counter,), np.zeros(0), np.zeros((0, 1)), workload=workload, processes=named)
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +44,7 @@ def test_a_workload_keeps_the_largest_share_of_each_program_and_no_shell():
         run_of("redis", redis_server=0.7, tail=0.001, sh=0.299),
         run_of("idle", sleep=1.0),
         run_of("bayes"),
+        replace(run_of("nginx", nginx=1.0), counters=(Counter("cpu.user_cores"),)),
     ]
     assert learn_programs(runs) == {"redis": {"redis-server": 0.7, "redis-benchmark": 0.495}}
 

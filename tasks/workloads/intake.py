@@ -1,6 +1,7 @@
 """Telemetry on its way: from files to a landed batch or straight into memory, and from the warehouse into memory."""
 
 import hashlib
+import json
 import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -60,7 +61,7 @@ NAMES = {"run_id": ("run_id", ID_BYTES), "machine": (HOST, PSEUDONYM_BYTES)}  # 
 DESCRIBED = ("counter", "unit", "kind", "is_rate", "scope")
 KEYS = ("run_id", "n_samples", "workload", "input", "round", "machine", "started_at", "interval_s")
 CHOSEN = "source = $source AND ($run_ids IS NULL OR list_contains($run_ids, run_id))"
-RUNS = f"SELECT {', '.join(KEYS)}, at_s FROM workloads.runs WHERE {CHOSEN} ORDER BY run_id"
+RUNS = f"SELECT {', '.join(KEYS)}, at_s, processes FROM workloads.runs WHERE {CHOSEN} ORDER BY run_id"
 COUNTERS = (
     f"SELECT run_id, {', '.join(DESCRIBED)}, samples FROM workloads.counters WHERE {CHOSEN} ORDER BY run_id, counter"
 )
@@ -213,9 +214,9 @@ def _chunks(path: str, read: ReadParams, reading: Callable[[], Reading], key: by
         yield replace(chunk, understood=found.understood)
         return
     rows = replaced(chunk.rows, NAMES, key)
-    if len(rows):  # what is said of columns that are no counters names them
+    if len(rows):  # what is said of columns that are no counters names them, and programs are called as one likes
         none: list[Any] = [[] for _ in range(len(rows))]
-        rows = rows.assign(refused_columns=none)
+        rows = rows.assign(refused_columns=none, processes=None)
     counters = {name: replaced(table, NAMES, key) for name, table in chunk.tables.items()}
     yield Chunk(rows, without_reasons(chunk.refused), counters)
 
@@ -261,6 +262,7 @@ def _runs(runs: Sequence[Prepared]) -> pa.Table:
         "refused_columns": [list(run.refused) for run in runs],
         "at_s": _lists([one.at_s for one in told]),
         "is_simulated": [run.is_simulated for run in runs],
+        "processes": [json.dumps(dict(one.processes)) if one.processes else None for one in told],
         "place": [run.place for run in runs],
     }
     return pa.table({name: columns[name] for name in RUNS_SCHEMA.names}, schema=RUNS_SCHEMA)
@@ -303,9 +305,9 @@ def as_telemetry(runs: pa.Table, counters: pa.Table) -> list[Telemetry]:
     edges = np.concatenate([np.flatnonzero(np.diff(codes, prepend=-1)), [len(codes)]]).tolist()
     rows_of = {names[codes[start]]: (start, stop) for start, stop in pairwise(edges)}
     known: dict[tuple[object, ...], tuple[Counter, ...]] = {}
-    told = zip(*(runs[key].to_pylist() for key in KEYS), strict=True)
+    told = zip(runs["processes"].to_pylist(), *(runs[key].to_pylist() for key in KEYS), strict=True)
     found, first = [], 0
-    for run_id, n_samples, *rest in told:
+    for said, run_id, n_samples, *rest in told:
         start, stop = rows_of[run_id]
         described = tuple(about[start:stop])
         if described not in known:
@@ -313,7 +315,8 @@ def as_telemetry(runs: pa.Table, counters: pa.Table) -> list[Telemetry]:
         values = samples[offsets[start] : offsets[stop]].reshape(stop - start, n_samples)
         times = at_s[first : first + n_samples]
         first += n_samples
-        found.append(Telemetry(run_id, known[described], times, np.ascontiguousarray(values.T), *rest))
+        run = Telemetry(run_id, known[described], times, np.ascontiguousarray(values.T), *rest)
+        found.append(replace(run, processes=json.loads(said)) if said else run)
     return found
 
 

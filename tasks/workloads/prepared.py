@@ -8,6 +8,7 @@ was measured it is missing. A gap of more than ten intervals cuts the run. A run
 was reset where it falls. Labels of a manifest win over those of the file's name, and these over its columns."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -46,6 +47,11 @@ RUN_COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "refused_columns": (NAMES, "columns of the file that are no counters of this run, each with the reason"),
     "at_s": (VALUES, "time of each sample, seconds after started_at, rising"),
     "is_simulated": (pa.bool_(), "true for samples that were drawn, not measured"),
+    "processes": (
+        pa.string(),
+        "JSON object: shares of the processor time that the processes of its group took, by the name of their program; "
+        "missing where nobody noted them",
+    ),
 }
 COUNTER_COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "run_id": (pa.string(), "run that it belongs to (workloads.runs)"),
@@ -105,6 +111,7 @@ class Sampled:
     refused: tuple[str, ...] = ()
     is_simulated: bool = False
     conditions: Conditions | None = None
+    processes: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -438,6 +445,7 @@ def _run(
         started_at=started_at + timedelta(seconds=shift_s) if started_at else None,
         interval_s=grid.interval_s,
         conditions=sampled.conditions,
+        processes=sampled.processes,
     )
     return Prepared(
         telemetry=telemetry,

@@ -77,9 +77,9 @@ class Telemetry:
     counters: what each column of `values` holds. at_s: (n_samples,), seconds after the start, rising. values:
     (n_samples, n_counters), NaN is missing. Labels, None where nobody says: workload (what ran), input (on what), round
     (which repetition), machine (where). started_at: UTC, without a zone. interval_s: nominal seconds between samples,
-    None when a single sample does not say. conditions: under what it was recorded, where that is known. Of what is
-    recorded now, missing: counters that were asked for and that the machine did not give, each with its reason;
-    processes: shares of the processor time that its processes took, by the name of their program."""
+    None when a single sample does not say. conditions: under what it was recorded, where that is known. missing: of
+    what is recorded now, counters that were asked for and that the machine did not give, each with its reason.
+    processes: shares of the processor time that its processes took, by the name of their program, where noted."""
 
     run_id: str
     counters: tuple[Counter, ...]

@@ -15,6 +15,7 @@ from tasks.workloads.intake import fetch_runs, find_files, read_telemetry
 from tasks.workloads.params import ReadParams, RegularParams
 
 FIXTURES = Path(__file__).parent / "readers" / "fixtures"
+RECORDED = Path(__file__).parents[2] / "data" / "recorded" / "workloads-programs"
 LENIENT = ReadLimits(max_refused_share=1)
 READ = ReadParams(regular=RegularParams(min_samples=2), label_from="stem", limits=LENIENT)
 
@@ -64,6 +65,18 @@ def test_a_run_comes_back_as_it_was_read_and_the_counts_add_up(warehouse, name):
     assert (n_read, n_quarantined) == (n_kept + n_quarantined, n_listed)
     n_lines = sum(line[:1] not in ("#", "\n") for line in (FIXTURES / name).read_text().splitlines(keepends=True))
     assert n_read == n_lines
+
+
+def test_the_programs_of_a_recorded_run_come_back_but_for_pseudonyms(warehouse):
+    path = RECORDED / "runs-0002.parquet"
+    read = read_telemetry([str(path)], READ)
+    put(warehouse, path)
+    put(warehouse, path, source="other", read=READ.model_copy(update={"pseudonymise": True}))
+    shares = {run.run_id: run.processes for run in read}
+    assert {run.run_id: run.processes for run in fetch_runs(warehouse, "log")} == shares
+    assert all(0.9 < sum(one.values()) < 1.001 for one in shares.values())
+    assert not any("processes" in one for run in read for one in run.names)
+    assert not any(run.processes for run in fetch_runs(warehouse, "other"))
 
 
 def test_the_same_file_twice_changes_nothing(warehouse):

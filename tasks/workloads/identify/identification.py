@@ -1,12 +1,14 @@
 """What a run is: known workloads with their shares, something unknown, or nothing at all; how sure, and why.
 
-The reasons hold it against the nearest known fingerprint of one workload, at the weight at which it fits best. A gap is
-measured in deviations between runs of the same workload. What matched best is chosen among counters that set the
-workload apart from the others: that both make no page faults says little if nobody makes any."""
+Of a group both its counters and its programs say it, where the learned runs tell of theirs. The reasons hold it against
+the nearest known fingerprint of one workload, at the weight at which it fits best. A gap is measured in deviations
+between runs of the same workload. What matched best is chosen among counters that set the workload apart from the
+others: that both make no page faults says little if nobody makes any."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +17,8 @@ from tasks.choices import Statement
 from tasks.errors import BadInput
 from tasks.workloads.identify.counters import IDLE, OWN_BUSY, means_of, missing_counters, shapes_of
 from tasks.workloads.identify.fingerprints import Sum, best_sum, sums_of
-from tasks.workloads.identify.model import VIEWS, Model, View, ViewName, presence_features, seen_moments
+from tasks.workloads.identify.model import EVEN, VIEWS, Model, View, ViewName, presence_features, seen_moments
+from tasks.workloads.identify.programs import Said, reasons_of, said_of, weighed
 from tasks.workloads.telemetry import OWN_PREFIX, Counter, FloatArray, Telemetry
 
 N_REASONS = 3  # of each kind
@@ -150,7 +153,7 @@ class Identification:
         unknown_score: Probability that something runs that is not known, 0 to 1.
         present: All known workloads that are there, the one with the largest weight first.
         nearest: All known workloads, each by itself, the nearest first.
-        reasons: Which counters matched best and worst, in words.
+        reasons: Which programs it ran, and which counters matched best and worst, in words.
         proxy: For an unknown run the known workload that may stand for it; None for a known one.
         view: Whose counters say so.
         missing: Counters of the model that the run lacks.
@@ -211,30 +214,47 @@ def identify_all(
         chosen = model.views[name]
         [moments] = seen_moments([run], chosen.counters)
         shapes = shapes_of([run], chosen.counters)[0] if name == "machine" else None
-        answer = replace(judge(run.run_id, moments, chosen, name, shapes), missing=missing)
+        said = said_of(run.processes, model.programs) if name == "own" else {}
+        answer = replace(judge(run.run_id, moments, chosen, name, shapes, said), missing=missing)
         answer = _with_conditions(answer, run)
         if with_reasons and answer.statement != IDLE:
             seen = moments[: len(chosen.counters)]
             reasons = why(seen, chosen, answer.workload or answer.nearest[0].workload, is_known=answer.is_known)
-            answer = replace(answer, reasons=reasons)
+            alone = judge(run.run_id, moments, chosen, name).workload if said else answer.workload
+            differs = () if alone == answer.workload else (f"its counters alone say {alone or 'unknown'}",)
+            told = reasons_of(run.processes, model.programs)
+            answer = replace(answer, reasons=(*told, *differs, *reasons))
         answers.append(answer)
     return answers
 
 
 def judge(
-    run_id: str, moments: FloatArray, view: View, name: ViewName, shapes: FloatArray | None = None
+    run_id: str,
+    moments: FloatArray,
+    view: View,
+    name: ViewName,
+    shapes: FloatArray | None = None,
+    said: Mapping[str, Said] = MappingProxyType({}),
 ) -> Identification:
     """What the means and deviations of a run, (2 n_counters,), and on a machine its shapes, say by one view: without
-    reasons and conditions."""
+    reasons and conditions. said: of a group, what its programs say of each workload."""
     near = view.neighbours.near(moments, shapes)
     by_likeness = sorted(near.items(), key=lambda item: (item[1].unlikeness, item[0]))
     nearest = tuple(Nearest(workload, one.unlikeness) for workload, one in by_likeness)
     strangeness = view.neighbours.strangeness(near)
     if view.presence is None:  # a group is one workload: the nearest, or something unknown
-        rest, has_rest = view.rest(None, strangeness)
+        workload, rest, has_rest = nearest[0].workload, *view.rest(None, strangeness)
+        if said:
+            rests = [
+                (weighed(view.rest(None, strange)[0], view.rest_alone.limit, said.get(other, Said())), place, other)
+                for place, (other, _) in enumerate(nearest)
+                for strange in [view.neighbours.strangeness({other: near[other]})]
+            ]
+            rest, _, workload = min(rests)
+            has_rest = rest > EVEN
         if has_rest:
             return _unknown(run_id, rest, nearest, name)
-        present: tuple[Present, ...] = (Present(nearest[0].workload, 1.0, 1 - rest),)
+        present: tuple[Present, ...] = (Present(workload, 1.0, 1 - rest),)
     else:
         found = best_sum(sums_of(moments[: len(view.counters)], view.library), view.library)
         if found is None or not found.parts:

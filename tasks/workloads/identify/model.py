@@ -9,7 +9,7 @@ conditions like those of a shared machine, and from workloads that were not know
 their later halves, and by inputs held out in turn: who asks what runs in it comes in the middle, and the program is at
 work on something else than it was then.
 
-identify.json     parameters, counters, labels, and what the logistic models weigh
+identify.json     parameters, counters, labels, programs, and what the logistic models weigh
 arrays.parquet    one row an array: name, shape, values"""
 
 import json
@@ -47,6 +47,7 @@ from tasks.workloads.identify.fingerprints import (
     superpose,
 )
 from tasks.workloads.identify.logistic import Logistic, fit_logistic
+from tasks.workloads.identify.programs import learn_programs
 from tasks.workloads.params import IdentifyParams
 from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 
@@ -69,7 +70,7 @@ GROUP_LIMIT = 0.46  # of a group learned with several inputs: those that were me
 LEAST_PROBABILITY, MOST_PROBABILITY = 1e-6, 1 - 1e-6  # whose odds are taken
 UNKNOWN_PASSED = 0.02  # share of unknown cases that may pass for known
 MAIN, ARRAYS = "identify.json", "arrays.parquet"
-FORMAT, VERSION = "whorl.workloads.identify", 10
+FORMAT, VERSION = "whorl.workloads.identify", 11
 SCHEMA = pa.schema([("name", pa.string()), ("shape", pa.list_(pa.int64())), ("values", pa.list_(pa.float64()))])
 LIBRARY_ARRAYS = ("rows", "floor", "spread", "idle", "is_scaled")
 N_ALONE = {"own": 1, "machine": 3}  # features of what is not known, where a sum has one part
@@ -120,11 +121,12 @@ class View:
 
 @dataclass(frozen=True)
 class Model:
-    """views: by name, at least one. learned_ids: all training runs."""
+    """views: by name, at least one. learned_ids: all training runs. programs: by workload, see `learn_programs`."""
 
     params: IdentifyParams
     views: dict[ViewName, View]
     learned_ids: tuple[str, ...]
+    programs: Mapping[str, Mapping[str, float]]
 
     @property
     def workloads(self) -> tuple[str, ...]:
@@ -149,7 +151,7 @@ def fit_model(runs: Sequence[Telemetry], params: IdentifyParams, views: Sequence
         raise BadInput(f"{len(runs)} runs", problem, "runs sampled in the same way", "leave out those that differ")
     fit = {"own": _fit_group, "machine": _fit_machine}
     learned = {name: fit[name](taught[name], shared, params) for name, shared in counters.items() if shared}
-    return Model(params, learned, tuple(run.run_id for run in ordered))
+    return Model(params, learned, tuple(run.run_id for run in ordered), learn_programs(ordered))
 
 
 def seen_moments(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> FloatArray:
@@ -253,7 +255,8 @@ def save_model(model: Model, folder: Path) -> None:
     ]
     pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), folder / ARRAYS, compression="zstd")
     main = {"format": FORMAT, "version": VERSION, "params": model.params.model_dump(mode="json"), "views": views}
-    (folder / MAIN).write_text(json.dumps({**main, "learned": model.learned_ids}, indent=1), encoding="utf-8")
+    main |= {"programs": model.programs, "learned": model.learned_ids}
+    (folder / MAIN).write_text(json.dumps(main, indent=1), encoding="utf-8")
 
 
 def load_model(folder: Path) -> Model:
@@ -272,7 +275,10 @@ def load_model(folder: Path) -> Model:
         views = {name: _view_from(name, told, arrays) for name, told in main["views"].items() if name in VIEWS}
         if not views:
             raise ValueError("no view in it")
-        return Model(params, views, tuple(str(run_id) for run_id in main["learned"]))
+        programs = {
+            workload: {name: float(one) for name, one in of.items()} for workload, of in main["programs"].items()
+        }
+        return Model(params, views, tuple(str(run_id) for run_id in main["learned"]), programs)
     except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, pa.ArrowException) as error:
         problem = f"no model of workloads ({type(error).__name__}: {' '.join(str(error).split())[:160]})"
         raise BadInput(folder, problem, "the files of 'whorl workloads train'", "train again") from error

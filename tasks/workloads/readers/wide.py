@@ -5,7 +5,8 @@ of a column says unit, kind, is_rate and scope. Anybody's needs a column with th
 text, or seconds since some start, called timestamp, time, ts, … or named by --map. All other columns are counters; one
 that holds text is listed by its name and left out. Without run_id the run is called after folder and file."""
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any
@@ -40,6 +41,7 @@ KINDS = ("hardware", "software")
 HOLDS_TEXT = "holds text"  # what fault_of says of such a column
 PLACE = "__place"
 CONDITIONS = frozenset(field.name for field in fields(Conditions))
+PROCESSES = "processes"
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class WideReader:
     """Reads wide CSV and Parquet."""
 
     name: str = "wide"
-    version: int = 2  # 2: long tables, labels by other names
+    version: int = 3  # 2: long tables, labels by other names; 3: shares of programs
     title: str = "tables, a column or a row a counter (.parquet, .csv, .csv.gz)"
     endings: tuple[str, ...] = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
 
@@ -79,7 +81,7 @@ class WideTable:
     names: of the columns as the file has them (position by position). places: (n,), rows of the file from 1.
     refused: lines that are no rows. raw: the text of the row at a position. described: a counter from a name.
     ignored: names that are no counters, without a word about them. is_simulated: the file says so.
-    conditions: by run id, of the recorder's own files."""
+    conditions, processes: by run id, of the recorder's own files."""
 
     path: str
     names: Sequence[str]
@@ -92,6 +94,7 @@ class WideTable:
     is_simulated: bool = False
     counters: Mapping[str, Counter] = field(default_factory=dict)
     conditions: Mapping[str, Conditions] = field(default_factory=dict)
+    processes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     understood: tuple[str, ...] = ()
 
 
@@ -134,6 +137,7 @@ def read_table(
             refused=tuple(refused_columns),
             is_simulated=table.is_simulated,
             conditions=table.conditions.get(part),
+            processes=table.processes.get(part, {}),
             is_total=are_totals([one.name for one in counters], values[rows]),
         )
         runs.append(run)
@@ -237,7 +241,10 @@ def _table(path: str, params: ReadParams) -> WideTable:
     names = rows.names
     is_own = "at_s" in names and sum(name in KEY_COLUMNS for name in names) >= OWN_NAMES
     has_types = not all(is_text(column.type) for column in rows.columns)
-    conditions = _conditions(pa.Table.from_arrays(rows.columns, schema=rows.schema))
+    whole = pa.Table.from_arrays(rows.columns, schema=rows.schema)
+    conditions = {run_id: Conditions(**told) for run_id, told in _said_of_runs(whole, "recording", CONDITIONS).items()}
+    said = _said_of_runs(whole, PROCESSES, {PROCESSES})
+    processes = {run_id: json.loads(told[PROCESSES]) for run_id, told in said.items() if told[PROCESSES]}
     hidden = frozenset(name for name in names if name.startswith(PANDAS_INDEX))
     table = WideTable(
         path=path,
@@ -247,10 +254,11 @@ def _table(path: str, params: ReadParams) -> WideTable:
         refused=rows.refused,
         raw=rows.raw,
         described=described_own if is_own and not has_types else described,
-        ignored=hidden | (CONDITIONS if conditions else frozenset()),
+        ignored=hidden | (CONDITIONS if conditions else frozenset()) | ({PROCESSES} if said else frozenset()),
         is_simulated=rows.is_simulated,
         counters={field.name: _described(field) for field in rows.schema if b"is_rate" in (field.metadata or {})},
         conditions=conditions,
+        processes=processes,
     )
     return table if is_own else _widened(table, params.columns)
 
@@ -284,13 +292,14 @@ def _widened(table: WideTable, renamed: Mapping[str, str]) -> WideTable:
     )
 
 
-def _conditions(table: pa.Table) -> dict[str, Conditions]:
-    """Under what the runs of a file of the recorder were taken, by run id; none in other files."""
-    if RECORD_KEY not in (table.schema.metadata or {}) or "recording" not in table.column_names:
+def _said_of_runs(table: pa.Table, needed: str, columns: Set[str]) -> dict[str, dict[str, Any]]:
+    """What these columns of a file of the recorder say of each run, by run id; none in other files, nor without
+    the one that is needed."""
+    if RECORD_KEY not in (table.schema.metadata or {}) or needed not in table.column_names:
         return {}
-    names = sorted(CONDITIONS & set(table.column_names))
+    names = sorted(columns & set(table.column_names))
     runs = table.select(["run_id", *names]).group_by(["run_id", *names]).aggregate([]).to_pylist()
-    return {str(run.pop("run_id")): Conditions(**run) for run in runs}
+    return {str(run.pop("run_id")): run for run in runs}
 
 
 def _described(field: pa.Field) -> Counter:

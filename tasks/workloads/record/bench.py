@@ -5,7 +5,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,14 +24,7 @@ from tasks.workloads.record.parts import machine_name
 from tasks.workloads.record.plan import Outcome, PlannedRun
 from tasks.workloads.record.programs.program import Place, Program
 from tasks.workloads.record.sampler import PARTNER_PREFIX, PerfChild, PerfPlan, Sampled, perf_group, sample
-from tasks.workloads.record.subjects import (
-    WHOLE,
-    Subject,
-    group_sources,
-    groups_at_work,
-    shares_of_processes,
-    subject_of,
-)
+from tasks.workloads.record.subjects import WHOLE, Programs, Subject, group_sources, groups_at_work, subject_of
 from tasks.workloads.telemetry import OWN_PREFIX, Conditions, Telemetry
 
 BUSY = tuple(f"cpu.{kind}_cores" for kind in ("user", "nice", "system", "irq", "softirq"))
@@ -124,6 +117,7 @@ class Bench:
                 group.set_quota(round(run.limit_cores * PERIOD_US), PERIOD_US)
             partner = other if run.partner else None
             sources, missing = stack.enter_context(open_sources(Subject(group, partner=partner).sources()))
+            watched = [Programs(Subject(one)) for one in (group, partner) if one]
             works = [
                 Work(self.programs[name], joined(places[name], inside, seed), input, duration_s + MARGIN_S)
                 for name, input, inside, seed in (
@@ -143,7 +137,7 @@ class Bench:
 
             try:
                 sampled = sample(
-                    sources,
+                    [*sources, *watched],
                     params.samples,
                     params.interval_s,
                     perf=perf,
@@ -162,8 +156,9 @@ class Bench:
         beside_cores, server_cores = (used_s[2] - used_s[0]) / duration_s, (used_s[3] - used_s[1]) / duration_s
         lacking = tuple(one for one in missing if not one.counter.startswith(PARTNER_PREFIX))  # as its own group's
         is_short = any(work.is_short for work in works)
+        shares = [one.shares for one in watched]
         return self._outcome(
-            run, sampled, (*lacking, *self.perf.missing), beside_cores, server_cores, is_short=is_short
+            run, sampled, shares, (*lacking, *self.perf.missing), beside_cores, server_cores, is_short=is_short
         )
 
     def _started_perf(self, group: Group | None, partner: Group | None) -> PerfChild | None:
@@ -183,6 +178,7 @@ class Bench:
         self,
         run: PlannedRun,
         sampled: Sampled,
+        shares: Sequence[Mapping[str, float]],
         missing: tuple[Unavailable, ...],
         beside_cores: float,
         server_cores: float,
@@ -200,6 +196,7 @@ class Bench:
             machine=self.machine,
             started_at=sampled.started_at,
             interval_s=self.params.interval_s,
+            processes=shares[0] if shares else {},
         )
         sampler_cores = sampled.own_cpu_s / (self.params.samples * self.params.interval_s)
         disturbance = disturbance_of(telemetry, sampler_cores + beside_cores + server_cores)
@@ -241,6 +238,7 @@ class Bench:
             workload=run.beside,
             input=run.beside_input,
             conditions=of_partner,
+            processes=shares[1] if shares[1:] else {},
         )
         return Outcome(run, status, (first, second), facts, missing)
 
@@ -319,9 +317,12 @@ def record_live(subject: str = WHOLE, seconds: float = 30, params: RecordParams 
     n_samples = _n_samples(seconds, settings)
     asked = subject_of(subject)
     groups = {OWN_PREFIX: asked.group} if asked.group else {}
-    before = asked.process_times()
-    run, sampler_cores = _sampled(asked.sources(), groups, n_samples, settings, CGROUP_ROOT)
-    return replace(_with_shares(run, sampler_cores), processes=shares_of_processes(before, asked.process_times()))
+    programs = Programs(asked)
+    programs.read()  # of a whole machine, whose processes are many, at its begin and end alone
+    watched = [] if asked == Subject() else [programs]
+    run, sampler_cores = _sampled(asked.sources(), watched, groups, n_samples, settings, CGROUP_ROOT)
+    programs.read()
+    return replace(_with_shares(run, sampler_cores), processes=programs.shares)
 
 
 def record_each(seconds: float = 30, params: RecordParams | None = None, root: Path = CGROUP_ROOT) -> list[Telemetry]:
@@ -337,13 +338,11 @@ def record_each(seconds: float = 30, params: RecordParams | None = None, root: P
     for prefix, group in groups.items():
         sources += group_sources(group, prefix)
     counted = dict(list(groups.items())[:MOST_COUNTED])
-    subjects = {prefix: Subject(group) for prefix, group in groups.items()}
-    before = {prefix: subject.process_times() for prefix, subject in subjects.items()}
-    together, sampler_cores = _sampled(sources, counted, n_samples, settings, root)
+    programs = {prefix: Programs(Subject(group)) for prefix, group in groups.items()}
+    together, sampler_cores = _sampled(sources, list(programs.values()), counted, n_samples, settings, root)
     runs = [
-        replace(of_group(together, prefix), run_id=prefix.strip(), missing=(), processes=shares)
-        for prefix, subject in subjects.items()
-        for shares in [shares_of_processes(before[prefix], subject.process_times())]
+        replace(of_group(together, prefix), run_id=prefix.strip(), missing=(), processes=watched.shares)
+        for prefix, watched in programs.items()
     ]
     return [_with_shares(run, sampler_cores) for run in runs if any(one.scope == "workload" for one in run.counters)]
 
@@ -356,11 +355,16 @@ def _n_samples(seconds: float, settings: RecordParams) -> int:
 
 
 def _sampled(
-    asked: list[Source], groups: Mapping[str, Group], n_samples: int, settings: RecordParams, root: Path
+    asked: list[Source],
+    watched: Sequence[Programs],
+    groups: Mapping[str, Group],
+    n_samples: int,
+    settings: RecordParams,
+    root: Path,
 ) -> tuple[Telemetry, float]:
     """The samples of these sources and of perf in these groups, and the cores that sampler and own server took.
 
-    groups: by the prefix of their counters."""
+    watched: read at each sample as well; groups: by the prefix of their counters."""
     plan = PerfPlan(settings.perf)
     lacking = list(plan.missing)
     named = {prefix: perf_group(group, root) for prefix, group in groups.items()}
@@ -373,7 +377,7 @@ def _sampled(
             perf.stop()
             perf = None
         with open_sources(asked) as (sources, missing):
-            sampled = sample(sources, n_samples, settings.interval_s, perf=perf)
+            sampled = sample([*sources, *watched], n_samples, settings.interval_s, perf=perf)
     finally:
         if perf:
             perf.stop()

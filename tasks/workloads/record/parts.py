@@ -1,5 +1,6 @@
 """Recorded runs in whorl's own format: a row a sample, a column a counter, and what there was beside."""
 
+import json
 import os
 import re
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ import pyarrow as pa
 
 from tasks.machine import cpu_model
 from tasks.record.campaign import Ledger
+from tasks.record.facts import DIGITS
 from tasks.record.parts import Parts, Record, check_same, deciding
 from tasks.workloads.params import RecordParams
 from tasks.workloads.record.counters import GIVEAWAYS
@@ -29,6 +31,7 @@ LABELS = (
 CONDITIONS = tuple(
     (field.name, pa.float64() if "float" in str(field.type) else pa.string()) for field in fields(Conditions)
 )
+PROCESSES = ("processes", pa.string())  # of a run: the shares of its programs, as a JSON object
 UNIMPORTANT = frozenset({"minutes", "scratch", "repeats"})
 
 
@@ -83,6 +86,9 @@ def table_of(run: Telemetry) -> pa.Table:
     if run.conditions:
         labels += list(astuple(run.conditions))
         names += CONDITIONS
+    if run.processes:
+        labels.append(json.dumps({name: round(share, DIGITS) for name, share in run.processes.items()}))
+        names.append(PROCESSES)
     columns = [pa.array([value] * run.n_samples, kind) for value, (_, kind) in zip(labels, names, strict=True)]
     columns += [pa.array(run.at_s), *(pa.array(run.values[:, place]) for place in range(len(run.counters)))]
     schema = [pa.field(name, kind) for name, kind in (*names, LABELS[-1])]

@@ -7,7 +7,7 @@ import contextlib
 import os
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -249,34 +249,45 @@ class ProcessTime(NamedTuple):
         return self.own_s + self.of_children_s
 
 
-def shares_of_processes(before: Mapping[int, ProcessTime], after: Mapping[int, ProcessTime]) -> dict[str, float]:
-    """Shares of the CPU time between two moments by program, the largest first; none where nothing was taken. By
-    process id.
+def shares_of_processes(seen: Sequence[Mapping[int, ProcessTime]]) -> dict[str, float]:
+    """Shares of the CPU time between the first and the last of some moments by program, the largest first; none where
+    nothing was taken. By process id.
 
-    Of what has ended in between only its parent's account tells: it counts for the programs that run below that parent
-    at these moments, by what they have taken, else for what the parent has started."""
+    Of what has ended in between only its parent's account tells: it counts for the programs that began or ended
+    meanwhile and were seen below that parent, by what they had taken when they were; alike where none had taken a tick,
+    without those that wait for another; else for what the parent has started."""
     taken: dict[str, float] = {}
-    everyone, gone_s = {**before, **after}, dict[int, float]()
+    before, after, everyone, gone_s = seen[0], seen[-1], dict[int, ProcessTime](), dict[int, float]()
+    for moment in seen:
+        everyone |= moment
+    passing = {pid: one for pid, one in everyone.items() if pid not in before or pid not in after}
+    above = {pid: _ancestors(one.parent, everyone) for pid, one in passing.items()}
+    waiting = {one.parent for one in everyone.values()}
     for pid in before.keys() - after.keys():
         gone_s[before[pid].parent] = gone_s.get(before[pid].parent, 0.0) + before[pid].all_s
     for pid, now in after.items():
         then = before.get(pid, now._replace(own_s=0.0, of_children_s=0.0))
         taken[now.program] = taken.get(now.program, 0.0) + now.own_s - then.own_s
         ended_s = now.of_children_s - then.of_children_s - gone_s.get(pid, 0.0)
-        below = [one for other, one in everyone.items() if ended_s > 0 and pid in _ancestors(other, everyone)]
-        seen_s = sum(one.own_s for one in below)
-        for one in below if seen_s else []:
-            taken[one.program] = taken.get(one.program, 0.0) + ended_s * one.own_s / seen_s
-        if ended_s > 0 and not seen_s:
+        below = [other for other in passing if ended_s > 0 and pid in above[other]]
+        weights = {other: passing[other].own_s for other in below}
+        if not any(weights.values()):
+            weights = {other: 1.0 for other in below if other not in waiting}
+        for other, weight in weights.items():
+            name = passing[other].program
+            taken[name] = taken.get(name, 0.0) + ended_s * weight / sum(weights.values())
+        if ended_s > 0 and not weights:
             taken[f"started by {now.program}"] = taken.get(f"started by {now.program}", 0.0) + ended_s
     total = sum(s for s in taken.values() if s > 0)
     return {name: s / total for name, s in sorted(taken.items(), key=lambda one: -one[1]) if s > 0}
 
 
 def _ancestors(pid: int, everyone: Mapping[int, ProcessTime]) -> set[int]:
+    """A process, and all above it."""
     found: set[int] = set()
-    while pid in everyone and (pid := everyone[pid].parent) not in found:
+    while pid in everyone and pid not in found:
         found.add(pid)
+        pid = everyone[pid].parent
     return found
 
 
@@ -314,6 +325,23 @@ class Subject:
                 own_s, of_children_s = (sum(int(fields[at]) for at in places) * TICK_S for places in CPU_FIELDS)
                 found[pid] = ProcessTime(name, int(fields[1]), own_s, of_children_s)
         return found
+
+
+class Programs(Source):
+    """Which programs a subject runs, at each reading; read beside its counters, it gives none."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(PROC, parse_fields, ())
+        self.subject, self.seen = subject, list[dict[int, ProcessTime]]()
+
+    def read(self) -> None:
+        """Note what each of its processes has taken so far."""
+        self.seen.append(self.subject.process_times())
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Of the processor time between the first and the last reading."""
+        return shares_of_processes(self.seen) if self.seen else {}
 
 
 def subject_of(asked: str, *, root: Path = CGROUP_ROOT, proc: Path = PROC) -> Subject:

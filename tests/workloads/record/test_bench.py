@@ -80,6 +80,7 @@ def test_a_process_and_its_children_are_recorded_beside_the_machine(brief):
         parent.wait()
     own = run.values[:, run.names.index("own.cpu.user_cores")]
     assert own[~(own != own)].max() > 0.1
+    assert sum(run.processes.values()) == pytest.approx(1)
     assert run.values[-1, run.names.index("own.cpu.tasks")] == 2
     assert 0 < run.conditions.own_share <= 1
     assert run.conditions.foreign_share is not None

@@ -85,6 +85,7 @@ def test_two_at_once_give_two_runs_with_one_machine_and_a_group_each(shared):
         at, own = names.index("cpu.user_cores"), names.index("own.cpu.user_cores")
         assert one.values[:, at].tolist() == other.values[:, at].tolist()
         assert one.values[:, own].tolist() != other.values[:, own].tolist()
+        assert one.processes and other.processes and max(one.processes.values()) > 0.5
     assert not [name for name in table.column_names if name.startswith("partner.")]
 
 

@@ -212,10 +212,10 @@ def test_a_process_that_shares_its_group_is_the_sum_of_its_tree(tmp_path):
     source.close()
 
 
-def test_what_has_ended_counts_for_programs_below_its_parent():
+def test_what_has_ended_counts_for_passing_programs_below_its_parent():
     """The shell waited for a compiler that had 30 s before and 32 at its end: 2 of its 32 new seconds are in between,
-    and of what runs below it cc1 had 30 s and as 10; one second is its own. The server took 6, as 1 and make nothing,
-    but what it waited for took 2 and nothing is left of that."""
+    and cc1 alone has ended below it; one second is its own. The server took 6, as 1 and make nothing, but what it
+    waited for took 2 and nothing is left of that. A reading in between that shows gcc with 10 s gives it a quarter."""
     before = {
         1: ProcessTime("sh", 0, 5.0, 100.0),
         2: ProcessTime("cc1", 1, 30.0, 0.0),
@@ -229,11 +229,27 @@ def test_what_has_ended_counts_for_programs_below_its_parent():
         5: ProcessTime("as", 1, 10.0, 0.0),
         6: ProcessTime("make", 0, 1.0, 3.0),
     }
-    found = shares_of_processes(before, after)
-    taken = {"redis-server": 6, "started by make": 2, "cc1": 1.5, "as": 1.5, "sh": 1}
+    found = shares_of_processes([before, after])
+    taken = {"redis-server": 6, "started by make": 2, "cc1": 2, "as": 1, "sh": 1}
     assert found == pytest.approx({name: s / 12 for name, s in taken.items()})
     assert next(iter(found)) == "redis-server"
-    assert shares_of_processes(before, before) == {}
+    assert shares_of_processes([before, before]) == {}
+    between = {**before, 7: ProcessTime("gcc", 1, 10.0, 0.0)}
+    found = shares_of_processes([before, between, after])
+    assert (found["cc1"], found["gcc"]) == (pytest.approx(1.5 / 12), pytest.approx(0.5 / 12))
+
+
+def test_programs_too_short_for_a_tick_share_what_has_ended_but_for_those_that_wait():
+    """Three were seen below the shell, none with a tick: gcc waits for as, and md5sum was seen twice as often."""
+    shell = ProcessTime("sh", 0, 1.0, 0.0)
+    seen = [
+        {1: shell},
+        {1: shell, 2: ProcessTime("gcc", 1, 0.0, 0.0), 3: ProcessTime("as", 2, 0.0, 0.0)},
+        {1: shell, 4: ProcessTime("md5sum", 1, 0.0, 0.0)},
+        {1: shell, 5: ProcessTime("md5sum", 1, 0.0, 0.0)},
+        {1: shell._replace(of_children_s=3.0)},
+    ]
+    assert shares_of_processes(seen) == {"md5sum": pytest.approx(2 / 3), "as": pytest.approx(1 / 3)}
 
 
 @pytest.mark.parametrize("version", [1, 2])

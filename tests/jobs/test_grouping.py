@@ -17,12 +17,8 @@ from tasks.jobs.readers.table import TableReader
 
 RECORDED = sorted((Path(__file__).parents[2] / "data" / "recorded" / "jobs").glob("runs-*.parquet"))[:3]
 RUN: dict[str, Any] = {
-    "name": "backup.sh",
-    "plan_signature": None,
-    "user_name": "alice",
-    "requested_cpus": 16.0,
-    "used_cpus": 8.0,
-}
+    "name": "backup.sh", "plan_signature": None, "user_name": "alice", "requested_cpus": 16.0, "used_cpus": 8.0,
+}  # fmt: skip
 
 
 def normalise_name(name: str, params: GroupParams | None = None) -> str:
@@ -105,23 +101,14 @@ UUID = "3f2504e0-4f89-11d3-9a0c-0305e82c3301"
 SHA256 = "290d9b6f43193179d47f2f1cb082f821919af94f4e32d1795427a020c5839ba6"
 
 DATES = {
-    "etl-2026-11-21": "etl-{date}",
-    "20261121_load": "{date}_load",
-    "sales2026_11_21": "sales{date}",
-    "21.11.2026 close": "{date} close",
-    "report_21Nov2026": "report_{date}",
-    "report Nov 2026": "report {date}",
-    "q4_2026": "{date}",
-    "kpi-2026-Q4": "kpi-{date}",
-    "kpi_2026W47": "kpi_{date}",
-    "month_202611": "month_{date}",
-    "x.20261121T0312": "x.{date}",
-    "x_20261121031500": "x_{date}",
+    "etl-2026-11-21": "etl-{date}", "20261121_load": "{date}_load", "sales2026_11_21": "sales{date}",
+    "21.11.2026 close": "{date} close", "report_21Nov2026": "report_{date}", "report Nov 2026": "report {date}",
+    "q4_2026": "{date}", "kpi-2026-Q4": "kpi-{date}", "kpi_2026W47": "kpi_{date}", "month_202611": "month_{date}",
+    "x.20261121T0312": "x.{date}", "x_20261121031500": "x_{date}",
     "scheduled__2026-11-21T00:00:00+00:00": "scheduled__{date}",
-    "manual__2026-11-21T03:12:00.123456Z": "manual__{date}",
-    "sync 2026-11-21 05:30:00": "sync {date}",
+    "manual__2026-11-21T03:12:00.123456Z": "manual__{date}", "sync 2026-11-21 05:30:00": "sync {date}",
     "05:30 sync": "{time} sync",
-}
+}  # fmt: skip
 IDS_AND_COUNTERS = {
     "job.1234567": "job.{id}",
     "attempt_1479712345678_0012_m_000003_0": "attempt_{id}_m_{n}",
@@ -239,10 +226,3 @@ def test_whole_names_keep_numbers_and_dates() -> None:
         "alice · load_10002",
         "alice · load_10001",
     ]
-
-
-def test_named_columns_group_runs_that_differ_in_nothing_else() -> None:
-    limits = [3600.0, 3600.0, 7200.0, np.nan]
-    rows = pd.DataFrame([RUN | {"name": f"hash{n}", "requested_runtime_s": s} for n, s in enumerate(limits)])
-    keys = group_keys(rows, GroupParams(by=["user", "limit"]))
-    assert keys.to_list() == ["alice · limit 1:00:00"] * 2 + ["alice · limit 2:00:00", "alice"]

@@ -52,11 +52,6 @@ def test_a_new_job_takes_the_median_of_its_runs_that_had_ended():
     assert found["median_source"].tolist() == ["none", "none", "before", "before", "none", "before"]
 
 
-def test_runs_that_ended_together_all_count():
-    log = runs(("a", 0, 10, 1.0), ("a", 0, 10, 2.0), ("a", 0, 10, 30.0), ("a", 11, 12, 1.0))
-    assert historic_medians(log, {})["median_s"].iloc[3] == 2
-
-
 def test_medians_that_no_runtime_can_have_count_as_absent():
     log = runs(("a", 0, 1, 1.0), ("b", 0, 1, 1.0), ("c", 0, 1, 1.0))
     found = historic_medians(log, {"a": np.nan, "b": -1.0, "c": np.inf})

@@ -29,11 +29,6 @@ PARAMS = ExplainParams()
 TABLES = ("reasons", "cause_families", "insights", "explanations")
 
 
-@pytest.fixture
-def explainer(caused_log):
-    return load_explainer(caused_log, "log")
-
-
 def held_out_of(explainer, **changes):
     asked = {"max_runs": 4000, "usual_runs": 20, **changes}
     return describe_held_out(explainer.trained, explainer.runs, **asked)
@@ -213,16 +208,10 @@ def judged(variation=None, n_groups=None, **columns):
 def test_claims_are_told_apart_where_the_truth_is_known():
     found = judged()
     assert {name: one["verdict"] for name, one in found.items()} == {
-        "inputs": "holds",
-        "tokens": "cannot be told",
-        "index_lookup": "cannot be told",
-        "window": "cannot be told",
-        "range": "cannot be told",
-        "load": "does not hold",
-        "load_deviation": "cannot be told",
-        "spare_tokens": "cannot be told",
-        "newer_skus": "holds",
-    }
+        "inputs": "holds", "tokens": "cannot be told", "index_lookup": "cannot be told", "window": "cannot be told",
+        "range": "cannot be told", "load": "does not hold", "load_deviation": "cannot be told",
+        "spare_tokens": "cannot be told", "newer_skus": "holds",
+    }  # fmt: skip
     assert found["load"]["rho"] == pytest.approx(-1.0)
 
 

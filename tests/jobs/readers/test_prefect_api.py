@@ -1,4 +1,4 @@
-"""Prefect's flow-run history against answers captured from a real server; test_prefect_server.py asks a real one."""
+"""Prefect's flow-run history against answers captured from a real server, and, where slow tests run, against one."""
 
 import json
 import os
@@ -43,7 +43,6 @@ BROKEN_RUNS = [
     ("created_by", "ada", "created_by: Input should be"),
 ]
 FIRST_PAGE = json.dumps(CAPTURED["flow_runs"][:2])
-pytestmark = pytest.mark.slow
 STARTED_WITHIN_S, STOPPED_WITHIN_S, RAN_WITHIN_S = 180, 30, 300
 TRIED_EVERY_S = 0.5
 PASSWORD = "ada:lovelace"
@@ -330,6 +329,7 @@ def wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
     pytest.fail(f"the server did not start: {log.read_text()[-2000:]}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page_runs", [1, 3, 200])
 def test_a_real_servers_runs_are_read_whole(
     real_server: tuple[str, dict[str, str]], page_runs: int, monkeypatch: pytest.MonkeyPatch
@@ -347,6 +347,7 @@ def test_a_real_servers_runs_are_read_whole(
     assert 0.4 <= flaky["runtime_s"] < (flaky["ended_at"] - flaky["started_at"]).total_seconds() - between_tries_s / 2
 
 
+@pytest.mark.slow
 def test_a_real_server_refuses_who_has_no_password(
     real_server: tuple[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -355,6 +356,7 @@ def test_a_real_server_refuses_who_has_no_password(
         read_server(real_server[0])
 
 
+@pytest.mark.slow
 def test_a_real_server_without_api_in_the_address_is_told(
     real_server: tuple[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

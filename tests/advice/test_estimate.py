@@ -208,13 +208,6 @@ def test_an_interval_is_so_many_spreads_wide() -> None:
     assert row["runtime_s"] ** 2 == pytest.approx(row["low_s"] * row["high_s"])
 
 
-def test_more_confidence_is_a_wider_interval() -> None:
-    wide, narrow = (
-        estimate(LINEAR, SCORES, "here", "fast", EstimateParams(confidence=one)).tasks.iloc[0] for one in (0.95, 0.8)
-    )
-    assert wide["low_s"] < narrow["low_s"] < narrow["high_s"] < wide["high_s"]
-
-
 def test_runs_on_both_machines_calibrate_in_place_of_what_was_published() -> None:
     rng = np.random.default_rng(5)
     parts = []

@@ -197,7 +197,7 @@ PIECES = [
 NAMES = st.lists(st.sampled_from(PIECES), max_size=12).map("".join) | st.text(max_size=30)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.lists(NAMES, max_size=20))
 def test_many_names_at_once_give_what_each_gives_alone(names: list[str]) -> None:
     assert normalise_names(names) == [normalise_name(name) for name in names]

@@ -90,14 +90,6 @@ def test_a_changed_plan_counts_under_the_key_of_its_baseline():
     assert found.of("no_spare")["group_key"].tolist() == ["job"]
 
 
-def test_simulated_pairs_are_all_found_and_show_their_true_effect():
-    made = simulate_pairs(SimulatedChange(n_groups=5, n_pairs=200, log_noise=0.1), np.random.default_rng(5))
-    pairs = match_pairs(made.runs).of("no_spare")
-    assert len(pairs) == 1000
-    measured = pairs.groupby("group_key")["log_ratio"].mean()
-    assert measured.to_numpy() == pytest.approx(made.log_effects.to_numpy(), abs=0.05)
-
-
 def test_a_predicted_change_is_that_of_the_medians_and_unknown_at_zero_seconds():
     history = gather_history([2.0, 2.0, 4.0, 9.0, 0.0], [0, 0, 1, 1, 2])
     found = predicted_change(Empirical(history, np.array([0, 2])), Empirical(history, np.array([1, 0])))
@@ -161,14 +153,6 @@ def test_no_change_as_a_prediction_scores_as_no_change_and_has_no_direction():
     assert score.directions.n_right == 0
     assert score.directions.n_undecided == score.directions.n
     assert (score.correlation, score.correlation_reason) == (None, "all predicted changes are alike")
-
-
-def test_where_nothing_changes_no_answer_beats_no_change():
-    pairs, effects = simulated(log_effect=0, effect_sd=0)
-    noise = np.random.default_rng(4).normal(0, 0.1, len(effects))
-    score = score_pairs(pairs["log_ratio"], noise, pairs["group_key"], np.random.default_rng(1))
-    assert score.versus_no_change.low > 0
-    assert score.directions.low < 0.5 < score.directions.high
 
 
 def test_no_pair_one_job_and_missing_predictions_are_answers():

@@ -126,12 +126,6 @@ def test_twice_the_input_is_twice_the_ratio_to_earlier_inputs():
     assert np.isnan(after["input_ratio"].iloc[2])
 
 
-def test_a_request_set_moves_its_ratio_to_earlier_requests():
-    after = edited(sets=["tokens=8"])
-    assert after["requested_tokens"].tolist() == [8.0, 8.0, 8.0]
-    assert after["tokens_ratio"].tolist()[:2] == [2.0, 1.0]
-
-
 def test_without_spare_tokens_a_run_holds_no_more_than_it_requests():
     after = edited(scenario="no_spare")
     assert after["spare_tokens_available"].tolist() == [0.0, 0.0, 0.0]

@@ -167,13 +167,6 @@ def test_what_pushes_a_run_from_one_shape_to_another_worked_out_by_hand():
     assert push(parts(), 0, 2).tolist() == [[3.0, -1.0], [-2.0, -1.0]]
 
 
-def test_pushes_add_up_to_the_odds_between_the_two_shapes():
-    raw, base = parts().raw, parts().base
-    odds = base[:, 2] - base[:, 0] + push(parts(), 0, 2).sum(axis=1)
-    assert odds.tolist() == pytest.approx((raw[:, 2] - raw[:, 0]).tolist())
-    assert push(parts(), 2, 0).tolist() == (-push(parts(), 0, 2)).tolist()
-
-
 @pytest.mark.parametrize("pattern", [name for name in FEATURES if not name.startswith("own_")])
 def test_every_feature_of_the_catalogue_has_a_family(pattern):
     name = (

@@ -56,13 +56,6 @@ def test_reasons_worked_out_by_hand():
     assert found.rest == pytest.approx(0.001)
 
 
-def test_base_reasons_and_rest_add_up_to_the_prediction():
-    found = explain([0.3, 0.2, -0.4, 0.1, 0.05], [3e9, 2.0, 0.9, 6.0, 4.0], most=2)
-    assert len(found.reasons) == 2
-    assert found.base + sum(one.contribution for one in found.reasons) + found.rest == pytest.approx(found.prediction)
-    assert found.prediction == pytest.approx(0.1 + 0.25)
-
-
 def test_correlated_features_do_not_split_a_reason():
     """Each of the two of the input adds less than the load, together they add more."""
     found = explain([0.3, 0.3, 0.4, 0.0, 0.0], [3e9, 2.0, 0.9, 6.0, 4.0])
@@ -217,12 +210,6 @@ def test_three_times_the_input_is_the_first_reason_of_a_run(explainer):
     assert 2 < found.expected_s / found.usual_s < 3.5
 
 
-def test_load_is_the_first_reason_of_a_run_under_load(explainer):
-    found = explain_one(explainer, last_of(explainer, "load"))
-    assert found.runtime.reasons[0].family == "load"
-    assert found.runtime.reasons[0].factor == pytest.approx(2.0, rel=0.3)
-
-
 def test_reasons_lead_from_the_usual_runs_to_the_mean_that_is_predicted(explainer):
     run = explainer.runs[explainer.runs["run_id"] == last_of(explainer, "big_input")]
     found, trained = explain_past(explainer, run)[0], explainer.trained
@@ -307,14 +294,6 @@ def test_contributions_to_shapes_give_the_probabilities_of_the_classifier(varied
         odds = variable_parts(classifier, features)
         p = classifier.predict_proba(features)[:, variable].sum(axis=1)
         assert odds.raw[:, 0] == pytest.approx(np.log(p / (1 - p)), abs=1e-3)
-
-
-def test_without_evidence_of_earlier_runs_the_trees_alone_are_taken_apart(varied):
-    trained = varied.trained
-    features = trained.features(varied.runs.tail(50), varied.runs)
-    for classifier in trained.classifiers.values():
-        alone = replace(classifier, evidence=(), evidence_powers=())
-        assert softmax(shape_parts(alone, features).raw, axis=1) == pytest.approx(alone.predict_proba(features))
 
 
 def test_evidence_worked_out_by_hand(varied):

@@ -236,12 +236,6 @@ def test_parquet_is_read_in_batches_and_rows_are_numbered_through(
     assert '"run_id": "r40"' in refused["raw"].iloc[0]
 
 
-@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
-def test_the_delimiter_is_told_by_the_header(tmp_path: Path, delimiter: str) -> None:
-    rows, refused = of_csv(tmp_path, f"{HEADER}\n{LINE}\n".replace(",", delimiter))
-    assert (rows["runtime_s"].to_list(), len(refused)) == ([1.5], 0)
-
-
 def test_columns_may_be_renamed_and_a_renamed_one_wins(tmp_path: Path) -> None:
     text = "job,name,start,runtime_s,ms\n7,etl,1767268800,999,2\n"
     params = ReadParams(columns={"run_id": "job", "started_at": "start", "runtime_s": "ms"})

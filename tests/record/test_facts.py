@@ -5,6 +5,7 @@ from math import isnan
 
 import pytest
 
+from tasks.machine import tree_cpu_s
 from tasks.record.facts import (
     Disturbance,
     Usage,
@@ -63,6 +64,10 @@ def test_numbers_are_rounded_and_what_is_not_known_is_none():
         "a": 1.23457, "b": None, "c": "text", "d": None, "e": 7,
     }  # fmt: skip
     assert all_known({"a": 0.5554}, 3) == {"a": 0.555}
+
+
+def test_a_process_that_has_ended_takes_no_time():
+    assert tree_cpu_s(2**22 + 1) == 0.0
 
 
 def test_every_recording_says_on_which_machine_it_was_made():

@@ -269,10 +269,3 @@ def test_the_last_ten_runs_are_evidence_of_their_own():
     log = runs([5, 12, 31, 45, 9, 8, 7, 33, 12, 15, 6, 9, 9])
     found = make_features(log, log, by_hand({"a": 10.0}))[["recent_shape_ratio_0", "recent_shape_ratio_1"]]
     assert found.iloc[12].to_numpy() == pytest.approx(posterior(log["runtime_s"].iloc[2:12] / 10))
-
-
-def test_ten_thousand_runs_of_one_shape_make_it_certain_and_stay_a_probability():
-    log = runs([50] * 10_000)
-    found = make_features(log.tail(1), log, by_hand({"a": 10.0})).iloc[0]
-    assert found["shape_ratio_1"] == 1
-    assert found["shape_ratio_0"] == pytest.approx(0, abs=1e-300)

@@ -152,10 +152,6 @@ def test_blank_lines_and_headers_of_joined_exports_are_no_rows(tmp_path: Path) -
     assert (rows["place"].to_list(), len(refused)) == ([2, 5], 0)
 
 
-def test_a_header_without_jobs_is_an_empty_log(tmp_path: Path) -> None:
-    assert [len(frame) for frame in read(log(tmp_path))] == [0, 0]
-
-
 @pytest.mark.parametrize(
     ("head", "is_slurm"),
     [

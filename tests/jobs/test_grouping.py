@@ -110,26 +110,15 @@ DATES = {
     "05:30 sync": "{time} sync",
 }  # fmt: skip
 IDS_AND_COUNTERS = {
-    "job.1234567": "job.{id}",
-    "attempt_1479712345678_0012_m_000003_0": "attempt_{id}_m_{n}",
-    "application_1479712345678_0012": "application_{id}",
-    f"run-{UUID}": "run-{id}",
-    "name-0a1b2c3d4e5f": "name-{id}",
+    "job.1234567": "job.{id}", "attempt_1479712345678_0012_m_000003_0": "attempt_{id}_m_{n}",
+    "application_1479712345678_0012": "application_{id}", f"run-{UUID}": "run-{id}", "name-0a1b2c3d4e5f": "name-{id}",
     "name-ab20261121cd": "name-{id}",  # the date in it is none
-    "sha256:" + SHA256: "sha256:{hash}",
-    "web-7d4b9c6f5-x2x8z": "web-{id}",
-    "upload_x7f3k9q2": "upload_{id}",
-    "node 10.0.0.12": "node {id}",
-    "case 1.2": "case {n}",
-    "run 5 of 10": "run {n} of {n}",
-    "run7": "run{n}",
-    "daily_r0042": "daily_r{n}",
-    "daily_r7": "daily_r{n}",
-    "part-0007": "part-{n}",
-    "123_4": "{n}",
+    "sha256:" + SHA256: "sha256:{hash}", "web-7d4b9c6f5-x2x8z": "web-{id}", "upload_x7f3k9q2": "upload_{id}",
+    "node 10.0.0.12": "node {id}", "case 1.2": "case {n}", "run 5 of 10": "run {n} of {n}", "run7": "run{n}",
+    "daily_r0042": "daily_r{n}", "daily_r7": "daily_r{n}", "part-0007": "part-{n}", "123_4": "{n}",
     "train --lr 0.001": "train --lr {n}",
     "SELECT * FROM t WHERE id = 42 AND d > '2026-11-21'": "SELECT * FROM t WHERE id = {n} AND d > '{date}'",
-}
+}  # fmt: skip
 RUNS_OF_COUNTERS = {  # a counter must not leave its group where its digits happen to look like a time or a day
     "etl_20261121_0007": "etl_{date}",
     "etl_20261121_0099": "etl_{date}",

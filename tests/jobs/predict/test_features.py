@@ -99,27 +99,17 @@ def test_features_worked_out_by_hand():
     )  # fmt: skip
     found = make_features(log, log).iloc[4]
     expected = {
-        "n_before": 4,
-        "hour_of_day": 10.5,
-        "day_of_week": 0,
-        "input_bytes": 30,
+        "n_before": 4, "hour_of_day": 10.5, "day_of_week": 0, "input_bytes": 30,
         "input_ratio": 30 / 20,  # the median of 10, 20, 60 and a missing one
-        "requested_tokens": 2,
-        "tokens_ratio": 2 / 4,
-        "mean_tokens_mean": 3,
-        "mean_tokens_sd": np.sqrt(14 / 3),
-        "log_median_before": np.log(25),
-        "log_ratio_mean": np.log([10, 20, 40, 30]).mean() - np.log(25),
-        "log_ratio_sd": np.log([10, 20, 40, 30]).std(ddof=1),
-        "last_log_ratio": np.log(30 / 25),
+        "requested_tokens": 2, "tokens_ratio": 2 / 4, "mean_tokens_mean": 3, "mean_tokens_sd": np.sqrt(14 / 3),
+        "log_median_before": np.log(25), "log_ratio_mean": np.log([10, 20, 40, 30]).mean() - np.log(25),
+        "log_ratio_sd": np.log([10, 20, 40, 30]).std(ddof=1), "last_log_ratio": np.log(30 / 25),
         "ewma_log_ratio": np.average(np.log([10, 20, 40, 30]), weights=0.5 ** (np.arange(4)[::-1] / 5)) - np.log(25),
         "p25_p75_before": (32.5 - 17.5) / 25,
         "outlier_share_before": 2 / 3,  # 20 to 10, 40 to 15, and 30 to 20, but the first has no median
-        "hours_since_last": 1.5 - 30 / 3600,
-        "n_vertices_mean": 3,
-        "vertices_old_mean": 0.75,
+        "hours_since_last": 1.5 - 30 / 3600, "n_vertices_mean": 3, "vertices_old_mean": 0.75,
         "vertex_share_old_mean": (1 / 4 + 0 + 2 / 4) / 3,  # the run without vertices has no share
-    }
+    }  # fmt: skip
     for name, value in expected.items():
         assert found[name] == pytest.approx(value, abs=1e-12), name
     assert np.isnan(found["op_FILTER"])

@@ -266,12 +266,6 @@ def test_a_log_of_one_job_of_constant_runtimes_has_one_shape(log_of, caplog):
     assert found.features["shape_ratio_0"][1:].tolist() == [1] * 29
 
 
-def test_a_log_with_fewer_runs_a_job_than_asked_for_gets_shapes_of_what_it_has(drawn, caplog):
-    found = ready(drawn(60, 6))  # five runs of each job are history
-    assert len(found.shapes["ratio"].centres) == 2
-    assert "2 shapes of jobs with at least 5 runs" in caplog.text
-
-
 def test_jobs_of_0_s_have_no_ratio_and_stand_aside(log_of):
     runtimes, jobs = np.tile([0.0, 4.0, 5.0], 20), np.tile(["zero", "a", "b"], 20)
     found = ready(log_of(runtimes, jobs))

@@ -148,11 +148,6 @@ def test_history_is_the_runs_of_the_job_that_had_ended_before(log_of):
     assert told.quantile(0.99)[2:] == pytest.approx([1, 3, 5])
 
 
-def test_a_run_that_has_not_ended_yet_is_no_history(log_of):
-    runs = log_of([1.0, 600.0, 2.0])  # the second is still going on when the third begins
-    assert history_of(runs[2:], runs, np.ones(N_LEVELS)).quantile(0.99) == pytest.approx([1])
-
-
 def test_one_shape_is_stretched_to_the_median_of_each_job():
     ratios = np.linspace(0.5, 1.5, 2001)
     told = global_prediction(ratios, np.array([10.0, 40.0]))

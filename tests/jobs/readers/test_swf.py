@@ -71,27 +71,15 @@ def test_one_line_worked_out_by_hand(log: Path) -> None:
     assert refused.empty
     row = rows.iloc[0].dropna().to_dict()
     assert row == {
-        "run_id": "7",
-        "name": "app 45",
-        "user_name": "user 12",
-        "queue": "express lane",
-        "account": "group 3",
-        "partition": "partition 1",
-        "submitted_at": START + pd.Timedelta(seconds=100),
-        "started_at": START + pd.Timedelta(seconds=120),
-        "ended_at": START + pd.Timedelta(seconds=420),
-        "wait_s": 20.0,
-        "runtime_s": 300.0,
-        "status": "completed",
-        "requested_cpus": 8.0,
-        "used_cpus": 4.0,
+        "run_id": "7", "name": "app 45", "user_name": "user 12", "queue": "express lane", "account": "group 3",
+        "partition": "partition 1", "submitted_at": START + pd.Timedelta(seconds=100),
+        "started_at": START + pd.Timedelta(seconds=120), "ended_at": START + pd.Timedelta(seconds=420),
+        "wait_s": 20.0, "runtime_s": 300.0, "status": "completed", "requested_cpus": 8.0, "used_cpus": 4.0,
         "requested_runtime_s": 600.0,
         "requested_memory_bytes": 4096 * 1024 * 8.0,  # asked for a processor
         "cpu_s": 250.5 * 4,  # averaged over the processors
-        "peak_memory_bytes": 2048 * 1024 * 4.0,
-        "is_simulated": False,
-        "place": 4,
-    }
+        "peak_memory_bytes": 2048 * 1024 * 4.0, "is_simulated": False, "place": 4,
+    }  # fmt: skip
 
 
 def test_minus_one_is_missing_in_every_field_that_may_be_missing(log: Path) -> None:

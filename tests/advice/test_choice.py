@@ -166,11 +166,6 @@ def test_runs_that_failed_are_late_where_there_is_no_more_memory():
     assert chosen.machine_type == "big"
 
 
-def test_more_runs_make_the_interval_narrower():
-    few, many = (choose(history(drawn(n)), 11.0, EXACT).of("a") for n in (10, 160))
-    assert many.high - many.low < (few.high - few.low) / 2
-
-
 def test_where_the_interval_has_the_share_inside_the_safe_type_is_chosen_and_the_other_named_for_a_run():
     deadline_s = 10 * math.exp(0.1 * norm.isf(0.03))
     chosen = choose(history(drawn(20)), deadline_s)

@@ -160,15 +160,6 @@ def test_smoothing_keeps_the_mass_and_the_outliers(counts, smoothing_bins, scale
     assert (smoothed >= 0).all()
 
 
-def test_smoothing_makes_close_bins_alike_and_a_flat_distribution_stays_flat():
-    pmfs = np.eye(30)[[10, 11, 20]]
-    before, after = pmfs @ pmfs.T, (lambda s: s @ s.T)(smooth(pmfs, WIDE, 10))
-    assert before[0, 1] == before[0, 2] == 0
-    assert after[0, 1] > 10 * after[0, 2]
-    flat = np.r_[0.1, np.full(28, 0.8 / 28), 0.1]
-    assert smooth(flat[None], WIDE, 10)[0] == pytest.approx(flat)
-
-
 def test_the_same_smoothing_has_the_same_width_in_values_whatever_the_bins():
     def spread(n_bins):
         bins = Bins(kind="delta", low=-100, high=100, n_bins=n_bins)

@@ -1,7 +1,8 @@
 """Matched pairs are found as the recorder wrote them, what has no partner is counted, and what the figures support is a
 claim."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -25,7 +26,6 @@ from tasks.jobs.control.pairs import (
 )
 from tasks.jobs.distribution import Empirical, gather_history
 from tasks.jobs.params import MEASURES
-from tests.jobs.control.synthetic import SimulatedChange, simulate_pairs
 
 
 def runs():
@@ -94,6 +94,43 @@ def test_a_predicted_change_is_that_of_the_medians_and_unknown_at_zero_seconds()
     history = gather_history([2.0, 2.0, 4.0, 9.0, 0.0], [0, 0, 1, 1, 2])
     found = predicted_change(Empirical(history, np.array([0, 2])), Empirical(history, np.array([1, 0])))
     assert found.tolist() == pytest.approx([np.log(2), np.nan], nan_ok=True)
+
+
+@dataclass(frozen=True)
+class SimulatedChange:
+    """A change that multiplies the runtimes of each job by a factor of its own, mean and deviation over jobs given as
+    logarithms; log_noise: deviation of each run's log runtime, noise_factor times as much in the changed runs."""
+
+    n_groups: int = 40
+    n_pairs: int = 10
+    log_effect: float = 0.3
+    effect_sd: float = 0.3
+    log_noise: float = 0.1
+    noise_factor: float = 1
+
+
+def simulate_pairs(change, rng):
+    """Of each job n_pairs original runs, each repeated unchanged and changed, all with independent noise; the true log
+    factor and log median of unchanged runs by group_key."""
+    keys = [f"job-{number:03}" for number in range(change.n_groups)]
+    effects = pd.Series(change.log_effect + change.effect_sd * rng.standard_normal(len(keys)), index=keys)
+    medians = pd.Series(rng.normal(2.0, 1.0, len(keys)), index=keys)
+    rows = []
+    for place in range(change.n_pairs):
+        for key in keys:
+            run_id, again = f"{key}-{place}", f"{key}-{place}-baseline"
+            changed, louder = f"{run_id}-no_spare", change.log_noise * change.noise_factor
+            for name, what_if, partner, level, noise in (
+                (run_id, None, None, 0.0, change.log_noise),
+                (again, "baseline", run_id, 0.0, change.log_noise),
+                (changed, "no_spare", again, effects[key], louder),
+            ):
+                rows.append((name, key, what_if, partner, np.exp(medians[key] + level + noise * rng.standard_normal())))
+    runs = pd.DataFrame(rows, columns=["run_id", "group_key", "what_if", "matched_run_id", "runtime_s"])
+    submitted_at = pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(len(runs)) * 60.0, unit="s")
+    ended_at = submitted_at + pd.to_timedelta(runs["runtime_s"].to_numpy(), unit="s")
+    runs = runs.assign(submitted_at=submitted_at, ended_at=ended_at, status="completed", is_simulated=True)
+    return SimpleNamespace(runs=runs, log_effects=effects, log_medians=medians)
 
 
 def simulated(**settings):

@@ -170,14 +170,6 @@ def test_unknown_values_are_left_out():
     assert (found.n_runs, found.n_groups) == (3, 3)
 
 
-def test_runs_of_few_groups_give_a_wider_interval_than_as_many_runs_of_their_own():
-    """In each group x and y are the same in all runs: 10 groups are 10 pieces of evidence, not 500."""
-    rng = np.random.default_rng(3)
-    x, y = np.repeat(rng.normal(size=(2, 10)), 50, axis=1)
-    grouped, alone = correlate([(x, y, 1.0)], np.arange(500) // 50), correlate([(x, y, 1.0)], np.arange(500))
-    assert grouped.high - grouped.low > 4 * (alone.high - alone.low)
-
-
 def test_nothing_to_correlate_and_one_group_give_a_reason():
     assert correlate([], []).reason == "nothing that varies and is known"
     one = correlate([(np.arange(5.0), np.arange(5.0), 1.0)], ["a"] * 5)

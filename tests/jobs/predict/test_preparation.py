@@ -266,14 +266,6 @@ def test_a_log_of_one_job_of_constant_runtimes_has_one_shape(log_of, caplog):
     assert found.features["shape_ratio_0"][1:].tolist() == [1] * 29
 
 
-def test_jobs_of_0_s_have_no_ratio_and_stand_aside(log_of):
-    runtimes, jobs = np.tile([0.0, 4.0, 5.0], 20), np.tile(["zero", "a", "b"], 20)
-    found = ready(log_of(runtimes, jobs))
-    assert found.history_s["zero"] == 0
-    assert found.shapes["ratio"].n_groups.sum() == 2
-    assert found.shapes["delta"].n_groups.sum() == 3
-
-
 def test_a_history_of_0_s_alone_has_no_shapes_of_ratios(log_of):
     assert set(ready(log_of([0.0] * 9)).shapes) == {"delta"}
 

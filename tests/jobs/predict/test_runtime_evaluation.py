@@ -115,12 +115,6 @@ def test_a_log_without_labels_is_scored_without_shapes(drawn, params):
     assert set(found.scored) == {"model", "history", "lightgbm", "global"}
 
 
-def test_a_log_of_one_job_has_no_interval_for_its_differences(log_of, params):
-    _, found = evaluated(log_of(np.exp(np.random.default_rng(0).normal(0, 0.3, 200))), params)
-    assert found.differences["history"].low is None
-    assert found.differences["history"].reason == "one group: nothing to draw from"
-
-
 def test_jobs_of_0_s_among_others_are_scored_by_all(log_of, params):
     rng = np.random.default_rng(0)
     runtimes = np.where(np.arange(300) % 3 == 0, 0.0, np.exp(rng.normal(1, 0.3, 300)))

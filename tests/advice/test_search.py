@@ -99,17 +99,6 @@ def test_only_a_run_in_time_is_the_best_so_far(clusters: Configurations) -> None
     assert Problem(clusters).best(NO_RUN) is None
 
 
-def test_the_same_runs_give_the_same_proposal_and_the_first_is_promising(clusters: Configurations) -> None:
-    problem = Problem(clusters, stated_need(100))
-    first = propose(problem, NO_RUN, np.random.default_rng(5))
-    again = propose(problem, NO_RUN, np.random.default_rng(5))
-    assert first is not None
-    assert again is not None
-    assert first.candidate == again.candidate
-    assert problem.is_promising[first.candidate]
-    assert np.isnan(first.cost)
-
-
 def test_a_proposal_says_cost_interval_and_chances(clusters: Configurations, spilling: Costs) -> None:
     outcome = outcome_of(spilling(clusters, 100.0), failed=[0])
     problem = Problem(clusters, max_runtime_s=7_200)

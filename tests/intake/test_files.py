@@ -171,13 +171,9 @@ def test_reading_without_a_size_is_a_programming_error(tmp_path: Path) -> None:
 
 
 FAULTS = (
-    OverflowError("too\nlarge"),
-    RecursionError("deep"),
-    KeyError("x"),
-    csv.Error("field"),
-    MemoryError(),
+    OverflowError("too\nlarge"), RecursionError("deep"), KeyError("x"), csv.Error("field"), MemoryError(),
     pa.ArrowKeyError("k"),
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: type(fault).__name__)

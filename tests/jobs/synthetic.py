@@ -22,14 +22,6 @@ class SimulatedJob(Params):
     slow_factor: float = Field(20, ge=1, description="A slow run takes so many times as long")
     every_s: float = Field(3600, gt=0, description="Time from one submission to the next, in seconds")
 
-    @property
-    def cov(self) -> float:
-        """The true coefficient of variation."""
-        share, factor, spread = self.slow_share, self.slow_factor, np.exp(self.log_deviation**2)
-        first_moment = 1 + share * (factor - 1)
-        second_moment = (1 + share * (factor**2 - 1)) * spread
-        return float(np.sqrt(second_moment / first_moment**2 - 1))
-
 
 def simulate_runs(jobs: list[SimulatedJob], rng: np.random.Generator) -> pd.DataFrame:
     """Runs of the jobs in the columns of jobs.runs, one frame; rows by job, then by time."""

@@ -88,13 +88,10 @@ def test_posteriors_are_those_of_the_dense_counts(log):
 
 
 BINS = [
-    Bins(kind="ratio", low=0, high=10),
-    Bins(kind="delta", low=-900, high=900),
-    Bins(kind="delta", low=-0.1, high=0.1, n_bins=3),
-    Bins(kind="delta", low=-900, high=900, n_bins=500),
-    Bins(kind="ratio", low=0, high=1.1, n_bins=77),
-    Bins(kind="ratio", low=0, high=1 / 3, n_bins=10_000),
-]
+    Bins(kind="ratio", low=0, high=10), Bins(kind="delta", low=-900, high=900),
+    Bins(kind="delta", low=-0.1, high=0.1, n_bins=3), Bins(kind="delta", low=-900, high=900, n_bins=500),
+    Bins(kind="ratio", low=0, high=1.1, n_bins=77), Bins(kind="ratio", low=0, high=1 / 3, n_bins=10_000),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("bins", BINS, ids=str)
@@ -188,12 +185,6 @@ def test_recorded_periods_are_those_of_assign_periods(job_log, names):
     times = FIRST + pd.to_timedelta(np.arange(len(periods)) % 10 + np.arange(len(periods)) // 10 * 5, unit="h")
     found, expected = parts_of(log_of(job_log, times, period=periods), SplitParams())
     assert found == expected
-
-
-def test_a_run_before_all_recorded_periods_is_history(job_log):
-    times = FIRST + pd.to_timedelta(np.arange(7), unit="h")
-    found, expected = parts_of(log_of(job_log, times, period=[None, "a", "a", "b", None, "c", None]), SplitParams())
-    assert found == expected == [0, 0, 0, 1, 1, 2, 2]
 
 
 def test_runs_that_are_not_finished_or_what_ifs_move_no_bound(job_log):
@@ -339,15 +330,3 @@ def test_what_is_refused_is_said_in_one_line(job_log):
         characterise(warehouse, "log", PARAMS)
     with pytest.raises(NotFound, match=r"^source 'log' has no shapes yet"):
         read_characterised(warehouse, "log")
-
-
-@pytest.mark.slow
-def test_a_hundred_thousand_jobs_of_three_runs_get_shapes(job_log):
-    rng = np.random.default_rng(0)
-    n = 300_000
-    keys = rng.permutation(np.repeat([f"job {i}" for i in range(n // 3)], 3))
-    times = START + pd.to_timedelta(np.arange(n), unit="s")
-    runs = pd.DataFrame({"group_key": keys, "runtime_s": rng.lognormal(3, 0.5, n).round(2), "submitted_at": times})
-    shapes = ShapeParams()
-    found = characterise(job_log(runs), "log", CharacteriseParams(shapes=shapes))
-    assert (found.n_groups, found.k) == (100_000, {"ratio": 8, "delta": 8})

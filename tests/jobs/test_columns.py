@@ -198,11 +198,6 @@ def test_times_with_a_zone_become_utc() -> None:
     assert row["started_at"] == NOON
 
 
-def test_the_order_of_rows_stays_even_if_it_is_not_by_time() -> None:
-    later, earlier = GOOD | {"run_id": "b"}, GOOD | {"run_id": "a", "started_at": NOON - seconds(60)}
-    assert vet(later, earlier).rows["run_id"].to_list() == ["b", "a"]
-
-
 def test_no_row_gives_no_row() -> None:
     chunk = vet_runs(pd.DataFrame({"run_id": pd.Series(dtype="str"), "place": pd.Series(dtype="int64")}), SLACK, NOW)
     assert (len(chunk.rows), len(chunk.refused)) == (0, 0)

@@ -70,12 +70,6 @@ def test_the_same_run_counts_as_often_as_it_happened():
     assert often.quantile(0.75)[0] == weighted.quantile(0.75)[0] == 5
 
 
-def test_one_past_run_is_a_sure_prediction():
-    one = Empirical(gather_history([60.0], [0]), [0])
-    assert one.crps([63.0])[0] == 3 and one.quantile(0.5)[0] == 60
-    assert one.cdf([60.0])[0] == 1 and one.cdf_below([60.0])[0] == 0
-
-
 @pytest.mark.parametrize(
     ("build", "message"),
     [

@@ -17,12 +17,8 @@ from tasks.jobs.readers.table import TableReader
 
 RECORDED = sorted((Path(__file__).parents[2] / "data" / "recorded" / "jobs").glob("runs-*.parquet"))[:3]
 RUN: dict[str, Any] = {
-    "name": "backup.sh",
-    "plan_signature": None,
-    "user_name": "alice",
-    "requested_cpus": 16.0,
-    "used_cpus": 8.0,
-}
+    "name": "backup.sh", "plan_signature": None, "user_name": "alice", "requested_cpus": 16.0, "used_cpus": 8.0,
+}  # fmt: skip
 
 
 def normalise_name(name: str, params: GroupParams | None = None) -> str:
@@ -105,44 +101,24 @@ UUID = "3f2504e0-4f89-11d3-9a0c-0305e82c3301"
 SHA256 = "290d9b6f43193179d47f2f1cb082f821919af94f4e32d1795427a020c5839ba6"
 
 DATES = {
-    "etl-2026-11-21": "etl-{date}",
-    "20261121_load": "{date}_load",
-    "sales2026_11_21": "sales{date}",
-    "21.11.2026 close": "{date} close",
-    "report_21Nov2026": "report_{date}",
-    "report Nov 2026": "report {date}",
-    "q4_2026": "{date}",
-    "kpi-2026-Q4": "kpi-{date}",
-    "kpi_2026W47": "kpi_{date}",
-    "month_202611": "month_{date}",
-    "x.20261121T0312": "x.{date}",
-    "x_20261121031500": "x_{date}",
+    "etl-2026-11-21": "etl-{date}", "20261121_load": "{date}_load", "sales2026_11_21": "sales{date}",
+    "21.11.2026 close": "{date} close", "report_21Nov2026": "report_{date}", "report Nov 2026": "report {date}",
+    "q4_2026": "{date}", "kpi-2026-Q4": "kpi-{date}", "kpi_2026W47": "kpi_{date}", "month_202611": "month_{date}",
+    "x.20261121T0312": "x.{date}", "x_20261121031500": "x_{date}",
     "scheduled__2026-11-21T00:00:00+00:00": "scheduled__{date}",
-    "manual__2026-11-21T03:12:00.123456Z": "manual__{date}",
-    "sync 2026-11-21 05:30:00": "sync {date}",
+    "manual__2026-11-21T03:12:00.123456Z": "manual__{date}", "sync 2026-11-21 05:30:00": "sync {date}",
     "05:30 sync": "{time} sync",
-}
+}  # fmt: skip
 IDS_AND_COUNTERS = {
-    "job.1234567": "job.{id}",
-    "attempt_1479712345678_0012_m_000003_0": "attempt_{id}_m_{n}",
-    "application_1479712345678_0012": "application_{id}",
-    f"run-{UUID}": "run-{id}",
-    "name-0a1b2c3d4e5f": "name-{id}",
+    "job.1234567": "job.{id}", "attempt_1479712345678_0012_m_000003_0": "attempt_{id}_m_{n}",
+    "application_1479712345678_0012": "application_{id}", f"run-{UUID}": "run-{id}", "name-0a1b2c3d4e5f": "name-{id}",
     "name-ab20261121cd": "name-{id}",  # the date in it is none
-    "sha256:" + SHA256: "sha256:{hash}",
-    "web-7d4b9c6f5-x2x8z": "web-{id}",
-    "upload_x7f3k9q2": "upload_{id}",
-    "node 10.0.0.12": "node {id}",
-    "case 1.2": "case {n}",
-    "run 5 of 10": "run {n} of {n}",
-    "run7": "run{n}",
-    "daily_r0042": "daily_r{n}",
-    "daily_r7": "daily_r{n}",
-    "part-0007": "part-{n}",
-    "123_4": "{n}",
+    "sha256:" + SHA256: "sha256:{hash}", "web-7d4b9c6f5-x2x8z": "web-{id}", "upload_x7f3k9q2": "upload_{id}",
+    "node 10.0.0.12": "node {id}", "case 1.2": "case {n}", "run 5 of 10": "run {n} of {n}", "run7": "run{n}",
+    "daily_r0042": "daily_r{n}", "daily_r7": "daily_r{n}", "part-0007": "part-{n}", "123_4": "{n}",
     "train --lr 0.001": "train --lr {n}",
     "SELECT * FROM t WHERE id = 42 AND d > '2026-11-21'": "SELECT * FROM t WHERE id = {n} AND d > '{date}'",
-}
+}  # fmt: skip
 RUNS_OF_COUNTERS = {  # a counter must not leave its group where its digits happen to look like a time or a day
     "etl_20261121_0007": "etl_{date}",
     "etl_20261121_0099": "etl_{date}",
@@ -210,7 +186,7 @@ PIECES = [
 NAMES = st.lists(st.sampled_from(PIECES), max_size=12).map("".join) | st.text(max_size=30)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.lists(NAMES, max_size=20))
 def test_many_names_at_once_give_what_each_gives_alone(names: list[str]) -> None:
     assert normalise_names(names) == [normalise_name(name) for name in names]
@@ -239,10 +215,3 @@ def test_whole_names_keep_numbers_and_dates() -> None:
         "alice · load_10002",
         "alice · load_10001",
     ]
-
-
-def test_named_columns_group_runs_that_differ_in_nothing_else() -> None:
-    limits = [3600.0, 3600.0, 7200.0, np.nan]
-    rows = pd.DataFrame([RUN | {"name": f"hash{n}", "requested_runtime_s": s} for n, s in enumerate(limits)])
-    keys = group_keys(rows, GroupParams(by=["user", "limit"]))
-    assert keys.to_list() == ["alice · limit 1:00:00"] * 2 + ["alice · limit 2:00:00", "alice"]

@@ -44,15 +44,21 @@ def test_a_job_without_runs_has_no_likelihood_and_a_wrong_number_is_refused():
         compare_with_shapes("job", np.ones(12), shapes(RATIO, [1] * 12), empty_bin_prior=0.1)
 
 
-@pytest.fixture
-def characterised(job_log, quick_training):
+@pytest.fixture(scope="module")
+def log(job_log_at, tmp_path_factory):
+    """A function that puts runs into the warehouse of these tests."""
+    return job_log_at(tmp_path_factory.mktemp("matched") / "home")
+
+
+@pytest.fixture(scope="module")
+def characterised(log, quick_training):
     """A log of 6 jobs from its first part on and one that began later, its shapes, and what they were made with."""
     rng, number = np.random.default_rng(3), np.arange(420) % 6
     runtimes = (10.0 + number) * np.exp(rng.normal(0, np.where(number % 2, 0.6, 0.05)))
     keys = [f"job{i:02}#{i:08x}" for i in number]
     keys[300::10] = ["late#00000009"] * len(keys[300::10])
     params = quick_training.predict.characterise
-    warehouse = job_log(pd.DataFrame({"group_key": keys, "runtime_s": runtimes}))
+    warehouse = log(pd.DataFrame({"group_key": keys, "runtime_s": runtimes}))
     steps.characterise(warehouse, "log", params)
     return warehouse, params
 
@@ -82,12 +88,12 @@ def test_a_job_or_a_source_without_anything_to_compare_is_said_in_one_line(chara
         job_against_shapes(warehouse, "other", "nobody", "ratio")
 
 
-def test_shapes_are_fresh_until_files_or_parameters_change(characterised, job_log):
+def test_shapes_are_fresh_until_files_or_parameters_change(characterised, log):
     warehouse, params = characterised
     assert are_shapes_fresh(warehouse, "log", params)
     assert not are_shapes_fresh(warehouse, "other", params)
     other = params.shapes.model_copy(update={"k": 7})
     assert not are_shapes_fresh(warehouse, "log", params.model_copy(update={"shapes": other}))
     assert are_shapes_fresh(warehouse, "log", params.model_copy(update={"batch_runs": 7}))
-    job_log([{"runtime_s": 1.0}])
+    log([{"runtime_s": 1.0}])
     assert not are_shapes_fresh(warehouse, "log", params)

@@ -52,11 +52,6 @@ def test_a_new_job_takes_the_median_of_its_runs_that_had_ended():
     assert found["median_source"].tolist() == ["none", "none", "before", "before", "none", "before"]
 
 
-def test_runs_that_ended_together_all_count():
-    log = runs(("a", 0, 10, 1.0), ("a", 0, 10, 2.0), ("a", 0, 10, 30.0), ("a", 11, 12, 1.0))
-    assert historic_medians(log, {})["median_s"].iloc[3] == 2
-
-
 def test_medians_that_no_runtime_can_have_count_as_absent():
     log = runs(("a", 0, 1, 1.0), ("b", 0, 1, 1.0), ("c", 0, 1, 1.0))
     found = historic_medians(log, {"a": np.nan, "b": -1.0, "c": np.inf})
@@ -163,15 +158,6 @@ def test_smoothing_keeps_the_mass_and_the_outliers(counts, smoothing_bins, scale
     assert smoothed.sum(axis=1) == pytest.approx(np.ones(3))
     assert (smoothed[:, [0, -1]] == pmfs[:, [0, -1]]).all()
     assert (smoothed >= 0).all()
-
-
-def test_smoothing_makes_close_bins_alike_and_a_flat_distribution_stays_flat():
-    pmfs = np.eye(30)[[10, 11, 20]]
-    before, after = pmfs @ pmfs.T, (lambda s: s @ s.T)(smooth(pmfs, WIDE, 10))
-    assert before[0, 1] == before[0, 2] == 0
-    assert after[0, 1] > 10 * after[0, 2]
-    flat = np.r_[0.1, np.full(28, 0.8 / 28), 0.1]
-    assert smooth(flat[None], WIDE, 10)[0] == pytest.approx(flat)
 
 
 def test_the_same_smoothing_has_the_same_width_in_values_whatever_the_bins():

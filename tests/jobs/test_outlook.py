@@ -143,20 +143,21 @@ def drawn(n=5, seed=2):
     return even_steps(np.sort(np.random.default_rng(seed).lognormal(3, 1, (n, 1000)), axis=1))
 
 
-def test_half_way_through_100_even_seconds_the_chance_for_75_is_one_half():
-    # P(T <= 75 | T > 50) = 25 / 50
-    assert chances_in_time(even_runs(), 50, 75) == pytest.approx([0.5])
+CHANCES = {  # predicted, elapsed and deadline in seconds, chance
+    "half way through 100 even seconds, 25 of the 50 left": (even_runs(), 50, 75, 0.5),
+    "a deadline that has passed": (even_runs(), 50, 30, 0.0),
+    "a deadline that is now": (even_runs(), 50, 50, 0.0),
+    "of 1 to 10 s longer than 3 s: 4, 5 and 6 of the seven left": (past(TEN), 3, 6, 3 / 7),
+    "a job of no length that has not begun": (past([0.0, 0.0, 5.0]), 0, 0, 2 / 3),
+    "beyond all past runs twice as long with (100 / 200) squared": (past(TEN), 100, 200, 0.75),
+    "beyond all past runs, of no length": (past([0.0] * 5), 4, 8, 0.75),
+    "of no length, and hardly begun": (past([0.0] * 5), 1e-6, 1e-5, 0.0),
+}
 
 
-def test_after_three_of_ten_past_runs_the_chance_is_that_of_the_seven_left():
-    runs = np.arange(1.0, 11.0)
-    # longer than 3: 4 ... 10; done by 6: 4, 5 and 6
-    assert chances_in_time(past(runs), 3, 6) == pytest.approx([3 / 7])
-
-
-@pytest.mark.parametrize("deadline_s", [30.0, 50.0])
-def test_a_deadline_that_has_passed_has_no_chance(deadline_s):
-    assert chances_in_time(even_runs(), 50, deadline_s).tolist() == [0.0]
+@pytest.mark.parametrize(("predicted", "elapsed_s", "deadline_s", "chance"), CHANCES.values(), ids=CHANCES)
+def test_the_chance_to_end_in_time_is_that_of_the_runs_that_last_as_long(predicted, elapsed_s, deadline_s, chance):
+    assert chances_in_time(predicted, elapsed_s, deadline_s) == pytest.approx([chance])
 
 
 def test_at_elapsed_0_the_chance_is_the_predicted_one_up_to_the_beyond_level():
@@ -168,46 +169,15 @@ def test_at_elapsed_0_the_chance_is_the_predicted_one_up_to_the_beyond_level():
     assert (found <= cdf + 1e-12).all() and (found >= cdf - 0.01).all()
 
 
-def test_a_job_of_no_length_is_done_at_once_if_it_has_not_begun():
-    assert chances_in_time(past([0.0, 0.0, 5.0]), 0, 0) == pytest.approx([2 / 3])
-
-
-def test_the_chance_rises_with_the_deadline_and_stays_a_probability():
-    for elapsed_s in (0.0, 10.0, 40.0, 500.0, 1e7):
-        asked = np.broadcast_to(np.geomspace(1, 1e9, 300), (5, 300))
-        found = chances_in_time(drawn(), elapsed_s, asked)
-        assert (np.diff(found, axis=1) >= -1e-12).all()
-        assert (found >= 0).all() and (found <= 1).all()
-        assert found[:, -1] == pytest.approx(np.ones(5), abs=0.01)
-
-
-def test_beyond_every_past_run_it_lasts_twice_as_long_with_one_quarter():
-    # the longest of ten was 10 s; after 100 s: P(T > 200 | T > 100) = (100 / 200)^2
-    runs = past(np.arange(1.0, 11.0))
-    assert chances_in_time(runs, 100, 200) == pytest.approx([0.75])
-
-
 def test_beyond_all_that_was_expected_the_longer_it_lasts_the_longer_it_may_still_last():
     found = [remaining_s(past([5.0] * 20), elapsed_s, 0.5)[0] for elapsed_s in (6, 60, 1e12)]
     # half of the runs that lasted e last less than root 2 times e
     assert found == pytest.approx([(np.sqrt(2) - 1) * e for e in (6, 60, 1e12)])
 
 
-def test_a_job_predicted_to_take_no_time_has_an_answer_while_it_runs():
-    runs = past([0.0] * 5)
-    assert chances_in_time(runs, 4, 8) == pytest.approx([0.75])
-    assert np.isfinite(chances_in_time(runs, 1e-6, 1e-5)).all()
-
-
 def test_what_is_left_after_50_even_seconds_is_spread_over_the_other_50():
     left = remaining_s(even_runs(), 50, np.array([[0.5, 0.9]]))
     assert left == pytest.approx(np.array([[25.0, 45.0]]), abs=0.1)
-
-
-def test_what_is_left_at_elapsed_0_is_the_predicted_quantile():
-    predicted = drawn()
-    for q in (0.1, 0.5, 0.9, 0.98):
-        assert remaining_s(predicted, 0, q) == pytest.approx(predicted.quantile(q), rel=1e-6)
 
 
 def test_by_the_quantile_of_what_is_left_the_chance_to_be_done_is_its_level():

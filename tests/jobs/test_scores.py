@@ -38,12 +38,6 @@ def nothing():
     return Empirical(gather_history([1.0], [0]), np.zeros(0, dtype=np.int64))
 
 
-def test_the_true_spread_has_the_best_crps():
-    medians_s, runtime_s, _ = logs()
-    crps = {d: crps_of(lognormal(d, medians_s), runtime_s).value for d in (0.2, 0.4, 0.8)}
-    assert min(crps, key=crps.get) == 0.4
-
-
 def test_crps_of_the_truth_is_that_of_the_log_normal_distribution():
     """In closed form the expected CRPS of the truth is m exp(s²/2) (2 Φ(s / √2) - 1) for a log-normal of median m."""
     medians_s, runtime_s, _ = logs(10_000)

@@ -13,7 +13,6 @@ from tasks.jobs.shapes import (
     ShapeSet,
     elbow,
     fit_shapes,
-    hard_labels,
     inertia_curve,
     k_means,
     log_posterior,
@@ -31,28 +30,6 @@ def test_a_posterior_sums_to_one_and_does_not_depend_on_the_other_groups(counts,
     found = log_posterior(counts, shapes, empty_bin_prior=0.01)
     assert np.exp(found).sum(axis=1) == pytest.approx(np.ones(4))
     assert log_posterior(counts[::-1], shapes, empty_bin_prior=0.01)[::-1] == pytest.approx(found)
-
-
-def test_the_right_shape_is_found_more_often_the_more_runs_there_are():
-    rng = np.random.default_rng(3)
-    shapes = np.array([[0.3, 0.4, 0.2, 0.1], [0.2, 0.4, 0.3, 0.1]])
-    truth = rng.integers(0, 2, 1000)
-    hits = []
-    for n_runs in (3, 30, 300):
-        counts = np.stack([rng.multinomial(n_runs, shapes[z]) for z in truth])
-        hits.append((hard_labels(log_posterior(counts, shapes, empty_bin_prior=0.001)) == truth).mean())
-    assert hits[0] + 0.1 < hits[1] < hits[2]
-    assert hits[2] > 0.98
-
-
-def test_the_posterior_is_calibrated_when_runs_come_from_the_shapes():
-    """Of the groups given about 80 %, about 80 % are right; with shares for counts it would be far more."""
-    rng = np.random.default_rng(4)
-    shapes = np.array([[0.5, 0.3, 0.2], [0.3, 0.4, 0.3]])
-    truth = rng.integers(0, 2, 4000)
-    counts = np.stack([rng.multinomial(12, shapes[z]) for z in truth])
-    found = log_posterior(counts, shapes, empty_bin_prior=1e-9)
-    assert np.exp(found.max(axis=1)).mean() == pytest.approx((hard_labels(found) == truth).mean(), abs=0.02)
 
 
 def test_thousands_of_runs_do_not_underflow():

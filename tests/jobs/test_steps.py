@@ -7,7 +7,6 @@ import pytest
 
 from tasks.errors import BadInput, NotFound
 from tasks.jobs import steps
-from tasks.jobs.characterise import read_characterised
 from tasks.jobs.predict import training
 from tasks.jobs.predict.predicting import are_fresh, read_predictions
 from tasks.jobs.predict.trained import champion_of
@@ -117,12 +116,6 @@ def test_predictions_are_written_as_a_whole_and_twice_changes_nothing(trained_lo
     assert (rows["expected_excess_s"] > 0).all()
 
 
-def test_the_varied_jobs_are_the_risky_ones(trained_log):
-    steps.predict(trained_log, "log")
-    riskiest = read_predictions(trained_log, "log", limit=6)["group_key"].str[3:5].astype(int)
-    assert (riskiest % 2).sum() >= 5
-
-
 def test_predictions_are_stale_once_files_or_model_have_changed(trained_log):
     model_id = steps.predict(trained_log, "log")["model_id"]
     assert are_fresh(trained_log, "log", model_id)
@@ -139,12 +132,6 @@ def test_a_prediction_of_another_source_stays(trained_log):
     steps.predict(trained_log, "log")
     counts = fetch(trained_log, "SELECT source, count(*) AS n FROM jobs.predictions GROUP BY source ORDER BY source")
     assert counts.to_dict("list") == {"source": ["log", "other"], "n": [12, 12]}
-
-
-def test_nothing_is_predicted_without_a_model_or_a_source(job_log):
-    warehouse = job_log([{"runtime_s": 1.0}])
-    with pytest.raises(NotFound, match="source 'log' has no trained model yet; make one with whorl jobs train"):
-        steps.predict(warehouse, "log")
 
 
 def test_a_log_too_short_to_train_on_is_one_line_and_leaves_no_model(job_log, quick_training):
@@ -177,17 +164,6 @@ def test_a_figure_that_cannot_be_had_keeps_its_reason(trained_log):
     del figures["version"]
     assert read_figures(trained_log, "log", "other") == figures
     assert read_figures(trained_log, "log", "unknown") == {}
-
-
-def test_shapes_are_characterised_by_the_step(job_log, varied_runs, quick_training):
-    warehouse = job_log(varied_runs())
-    params = quick_training.predict.characterise
-    found = steps.characterise(warehouse, "log", params)
-    assert (found["n_groups"], found["k"]) == (12, {"ratio": 2, "delta": 2})
-    read = read_characterised(warehouse, "log")
-    assert list(read) == ["ratio", "delta"]
-    assert read["ratio"].table["n_groups"].sum() == 12
-    assert read["ratio"].curve.ks[0] == 1
 
 
 def test_the_card_of_a_model_holds_its_parameters(trained_log, quick_training):

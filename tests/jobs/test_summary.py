@@ -94,15 +94,6 @@ def test_scaling_all_runtimes_scales_the_quantiles_and_leaves_the_cov(job_log, f
         assert after[name] == pytest.approx(before[name]), name
 
 
-def test_the_truth_of_a_simulated_job_is_found_again(job_log):
-    truth = SimulatedJob(n_runs=4000, median_s=50, log_deviation=0.1, slow_share=0.05, slow_factor=20)
-    runs = simulate_runs([truth], np.random.default_rng(4))
-    job = groups_of(job_log(runs)).loc["job"]
-    assert job["median_s"] == pytest.approx(50, rel=0.02)
-    assert job["outlier_share_ratio"] == pytest.approx(0.05, abs=4 * np.sqrt(0.05 * 0.95 / 4000))
-    assert job["cov"] == pytest.approx(truth.cov, rel=0.1)
-
-
 def test_summarising_twice_changes_no_table(job_log):
     warehouse = job_log([{"runtime_s": float(x)} for x in range(1, 30)])
     first = summarise(warehouse, "log", PARAMS)
@@ -189,19 +180,6 @@ def test_groups_below_the_support_are_left_out(job_log):
     summarise(warehouse, "log", PARAMS)
     assert read_groups(warehouse, "log")["group_key"].tolist() == ["b"]
     assert read_groups(warehouse, "log", min_support=1)["group_key"].tolist() == ["b", "a"]
-
-
-def test_recurrence_is_the_share_of_runs_whose_job_ran_so_often(job_log):
-    keys = [f"job {i}" for i in range(1, 30) for _ in range(i)]
-    rows = [
-        {"runtime_s": 1.0, "group_key": key, "status": "failed" if i % 3 else "completed"} for i, key in enumerate(keys)
-    ]
-    warehouse = job_log(rows)
-    summarise(warehouse, "log", PARAMS)
-    found, n = read_summary(warehouse, "log"), sum(range(1, 30))
-    assert (found["n_runs"], found["n_groups"]) == (n, 29)
-    shares = [found[name] for name in ("recurring_share", "support_3_share", "support_20_share")]
-    assert shares == pytest.approx([sum(range(least, 30)) / n for least in (2, 3, 20)])
 
 
 @pytest.fixture

@@ -8,15 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.jobs.params import (
-    BinParams,
-    CharacteriseParams,
-    DriftParams,
-    EvaluateParams,
-    PredictParams,
-    ShapeParams,
-    WatchParams,
-)
+from tasks.jobs.params import DriftParams, WatchParams
 from tasks.jobs.predict.training import train_source
 from tasks.jobs.watch import excess_scores, history_quantiles, regular_gaps, score_thresholds, watch_source
 from tasks.warehouse.alarms import read_alarms
@@ -322,18 +314,6 @@ def test_a_job_that_became_twice_as_slow_is_told_with_its_figures_and_its_neighb
     assert alarm["subject"] == f"b @ {evidence['until_at']}"
 
 
-@pytest.mark.slow
-def test_the_same_drift_is_told_on_one_day_of_many(job_log):
-    factors = {"a": steady, "b": slower}
-    warehouse = job_log(drifting_log(factors, days=21))
-    told = []
-    for day in range(21, 45):
-        job_log(drifting_log(factors, days=1, first_day=day))
-        told += [(day, job) for job in drifted(warehouse)]
-    assert [job for _, job in told] == ["b"]
-    assert 23 <= told[0][0] <= 27
-
-
 def test_a_job_that_drifts_back_is_told_again(job_log):
     factors = {"a": steady, "b": there_and_back}
     warehouse = job_log(drifting_log(factors, days=28))
@@ -344,16 +324,6 @@ def test_a_job_that_drifts_back_is_told_again(job_log):
     assert told == [(27, "b"), (48, "b")]
     evidence = [json.loads(text) for text in read_alarms(warehouse)["evidence"]]
     assert sorted(round(one["median_factor"], 1) for one in evidence) == [0.5, 2.0]
-
-
-def test_of_a_steady_log_of_many_jobs_no_day_tells_of_drift(job_log):
-    factors = {f"job {i}": steady for i in range(8)}
-    warehouse = job_log(drifting_log(factors, days=21))
-    told = []
-    for day in range(21, 37, 4):
-        job_log(drifting_log(factors, days=4, first_day=day))
-        told += drifted(warehouse)
-    assert told == []
 
 
 def test_failed_runs_and_what_if_runs_are_no_evidence_of_drift(job_log):
@@ -369,16 +339,6 @@ def test_the_rate_of_false_discoveries_is_that_of_the_parameters(job_log):
     warehouse = job_log(drifting_log({f"job {i}": steady for i in range(8)}, days=28))
     assert drifted(warehouse, drift=DriftParams(false_discovery_rate=0.05)) == []
     assert drifted(warehouse, drift=DriftParams(false_discovery_rate=0.99)) != []
-
-
-TINY = EvaluateParams(
-    predict=PredictParams(
-        characterise=CharacteriseParams(bins=BinParams(n_bins=40, ranges="data"), shapes=ShapeParams(k=2)),
-        n_rounds=5,
-        n_trees=10,
-    ),
-    baseline_trees=5,
-)
 
 
 def minutes_later(minutes):
@@ -407,11 +367,11 @@ def the_log():
 
 
 @pytest.fixture(scope="module")
-def trained(job_log_at, tmp_path_factory):
+def trained(job_log_at, tmp_path_factory, quick_training):
     """The home of the log with its champion, made once; tests copy it."""
     fill = job_log_at(tmp_path_factory.mktemp("trained") / "home")
     warehouse = fill(the_log())
-    train_source(warehouse, "log", TINY, run_id="test")
+    train_source(warehouse, "log", quick_training, run_id="test")
     return warehouse
 
 

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numba import njit
@@ -193,12 +193,7 @@ Ints = NDArray[np.int64]
 # van den Burg and Williams 2020, default setting of BOCPD: lambda 100, a = b = kappa = 1, series scaled, MAP
 PLAIN_RUN_LENGTH = 100
 PLAIN_PRIOR = PriorParams(mean=0, kappa=1, alpha=1, noise=1, trend_share=0)
-PLAIN = ChangePointParams(
-    expected_run_length=PLAIN_RUN_LENGTH,
-    prior=PLAIN_PRIOR,
-    outlier_deviations=0,
-    min_segment=1,
-)
+PLAIN = ChangePointParams(expected_run_length=PLAIN_RUN_LENGTH, prior=PLAIN_PRIOR, outlier_deviations=0, min_segment=1)
 
 
 def plain_run_lengths(values: ArrayLike, params: ChangePointParams = PLAIN) -> Ints:
@@ -272,12 +267,11 @@ def report(scores: dict[str, Floats], names: Sequence[str]) -> str:
 
 Kind = Literal[
     "level", "variance", "kink", "correlated", "seasonal", "outliers", "whole numbers",
-    "nothing", "nothing, correlated", "nothing, trend", "nothing, seasonal", "nothing, outliers", "nothing, curved",
+    "nothing", "nothing, trend", "nothing, seasonal", "nothing, outliers",
 ]  # fmt: skip
-KINDS: tuple[Kind, ...] = get_args(Kind)
 APART = 10  # fewest samples between changes
 PERIOD = 12
-CORRELATION, STRONG_CORRELATION = 0.5, 0.6
+CORRELATION = 0.5
 
 
 def draw_series(kind: Kind, n_samples: int, n_changes: int, rng: np.random.Generator) -> AnnotatedSeries:
@@ -288,16 +282,6 @@ def draw_series(kind: Kind, n_samples: int, n_changes: int, rng: np.random.Gener
         places = _places(n_samples, n_changes, rng)
         values = _with_changes(kind, n_samples, places, rng)
     return AnnotatedSeries(kind, values[:, None], (tuple(int(place) for place in places),))
-
-
-def draw_all(n_each: int, rng: np.random.Generator) -> list[AnnotatedSeries]:
-    """Series of every kind, 30 to 400 samples, with one to three changes."""
-    found = []
-    for _ in range(n_each):
-        n_samples = int(rng.integers(30, 400))
-        n_changes = int(rng.integers(1, 4)) if n_samples > 6 * APART else 1
-        found += [draw_series(kind, n_samples, n_changes, rng) for kind in KINDS]
-    return found
 
 
 def _with_changes(kind: Kind, n: int, places: NDArray[np.int64], rng: np.random.Generator) -> Floats:
@@ -325,14 +309,10 @@ def _with_changes(kind: Kind, n: int, places: NDArray[np.int64], rng: np.random.
 def _without_change(kind: Kind, n: int, rng: np.random.Generator) -> Floats:
     time = np.arange(n, dtype=np.float64)
     noise = rng.normal(size=n)
-    if kind == "nothing, correlated":
-        return _correlated(n, STRONG_CORRELATION, rng)
     if kind == "nothing, trend":
         return np.asarray(10 * time / n + noise)
     if kind == "nothing, seasonal":
         return np.asarray(3 * np.sin(2 * np.pi * time / PERIOD) + noise)
-    if kind == "nothing, curved":
-        return np.asarray(25 * np.exp(2 * time / n) + noise)
     return _with_outliers(noise, rng) if kind == "nothing, outliers" else noise
 
 

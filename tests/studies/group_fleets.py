@@ -108,18 +108,11 @@ def measure(types, sizes, pool, noise, draws, seed):
     for name, of in rows.groupby("method", sort=False):
         answered = of[~of.open].rand
         yield {
-            "pool": pool,
-            "sizes": "/".join(map(str, sizes)),
-            "noise": noise,
-            "method": name,
-            "median": of.rand.median(),
-            "mean": of.rand.mean(),
-            "share 1.0": (of.rand == 1).mean(),
-            "k right": (of.k == len(sizes)).mean(),
-            "cannot tell": of.open.mean(),
-            "of the wrong": of[of.rand < 1].open.mean(),
-            "mean of answered": answered.mean(),
-        }
+            "pool": pool, "sizes": "/".join(map(str, sizes)), "noise": noise, "method": name,
+            "median": of.rand.median(), "mean": of.rand.mean(), "share 1.0": (of.rand == 1).mean(),
+            "k right": (of.k == len(sizes)).mean(), "cannot tell": of.open.mean(),
+            "of the wrong": of[of.rand < 1].open.mean(), "mean of answered": answered.mean(),
+        }  # fmt: skip
 
 
 def main():

@@ -42,13 +42,10 @@ from tasks.record.campaign import sigterm_unwinds
 from tasks.record.facts import Usages
 
 WATCHED = {
-    "cpu-sysbench": "events_per_second",
-    "memory-sysbench": "transfer_rate",
-    "disk-fio": "read_clat_avg",
-    "disk-ioping": "latency_avg",
-    "network-qperf": "tcp_bw_bandwidth",
+    "cpu-sysbench": "events_per_second", "memory-sysbench": "transfer_rate", "disk-fio": "read_clat_avg",
+    "disk-ioping": "latency_avg", "network-qperf": "tcp_bw_bandwidth",
     "network-iperf3": "tx_c_transfer_bitrate_receiver",
-}
+}  # fmt: skip
 # what `measure` tries: sizes that lie far enough apart to tell them from each other, by the field of a dose
 TRIED = {
     "cpu-sysbench": ("cpu_ratio", (0.02, 0.04, 0.08, 0.15, 0.3, 0.6, 1.0)),

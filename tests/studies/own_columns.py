@@ -13,14 +13,8 @@ import pandas as pd
 
 CLOUD = ("n1", "n2", "c2")
 LOTARU = (
-    "machine",
-    "NumberSequences",
-    "WorkflowInputSize",
-    "TaskInputSize",
-    "TaskInputSizeUncompressed",
-    "cpus",
-    "memory",
-)
+    "machine", "NumberSequences", "WorkflowInputSize", "TaskInputSize", "TaskInputSizeUncompressed", "cpus", "memory",
+)  # fmt: skip
 TIMED = ("run_id", "submitted_at", "runtime_s", "name")
 
 

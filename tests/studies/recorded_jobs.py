@@ -89,13 +89,10 @@ def causes(usual: pd.DataFrame) -> Iterator[Row]:
     done = usual[usual["status"] == "completed"].reset_index(drop=True)
     tokens = done[["requested_cpus", "spare_tokens_available", "spare_tokens_used"]]
     features: dict[str, pd.DataFrame] = {
-        "input size": done[["input_bytes"]].transform(np.log1p),
-        "tokens": tokens.transform(np.log1p),
-        "SKU": _sku_shares(done),
-        "load": done[["load_mean", "load_sd"]],
-        "locks": (done[["lock_wait_s"]] * 10).transform(np.log1p),
-        "cold input": done[["is_cold"]].astype(float),
-    }
+        "input size": done[["input_bytes"]].transform(np.log1p), "tokens": tokens.transform(np.log1p),
+        "SKU": _sku_shares(done), "load": done[["load_mean", "load_sd"]],
+        "locks": (done[["lock_wait_s"]] * 10).transform(np.log1p), "cold input": done[["is_cold"]].astype(float),
+    }  # fmt: skip
     shares = explain_variance(done["runtime_s"], done["group"], features)
     if shares is not None:
         told = ", ".join(f"{one.cause} {_percent(one.alone)} ({_percent(one.unique)})" for one in shares.causes)

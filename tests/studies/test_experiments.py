@@ -18,16 +18,9 @@ def test_the_notebook_compares_evaluations(job_log: JobLog, monkeypatch: pytest.
     noon = datetime(2026, 1, 1, 12)
     for k, crps in ((4, 0.5), (8, 0.25)):
         made = RunRecord(
-            run_id=f"with-{k}-shapes",
-            flow="jobs-evaluate",
-            word="jobs",
-            source="log",
-            status="completed",
-            started_at=noon,
-            ended_at=noon,
-            parameters={"k": k},
-            figures={"crps": crps},
-        )
+            run_id=f"with-{k}-shapes", flow="jobs-evaluate", word="jobs", source="log", status="completed",
+            started_at=noon, ended_at=noon, parameters={"k": k}, figures={"crps": crps},
+        )  # fmt: skip
         record_run(warehouse, made)
     monkeypatch.setenv("WHORL_HOME", str(warehouse.home))
     names: dict[str, Any] = {}

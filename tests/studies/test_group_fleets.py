@@ -1,14 +1,8 @@
 """The plain groupings that the study of fleets compares with recover kinds that are far apart."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 
-SPEC = importlib.util.spec_from_file_location("group_fleets", Path(__file__).with_name("group_fleets.py"))
-study = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(study)
-noise_cut_groups, silhouette_groups = study.noise_cut_groups, study.silhouette_groups
+from tests.studies.group_fleets import noise_cut_groups, silhouette_groups
 
 
 def test_plain_groupings_recover_kinds_that_are_far_apart():

@@ -1,28 +1,10 @@
 """How far doses move benchmarks: by hand and on small parts, the ladder that follows, one line for what is none."""
 
-import importlib.util
-import math
-import sys
-from pathlib import Path
-
 import pytest
 
 from tasks.nodes.execution import Execution, Measured, write_part
 from tasks.nodes.record.params import Dose
-
-
-def study():
-    """The study beside this file: it is a program, and in no package."""
-    spec = importlib.util.spec_from_file_location("node_doses", Path(__file__).with_name("node_doses.py"))
-    sys.modules["node_doses"] = module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-STUDY = study()
-Rung, Seen = STUDY.Rung, STUDY.Seen
-candidates_for, chosen_ladder, distance_sd = STUDY.candidates_for, STUDY.chosen_ladder, STUDY.distance_sd
-main, moved_by, read_recorded = STUDY.main, STUDY.moved_by, STUDY.read_recorded
+from tests.studies.node_doses import Rung, chosen_ladder, distance_sd, main, moved_by, read_recorded
 
 
 def dose(name):
@@ -58,21 +40,6 @@ def test_a_dose_that_makes_a_benchmark_better_is_no_rung():
     assert [one.name for one in found] == ["d0", "d2", "d4"]
 
 
-def test_a_dose_that_ran_twice_is_no_rung():
-    twice = Rung(dose("twice"), -1.0, 1.0, 2, 2)
-    found = chosen_ladder([twice, *rungs(-1.4, -3.0, -10.0)], higher_is_better=True)
-    assert [one.name for one in found] == ["d0", "d1", "d2"]
-    assert chosen_ladder([twice, *rungs(-3.0, -10.0)], higher_is_better=True) == ()
-
-
-def test_a_dose_is_judged_on_each_node_against_that_node_alone():
-    calm = {"fast": [98.0, 100.0, 102.0], "slow": [9.8, 10.0, 10.2]}
-    [found] = Seen(calm, {("fast", "d"): [90.0], ("slow", "d"): [9.0]}, {"d": (2, 2)}).rungs([dose("d")])
-    assert found.sd == pytest.approx(-5.0)
-    assert found.ratio == pytest.approx(0.9)
-    assert (found.n, found.n_applied) == (2, 2)
-
-
 CPU, MEMORY = "cpu-sysbench", "memory-sysbench"
 METRICS = {CPU: ("events_per_second", ""), MEMORY: ("transfer_rate", "MiB/sec"), "disk-ioping": ("latency_avg", "ms")}
 
@@ -103,17 +70,6 @@ def moved(folder):
 
 
 CALM = [("a", CPU, 0, 8.0), ("a", CPU, 0, 10.0), ("a", CPU, 0, 12.0)]  # mean 10, sample deviation 2
-
-
-def test_the_distance_is_in_deviations_of_the_unstressed_executions_of_the_same_node(part):
-    # stressed on a: mean 4, three deviations of 2 below 10; on b: mean 80, two of 10 below 100
-    other = [("b", CPU, 0, 90.0), ("b", CPU, 0, 100.0), ("b", CPU, 0, 110.0), ("b", CPU, 2, 80.0)]
-    folder = part("executions-0001.parquet", *CALM, ("a", CPU, 2, 3.0), *other, ("a", CPU, 2, 5.0))
-    found = moved(folder)
-    one = found[CPU, "a", 2]
-    assert (one.sd, one.ratio, one.n, one.n_unstressed) == (pytest.approx(-3.0), pytest.approx(0.4), 2, 3)
-    assert (found[CPU, "b", 2].sd, found[CPU, "b", 2].ratio) == (pytest.approx(-2.0), pytest.approx(0.8))
-    assert (found[CPU, "a", 1].n, math.isnan(found[CPU, "a", 1].sd)) == (0, True)
 
 
 def test_values_are_compared_in_one_unit_whatever_the_tool_wrote(part):

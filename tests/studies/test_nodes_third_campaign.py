@@ -1,21 +1,12 @@
 """Halves of a recording, and limits that are lowered for good, by hand."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
 from tasks.nodes.params import AlarmParams, EvaluateParams, InjectionParams
-
-SPEC = importlib.util.spec_from_file_location(
-    "nodes_third_campaign", Path(__file__).with_name("nodes_third_campaign.py")
-)
-assert SPEC is not None and SPEC.loader is not None
-study = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(study)
+from tests.studies import nodes_third_campaign as study
 
 
 def executions_of(n, *, aspect="cpu", dose=""):

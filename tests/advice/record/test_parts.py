@@ -28,19 +28,11 @@ def ledger(tmp_path):
 
 def keep(ledger, planned, *, is_disturbed=False, **more):
     row = {
-        "run_id": planned.run_id,
-        "attempt": planned.attempt,
-        "job": planned.job,
-        "machine_type": planned.machine_type,
-        "role": planned.role,
-        "run": planned.number,
-        "block": planned.block,
-        "started_at": datetime(2026, 11, 22, 17, 0, 0, 500_000),
-        "runtime_s": float(planned.number),
-        "status": "completed",
-        "reason": None,
-        "is_disturbed": is_disturbed,
-    }
+        "run_id": planned.run_id, "attempt": planned.attempt, "job": planned.job,
+        "machine_type": planned.machine_type, "role": planned.role, "run": planned.number, "block": planned.block,
+        "started_at": datetime(2026, 11, 22, 17, 0, 0, 500_000), "runtime_s": float(planned.number),
+        "status": "completed", "reason": None, "is_disturbed": is_disturbed,
+    }  # fmt: skip
     ledger.keep(planned, row | more)
 
 

@@ -38,20 +38,12 @@ def log_rows(rng, number, *, spare=None, only_fast=None):
     log = np.log(5.0 + number) + NO_SPARE * (spare == 0) + ALL_FAST * fast / 4 + 0.1 * rng.standard_normal(n)
     return pd.DataFrame(
         {
-            "group_key": [f"job-{job}" for job in number],
-            "runtime_s": np.exp(log),
-            "requested_cpus": 2.0,
-            "spare_tokens_available": spare,
-            "spare_tokens_used": spare / 2,
-            "load_mean": rng.uniform(0.2, 0.8, n),
-            "load_sd": rng.uniform(0.05, 0.3, n),
-            "offered_gen3": np.where(only_fast, 0.0, 1.0),
-            "offered_gen5": 1.0,
-            "vertices_gen3": 4.0 - fast,
-            "vertices_gen5": fast.astype(float),
-            "n_vertices": 4.0,
+            "group_key": [f"job-{job}" for job in number], "runtime_s": np.exp(log), "requested_cpus": 2.0,
+            "spare_tokens_available": spare, "spare_tokens_used": spare / 2, "load_mean": rng.uniform(0.2, 0.8, n),
+            "load_sd": rng.uniform(0.05, 0.3, n), "offered_gen3": np.where(only_fast, 0.0, 1.0), "offered_gen5": 1.0,
+            "vertices_gen3": 4.0 - fast, "vertices_gen5": fast.astype(float), "n_vertices": 4.0,
         }
-    )
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -39,13 +39,9 @@ def test_free_forms_are_read_and_kept_in_order():
         stds=["cpu_load=0"],
     )
     assert scenario.edits == (
-        CapSpare(1),
-        SetFeature("input_bytes", 2, is_factor=True),
-        SetFeature("queue_length", 0),
-        ShiftSku("gen3", "gen5"),
-        ShiftAll("gen6"),
-        SetStd("cpu_load", 0),
-    )
+        CapSpare(1), SetFeature("input_bytes", 2, is_factor=True), SetFeature("queue_length", 0),
+        ShiftSku("gen3", "gen5"), ShiftAll("gen6"), SetStd("cpu_load", 0),
+    )  # fmt: skip
 
 
 def test_a_named_scenario_keeps_its_name_and_a_free_one_is_called_by_its_changes():
@@ -93,27 +89,16 @@ def features():
     """Three runs: one takes spare tokens, one does not, one is the first of its job."""
     return pd.DataFrame(
         {
-            "input_bytes": [100.0, 200.0, 400.0],
-            "input_ratio": [1.0, 2.0, NAN],
-            "requested_tokens": [4.0, 4.0, NAN],
-            "tokens_ratio": [1.0, 0.5, NAN],
-            "spare_tokens_available": [10.0, 2.0, 5.0],
-            "load_mean": [0.5, 0.6, NAN],
-            "load_sd": [0.3, 0.2, NAN],
-            "sku_load_sd_gen3": [0.1, NAN, NAN],
-            "min_tokens_mean": [3.0, 4.0, NAN],
-            "mean_tokens_mean": [7.0, 4.0, NAN],
-            "peak_tokens_mean": [12.0, 4.0, NAN],
-            "spare_tokens_mean": [6.0, 0.0, NAN],
-            "spare_tokens_sd": [2.0, 0.0, NAN],
-            "peak_tokens_sd": [3.0, 0.5, NAN],
-            "read_bytes_sd": [5.0, 6.0, NAN],
-            "hour_of_day": [1.0, 2.0, 3.0],
-            "log_ratio_mean": [0.0, -0.1, NAN],
-            "outlier_share_before": [0.1, 0.0, NAN],
+            "input_bytes": [100.0, 200.0, 400.0], "input_ratio": [1.0, 2.0, NAN], "requested_tokens": [4.0, 4.0, NAN],
+            "tokens_ratio": [1.0, 0.5, NAN], "spare_tokens_available": [10.0, 2.0, 5.0], "load_mean": [0.5, 0.6, NAN],
+            "load_sd": [0.3, 0.2, NAN], "sku_load_sd_gen3": [0.1, NAN, NAN], "min_tokens_mean": [3.0, 4.0, NAN],
+            "mean_tokens_mean": [7.0, 4.0, NAN], "peak_tokens_mean": [12.0, 4.0, NAN],
+            "spare_tokens_mean": [6.0, 0.0, NAN], "spare_tokens_sd": [2.0, 0.0, NAN],
+            "peak_tokens_sd": [3.0, 0.5, NAN], "read_bytes_sd": [5.0, 6.0, NAN], "hour_of_day": [1.0, 2.0, 3.0],
+            "log_ratio_mean": [0.0, -0.1, NAN], "outlier_share_before": [0.1, 0.0, NAN],
         },
         index=[7, 8, 9],
-    )
+    )  # fmt: skip
 
 
 def edited(**asked):
@@ -139,12 +124,6 @@ def test_twice_the_input_is_twice_the_ratio_to_earlier_inputs():
     assert after["input_bytes"].tolist() == [200.0, 400.0, 800.0]
     assert after["input_ratio"].tolist()[:2] == [2.0, 4.0]
     assert np.isnan(after["input_ratio"].iloc[2])
-
-
-def test_a_request_set_moves_its_ratio_to_earlier_requests():
-    after = edited(sets=["tokens=8"])
-    assert after["requested_tokens"].tolist() == [8.0, 8.0, 8.0]
-    assert after["tokens_ratio"].tolist()[:2] == [2.0, 1.0]
 
 
 def test_without_spare_tokens_a_run_holds_no_more_than_it_requests():
@@ -234,23 +213,16 @@ def sku_features():
     """Four runs in order of submission: on both SKUs, on gen3 only, on gen10 only, the first of a job on both."""
     return pd.DataFrame(
         {
-            "load_mean": [0.5, 0.8, 0.2, 0.4],
-            "load_sd": [0.35, 0.1, 0.2, 0.3],
-            "sku_load_mean_gen3": [0.8, 0.8, NAN, 0.5],
-            "sku_load_mean_gen10": [0.2, NAN, 0.2, 0.3],
-            "sku_load_sd_gen3": [0.1, 0.1, NAN, 0.1],
-            "sku_load_sd_gen10": [0.25, NAN, 0.2, 0.15],
-            "sku_free_tokens_gen3": [1.0, 0.0, NAN, 2.0],
-            "sku_free_tokens_gen10": [5.0, NAN, 4.0, 3.0],
-            "offered_gen3": [1.0, 1.0, 0.0, 1.0],
-            "offered_gen10": [1.0, 0.0, 1.0, 1.0],
-            "n_vertices_mean": [6.0, 2.0, 3.0, NAN],
-            "vertices_gen3_mean": [4.0, 2.0, 0.0, NAN],
-            "vertices_gen10_mean": [2.0, 0.0, 3.0, NAN],
-            "vertex_share_gen3_mean": [2 / 3, 1.0, 0.0, NAN],
+            "load_mean": [0.5, 0.8, 0.2, 0.4], "load_sd": [0.35, 0.1, 0.2, 0.3],
+            "sku_load_mean_gen3": [0.8, 0.8, NAN, 0.5], "sku_load_mean_gen10": [0.2, NAN, 0.2, 0.3],
+            "sku_load_sd_gen3": [0.1, 0.1, NAN, 0.1], "sku_load_sd_gen10": [0.25, NAN, 0.2, 0.15],
+            "sku_free_tokens_gen3": [1.0, 0.0, NAN, 2.0], "sku_free_tokens_gen10": [5.0, NAN, 4.0, 3.0],
+            "offered_gen3": [1.0, 1.0, 0.0, 1.0], "offered_gen10": [1.0, 0.0, 1.0, 1.0],
+            "n_vertices_mean": [6.0, 2.0, 3.0, NAN], "vertices_gen3_mean": [4.0, 2.0, 0.0, NAN],
+            "vertices_gen10_mean": [2.0, 0.0, 3.0, NAN], "vertex_share_gen3_mean": [2 / 3, 1.0, 0.0, NAN],
             "vertex_share_gen10_mean": [1 / 3, 0.0, 1.0, NAN],
         }
-    )
+    )  # fmt: skip
 
 
 def shifted(text="gen3:gen10", frame=None):

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tasks.jobs.explain.reasons import load_explainer
 from tasks.warehouse.place import Warehouse
 
 N_JOBS = 6
@@ -26,13 +27,10 @@ def caused_runs():
         cause = np.array(["big_input", "load", "none", "none", "none", "none"])[kind]
         return pd.DataFrame(
             {
-                "group_key": [f"job{i}#{i:08x}" for i in number],
-                "runtime_s": np.round(runtime_s, 3),
-                "input_bytes": np.round(1e6 * inputs),
-                "load_mean": load,
-                "recorded_cause": cause,
+                "group_key": [f"job{i}#{i:08x}" for i in number], "runtime_s": np.round(runtime_s, 3),
+                "input_bytes": np.round(1e6 * inputs), "load_mean": load, "recorded_cause": cause,
             }
-        )
+        )  # fmt: skip
 
     return draw
 
@@ -52,3 +50,9 @@ def caused_log(tmp_path, caused_home):
     """A warehouse of this test with that source and model."""
     shutil.copytree(caused_home, tmp_path / "caused")
     return Warehouse(home=tmp_path / "caused", memory_mb=256, threads=1)
+
+
+@pytest.fixture(scope="session")
+def explainer(caused_home):
+    """What explains the runs of that source; nobody changes it."""
+    return load_explainer(Warehouse(home=caused_home, memory_mb=256, threads=1), "log")

@@ -54,16 +54,6 @@ def test_features_that_never_vary_give_the_shares_of_the_shapes():
     assert found.predict_proba(frame.iloc[:1]) == pytest.approx(np.array([[0.75, 0, 0.25]]))
 
 
-def test_odd_features_beside_others_do_no_harm():
-    frame, labels = case()
-    odd = frame.assign(
-        constant=3.0, empty=np.nan, huge=np.where(labels == 0, np.inf, 1e300), sparse=[1.0] + [np.nan] * 599
-    )
-    p = fitted(odd, labels, 3).predict_proba(odd)
-    assert np.isfinite(p).all()
-    assert np.mean(p.argmax(axis=1) == labels) > 0.8
-
-
 def test_the_same_seed_gives_the_same_bits_and_columns_are_found_by_name():
     frame, labels = case()
     one, other = (fitted(frame, labels, 3) for _ in range(2))

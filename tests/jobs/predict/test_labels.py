@@ -9,7 +9,6 @@ import pytest
 from tasks.errors import BadInput
 from tasks.jobs.normalisation import Bins, histogram
 from tasks.jobs.params import BinParams, CharacteriseParams, EvaluateParams, PredictParams, ShapeParams, SplitParams
-from tasks.jobs.predict.classifier import LabelledRows, fit_classifier
 from tasks.jobs.predict.labels import (
     by_occurrences,
     ceiling,
@@ -70,14 +69,6 @@ def test_runs_of_a_job_that_has_no_row_have_no_label_and_no_posterior():
     found = posterior_instances(keys, table)
     assert np.isnan(found[0]).all()
     assert found[1].sum() == pytest.approx(1)
-
-
-def test_the_order_of_the_runs_changes_no_label():
-    rng = np.random.default_rng(1)
-    runs = runs_of(a=list(rng.uniform(0, 3, 20)), b=list(rng.uniform(0, 2, 9)), c=[1.0])
-    shuffled = runs.sample(frac=1, random_state=2)
-    one, other = (label_groups(r, SHAPES, LABELS, empty_bin_prior=POSTERIOR) for r in (runs, shuffled))
-    pd.testing.assert_frame_equal(one, other)
 
 
 def test_deltas_are_counted_where_the_shapes_are_of_deltas():
@@ -144,17 +135,11 @@ def test_jobs_do_not_mix_and_a_run_without_a_median_says_nothing(log):
     assert known_so_far(runs, OF_FIVE, empty_bin_prior=SURE).n_known.tolist() == [0, 1, 2, 0, 0, 1, 0, 0, 1]
 
 
-TWO_SHAPES = ShapeSet(
-    BINS, np.array([[0, 0.75, 0.25, 0], [0, 0.25, 0.75, 0]]), np.array([0.5, 0.5]), np.array([1, 1]), 0.0
-)
-FLAT = 1e-6
-
-
 def table_of(counts: dict[str, tuple[int, int]]) -> pd.DataFrame:
     """Labels of jobs by their numbers of fast and slow runs."""
     rows = [(key, ratio) for key, (fast, slow) in counts.items() for ratio in [0.5] * fast + [1.5] * slow]
     frame = pd.DataFrame(rows, columns=["group_key", "runtime_s"]).assign(median_s=1.0)
-    return label_groups(frame, TWO_SHAPES, 3, empty_bin_prior=FLAT)
+    return label_groups(frame, SHAPES, 3, empty_bin_prior=POSTERIOR)
 
 
 def counts_of(*pairs: tuple[int, int]) -> np.ndarray:
@@ -169,7 +154,7 @@ def share_of_majority(p: float, n: int) -> float:
 @pytest.mark.parametrize(("fast", "slow", "n"), [(7, 3, 3), (6, 4, 5), (2, 8, 9), (55, 45, 101)])
 def test_the_ceiling_of_two_shapes_is_a_binomial_sum(fast, slow, n):
     test_runs = table_of({"a": (n, 0)})  # only their number matters to the oracle
-    found = ceiling(test_runs, counts_of((fast, slow)), TWO_SHAPES, empty_bin_prior=FLAT, n_draws=40_000, shape_runs=0)
+    found = ceiling(test_runs, counts_of((fast, slow)), SHAPES, empty_bin_prior=POSTERIOR, n_draws=40_000, shape_runs=0)
     share = share_of_majority(fast / (fast + slow), n)
     assert found.loc["a", "hit"] == pytest.approx(max(share, 1 - share), abs=0.01)  # 4 standard errors
     assert found.loc["a", "oracle_label"] == (0 if fast > slow else 1)
@@ -178,31 +163,10 @@ def test_the_ceiling_of_two_shapes_is_a_binomial_sum(fast, slow, n):
 def test_a_job_s_distribution_leans_on_its_most_likely_shape_by_the_stated_weight():
     # three fast runs are always fast by themselves; 3 runs of the shape beside them: (3 + 2.25) / 6 are fast
     table = table_of({"a": (3, 0)})
-    alone = ceiling(table, counts_of((3, 0)), TWO_SHAPES, empty_bin_prior=FLAT, shape_runs=0)
-    leaning = ceiling(table, counts_of((3, 0)), TWO_SHAPES, empty_bin_prior=FLAT, n_draws=40_000, shape_runs=3)
+    alone = ceiling(table, counts_of((3, 0)), SHAPES, empty_bin_prior=POSTERIOR, shape_runs=0)
+    leaning = ceiling(table, counts_of((3, 0)), SHAPES, empty_bin_prior=POSTERIOR, n_draws=40_000, shape_runs=3)
     assert alone.loc["a", "hit"] == 1
     assert leaning.loc["a", "hit"] == pytest.approx(share_of_majority(5.25 / 6, 3), abs=0.01)
-
-
-def test_the_ceiling_is_near_one_for_many_runs_and_falls_for_few():
-    hits = []
-    for n_runs in (3, 21, 201):
-        table = table_of({"a": (n_runs, 0)})
-        hits.append(ceiling(table, counts_of((70, 30)), TWO_SHAPES, empty_bin_prior=FLAT).loc["a", "hit"])
-    assert hits[0] < 0.85 < hits[1] < hits[2]
-    assert hits[2] > 0.99
-
-
-def test_an_oracle_s_accuracy_on_fresh_labels_is_the_ceiling():
-    rng = np.random.default_rng(5)
-    truth = rng.uniform(0.3, 0.7, 400)
-    n_test = rng.integers(3, 30, 400)
-    fast = rng.binomial(n_test, truth)
-    table = table_of({f"{job:03}": (int(f), int(n - f)) for job, (f, n) in enumerate(zip(fast, n_test, strict=True))})
-    many = np.round(np.stack([0 * truth, truth, 1 - truth, 0 * truth], axis=1) * 10_000).astype(int)
-    found = summarise(ceiling(table, many, TWO_SHAPES, empty_bin_prior=FLAT, n_draws=400))
-    accuracy = np.mean((truth < 0.5) == table["label"].to_numpy())
-    assert found.by_group == pytest.approx(accuracy, abs=0.08)  # 3 standard errors of the accuracy
 
 
 def test_a_job_without_history_is_wrong_and_counted():
@@ -227,14 +191,14 @@ def test_a_reference_over_some_jobs_is_of_those_only():
 
 def test_the_same_seed_gives_the_same_references_and_a_sample_bounds_their_cost():
     table, counts = table_of({f"{job}": (4, 3) for job in range(9)}), counts_of(*[(4, 3)] * 9)
-    one, other = (ceiling(table, counts, TWO_SHAPES, empty_bin_prior=FLAT, most_groups=4, seed=3) for _ in range(2))
+    one, other = (ceiling(table, counts, SHAPES, empty_bin_prior=POSTERIOR, most_groups=4, seed=3) for _ in range(2))
     pd.testing.assert_frame_equal(one, other)
     assert one["hit"].notna().sum() == 4
 
 
 def test_counts_of_other_jobs_are_refused():
     with pytest.raises(BadInput, match="counts: 1 rows; expected one for each of the 2 jobs"):
-        ceiling(table_of({"a": (3, 0), "b": (3, 0)}), counts_of((3, 0)), TWO_SHAPES, empty_bin_prior=FLAT)
+        ceiling(table_of({"a": (3, 0), "b": (3, 0)}), counts_of((3, 0)), SHAPES, empty_bin_prior=POSTERIOR)
 
 
 P = np.array([[0.8, 0.2], [0.6, 0.4], [0.3, 0.7], [0.1, 0.9], [0.5, 0.5]])
@@ -270,68 +234,6 @@ def test_references_stand_beside_the_accuracy_for_the_same_jobs():
     assert found["accuracy"] == pytest.approx(3 / 12)
     assert found["ceiling"] == pytest.approx((0.5 * 3 + 0.9 * 9) / 12)
     assert found["ceiling_group"] == pytest.approx(0.7)
-
-
-LABEL_SHAPES = ShapeSet(
-    Bins(kind="ratio", low=0, high=2, n_bins=4),
-    np.array([[0, 0.75, 0.25, 0], [0, 0.25, 0.75, 0]]),
-    np.array([0.5, 0.5]),
-    np.array([1, 1]),
-    0.0,
-)
-
-
-def jobs_that_change(n_runs: int, rng: np.random.Generator) -> tuple[pd.DataFrame, np.ndarray]:
-    """200 jobs that are fast or slow by a switch that is thrown anew between the periods, and their switches."""
-    switches = rng.integers(0, 2, (3, 200))
-    rows = [
-        pd.DataFrame(
-            {
-                "part": f"D{period + 1}",
-                "group_key": np.repeat(np.arange(200), n_runs),
-                "runtime_s": np.where(rng.random(200 * n_runs) < np.repeat(slow_share, n_runs), 1.5, 0.5),
-                "switch": np.repeat(switches[period], n_runs),
-            }
-        )
-        for period, slow_share in enumerate(np.where(switches, 0.75, 0.25))
-    ]
-    return pd.concat(rows, ignore_index=True).assign(median_s=1.0), switches
-
-
-def accuracies(n_runs: int, *, with_switch: bool) -> dict[str, float]:
-    rng = np.random.default_rng(7)
-    runs, _ = jobs_that_change(n_runs, rng)
-    parts = {part: runs[runs["part"] == part] for part in ("D1", "D2", "D3")}
-    by_part = {part: label_groups(rows, LABEL_SHAPES, 3) for part, rows in parts.items()}
-    told = {
-        part: rows.assign(switch=rows["switch"] if with_switch else rng.random(len(rows)))[["switch"]]
-        for part, rows in parts.items()
-    }
-    jobs = parts["D2"]["group_key"]
-    data = LabelledRows(told["D2"], jobs.to_numpy(dtype=object), posterior_instances(jobs, by_part["D2"]))
-    fitted, _ = fit_classifier(data, ["switch"], "ratio", n_rounds=20, seed=0)
-    truth = label_instances(parts["D3"]["group_key"], by_part["D3"])
-    report = report_classifier(fitted.predict_proba(told["D3"]), truth, parts["D3"]["group_key"])
-    before = label_groups(runs[runs["part"] != "D3"], LABEL_SHAPES, 3)
-    _, counts = count_runs(parts["D3"], LABEL_SHAPES, by_part["D3"].index)
-    return {
-        "model": report.accuracy or 0.0,
-        "history": summarise(history_baseline(by_part["D3"], before)).by_run or 0.0,
-        "ceiling": summarise(ceiling(by_part["D3"], counts * 1000, LABEL_SHAPES)).by_run or 0.0,
-    }
-
-
-def test_a_classifier_beats_the_history_where_its_features_tell_and_only_there():
-    told, untold = accuracies(15, with_switch=True), accuracies(15, with_switch=False)
-    assert told["model"] > 0.9 > 0.65 > told["history"]
-    assert untold["model"] < 0.65
-
-
-def test_the_fewer_runs_a_label_rests_on_the_less_even_a_told_model_can_reach():
-    few, many = accuracies(3, with_switch=True), accuracies(31, with_switch=True)
-    assert few["model"] < 0.9 < many["model"]
-    assert few["ceiling"] < many["ceiling"]
-    assert many["ceiling"] > 0.95
 
 
 def params_of(*, split=None, **changes):

@@ -112,14 +112,6 @@ def test_later_runs_change_nothing(mixed):
     assert np.array_equal(*told)
 
 
-def test_chances_of_jobs_that_differ_are_learnt(mixed):
-    features = outcome_features(mixed, mixed)
-    outcomes = fit_outcomes(features.iloc[:500], mixed.iloc[:500])
-    truth = np.arange(600)[500:] % 10 / 10
-    assert np.abs(outcomes.reaches(features.iloc[500:]) - truth).mean() < 0.12
-    assert np.abs(outcomes.completes(features.iloc[500:]) - (1 - truth)).mean() < 0.12
-
-
 def test_the_mixture_is_no_worse_than_the_rate_of_the_job_in_a_log_where_that_is_all(mixed):
     figures, _ = evaluate_outcomes(mixed)
     assert figures["outcome.n"] == 120 and 0.3 < figures["outcome.base_rate"] < 0.6

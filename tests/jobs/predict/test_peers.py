@@ -245,16 +245,6 @@ def test_a_run_alone_knows_nothing_and_one_of_no_length_has_a_logarithm():
     assert later["job_last"].tolist() == [np.log(LEAST_RUNTIME_S)]
 
 
-def test_a_log_without_a_row_has_figures_without_a_row():
-    runs = peer_log(("a", 0, 1), **requests(1))
-    assert all(values.shape == (0,) for values in peer_features(runs[:0], peers_of(runs[:0], runs)).values())
-    assert all(
-        np.isnan(values).all()
-        for name, values in peer_features(runs, peers_of(runs, runs[:0])).items()
-        if "runs" not in name
-    )
-
-
 def test_quantiles_are_those_of_numpy_over_what_is_there():
     latest = np.array([[3.0, 1, 2, np.nan], [5, np.nan, np.nan, np.nan], [np.nan] * 4, [4, 1, 2, 9]])
     quantiles = quantiles_of(latest, (0.1, 0.5, 0.9))

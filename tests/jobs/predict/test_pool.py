@@ -57,12 +57,6 @@ def test_order_quantiles_of_many_rows_are_those_of_each_alone():
         np.testing.assert_array_equal(together[row], order_quantiles(latest[[row]])[0])
 
 
-def test_order_quantiles_of_full_rows_are_those_beside_a_missing_value():
-    latest = np.random.default_rng(1).normal(size=(50, 5))
-    wider = np.column_stack([latest, np.full(50, np.nan)])
-    np.testing.assert_array_equal(order_quantiles(latest), order_quantiles(wider))
-
-
 def test_a_mixture_of_two_points_is_at_each_for_its_weight():
     one, other = np.full((2, N_LEVELS), 1.0), np.full((2, N_LEVELS), 5.0)
     mixed = mixture([other, one], np.array([0.7, 0.3]))
@@ -110,23 +104,6 @@ def test_the_best_weights_have_the_least_crps_of_all_on_a_grid():
     assert loss(weights) <= min(map(loss, grid)) * 1.002  # weights are chosen with every fifth quantile
 
 
-def test_the_crps_of_a_mixture_is_the_quadratic_form_that_the_weights_are_chosen_by():
-    rng = np.random.default_rng(2)
-    parts, runtime_s = [normal([1.0], [0.5]), normal([2.0], [0.2])], np.exp(rng.normal(1.5, 0.5, 1))
-    seconds = [np.exp(part[0]) for part in parts]
-    weights = np.array([0.4, 0.6])
-    error = [np.abs(values - runtime_s).mean() for values in seconds]
-    between = np.array([[np.abs(a[:, None] - b[None, :]).mean() for b in seconds] for a in seconds])
-    by_form = weights @ error - weights @ between @ weights / 2
-    assert told_as(mixture(parts, weights)).crps(runtime_s)[0] == pytest.approx(by_form, rel=2e-3)
-
-
-def test_a_part_that_knows_the_runtimes_gets_nearly_all_the_weight():
-    log_s = np.random.default_rng(3).normal(4, 1, 2_000)
-    parts = [normal(np.full(2_000, 4.0), np.ones(2_000)), normal(log_s, np.full(2_000, 0.01))]
-    assert best_weights(parts, np.exp(log_s), towards=even(parts))[1] > 0.95
-
-
 @pytest.mark.parametrize("runtime_s", [np.zeros(30), np.full(30, 1e9), np.full(30, 60.0)])
 def test_weights_of_runtimes_that_are_all_alike_sum_to_one(runtime_s):
     parts = [np.full((30, N_LEVELS), np.log(60.0)), normal(np.full(30, 4.0), np.ones(30))]
@@ -143,21 +120,6 @@ def test_weights_of_few_runs_are_drawn_to_all_runs_where_these_say_no_less_than_
     parts = [normal(2.5 * ones, ones), normal(5.5 * ones, ones), normal(4 * ones, sd * ones)]
     weights = best_weights_by_support(parts, np.exp(log_s), np.zeros(10, dtype=int))
     assert (least <= weights[:, -1]).all() and (weights[:, -1] <= most).all()
-
-
-def test_few_runs_leave_the_weights_near_even_ones():
-    parts = [normal([3.0], [0.1]), normal([4.0], [0.1])]
-    weights = best_weights(parts, np.exp([3.0]), towards=even(parts))
-    # minimised: w e - w B w / 2 + ridge |w - 1/2|², with w = (a, 1 - a)
-    error = np.array([np.abs(np.exp(part) - np.exp(3.0)).mean() for part in parts])
-    between = np.abs(np.exp(parts[0]).T - np.exp(parts[1])).mean()
-    within = [np.abs(np.exp(part).T - np.exp(part)).mean() for part in parts]
-    shares = np.linspace(0, 1, 10_001)
-    crps = shares * error[0] + (1 - shares) * error[1] - shares * (1 - shares) * between
-    crps -= (shares**2 * within[0] + (1 - shares) ** 2 * within[1]) / 2
-    best = shares[np.argmin(crps / error.min() + EVEN_RUNS * 2 * (shares - 0.5) ** 2)]
-    assert 0.5 < best < 0.99
-    assert weights[0] == pytest.approx(best, abs=0.01)  # weights are chosen with every fifth quantile
 
 
 def test_levels_of_runs_at_a_known_place_are_worked_out_by_hand():

@@ -52,13 +52,6 @@ def test_shapes_are_listed_by_their_probability(trained_log):
         assert all(one.p25 <= one.p75 <= one.p95 for one in shapes)
 
 
-def test_an_unknown_job_names_the_nearest(trained_log):
-    with pytest.raises(NotFound, match="no job of source 'log' is called so; nearest: 'job0"):
-        job_outlook(trained_log, "log", "jbo03", PARAMS)
-    with pytest.raises(NotFound, match="12 jobs of source 'log' fit"):
-        job_outlook(trained_log, "log", "job", PARAMS)
-
-
 def test_a_job_without_a_finished_run_is_one_line(trained_log):
     with writing(trained_log) as connection:
         connection.execute("UPDATE jobs.runs SET status = 'failed' WHERE group_key = $job", {"job": JOB})
@@ -127,10 +120,6 @@ def test_a_run_that_goes_on_has_ended_by_its_limit_at_the_latest(limited):
     assert (runs[runs["elapsed_s"] < LIMIT_S / 2]["chance_in_time"] > 0.99).all()
 
 
-def test_without_limits_nothing_is_said_of_how_a_run_ends(trained_log):
-    assert job_outlook(trained_log, "log", JOB, PARAMS).ending is None
-
-
 UNFINISHED = """UPDATE jobs.runs SET status = 'running', runtime_s = NULL, ended_at = NULL
     WHERE run_id IN (SELECT run_id FROM jobs.runs ORDER BY submitted_at DESC LIMIT 24)"""
 
@@ -170,8 +159,3 @@ def test_a_pending_run_has_not_started_and_is_left_out(ongoing):
     with writing(ongoing) as connection:
         connection.execute("UPDATE jobs.runs SET started_at = NULL WHERE status = 'running'")
     assert runs_going_on(ongoing, "log", PARAMS).runs.empty
-
-
-def test_it_needs_a_model(job_log):
-    with pytest.raises(NotFound, match="no trained model yet"):
-        runs_going_on(job_log([{"runtime_s": 1.0}]), "log", PARAMS)

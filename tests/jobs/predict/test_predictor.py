@@ -9,17 +9,7 @@ import pytest
 from tasks.errors import BadInput
 from tasks.jobs.predict.peers import JOB, histories, peer_features, peers_of
 from tasks.jobs.predict.pool import LEVELS, N_CLASSES, N_LEVELS, order_quantiles
-from tasks.jobs.predict.predictor import (
-    ALL_RUNS,
-    BOOSTED,
-    MAIN,
-    TREES,
-    Boosted,
-    Predictor,
-    fit_boosted,
-    fit_predictor,
-    told_as,
-)
+from tasks.jobs.predict.predictor import BOOSTED, MAIN, TREES, Boosted, Predictor, fit_boosted, fit_predictor, told_as
 
 START = pd.Timestamp("2026-01-01")
 PARAMS = {"n_trees": 12, "seed": 0}
@@ -112,18 +102,11 @@ def test_where_the_request_of_a_user_says_all_its_runs_are_leant_on():
     usual_s = np.exp(rng.normal(1, 1.5, (12, 9)))[users, cpus]
     runs = log_of(usual_s * np.exp(rng.normal(0, 0.1, n)), [f"only{i}" for i in range(n)])
     runs = runs.assign(user_name=[f"u{i}" for i in users], requested_cpus=cpus)
-    split = Split(runs, n_trees=100)
+    split = Split(runs)
     # all others: no job runs twice, so the trees stand in for its runs
     assert weight(split.model, "request", of_class=0) < 0.05
     latest = split.known.log_s["user_request"][split.n :, :10]
     assert split.crps <= 1.03 * told_as(order_quantiles(latest)).crps(split.runtime_s).mean()
-
-
-def test_where_jobs_are_alike_all_runs_get_the_weight():
-    rng = np.random.default_rng(10)
-    split = Split(log_of(np.exp(rng.normal(5, 1.2, 400)), [f"j{i}" for i in rng.integers(0, 25, 400)]))
-    assert weight(split.model, ALL_RUNS) > 0.9
-    assert split.crps <= 1.02 * split.crps_of_all() < split.crps_of_history()
 
 
 def test_from_columns_of_ones_own_more_is_learnt_by_three_times_as_many_trees():
@@ -257,12 +240,6 @@ def test_a_shift_moves_every_prediction_by_its_factor(fitted):
     np.testing.assert_allclose(doubled, 2 * plain)
 
 
-def test_without_peers_the_trees_stand_in(fitted):
-    model, features, known = fitted
-    nobody = type(known)({})
-    assert np.isfinite(model.quantiles(features, nobody)).all()
-
-
 def test_a_predictor_comes_back_from_its_files_with_the_same_numbers(fitted, tmp_path):
     model, features, known = fitted
     model.save(tmp_path)
@@ -304,24 +281,6 @@ def test_damaged_or_foreign_files_are_refused(fitted, tmp_path, change):
     file.write_text(json.dumps(change(json.loads(file.read_text()))))
     with pytest.raises((BadInput, OSError, ValueError, KeyError, TypeError)):
         Predictor.load(tmp_path)
-
-
-def test_a_file_cut_short_or_missing_is_refused(fitted, tmp_path):
-    fitted[0].save(tmp_path)
-    file = tmp_path / MAIN
-    file.write_text(file.read_text()[:-30])
-    with pytest.raises(ValueError):
-        Predictor.load(tmp_path)
-    file.unlink()
-    with pytest.raises(OSError):
-        Predictor.load(tmp_path)
-
-
-def test_quantiles_in_seconds_are_those_of_the_logarithms():
-    logs = np.log(np.arange(1, N_LEVELS + 1, dtype=float))
-    predicted = told_as(np.tile(logs, (2, 1)))
-    np.testing.assert_allclose(predicted.quantile(np.tile(LEVELS[[0, 49, 99]], (2, 1)))[1], [1, 50, 100])
-    assert predicted.crps(np.array([50.0, 1e6]))[1] > 1e5
 
 
 SD = 0.2

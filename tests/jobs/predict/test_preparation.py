@@ -172,20 +172,20 @@ def runs_at(minutes, **columns):
     return pd.DataFrame({"submitted_at": START + pd.to_timedelta(list(minutes), unit="min"), **columns})
 
 
-def parts(runs, **params):
-    return "".join(assign_periods(runs, SplitParams(**params)).str[1])
+SPLITS = {  # periods of runs a minute apart, parameters, parts
+    "half are history and three tenths training": ([None] * 10, {}, "1111122233"),
+    "shares that were asked for": ([None] * 10, {"history_share": 0.2, "training_share": 0.6}, "1122222233"),
+    "recorded ones in the order of their first runs": (list("zzbbzaacca"), {}, "1122133333"),
+    "a run without one by its time": ([None, "a", None, "b", None, "c", None, None], {}, "11122333"),
+    "two are too few": (["a"] * 2 + ["b"] * 8, {}, "1111122233"),
+    "three are enough": (["a", "b"] + ["c"] * 8, {}, "1233333333"),
+}
 
 
-def test_half_of_ten_runs_are_history_and_three_training():
-    assert parts(runs_at(range(10))) == "1111122233"
-    assert parts(runs_at(range(10)), history_share=0.2, training_share=0.6) == "1122222233"
-
-
-def test_the_order_of_the_rows_changes_nothing_and_the_index_stays():
-    runs = runs_at(range(10)).sample(frac=1, random_state=1)
-    found = assign_periods(runs, SplitParams())
-    pd.testing.assert_index_equal(found.index, runs.index)
-    assert "".join(found.sort_index().str[1]) == "1111122233"
+@pytest.mark.parametrize(("periods", "params", "expected"), SPLITS.values(), ids=SPLITS)
+def test_runs_are_split_by_recorded_periods_or_by_shares(periods, params, expected):
+    runs = runs_at(range(len(periods)), period=periods)
+    assert "".join(assign_periods(runs, SplitParams(**params)).str[1]) == expected
 
 
 @settings(deadline=None)
@@ -201,24 +201,6 @@ def test_periods_follow_time_keep_ties_together_and_are_never_empty(minutes):
 def test_two_times_of_submission_are_too_few():
     with pytest.raises(BadInput, match=r"runs of 2 different times of submission; expected at least three"):
         assign_periods(runs_at([1, 1, 2, 2]), SplitParams())
-
-
-def test_the_periods_of_a_recording_come_in_the_order_of_their_first_runs_and_later_ones_are_test():
-    runs = runs_at(range(10), period=["z", "z", "b", "b", "z", "a", "a", "c", "c", "a"])
-    assert parts(runs) == "1122133333"
-
-
-def test_a_run_without_a_period_is_placed_by_its_time_and_one_before_all_is_history():
-    runs = runs_at(range(8), period=[None, "a", None, "b", None, "c", None, None])
-    assert parts(runs) == "11122333"
-
-
-def test_periods_that_are_too_few_or_not_wanted_leave_the_split_to_shares():
-    two = ["a"] * 2 + ["b"] * 8
-    assert parts(runs_at(range(10), period=two)) == "1111122233"
-    three = ["a"] + ["b"] + ["c"] * 8
-    assert parts(runs_at(range(10), period=three)) == "1233333333"
-    assert parts(runs_at(range(10), period=[None] * 10)) == "1111122233"
 
 
 def test_shares_that_leave_no_test_are_refused():
@@ -282,20 +264,6 @@ def test_a_log_of_one_job_of_constant_runtimes_has_one_shape(log_of, caplog):
     assert {kind: len(shapes.centres) for kind, shapes in found.shapes.items()} == {"ratio": 1, "delta": 1}
     assert "1 shapes of jobs with at least" in caplog.text
     assert found.features["shape_ratio_0"][1:].tolist() == [1] * 29
-
-
-def test_a_log_with_fewer_runs_a_job_than_asked_for_gets_shapes_of_what_it_has(drawn, caplog):
-    found = ready(drawn(60, 6))  # five runs of each job are history
-    assert len(found.shapes["ratio"].centres) == 2
-    assert "2 shapes of jobs with at least 5 runs" in caplog.text
-
-
-def test_jobs_of_0_s_have_no_ratio_and_stand_aside(log_of):
-    runtimes, jobs = np.tile([0.0, 4.0, 5.0], 20), np.tile(["zero", "a", "b"], 20)
-    found = ready(log_of(runtimes, jobs))
-    assert found.history_s["zero"] == 0
-    assert found.shapes["ratio"].n_groups.sum() == 2
-    assert found.shapes["delta"].n_groups.sum() == 3
 
 
 def test_a_history_of_0_s_alone_has_no_shapes_of_ratios(log_of):

@@ -109,27 +109,10 @@ def test_no_test_run_that_ends_later_changes_the_prediction_of_an_earlier_one(dr
         assert before.tobytes() == after.tobytes(), name
 
 
-def test_the_same_log_gives_the_same_figures(drawn, params):
-    one, other = (table_of(evaluated(drawn(200), params)[1]) for _ in range(2))
-    pd.testing.assert_frame_equal(one, other, check_exact=True)
-
-
 def test_a_log_without_labels_is_scored_without_shapes(drawn, params):
     prepared = prepare(drawn(200), params.predict.characterise)
     found = evaluate_runtimes(prepared, {}, params)
     assert set(found.scored) == {"model", "history", "lightgbm", "global"}
-
-
-def test_a_log_of_one_job_has_no_interval_for_its_differences(log_of, params):
-    _, found = evaluated(log_of(np.exp(np.random.default_rng(0).normal(0, 0.3, 200))), params)
-    assert found.differences["history"].low is None
-    assert found.differences["history"].reason == "one group: nothing to draw from"
-
-
-def test_constant_runtimes_leave_nothing_to_history_and_little_to_the_model(log_of, params):
-    _, found = evaluated(log_of(np.full(200, 20.0), np.tile(["a", "b"], 100)), params)
-    assert found.scored["history"].crps.value == pytest.approx(0, abs=1e-9)
-    assert found.scored["model"].crps.value < 0.5
 
 
 def test_jobs_of_0_s_among_others_are_scored_by_all(log_of, params):
@@ -157,17 +140,6 @@ def test_history_is_the_runs_of_the_job_that_had_ended_before(log_of):
     told = history_of(runs, runs, np.full(N_LEVELS, 9.0))
     assert told.quantile(0.5) == pytest.approx([9, 9, 1, np.sqrt(3), 3], rel=0.03)  # logs are interpolated
     assert told.quantile(0.99)[2:] == pytest.approx([1, 3, 5])
-
-
-def test_a_run_that_has_not_ended_yet_is_no_history(log_of):
-    runs = log_of([1.0, 600.0, 2.0])  # the second is still going on when the third begins
-    assert history_of(runs[2:], runs, np.ones(N_LEVELS)).quantile(0.99) == pytest.approx([1])
-
-
-def test_quantiles_of_all_runs_stand_in_for_a_job_never_seen(log_of):
-    runs = log_of([1.0, 2.0], ["a", "b"])
-    told = history_of(runs, runs, np.arange(1.0, N_LEVELS + 1))
-    assert told.quantile(0.5) == pytest.approx([50, 50])
 
 
 def test_one_shape_is_stretched_to_the_median_of_each_job():

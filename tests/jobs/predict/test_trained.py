@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from tasks.errors import BadInput, NotFound
-from tasks.jobs.predict import training
 from tasks.jobs.predict.predicting import predict_next, predict_rows, shape_shares
 from tasks.jobs.predict.predictor import MAIN, TREES
 from tasks.jobs.predict.preparation import read_runs
@@ -45,31 +44,14 @@ def test_a_model_that_was_saved_and_loaded_predicts_the_same_bits(trained, runs,
         assert (shares == shape_shares(again, predict_next(again, runs))[kind]).all()
 
 
-def test_a_model_loaded_from_its_files_predicts_what_the_trained_one_did(trained_log, quick_training, runs, tmp_path):
-    found = training.evaluate_runs(runs, quick_training)
-    fresh = training.trained_of(found, quick_training)
-    fresh.save(tmp_path)
-    test = found.prepared.runs.iloc[found.runtimes.rows]
-    told = predict_rows(load_trained(tmp_path), test, found.prepared.runs)
-    assert (quantiles(told) == quantiles(predict_rows(fresh, test, found.prepared.runs))).all()
-
-
 @pytest.mark.parametrize(
     ("file", "text"),
     [
-        (MAIN, None),
-        (MAIN, "{"),
-        (MAIN, "[]"),
-        (TREES, "no trees"),
-        (TREES, None),
-        ("params.json", "{"),
-        ("medians.parquet", ""),
-        ("training_runs.parquet", None),
-        ("shapes-ratio.json", "{}"),
-        ("classifier-ratio.json", None),
-        ("classifier-ratio.txt", "tree"),
+        (MAIN, None), (MAIN, "{"), (MAIN, "[]"), (TREES, "no trees"), (TREES, None), ("params.json", "{"),
+        ("medians.parquet", ""), ("training_runs.parquet", None), ("shapes-ratio.json", "{}"),
+        ("classifier-ratio.json", None), ("classifier-ratio.txt", "tree"),
     ],
-)
+)  # fmt: skip
 def test_a_broken_file_is_one_line_that_says_train_again(trained_log, file, text):
     (model,) = (folder for folder in (trained_log.models / "jobs").iterdir() if folder.is_dir())
     (model / file).unlink()

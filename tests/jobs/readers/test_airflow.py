@@ -128,11 +128,6 @@ def test_the_api_and_the_database_tell_the_same_runs() -> None:
     assert len(told) == 49 and told["status"].value_counts().to_dict() == {"completed": 39, "cancelled": 7, "failed": 3}
 
 
-def test_a_second_try_is_a_run_of_its_own() -> None:
-    tries = read(JSON)[0]["run_id"].str.extract(r"/(\d+)$")[0]
-    assert set(tries) == {"1", "2"}
-
-
 def test_a_later_export_updates_what_was_running(tmp_path: Path) -> None:
     early, later = read(EARLY)[0], read(JSON)[0]
     running = early.loc[early["status"] == "running", "run_id"].to_list()

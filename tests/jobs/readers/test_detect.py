@@ -15,15 +15,11 @@ CSV = b"run_id,name,started_at,runtime_s\n1,etl,2026-01-01,5\n"
 SACCT = b"JobID|Start|End|State|JobName\n1|2024-12-01T12:00:00|2024-12-01T12:10:00|COMPLETED|etl\n"
 
 FILES = {
-    "log.swf": (SWF, "swf"),
-    "log.txt": (SWF, "swf"),
-    "jobs.csv": (CSV, "table"),
-    "jobs.dat": (CSV, "table"),
-    "sacct.txt": (SACCT, "slurm"),
-    "export.csv": (SACCT, "slurm"),
+    "log.swf": (SWF, "swf"), "log.txt": (SWF, "swf"), "jobs.csv": (CSV, "table"), "jobs.dat": (CSV, "table"),
+    "sacct.txt": (SACCT, "slurm"), "export.csv": (SACCT, "slurm"),
     "theirs.csv": (b"id,title,begin,seconds\n", "table"),  # to be read with renamed columns
     "oddly named.swf": (b"no numbers\n", "swf"),  # so that the reader says what is wrong with it
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "content", "reader"), [(name, *case) for name, case in FILES.items()])

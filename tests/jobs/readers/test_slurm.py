@@ -152,10 +152,6 @@ def test_blank_lines_and_headers_of_joined_exports_are_no_rows(tmp_path: Path) -
     assert (rows["place"].to_list(), len(refused)) == ([2, 5], 0)
 
 
-def test_a_header_without_jobs_is_an_empty_log(tmp_path: Path) -> None:
-    assert [len(frame) for frame in read(log(tmp_path))] == [0, 0]
-
-
 @pytest.mark.parametrize(
     ("head", "is_slurm"),
     [
@@ -319,23 +315,13 @@ def test_a_file_of_the_wrong_kind_is_one_clear_line(
 @pytest.mark.parametrize(
     ("parse", "text", "value"),
     [
-        (slurm.duration_s, "00:00:16", 16),
-        (slurm.duration_s, "10-13:27:06", 10 * 86_400 + 13 * 3600 + 27 * 60 + 6),
+        (slurm.duration_s, "00:00:16", 16), (slurm.duration_s, "10-13:27:06", 10 * 86_400 + 13 * 3600 + 27 * 60 + 6),
         (slurm.duration_s, "01:02.345", 62.345),  # TotalCPU of a short job
-        (slurm.duration_s, "2-00:01:02.5", 172_862.5),
-        (slurm.duration_s, "UNLIMITED", nan),
-        (slurm.duration_s, "Partition_Limit", nan),
-        (slurm.duration_s, "INVALID", nan),
-        (slurm.count, "64", 64),
-        (slurm.count, "", nan),
-        (slurm.nodes, "1.50K", 1536),
-        (slurm.memory_bytes, "123456K", 123_456 * KIB),
-        (slurm.memory_bytes, "1.50G", 1.5 * GIB),
-        (slurm.memory_bytes, "0", 0),
-        (JOB_MEMORY, "64G", 64 * GIB),
-        (JOB_MEMORY, "4000", 4000 * MIB),
-        (JOB_MEMORY, "4000Mc", nan),
-        (NODE_MEMORY, "31000Mn", 31_000 * MIB),
+        (slurm.duration_s, "2-00:01:02.5", 172_862.5), (slurm.duration_s, "UNLIMITED", nan),
+        (slurm.duration_s, "Partition_Limit", nan), (slurm.duration_s, "INVALID", nan), (slurm.count, "64", 64),
+        (slurm.count, "", nan), (slurm.nodes, "1.50K", 1536), (slurm.memory_bytes, "123456K", 123_456 * KIB),
+        (slurm.memory_bytes, "1.50G", 1.5 * GIB), (slurm.memory_bytes, "0", 0), (JOB_MEMORY, "64G", 64 * GIB),
+        (JOB_MEMORY, "4000", 4000 * MIB), (JOB_MEMORY, "4000Mc", nan), (NODE_MEMORY, "31000Mn", 31_000 * MIB),
         (NODE_MEMORY, "0n", nan),  # all that the node has
         (CPU_MEMORY, "4000Mc", 4000 * MIB),
         (CPU_MEMORY, "2147486648Mn", 3000 * MIB),  # 2^31 + 3000: the flag bit "per CPU" printed along
@@ -344,10 +330,9 @@ def test_a_file_of_the_wrong_kind_is_one_clear_line(
         (NODE_MEMORY, "2.00Pn", nan),  # the flag bit, rounded: the amount is lost
         (slurm.tres_cpus, "billing=12,cpu=12,gres/gpu=2,mem=31000M,node=1", 12),
         (slurm.tres_memory_bytes, "cpu=64,mem=62.50G,node=8", 64_000 * MIB),
-        (slurm.tres_memory_bytes, "cpu=8,node=1", nan),
-        (slurm.tres_cpus, "", nan),
+        (slurm.tres_memory_bytes, "cpu=8,node=1", nan), (slurm.tres_cpus, "", nan),
     ],
-)
+)  # fmt: skip
 def test_a_field_says(parse: Callable[[str], float], text: str, value: float) -> None:
     assert parse(text) == pytest.approx(value, nan_ok=True)
     assert isnan(parse(text)) == isnan(value)

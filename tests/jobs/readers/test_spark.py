@@ -91,14 +91,6 @@ def test_a_real_log_gives_plan_tokens_and_vertices() -> None:
     assert row["wait_s"] == pytest.approx(1.317)  # from spark.app.submitTime
 
 
-def test_mean_tokens_are_the_area_of_the_skyline() -> None:
-    row = read(PLAIN)[0].iloc[0]
-    at_s = [step["at_s"] for step in row["skyline"]]
-    tokens = [step["tokens"] for step in row["skyline"]]
-    area = sum(held * (end - start) for held, start, end in zip(tokens, at_s, at_s[1:], strict=False))
-    assert area / row["runtime_s"] == pytest.approx(row["used_cpus"], rel=1e-9)
-
-
 @pytest.mark.parametrize("path", PACKED, ids=lambda path: path.suffix)
 def test_packed_logs_give_the_runs_that_spark_wrote(path: Path) -> None:
     assert len(PACKED) == 3

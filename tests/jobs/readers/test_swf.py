@@ -71,27 +71,15 @@ def test_one_line_worked_out_by_hand(log: Path) -> None:
     assert refused.empty
     row = rows.iloc[0].dropna().to_dict()
     assert row == {
-        "run_id": "7",
-        "name": "app 45",
-        "user_name": "user 12",
-        "queue": "express lane",
-        "account": "group 3",
-        "partition": "partition 1",
-        "submitted_at": START + pd.Timedelta(seconds=100),
-        "started_at": START + pd.Timedelta(seconds=120),
-        "ended_at": START + pd.Timedelta(seconds=420),
-        "wait_s": 20.0,
-        "runtime_s": 300.0,
-        "status": "completed",
-        "requested_cpus": 8.0,
-        "used_cpus": 4.0,
+        "run_id": "7", "name": "app 45", "user_name": "user 12", "queue": "express lane", "account": "group 3",
+        "partition": "partition 1", "submitted_at": START + pd.Timedelta(seconds=100),
+        "started_at": START + pd.Timedelta(seconds=120), "ended_at": START + pd.Timedelta(seconds=420),
+        "wait_s": 20.0, "runtime_s": 300.0, "status": "completed", "requested_cpus": 8.0, "used_cpus": 4.0,
         "requested_runtime_s": 600.0,
         "requested_memory_bytes": 4096 * 1024 * 8.0,  # asked for a processor
         "cpu_s": 250.5 * 4,  # averaged over the processors
-        "peak_memory_bytes": 2048 * 1024 * 4.0,
-        "is_simulated": False,
-        "place": 4,
-    }
+        "peak_memory_bytes": 2048 * 1024 * 4.0, "is_simulated": False, "place": 4,
+    }  # fmt: skip
 
 
 def test_minus_one_is_missing_in_every_field_that_may_be_missing(log: Path) -> None:
@@ -182,13 +170,6 @@ def test_what_a_log_appends_to_the_18_fields_is_left_out(log: Path) -> None:
     assert refused["reason"].to_list() == ["17 fields; the lines of this log have 18 or more"]
 
 
-def test_lines_may_append_different_numbers_of_words(log: Path) -> None:
-    tails = [" 1", " a", " {12} q_1d 7", " \u00e9 x"]
-    rows, refused = read(log, HEADER + "".join(f"{LINE}{tail}\n" for tail in tails))
-    assert refused.empty
-    assert rows["runtime_s"].to_list() == [300.0] * 4
-
-
 def test_a_line_of_field_names_is_refused_and_the_jobs_are_read(log: Path) -> None:
     rows, refused = read(log, "\t".join(NAMES.split()) + f"\n{LINE}\n{LINE}\n")
     assert (len(rows), refused["reason"].to_list()) == (2, ["field 1 is not a number"])
@@ -218,14 +199,6 @@ def test_the_rows_do_not_depend_on_the_size_of_a_block(log: Path, monkeypatch: p
     chunks: list[Chunk] = list(SwfReader().read(str(log), ReadParams()))
     assert len(chunks) > 2
     pd.testing.assert_frame_equal(pd.concat([chunk.rows for chunk in chunks], ignore_index=True), whole)
-
-
-def test_one_bad_line_changes_nothing_about_its_neighbours(log: Path) -> None:
-    lines = [fields(job=str(job), submit=str(job * 0.1)) for job in range(20)]
-    good, _ = read(log, HEADER + "\n".join(lines) + "\n")
-    mended, refused = read(log, HEADER + "\n".join([*lines[:10], "oops", *lines[10:]]) + "\n")
-    pd.testing.assert_frame_equal(mended.drop(columns="place"), good.drop(columns="place"))
-    assert (refused["place"].to_list(), refused["raw"].to_list()) == ([14], ["oops"])
 
 
 def test_refused_lines_come_in_the_order_of_the_file_whatever_is_wrong_with_them(log: Path) -> None:
@@ -318,14 +291,3 @@ def test_a_broken_line_goes_to_the_quarantine_and_the_rest_loads(
     rows, refused = read(path)
     assert refused.to_numpy().tolist() == [[VICTIM, reason, " ".join(words)]]
     assert len(rows) == N_JOBS - 1
-
-
-def test_a_broken_line_in_every_block_still_leaves_the_rest(
-    tmp_path: Path, nasa: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(files, "BLOCK_BYTES", 16 * 1024)
-    path = tmp_path / "nasa.swf"
-    path.write_text("\n".join(line + " ?" * (number % 100 == 0) for number, line in enumerate(nasa, 1)) + "\n")
-    rows, refused = read(path)
-    assert refused["place"].to_list() == list(range(100, len(nasa) + 1, 100))
-    assert len(rows) + len(refused) == N_JOBS

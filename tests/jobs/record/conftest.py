@@ -20,38 +20,14 @@ from tasks.jobs.record.templates import Measured, Template
 
 TEMPLATE = Template("totals", "orders", 4, "SELECT 1 FROM {input}", merge="SELECT 2 FROM {partials}")
 JOB = Job(
-    name="totals_emea",
-    template=TEMPLATE,
-    user_name="mira",
-    queue="reports",
-    schedule="daily",
-    hour=9.0,
-    sizing="steady",
-    typical_parts=4,
-    tokens=2,
-    has_varying_tokens=False,
-    takes_spare=False,
-    parts_per_vertex=2,
-    is_newest_only=False,
-    memory_mb=256,
-    time_limit_s=60.0,
-    cold_share=0.0,
-    name_style=0,
-)
+    name="totals_emea", template=TEMPLATE, user_name="mira", queue="reports", schedule="daily", hour=9.0,
+    sizing="steady", typical_parts=4, tokens=2, has_varying_tokens=False, takes_spare=False, parts_per_vertex=2,
+    is_newest_only=False, memory_mb=256, time_limit_s=60.0, cold_share=0.0, name_style=0,
+)  # fmt: skip
 RUN = PlannedRun(
-    run_id="7-000-00001",
-    period="D1",
-    job=JOB,
-    submit_s=0.0,
-    name="totals_emea_2026-09-01",
-    sql=TEMPLATE.sql,
-    merge=TEMPLATE.merge,
-    parts=(0, 4),
-    tokens=2,
-    takes_spare=False,
-    skus=("old", "new"),
-    is_cold=False,
-)
+    run_id="7-000-00001", period="D1", job=JOB, submit_s=0.0, name="totals_emea_2026-09-01", sql=TEMPLATE.sql,
+    merge=TEMPLATE.merge, parts=(0, 4), tokens=2, takes_spare=False, skus=("old", "new"), is_cold=False,
+)  # fmt: skip
 
 # half the speed and half the memory on the old one
 OLD, NEW = Sku(name="old", tokens=3, speed=0.5, memory_ratio=0.5), Sku(name="new", tokens=4)
@@ -89,14 +65,11 @@ class Stage:
         self.folder, self.pool, self.queue = folder, FakePool(), deque()
         states = {
             sku.name: SkuState(
-                sku,
-                BackgroundLoad("jobs", folder, None),
-                tuple(f"{sku.name}-{n}" for n in range(sku.tokens)),
-                groups,
-                groups,
+                sku, BackgroundLoad("jobs", folder, None), tuple(f"{sku.name}-{n}" for n in range(sku.tokens)),
+                groups, groups,
             )
             for sku in (OLD, NEW)
-        }
+        }  # fmt: skip
         self.cluster = Cluster(states, "threads")
         slots = {slot: groups.child(slot) if groups else None for state in states.values() for slot in state.slots}
         settings = Campaign(skus=(OLD, NEW), spare_multiple=2)
@@ -171,15 +144,9 @@ def submission_of(run_of: Callable[..., PlannedRun]) -> Callable[..., Submission
 
     def make(*, ago_s: float = 0.0, **changes: Any) -> Submission:
         return Submission(
-            run=run_of(**changes),
-            submitted_at=time.time() - ago_s,
-            queue_length=0,
-            spare_tokens_available=0.0,
-            skus=(),
-            load_mean=0.0,
-            load_sd=0.0,
-            surroundings={},
-        )
+            run=run_of(**changes), submitted_at=time.time() - ago_s, queue_length=0, spare_tokens_available=0.0,
+            skus=(), load_mean=0.0, load_sd=0.0, surroundings={},
+        )  # fmt: skip
 
     return make
 

@@ -72,13 +72,9 @@ SKUS = (Sku(name="old", tokens=1), Sku(name="new", tokens=1))
 NO_LOAD = LoadPlan((), 1.0)
 PLAN = Planned("ab12", {"SCAN": 1}, 5.0, 9.0)
 CHANGING = (
-    LoadPhase(0.0, "old", "cpu-20"),
-    LoadPhase(0.0, "new", "none"),
-    LoadPhase(50.0, "old", "cpu-80"),
-    LoadPhase(99.0, "old", "disk-30"),
-    LoadPhase(102.0, "new", "memory-50"),
-    LoadPhase(999.0, "new", "cpu-20"),
-)
+    LoadPhase(0.0, "old", "cpu-20"), LoadPhase(0.0, "new", "none"), LoadPhase(50.0, "old", "cpu-80"),
+    LoadPhase(99.0, "old", "disk-30"), LoadPhase(102.0, "new", "memory-50"), LoadPhase(999.0, "new", "cpu-20"),
+)  # fmt: skip
 
 
 def _read(folder, kind="runs"):

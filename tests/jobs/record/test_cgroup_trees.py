@@ -102,12 +102,9 @@ def test_version_2_says_each_limit_in_one_file(group, version_2):
     assert slot.limit_reads("8:0", 25e6)
     slot.add(77)
     assert _texts(version_2) == [
-        ("gen5/cpu.max", "3000 12500"),
-        ("gen5/cpu.max", "max 10000"),
-        ("gen5/memory.max", "67108864"),
-        ("gen5/io.max", "8:0 rbps=25000000"),
-        ("gen5/cgroup.procs", "77"),
-    ]
+        ("gen5/cpu.max", "3000 12500"), ("gen5/cpu.max", "max 10000"), ("gen5/memory.max", "67108864"),
+        ("gen5/io.max", "8:0 rbps=25000000"), ("gen5/cgroup.procs", "77"),
+    ]  # fmt: skip
 
 
 def test_version_2_counts_microseconds(group):

@@ -63,12 +63,6 @@ def test_tokens_that_the_load_takes_are_counted_at_the_worth_of_the_sku(tmp_path
     assert state.load_tokens == 3  # 0.24 cores are 0.3 of this kind's
 
 
-def test_free_tokens_are_those_that_nobody_was_promised(tmp_path):
-    state = _state(tmp_path, sku=Sku(name="old", tokens=6))
-    state.promised |= {"a": 1, "b": 3}
-    assert state.free_tokens == 2
-
-
 def test_the_load_of_an_sku_is_usage_over_quota(tmp_path, group):
     state = _state(tmp_path, group=group)
     state.used = _gauge((0.0, 0.0), (1.0, 0.16), (2.0, 0.2))

@@ -175,11 +175,6 @@ def test_a_failed_run_keeps_its_error_and_tells_no_sums_that_it_does_not_know(jo
     assert (row["runtime_s"], row["used_cpus"]) == (5.0, 4.4)
 
 
-def test_a_run_past_its_time_limit_is_a_timeout(job):
-    job.is_late, job.error = True, "killed at its time limit"
-    assert make_row(job, 1e6, SKUS)["status"] == "timeout"
-
-
 def test_a_run_that_could_not_be_planned_has_no_plan(job):
     job.submission = replace(job.submission, planned=Planned(error="Binder Error"))
     assert "plan_signature" not in make_row(job, 1e6, SKUS)

@@ -1,6 +1,6 @@
 """The scheduler over a pool that a test answers for: who starts when, with which tokens, and how jobs end."""
 
-from collections import Counter, deque
+from collections import deque
 
 import pytest
 from hypothesis import given
@@ -31,7 +31,6 @@ LONG_AGO_S = PATIENCE_S + 5
 NEW = Sku(name="new", tokens=4)
 FREE = st.dictionaries(st.sampled_from(["gen3", "gen4", "gen5"]), st.integers(0, 9), min_size=1)
 MERGED = Template("t", "orders", 4, "", merge="SELECT 1 FROM {partials}")
-ALONE = Template("t", "orders", 4, "")
 WRITER = Template("t", "orders", 4, "", writes="sales")
 FIRST, SECOND, MERGE = Vertex(0, "extract", (0, 2)), Vertex(1, "extract", (2, 2)), Vertex(2, "merge", None)
 
@@ -273,50 +272,12 @@ def test_a_job_takes_no_more_spare_tokens_than_it_may_and_a_vertex_no_more_than_
     assert grant_spare(holders, 9, {"a": 2, "b": 9}) == {"a/0": 1, "a/1": 1, "b/0": 2}
 
 
-@st.composite
-def _holders(draw):
-    jobs = draw(st.lists(st.sampled_from("abc"), max_size=6))
-    made = []
-    for number, job in enumerate(jobs):
-        promised = draw(st.integers(0, 5))
-        made.append(Holder(f"{job}/{number}", job, promised, promised + draw(st.integers(0, 5))))
-    return made
-
-
-@given(
-    holders=_holders(), room=st.integers(-3, 15), allowance=st.dictionaries(st.sampled_from("abc"), st.integers(0, 8))
-)
-def test_spare_tokens_keep_every_limit_and_no_room_is_wasted(holders, room, allowance):
-    before = dict(allowance)
-    granted = grant_spare(holders, room, allowance)
-    assert allowance == before
-    by_job: Counter[str] = Counter()
-    for holder in holders:
-        more = granted.get(holder.vertex, 0)
-        by_job[holder.job] += more
-        assert holder.promised + more <= holder.most
-    assert all(more > 0 for more in granted.values())
-    assert all(more <= allowance.get(job, 0) for job, more in by_job.items())
-    left = max(0, room) - sum(granted.values())
-    assert left >= 0
-    wants = [
-        holder
-        for holder in holders
-        if holder.promised + granted.get(holder.vertex, 0) < holder.most
-        and by_job[holder.job] < allowance.get(holder.job, 0)
-    ]
-    assert left == 0 or not wants
-
-
 def test_shares_are_as_equal_as_whole_parts_allow_and_the_merge_comes_last():
     # seven parts, two a vertex: four vertices of 2, 2, 2 and 1
     assert cut(MERGED, (3, 7), 2, most=8) == [
-        Vertex(0, "extract", (3, 2)),
-        Vertex(1, "extract", (5, 2)),
-        Vertex(2, "extract", (7, 2)),
-        Vertex(3, "extract", (9, 1)),
-        Vertex(4, "merge", None),
-    ]
+        Vertex(0, "extract", (3, 2)), Vertex(1, "extract", (5, 2)), Vertex(2, "extract", (7, 2)),
+        Vertex(3, "extract", (9, 1)), Vertex(4, "merge", None),
+    ]  # fmt: skip
 
 
 def test_what_writes_a_database_is_one_vertex():
@@ -350,14 +311,6 @@ def test_the_mean_of_a_skyline_counts_each_step_by_its_time():
     # 2 tokens for 3 s, 6 for 1 s, 0 for 1 s: 12 token-seconds in 5 s
     steps = [Step(1.0, 2), Step(4.0, 6), Step(5.0, 0)]
     assert mean_tokens(steps, 6.0) == pytest.approx(2.4)
-
-
-def test_after_an_error_nothing_more_starts_and_the_job_ends_with_what_is_at_work(job):
-    job.at_work["r/0"], job.error = _work(FIRST), "no such column"
-    assert job.next_stage() is None
-    assert not job.is_over
-    job.at_work.clear()
-    assert job.is_over
 
 
 def test_skylines_hold_a_step_for_each_change_and_none_where_nothing_changed(job):

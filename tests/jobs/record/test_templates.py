@@ -15,7 +15,7 @@ from tasks.jobs.record.engine import read_plan
 from tasks.jobs.record.templates import DATABASES, Order, composite, draw, templates
 
 PARTS = 6
-CUTS = (((0, 2), (2, 2), (4, 2)), ((0, 1), (1, 5)))
+CUT = ((0, 1), (1, 3), (4, 2))
 WHOLE = ((0, PARTS),)
 NAMES = [template.name for template in templates()]
 BY_NAME = {template.name: template for template in templates()}
@@ -126,12 +126,11 @@ def _differing(rows, expected):
 def test_the_merge_of_the_parts_is_the_result_of_the_whole(name, connection, folder, tmp_path):
     template = BY_NAME[name]
     columns, expected = _result(template, WHOLE, connection, folder, tmp_path)
-    for vertices in CUTS:
-        names, rows = _result(template, vertices, connection, folder, tmp_path)
-        assert names == columns
-        if template.is_exact:
-            assert len(rows) == len(expected) > 0
-            assert _differing(rows, expected)[:3] == []
+    names, rows = _result(template, CUT, connection, folder, tmp_path)
+    assert names == columns
+    if template.is_exact:
+        assert len(rows) == len(expected) > 0
+        assert _differing(rows, expected)[:3] == []
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - set(MERGED)))

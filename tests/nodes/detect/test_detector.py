@@ -44,14 +44,11 @@ def test_trees_are_the_logit_of_their_mean_share():
     assert trees.logits(np.array([[-1.0], [1.0]])) == pytest.approx(np.log(shares / (1 - shares)))
 
 
-def test_without_labels_a_node_made_worse_on_a_headline_is_found(drawn):
+def test_without_labels_a_node_made_worse_is_found_where_a_headline_shows_it(drawn):
     tables, at_h, is_worse = drawn(stressed=0.05)
     scores = unlabelled(tables, at_h)
     assert np.mean(scores[is_worse] > 0) > 0.9 and np.quantile(scores[~is_worse], 0.8) < 0
     assert roc_auc_score(is_worse, scores) > 0.99
-
-
-def test_without_labels_what_no_headline_shows_is_not_found(drawn):
     tables, at_h, is_worse = drawn(stressed=0.05, falls=("wait",))
     assert roc_auc_score(is_worse, unlabelled(tables, at_h)) == pytest.approx(0.5, abs=0.2)
 

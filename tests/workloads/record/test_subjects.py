@@ -62,7 +62,9 @@ def second_of(root, version, files):
     before = [source.read() for source in sources]
     fill(root, files, 1_500_000)
     readings = Readings([[0.0] * len(sources), [1.0] * len(sources)], [before, [s.read() for s in sources]])
-    names = [measure.counter.name for source in sources for measure in source.measures]
+    counters = [measure.counter for source in sources for measure in source.measures]
+    assert {(one.scope, one.name.partition(".")[0]) for one in counters} == {("workload", "own")}
+    names = [one.name for one in counters]
     for source in sources:
         source.close()
     return dict(zip(names, values_of(sources, readings)[0].tolist(), strict=True)), missing
@@ -98,13 +100,6 @@ def test_a_group_that_wrote_nothing_is_told_from_a_kernel_that_counts_nothing(tm
     named = [measure.counter.name for source in sources for measure in source.measures]
     assert named == (["own.disk.reads", "own.disk.writes"] if is_measured else [])
     assert ("own.disk.writes" in {one.counter for one in missing}) != is_measured
-
-
-def test_all_counters_of_a_group_are_of_the_workload(tmp_path):
-    fill(tmp_path, V2, 1)
-    counters = [m.counter for source in group_sources(group_of(tmp_path, 2)) for m in source.measures]
-    assert {counter.scope for counter in counters} == {"workload"}
-    assert all(counter.name.startswith("own.") for counter in counters)
 
 
 CONTAINER = "4f0c" + "a1b2" * 15
@@ -216,19 +211,10 @@ def test_what_has_ended_counts_for_programs_below_its_parent():
     """The shell waited for a compiler that had 30 s before and 32 at its end: 2 of its 32 new seconds are in between,
     and of what runs below it cc1 had 30 s and as 10; one second is its own. The server took 6, as 1 and make nothing,
     but what it waited for took 2 and nothing is left of that."""
-    before = {
-        1: ProcessTime("sh", 0, 5.0, 100.0),
-        2: ProcessTime("cc1", 1, 30.0, 0.0),
-        3: ProcessTime("redis-server", 0, 50.0, 0.0),
-        5: ProcessTime("as", 1, 9.0, 0.0),
-        6: ProcessTime("make", 0, 1.0, 1.0),
-    }
-    after = {
-        1: ProcessTime("sh", 0, 6.0, 132.0),
-        3: ProcessTime("redis-server", 0, 56.0, 0.0),
-        5: ProcessTime("as", 1, 10.0, 0.0),
-        6: ProcessTime("make", 0, 1.0, 3.0),
-    }
+    told = {1: ("sh", 0, 5, 100), 2: ("cc1", 1, 30, 0), 3: ("redis-server", 0, 50, 0), 5: ("as", 1, 9, 0),
+            6: ("make", 0, 1, 1)}  # fmt: skip
+    later = {1: ("sh", 0, 6, 132), 3: ("redis-server", 0, 56, 0), 5: ("as", 1, 10, 0), 6: ("make", 0, 1, 3)}
+    before, after = ({pid: ProcessTime(*one) for pid, one in of.items()} for of in (told, later))
     found = shares_of_processes(before, after)
     taken = {"redis-server": 6, "started by make": 2, "cc1": 1.5, "as": 1.5, "sh": 1}
     assert found == pytest.approx({name: s / 12 for name, s in taken.items()})

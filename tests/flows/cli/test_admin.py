@@ -44,17 +44,12 @@ def telemetry(job_log: Callable[..., Warehouse], home: Path) -> Warehouse:
     return warehouse
 
 
-def test_the_page_of_the_only_source_of_telemetry_is_written(whorl: Whorl, telemetry: Warehouse, home: Path) -> None:
-    ended = whorl("report", "workloads")
-    assert (ended.code, ended.out) == (0, f"{home}/reports/workloads-box.html\n")
-    assert "redis" in (home / "reports" / "workloads-box.html").read_text()
-
-
-def test_figures_of_a_run_are_written_where_one_asks(whorl: Whorl, telemetry: Warehouse, tmp_path: Path) -> None:
+def test_figures_of_a_run_of_the_only_source_are_written_where_one_asks(whorl, telemetry: Warehouse, tmp_path) -> None:
     ended = whorl("report", "workloads", "--run", "r1", "--counter", "disk.reads", "--out", tmp_path / "out", "--json")
     told = json.loads(ended.out)
     assert told["path"] == f"{tmp_path}/out/workloads-box-runs.html"
     assert [Path(path).name for path in told["figures"]] == ["series-1.png", "phases.png"]
+    assert "redis" in Path(told["path"]).read_text()
     assert "--run r1 --counter disk.reads" in Path(told["path"]).read_text()
 
 

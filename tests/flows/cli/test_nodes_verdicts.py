@@ -73,30 +73,10 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def model_in_use(nodes_log: Warehouse) -> Warehouse:
     """The source `log` with the cards of a detector and a network in use, which has parameters of its own; no files."""
-    detector = new_card(
-        word="nodes",
-        source="log",
-        kind="detector",
-        run_id="run",
-        data_version="v",
-        seed=0,
-        parameters={},
-        figures={},
-        identity="detector",
-    )
-    promote(nodes_log, "nodes", register(nodes_log, detector, lambda folder: None), "the first")
-    card = new_card(
-        word="nodes",
-        source="log",
-        kind="fingerprint",
-        run_id="run",
-        data_version="v",
-        seed=0,
-        parameters={"model": IN_USE.model_dump(mode="json")},
-        figures={},
-        identity="one",
-    )
-    promote(nodes_log, "nodes", register(nodes_log, card, lambda folder: None), "the first")
+    for kind, parameters in (("detector", {}), ("fingerprint", {"model": IN_USE.model_dump(mode="json")})):
+        told = {"word": "nodes", "source": "log", "run_id": "run", "data_version": "v", "seed": 0, "figures": {}}
+        card = new_card(**told, kind=kind, parameters=parameters, identity=kind)
+        promote(nodes_log, "nodes", register(nodes_log, card, lambda folder: None), "the first")
     return nodes_log
 
 

@@ -106,13 +106,10 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize(("seconds", "expected"), EXPECTED.items())
-def test_seconds_are_rounded_to_microseconds_and_cut_at_the_end_of_the_calendar(seconds: float, expected: str) -> None:
-    assert str(from_epoch_s([seconds])[0]) == expected
-
-
-def test_the_type_is_the_one_of_the_warehouse() -> None:
-    assert from_epoch_s([]).dtype == np.dtype("datetime64[us]")
+def test_seconds_are_microseconds_as_in_the_warehouse_and_cut_at_the_end_of_the_calendar() -> None:
+    found = from_epoch_s(list(EXPECTED))
+    assert [str(one) for one in found] == list(EXPECTED.values())
+    assert found.dtype == from_epoch_s([]).dtype == np.dtype("datetime64[us]")
 
 
 BERLIN = "Europe/Berlin"

@@ -52,16 +52,10 @@ def home() -> Iterator[ThreadingHTTPServer]:
 
 def data_set(home: ThreadingHTTPServer, name: str = "log.swf.gz") -> DataSet:
     return DataSet(
-        name="log",
-        path="swf/log.swf.gz",
-        title="a log",
-        rows="1,000",
-        licence="none",
-        home="loopback",
-        words="jobs",
-        url=f"http://127.0.0.1:{home.server_address[1]}/{name}",
+        name="log", path="swf/log.swf.gz", title="a log", rows="1,000", licence="none", home="loopback",
+        words="jobs", url=f"http://127.0.0.1:{home.server_address[1]}/{name}",
         sha256=hashlib.sha256(CONTENT).hexdigest(),
-    )
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["log.swf.gz", "moved.swf.gz"])

@@ -27,13 +27,10 @@ SHIPPED = bool(list((datasets.RECORDED / "nodes").glob(demo.UNDISTURBED_EXECUTIO
 def verdicts(flags: list[bool], stressed: list[bool], *, node: str = "a", aspect: str = "disk") -> pd.DataFrame:
     return pd.DataFrame(
         {
-            "execution_id": [f"{node}-{at}" for at in range(len(flags))],
-            "node": node,
-            "aspect": aspect,
-            "is_flagged": flags,
-            "is_stressed": stressed,
+            "execution_id": [f"{node}-{at}" for at in range(len(flags))], "node": node, "aspect": aspect,
+            "is_flagged": flags, "is_stressed": stressed,
         }
-    )
+    )  # fmt: skip
 
 
 def state(node: str, name: str, execution: str | None) -> dict[str, Any]:

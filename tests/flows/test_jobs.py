@@ -366,24 +366,18 @@ def test_a_log_that_no_scenario_fits_is_one_line(trained_log: Warehouse) -> None
 def test_figures_get_their_unit_and_sign_and_what_is_unknown_is_left_out() -> None:
     rows = pd.DataFrame(
         {
-            "before": [0.02, 1.5, None],
-            "after": [0.01, 3.0, None],
-            "change": [-0.01, 1.5, None],
-            "low": [-0.02, None, None],
-            "high": [0.0, None, None],
+            "before": [0.02, 1.5, None], "after": [0.01, 3.0, None], "change": [-0.01, 1.5, None],
+            "low": [-0.02, None, None], "high": [0.0, None, None],
         },
         index=["outlier_share", "p95_s", "money"],
-    )
+    )  # fmt: skip
     assert [tuple(row) for row in changes_table(rows).cells()] == [
         (
-            "probability of an outlier, over the ratio to the historic median",
-            "2.0 %",
-            "1.0 %",
-            "−1.0 %",
+            "probability of an outlier, over the ratio to the historic median", "2.0 %", "1.0 %", "−1.0 %",
             "−2.0 % to 0.0 %",
         ),
         ("95th percentile, in seconds", "1.5 s", "3 s", "+1.5 s", "–"),
-    ]
+    ]  # fmt: skip
 
 
 START = pd.Timestamp("2026-01-01")

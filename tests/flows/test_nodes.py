@@ -55,16 +55,9 @@ from tests.flows.artifacts import artifact
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 FIGURES = {
-    "campaign": "c",
-    "isolation": "cgroups",
-    "nodes": ["n"],
-    "n_planned": 2,
-    "n_clean": 2,
-    "n_new": 2,
-    "n_failed": 0,
-    "unavailable": {},
-    "sampler_cores": 0.002,
-}
+    "campaign": "c", "isolation": "cgroups", "nodes": ["n"], "n_planned": 2, "n_clean": 2, "n_new": 2, "n_failed": 0,
+    "unavailable": {}, "sampler_cores": 0.002,
+}  # fmt: skip
 Draw = Callable[..., Path]
 
 
@@ -376,17 +369,12 @@ def test_nobody_suspected_asks_no_server(nodes_log: Warehouse, monkeypatch: pyte
 
 
 MEASURED = {
-    "n": 1800,
-    "detect.f1_outlier.detector": 0.8,
-    "detect.f1_outlier.detector.low": 0.7,
-    "detect.f1_outlier.detector.high": 0.9,
-    "detect.f1_outlier.detector.deviation": 0.1,
-    "detect.f1_outlier.zscore": 0.85,
-    "detect.f1_outlier.zscore.random": 0.6,
-    "detect.f1_outlier.zscore.random.deviation": 0.02,
-    "detect.f1_outlier.paper": None,
+    "n": 1800, "detect.f1_outlier.detector": 0.8, "detect.f1_outlier.detector.low": 0.7,
+    "detect.f1_outlier.detector.high": 0.9, "detect.f1_outlier.detector.deviation": 0.1,
+    "detect.f1_outlier.zscore": 0.85, "detect.f1_outlier.zscore.random": 0.6,
+    "detect.f1_outlier.zscore.random.deviation": 0.02, "detect.f1_outlier.paper": None,
     "detect.f1_outlier.paper.reason": "no graph",
-}
+}  # fmt: skip
 
 
 def plain(page: str) -> str:

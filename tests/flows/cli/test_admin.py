@@ -191,13 +191,9 @@ def test_flags_of_a_recording_of_workloads_are_checked_like_settings(
     whorl: Whorl, home: Path, tmp_path: Path, flow_finds: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = {
-        "isolation": "cgroups",
-        "n_planned": 210,
-        "n_clean": 200,
-        "n_new": 60,
-        "n_failed": 1,
+        "isolation": "cgroups", "n_planned": 210, "n_clean": 200, "n_new": 60, "n_failed": 1,
         "sampler_cores": 0.0024,
-    }
+    }  # fmt: skip
 
     asked = flow_finds(lambda params: {"folder": params.folder} | found)
     monkeypatch.setattr("tasks.workloads.record.campaign.lacks", lambda needs: [])

@@ -41,12 +41,9 @@ DEGRADING = {
     "worst": "read_clat_avg 11.3 ms, usually 4.1 to 4.9: worse (9 deviations)",
 }
 VERDICTS = {
-    "n_judged": 1800,
-    "n_flagged": 361,
-    "figures": {"recall": 0.912, "false_alarms_per_1000": 14.2},
-    "degrading": [],
+    "n_judged": 1800, "n_flagged": 361, "figures": {"recall": 0.912, "false_alarms_per_1000": 14.2}, "degrading": [],
     "cost_share": 0.1184,
-}
+}  # fmt: skip
 ADVICE = {
     "answer": "Run sort on large: late in 0.6% of its runs.",
     "sureness": "80% interval of the chance 0.0% to 1.9%",
@@ -67,17 +64,10 @@ NODES = {
     "report": "nodes.html",
 }
 TOLD = {
-    "n_files": {"jobs": 33, "workloads": 7, "nodes": 1},
-    "n_quarantined": 2,
-    "n_runs": 22_215,
-    "n_jobs": 228,
-    "alarms": ["a"],
-    "riskiest": RISKIEST,
-    "report": "jobs.html",
-    "workload": WORKLOAD,
-    "nodes": NODES,
+    "n_files": {"jobs": 33, "workloads": 7, "nodes": 1}, "n_quarantined": 2, "n_runs": 22_215, "n_jobs": 228,
+    "alarms": ["a"], "riskiest": RISKIEST, "report": "jobs.html", "workload": WORKLOAD, "nodes": NODES,
     "advice": ADVICE,
-}
+}  # fmt: skip
 
 
 def shown(

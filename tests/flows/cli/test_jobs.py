@@ -337,15 +337,11 @@ def log(tmp_path):
     path = tmp_path / "log.parquet"
     pd.DataFrame(
         {
-            "run_id": [f"r{i:04}" for i in range(n)],
-            "name": [f"job{chr(97 + i % 10)}" for i in range(n)],
-            "submitted_at": submitted,
-            "started_at": submitted,
-            "runtime_s": runtime,
-            "status": "completed",
+            "run_id": [f"r{i:04}" for i in range(n)], "name": [f"job{chr(97 + i % 10)}" for i in range(n)],
+            "submitted_at": submitted, "started_at": submitted, "runtime_s": runtime, "status": "completed",
             "input_bytes": 1e6 * inputs,
         }
-    ).to_parquet(path, index=False)
+    ).to_parquet(path, index=False)  # fmt: skip
     return path
 
 

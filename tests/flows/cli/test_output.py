@@ -100,17 +100,12 @@ def test_values_are_readable() -> None:
 
 def test_machines_get_json_of_every_value_that_a_warehouse_has(capsys: pytest.CaptureFixture[str]) -> None:
     values = {
-        "nan": (float("nan"), None),
-        "inf": (np.float64("inf"), None),
-        "whole": (Decimal("12345678901234567890"), 12345678901234567890),
-        "share": (Decimal("0.5"), 0.5),
-        "n": (np.int64(3), 3),
-        "yes": (np.bool_(True), True),
-        "at": (pd.Timestamp("2026-01-02 03:04:05"), "2026-01-02T03:04:05Z"),
-        "never": (pd.NaT, None),
-        "bytes": (b"\x00\xff", "00ff"),
-        "text": ("Läufe\x1b", "Läufe\x1b"),
-    }
+        "nan": (float("nan"), None), "inf": (np.float64("inf"), None),
+        "whole": (Decimal("12345678901234567890"), 12345678901234567890), "share": (Decimal("0.5"), 0.5),
+        "n": (np.int64(3), 3), "yes": (np.bool_(True), True),
+        "at": (pd.Timestamp("2026-01-02 03:04:05"), "2026-01-02T03:04:05Z"), "never": (pd.NaT, None),
+        "bytes": (b"\x00\xff", "00ff"), "text": ("Läufe\x1b", "Läufe\x1b"),
+    }  # fmt: skip
     show_json({name: value for name, (value, _) in values.items()})
     written = capsys.readouterr().out
     assert json.loads(written) == {name: told for name, (_, told) in values.items()}

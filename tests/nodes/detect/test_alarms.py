@@ -104,13 +104,9 @@ def test_the_state_of_each_node_and_aspect_is_told_with_what_is_to_be_done():
     found = watch_nodes(pd.concat(rows), FEW)
     told = found.states.set_index(["node", "aspect"])
     assert told["state"].to_dict() == {
-        ("a", "cpu"): "healthy",
-        ("b", "cpu"): "suspected",
-        ("c", "cpu"): "healthy",
-        ("c", "disk"): "confirmed",
-        ("d", "cpu"): "cleared",
-        ("e", "cpu"): "healthy",
-    }
+        ("a", "cpu"): "healthy", ("b", "cpu"): "suspected", ("c", "cpu"): "healthy", ("c", "disk"): "confirmed",
+        ("d", "cpu"): "cleared", ("e", "cpu"): "healthy",
+    }  # fmt: skip
     assert found.excluded == ("c",)
     assert found.states.loc[found.states["asks_for_benchmark"], "node"].tolist() == ["b"]
     assert told["n_recent_flagged"].tolist() == [0, 2, 0, 3, 1, 0]
@@ -261,21 +257,11 @@ def test_a_cleared_alarm_says_by_what():
 def test_evidence_is_plain_json_and_says_null_for_what_has_not_happened():
     found = json.loads(json.dumps(evidence_of(alarm_of("!!")), allow_nan=False))
     assert found == {
-        "node": "n-1",
-        "aspect": "disk",
-        "state": "suspected",
-        "first_execution": "run-0",
-        "raised_by": "run-1",
-        "confirmed_by": None,
-        "cleared_by": None,
-        "first_at": "2026-01-01T00:00:00Z",
-        "raised_at": "2026-01-01T01:00:00Z",
-        "confirmed_at": None,
-        "cleared_at": None,
-        "n_executions": 2,
-        "n_flagged": 2,
-        "probability": 0.9,
-    }
+        "node": "n-1", "aspect": "disk", "state": "suspected", "first_execution": "run-0", "raised_by": "run-1",
+        "confirmed_by": None, "cleared_by": None, "first_at": "2026-01-01T00:00:00Z",
+        "raised_at": "2026-01-01T01:00:00Z", "confirmed_at": None, "cleared_at": None, "n_executions": 2,
+        "n_flagged": 2, "probability": 0.9,
+    }  # fmt: skip
 
 
 RULES = AlarmParams(flagged=3, last=4, min_executions=4, confirm=2, clear=3)

@@ -33,13 +33,9 @@ def test_a_linear_model_is_its_equation():
 def test_trees_are_the_logit_of_their_mean_share():
     """Two trees: one splits at 0 into shares 0 and 1, the other is a leaf of 0.5; shares are softened by 0.01."""
     trees = Trees(
-        feature=np.array([0, 0, 0, 0]),
-        threshold=np.array([0.0, 0.0, 0.0, 0.0]),
-        left=np.array([1, 1, 2, 3]),
-        right=np.array([2, 1, 2, 3]),
-        share=np.array([0.5, 0.0, 1.0, 0.5]),
-        roots=np.array([0, 3]),
-    )
+        feature=np.array([0, 0, 0, 0]), threshold=np.array([0.0, 0.0, 0.0, 0.0]), left=np.array([1, 1, 2, 3]),
+        right=np.array([2, 1, 2, 3]), share=np.array([0.5, 0.0, 1.0, 0.5]), roots=np.array([0, 3]),
+    )  # fmt: skip
     shares = np.array([0.01 + 0.98 * 0.25, 0.01 + 0.98 * 0.75])
     assert trees.logits(np.array([[-1.0], [1.0]])) == pytest.approx(np.log(shares / (1 - shares)))
 

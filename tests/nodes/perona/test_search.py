@@ -170,16 +170,11 @@ def test_a_killed_search_goes_on_ends_like_an_unbroken_one_and_repeats_no_finish
 
 
 TABLE_II = {
-    "network.heads": {1, 3, 5},
-    "network.beta": {False, True},
-    "network.dropout": {0.0, 0.1, 0.2},
-    "network.edge_dropout": {0.0, 0.1, 0.2},
-    "network.root_weight": {False, True},
-    "loss.focal_gamma": {0.5, 1.0, 2.0, 5.0},
-    "loss.class_balance": {0.9, 0.99, 0.999, 0.9999},
-    "fit.learning_rate": {1e-1, 1e-2, 1e-3},
-    "fit.weight_decay": {1e-2, 1e-3, 1e-4},
-}
+    "network.heads": {1, 3, 5}, "network.beta": {False, True}, "network.dropout": {0.0, 0.1, 0.2},
+    "network.edge_dropout": {0.0, 0.1, 0.2}, "network.root_weight": {False, True},
+    "loss.focal_gamma": {0.5, 1.0, 2.0, 5.0}, "loss.class_balance": {0.9, 0.99, 0.999, 0.9999},
+    "fit.learning_rate": {1e-1, 1e-2, 1e-3}, "fit.weight_decay": {1e-2, 1e-3, 1e-4},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("n_graphs", [100, 256, 600, 1080, 100_000])

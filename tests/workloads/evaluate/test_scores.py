@@ -37,14 +37,9 @@ def test_a_missing_figure_is_none_with_its_reason():
     put_summary(figures, "c", None, "one round only")
     put_summary(figures, "d", summary_of([1.0, 1.0]))
     assert figures == {
-        "a": 0.0,
-        "b": None,
-        "b.reason": "not a number",
-        "c": None,
-        "c.reason": "one round only",
-        "d": 1.0,
+        "a": 0.0, "b": None, "b.reason": "not a number", "c": None, "c.reason": "one round only", "d": 1.0,
         "d.deviation": 0.0,
-    }
+    }  # fmt: skip
 
 
 def test_auroc_by_hand():

@@ -52,35 +52,24 @@ def home() -> Iterator[ThreadingHTTPServer]:
 
 def data_set(home: ThreadingHTTPServer, name: str = "log.swf.gz") -> DataSet:
     return DataSet(
-        name="log",
-        path="swf/log.swf.gz",
-        title="a log",
-        rows="1,000",
-        licence="none",
-        home="loopback",
-        words="jobs",
-        url=f"http://127.0.0.1:{home.server_address[1]}/{name}",
+        name="log", path="swf/log.swf.gz", title="a log", rows="1,000", licence="none", home="loopback",
+        words="jobs", url=f"http://127.0.0.1:{home.server_address[1]}/{name}",
         sha256=hashlib.sha256(CONTENT).hexdigest(),
-    )
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["log.swf.gz", "moved.swf.gz"])
-def test_a_fetched_file_is_byte_for_byte_the_public_one(home: ThreadingHTTPServer, tmp_path: Path, name: str) -> None:
-    path = fetch(data_set(home, name), tmp_path)
-    assert path == tmp_path / "swf" / "log.swf.gz"
+def test_a_fetched_file_is_the_public_one_which_replaces_a_damaged_one_and_is_not_fetched_again(
+    home: ThreadingHTTPServer, tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / "swf" / "log.swf.gz"
+    path.parent.mkdir()
+    path.write_bytes(b"half")
+    assert fetch(data_set(home, name), tmp_path) == path
     assert path.read_bytes() == CONTENT  # though the server says that it is an encoding to be undone
-
-
-def test_a_file_that_is_there_is_not_fetched_again(home: ThreadingHTTPServer, tmp_path: Path) -> None:
-    fetch(data_set(home), tmp_path)
-    fetch(data_set(home), tmp_path)
-    assert home.asked == ["/log.swf.gz"]  # type: ignore[attr-defined]
-
-
-def test_a_damaged_file_is_replaced(home: ThreadingHTTPServer, tmp_path: Path) -> None:
-    (tmp_path / "swf").mkdir()
-    (tmp_path / "swf" / "log.swf.gz").write_bytes(b"half")
-    assert fetch(data_set(home), tmp_path).read_bytes() == CONTENT
+    asked = list(home.asked)  # type: ignore[attr-defined]
+    fetch(data_set(home, name), tmp_path)
+    assert home.asked == asked  # type: ignore[attr-defined]
 
 
 def test_another_file_than_the_pinned_one_leaves_nothing_behind(home: ThreadingHTTPServer, tmp_path: Path) -> None:

@@ -241,12 +241,8 @@ def manifests() -> dict[str, Sample]:
     log = (TESTS / "nodes/tools/logs/sysbench/cpu-1.0.20.txt").read_bytes()
     entry = {"path": "perf.csv", "workload": "redis", "input": "a", "round": "1"}
     about = {
-        "path": "a.txt",
-        "node": "n1",
-        "benchmark": "cpu-sysbench",
-        "started_at": "2026-01-01T00:00:00",
-        "dose": "1",
-    }
+        "path": "a.txt", "node": "n1", "benchmark": "cpu-sysbench", "started_at": "2026-01-01T00:00:00", "dose": "1",
+    }  # fmt: skip
     made = {}
     for word, file, told in (("workloads", perf, entry), ("nodes", log, about)):
         name = f"set/{told['path']}"
@@ -560,12 +556,9 @@ def read_prometheus(sample: Sample, folder: Path, content: bytes) -> int:
 
 
 READ: dict[str, Callable[[Sample, Path, bytes], int]] = {
-    "jobs": read_job_log,
-    "workloads": read_telemetry,
-    "nodes": read_benchmarks,
-    "prefect": read_prefect,
+    "jobs": read_job_log, "workloads": read_telemetry, "nodes": read_benchmarks, "prefect": read_prefect,
     "prometheus": read_prometheus,
-}
+}  # fmt: skip
 
 
 # ---------------------------------------------------------------------------------------------------- many of them

@@ -69,9 +69,9 @@ def test_a_number_keeps_two_or_three_digits(value, text):
 
 
 @pytest.mark.parametrize("value", [-0.001, -0.0, 0.0])
-def test_nothing_has_no_sign(value):
-    assert ratio(value) == "0.00"
-    assert share(value / 10) == "0.0 %"
+def test_nothing_has_no_sign_and_what_is_below_nothing_keeps_its_own(value):
+    assert (ratio(value), share(value / 10)) == ("0.00", "0.0 %")
+    assert (ratio(-0.006), share(-0.25)) == ("-0.01", "-25.0 %")
 
 
 @pytest.mark.parametrize(
@@ -80,10 +80,6 @@ def test_nothing_has_no_sign(value):
 def test_digits_are_written_out(value, text):
     assert digits(value, sign="+") == text
     assert digits(value) == text.removeprefix("+")
-
-
-def test_what_is_below_nothing_keeps_its_sign():
-    assert (ratio(-0.006), share(-0.25)) == ("-0.01", "-25.0 %")
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))

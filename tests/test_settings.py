@@ -29,10 +29,15 @@ def refusal(conf, flags=None):
     return str(error.value)
 
 
-def test_without_any_file_the_class_defaults_hold(conf):
-    found = load_settings(conf=conf)
-    assert found.settings == Settings()
-    assert found.origins == {}
+def test_without_any_file_and_with_empty_ones_the_class_defaults_hold_and_cannot_be_changed(conf):
+    for content in (None, "# home: x\n"):
+        if content is not None:
+            (conf / "whorl.yaml").write_text(content)
+            (conf / "jobs.yaml").write_text("")
+        found = load_settings(conf=conf)
+        assert (found.settings, found.origins) == (Settings(), {})
+    with pytest.raises(ValueError, match="frozen"):
+        found.settings.whorl.threads = 3
 
 
 def test_conf_gives_way_to_local_that_to_the_environment_and_that_to_a_flag(conf, monkeypatch):
@@ -133,11 +138,6 @@ def test_limits_reach_the_warehouse(conf):
     limits = {"memory_mb": 512, "threads": 3, "lock_wait_s": 7}
     found = load_settings({"whorl": limits}, conf=conf).settings.warehouse
     assert found.model_dump(include=set(limits)) == limits
-
-
-def test_settings_cannot_be_changed_afterwards(conf):
-    with pytest.raises(ValueError, match="frozen"):
-        load_settings(conf=conf).settings.whorl.threads = 3
 
 
 NO_INTEGER = "is not allowed (input should be a valid integer"
@@ -284,12 +284,6 @@ def test_a_file_without_keys_is_one_line(conf, content, kind):
 def test_a_file_that_cannot_be_read_is_one_line(conf):
     (conf / "jobs.yaml").mkdir()
     assert refusal(conf) == f"{conf / 'jobs.yaml'}: cannot be read (Is a directory); expected a file; check its rights"
-
-
-def test_empty_files_and_comments_set_nothing(conf):
-    (conf / "jobs.yaml").write_text("")
-    (conf / "whorl.yaml").write_text("# home: x\n")
-    assert load_settings(conf=conf).settings == Settings()
 
 
 @pytest.mark.parametrize(

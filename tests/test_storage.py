@@ -96,14 +96,10 @@ def irregular(tmp_path: Path) -> Path:
 
 
 NO_FILES = {
-    "pipe.csv": "it is a FIFO",
-    "linked.csv": "it is a FIFO",
-    "endless.csv": "it is a device",
-    "socket.csv": "it is a socket",
-    "file://{}/pipe.csv": "it is a FIFO",
-    "zip://a.csv::{}/pipe.csv": "it is a FIFO",
+    "pipe.csv": "it is a FIFO", "linked.csv": "it is a FIFO", "endless.csv": "it is a device",
+    "socket.csv": "it is a socket", "file://{}/pipe.csv": "it is a FIFO", "zip://a.csv::{}/pipe.csv": "it is a FIFO",
     "tar://pipe.csv::{}/logs.tar": "it is no regular file",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "said"), NO_FILES.items())

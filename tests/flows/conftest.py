@@ -33,12 +33,9 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     port = free_port(LOOPBACK, 0)
     server, url = start_server(home, port), api_url(LOOPBACK, port)
     changed = {
-        PREFECT_API_URL: url,
-        PREFECT_API_AUTH_STRING: load_key(home),
-        PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None,
-        PREFECT_LOCAL_STORAGE_PATH: home / "results",
-        PREFECT_RESULTS_DEFAULT_SERIALIZER: "json",
-    }
+        PREFECT_API_URL: url, PREFECT_API_AUTH_STRING: load_key(home), PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None,
+        PREFECT_LOCAL_STORAGE_PATH: home / "results", PREFECT_RESULTS_DEFAULT_SERIALIZER: "json",
+    }  # fmt: skip
     try:
         wait_until_healthy(server, url)
         with temporary_settings(changed):

@@ -20,14 +20,6 @@ from tasks.workloads.params import WorkloadsParams
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 QUICK = NodesParams(score=ScoreParams(resamples=100))
-VERDICTS = {
-    "model_id": "f",
-    "n_judged": 1800,
-    "n_flagged": 361,
-    "figures": {"recall": 0.912, "false_alarms_per_1000": 14.2},
-    "degrading": [],
-    "cost_share": 0.1184,
-}
 NAMES = {"a": "a (emulated)", "b": "b (emulated)"}
 SHIPPED = bool(list((datasets.RECORDED / "nodes").glob(demo.UNDISTURBED_EXECUTIONS)))
 
@@ -35,13 +27,10 @@ SHIPPED = bool(list((datasets.RECORDED / "nodes").glob(demo.UNDISTURBED_EXECUTIO
 def verdicts(flags: list[bool], stressed: list[bool], *, node: str = "a", aspect: str = "disk") -> pd.DataFrame:
     return pd.DataFrame(
         {
-            "execution_id": [f"{node}-{at}" for at in range(len(flags))],
-            "node": node,
-            "aspect": aspect,
-            "is_flagged": flags,
-            "is_stressed": stressed,
+            "execution_id": [f"{node}-{at}" for at in range(len(flags))], "node": node, "aspect": aspect,
+            "is_flagged": flags, "is_stressed": stressed,
         }
-    )
+    )  # fmt: skip
 
 
 def state(node: str, name: str, execution: str | None) -> dict[str, Any]:
@@ -67,25 +56,15 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn_executions: 
     return folder
 
 
-@pytest.fixture
-def unlearned(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is learned: what the detector says is VERDICTS."""
-    monkeypatch.setattr(demo, "tell_verdicts", lambda *_: VERDICTS)
-
-
-def test_the_best_nodes_are_named_and_called_emulated(warehouse: Warehouse, recorded: Path, unlearned: None) -> None:
-    told = demo.tell_nodes(warehouse, QUICK, "recorded")
-    assert (told["n_executions"], told["n_nodes"], told["n_emulated"]) == (180, 3, 3)  # node-4 was disturbed
-    best = {one["aspect"]: one["nodes"] for one in told["best"]}
-    assert list(best) == ["all", "cpu", "disk", "memory"]
-    assert (best["cpu"], best["memory"]) == (["node-1 (emulated)"], ["node-2 (emulated)"])  # as drawn
-    assert Path(told["report"]).exists()
-
-
-def test_told_again_it_ranks_and_learns_nothing_anew(
+def test_the_best_nodes_are_named_and_told_again_nothing_is_ranked_or_learned_anew(
     warehouse: Warehouse, recorded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = demo.tell_nodes(warehouse, QUICK, "recorded")
+    assert (first["n_executions"], first["n_nodes"], first["n_emulated"]) == (180, 3, 3)  # node-4 was disturbed
+    best = {one["aspect"]: one["nodes"] for one in first["best"]}
+    assert list(best) == ["all", "cpu", "disk", "memory"]
+    assert (best["cpu"], best["memory"]) == (["node-1 (emulated)"], ["node-2 (emulated)"])  # as drawn
+    assert Path(first["report"]).exists()
     found = first["verdicts"]
     assert (found["n_judged"], found["figures"], found["degrading"]) == (180, {}, [])  # nobody knows of stress
     assert found["cost_share"] == pytest.approx(2 / 30, rel=0.01)  # 2 s of each 30 s, as drawn
@@ -104,6 +83,8 @@ def test_without_a_recording_it_says_what_is_missing(
     monkeypatch.setattr("tasks.datasets.RECORDED", tmp_path / "none")
     with pytest.raises(BadInput, match=r"none/nodes: no recording of nodes; expected executions-\*\.parquet"):
         demo.tell_nodes(warehouse, QUICK, "recorded")
+    with pytest.raises(BadInput, match=r"none/workloads: no recording of workloads; expected runs-\*\.parquet"):
+        demo.tell_workload(warehouse, WorkloadsParams(), "recorded")
 
 
 @pytest.mark.slow
@@ -190,18 +171,5 @@ def test_the_held_out_run_is_named_with_confidence_and_reasons(warehouse: Wareho
     found = champion_of(warehouse, "recorded")
     assert found is not None
     assert "d-05" not in found[1].learned_ids
-
-
-@pytest.mark.slow
-def test_told_again_it_trains_nothing_new(warehouse: Warehouse, recorded_runs: Path) -> None:
-    first = demo.tell_workload(warehouse, WorkloadsParams(), "recorded")
-    assert demo.tell_workload(warehouse, WorkloadsParams(), "recorded") == first
-    assert len(cards(warehouse.models)) == 1
-
-
-def test_without_a_recording_of_workloads_it_says_what_is_missing(
-    warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tasks.datasets.RECORDED", tmp_path / "none")
-    with pytest.raises(BadInput, match=r"none/workloads: no recording of workloads; expected runs-\*\.parquet"):
-        demo.tell_workload(warehouse, WorkloadsParams(), "recorded")
+    assert demo.tell_workload(warehouse, WorkloadsParams(), "recorded") == told
+    assert len(cards(warehouse.models)) == 1  # nothing is trained anew

@@ -91,22 +91,12 @@ def test_an_ingest_returns_keys_and_figures_and_publishes_its_report(warehouse: 
     assert "10 runs of 1 jobs" in summary
     assert "data:image/png;base64," in summary
     assert len(summary) < 1_000_000
-
-
-def test_a_run_says_what_it_does_and_carries_its_tags(warehouse: Warehouse, csv_log: Path) -> None:
-    call(jobs_ingest, IngestParams(paths=[str(csv_log)], source="named", with_summary=False, warehouse=warehouse))
     run = flow_runs()[0]
-    assert run.name == "ingest runs.csv into named"
-    assert set(run.tags) == {"whorl", "jobs"}
-
-
-def test_an_ingest_is_kept_with_its_parameters_and_figures(warehouse: Warehouse, csv_log: Path) -> None:
-    call(jobs_ingest, IngestParams(paths=[str(csv_log)], source="kept", with_summary=False, warehouse=warehouse))
+    assert run.name == "ingest runs.csv into night" and set(run.tags) == {"whorl", "jobs"}
     [run] = list_runs(warehouse).to_dict("records")
     kept = read_run(warehouse, run["run_id"])
-    assert (kept["flow"], kept["word"], kept["source"], kept["status"]) == ("jobs-ingest", "jobs", "kept", "completed")
-    assert kept["parameters"]["paths"] == [str(csv_log)]
-    assert kept["figures"]["n_rows"] == 10
+    assert (kept["flow"], kept["word"], kept["source"], kept["status"]) == ("jobs-ingest", "jobs", "night", "completed")
+    assert (kept["parameters"]["paths"], kept["figures"]["n_rows"]) == ([str(csv_log)], 10)
 
 
 def test_a_bad_file_is_one_line_and_does_not_hold_up_a_good_one(
@@ -132,13 +122,12 @@ def test_a_mistyped_path_leaves_no_empty_warehouse(warehouse: Warehouse) -> None
     assert not warehouse.file.exists()
 
 
-def test_an_empty_inbox_is_no_error_on_a_schedule(warehouse: Warehouse) -> None:
+def test_an_empty_inbox_is_no_error_on_a_schedule_and_what_lies_in_it_is_read(
+    warehouse: Warehouse, csv_log: Path
+) -> None:
     for paths in ([], [str(warehouse.home / "inbox")]):
         found = call(jobs_ingest, IngestParams(paths=paths, warehouse=warehouse))
         assert (found["batches"], found["report"]) == ([], "")
-
-
-def test_what_lies_in_the_inbox_is_read(warehouse: Warehouse, csv_log: Path) -> None:
     inbox = warehouse.home / "inbox"
     inbox.mkdir(parents=True)
     (inbox / "runs.csv").write_text(csv_log.read_text())
@@ -377,24 +366,18 @@ def test_a_log_that_no_scenario_fits_is_one_line(trained_log: Warehouse) -> None
 def test_figures_get_their_unit_and_sign_and_what_is_unknown_is_left_out() -> None:
     rows = pd.DataFrame(
         {
-            "before": [0.02, 1.5, None],
-            "after": [0.01, 3.0, None],
-            "change": [-0.01, 1.5, None],
-            "low": [-0.02, None, None],
-            "high": [0.0, None, None],
+            "before": [0.02, 1.5, None], "after": [0.01, 3.0, None], "change": [-0.01, 1.5, None],
+            "low": [-0.02, None, None], "high": [0.0, None, None],
         },
         index=["outlier_share", "p95_s", "money"],
-    )
+    )  # fmt: skip
     assert [tuple(row) for row in changes_table(rows).cells()] == [
         (
-            "probability of an outlier, over the ratio to the historic median",
-            "2.0 %",
-            "1.0 %",
-            "−1.0 %",
+            "probability of an outlier, over the ratio to the historic median", "2.0 %", "1.0 %", "−1.0 %",
             "−2.0 % to 0.0 %",
         ),
         ("95th percentile, in seconds", "1.5 s", "3 s", "+1.5 s", "–"),
-    ]
+    ]  # fmt: skip
 
 
 START = pd.Timestamp("2026-01-01")

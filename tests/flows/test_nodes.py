@@ -55,16 +55,9 @@ from tests.flows.artifacts import artifact
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 FIGURES = {
-    "campaign": "c",
-    "isolation": "cgroups",
-    "nodes": ["n"],
-    "n_planned": 2,
-    "n_clean": 2,
-    "n_new": 2,
-    "n_failed": 0,
-    "unavailable": {},
-    "sampler_cores": 0.002,
-}
+    "campaign": "c", "isolation": "cgroups", "nodes": ["n"], "n_planned": 2, "n_clean": 2, "n_new": 2, "n_failed": 0,
+    "unavailable": {}, "sampler_cores": 0.002,
+}  # fmt: skip
 Draw = Callable[..., Path]
 
 
@@ -351,26 +344,16 @@ def test_a_node_is_asked_for_enough_executions_to_decide_its_alarm(nodes_log: Wa
     assert asked == {"node": "node-1", "benchmarks": ["cpu-sysbench"], "runs": 0, "executions": 3}
 
 
-def test_each_benchmark_of_the_aspect_runs_at_least_once(nodes_log: Warehouse, served: Any) -> None:
-    server = served(deployment("node-1"))
-    ask_for_benchmarks(nodes_log, "log", [["node-1", "disk", "2026-01-05 10:00:00"]])
-    [(_, parameters)] = server.runs.values()
-    assert parameters["benchmarks"] == ["disk-fio", "disk-ioping"]
-    assert parameters["executions"] == 2
-
-
 def test_a_deployment_is_found_behind_many_others(nodes_log: Warehouse, served: Any) -> None:
     """The server tells of a page of deployments at once; the node's own stands on the third."""
-    server = served(*(deployment(f"other-{at}") for at in range(4)), deployment("node-2"))
-    started, without = ask_for_benchmarks(nodes_log, "log", [["node-2", "cpu", "now"], ["node-3", "cpu", "now"]])
-    assert started == ["nodes-record/node-2 (cpu)"] and without == ["node-3"]
-    assert len(server.runs) == 1
-
-
-def test_a_deployment_that_records_into_another_source_is_not_the_nodes_own(nodes_log: Warehouse, served: Any) -> None:
-    server = served(deployment("node-1", source="elsewhere"))
-    assert ask_for_benchmarks(nodes_log, "log", [["node-1", "cpu", "now"]]) == ([], ["node-1"])
-    assert server.runs == {}
+    others = [deployment(f"other-{at}") for at in range(3)]
+    server = served(*others, deployment("node-1", source="elsewhere"), deployment("node-2"))
+    asked = [[f"node-{at}", "disk", "now"] for at in (1, 2, 3)]
+    started, without = ask_for_benchmarks(nodes_log, "log", asked)
+    assert started == ["nodes-record/node-2 (disk)"]
+    assert without == ["node-1", "node-3"]  # one that records into another source is not the node's own
+    [(_, parameters)] = server.runs.values()
+    assert (parameters["benchmarks"], parameters["executions"]) == (["disk-fio", "disk-ioping"], 2)
 
 
 def test_the_same_newest_execution_asks_once_and_a_newer_one_again(nodes_log: Warehouse, served: Any) -> None:
@@ -386,17 +369,12 @@ def test_nobody_suspected_asks_no_server(nodes_log: Warehouse, monkeypatch: pyte
 
 
 MEASURED = {
-    "n": 1800,
-    "detect.f1_outlier.detector": 0.8,
-    "detect.f1_outlier.detector.low": 0.7,
-    "detect.f1_outlier.detector.high": 0.9,
-    "detect.f1_outlier.detector.deviation": 0.1,
-    "detect.f1_outlier.zscore": 0.85,
-    "detect.f1_outlier.zscore.random": 0.6,
-    "detect.f1_outlier.zscore.random.deviation": 0.02,
-    "detect.f1_outlier.paper": None,
+    "n": 1800, "detect.f1_outlier.detector": 0.8, "detect.f1_outlier.detector.low": 0.7,
+    "detect.f1_outlier.detector.high": 0.9, "detect.f1_outlier.detector.deviation": 0.1,
+    "detect.f1_outlier.zscore": 0.85, "detect.f1_outlier.zscore.random": 0.6,
+    "detect.f1_outlier.zscore.random.deviation": 0.02, "detect.f1_outlier.paper": None,
     "detect.f1_outlier.paper.reason": "no graph",
-}
+}  # fmt: skip
 
 
 def plain(page: str) -> str:
@@ -412,9 +390,3 @@ def test_an_evaluation_says_first_whether_the_detector_is_ahead() -> None:
     assert "| detect.f1_outlier.zscore.random | 0.6 ± 0.02 |" in page
     assert "| detect.f1_outlier.paper | no graph |" in page
     assert "detect.f1_outlier.detector.low" not in page
-
-
-def test_an_evaluation_of_plain_detectors_compares_nothing() -> None:
-    page = plain(joined(evaluation_parts("source log", {"n": 360, "detect.f1_outlier.zscore": 0.85})))
-    assert page.startswith("# Answers about the nodes of source log")
-    assert "learned" not in page and "falls short" not in page

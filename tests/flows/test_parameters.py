@@ -24,13 +24,9 @@ from tasks.settings import Settings
 from tasks.warehouse.place import Warehouse
 
 CHANGED = {
-    "preprocess": {"variant": "paper"},
-    "score": {"resamples": 123},
-    "detect": {"headlines": {"spin": ["rate"]}},
-    "budget": {"alarms_per_day": 0.1},
-    "search": {"n_trials": 7},
-    "alarm": {"flagged": 4},
-}
+    "preprocess": {"variant": "paper"}, "score": {"resamples": 123}, "detect": {"headlines": {"spin": ["rate"]}},
+    "budget": {"alarms_per_day": 0.1}, "search": {"n_trials": 7}, "alarm": {"flagged": 4},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -27,11 +27,17 @@ def backup_in(folder: Path, stamp: str, listing: str = "{}") -> Path:
     return made
 
 
-def test_the_last_backup_that_was_verified_stays_however_many_came_after_it(tmp_path: Path) -> None:
+def test_only_backups_are_removed_and_the_last_that_was_verified_stays_however_many_came_after_it(
+    tmp_path: Path,
+) -> None:
     verified = '{"tables": {"jobs.runs": "0"}}'
     made = [backup_in(tmp_path, f"2026010{day}T000000Z", verified if day < 3 else "{}") for day in range(1, 6)]
+    half, photos = tmp_path / "whorl-20260101T120000Z", tmp_path / "photos"
+    half.mkdir()  # no listing: being written, or never finished
+    photos.mkdir()
     assert remove_old_backups.fn(str(tmp_path), 2) == 2
     assert [one.exists() for one in made] == [False, True, False, True, True]
+    assert half.exists() and photos.exists()
 
 
 def test_a_link_among_the_backups_is_left_alone(tmp_path: Path) -> None:
@@ -41,17 +47,6 @@ def test_a_link_among_the_backups_is_left_alone(tmp_path: Path) -> None:
     backup_in(tmp_path / "backups", "20260102T000000Z")
     assert remove_old_backups.fn(str(tmp_path / "backups"), 1) == 0
     assert (precious / MANIFEST).exists()
-
-
-def test_only_the_latest_backups_are_kept_and_only_backups_are_removed(tmp_path: Path) -> None:
-    made = [backup_in(tmp_path, f"2026010{day}T000000Z") for day in range(1, 5)]
-    half = tmp_path / "whorl-20260101T120000Z"
-    half.mkdir()  # no listing: being written, or never finished
-    photos = tmp_path / "photos"
-    photos.mkdir()
-    assert remove_old_backups.fn(str(tmp_path), 2) == 2
-    assert [one.exists() for one in made] == [False, False, True, True]
-    assert half.exists() and photos.exists()
 
 
 def test_only_old_results_are_removed(tmp_path: Path) -> None:

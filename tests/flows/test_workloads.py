@@ -107,16 +107,11 @@ def test_the_second_fingerprinting_does_less_than_the_first(workloads_log: Wareh
     assert "24 runs of 24 cut now, in 3 parts; 0 had their phases" in page
     assert "Runs by workload and input" in page
     assert Path(first["report"]).exists()
+    parts = Path(workloads_log.landing_folder) / "fingerprints"
+    assert [path for path in parts.rglob("*") if path.is_file()] == []
     second = call(workloads_fingerprint, params)
     assert (second["n_new"], second["n_done"], second["n_parts"]) == (0, 24, 0)
     assert "cut-phases" not in steps_of_last_run()
-
-
-@pytest.mark.slow
-def test_no_part_file_is_left_after_a_fingerprinting(workloads_log: Warehouse) -> None:
-    call(workloads_fingerprint, FingerprintFlowParams(source="log", warehouse=workloads_log))
-    parts = Path(workloads_log.landing_folder) / "fingerprints"
-    assert [path for path in parts.rglob("*") if path.is_file()] == []
 
 
 @pytest.mark.slow

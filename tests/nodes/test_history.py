@@ -53,6 +53,9 @@ def test_files_and_warehouse_give_the_same_history(part, warehouse):
 
 
 def test_metrics_belong_to_their_execution_by_its_number(part):
+    timeless = [execution("e10", None), execution("e02", None)]
+    order = read_results([part("b.parquet", execution("z", 5), *timeless)], READ).history.executions
+    assert order["execution_id"].to_list() == ["z", "e02", "e10"]  # those without a start come last
     found = read_results([part("a.parquet", execution("e2", 2), execution("e1", 1))], READ).history
     assert found.metrics.to_dict("list") == {
         "execution": [0, 0, 1, 1],
@@ -62,14 +65,6 @@ def test_metrics_belong_to_their_execution_by_its_number(part):
     }
     assert found.telemetry["execution"].to_list() == [0, 1]
     np.testing.assert_array_equal(found.telemetry["samples"].iloc[0], [3.0, np.nan])
-
-
-def test_executions_without_a_start_come_last_in_the_order_of_their_ids(part):
-    found = read_results(
-        [part("a.parquet", execution("z", 5), execution("e10", None), execution("e2", None))], READ
-    ).history
-    assert found.executions["execution_id"].to_list() == ["z", "e2", "e10"]
-    assert found.executions["started_at"].isna().to_list() == [False, True, True]
 
 
 def test_labels_that_nobody_gave_stay_missing(part):
@@ -116,13 +111,6 @@ def test_a_database_and_a_table_with_the_same_node_are_two_machines_in_either_or
     told = zip(found.history.executions["execution_id"], found.history.executions["node"], strict=True)
     assert sorted(told) == [("1", "worker-2"), ("2", "worker-3"), ("run/1", "run/worker-2")]
     assert found.n_replaced == 0
-
-
-def test_ids_of_databases_count_from_one_in_each_and_none_is_lost(tmp_path):
-    paths = [make_database(tmp_path / f"{name}.db", (1, name), (2, name)) for name in ("one", "two")]
-    found = read_results(paths, READ)
-    assert sorted(found.history.executions["execution_id"]) == ["one/1", "one/2", "two/1", "two/2"]
-    assert (found.n_replaced, len(found.history.metrics)) == (0, 4)
 
 
 def test_nodes_of_two_databases_of_perona_are_never_one_machine(tmp_path):

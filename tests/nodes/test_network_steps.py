@@ -49,19 +49,16 @@ def test_executions_that_the_detector_flags_are_in_no_score(trained_log):
     assert n_flagged > 0 and fetch(trained_log, sql)["n"].iloc[0] == 360 - n_flagged != before
 
 
-def test_the_same_data_and_model_are_not_asked_again(trained_log, monkeypatch):
-    first = asked(trained_log)
-    monkeypatch.setattr("tasks.nodes.perona.fingerprints.fingerprint", lambda *_: pytest.fail("asked again"))
-    assert asked(trained_log) == first
-
-
-def test_a_saved_model_gives_the_same_fingerprints_after_loading(trained_log):
+def test_a_saved_model_gives_the_same_fingerprints_after_loading_and_is_not_asked_again(trained_log, monkeypatch):
     card, model = trained_in_use(trained_log, "log")
     again = load_trained(trained_log.models / "nodes" / card.model_id)
     history, _ = benchmarks_of(trained_log, "log", QUICK)
     nothing = np.zeros(len(history.executions), dtype=bool)
     one, other = (fingerprint(history, each, nothing, QUICK).executions for each in (model, again))
     pd.testing.assert_frame_equal(one, other, check_exact=True)
+    first = asked(trained_log)
+    monkeypatch.setattr("tasks.nodes.perona.fingerprints.fingerprint", lambda *_: pytest.fail("asked again"))
+    assert asked(trained_log) == first
 
 
 def test_the_same_run_trains_the_same_model_once(trained_log, train):

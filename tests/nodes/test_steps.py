@@ -26,12 +26,7 @@ def test_the_batches_that_are_there_are_read_once_a_call_and_not_once_a_part(tmp
     assert len(calls) == 1
     assert land_recording(str(recording), str(tmp_path / "landing"), "fleet", 18) == ids
     assert len(calls) == 2
-
-
-def test_parts_are_landed_in_the_order_of_their_numbers(tmp_path, recording):
-    folder = str(tmp_path / "landing")
-    ids = land_recording(str(recording), folder, "fleet", 18)
-    by_id = {batch.batch_id: batch for batch in landing.batches(folder, "nodes")}
-    names = [by_id[batch_id].origin.path.rpartition("/")[2] for batch_id in ids]
-    assert names == ["executions-9999.parquet", "executions-10000.parquet", "executions-10001.parquet"]
-    assert [batch.batch_id for batch in landing.batches(folder, "nodes")] == ids
+    landed = batches(str(tmp_path / "landing"), "nodes")
+    assert [batch.batch_id for batch in landed] == ids
+    names = [f"executions-{number}.parquet" for number in (9999, 10000, 10001)]
+    assert [batch.origin.path.rpartition("/")[2] for batch in landed] == names

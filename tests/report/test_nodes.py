@@ -26,41 +26,43 @@ def watched(nodes_log, fill_verdicts):
     return fill_verdicts(nodes_log)
 
 
-def test_a_confirmed_node_is_the_answer_and_what_to_do_stands_beside_it(watched):
+def test_a_confirmed_node_is_the_answer_and_what_to_do_stands_beside_it(watched, rows_of):
     result = result_of(watched)
     assert result.answer == "Leave out node-3 (disk): its degradation is confirmed."
     assert (result.state, result.action) == ("look", "Run no work there until it is repaired.")
     assert "about 0.9 false alarms a day" in result.certainty
+    text = as_markdown(result, only=["Which nodes are degrading"])
+    assert "Leave out node\\-3" in text.replace("node-3", "node\\-3")
+    assert "Executions that look degraded" not in text
+    nodes = rows_of(result, "Nodes")
+    assert [(row["name"], row["rank"], row["state"]) for row in nodes] == [
+        *(("node-2", "1", "suspected"), ("node-1", "2", "healthy"), ("node-3", "3", "confirmed")),
+    ]
+    assert nodes[0]["disk"] == "1.20 (1.10 to 1.30)"
+    beside = rows_of(result, "By fingerprint, beside the plain ranking")
+    places = [(row["name"].split(" ")[0], row["plain_place"]) for row in beside]
+    assert places == [("node-1", "2"), ("node-2", "1"), ("node-3", "3")]
 
 
-def test_a_suspected_node_is_told_with_its_aspect_and_the_command_that_clears_it(watched):
+def test_a_suspected_node_is_told_with_the_command_that_clears_it_and_a_healthy_fleet_is_good(watched):
     with writing(watched) as connection:
         connection.execute("DELETE FROM nodes.states WHERE node = 'node-3'").fetchall()
     result = result_of(watched)
     assert result.answer == "Suspected to be degrading: node-2 in disk, since 2026-01-06 12:00 UTC."
     assert "whorl nodes record --source log" in result.action
-
-
-def test_without_a_state_that_needs_looking_at_all_is_well(watched):
+    assert not any("older" in line for line in result.notices)
     with writing(watched) as connection:
         connection.execute("DELETE FROM nodes.states WHERE node <> 'node-1'").fetchall()
-    assert result_of(watched).state == "good"
+        connection.execute("UPDATE nodes.judgings SET data_version = 'older'").fetchall()
+    result = result_of(watched)
+    assert result.state == "good"
+    assert any("asked about data version older" in line for line in result.notices)
 
 
 def test_before_any_step_each_part_says_which_command_gives_it(nodes_log, told):
     words = told(result_of(nodes_log))
     for verb in ("rank", "preprocess", "train", "fingerprint", "watch"):
         assert f"whorl nodes {verb} --source log" in words
-
-
-def test_the_list_of_nodes_has_place_scores_and_state_and_leads_to_their_pages(watched, rows_of):
-    rows = rows_of(result_of(watched), "Nodes")
-    assert [(row["name"], row["rank"], row["state"]) for row in rows] == [
-        ("node-2", "1", "suspected"),
-        ("node-1", "2", "healthy"),
-        ("node-3", "3", "confirmed"),
-    ]
-    assert rows[0]["disk"] == "1.20 (1.10 to 1.30)"
 
 
 def test_flagged_executions_have_their_metrics_as_reasons(watched, rows_of):
@@ -71,21 +73,9 @@ def test_flagged_executions_have_their_metrics_as_reasons(watched, rows_of):
     assert {row["known"] for row in rows} == {"stressed on purpose"}
 
 
-def test_the_ranking_by_fingerprint_stands_beside_the_plain_one(watched, rows_of):
-    rows = rows_of(result_of(watched), "By fingerprint, beside the plain ranking")
-    assert [row["name"].split(" ")[0] for row in rows] == ["node-1", "node-2", "node-3"]
-    assert [row["plain_place"] for row in rows] == ["2", "1", "3"]  # plain places
-
-
 def test_verdicts_without_a_network_leave_out_what_a_network_gives(nodes_log, fill_verdicts):
     result = result_of(fill_verdicts(nodes_log, has_prints=False))
     assert not {"By fingerprint, beside the plain ranking"} & {part.title for part in result.sections}
-
-
-def test_answers_of_older_data_say_so(watched):
-    with writing(watched) as connection:
-        connection.execute("UPDATE nodes.judgings SET data_version = 'older'").fetchall()
-    assert any("asked about data version older" in line for line in result_of(watched).notices)
 
 
 def test_what_watching_costs_is_not_made_up():
@@ -110,12 +100,6 @@ def test_every_node_has_a_page_with_its_verdicts_over_time(watched):
     assert set(items) == {"node-1", "node-2", "node-3"}
     assert items["node-3"].answer == "node-3 needs looking at: confirmed in disk since 2026-01-06 12:00 UTC."
     assert {figure.use for part in items["node-3"].sections for figure in part.figures} == {"verdicts"}
-
-
-def test_the_artifact_names_who_is_to_be_left_out(watched):
-    text = as_markdown(result_of(watched), only=["Which nodes are degrading"])
-    assert "Leave out node\\-3" in text.replace("node-3", "node\\-3")
-    assert "Executions that look degraded" not in text
 
 
 def test_a_source_without_executions_is_told(nodes_log):

@@ -1,7 +1,6 @@
 """The tables of an evaluation say at once whether the detector is ahead of each simple detector, and where not."""
 
 import pandas as pd
-import pytest
 
 from tasks.figures import Evaluation
 from tasks.nodes.evaluate import applications
@@ -197,12 +196,9 @@ def test_the_result_begins_with_the_verdict_and_what_falls_short():
     result = result_of(FIGURES | FITS | INJECTED | RANKED)
     titles = [part.title for part in result.sections]
     order = [
-        "Is the detector ahead of simpler ones?",
-        "What falls short",
-        "Stressed executions found",
-        "Degradation that was put into the history",
-        "What fingerprints hold",
-    ]
+        "Is the detector ahead of simpler ones?", "What falls short", "Stressed executions found",
+        "Degradation that was put into the history", "What fingerprints hold",
+    ]  # fmt: skip
     assert [title for title in titles if title in order] == order
     assert any("better: logistic regression a benchmark 0.45" in line for line in result.sections[1].lines)
     marked = [
@@ -211,19 +207,13 @@ def test_the_result_begins_with_the_verdict_and_what_falls_short():
     assert "-0.05" in {cell.text for cell in marked}
 
 
-def test_a_result_of_plain_detectors_says_nothing_of_a_network(told):
+def test_a_result_without_a_network_or_without_figures_says_nothing_of_them(told):
     words = told(result_of(PLAIN))
     assert "Answers about nodes: campaign" in words
     for silent in ("our variant", "What falls short", "What fingerprints hold"):
         assert silent not in words
-
-
-def test_a_model_that_is_nowhere_behind_is_told_so(told):
-    words = told(result_of({f"{F1}.zscore": 0.5, f"{F1}.detector": 0.9}))
-    assert "Nothing that was measured: it is behind no simple answer" in words
-
-
-@pytest.mark.parametrize("figures", [{}, {f"{F1}.detector": None, f"{F1}.detector.reason": "no label"}])
-def test_figures_that_are_missing_give_empty_tables_and_no_error(figures):
-    assert verdict_tables(figures) == [] and falls_short(figures) == []
-    assert not any(table(figures).rows for table in (detectors_table, fitted_table, rank_table))
+    for figures in ({}, {f"{F1}.detector": None, f"{F1}.detector.reason": "no label"}):
+        assert verdict_tables(figures) == [] and falls_short(figures) == []
+        assert not any(table(figures).rows for table in (detectors_table, fitted_table, rank_table))
+    ahead = told(result_of({f"{F1}.zscore": 0.5, f"{F1}.detector": 0.9}))
+    assert "Nothing that was measured: it is behind no simple answer" in ahead

@@ -101,12 +101,8 @@ def test_a_page_and_its_scripts_are_written_whole(tmp_path):
     [page] = write_figures(tmp_path, "one", RESULT)
     assert page.name == "one.html"
     assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [
-        "nav.js",
-        "one.html",
-        "site.css",
-        "site.js",
-        "vega.js",
-    ]
+        "nav.js", "one.html", "site.css", "site.js", "vega.js",
+    ]  # fmt: skip
 
 
 def test_a_command_in_a_sentence_is_code_and_a_backtick_alone_stays_text():

@@ -94,13 +94,10 @@ def test_the_worst_error_is_that_with_the_largest_share_of_its_row_and_unknown_h
 
 def test_table_2_has_a_row_a_split_and_method():
     figures = {
-        "known.accuracy.random.trees": 0.93,
-        "known.accuracy.random": 0.93,
-        "known.accuracy": 0.1,
-        "known.accuracy.random.trees.deviation": 0.01,
-        "known.accuracy.random.model": 0.95,
+        "known.accuracy.random.trees": 0.93, "known.accuracy.random": 0.93, "known.accuracy": 0.1,
+        "known.accuracy.random.trees.deviation": 0.01, "known.accuracy.random.model": 0.95,
         "known.accuracy.by_time.forest": 0.5,
-    }
+    }  # fmt: skip
     assert [row[:2] for row in known_table(figures).cells()] == [
         ["the model: sums of known fingerprints (random runs)", "95.0 %"],
         ["boosted trees on phases (random runs)", "93.0 %"],

@@ -70,14 +70,9 @@ def origin() -> Callable[..., Origin]:
         sha256 = hashlib.sha256(file.encode()).hexdigest()
         path = f"/logs/{file}"
         return Origin(
-            word="jobs",
-            source=source,
-            reader=reader,
-            reader_version=version,
-            options=options or {},
-            path=path,
+            word="jobs", source=source, reader=reader, reader_version=version, options=options or {}, path=path,
             sha256=sha256,
-        )
+        )  # fmt: skip
 
     return make
 

@@ -50,15 +50,12 @@ def elsewhere(filled, tmp_path):
     return filled.model_copy(update={"home": tmp_path / "elsewhere ü'"})
 
 
-def test_a_snapshot_is_one_file_with_all_rows_that_anybody_may_open(filled, tmp_path):
+def test_a_snapshot_is_one_file_with_all_rows_and_replaces_an_older_one_and_its_stale_log(filled, tmp_path):
     target = copies.snapshot(filled, tmp_path / "new folder" / "it's.duckdb")
     assert [path.name for path in target.parent.iterdir()] == ["it's.duckdb"]
+    assert target.stat().st_mode & 0o077 == 0
     with duckdb.connect(str(target), read_only=True) as connection:
         assert connection.execute("SELECT count(*) FROM jobs.runs").fetchone() == (2,)
-
-
-def test_a_snapshot_replaces_an_older_one_and_its_stale_log(filled, tmp_path):
-    target = copies.snapshot(filled, tmp_path / "copy.duckdb")
     Path(f"{target}.wal").write_bytes(b"stale")
     with writing(filled) as connection:
         connection.execute("DELETE FROM jobs.runs")
@@ -80,9 +77,6 @@ def test_a_snapshot_onto_the_warehouse_or_a_folder_is_refused(filled, tmp_path):
         copies.snapshot(filled, filled.home / ".." / filled.home.name / "warehouse.duckdb")
     with pytest.raises(BadInput, match="is a folder; expected a file; name a file in it, such as"):
         copies.snapshot(filled, tmp_path)
-
-
-def test_a_snapshot_replaces_no_file_of_another_kind(filled, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(BadInput, match="is a file of another kind; expected a new name or an earlier snapshot"):
         copies.snapshot(filled, tmp_path / "notes.txt")
@@ -113,8 +107,12 @@ def test_a_snapshot_into_a_folder_without_rights_is_one_clear_line(filled, tmp_p
 
 
 def test_backup_and_restore_elsewhere_give_the_same_hashes(filled, elsewhere, tmp_path):
-    assert copies.restore(elsewhere, copies.backup(filled, tmp_path / "backups")) == 7
-    assert hashes(elsewhere) == hashes(filled)
+    made = copies.backup(filled, tmp_path / "backups")
+    assert copies.restore(elsewhere, made) == 7
+    assert hashes(elsewhere) == hashes(filled) == json.loads((made / "backup.json").read_text())["tables"]
+    assert copies.is_verified(made)
+    paths = [made, *made.rglob("*"), *elsewhere.home.glob("warehouse.duckdb*")]
+    assert {path.stat().st_mode & 0o077 for path in paths} == {0}  # for their owner alone
     assert registry.champion(elsewhere.models, "jobs", "log", "shapes").model_id == "m1"
     assert (elsewhere.models / "jobs" / "m1" / "weights.bin").read_bytes() == b"m1"
     before = {k: v for k, v in hashes(elsewhere).items() if k != "ops.migrations"}
@@ -163,10 +161,10 @@ def test_a_backup_leaves_out_what_is_not_finished(filled, tmp_path):
     (jobs / ".reading-x" / "runs.parquet").write_text("half")
     (jobs / "a.json.part").write_text("half")
     (filled.models / "jobs" / ".m9-abc").mkdir()
-    made = copies.backup(filled, tmp_path / "backups")
-    assert not [
-        path for path in made.rglob("*") if "reading" in str(path) or path.suffix == ".part" or ".m9" in str(path)
-    ]
+    made, other = (copies.backup(filled, tmp_path / "backups") for _ in range(2))
+    assert made != other  # though of one second
+    names = " ".join(str(path.relative_to(made)) for path in made.rglob("*"))
+    assert not [part for part in ("reading", ".part", ".m9") if part in names]
 
 
 def test_a_home_below_a_hidden_folder_is_backed_up_in_full(filled, elsewhere, put_in, tmp_path):
@@ -174,10 +172,6 @@ def test_a_home_below_a_hidden_folder_is_backed_up_in_full(filled, elsewhere, pu
     put_in(hidden, ROWS)
     made = copies.backup(hidden, tmp_path / "backups")
     assert len(list((made / "landing" / "jobs").iterdir())) == 3
-
-
-def test_two_backups_in_one_second_are_two(filled, tmp_path):
-    assert copies.backup(filled, tmp_path / "backups") != copies.backup(filled, tmp_path / "backups")
 
 
 def test_a_remote_landing_folder_is_backed_up_and_restored(filled, elsewhere, put_in, tmp_path):
@@ -228,14 +222,6 @@ def test_a_copy_that_is_another_than_the_warehouse_is_refused(filled, tmp_path, 
     assert list((tmp_path / "backups").iterdir()) == []
 
 
-def test_a_backup_says_which_tables_were_compared(filled, tmp_path):
-    made = copies.backup(filled, tmp_path / "backups")
-    assert json.loads((made / "backup.json").read_text())["tables"] == hashes(filled)
-    assert copies.is_verified(made)
-    (made / "backup.json").write_text('{"files": {}}')
-    assert not copies.is_verified(made)
-
-
 def test_a_backup_of_a_damaged_warehouse_is_not_restored(filled, tmp_path):
     """As versions made them that did not look."""
     made, before = copies.backup(filled, tmp_path / "backups"), hashes(filled)
@@ -258,12 +244,16 @@ def test_what_a_killed_snapshot_left_goes_with_the_next_one_a_day_later(filled, 
     assert [file.exists() for file in (old, young, other)] == [False, True, True]
 
 
-def test_copies_are_for_their_owner_alone(filled, tmp_path):
-    made = copies.backup(filled, tmp_path / "backups")
-    snapshot = copies.snapshot(filled, tmp_path / "copy.duckdb")
-    copies.restore(filled, made)
-    paths = [made, snapshot, *made.rglob("*"), *filled.home.glob("warehouse.duckdb*")]
-    assert {path.stat().st_mode & 0o077 for path in paths} == {0}
+DAMAGES = {
+    "file changed": "missing or changed since the backup; expected sha256 ",
+    "file missing": "missing or changed since the backup; expected sha256 ",
+    "warehouse changed": "missing or changed since the backup; expected sha256 ",
+    "no list": "no backup.json in it; expected a folder made by 'whorl warehouse backup'; name another",
+    "half a list": "not the list of a backup; expected a folder made by 'whorl warehouse backup'; use another",
+    "another list": "not the list of a backup",
+    "no warehouse": "lacks warehouse.duckdb, or names files outside of the backup",
+    "names that lead outside": "lacks warehouse.duckdb, or names files outside of the backup",
+}
 
 
 def damage(made, how):
@@ -290,29 +280,18 @@ def damage(made, how):
         manifest.write_text(json.dumps(content))
 
 
-@pytest.mark.parametrize(
-    ("how", "told"),
-    [
-        ("file changed", "missing or changed since the backup; expected sha256 "),
-        ("file missing", "missing or changed since the backup; expected sha256 "),
-        ("warehouse changed", "missing or changed since the backup; expected sha256 "),
-        ("no list", "no backup.json in it; expected a folder made by 'whorl warehouse backup'; name another"),
-        ("half a list", "not the list of a backup; expected a folder made by 'whorl warehouse backup'; use another"),
-        ("another list", "not the list of a backup"),
-        ("no warehouse", "lacks warehouse.duckdb, or names files outside of the backup"),
-        ("names that lead outside", "lacks warehouse.duckdb, or names files outside of the backup"),
-    ],
-)
-def test_a_damaged_backup_is_refused_before_anything_is_touched(filled, tmp_path, put_in, how, told):
-    made = copies.backup(filled, tmp_path / "backups")
+def test_a_damaged_backup_is_refused_before_anything_is_touched(filled, tmp_path, put_in):
+    sound = copies.backup(filled, tmp_path / "backups")
     put_in(filled, [{"run_id": "3", "runtime_s": 1.0}], "b.csv")
-    damage(made, how)
     before = {path: path.read_bytes() for path in filled.home.rglob("*") if path.is_file()}
-    with pytest.raises(BadInput) as error:
-        copies.restore(filled, made)
-    assert told in str(error.value)
-    assert "\n" not in str(error.value)
-    assert {path: path.read_bytes() for path in filled.home.rglob("*") if path.is_file()} == before
+    for how, told in DAMAGES.items():
+        made = tmp_path / how
+        shutil.copytree(sound, made)
+        damage(made, how)
+        with pytest.raises(BadInput) as error:
+            copies.restore(filled, made)
+        assert told in str(error.value) and "\n" not in str(error.value), how
+        assert {path: path.read_bytes() for path in filled.home.rglob("*") if path.is_file()} == before, how
 
 
 def test_a_backup_of_a_newer_whorl_is_refused_before_anything_is_touched(filled, tmp_path):
@@ -365,14 +344,9 @@ def old(warehouse):
 
 
 @pytest.mark.parametrize("reason", ["broken", "lost"])
-def test_what_was_kept_aside_goes_by_the_time_in_its_name(warehouse, reason):
-    gone = kept(warehouse.file, reason, 31, whole=False)
+def test_what_was_kept_aside_goes_with_its_log_by_the_time_in_its_name(warehouse, reason):
+    gone = [kept(warehouse.file, reason, 31, whole=False, log=log) for log in (False, True)]
     kept(warehouse.file, reason, 29, whole=False)
-    assert old(warehouse) == [gone]
-
-
-def test_the_log_of_a_copy_goes_with_it(warehouse):
-    gone = [kept(warehouse.file, "broken", 31, whole=False), kept(warehouse.file, "broken", 31, whole=False, log=True)]
     assert old(warehouse) == gone
 
 
@@ -380,16 +354,9 @@ def test_the_newest_usable_copy_stays_where_there_is_no_backup(warehouse):
     """The newest one of all does not open: it is no copy that could be used."""
     oldest = kept(warehouse.file, "before-restore", 50)
     only = kept(warehouse.file, "before-restore", 40)
+    only.with_name(f"{only.name}.wal").touch()  # its log stays with it
     broken = kept(warehouse.file, "before-restore", 35, whole=False)
     assert old(warehouse) == sorted([oldest, broken])
-    assert only.exists()
-
-
-def test_the_log_of_the_only_copy_stays_with_it(warehouse):
-    only = kept(warehouse.file, "before-restore", 40)
-    log = only.with_name(f"{only.name}.wal")
-    log.touch()
-    assert old(warehouse) == []
 
 
 def test_of_copies_of_one_reason_three_stay_however_young_they_are(warehouse):
@@ -411,26 +378,15 @@ def test_a_copy_with_a_damaged_table_is_none_that_can_be_used(warehouse):
     assert only.exists()
 
 
-def test_a_backup_that_nobody_verified_is_no_reason_to_give_up_the_only_copy(warehouse):
+def test_half_a_backup_or_one_that_nobody_verified_is_no_reason_to_give_up_the_only_copy(warehouse):
     only = kept(warehouse.file, "before-restore", 40)
+    half_backup(warehouse.backups, 1, changed_days=1)
     manifest = backup(warehouse, warehouse.backups) / MANIFEST
     listing = json.loads(manifest.read_text())
     del listing["tables"]  # as earlier versions wrote it
     manifest.write_text(json.dumps(listing))
     assert old(warehouse) == []
     assert only.exists()
-
-
-def test_no_copy_is_needed_where_there_is_a_whole_backup(warehouse):
-    gone = kept(warehouse.file, "before-restore", 40)
-    backup(warehouse, warehouse.backups)
-    assert old(warehouse) == [gone]
-
-
-def test_half_a_backup_is_no_reason_to_give_up_the_only_copy(warehouse):
-    kept(warehouse.file, "before-restore", 40)
-    half_backup(warehouse.backups, 1, changed_days=1)
-    assert old(warehouse) == []
 
 
 def test_a_second_name_of_the_present_file_is_no_copy(warehouse):
@@ -449,21 +405,16 @@ def test_half_a_backup_goes_when_it_is_old_and_nobody_writes_to_it(warehouse):
     assert old(warehouse) == [gone]
 
 
-def test_whole_backups_and_what_is_not_ours_stay(warehouse):
+def test_whole_backups_and_what_is_not_ours_stay(warehouse, tmp_path):
     whole = half_backup(warehouse.backups, 99, changed_days=99)
     (whole / MANIFEST).write_text("{}")
+    elsewhere = half_backup(tmp_path, 40, changed_days=40)
+    (warehouse.backups / elsewhere.name).symlink_to(elsewhere)
     for name in ("whorl-photos", "photos", "whorl-20200101T120000Z.old"):
         (warehouse.backups / name).mkdir()
         os.utime(warehouse.backups / name, (0, 0))
     for name in ("before-restore-1", "mine", "broken-99999999T999999999999"):
         warehouse.file.with_name(f"{warehouse.file.name}.{name}").write_text("whole")
-    assert old(warehouse) == []
-
-
-def test_a_link_to_a_folder_is_left_alone(warehouse, tmp_path):
-    elsewhere = half_backup(tmp_path, 40, changed_days=40)
-    warehouse.backups.mkdir()
-    (warehouse.backups / elsewhere.name).symlink_to(elsewhere)
     assert old(warehouse) == []
 
 

@@ -102,7 +102,7 @@ def places_of(n_bytes, n, rng):
 
 
 @pytest.mark.parametrize(
-    ("n", "verbs", "mended_each"), [(20, QUICK[:1], 8), pytest.param(400, ALL, 4, marks=pytest.mark.slow)]
+    ("n", "verbs", "mended_each"), [(12, QUICK[:1], 8), pytest.param(400, ALL, 4, marks=pytest.mark.slow)]
 )
 def test_a_flipped_byte_gives_the_right_rows_or_is_told(filled, tmp_path, n, verbs, mended_each):
     rows = {one.table: one.hash for one in hash_tables(filled)}

@@ -2,7 +2,6 @@
 
 import os
 import re
-import resource
 import subprocess
 import sys
 import tempfile
@@ -168,11 +167,6 @@ def test_faults_that_nobody_can_mend_from_outside_pass_as_they_are():
 def test_a_full_disk_is_told_where_it_is_full(number):
     with pytest.raises(WhorlError, match=r"^/data/file: the disk is full"), faults.told_clearly("home"):
         raise OSError(number, "full", "/data/file")
-
-
-def test_rlimit_is_that_of_this_process():
-    """The limit of the test about full disks must not leak into this process."""
-    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
 
 
 @pytest.fixture

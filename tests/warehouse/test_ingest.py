@@ -58,33 +58,19 @@ def test_the_same_batch_twice_changes_nothing(warehouse, land, runs_in):
     assert runs_in(warehouse) == BOTH
 
 
-def test_every_column_arrives_as_it_was_landed(warehouse, put_in):
+def test_every_column_arrives_as_it_was_landed_whatever_source_and_path_are_called(warehouse, put_in):
     row = {
-        "run_id": "é'\"1",
-        "group_key": "g",
-        "name": "a\nb",
-        "plan_signature": "s",
-        "user_name": "u",
-        "queue": "q",
-        "submitted_at": "2026-01-01 00:00:00.000001",
-        "started_at": "2026-01-01 00:00:01",
-        "ended_at": "2026-01-01 00:00:03.5",
-        "wait_s": 0.999999,
-        "runtime_s": 2.5,
-        "status": "failed",
-        "requested_cpus": 1.5,
-        "used_cpus": 1e-300,
-        "requested_runtime_s": 1e300,
-        "requested_memory_bytes": 2.0**53,
-        "cpu_s": 0.1,
-        "peak_memory_bytes": 0.0,
-        "input_bytes": -0.0,
-        "is_simulated": True,
-    }
+        "run_id": "é'\"1", "group_key": "g", "name": "a\nb", "plan_signature": "s", "user_name": "u", "queue": "q",
+        "submitted_at": "2026-01-01 00:00:00.000001", "started_at": "2026-01-01 00:00:01",
+        "ended_at": "2026-01-01 00:00:03.5", "wait_s": 0.999999, "runtime_s": 2.5, "status": "failed",
+        "requested_cpus": 1.5, "used_cpus": 1e-300, "requested_runtime_s": 1e300, "requested_memory_bytes": 2.0**53,
+        "cpu_s": 0.1, "peak_memory_bytes": 0.0, "input_bytes": -0.0, "is_simulated": True,
+    }  # fmt: skip
     times = {name: pd.Timestamp(value) for name, value in row.items() if name.endswith("_at")}
-    batch = put_in(warehouse, [{**row, **times}])
+    source = 'it\'s "ü"; DROP TABLE jobs.runs --'
+    batch = put_in(warehouse, [{**row, **times}], "o'b\"rien ü.csv", source=source, options={"a'b": 'c"d'})
     found = fetch(warehouse, f"SELECT * EXCLUDE ({', '.join(CONDITIONS)}) FROM jobs.runs").to_dict("records")
-    assert found == [{**row, **times, "source": "log", "batch_id": batch.batch_id}]
+    assert found == [{**row, **times, "source": source, "batch_id": batch.batch_id}]
 
 
 def test_what_was_read_is_kept_or_quarantined(warehouse, put_in):
@@ -94,52 +80,31 @@ def test_what_was_read_is_kept_or_quarantined(warehouse, put_in):
     assert counts(warehouse) == [[5, 2, 3, 3], [2, 2, 0, 0]]
 
 
-def test_of_repeated_ids_the_later_line_counts_and_the_other_is_quarantined(warehouse, put_in, runs_in):
-    put_in(warehouse, [*ROWS, {"run_id": "1", "runtime_s": 11.0}])
-    assert runs_in(warehouse) == [("log", "1", "completed", 11.0), BOTH[1]]
-    bad = fetch(warehouse, "SELECT place, reason, raw FROM ops.quarantine").to_numpy().tolist()
-    assert bad == [[1, "run id 1 stands again in row 3, which counts", ""]]
+@pytest.mark.parametrize(
+    ("lines", "counts"),
+    [
+        ([("1", 10.0), ("2", 20.0), ("1", 11.0)], 3),  # the later line
+        ([("1", 10.0), ("1", None)], 1),  # a finished one though an unfinished one comes later
+        ([("1", 0.0), ("1", 1.0), ("1", 2.0)], 3),
+    ],
+)
+def test_of_repeated_ids_one_line_counts_and_the_others_are_quarantined(warehouse, put_in, runs_in, lines, counts):
+    rows = [{"run_id": run, "runtime_s": s, "status": "running" if s is None else "completed"} for run, s in lines]
+    put_in(warehouse, rows)
+    assert ("log", "1", "completed", lines[counts - 1][1]) in runs_in(warehouse)
+    bad = fetch(warehouse, "SELECT place, reason, raw FROM ops.quarantine ORDER BY place").to_numpy().tolist()
+    places = [place for place, (run, _) in enumerate(lines, 1) if run == "1" and place != counts]
+    assert bad == [[place, f"run id 1 stands again in row {counts}, which counts", ""] for place in places]
 
 
-def test_of_repeated_ids_a_finished_line_counts_though_an_unfinished_one_comes_later(warehouse, put_in, runs_in):
-    put_in(warehouse, [ROWS[0], {"run_id": "1", "status": "running"}])
-    assert runs_in(warehouse) == BOTH[:1]
-    assert counts(warehouse) == [[2, 1, 1, 1]]
-
-
-def test_three_lines_of_one_id_are_one_row_and_two_in_quarantine(warehouse, put_in, runs_in):
-    put_in(warehouse, [{"run_id": "1", "runtime_s": float(i)} for i in range(3)])
-    assert runs_in(warehouse) == [("log", "1", "completed", 2.0)]
-    bad = fetch(warehouse, "SELECT place, reason FROM ops.quarantine ORDER BY place").to_numpy().tolist()
-    assert bad == [[i, "run id 1 stands again in row 3, which counts"] for i in (1, 2)]
-
-
-def test_a_later_export_updates_rows_and_does_not_double_them(warehouse, put_in, runs_in):
-    put_in(warehouse, ROWS)
-    put_in(warehouse, [{"run_id": "2", "runtime_s": 21.0}, {"run_id": "3", "runtime_s": 30.0}], "b.csv")
-    assert runs_in(warehouse) == [BOTH[0], ("log", "2", "completed", 21.0), ("log", "3", "completed", 30.0)]
-
-
-def test_a_finished_run_is_never_replaced_by_an_unfinished_one(warehouse, put_in, runs_in):
-    put_in(warehouse, ROWS)
-    put_in(warehouse, [{"run_id": "1", "status": "running"}, {"run_id": "2", "status": "pending"}], "b.csv")
-    assert runs_in(warehouse) == BOTH
-
-
-def test_an_unfinished_run_is_replaced_when_it_has_ended_also_by_an_earlier_file(warehouse, land, runs_in):
-    finished = land(warehouse, ROWS[:1], "a.csv", at=1)
-    running = land(warehouse, [{"run_id": "1", "status": "running"}], "b.csv", at=2)
-    for batch in (running, finished):
-        ingest(warehouse, "jobs", batch.batch_id)
-    assert runs_in(warehouse) == BOTH[:1]
-
-
-def test_files_ingested_in_the_wrong_order_give_the_row_of_the_later_file(warehouse, land, runs_in):
-    early = land(warehouse, [{"run_id": "1", "runtime_s": 1.0}], "a.csv", at=1)
-    late = land(warehouse, [{"run_id": "1", "runtime_s": 2.0}], "b.csv", at=2)
-    for batch in (late, early):
+@pytest.mark.parametrize("order", [slice(None), slice(None, None, -1)])
+def test_of_several_exports_the_later_finished_row_counts_whatever_their_order(warehouse, land, runs_in, order):
+    later = [{"run_id": "2", "runtime_s": 21.0}, {"run_id": "3", "runtime_s": 30.0}]
+    last = [{"run_id": "1", "status": "running"}, {"run_id": "2", "status": "pending"}]
+    batches = [land(warehouse, rows, f"{at}.csv", at=at) for at, rows in enumerate((ROWS, later, last))]
+    for batch in batches[order]:
         assert ingest(warehouse, "jobs", batch.batch_id)
-    assert runs_in(warehouse) == [("log", "1", "completed", 2.0)]
+    assert runs_in(warehouse) == [BOTH[0], ("log", "2", "completed", 21.0), ("log", "3", "completed", 30.0)]
 
 
 def test_sources_never_mix(warehouse, put_in, runs_in):
@@ -265,12 +230,6 @@ def test_a_landing_folder_whose_path_looks_like_a_partition_adds_no_column(bare,
     assert runs_in(odd) == BOTH
     rebuild(odd)
     assert runs_in(odd) == BOTH
-
-
-def test_source_and_path_may_hold_any_character(warehouse, put_in, runs_in):
-    source = 'it\'s "ü"; DROP TABLE jobs.runs --'
-    put_in(warehouse, ROWS, "o'b\"rien ü.csv", source=source, options={"a'b": 'c"d'})
-    assert {row[0] for row in runs_in(warehouse)} == {source}
 
 
 def test_a_batch_without_rows_is_known_afterwards(warehouse, put_in):

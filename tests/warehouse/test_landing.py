@@ -1,6 +1,5 @@
 """Landing files: named by content, never changed, in whole or not at all, on any storage."""
 
-import hashlib
 import json
 import os
 import threading
@@ -27,13 +26,27 @@ SCHEMAS = {"runs": RUNS_SCHEMA}
 ROWS = [{"run_id": "1", "runtime_s": 10.0}, {"run_id": "2", "runtime_s": 20.0}]
 
 
-def test_landing_files_are_named_by_the_hash_of_their_content(warehouse, land, landed):
-    batch = land(warehouse, ROWS)
+def test_all_chunks_of_a_file_become_one_landing_file_named_by_its_hash_and_the_manifest_comes_last(
+    warehouse, chunk, origin, landed, monkeypatch
+):
+    put, seen = [], []
+    move = landing._move
+    monkeypatch.setattr(landing, "_move", lambda draft, target: (put.append(target.suffix), move(draft, target)))
+    folder = Path(warehouse.landing_folder) / "jobs"
+
+    def chunks():
+        for number in range(7):
+            yield chunk([{"run_id": str(number), "place": number + 1}])
+        seen.extend(path.name for path in folder.glob(".reading-*/*"))  # not in /tmp, which may be memory
+
+    batch = landing.land(warehouse.landing_folder, origin(), SCHEMAS, chunks())
+    assert (put, seen) == ([".parquet", ".parquet", ".json"], ["runs.parquet"])
     assert set(landed(warehouse)) == {f"{batch.batch_id}.json", *(one.name for one in batch.tables.values())}
     for one in batch.tables.values():
         digest = landed(warehouse)[one.name]
-        assert one.sha256 == digest
-        assert one.name.split("-")[1] == f"{digest[:16]}.parquet"
+        assert (one.sha256, one.name.split("-")[1]) == (digest, f"{digest[:16]}.parquet")
+    rows = pq.read_table(folder / batch.tables["runs"].name)
+    assert (batch.tables["runs"].n_rows, rows.column("run_id").to_pylist()) == (7, [str(i) for i in range(7)])
 
 
 def test_a_file_that_was_landed_is_not_read_again(warehouse, land, origin, landed):
@@ -43,15 +56,10 @@ def test_a_file_that_was_landed_is_not_read_again(warehouse, land, origin, lande
         raise AssertionError("read again")
         yield
 
-    again = landing.land(warehouse.landing_folder, origin("a.csv"), SCHEMAS, explode())
-    assert again == first
+    moved = origin("a.csv").model_copy(update={"path": "/elsewhere/b.csv"})  # the path is no part of a batch
+    for one in (origin("a.csv"), moved):
+        assert landing.land(warehouse.landing_folder, one, SCHEMAS, explode()) == first
     assert landed(warehouse) == before
-
-
-def test_the_path_is_no_part_of_a_batch(warehouse, land, origin):
-    batch = land(warehouse, ROWS)
-    moved = origin("a.csv").model_copy(update={"path": "/elsewhere/b.csv"})
-    assert landing.land(warehouse.landing_folder, moved, SCHEMAS, []) == batch
 
 
 @pytest.mark.parametrize(
@@ -69,22 +77,6 @@ def test_a_reader_that_fails_in_the_middle_leaves_nothing(warehouse, chunk, orig
     with pytest.raises(BadInput, match="broken"):
         landing.land(warehouse.landing_folder, origin(), SCHEMAS, breaks())
     assert landed(warehouse) == {}
-
-
-def test_the_manifest_comes_last(warehouse, land, landed, monkeypatch):
-    put = []
-    move = landing._move
-    monkeypatch.setattr(landing, "_move", lambda draft, target: (put.append(target.suffix), move(draft, target)))
-    land(warehouse, ROWS)
-    assert put == [".parquet", ".parquet", ".json"]
-
-
-def test_all_chunks_of_a_file_become_one_landing_file(warehouse, chunk, origin):
-    chunks = (chunk([{"run_id": str(i), "place": i + 1}]) for i in range(7))
-    batch = landing.land(warehouse.landing_folder, origin(), SCHEMAS, chunks)
-    assert batch.tables["runs"].n_rows == 7
-    path = Path(warehouse.landing_folder) / "jobs" / batch.tables["runs"].name
-    assert pq.read_table(path).column("run_id").to_pylist() == [str(i) for i in range(7)]
 
 
 def test_a_file_without_rows_is_a_batch_too(warehouse, land):
@@ -169,7 +161,7 @@ def in_memory(warehouse):
     fsspec.filesystem("memory").rm(f"/{name}", recursive=True)
 
 
-def test_a_landing_folder_may_be_on_other_storage(in_memory, put_in, runs_in):
+def test_a_landing_folder_may_be_on_other_storage(in_memory, put_in, land, runs_in):
     batch = put_in(in_memory, ROWS, refused=[{"place": 3, "reason": "odd", "raw": "?"}])
     expected = [("log", "1", "completed", 10.0), ("log", "2", "completed", 20.0)]
     assert runs_in(in_memory) == expected
@@ -181,14 +173,11 @@ def test_a_landing_folder_may_be_on_other_storage(in_memory, put_in, runs_in):
     rebuild(in_memory)
     assert runs_in(in_memory) == expected
     assert not (in_memory.home / "landing").exists()
-
-
-def test_a_changed_file_on_other_storage_is_found_out(in_memory, land):
-    batch = land(in_memory, ROWS)
+    last = land(in_memory, [{"run_id": "9"}], "c.csv")
     fs, root = fsspec.url_to_fs(f"{in_memory.landing}/jobs")
-    fs.pipe_file(f"{root}/{batch.tables['runs'].name}", b"other")
+    fs.pipe_file(f"{root}/{last.tables['runs'].name}", b"other")
     with pytest.raises(BadInput, match="the landing file has changed"):
-        ingest(in_memory, "jobs", batch.batch_id)
+        ingest(in_memory, "jobs", last.batch_id)
 
 
 def test_two_threads_that_land_one_file_at_once_land_it_once(warehouse, chunk, origin, landed, manifests):
@@ -212,18 +201,6 @@ def test_two_threads_that_land_one_file_at_once_land_it_once(warehouse, chunk, o
     assert list(manifests(warehouse)) == [found[0].batch_id]
     assert set(landed(warehouse)) == {f"{found[0].batch_id}.json", *(one.name for one in found[0].tables.values())}
     assert ingest(warehouse, "jobs", found[0].batch_id)
-
-
-def test_what_is_being_read_lies_in_the_landing_folder_and_not_in_tmp(warehouse, chunk, origin, landed, monkeypatch):
-    """On many machines /tmp is memory: a long log would fill it."""
-    seen = []
-
-    def chunks():
-        yield chunk(ROWS)
-        seen.extend(path.name for path in (Path(warehouse.landing_folder) / "jobs").glob(".reading-*/*"))
-
-    landing.land(warehouse.landing_folder, origin(), SCHEMAS, chunks())
-    assert seen == ["runs.parquet"]
 
 
 def test_a_landing_folder_without_rights_is_one_clear_line(warehouse, land, monkeypatch):
@@ -253,12 +230,6 @@ def test_a_manifest_that_is_pruned_while_they_are_listed_does_not_count(warehous
     fs, _ = fsspec.url_to_fs(warehouse.landing_folder)
     monkeypatch.setattr(type(fs), "ls", lambda *_args, **_kwargs: names)
     assert landing.batches(warehouse.landing_folder, "jobs") == [second]
-
-
-def test_the_hash_of_a_file_is_that_of_its_bytes(tmp_path):
-    file = tmp_path / "ä b'c.csv"
-    file.write_bytes(b"abc")
-    assert landing.sha256_of(str(file)) == hashlib.sha256(b"abc").hexdigest()
 
 
 @pytest.mark.parametrize(

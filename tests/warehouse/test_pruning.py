@@ -81,6 +81,7 @@ def test_the_landing_files_of_a_reading_that_was_replaced_go(warehouse, put_in, 
     newer = put_in(warehouse, ROWS[:1], version="2")
     assert len(prune(warehouse, ALL, LATER).landing_files) == 2  # the manifest and its rows; the quarantine is shared
     assert set(landed(warehouse)) == {f"{newer.batch_id}.json", *(one.name for one in newer.tables.values())}
+    assert prune(warehouse, ALL, LATER) == pruning.Pruned(0, [], [], [], [])  # nothing is left for a second one
 
 
 def test_files_stay_that_only_the_warehouse_still_needs(warehouse, put_in, land, runs_in):
@@ -149,13 +150,6 @@ def test_a_dry_run_says_the_same_and_removes_nothing(warehouse, put_in):
     assert prune(warehouse, ALL, LATER) == dry
     assert (dry.n_runs, dry.models, len(dry.landing_files), len(dry.leftovers)) == (1, ["m1"], 1, 1)
     assert dry.n_files == 3  # the model, the landing file and the leftover
-
-
-def test_twice_pruned_is_once_pruned(warehouse, put_in):
-    put_in(warehouse, ROWS)
-    put_in(warehouse, [], version="2")
-    prune(warehouse, ALL, LATER)
-    assert prune(warehouse, ALL, LATER) == pruning.Pruned(0, [], [], [], [])
 
 
 def test_a_remote_landing_folder_is_pruned_too(warehouse, put_in):

@@ -79,18 +79,18 @@ def test_the_programs_of_a_recorded_run_come_back_but_for_pseudonyms(warehouse):
     assert not any(run.processes for run in fetch_runs(warehouse, "other"))
 
 
-def test_the_same_file_twice_changes_nothing(warehouse):
-    put(warehouse, FIXTURES / "perf.csv")
-    before = hash_tables(warehouse)
-    put(warehouse, FIXTURES / "perf.csv")
-    assert hash_tables(warehouse) == before
-
-
 def test_a_later_file_replaces_a_run_with_all_its_counters(warehouse, tmp_path):
-    put(warehouse, table(tmp_path, "1.csv", "r,0,1,2", "r,1,1,2", "s,0,5,5", "s,1,5,5"))
+    first = table(tmp_path, "1.csv", "r,0,1,2", "r,1,1,2", "s,0,5,5", "s,1,6,5")
+    put(warehouse, first)
+    before = hash_tables(warehouse)
+    put(warehouse, first)  # the same again changes nothing
+    assert hash_tables(warehouse) == before
     put(warehouse, table(tmp_path, "2.csv", "r,0,3,", "r,1,3,"))
-    assert values_of(warehouse) == {"r": [[3], [3]], "s": [[5, 5], [5, 5]]}
-    assert fetch(warehouse, "SELECT count(*) AS n FROM workloads.counters")["n"].to_list() == [3]
+    put(warehouse, table(tmp_path, "3.csv", "r,0,3,4", "r,1,3,4"), source="other")  # sources never mix
+    assert values_of(warehouse) == {"r": [[3], [3]], "s": [[5, 5], [6, 5]]}
+    assert values_of(warehouse, "other") == {"r": [[3, 4]] * 2}
+    found = fetch(warehouse, "SELECT counter, is_constant FROM workloads.counters WHERE source = 'log' ORDER BY ALL")
+    assert found.to_numpy().tolist() == [["a", False], ["a", True], ["b", True]]
 
 
 def test_a_file_read_anew_gives_its_runs_back_to_the_other_file(warehouse, tmp_path):
@@ -99,12 +99,6 @@ def test_a_file_read_anew_gives_its_runs_back_to_the_other_file(warehouse, tmp_p
     put(warehouse, later)
     put(warehouse, later, read=READ.model_copy(update={"columns": {"run_id": "b"}}))
     assert values_of(warehouse) == {"4": [[3], [3]], "r": [[1, 2], [1, 2]]}
-
-
-def test_sources_never_mix(warehouse, tmp_path):
-    put(warehouse, table(tmp_path, "1.csv", "r,0,1,2", "r,1,1,2"), source="one")
-    put(warehouse, table(tmp_path, "2.csv", "r,0,3,4", "r,1,3,4"), source="two")
-    assert (values_of(warehouse, "one"), values_of(warehouse, "two")) == ({"r": [[1, 2]] * 2}, {"r": [[3, 4]] * 2})
 
 
 def test_a_rebuilt_warehouse_holds_the_same_runs(warehouse, tmp_path):
@@ -134,12 +128,6 @@ def test_missing_samples_are_null_in_the_long_view(warehouse, tmp_path):
     found = fetch(warehouse, "SELECT sample, at_s, value FROM workloads.samples WHERE counter = 'b' ORDER BY sample")
     assert found["value"].isna().to_list() == [True, False, False, False, False, False, True, False]
     assert found["at_s"].to_list() == list(range(8))
-
-
-def test_constant_counters_are_kept_and_marked(warehouse, tmp_path):
-    put(warehouse, table(tmp_path, "1.csv", "r,0,1,7", "r,1,2,7"))
-    found = fetch(warehouse, "SELECT counter, is_constant FROM workloads.counters ORDER BY counter")
-    assert found.to_numpy().tolist() == [["a", False], ["b", True]]
 
 
 def test_two_files_with_the_same_run_id_stay_two_runs_in_memory(tmp_path):

@@ -23,11 +23,8 @@ def test_samples_with_little_jitter_are_left_as_they_are():
     at_s = [0, 1.02, 1.99, 3.1, 4.0]
     grid = grid_of(at_s, [1, 2, 3, 4, 5])
     assert (listed(grid), grid.at_s.tolist(), grid.is_resampled) == ([1, 2, 3, 4, 5], at_s, False)
-
-
-def test_a_slow_drift_of_the_clock_is_no_missed_sample():
-    grid = grid_of(np.arange(1000) * 1.003, np.arange(1000))
-    assert (grid.n_missed, grid.is_resampled) == (0, False)
+    drifting = grid_of(np.arange(1000) * 1.003, np.arange(1000))  # a slow drift of the clock is no missed sample
+    assert (drifting.n_missed, drifting.is_resampled) == (0, False)
 
 
 def test_missed_samples_become_rows_without_values():
@@ -49,6 +46,7 @@ def test_resampling_keeps_the_integral_over_time():
     area = np.concatenate([[0], np.cumsum(values[1:] * np.diff(at_s))])  # a sample holds since the one before
     assert grid.is_resampled
     assert np.sum(grid.values[1:, 0]) * grid.interval_s == pytest.approx(np.interp(grid.at_s[-1], at_s, area), rel=1e-9)
+    assert np.allclose(grid_of(at_s, np.full(500, 0.1)).values, 0.1, rtol=1e-12, atol=0)  # a constant stays the same
 
 
 def test_a_resampled_value_is_missing_where_less_than_half_was_measured():
@@ -56,11 +54,6 @@ def test_a_resampled_value_is_missing_where_less_than_half_was_measured():
     values = [1, 1, 1, np.nan, np.nan, np.nan, 1, 1, 1]
     grid = grid_of(at_s, values, RegularParams(interval_s=1))
     assert listed(grid) == [1, 1, None, None, 1]
-
-
-def test_a_constant_stays_that_constant_when_resampled():
-    grid = grid_of(np.cumsum(np.random.default_rng(1).uniform(0.3, 1.7, 100)), np.full(100, 0.1))
-    assert np.allclose(grid.values, 0.1, rtol=1e-12, atol=0)
 
 
 def test_mixed_intervals_are_brought_to_the_long_one():
@@ -79,31 +72,25 @@ def test_a_single_sample_has_no_interval():
     assert (grid.interval_s, listed(grid)) == (None, [1])
 
 
-def test_rates_are_per_second_of_the_real_spacing():
-    rates, resets = as_rates(np.array([0.0, 1, 3]), np.array([[10.0], [15], [35]]))
-    assert (rates[1:, 0].tolist(), np.isnan(rates[0, 0]), resets.sum()) == ([5, 10], True, 0)
-
-
-def test_a_total_that_falls_has_no_rate_and_the_next_one_has():
-    rates, resets = as_rates(np.arange(4.0), np.array([[10.0], [20], [3], [8]]))
-    assert np.array_equal(rates[:, 0], [np.nan, 10, np.nan, 5], equal_nan=True)
-    assert resets.tolist() == [0, 0, 1, 0]
-
-
-def test_a_rate_beside_a_missing_total_is_missing():
-    rates, _ = as_rates(np.arange(4.0), np.array([[10.0], [np.nan], [30], [40]]))
-    assert np.array_equal(rates[:, 0], [np.nan, np.nan, np.nan, 10], equal_nan=True)
+@pytest.mark.parametrize(
+    ("at_s", "totals", "rates", "resets"),
+    [
+        ([0, 1, 3], [10, 15, 35], [5, 10], [0, 0, 0]),  # a second of the real spacing
+        ([0, 1, 2, 3], [10, 20, 3, 8], [10, np.nan, 5], [0, 0, 1, 0]),  # one that falls has none, and the next one has
+        ([0, 1, 2, 3], [10, np.nan, 30, 40], [np.nan, np.nan, 10], [0, 0, 0, 0]),  # nor has one beside a missing total
+    ],
+)
+def test_a_total_becomes_a_rate(at_s, totals, rates, resets):
+    found, n_resets = as_rates(np.array(at_s, dtype=float), np.array(totals, dtype=float)[:, None])
+    np.testing.assert_array_equal(found[:, 0], [np.nan, *rates])
+    assert n_resets.tolist() == resets
 
 
 def test_a_size_called_total_is_no_running_total():
     rising, constant, falling = np.arange(50.0), np.full(50, 7.0), np.arange(50.0)[::-1]
     names = ["a_total", "disk_total", "b_total", "reads"]
-    assert are_totals(names, np.column_stack([rising, constant, falling, rising])).tolist() == [
-        True,
-        False,
-        False,
-        False,
-    ]
+    found = are_totals(names, np.column_stack([rising, constant, falling, rising]))
+    assert found.tolist() == [True, False, False, False]
 
 
 def test_the_rate_loses_the_word_total_and_keeps_its_labels():

@@ -6,7 +6,6 @@ import pytest
 
 from tasks.errors import BadInput, NotFound
 from tasks.warehouse.connection import fetch
-from tasks.warehouse.copies import hash_tables
 from tasks.warehouse.registry import cards, champion, decisions
 from tasks.workloads import steps
 from tasks.workloads.identifications import read_identifications
@@ -124,28 +123,16 @@ def test_without_a_model_identification_says_how_to_make_one(workloads_log):
 def test_runs_are_identified_once_by_a_model_and_again_when_asked(identifying_log):
     first = steps.identify(identifying_log, "log", None, "new")
     assert (first["n_runs"], first["n_known"] + first["n_unknown"], first["refused"]) == (24, 24, [])
-    before = [one.hash for one in hash_tables(identifying_log) if one.table == "workloads.identifications"]
     assert steps.identify(identifying_log, "log", [], "new")["n_runs"] == 0
     assert steps.identify(identifying_log, "log", [], "all")["n_runs"] == 24  # no named run: those that `which` says
     assert steps.identify(identifying_log, "log", None, "unlabelled")["n_runs"] == 0
     assert steps.identify(identifying_log, "log", None, "all")["n_runs"] == 24
-    rows = read_identifications(identifying_log, "log")
-    assert len(rows) == 24
-    assert before
+    assert len(read_identifications(identifying_log, "log")) == 24
 
 
 def test_a_source_without_runs_has_no_newest_ones(identifying_log):
     with pytest.raises(NotFound, match="source 'empty' has no runs of workloads; sources that have some: 'log'"):
         steps.newest(identifying_log, "empty", 3)
-
-
-def test_what_was_found_stands_in_the_warehouse_with_its_reasons(identifying_log):
-    steps.identify(identifying_log, "log", ["a-00"], "all")
-    [row] = read_identifications(identifying_log, "log").to_dict("records")
-    assert (row["run_id"], row["label"], row["nearest"]) == ("a-00", "a", "a")
-    assert 0 <= row["confidence"] <= 1 and 0 <= row["unknown_score"] <= 1
-    assert math.isfinite(row["nearest_distance"])
-    assert len(row["reasons"]) >= 1
 
 
 def test_a_run_that_is_not_there_is_named_with_some_that_are(identifying_log):
@@ -173,6 +160,11 @@ def test_a_run_without_a_group_of_its_own_is_identified_by_the_machine(identifyi
     assert found["refused"] == []
     rows = read_identifications(identifying_log, "log", ["a-00", "bare-b-00"]).to_dict("records")
     assert [(row["view"], row["nearest"]) for row in rows] == [("own", "a"), ("machine", "b")]
+    first = rows[0]
+    assert (first["run_id"], first["label"], len(first["reasons"]) > 0) == ("a-00", "a", True)
+    assert (
+        0 <= first["confidence"] <= 1 and 0 <= first["unknown_score"] <= 1 and math.isfinite(first["nearest_distance"])
+    )
 
 
 def test_a_run_without_the_counters_of_the_model_is_refused_and_does_not_hold_up_others(identifying_log, tmp_path):

@@ -52,28 +52,15 @@ def test_the_phases_in_the_warehouse_are_those_of_the_fingerprint(workloads_log)
     whole = fetch(workloads_log, "SELECT start_sample FROM workloads.run_phases ORDER BY run_id, phase")
     bounds = [cut_run(run, counters).workload_bounds[:-1] for run in runs]
     assert whole["start_sample"].to_list() == np.concatenate(bounds).tolist()
-
-
-def test_phases_meet_and_cover_the_run(workloads_log):
-    cut_and_keep(workloads_log, plan(workloads_log))
-    for table in ("phases", "run_phases"):
-        by = "run_id, counter" if table == "phases" else "run_id"
-        found = fetch(
-            workloads_log,
-            f"""SELECT count(*) AS n, bool_and(covered = 30) AS all_of_it FROM (
-                SELECT sum(end_sample - start_sample) AS covered FROM workloads.{table} GROUP BY {by})""",
-        )
-        assert found["all_of_it"].to_list() == [True]
-        assert found["n"].to_list() == [24 * 9 if table == "phases" else 24]
-
-
-def test_the_work_is_shared_out_in_parts_of_the_stated_size(workloads_log):
-    planned = plan(workloads_log)
-    assert (len(planned["parts"]), planned["n_runs"], planned["n_done"]) == (4, 24, 0)
-    assert len(plan(workloads_log, fan_out=FanOutParams())["parts"]) == 1
+    for table, by, n in (("phases", "run_id, counter", 24 * 9), ("run_phases", "run_id", 24)):  # they cover the run
+        sums = f"SELECT sum(end_sample - start_sample) AS covered FROM workloads.{table} GROUP BY {by}"
+        assert fetch(workloads_log, sums)["covered"].to_list() == [30] * n
 
 
 def test_the_second_time_nothing_is_left_to_do(workloads_log):
+    planned = plan(workloads_log)
+    assert (len(planned["parts"]), planned["n_runs"], planned["n_done"]) == (4, 24, 0)
+    assert len(plan(workloads_log, fan_out=FanOutParams())["parts"]) == 1
     assert cut_and_keep(workloads_log, plan(workloads_log)) == 24
     before = phases(workloads_log)
     again = plan(workloads_log)
@@ -85,9 +72,12 @@ def test_the_second_time_nothing_is_left_to_do(workloads_log):
 def test_only_a_run_whose_samples_have_changed_is_cut_again(workloads_log, drawn_telemetry):
     cut_and_keep(workloads_log, plan(workloads_log))
     put(workloads_log, drawn_telemetry("again", workloads="a", n_runs=1, seed=2))
+    put(workloads_log, drawn_telemetry("new", workloads="ab", n_runs=1, seed=3, prefix="new-"))
     planned = plan(workloads_log)
     assert (len(planned["parts"]), planned["n_done"]) == (1, 23)
-    assert cut_and_keep(workloads_log, planned) == 1
+    assert cut_and_keep(workloads_log, planned) == 3
+    with pytest.raises(NotFound, match="'other' has no runs of workloads"):
+        fingerprint_steps.plan_fingerprints(workloads_log, "other", SMALL)
 
 
 @pytest.mark.slow
@@ -161,14 +151,3 @@ def test_parts_that_a_killed_run_left_behind_go_with_the_next_plan(workloads_log
     assert len(list(folder.iterdir())) == 8
     plan(workloads_log)
     assert list(folder.iterdir()) == []
-
-
-def test_a_source_without_runs_is_refused_before_anything_is_cut(workloads_log):
-    with pytest.raises(NotFound, match="'other' has no runs of workloads"):
-        fingerprint_steps.plan_fingerprints(workloads_log, "other", SMALL)
-
-
-def test_a_new_run_leaves_the_phases_of_the_others_alone(workloads_log, drawn_telemetry):
-    cut_and_keep(workloads_log, plan(workloads_log))
-    put(workloads_log, drawn_telemetry("new", workloads="ab", n_runs=1, seed=3, prefix="new-"))
-    assert plan(workloads_log)["n_done"] == 24

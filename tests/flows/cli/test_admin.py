@@ -44,17 +44,12 @@ def telemetry(job_log: Callable[..., Warehouse], home: Path) -> Warehouse:
     return warehouse
 
 
-def test_the_page_of_the_only_source_of_telemetry_is_written(whorl: Whorl, telemetry: Warehouse, home: Path) -> None:
-    ended = whorl("report", "workloads")
-    assert (ended.code, ended.out) == (0, f"{home}/reports/workloads-box.html\n")
-    assert "redis" in (home / "reports" / "workloads-box.html").read_text()
-
-
-def test_figures_of_a_run_are_written_where_one_asks(whorl: Whorl, telemetry: Warehouse, tmp_path: Path) -> None:
+def test_figures_of_a_run_of_the_only_source_are_written_where_one_asks(whorl, telemetry: Warehouse, tmp_path) -> None:
     ended = whorl("report", "workloads", "--run", "r1", "--counter", "disk.reads", "--out", tmp_path / "out", "--json")
     told = json.loads(ended.out)
     assert told["path"] == f"{tmp_path}/out/workloads-box-runs.html"
     assert [Path(path).name for path in told["figures"]] == ["series-1.png", "phases.png"]
+    assert "redis" in Path(told["path"]).read_text()
     assert "--run r1 --counter disk.reads" in Path(told["path"]).read_text()
 
 
@@ -196,13 +191,9 @@ def test_flags_of_a_recording_of_workloads_are_checked_like_settings(
     whorl: Whorl, home: Path, tmp_path: Path, flow_finds: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = {
-        "isolation": "cgroups",
-        "n_planned": 210,
-        "n_clean": 200,
-        "n_new": 60,
-        "n_failed": 1,
+        "isolation": "cgroups", "n_planned": 210, "n_clean": 200, "n_new": 60, "n_failed": 1,
         "sampler_cores": 0.0024,
-    }
+    }  # fmt: skip
 
     asked = flow_finds(lambda params: {"folder": params.folder} | found)
     monkeypatch.setattr("tasks.workloads.record.campaign.lacks", lambda needs: [])

@@ -30,36 +30,20 @@ TRAINED = {
     "report": "/pages/nodes-log.html",
 }
 DETECTED = {
-    "model_id": "detector-v-1",
-    "data_version": "v",
-    "figures": {"auprc": 0.97, "recall": 0.9},
-    "n_learned": 1216,
-    "n_stressed": 240,
-    "threshold": 0.1,
-    "alarms_per_day": 0.9,
-    "executions_per_day": 2880.0,
-    "is_from_before": False,
-    "report": "/pages/nodes-log.html",
-}
+    "model_id": "detector-v-1", "data_version": "v", "figures": {"auprc": 0.97, "recall": 0.9}, "n_learned": 1216,
+    "n_stressed": 240, "threshold": 0.1, "alarms_per_day": 0.9, "executions_per_day": 2880.0,
+    "is_from_before": False, "report": "/pages/nodes-log.html",
+}  # fmt: skip
 WATCHED = {"model_id": "m", "n_nodes": 3, "alarms": [], "suspected": [], "excluded": ["node-2"], "asked": []}
 NOW = pd.Timestamp("2026-01-06 12:00")
 STATES = pd.DataFrame(
     {
-        "node": ["node-1", "node-2"],
-        "aspect": ["disk", "disk"],
-        "state": ["healthy", "confirmed"],
-        "since": [pd.NaT, NOW],
-        "since_execution": ["", "e"],
-        "n_executions": [40, 1200],
-        "n_recent_flagged": [0, 4],
-        "n_left_out": [0, 1],
-        "is_excluded": [False, True],
-        "asks_for_benchmark": [False, False],
-        "cost_share": [float("nan"), 0.05],
-        "last_at": [NOW, NOW],
-        "watched_at": [NOW, NOW],
+        "node": ["node-1", "node-2"], "aspect": ["disk", "disk"], "state": ["healthy", "confirmed"],
+        "since": [pd.NaT, NOW], "since_execution": ["", "e"], "n_executions": [40, 1200], "n_recent_flagged": [0, 4],
+        "n_left_out": [0, 1], "is_excluded": [False, True], "asks_for_benchmark": [False, False],
+        "cost_share": [float("nan"), 0.05], "last_at": [NOW, NOW], "watched_at": [NOW, NOW],
     }
-)
+)  # fmt: skip
 IN_USE = ModelParams(fit=FitParams(epochs=7, weight_decay=0.01))
 
 
@@ -73,30 +57,10 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def model_in_use(nodes_log: Warehouse) -> Warehouse:
     """The source `log` with the cards of a detector and a network in use, which has parameters of its own; no files."""
-    detector = new_card(
-        word="nodes",
-        source="log",
-        kind="detector",
-        run_id="run",
-        data_version="v",
-        seed=0,
-        parameters={},
-        figures={},
-        identity="detector",
-    )
-    promote(nodes_log, "nodes", register(nodes_log, detector, lambda folder: None), "the first")
-    card = new_card(
-        word="nodes",
-        source="log",
-        kind="fingerprint",
-        run_id="run",
-        data_version="v",
-        seed=0,
-        parameters={"model": IN_USE.model_dump(mode="json")},
-        figures={},
-        identity="one",
-    )
-    promote(nodes_log, "nodes", register(nodes_log, card, lambda folder: None), "the first")
+    for kind, parameters in (("detector", {}), ("fingerprint", {"model": IN_USE.model_dump(mode="json")})):
+        told = {"word": "nodes", "source": "log", "run_id": "run", "data_version": "v", "seed": 0, "figures": {}}
+        card = new_card(**told, kind=kind, parameters=parameters, identity=kind)
+        promote(nodes_log, "nodes", register(nodes_log, card, lambda folder: None), "the first")
     return nodes_log
 
 
@@ -163,12 +127,9 @@ def test_flags_of_a_search_reach_the_flow_and_what_it_found_is_told(
     network = NetworkParams(heads=5, dropout=0.2, edge_dropout=0.0)
     best = ModelParams(network=network, fit=FitParams(batch_size=64, learning_rate=0.02))
     found = {
-        "best": best.model_dump(mode="json"),
-        "validation_loss": 1.5,
-        "n_trials": 9,
-        "n_resumed": 2,
+        "best": best.model_dump(mode="json"), "validation_loss": 1.5, "n_trials": 9, "n_resumed": 2,
         "trials": "/searches/t.parquet",
-    }
+    }  # fmt: skip
     asked = flow_finds({**found, "trained": TRAINED, "report": TRAINED["report"]})
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"

@@ -16,17 +16,12 @@ NOON = datetime(2026, 1, 1, 12)
 
 
 def run_of(run_id: str, hour: int, **figures: float) -> RunRecord:
+    started_at = NOON + timedelta(hours=hour)
     return RunRecord(
-        run_id=run_id,
-        flow="jobs-ingest",
-        word="jobs",
-        source="log",
-        status="failed" if figures.get("n_rows") == 0 else "completed",
-        started_at=NOON + timedelta(hours=hour),
-        ended_at=NOON + timedelta(hours=hour, seconds=200),
+        run_id=run_id, flow="jobs-ingest", word="jobs", source="log", status="completed", started_at=started_at,
+        ended_at=started_at + timedelta(seconds=200), figures=figures,
         parameters={"source": "log", "paths": ["/logs/a.csv"], "read": {"time_zone": ""}},
-        figures=figures,
-    )
+    )  # fmt: skip
 
 
 @pytest.fixture
@@ -37,24 +32,20 @@ def runs(job_log: Callable[..., Warehouse]) -> None:
     record_run(warehouse, run_of("bbbb2222", 1, n_rows=2000.0))
 
 
-def test_runs_are_listed_the_latest_first(whorl: Whorl, runs: None) -> None:
-    assert [run["run_id"] for run in json.loads(whorl("runs", "list", "--json").out)["runs"]] == [
-        "bbbb2222",
-        "aaaa1111",
-    ]
-    assert [run["run_id"] for run in json.loads(whorl("runs", "list", "--json", "--top", 1).out)["runs"]] == [
-        "bbbb2222"
-    ]
-    shown = whorl("runs", "list").out.splitlines()[1]
-    assert "2026-01-01 13:00:00" in shown
-    assert "3.3 min" in shown
-
-
-def test_a_home_without_runs_is_no_error(whorl: Whorl, job_log: Callable[..., Warehouse]) -> None:
+def test_runs_are_listed_the_latest_first(
+    whorl: Whorl, job_log: Callable[..., Warehouse], request: pytest.FixtureRequest
+) -> None:
     job_log([{"runtime_s": 1.0}])
     ended = whorl("runs", "list")
     assert (ended.code, ended.out, ended.err) == (0, "", "no flow has run yet in this home\n")
-    assert json.loads(whorl("runs", "list", "--json").out)["runs"] == []
+    request.getfixturevalue("runs")
+
+    def listed(*flags: str | int) -> list[str]:
+        return [run["run_id"] for run in json.loads(whorl("runs", "list", "--json", *flags).out)["runs"]]
+
+    assert (listed(), listed("--top", 1)) == (["bbbb2222", "aaaa1111"], ["bbbb2222"])
+    shown = whorl("runs", "list").out.splitlines()[1]
+    assert "2026-01-01 13:00:00" in shown and "3.3 min" in shown
 
 
 def test_a_run_is_shown_by_the_beginning_of_its_id(whorl: Whorl, runs: None) -> None:
@@ -123,20 +114,9 @@ def models(job_log: Callable[..., Warehouse]) -> Warehouse:
     """Two models of one kind; the first is in use."""
     warehouse = job_log([{"runtime_s": 1.0}])
     for model_id, crps in (("shapes-1", 0.5), ("shapes-2", 0.4)):
-        card = ModelCard(
-            model_id=model_id,
-            word="jobs",
-            source="log",
-            kind="shapes",
-            trained_at=NOON,
-            run_id="aaaa1111",
-            data_version="0123",
-            code_version="0.1.0",
-            seed=1,
-            parameters={},
-            metrics={"crps": crps},
-        )
-        register(warehouse, card, lambda folder: None)
+        told = {"word": "jobs", "source": "log", "kind": "shapes", "trained_at": NOON, "run_id": "aaaa1111", "seed": 1}
+        told |= {"data_version": "0123", "code_version": "0.1.0", "parameters": {}, "metrics": {"crps": crps}}
+        register(warehouse, ModelCard(model_id=model_id, **told), lambda folder: None)
     promote(warehouse, "jobs", "shapes-1", "first")
     return warehouse
 
@@ -147,19 +127,14 @@ def in_use(whorl: Whorl) -> list[str]:
 
 
 def test_a_model_is_promoted_and_rolled_back(whorl: Whorl, models: Warehouse) -> None:
-    assert in_use(whorl) == ["shapes-1"]
+    first, second = (line.split() for line in whorl("models", "list").out.splitlines()[1:])
+    assert first[:5] == ["shapes-1", "jobs", "log", "shapes", "yes"]
+    assert "crps 0.4" in " ".join(second) and "yes" not in second
     ended = whorl("models", "promote", "shapes-2", "--reason", "better on D3")
     assert ended.out == "shapes of source log is now shapes-2 (better on D3)\n"
     assert in_use(whorl) == ["shapes-2"]
     whorl.done("models", "rollback", "jobs", "shapes", "--source", "log")
     assert in_use(whorl) == ["shapes-1"]
-
-
-def test_the_list_of_models_shows_metrics_and_which_is_in_use(whorl: Whorl, models: Warehouse) -> None:
-    first, second = (line.split() for line in whorl("models", "list").out.splitlines()[1:])
-    assert first[:5] == ["shapes-1", "jobs", "log", "shapes", "yes"]
-    assert "crps 0.4" in " ".join(second)
-    assert "yes" not in second
 
 
 def test_an_unknown_model_names_those_that_there_are(whorl: Whorl, models: Warehouse) -> None:

@@ -30,17 +30,14 @@ from tasks.errors import BadSetting
 from tasks.settings import Settings
 
 
-def test_schedules_are_shipped_inactive_and_named() -> None:
-    schedules = [schedule for entry in read_deployments() for schedule in entry.schedules]
-    assert schedules
-    assert not any(schedule.active for schedule in schedules)
-    for entry in read_deployments():
+def test_schedules_are_shipped_inactive_and_named_and_one_run_is_at_work_at_a_time_while_the_next_one_waits() -> None:
+    entries = read_deployments()
+    schedules = [schedule for entry in entries for schedule in entry.schedules]
+    assert schedules and not any(schedule.active for schedule in schedules)
+    for entry in entries:
         assert len({schedule.slug for schedule in entry.schedules}) == len(entry.schedules)
-
-
-def test_of_each_deployment_one_run_is_at_work_at_a_time_and_the_next_one_waits() -> None:
-    limits = {entry.name: entry.concurrency_limit for entry in read_deployments()}
-    assert {(found.limit, found.collision_strategy) if found else None for found in limits.values()} == {(1, "ENQUEUE")}
+    limits = [entry.concurrency_limit for entry in entries]
+    assert {(found.limit, found.collision_strategy) if found else None for found in limits} == {(1, "ENQUEUE")}
 
 
 def test_no_parameters_stand_in_the_file_where_they_would_hide_the_settings() -> None:
@@ -140,15 +137,18 @@ def test_nodes_without_a_landing_folder_that_they_reach_are_refused(tmp_path: Pa
         fleet_entries(fleet_settings(tmp_path, nodes=["a"]))
 
 
-@pytest.mark.parametrize("names", [["a", "a"], ["nodes-record"]])
-def test_a_name_that_is_taken_is_refused(tmp_path: Path, names: list[str]) -> None:
-    with pytest.raises(BadSetting, match=f"'{names[0]}' cannot be the name of one node"):
-        fleet_entries(fleet_settings(tmp_path, nodes=names, landing="s3://bucket/landing"))
-
-
-@pytest.mark.parametrize("names", [["rack1.a", "Rack1-A"], ["rack1_a", "rack1-a"]])
-def test_names_that_executions_would_not_tell_apart_are_refused(tmp_path: Path, names: list[str]) -> None:
-    with pytest.raises(BadSetting, match=f"'{names[1]}' cannot be the name of one node; .* rack1-a, as '{names[0]}'"):
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["a", "a"], "'a' cannot be the name of one node"),
+        (["nodes-record"], "'nodes-record' cannot be the name of one node"),
+        # executions would not tell these apart
+        (["rack1.a", "Rack1-A"], "'Rack1-A' cannot be the name of one node; .* rack1-a, as 'rack1.a'"),
+        (["rack1_a", "rack1-a"], "'rack1-a' cannot be the name of one node; .* rack1-a, as 'rack1_a'"),
+    ],
+)
+def test_a_name_that_is_taken_is_refused(tmp_path: Path, names: list[str], told: str) -> None:
+    with pytest.raises(BadSetting, match=told):
         fleet_entries(fleet_settings(tmp_path, nodes=names, landing="s3://bucket/landing"))
 
 
@@ -182,23 +182,13 @@ def test_each_node_gets_a_deployment_and_a_queue_of_its_name(prefect_server: Non
         assert "source" not in client.read_deployment_by_name("jobs-ingest/jobs-ingest").parameters
 
 
-def trigger() -> EventTrigger:
-    found = dead_run_automation().trigger
-    assert isinstance(found, EventTrigger)
-    return found
-
-
-def test_one_late_heartbeat_does_not_kill_a_run() -> None:
-    assert trigger().within > timedelta(seconds=2 * int(FLOW_VARIABLES["PREFECT_FLOWS_HEARTBEAT_FREQUENCY"]))
-
-
-def test_runs_of_other_projects_on_the_same_server_are_left_alone() -> None:
-    assert f"prefect.tag.{TAG}" in str(trigger().match_related)
-
-
-def test_a_run_that_ended_is_not_marked() -> None:
-    assert {HEARTBEAT, "prefect.flow-run.Completed", "prefect.flow-run.Failed"} <= trigger().expect
-    assert trigger().after == {HEARTBEAT}
+def test_a_dead_run_is_one_of_ours_that_neither_ended_nor_sent_two_heartbeats() -> None:
+    trigger = dead_run_automation().trigger
+    assert isinstance(trigger, EventTrigger)
+    assert trigger.within > timedelta(seconds=2 * int(FLOW_VARIABLES["PREFECT_FLOWS_HEARTBEAT_FREQUENCY"]))
+    assert f"prefect.tag.{TAG}" in str(trigger.match_related)
+    assert {HEARTBEAT, "prefect.flow-run.Completed", "prefect.flow-run.Failed"} <= trigger.expect
+    assert trigger.after == {HEARTBEAT}
 
 
 @pytest.mark.parametrize("reaction", REACTIONS, ids=lambda one: one.name)

@@ -60,20 +60,16 @@ def test_a_process_that_ignores_the_signal_and_its_child_are_ended(tmp_path: Pat
     assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
-def test_stopping_what_has_ended_is_no_error(tmp_path: Path) -> None:
-    started = start_child("short", [sys.executable, "-c", "print('done')"], os.environ, tmp_path / "log")
-    started.process.wait(30)
-    stop_child(started, patience_s=1)
-    assert started.last_line() == "done"
-    assert not started.was_killed
-
-
-def test_a_killed_process_is_told_from_one_that_gave_up(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"]
-    killed = start_child("killed", command, os.environ, tmp_path / "log")
-    killed.process.wait(30)
-    assert killed.was_killed
-    assert killed.last_line() == "its log is empty"
+def test_stopping_what_has_ended_is_no_error_and_a_killed_process_is_told_from_one_that_gave_up(tmp_path: Path) -> None:
+    short, killed = (
+        start_child(name, [sys.executable, "-c", code], os.environ, tmp_path / name)
+        for name, code in (("short", "print('done')"), ("killed", "import os; os.kill(os.getpid(), 9)"))
+    )
+    for one in (short, killed):
+        one.process.wait(30)
+        stop_child(one, patience_s=1)
+    assert (short.was_killed, short.last_line()) == (False, "done")
+    assert (killed.was_killed, killed.last_line()) == (True, "its log is empty")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel of Linux ends it")
@@ -285,32 +281,20 @@ def test_the_file_of_a_process_that_is_gone_is_stale(tmp_path: Path, api_url: st
     assert running_server(tmp_path) == api_url
     gone.communicate()
     assert running_server(tmp_path) is None
-
-
-def test_a_pid_that_was_given_to_another_process_is_stale(tmp_path: Path, api_url: str) -> None:
-    write_server_file(tmp_path, api_url, os.getpid())
-    content = json.loads(server_file(tmp_path).read_text())
+    write_server_file(tmp_path, "http://127.0.0.1:9/api", os.getpid())
+    assert read_server_file(tmp_path) is not None and running_server(tmp_path) is None  # it does not answer
+    content = json.loads(server_file(tmp_path).read_text())  # and its pid may be given to another process
     server_file(tmp_path).write_text(json.dumps({**content, "process_started_s": 1.0}))
     assert read_server_file(tmp_path) is None
-
-
-def test_a_server_that_does_not_answer_is_not_used(tmp_path: Path) -> None:
-    write_server_file(tmp_path, "http://127.0.0.1:9/api", os.getpid())
-    assert read_server_file(tmp_path) is not None
-    assert running_server(tmp_path) is None
+    for _ in range(2):
+        remove_server_file(tmp_path)
+    assert not server_file(tmp_path).exists()
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"url": "x"}', '{"url": 1, "pid": "x", "process_started_s": 0}'])
 def test_a_damaged_file_is_as_good_as_none(tmp_path: Path, content: str) -> None:
     server_file(tmp_path).write_text(content)
     assert running_server(tmp_path) is None
-
-
-def test_removing_the_file_twice_is_no_error(tmp_path: Path) -> None:
-    write_server_file(tmp_path, "http://127.0.0.1:9/api", os.getpid())
-    remove_server_file(tmp_path)
-    remove_server_file(tmp_path)
-    assert not server_file(tmp_path).exists()
 
 
 FOREIGN = "http://evil.example"

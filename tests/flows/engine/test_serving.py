@@ -1,6 +1,7 @@
 """`whorl serve` and the site beside it."""
 
 import base64
+import itertools
 import os
 import re
 import signal
@@ -173,25 +174,19 @@ def answer(port: int, path: str, key: str | None = KEY) -> tuple[int, str, str]:
         return error.code, error.read().decode(), error.headers["Content-Security-Policy"]
 
 
-def test_who_shows_the_key_gets_the_index_under_a_strict_policy(port: int) -> None:
+def test_who_shows_the_key_gets_the_index_under_a_strict_policy_and_metrics_without_a_warehouse(port: int) -> None:
     status, text, policy = answer(port, "/")
     assert (status, text) == (200, "<p>hello")
     assert "script-src 'self';" in policy
     assert "unsafe-eval" not in policy
-
-
-@pytest.mark.parametrize("key", [None, "whorl:other", "x"])
-def test_nobody_else_gets_anything(port: int, key: str | None) -> None:
-    for path in ("/", "/metrics", "/nothing"):
-        assert answer(port, path, key)[0] == 401
-
-
-@pytest.mark.parametrize(
-    "path", ["/../api.key", "/%2e%2e/api.key", "/.hidden.html", "/link.html", "/data.parquet", "/none.html", "/%00"]
-)
-def test_nothing_but_pages_of_the_site_is_given_out(port: int, path: str) -> None:
-    assert answer(port, path)[0] == 404
-
-
-def test_metrics_are_there_before_there_is_a_warehouse(port: int) -> None:
     assert "whorl_up 0.0" in answer(port, "/metrics")[1]
+
+
+def test_nobody_else_gets_anything(port: int) -> None:
+    for path, key in itertools.product(("/", "/metrics", "/nothing"), (None, "whorl:other", "x")):
+        assert answer(port, path, key)[0] == 401, (path, key)
+
+
+def test_nothing_but_pages_of_the_site_is_given_out(port: int) -> None:
+    hidden = ("../api.key", "%2e%2e/api.key", ".hidden.html", "link.html", "data.parquet", "none.html", "%00")
+    assert {path: answer(port, f"/{path}")[0] for path in hidden} == dict.fromkeys(hidden, 404)

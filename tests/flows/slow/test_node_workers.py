@@ -20,11 +20,8 @@ from tasks.warehouse.place import Warehouse
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("sysbench"), reason="sysbench is not installed")]
 NODES = ("node-a", "node-b")
 SHORT = {
-    "benchmark": "cpu-sysbench",
-    "aspect": "cpu",
-    "command": "sysbench cpu --threads=1 --time=1 run",
-    "limit_s": 60,
-}
+    "benchmark": "cpu-sysbench", "aspect": "cpu", "command": "sysbench cpu --threads=1 --time=1 run", "limit_s": 60,
+}  # fmt: skip
 
 
 @contextmanager

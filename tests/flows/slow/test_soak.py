@@ -194,13 +194,8 @@ def champions(home: Home) -> dict[tuple[str, str, str], Any]:
 def left_over(home: Home) -> list[str]:
     """What kills have left in the home and no command has taken away."""
     patterns = (
-        "models/*/.*",
-        "landing/**/*.part*",
-        "landing/fingerprints/**/*.parquet",
-        "spill/*",
-        "*.new*",
-        "*.before*",
-    )
+        "models/*/.*", "landing/**/*.part*", "landing/fingerprints/**/*.parquet", "spill/*", "*.new*", "*.before*",
+    )  # fmt: skip
     found = [path for pattern in patterns for path in home.folder.glob(pattern)]
     halves = [one for one in (home.folder / "backups").iterdir() if not (one / "backup.json").exists()]
     return sorted(str(path.relative_to(home.folder)) for path in (*found, *halves))

@@ -48,54 +48,37 @@ def states(row, params=FEW, **told):
     return "".join(LETTERS[state] for state in found["state"])
 
 
-@pytest.mark.parametrize(
-    ("row", "expected"),
-    [
-        (".!....", "hhhhhh"),  # one spike is no alarm
-        ("!..!..!..!", "hhhhhhhhhh"),  # nor is one in every three
-        ("!.!", "hhS"),
-        ("..!!!!!!", "hhhSSCCC"),  # degraded for good: suspected, confirmed by two more, one alarm
-        ("!!!!...", "hSSCCkk"),  # recovered
-        ("!!...", "hSSkk"),  # a false alarm
-        ("!!.!.!.!", "hSSSSCCC"),  # flapping: never two clean ones in a row, and confirmed in time
-        ("!!..!", "hSSkk"),  # flags from before the clearing no longer count
-        ("!!..!!", "hSSkkS"),  # two new ones do
-        ("", ""),
-    ],
-)
-def test_states_of_a_node(row, expected):
-    assert states(row) == expected
+MONTH_H = 30 * 24
 
 
 @pytest.mark.parametrize(
-    ("row", "expected"),
+    ("row", "expected", "rules", "hours"),
     [
-        ("!c!", "hS"),  # what was disturbed is as if it had not been
-        ("!xxx.", "hh"),  # and raises nothing
-        ("!!ccc", "hS"),  # clears nothing
-        ("!!xxx", "hS"),  # confirms nothing
-        ("!!???", "hS"),  # nor does what nobody could judge
-        ("!!c!x!", "hSSC"),
+        (".!....", "hhhhhh", {}, None),  # one spike is no alarm
+        ("!..!..!..!", "hhhhhhhhhh", {}, None),  # nor is one in every three
+        ("!.!", "hhS", {}, None),
+        ("..!!!!!!", "hhhSSCCC", {}, None),  # degraded for good: suspected, confirmed by two more, one alarm
+        ("!!!!...", "hSSCCkk", {}, None),  # recovered
+        ("!!...", "hSSkk", {}, None),  # a false alarm
+        ("!!.!.!.!", "hSSSSCCC", {}, None),  # flapping: never two clean ones in a row, and confirmed in time
+        ("!!..!!", "hSSkkS", {}, None),  # flags from before the clearing no longer count, two new ones do
+        ("!!..!.!", "hSSkkkS", {"last": 5}, None),  # nor do they with a longer window
+        ("!c!", "hS", {}, None),  # what was disturbed is as if it had not been
+        ("!xxx.", "hh", {}, None),  # and raises nothing
+        ("!!ccc", "hS", {}, None),  # clears nothing
+        ("!!xxx", "hS", {}, None),  # confirms nothing
+        ("!!???", "hS", {}, None),  # nor does what nobody could judge
+        ("!!c!x!", "hSSC", {}, None),
+        ("!!!!!", "hhhSS", {"min_executions": 4}, None),  # a new node is given time
+        ("!!.!", "hhhS", {"min_executions": 3}, None),  # the newest must be flagged itself: it has just run well
+        ("!!", "hS", {}, [0, MONTH_H]),
+        ("!!!", "hhS", {}, [0, MONTH_H + 1, MONTH_H + 2]),  # flags far apart in time are spikes
+        ("!!!!", "hSSC", {}, [0, 1, 1000, 2000]),  # an alarm does not lapse while nobody looks
+        ("!!..", "hSSk", {}, [0, 1, 1000, 2000]),
     ],
 )
-def test_disturbed_executions_never_count(row, expected):
-    assert states(row) == expected
-
-
-def test_a_new_node_is_given_time():
-    assert states("!!!!!", FEW.model_copy(update={"min_executions": 4})) == "hhhSS"
-
-
-def test_the_newest_execution_must_be_flagged_itself():
-    """After three executions two of the last three are flagged, but the node has just run well."""
-    assert states("!!.!", FEW.model_copy(update={"min_executions": 3})) == "hhhS"
-
-
-def test_flags_far_apart_in_time_are_spikes():
-    month = 30 * 24
-    assert states("!!", FEW, hours=[0, month]) == "hS"
-    assert states("!!", FEW, hours=[0, month + 1]) == "hh"
-    assert states("!!!", FEW, hours=[0, month + 1, month + 2]) == "hhS"
+def test_states_of_a_node(row, expected, rules, hours):
+    assert states(row, FEW.model_copy(update=rules), hours=hours) == expected
 
 
 def test_an_alarm_going_on_is_one_alarm_and_says_what_brought_it():
@@ -121,13 +104,9 @@ def test_the_state_of_each_node_and_aspect_is_told_with_what_is_to_be_done():
     found = watch_nodes(pd.concat(rows), FEW)
     told = found.states.set_index(["node", "aspect"])
     assert told["state"].to_dict() == {
-        ("a", "cpu"): "healthy",
-        ("b", "cpu"): "suspected",
-        ("c", "cpu"): "healthy",
-        ("c", "disk"): "confirmed",
-        ("d", "cpu"): "cleared",
-        ("e", "cpu"): "healthy",
-    }
+        ("a", "cpu"): "healthy", ("b", "cpu"): "suspected", ("c", "cpu"): "healthy", ("c", "disk"): "confirmed",
+        ("d", "cpu"): "cleared", ("e", "cpu"): "healthy",
+    }  # fmt: skip
     assert found.excluded == ("c",)
     assert found.states.loc[found.states["asks_for_benchmark"], "node"].tolist() == ["b"]
     assert told["n_recent_flagged"].tolist() == [0, 2, 0, 3, 1, 0]
@@ -226,18 +205,10 @@ def test_a_missing_column_is_named():
 
 def alarm_of(row):
     """The only alarm of executions an hour apart; `!` is flagged."""
-    rows = pd.DataFrame(
-        {
-            "node": "n-1",
-            "aspect": "disk",
-            "execution_id": [f"run-{at}" for at in range(len(row))],
-            "started_at": [FIRST + pd.Timedelta(hours=at) for at in range(len(row))],
-            "probability": [0.95 if mark == "!" else 0.05 for mark in row],
-            "is_flagged": [mark == "!" for mark in row],
-            "is_contaminated": False,
-        }
+    rows = judged(row, node="n-1", aspect="disk")
+    [alarm] = watch_nodes(rows.assign(execution_id=[f"run-{at}" for at in range(len(row))]), FEW).alarms.to_dict(
+        "records"
     )
-    [alarm] = watch_nodes(rows, FEW).alarms.to_dict("records")
     return alarm
 
 
@@ -267,8 +238,11 @@ def test_an_alarm_says_since_when_what_it_rests_on_and_what_would_clear_it(row, 
     assert message_of(alarm, [WORSE], FEW) == f"node n-1, disk: {told}"
 
 
-def test_an_alarm_that_no_metric_alone_explains_says_so():
-    assert f"; {NO_REASON}; a fresh" in message_of(alarm_of(".!!"), [], FEW)
+def test_an_alarm_that_no_metric_alone_explains_or_whose_times_nobody_knows_says_so():
+    alarm = {**alarm_of("!!"), "first_at": pd.NaT}
+    assert evidence_of(alarm)["first_at"] is None
+    told = message_of(alarm, [], FEW)
+    assert f"; {NO_REASON}; a fresh" in told and "since the execution run-0, 2 of 2" in told
 
 
 def test_a_cleared_alarm_says_by_what():
@@ -283,109 +257,69 @@ def test_a_cleared_alarm_says_by_what():
 def test_evidence_is_plain_json_and_says_null_for_what_has_not_happened():
     found = json.loads(json.dumps(evidence_of(alarm_of("!!")), allow_nan=False))
     assert found == {
-        "node": "n-1",
-        "aspect": "disk",
-        "state": "suspected",
-        "first_execution": "run-0",
-        "raised_by": "run-1",
-        "confirmed_by": None,
-        "cleared_by": None,
-        "first_at": "2026-01-01T00:00:00Z",
-        "raised_at": "2026-01-01T01:00:00Z",
-        "confirmed_at": None,
-        "cleared_at": None,
-        "n_executions": 2,
-        "n_flagged": 2,
-        "probability": 0.95,
-    }
+        "node": "n-1", "aspect": "disk", "state": "suspected", "first_execution": "run-0", "raised_by": "run-1",
+        "confirmed_by": None, "cleared_by": None, "first_at": "2026-01-01T00:00:00Z",
+        "raised_at": "2026-01-01T01:00:00Z", "confirmed_at": None, "cleared_at": None, "n_executions": 2,
+        "n_flagged": 2, "probability": 0.9,
+    }  # fmt: skip
 
 
 RULES = AlarmParams(flagged=3, last=4, min_executions=4, confirm=2, clear=3)
 
 
-def reasons(rows, metric="events_per_second"):
-    """4.1 events a second, usually 9 to 11, in each flagged execution."""
-    told = {"metric": metric, "unit": "1/s", "value": 4.1, "usual_low": 9.0, "usual_high": 11.0, "deviation": 14.0}
-    own = rows[rows["is_flagged"]]
-    return pd.DataFrame({"execution_id": own["execution_id"], "place": 1, "higher_is_better": True} | told)
-
-
-def alarms_of(flags):
+def raised_of(flags, *, metric="events_per_second", model="m", **asked):
+    """What is raised of node a, whose flagged executions say 4.1 events a second, usually 9 to 11."""
     rows = judged(flags)
-    return degradations("log", rows, reasons(rows), "m", RULES)
+    own = rows[rows["is_flagged"]]
+    told = {"metric": metric, "unit": "1/s", "value": 4.1, "usual_low": 9.0, "usual_high": 11.0, "deviation": 14.0}
+    said = pd.DataFrame({"execution_id": own["execution_id"], "place": 1, "higher_is_better": True} | told)
+    return degradations("log", rows, said, model, RULES, **asked).raised
 
 
-def test_a_suspected_node_is_told_with_its_metrics_and_asked_for_a_benchmark():
-    found = alarms_of(".....!!!")
-    [alarm] = found.raised
-    assert (alarm.kind, alarm.subject) == ("suspected-degradation", "a/cpu/a-cpu-007")
-    assert "node a, cpu: looks degraded since 2026-01-01 05:00 UTC (a-cpu-005), 3 of 3 executions" in alarm.message
-    assert "; events_per_second 4.1 a second, usually 9.0 to 11.0: worse (14 deviations); " in alarm.message
-    assert alarm.evidence["model_id"] == "m"
-    assert found.watched.excluded == ()
+FIRST_TOLD = "a/cpu/a-cpu-007"
 
 
-def test_fresh_executions_that_are_flagged_confirm_and_exclude():
-    found = alarms_of(".....!!!!!")
-    [alarm] = found.raised
-    [before] = alarms_of(".....!!!").raised
-    assert (alarm.kind, alarm.subject) == ("confirmed-degradation", before.subject)
-    assert alarm.alarm_id != before.alarm_id  # told anew
-    assert found.watched.excluded == ("a",)
+def test_fresh_executions_that_are_flagged_confirm_what_was_told_with_its_metrics():
+    [before], [after] = raised_of(".....!!!"), raised_of(".....!!!!!")
+    assert (before.kind, before.subject) == ("suspected-degradation", FIRST_TOLD)
+    assert "; events_per_second 4.1 a second, usually 9.0 to 11.0: worse (14 deviations); " in before.message
+    assert before.evidence["model_id"] == "m"
+    assert (after.kind, after.subject) == ("confirmed-degradation", FIRST_TOLD)
+    assert after.alarm_id != before.alarm_id  # told anew
 
 
-def test_what_recovered_is_told_to_those_who_were_told_of_it():
-    rows = judged(".....!!!...")
-    assert degradations("log", rows, reasons(rows), "m", RULES).raised == ()
-    [alarm] = degradations("log", rows, reasons(rows), "m", RULES, told=["a/cpu/a-cpu-007"]).raised
-    assert alarm.kind == "cleared-degradation"
-    assert "no longer degraded" in alarm.message
-
-
-def test_an_alarm_that_goes_on_under_a_new_model_is_not_told_again():
-    """By the model before, executions 5, 6 and 7 were flagged; by the new one 4 is as well, which raises it at 6."""
-    [before] = alarms_of(".....!!!").raised
-    rows = judged("....!!!!")
-    [alone] = degradations("log", rows, reasons(rows), "n", RULES).raised
-    [after] = degradations("log", rows, reasons(rows), "n", RULES, told=[before.subject]).raised
-    assert alone.subject == "a/cpu/a-cpu-006" != before.subject
-    assert (after.subject, after.alarm_id) == (before.subject, before.alarm_id)
-
-
-def test_a_later_alarm_of_the_same_node_has_a_name_of_its_own():
-    rows = judged(".....!!!...!!!")
-    raised = degradations("log", rows, reasons(rows), "m", RULES, told=["a/cpu/a-cpu-007"]).raised
-    assert [(alarm.kind, alarm.subject) for alarm in raised] == [
-        ("cleared-degradation", "a/cpu/a-cpu-007"),
+def test_what_recovered_is_told_to_those_who_were_told_of_it_and_a_later_alarm_has_a_name_of_its_own():
+    assert raised_of(".....!!!...") == ()
+    assert [(alarm.kind, alarm.subject) for alarm in raised_of(".....!!!...!!!", told=[FIRST_TOLD])] == [
+        ("cleared-degradation", FIRST_TOLD),
         ("suspected-degradation", "a/cpu/a-cpu-013"),
     ]
 
 
+def test_an_alarm_that_goes_on_under_a_new_model_is_not_told_again():
+    """By the model before, executions 5, 6 and 7 were flagged; by the new one 4 is as well, which raises it at 6."""
+    [before] = raised_of(".....!!!")
+    [alone] = raised_of("....!!!!", model="n")
+    [after] = raised_of("....!!!!", model="n", told=[before.subject])
+    assert alone.subject == "a/cpu/a-cpu-006" != before.subject
+    assert (after.subject, after.alarm_id) == (before.subject, before.alarm_id)
+
+
 def test_reasons_are_of_the_executions_of_the_alarm_alone():
     """What an execution before the alarm said is not said again."""
-    rows = judged("!.....!!!")
-    said = reasons(rows).assign(metric=["old", *["new"] * 3])
-    [alarm] = degradations("log", rows, said, "m", RULES).raised
+    [alarm] = raised_of("!.....!!!", metric=["old", *["new"] * 3])
     assert "; new 4.1 a second" in alarm.message and "old" not in alarm.message
 
 
-def test_an_alarm_that_the_present_model_does_not_have_is_withdrawn():
-    """Two alarms were told: by this model the CPU of a is degraded, and nothing ever was of its disk."""
-    rows = judged(".....!!!")
-    still_open = {"a/cpu/a-cpu-007": ("a", "cpu"), "a/disk/a-disk-003": ("a", "disk")}
-    raised = degradations("log", rows, reasons(rows), "n", RULES, told=still_open, still_open=still_open).raised
+def test_an_alarm_that_the_present_model_does_not_have_is_withdrawn_and_two_that_are_one_by_it_go_on():
+    """By this model the CPU of a is degraded since one time, and nothing ever was of its disk."""
+    still_open = {FIRST_TOLD: ("a", "cpu"), "a/cpu/a-cpu-010": ("a", "cpu"), "a/disk/a-disk-003": ("a", "disk")}
+    raised = raised_of(".....!!!!!!", model="n", told=still_open, still_open=still_open)
     assert [(alarm.kind, alarm.subject) for alarm in raised] == [
-        ("suspected-degradation", "a/cpu/a-cpu-007"),
+        ("confirmed-degradation", FIRST_TOLD),
         ("cleared-degradation", "a/disk/a-disk-003"),
     ]
     assert raised[1].message == "node a, disk: not degraded by model n, which is in use now: withdrawn"
-
-
-def test_two_alarms_that_are_one_by_the_present_model_go_on():
-    rows = judged(".....!!!!!!")
-    still_open = {"a/cpu/a-cpu-007": ("a", "cpu"), "a/cpu/a-cpu-010": ("a", "cpu")}
-    raised = degradations("log", rows, reasons(rows), "n", RULES, told=still_open, still_open=still_open).raised
-    assert [(alarm.kind, alarm.subject) for alarm in raised] == [("confirmed-degradation", "a/cpu/a-cpu-007")]
 
 
 def test_the_pace_is_that_of_the_record():
@@ -398,23 +332,4 @@ def test_the_pace_is_that_of_the_record():
     assert found["mean_duration_s"].to_dict() == pytest.approx({"a": 30.0, "b": 15.0})
     assert found["share"].to_dict() == pytest.approx({"a": 1 / 120, "b": 60 / 86_400})
     assert found["n_executions"].tolist() == [25, 3]
-
-
-def test_with_a_longer_window_the_flags_before_the_clearing_do_not_count_either():
-    assert states("!!..!", FEW.model_copy(update={"last": 5})) == "hSSkk"
-    assert states("!!..!.!", FEW.model_copy(update={"last": 5})) == "hSSkkkS"
-
-
-def test_an_alarm_does_not_lapse_while_nobody_looks():
-    assert states("!!!!", hours=[0, 1, 1000, 2000]) == "hSSC"
-    assert states("!!..", hours=[0, 1, 1000, 2000]) == "hSSk"
-
-
-def test_an_alarm_whose_times_nobody_knows_is_told_without_them():
-    alarm = {**alarm_of("!!"), "first_at": pd.NaT}
-    assert "since the execution run-0, 2 of 2" in message_of(alarm, [], FEW) and evidence_of(alarm)["first_at"] is None
-
-
-def test_no_execution_gives_no_row():
-    none = pd.DataFrame({"node": ["a"], "started_at": [FIRST], "duration_s": [2.0]}).iloc[:0]
-    assert machine_time(none).empty
+    assert machine_time(executions.iloc[:0]).empty

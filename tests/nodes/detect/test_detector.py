@@ -33,25 +33,18 @@ def test_a_linear_model_is_its_equation():
 def test_trees_are_the_logit_of_their_mean_share():
     """Two trees: one splits at 0 into shares 0 and 1, the other is a leaf of 0.5; shares are softened by 0.01."""
     trees = Trees(
-        feature=np.array([0, 0, 0, 0]),
-        threshold=np.array([0.0, 0.0, 0.0, 0.0]),
-        left=np.array([1, 1, 2, 3]),
-        right=np.array([2, 1, 2, 3]),
-        share=np.array([0.5, 0.0, 1.0, 0.5]),
-        roots=np.array([0, 3]),
-    )
+        feature=np.array([0, 0, 0, 0]), threshold=np.array([0.0, 0.0, 0.0, 0.0]), left=np.array([1, 1, 2, 3]),
+        right=np.array([2, 1, 2, 3]), share=np.array([0.5, 0.0, 1.0, 0.5]), roots=np.array([0, 3]),
+    )  # fmt: skip
     shares = np.array([0.01 + 0.98 * 0.25, 0.01 + 0.98 * 0.75])
     assert trees.logits(np.array([[-1.0], [1.0]])) == pytest.approx(np.log(shares / (1 - shares)))
 
 
-def test_without_labels_a_node_made_worse_on_a_headline_is_found(drawn):
+def test_without_labels_a_node_made_worse_is_found_where_a_headline_shows_it(drawn):
     tables, at_h, is_worse = drawn(stressed=0.05)
     scores = unlabelled(tables, at_h)
     assert np.mean(scores[is_worse] > 0) > 0.9 and np.quantile(scores[~is_worse], 0.8) < 0
     assert roc_auc_score(is_worse, scores) > 0.99
-
-
-def test_without_labels_what_no_headline_shows_is_not_found(drawn):
     tables, at_h, is_worse = drawn(stressed=0.05, falls=("wait",))
     assert roc_auc_score(is_worse, unlabelled(tables, at_h)) == pytest.approx(0.5, abs=0.2)
 

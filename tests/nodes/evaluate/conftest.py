@@ -56,12 +56,9 @@ def asked():
     def made(injection=INJECTED, **learned):
         content = {"variants": ("ours",), "seeds": 2, "model": SMALL, **learned}
         return EvaluateParams(
-            score=ScoreParams(resamples=100),
-            resamples=100,
-            repeats=2,
-            learned=LearnedParams(**content),
+            score=ScoreParams(resamples=100), resamples=100, repeats=2, learned=LearnedParams(**content),
             injection=injection,
-        )
+        )  # fmt: skip
 
     return made
 

@@ -271,27 +271,20 @@ def test_a_left_node_is_tested_whole_and_teaches_nothing(executions):
         assert runs[split.is_train].max() < runs[split.is_validation].min()
 
 
-def truth(*marks):
-    return np.array(marks, dtype=bool)
-
-
-def test_the_threshold_lies_between_the_scores_that_it_parts():
-    scores = np.array([0.1, 0.2, 0.3, 0.8, 0.9])
-    assert choose_threshold(scores, truth(0, 0, 1, 1, 1), 0.01) == pytest.approx(0.25)
-    assert choose_threshold(scores, truth(0, 0, 0, 1, 1), 0.01) == pytest.approx(0.55)
-
-
-def test_the_threshold_has_the_best_f1():
-    """Flagging 0.9, 0.8, 0.7 hits both stressed ones: 4/5; the first alone 2/3; all five 4/7."""
-    found = choose_threshold(np.array([0.9, 0.8, 0.7, 0.6, 0.5]), truth(1, 0, 1, 0, 0), 0.01)
-    assert found == pytest.approx(0.65)
-
-
-def test_equal_scores_fall_on_one_side_of_the_threshold():
-    found = choose_threshold(np.array([0.5, 0.5, 0.5, 0.1]), truth(1, 0, 0, 0), 0.01)
-    assert found == pytest.approx(0.3)
-    all_alike = choose_threshold(np.full(4, 0.5), truth(1, 1, 1, 0), 0.01)
-    assert all_alike < 0.5 and all_alike == pytest.approx(0.5)  # all are flagged
+@pytest.mark.parametrize(
+    ("scores", "stressed", "expected"),
+    [
+        ([0.1, 0.2, 0.3, 0.8, 0.9], (0, 0, 1, 1, 1), 0.25),  # between the scores that it parts
+        ([0.1, 0.2, 0.3, 0.8, 0.9], (0, 0, 0, 1, 1), 0.55),
+        # the best F1: flagging 0.9, 0.8, 0.7 hits both stressed ones: 4/5; the first alone 2/3; all five 4/7
+        ([0.9, 0.8, 0.7, 0.6, 0.5], (1, 0, 1, 0, 0), 0.65),
+        ([0.5, 0.5, 0.5, 0.1], (1, 0, 0, 0), 0.3),  # equal scores fall on one side
+        ([0.5] * 4, (1, 1, 1, 0), 0.5),  # all are flagged
+    ],
+)
+def test_a_threshold_has_the_best_f1(scores, stressed, expected):
+    found = choose_threshold(np.array(scores), np.array(stressed, dtype=bool), 0.01)
+    assert found == pytest.approx(expected) and found not in scores
 
 
 def test_without_stress_in_validation_a_stated_share_is_flagged():

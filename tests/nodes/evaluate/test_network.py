@@ -142,9 +142,6 @@ def test_an_evaluation_with_a_variant_explains_each_missing_figure_and_is_the_sa
 def test_every_measure_of_every_variant_and_protocol_has_a_key():
     reasons = {(protocol, name): "no label" for protocol in ("chronological", "paper") for name in ("model", "paper")}
     figures = learned_figures(LearnedResults(pd.DataFrame(), pd.DataFrame(columns=FIT_COLUMNS), reasons))
-    for template in FIT_MEASURES.values():
-        for name in ("model", "paper"):
-            for suffix in ("", ".paper"):
-                assert figures[template.format(name=name) + suffix] is None
-                assert figures[template.format(name=name) + suffix + ".reason"] == "no label"
-    assert figures["fit.rounds.paper"] is None and figures["fit.rounds.paper.reason"] == "no label"
+    for template in (*FIT_MEASURES.values(), "fit.rounds.{name}"):
+        for key in (template.format(name=name) + suffix for name in ("model", "paper") for suffix in ("", ".paper")):
+            assert (figures[key], figures[f"{key}.reason"]) == (None, "no label")

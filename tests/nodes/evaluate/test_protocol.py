@@ -74,9 +74,8 @@ def test_the_same_history_gives_the_same_figures():
 def test_without_labels_detection_is_null_with_its_reason():
     history = synthetic_history(nodes=2, runs=10, types=2)
     labels = pd.array([pd.NA] * len(history.executions), dtype="boolean")
-    figures = evaluate_history(
-        replace(history, executions=history.executions.assign(is_stressed=labels)), QUICK
-    ).figures
+    unlabelled = replace(history, executions=history.executions.assign(is_stressed=labels))
+    figures = evaluate_history(unlabelled, QUICK).figures
     assert are_explained(figures)
     assert figures["detect.f1_outlier.zscore"] is None
     assert "is_stressed" in figures["detect.f1_outlier.zscore.reason"]
@@ -84,12 +83,9 @@ def test_without_labels_detection_is_null_with_its_reason():
     assert figures["repeatability.cv"] is not None
 
 
-def test_one_execution_is_evaluated_without_an_error():
+def test_one_execution_is_evaluated_without_an_error_and_none_is_one_clear_line():
     figures = evaluate_history(synthetic_history(nodes=1, runs=1, types=1, stressed=0.0), QUICK).figures
     assert are_explained(figures) and figures["n"] == 1
-
-
-def test_no_execution_is_one_clear_line():
     with pytest.raises(BadInput, match="none has a metric"):
         evaluate_history(synthetic_history(nodes=1, runs=0, types=1), QUICK)
 

@@ -76,15 +76,11 @@ def drawn_outputs(batch, *, seed=1):
     decoded_nxt, type_logits_nxt = drawn(N_INPUTS), drawn(2)
     size = len(batch.x) // batch.n_graphs
     return GraphOutputs(
-        enc=enc.requires_grad_(),
-        decoded=drawn(N_INPUTS),
-        type_logits=drawn(2),
-        nxt=nxt.requires_grad_(),
-        decoded_nxt=decoded_nxt,
-        type_logits_nxt=type_logits_nxt,
+        enc=enc.requires_grad_(), decoded=drawn(N_INPUTS), type_logits=drawn(2), nxt=nxt.requires_grad_(),
+        decoded_nxt=decoded_nxt, type_logits_nxt=type_logits_nxt,
         is_inferred=torch.arange(len(batch.x)) % size == size - 1,
         logit=torch.randn(len(batch.x), generator=generator).requires_grad_(),
-    )
+    )  # fmt: skip
 
 
 def drawn_network(params=None, *, seed=1):

@@ -70,12 +70,9 @@ def prints_of(log_norm):
 
 def executions_of(inputs, **told):
     plain = {
-        "aspect": [ASPECTS[one] for one in inputs.type_of],
-        "machine_type": [f"m{one}" for one in inputs.node_of],
-        "status": "completed",
-        "is_stressed": None,
-        "is_contaminated": False,
-    }
+        "aspect": [ASPECTS[one] for one in inputs.type_of], "machine_type": [f"m{one}" for one in inputs.node_of],
+        "status": "completed", "is_stressed": None, "is_contaminated": False,
+    }  # fmt: skip
     return pd.DataFrame({**plain, **told})
 
 

@@ -61,7 +61,7 @@ def test_in_the_papers_variant_a_vertex_predicts_itself(changed):
     assert not torch.allclose(network(replace(batch, x=x)).nxt[3], network(batch).nxt[3])
 
 
-def test_nothing_flows_from_later_to_earlier_executions():
+def test_nothing_flows_from_later_to_earlier_executions_nor_through_what_stands_in_for_a_missing_promise():
     batch, network = drawn_batch(1), drawn_network(PAPER)
     x = batch.x.clone()
     x[2] += 1
@@ -69,6 +69,10 @@ def test_nothing_flows_from_later_to_earlier_executions():
     for was, now in zip(values(before), values(after), strict=True):
         assert torch.equal(was[:2], now[:2])
     assert not torch.allclose(before.nxt[3], after.nxt[3])
+    x.requires_grad_()
+    outputs = network(replace(batch, x=x))
+    outputs.nxt[~outputs.is_inferred].sum().backward()
+    assert not x.grad.any()
 
 
 def test_a_permutation_of_the_vertices_permutes_the_outputs():
@@ -76,24 +80,12 @@ def test_a_permutation_of_the_vertices_permutes_the_outputs():
     order = torch.randperm(len(batch.x), generator=torch.Generator().manual_seed(5))
     place = torch.argsort(order)  # of each vertex among the permuted
     edges = torch.randperm(batch.edge_index.shape[1], generator=torch.Generator().manual_seed(6))
-    of_vertices = {
-        one.name: getattr(batch, one.name)[order]
-        for one in fields(batch)
-        if one.name in ("x", "is_own", "type_of", "label", "performance")
-    }
+    of_vertices = {name: getattr(batch, name)[order] for name in ("x", "is_own", "type_of", "label", "performance")}
     permuted = replace(
         batch, **of_vertices, edge_index=place[batch.edge_index[:, edges]], edge_attr=batch.edge_attr[edges]
     )
     for was, now in zip(values(network(batch)), values(network(permuted)), strict=True):
         torch.testing.assert_close(was[order], now, rtol=1e-4, atol=1e-5)
-
-
-def test_no_gradient_flows_through_what_stands_in_for_a_missing_promise():
-    batch, network = drawn_batch(), drawn_network(PAPER)
-    x = batch.x.clone().requires_grad_()
-    outputs = network(replace(batch, x=x))
-    outputs.nxt[~outputs.is_inferred].sum().backward()
-    assert not x.grad.any()
 
 
 def test_a_stressed_vertex_does_not_teach_the_aggregation_but_by_its_verdict():
@@ -137,15 +129,11 @@ def test_a_training_step_leaves_edges_out_and_judging_does_not():
     assert 5 < n_inferred < 35
 
 
-def test_values_by_hand():
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_norms_by_hand_also_of_sizes_whose_tenth_power_does_not_fit(size):
     # √(3² + 4²) = 5; |1| + |-2| = 3; (1 + 1)^(1/10) = 1.0717735
     assert p_norms(torch.tensor([[3.0, -4.0]]), 2).item() == pytest.approx(5)
     assert p_norms(torch.tensor([[1.0, -2.0]]), 1).item() == pytest.approx(3)
-    assert p_norms(torch.tensor([[1.0, 1.0]]), 10).item() == pytest.approx(1.0717735)
-
-
-@pytest.mark.parametrize("size", [1e-6, 1e6])
-def test_sizes_whose_tenth_power_does_not_fit(size):
     vectors = torch.tensor([[size, size]], requires_grad=True)
     norms = p_norms(vectors, 10)
     norms.sum().backward()
@@ -180,6 +168,13 @@ def flip_a_byte(folder):
     (folder / WEIGHTS).write_bytes(told[:-1] + bytes([told[-1] ^ 1]))
 
 
+def not_finite(folder):
+    network = drawn_network()
+    with torch.no_grad():
+        network.classifier.bias[0] = torch.nan
+    save_network(network, folder)
+
+
 def rewritten(**changed):
     """A damage: other values in the description."""
 
@@ -196,6 +191,7 @@ def rewritten(**changed):
     ("damage", "told"),
     [
         (flip_a_byte, "is not the file"),
+        (not_finite, "classifier.bias is not finite"),
         (lambda folder: (folder / WEIGHTS).unlink(), "FileNotFoundError"),
         (lambda folder: (folder / DESCRIPTION).write_text("{"), "JSONDecodeError"),
         (rewritten(version=99), "not version 3"),
@@ -212,12 +208,3 @@ def test_damage_is_told_in_one_line(damage, told, tmp_path):
     line = str(found.value)
     assert told in line and "\n" not in line and len(line) < 600
     assert str(tmp_path) in line and "train again" in line
-
-
-def test_weights_that_are_not_finite_are_refused(tmp_path):
-    network = drawn_network()
-    with torch.no_grad():
-        network.classifier.bias[0] = torch.nan
-    save_network(network, tmp_path)
-    with pytest.raises(BadInput, match=r"classifier\.bias is not finite"):
-        load_network(tmp_path)

@@ -85,25 +85,18 @@ def by_formula(monkeypatch):
     return seen
 
 
-def test_the_best_of_the_trials_is_taken(parts, by_formula):
+def test_the_best_of_the_trials_is_taken_and_the_same_seed_tries_the_same(parts, by_formula, monkeypatch):
     params = small_params()
-    found = search(*parts[:2], params, SMALL)
+    found, again = (search(*parts[:2], params, SMALL) for _ in range(2))
     assert list(found.trials["number"]) == list(range(6))
     assert found.validation_loss == found.trials["validation_loss"].min()
     best = found.trials.loc[found.trials["validation_loss"].idxmin()]
-    assert found.best.network.dropout == best["network.dropout"]
-    assert found.best.fit.learning_rate == best["fit.learning_rate"]
-    assert found.best.fit.epochs == params.fit.epochs
-    assert found.best in by_formula
-
-
-def test_the_same_seed_tries_the_same_and_another_seed_does_not(parts, by_formula, monkeypatch):
-    first, second = (search(*parts[:2], small_params(), SMALL) for _ in range(2))
-    pd.testing.assert_frame_equal(first.trials, second.trials)
-    assert first.best == second.best
+    told = found.best.network.dropout, found.best.fit.learning_rate, found.best.fit.epochs
+    assert told == (best["network.dropout"], best["fit.learning_rate"], params.fit.epochs)
+    assert found.best in by_formula and again.best == found.best
+    pd.testing.assert_frame_equal(found.trials, again.trials)
     monkeypatch.setattr(search_module, "SEED", 7)
-    other = search(*parts[:2], small_params(), SMALL)
-    assert not first.trials.equals(other.trials)
+    assert not found.trials.equals(search(*parts[:2], params, SMALL).trials)
 
 
 def test_trials_that_fall_behind_after_the_grace_are_given_up(parts, by_formula, monkeypatch):
@@ -177,16 +170,11 @@ def test_a_killed_search_goes_on_ends_like_an_unbroken_one_and_repeats_no_finish
 
 
 TABLE_II = {
-    "network.heads": {1, 3, 5},
-    "network.beta": {False, True},
-    "network.dropout": {0.0, 0.1, 0.2},
-    "network.edge_dropout": {0.0, 0.1, 0.2},
-    "network.root_weight": {False, True},
-    "loss.focal_gamma": {0.5, 1.0, 2.0, 5.0},
-    "loss.class_balance": {0.9, 0.99, 0.999, 0.9999},
-    "fit.learning_rate": {1e-1, 1e-2, 1e-3},
-    "fit.weight_decay": {1e-2, 1e-3, 1e-4},
-}
+    "network.heads": {1, 3, 5}, "network.beta": {False, True}, "network.dropout": {0.0, 0.1, 0.2},
+    "network.edge_dropout": {0.0, 0.1, 0.2}, "network.root_weight": {False, True},
+    "loss.focal_gamma": {0.5, 1.0, 2.0, 5.0}, "loss.class_balance": {0.9, 0.99, 0.999, 0.9999},
+    "fit.learning_rate": {1e-1, 1e-2, 1e-3}, "fit.weight_decay": {1e-2, 1e-3, 1e-4},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("n_graphs", [100, 256, 600, 1080, 100_000])

@@ -118,18 +118,17 @@ def test_values_in_a_unit_that_cannot_become_that_of_most_stay_apart_and_are_cou
     assert in_base_units(found, columns).value.tolist() == pytest.approx([0.005, 0.007])
 
 
-def test_the_declared_unit_decides_even_where_few_values_have_it(history_of) -> None:
+def test_the_declared_unit_decides_even_where_few_values_have_it_and_an_unknown_one_alone_is_a_scale(
+    history_of,
+) -> None:
     found = recorded(history_of([{"m": (5, "MB")}, {"m": (7, "MB")}, {"m": (3, "ms")}]))
     facts = {"own-tool": {"m": MetricFacts("s", False, None, "cpu", "a time")}}
     assert choose_columns(found, facts)["base"].tolist() == ["s"]
     assert choose_columns(found, {})["base"].tolist() == ["B"]
-
-
-def test_an_unknown_unit_alone_is_kept_on_a_scale_of_its_own_with_the_reason(history_of) -> None:
-    found = recorded(history_of([{"m": (5, "points")}, {"m": (7, "points")}]))
-    columns = choose_columns(found, {})
+    alone = recorded(history_of([{"m": (5, "points")}, {"m": (7, "points")}]))
+    columns = choose_columns(alone, {})
     assert columns["note"].tolist() == ["unit 'points' is not known: a scale of its own"]
-    assert in_base_units(found, columns).value.tolist() == [5, 7]
+    assert in_base_units(alone, columns).value.tolist() == [5, 7]
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -142,23 +141,19 @@ def test_a_value_that_is_not_finite_is_refused_with_its_place(history_of, value)
 def rates_of(history_of):
     """A function that gives the values of a metric by execution, totals divided by what the facts say."""
 
-    def make(measured, metric, *, facts=TOTALS, duration_s=2.0):
-        history = history_of(measured, duration_s=duration_s)
+    def make(measured, metric):
+        history = history_of(measured, duration_s=2.0)
         found = recorded(history)
-        columns = choose_columns(found, facts)
-        divided = divisors(columns, facts)
+        columns = choose_columns(found, TOTALS)
         seconds = history.executions["duration_s"].to_numpy(dtype=float)
-        unified = as_rates(in_base_units(found, columns), columns, divided, seconds)
+        unified = as_rates(in_base_units(found, columns), columns, divisors(columns, TOTALS), seconds)
         own = unified.of(columns["metric"].tolist().index(metric))
         return dict(zip(unified.execution[own].tolist(), unified.value[own].tolist(), strict=True))
 
     return make
 
 
-def test_four_gigabytes_in_two_seconds_are_two_gigabytes_a_second(rates_of) -> None:
-    measured = [{"size": (4, "GB"), "run_time": (2000, "ms")}, {"size": (9, "GB"), "run_time": (3, "s")}]
+def test_four_gigabytes_in_two_seconds_are_two_gigabytes_a_second_and_in_none_no_value(rates_of) -> None:
+    told = ((4, "GB", 2000, "ms"), (9, "GB", 3, "s"), (4, "B", 0, "s"))
+    measured = [{"size": (size, unit), "run_time": (time, of_time)} for size, unit, time, of_time in told]
     assert rates_of([*measured, {"size": (5, "GB")}], "size") == pytest.approx({0: 2e9, 1: 3e9})
-
-
-def test_a_run_time_of_nothing_gives_no_value_and_no_infinity(rates_of) -> None:
-    assert rates_of([{"size": (4, "B"), "run_time": (at, "s")} for at in (0, 1, 2)], "size") == {1: 4, 2: 2}

@@ -26,19 +26,12 @@ def around(node, level, n=12, spread=0.02, seed=0):
     return [(node, level * np.exp(spread * rng.standard_normal())) for _ in range(n)]
 
 
-def test_the_faster_node_comes_first_and_nodes_that_differ_share_no_place(table, together):
-    found = ranked(together(table(around(0, 100) + around(1, 150)))).nodes
-    assert found["node"].tolist() == ["b", "a"] and found["place"].tolist() == [1, 2]
-    assert found["n_tied"].tolist() == [1, 1]
-    assert (found["low"] < found["score"]).all() and (found["score"] < found["high"]).all()
-    assert found["n_executions"].tolist() == [12, 12]
-
-
-def test_nodes_that_executions_do_not_tell_apart_are_tied(table, together):
+def test_the_faster_node_comes_first_and_nodes_that_executions_do_not_tell_apart_are_tied(table, together):
     rows = around(0, 100, spread=0.1) + around(1, 101, spread=0.1) + around(2, 300)
     found = ranked(together(table(rows), nodes=("a", "b", "c")))
-    assert found.best == ("c",)
+    assert found.best == ("c",) and found.nodes["n_executions"].tolist() == [12] * 3
     assert found.nodes["place"].tolist() == [1, 2, 2] and found.nodes["n_tied"].tolist() == [1, 2, 2]
+    assert (found.nodes["low"] < found.nodes["score"]).all() and (found.nodes["score"] < found.nodes["high"]).all()
 
 
 def test_nodes_that_ran_once_are_not_told_apart_where_nobody_repeats(table, together):
@@ -121,13 +114,13 @@ def test_twins_are_tied_about_as_often_as_the_confidence_says(table, together):
 
 
 def test_a_tie_is_an_interval_that_holds_one():
+    """The quantiles of -1, -0.98, … 1 at 0.025 and 0.975 are -0.95 and 0.95: a shift by 0.94 leaves 0 inside."""
     ones = np.linspace(-1, 1, 101)
-    assert is_tie(ones, np.zeros(101), 0.95)
-    assert not is_tie(ones + 1, np.zeros(101), 0.95)
-    assert is_tie(np.full(101, np.nan), np.zeros(101), 0.95)
-    # the quantiles of -1, -0.98, … 1 at 0.025 and 0.975 are -0.95 and 0.95: a shift by 0.94 leaves 0 inside
-    for shift, is_tied in ((0.94, True), (-0.94, True), (0.96, False), (-0.96, False)):
+    for shift, is_tied in ((0.94, True), (-0.94, True), (0.96, False), (-0.96, False), (np.nan, True)):
         assert is_tie(ones + shift, np.zeros(101), 0.95) is is_tied
+
+
+PART = [["b", 1, ""], ["a", 2, ""], ["c", 3, "memory"]]
 
 
 def part_of_a_fleet(table, together):
@@ -140,32 +133,24 @@ def part_of_a_fleet(table, together):
 def test_a_node_that_ran_one_benchmark_is_not_the_best_of_all(table, together):
     found = ranked(part_of_a_fleet(table, together))
     assert found.best == ("b",)
-    assert found.nodes[["node", "place", "lacks"]].to_numpy().tolist() == [
-        ["b", 1, ""],
-        ["a", 2, ""],
-        ["c", 3, "memory"],
-    ]
+    assert found.nodes[["node", "place", "lacks"]].to_numpy().tolist() == PART
     cpu = found.table[found.table["aspect"] == "cpu"]
     assert cpu["node"].tolist() == ["c", "b", "a"] and (cpu["lacks"] == "").all()
 
 
 def test_an_aspect_that_few_ran_is_expected_of_nobody(table, together):
-    rows = around(0, 100) + around(1, 110) + around(2, 130)
+    few = part_of_a_fleet(table, together)
     disk = table(around(0, 100), name="disk-a", aspect="disk")
-    assert ranked(together(table(rows), disk, nodes=("a", "b", "c"))).best == ("c",)
+    assert ranked(together(few.tables[0], disk, nodes=("a", "b", "c"))).best == ("c",)
 
 
 def test_nodes_of_a_large_fleet_stand_in_the_same_order_without_intervals(table, together):
     tables = part_of_a_fleet(table, together)
     params = EvaluateParams(score=PARAMS, max_ranked=1)
     found, figures = ranked_nodes(tables, np.ones(tables.n_executions, dtype=bool), params)
-    assert found["ranking"][["node", "place", "lacks"]].to_numpy().tolist() == [
-        ["b", 1, ""], ["a", 2, ""], ["c", 3, "memory"],
-    ]  # fmt: skip
-    assert (figures["nodes.best"], figures["nodes.best.pc1"]) == (
-        "b",
-        found["ranking"].nlargest(1, "pc1")["node"].iloc[0],
-    )
+    assert found["ranking"][["node", "place", "lacks"]].to_numpy().tolist() == PART
+    assert figures["nodes.best"] == "b"
+    assert figures["nodes.best.pc1"] == found["ranking"].nlargest(1, "pc1")["node"].iloc[0]
 
 
 def test_without_an_execution_far_below_no_node_is_the_most_suspicious(table, together):

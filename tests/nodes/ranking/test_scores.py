@@ -31,11 +31,6 @@ def scored(tables, params=PARAMS, reference_node=0):
     return score_nodes(tables, reference, params)
 
 
-def test_twice_the_throughput_is_twice_the_score(table, together):
-    tables = together(table([(0, 90), (0, 100), (0, 110), (1, 200)]))
-    assert scored(tables).overall() == pytest.approx([1, 2])
-
-
 def test_a_score_is_the_geometric_mean_of_oriented_ratios(table, together):
     """Four times the throughput, half the latency: √(4 · 2) = √8."""
     rows = [(0, (100, 0.02)), (1, (400, 0.01))]
@@ -60,13 +55,16 @@ def test_each_aspect_counts_once_however_many_benchmarks_it_has(table, together)
 
 
 def test_deviations_and_extremes_of_a_run_do_not_count(table, together):
-    rows = [(0, (100, 5, 10)), (1, (200, 50, 1))]
     names = ("iops_avg", "iops_stdev", "iops_min")
-    assert scored(together(table(rows, metrics=names))).overall()[1] == pytest.approx(2)
+    tables = together(table([(0, (100, 5, 10)), (1, (200, 50, 1))], metrics=names))
+    assert scored(tables).overall() == pytest.approx([1, 2])
+    assert learn_reference(tables, of_node(tables, 0), PARAMS).counted == {("cpu-test", "iops_avg")}
+    assert len(learn_reference(tables, of_node(tables, 0), ALL).counted) == 3
 
 
-def test_one_throttled_run_sinks_no_node(table, together):
-    tables = together(table([(0, 100), (0, 100), (0, 100), (1, 200), (1, 1), (1, 200)]))
+def test_neither_one_throttled_run_nor_an_application_moves_a_node(table, together):
+    redis = table([(0, 100), (1, 5000)], name="redis-get", aspect="application")
+    tables = together(table([(0, 100), (0, 100), (0, 100), (1, 200), (1, 1), (1, 200)]), redis)
     assert scored(tables).overall()[1] == pytest.approx(2)
 
 
@@ -84,11 +82,6 @@ def test_a_node_that_did_not_run_a_benchmark_is_scored_by_the_others(table, toge
     found = scored(tables)
     assert found.overall()[1] == pytest.approx(2)
     assert np.isnan(found.by_aspect()[1, 1])
-
-
-def test_applications_are_not_what_a_node_is_scored_by(table, together):
-    tables = together(table([(0, 100), (1, 200)]), table([(0, 100), (1, 5000)], name="redis-get", aspect="application"))
-    assert scored(tables).overall()[1] == pytest.approx(2)
 
 
 def test_nodes_count_alike_in_the_reference_however_often_they_ran(table, together):
@@ -142,12 +135,6 @@ def test_a_rate_that_is_set_and_not_measured_does_not_count(table, together):
     assert scored(together(alone)).overall()[1] == pytest.approx(np.sqrt(3))
 
 
-def test_what_counts_is_what_the_reference_gave_a_weight(table, together):
-    tables = together(table([(0, (100, 5)), (1, (200, 9))], metrics=("iops_avg", "iops_stdev")))
-    assert learn_reference(tables, of_node(tables, 0), PARAMS).counted == {("cpu-test", "iops_avg")}
-    assert len(learn_reference(tables, of_node(tables, 0), ALL).counted) == 2
-
-
 TYPES = (*(f"fio-{at}" for at in range(8)), "sysbench-cpu", "sysbench-memory", "osbench-files", "osbench-threads")
 
 
@@ -179,17 +166,13 @@ def test_noise_that_one_tool_shares_is_not_what_tools_have_in_common():
     assert followed(shared, quality[300:]) > 0.8
 
 
-def test_the_scale_of_a_type_does_not_matter_nor_do_long_tails():
-    _, values = drawn(200)
-    stretched = np.exp(3 * values)
-    before, after = (fit_shared_component(each, TYPES).score(each) for each in (values, stretched))
-    np.testing.assert_allclose(before, after, atol=1e-9)
-
-
-def test_a_type_that_tells_the_opposite_is_turned_round():
+def test_neither_the_scale_of_a_type_matters_nor_long_tails_nor_that_one_tells_the_opposite():
     _, values = drawn(200)
     turned = values * np.where(np.arange(12) == 8, -1, 1)
-    before, after = (fit_shared_component(each, TYPES).score(each) for each in (values, turned))
+    before, stretched, after = (
+        fit_shared_component(each, TYPES).score(each) for each in (values, np.exp(3 * values), turned)
+    )
+    np.testing.assert_allclose(before, stretched, atol=1e-9)
     np.testing.assert_allclose(before, after, atol=1e-9)
     assert followed(after, values.mean(axis=1)) > 0
 
@@ -200,8 +183,9 @@ def test_a_type_that_few_nodes_ran_or_that_is_always_alike_says_nothing():
     found = fit_shared_component(values, TYPES)
     assert found.weights[9] == found.weights[10] == 0
     assert (found.weights[[8, 11]] != 0).all()
-    with pytest.raises(ValueError, match="none of which varies"):
-        fit_shared_component(np.ones((5, 2)), ("a-1", "b-1"))
+    for fitting in (lambda ones: fit_shared_component(ones, ("a-1", "b-1")), fit_first_component):
+        with pytest.raises(ValueError, match="none of which varies"):
+            fitting(np.ones((5, 2)))
 
 
 def test_a_node_of_which_a_type_is_missing_is_scored_by_the_others():
@@ -244,8 +228,3 @@ def test_one_odd_node_is_not_the_component():
     values = rng.normal(size=(300, 3)) * [1, 1, 1] + rng.normal(size=(300, 1)) * [2, 2, 0]
     values[0] = [0, 0, 1e9]
     assert fit_first_component(values).loadings[2] < 0.2
-
-
-def test_nothing_that_varies_is_one_clear_line():
-    with pytest.raises(ValueError, match="none of which varies"):
-        fit_first_component(np.ones((5, 2)))

@@ -62,21 +62,20 @@ def test_one_thread_and_all_threads_are_apart(tmp_path: Path) -> None:
     assert set(found["machine_type"]) == {"type-a", "type-b", "type-c"}
 
 
+def ranking_of(file: str) -> pd.DataFrame:
+    history = read_results([file], ReadParams(), "").history
+    return answer(history, *learn(history, PreprocessParams(), ScoreParams()), ScoreParams()).ranking
+
+
 def test_a_ranking_has_one_thread_and_all_as_aspects_of_their_own(tmp_path: Path) -> None:
-    history = read_results([results(tmp_path / "results.csv")], ReadParams(), "").history
-    ranking = answer(history, *learn(history, PreprocessParams(), ScoreParams()), ScoreParams()).ranking
+    alone = ranking_of(results(tmp_path / "alone.csv", is_cut=lambda threads: threads > 1))
+    assert set(alone["aspect"]) == {"all", "cpu"}
+    ranking = ranking_of(results(tmp_path / "results.csv"))
     assert set(ranking["aspect"]) == {"all", "cpu", "cpu_one_thread", "cpu_all_threads"}
     place = ranking.set_index(["aspect", "node"])[["place", "n_tied", "low", "score", "high"]]
     assert place.loc[("cpu_one_thread", "a"), ["place", "n_tied"]].tolist() == [1, 2]  # b has the same cores
     assert place.loc[("cpu_all_threads", "b"), ["place", "n_tied"]].tolist() == [1, 1]
     assert (place["low"] <= place["score"]).all() and (place["score"] <= place["high"]).all()
-
-
-def test_a_ranking_of_one_kind_has_the_aspect_cpu_alone(tmp_path: Path) -> None:
-    file = results(tmp_path / "results.csv", is_cut=lambda threads: threads > 1)
-    history = read_results([file], ReadParams(), "").history
-    ranking = answer(history, *learn(history, PreprocessParams(), ScoreParams()), ScoreParams()).ranking
-    assert set(ranking["aspect"]) == {"all", "cpu"}
 
 
 def test_scores_of_one_thread_follow_what_cloud_types_are_known_for() -> None:

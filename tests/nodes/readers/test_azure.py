@@ -65,11 +65,11 @@ def test_parts_of_the_table_are_joined_without_loss(found, monkeypatch):
 
 
 def test_long_and_like_names_stay_apart_and_short(found):
-    tests = ["a" * 100, "a" * 99 + "b", "Copy+", "Copy-", "Read"]
+    tests = ["a" * 100, "a" * 99 + "b", "Copy+", "Copy-", "Read", "Type: Read - Direct: No", "Type: Read"]
     names = found(*(but(test_name=name) for name in tests)).column("benchmark")
-    assert len(set(names)) == 5
+    assert len(set(names)) == 7
     assert max(map(len, names)) <= 80
-    assert names[4] == "fio-read"
+    assert names[4:] == ["fio-read", "fio-type-read-direct-no", "fio-type-read"]
     assert names == list(reversed(found(*(but(test_name=name) for name in reversed(tests))).column("benchmark")))
 
 
@@ -148,16 +148,3 @@ def test_names_of_tests_lose_what_says_nothing(found):
         "fio-random-read-linux-aio-direct-64kb-remote-disk",
         "postgresql-scaling-factor-25-clients-1-read-write-tpc-b-like-average-latency",
     ]
-
-
-def test_tests_that_are_alike_in_short_are_never_one_benchmark(found):
-    names = ("Type: Read - Direct: No", "Type: Read", "Type: Write - Direct: No")
-    told = found(*(but(test_name=name) for name in names)).column("benchmark")
-    assert sorted(told) == ["fio-type-read", "fio-type-read-direct-no", "fio-write"]
-
-
-def test_rows_are_kept_or_refused_and_nothing_else(found):
-    rows = [but(vm_id=at, value=None if at % 3 == 0 else 1.0) for at in range(9)]
-    told = found(*rows)
-    assert (told.n_read, len(told.executions)) == (9, 6)
-    assert told.reasons == ["value is no finite number; expected one"] * 3

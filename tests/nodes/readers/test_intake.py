@@ -95,19 +95,17 @@ def test_counts_add_up_with_what_was_refused(warehouse, table):
     ]
 
 
-def test_the_same_file_twice_changes_nothing(warehouse, table):
-    path = table("1.csv", "a,n1,t,x,2026-01-31,m,1")
-    put(warehouse, path)
+def test_a_later_file_updates_an_execution_and_the_same_one_and_that_of_another_source_change_nothing(warehouse, table):
+    first = table("1.csv", "a,n1,t,x,2026-01-31,m,1", "a,n1,t,x,2026-01-31,k,2", "b,n2,t,x,2026-01-31,m,3")
+    put(warehouse, first)
     before = hash_tables(warehouse)
-    put(warehouse, path)
+    put(warehouse, first)
     assert hash_tables(warehouse) == before
-
-
-def test_a_later_file_updates_an_execution_and_does_not_double_it(warehouse, table):
-    put(warehouse, table("1.csv", "a,n1,t,x,2026-01-31,m,1", "a,n1,t,x,2026-01-31,k,2", "b,n2,t,x,2026-01-31,m,3"))
     put(warehouse, table("2.csv", "a,n1,u,x,2026-01-31,m,5"))
+    put(warehouse, table("3.csv", "a,n1,v,x,2026-01-31,m,7"), source="other")
     assert held(warehouse) == [("a", "n1", "m", 5.0), ("b", "n2", "m", 3.0)]
-    assert machines(warehouse) == [("log", "n1", "u"), ("log", "n2", "t")]
+    assert held(warehouse, "other") == [("a", "n1", "m", 7.0)]
+    assert machines(warehouse) == [("log", "n1", "u"), ("log", "n2", "t"), ("other", "n1", "v")]
 
 
 def test_a_file_read_anew_gives_its_executions_back_to_the_other_file(warehouse, table):
@@ -326,15 +324,6 @@ def test_a_source_in_which_both_are_one_already_goes_on_as_it_was(warehouse, run
     assert [row[:2] for row in held_values(warehouse)][2:] == [("a", "worker-2"), ("b", "worker-2")]
     with pytest.raises(BadInput, match=SHARED.format("node 'worker-3'", "node")):
         put_all(warehouse, table_beside("v.csv", ("c", "worker-3")))
-
-
-def test_sources_never_mix(warehouse, table, database):
-    put(warehouse, database([{"id": "a"}], [("a", "m", "1", 1.0, "s")], name="one.db"), source="one")
-    put(warehouse, database([{"id": "a"}], [("a", "m", "2", 2.0, "s")], name="two.db"), source="two")
-    assert (held(warehouse, "one"), held(warehouse, "two")) == (
-        [("a", "worker-2", "m", 1.0)], [("a", "worker-2", "m", 2.0)],
-    )  # fmt: skip
-    assert machines(warehouse) == [("one", "worker-2", "unknown"), ("two", "worker-2", "unknown")]
 
 
 def test_a_rebuilt_warehouse_holds_the_same_rows(warehouse, table, tmp_path):

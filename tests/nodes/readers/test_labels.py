@@ -57,11 +57,6 @@ def test_columns_that_a_table_lacks_may_stand_in_the_manifest(labelled):
     assert (found.column("aspect"), found.column("n_metrics")) == (["cpu"], [2])
 
 
-def test_an_id_may_stand_in_the_manifest(labelled):
-    found = labelled("path,execution_id,node\nset/run.csv,e1,a\n", "benchmark,metric,value\nx,m,1\nx,k,2\n")
-    assert (found.column("execution_id"), found.column("node"), found.n_read) == (["e1"], ["a"], 2)
-
-
 def test_a_template_of_the_manifest_makes_the_type(labelled):
     found = labelled("path,template\nset/run.csv,--threads=16\n")
     assert found.column("template") == ["--threads=16"] * 3

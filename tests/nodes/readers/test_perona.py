@@ -161,14 +161,11 @@ def test_reading_leaves_a_database_as_it_was(found_in, database, tmp_path):
     assert [one.name for one in tmp_path.iterdir()] == ["run.db"]
 
 
-def test_half_a_database_is_refused(found_in, database):
+def test_half_a_database_and_what_is_none_are_refused(found_in, database):
     path = database([{"id": str(at), "logs": "x" * 2000} for at in range(50)])
     path.write_bytes(path.read_bytes()[:8192])
     with pytest.raises(BadInput, match=r"the database is damaged \(.*\); expected a whole SQLite file; copy it again"):
         found_in(path)
-
-
-def test_what_is_no_database_is_refused(found_in):
     expected = "not an SQLite database; expected a file that begins with 'SQLite format 3'; check the path"
     with pytest.raises(BadInput, match=expected):
-        found_in("benchmarks\n", "run.db", reader="perona-sqlite")
+        found_in("benchmarks\n", "none.db", reader="perona-sqlite")

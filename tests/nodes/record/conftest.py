@@ -92,11 +92,8 @@ class StandIns:
         return (
             BenchmarkTemplate(benchmark="cpu-fake", aspect="cpu", command=str(self.cpu), limit_s=30),
             BenchmarkTemplate(
-                benchmark="disk-fake",
-                aspect="disk",
-                command=f"{self.disk} {{folder}}",
-                prepare=f"{self.lay} {{folder}}",
-                limit_s=30,
+                benchmark="disk-fake", aspect="disk", command=f"{self.disk} {{folder}}",
+                prepare=f"{self.lay} {{folder}}", limit_s=30,
             ),
             BenchmarkTemplate(
                 benchmark="network-fake",
@@ -105,7 +102,7 @@ class StandIns:
                 server=f"{python} {self.root}/server.py {{server}} {{port}}",
                 limit_s=30,
             ),
-        )
+        )  # fmt: skip
 
     def doses(self) -> tuple[Dose, ...]:
         """A stressor for each level of each benchmark."""
@@ -134,18 +131,9 @@ def short_margin(monkeypatch: pytest.MonkeyPatch) -> None:
 def quick(stand_ins: StandIns, scratch: Path) -> RecordParams:
     """Two nodes of this machine without limits, no rest; nobody is foreign on a machine that runs tests."""
     return RecordParams(
-        place="emulated",
-        runs=2,
-        stressed_ratio=0,
-        interval_s=0.05,
-        foreign_limit_ratio=1,
-        repeats=0,
-        isolation="none",
-        scratch=str(scratch),
-        emulated=NODES,
-        short=stand_ins.templates(),
-        doses=stand_ins.doses(),
-    )
+        place="emulated", runs=2, stressed_ratio=0, interval_s=0.05, foreign_limit_ratio=1, repeats=0,
+        isolation="none", scratch=str(scratch), emulated=NODES, short=stand_ins.templates(), doses=stand_ins.doses(),
+    )  # fmt: skip
 
 
 @pytest.fixture

@@ -37,6 +37,10 @@ def test_a_campaign_records_every_execution_with_its_labels_and_leaves_nothing_b
     assert {len(row["metrics"]) for row in rows} == {1}
     assert {row["tool_version"] for row in rows} == {"1.0"}
     assert not scratch.exists()
+    told = record_of(pq.read_schema(tmp_path / "out" / "executions-0001.parquet"))
+    assert (told["isolation"], told["namespaces"]) == ("none", []) and told["machine"]["cores"] >= 1
+    assert told["campaign"].startswith("20") and len(told["executions"]) == 12
+    assert [one["benchmark"] for one in told["params"]["short"]] == ["cpu-fake", "disk-fake", "network-fake"]
     for row in rows:  # metrics of the node reach from before until after each execution
         series = {one["metric"]: one for one in row["telemetry"]}
         assert {"cpu_busy", "memory_used", "load_1m", "filesystem_util", "network_in_bytes"} <= set(series)
@@ -163,18 +167,6 @@ def test_what_is_not_installed_is_told_before_anything_runs(record, quick, scrat
     assert not scratch.exists()
 
 
-def test_ctrl_c_keeps_the_finished_executions_and_removes_everything(record, tmp_path, scratch):
-    def leave(done, _):
-        if done == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        record(leave)
-    assert len(rows_of(tmp_path / "out")) >= 3
-    assert not scratch.exists()
-    assert record().clean == 12
-
-
 def test_without_a_plan_the_set_is_completed_and_then_the_stalest_repeated(record, tmp_path):
     steady = {"place": "local", "node": "here", "runs": 0}
     assert record(**steady, executions=2).recorded == {"clean": 2}
@@ -183,28 +175,6 @@ def test_without_a_plan_the_set_is_completed_and_then_the_stalest_repeated(recor
     names = ["cpu-fake", "disk-fake", "network-fake", "cpu-fake", "disk-fake"]
     assert [row["benchmark"] for row in order] == names
     assert len({row["execution_id"] for row in order}) == 5
-
-
-def test_every_execution_waits_for_its_turn_and_says_whether_it_needs_the_network(record):
-    turns = []
-
-    @contextmanager
-    def turn(template):
-        turns.append(template.is_network)
-        yield
-
-    record(turn=turn, runs=1)
-    assert sorted(turns) == [False, False, False, False, True, True]
-
-
-def test_a_part_says_how_it_was_made(record, tmp_path, quick):
-    record(runs=1)
-    told = record_of(pq.read_schema(tmp_path / "out" / "executions-0001.parquet"))
-    assert (told["isolation"], told["namespaces"]) == ("none", [])
-    assert told["campaign"].startswith("20")
-    assert told["machine"]["cores"] >= 1
-    assert [one["benchmark"] for one in told["params"]["short"]] == [one.benchmark for one in quick.short]
-    assert len(told["executions"]) == 6
 
 
 def test_two_nodes_of_one_name_are_refused(quick):
@@ -261,31 +231,36 @@ def test_what_was_sampled_around_an_execution_outlives_a_long_wait_for_the_netwo
     assert at_s[-1] >= waited["duration_s"] + margin_s
 
 
-def test_a_turn_that_is_not_given_costs_that_execution_alone(record):
+def test_every_execution_waits_for_its_turn_and_one_that_is_not_given_costs_that_execution_alone(record):
+    turns = []
+
     @contextmanager
     def turn(template):
+        turns.append(template.is_network)
         if template.is_network:
             raise WhorlError("the server does not answer")
         yield
 
     found = record(turn=turn, runs=1)
-    assert found.recorded == {"clean": 4}
+    assert found.recorded == {"clean": 4} and sorted(turns) == [False, False, False, False, True, True]
     assert list(found.errors.values()) == ["the server does not answer"] * 2
     assert record(runs=1).clean == 6
 
 
-def test_a_campaign_and_calls_without_one_may_share_a_folder(record, tmp_path):
+def test_ctrl_c_keeps_the_finished_executions_and_a_campaign_and_calls_without_one_share_a_folder(
+    record, tmp_path, scratch
+):
     def leave(done, _):
         if done == 3:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         record(leave)
+    assert len(rows_of(tmp_path / "out")) >= 3 and not scratch.exists()
     assert record(runs=0, executions=1).recorded == {"clean": 2}
     seen = []
     found = record(lambda *told: seen.append(told))
-    assert (found.planned, found.clean) == (12, 12)
-    assert seen[-1] == (12, 12)
+    assert (found.planned, found.clean, seen[-1]) == (12, 12, (12, 12))
     rows = rows_in_time(tmp_path / "out")
     assert len({row["execution_id"] for row in rows}) == len(rows) == 14
 

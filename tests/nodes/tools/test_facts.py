@@ -97,15 +97,3 @@ def test_the_resolution_of_what_sysbench_prints_is_in_the_canonical_unit():
     assert resolution("memory-sysbench", "latency_avg") == pytest.approx(0.01 * conversion_of("ms").factor)
     assert resolution("memory-sysbench", "transfer_rate") == pytest.approx(0.01 * conversion_of("MiB/sec").factor)
     assert resolution("network-qperf", "tcp_lat_latency") == 0.0  # three digits, whatever the size
-
-
-def test_throughput_is_better_high_and_latency_low():
-    metrics = {(benchmark, name): PARSERS[benchmark].metrics[name].higher_is_better for benchmark, name in ALL}
-    assert metrics["cpu-sysbench", "events_per_second"] is True
-    assert metrics["disk-fio", "read_clat_99p"] is False
-    assert metrics["disk-fio", "write_bw_avg"] is True
-    assert metrics["network-qperf", "tcp_bw_send_cost"] is False
-    assert metrics["network-iperf3", "tx_c_transfer_retr_sender"] is False
-    assert metrics["network-iperf3", "tx_c_cpu_util_sender"] is None
-    assert {better for (_, name), better in metrics.items() if "latency_" in name and "sum" not in name} == {False}
-    assert {better for (_, name), better in metrics.items() if name.endswith("stdev") or "stddev" in name} == {False}

@@ -29,17 +29,8 @@ STAYS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", AWAY)
-def test_levels_of_memory_and_disk_time_and_totals_give_the_session_away(name):
-    assert giveaway_of(described(name))
-
-
-@pytest.mark.parametrize("name", STAYS)
-def test_what_the_workload_does_stays(name):
-    assert not giveaway_of(described(name))
-
-
-def test_a_rate_never_gives_the_session_away():
+def test_levels_of_memory_and_disk_time_and_totals_give_the_session_away_and_no_rate_does():
+    assert [name for name in (*AWAY, *STAYS) if giveaway_of(described(name))] == [*AWAY]
     assert not giveaway_of(Counter("node_memory_free_bytes", is_rate=True))
 
 
@@ -57,6 +48,8 @@ def test_only_counters_of_all_runs_are_compared_by_name():
     found = common_counters([run(SWITCHES, OWN, FLUSHES), run(FLUSHES, SWITCHES)], "machine")
     assert found == (SWITCHES, FLUSHES)
     assert common_counters([run(SWITCHES), run(FLUSHES)], "machine") == ()
+    views = {view: common_counters([run(OWN, SWITCHES)], view) for view in ("machine", "own")}
+    assert views == {"machine": (SWITCHES,), "own": (OWN,)}
 
 
 def test_a_counter_that_some_machine_does_not_give_stays_where_enough_runs_of_each_workload_have_it():
@@ -67,30 +60,13 @@ def test_a_counter_that_some_machine_does_not_give_stays_where_enough_runs_of_ea
     assert common_counters([nginx, redis[1]], "own", 0.5) == ()
 
 
-@pytest.mark.parametrize(("view", "expected"), [("machine", (SWITCHES,)), ("own", (OWN,))])
-def test_a_view_is_on_the_machine_or_on_the_group_alone(view, expected):
-    assert common_counters([run(OWN, SWITCHES)], view) == expected
-
-
-@pytest.mark.parametrize(
-    "counter",
-    [
-        FREE,
-        Counter("memory.anonymous_bytes"),
-        Counter("cpu.idle_cores", is_rate=True),
-        Counter("cpu.steal_cores", is_rate=True),
-        Counter("own.pressure.cpu_some", is_rate=True, scope="workload"),
-        Counter("own.cpu.throttled_s", is_rate=True, scope="workload"),
-        Counter("own.perf.cpu_migrations", is_rate=True, scope="workload"),
-    ],
-)
-def test_what_others_leave_take_or_hold_says_nothing_about_a_workload(counter):
-    assert unfit(counter)
-
-
-@pytest.mark.parametrize("counter", [SWITCHES, OWN, Counter("own.memory.anonymous_bytes", scope="workload")])
-def test_what_a_workload_does_is_compared(counter):
-    assert not unfit(counter)
+def test_what_others_leave_take_or_hold_says_nothing_about_a_workload_and_what_it_does_is_compared():
+    own = ("own.pressure.cpu_some", "own.cpu.throttled_s", "own.perf.cpu_migrations")
+    others = [FREE, Counter("memory.anonymous_bytes"), *(Counter(name, is_rate=True, scope="workload") for name in own)]
+    others += [Counter("cpu.idle_cores", is_rate=True), Counter("cpu.steal_cores", is_rate=True)]
+    assert all(unfit(counter) for counter in others)
+    told = (SWITCHES, OWN, Counter("own.memory.anonymous_bytes", scope="workload"))
+    assert not any(unfit(counter) for counter in told)
 
 
 def test_there_is_nothing_to_compare_without_a_run():
@@ -108,10 +84,7 @@ def test_a_run_that_lacks_counters_is_refused_and_told_which():
 def test_a_few_counters_may_be_missing_where_that_is_allowed():
     assert missing_counters(run(SWITCHES, OWN), [SWITCHES, FLUSHES, OWN], np.ones(3), 0.6) == ("disk.flushes",)
     assert missing_counters(run(SWITCHES, OWN, FREE), [SWITCHES, OWN], np.ones(2), 1) == ()
-
-
-def test_a_counter_that_tells_nothing_may_be_missing():
-    told = np.array([1.0, 0.0, 0.0])
+    told = np.array([1.0, 0.0, 0.0])  # a counter that tells nothing may be missing
     assert missing_counters(run(SWITCHES), [SWITCHES, FLUSHES, OWN], told, 1) == ("disk.flushes", OWN.name)
 
 

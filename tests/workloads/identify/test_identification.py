@@ -7,13 +7,7 @@ import pytest
 
 from tasks.errors import BadInput
 from tasks.workloads.evaluate.conditions import superposed
-from tasks.workloads.identify.identification import (
-    identify,
-    identify_all,
-    name_in_words,
-    number_in_words,
-    value_in_words,
-)
+from tasks.workloads.identify.identification import identify, identify_all, name_in_words, value_in_words
 from tasks.workloads.identify.model import fit_model
 from tasks.workloads.params import IdentifyParams
 from tasks.workloads.telemetry import Counter, Telemetry
@@ -42,6 +36,7 @@ def test_runs_of_known_workloads_are_named(case):
         assert one.nearest[0].workload == run.workload
         assert one.is_known and one.proxy is None and 0.5 < one.confidence <= 1
         assert [part.workload for part in one.present] == [run.workload]
+        assert f", as in {run.workload} (" in one.reasons[0]  # what matched comes first
 
 
 def test_a_stranger_is_unknown_and_told_with_its_nearest(case):
@@ -52,6 +47,7 @@ def test_a_stranger_is_unknown_and_told_with_its_nearest(case):
             assert one.workload is None and one.confidence == one.unknown_score and one.present == ()
             assert one.proxy == one.nearest[0].workload
             assert "labelled runs of it" in one.surer[-1]
+            assert " against " in one.reasons[0]  # what differs comes first
 
 
 def test_a_machine_without_a_group_is_asked_by_its_own_counters(case):
@@ -84,24 +80,17 @@ def test_the_answer_says_what_others_and_the_hypervisor_took(case):
     assert identify(case.test[0], case.model).foreign_share is None
 
 
-def test_a_group_that_does_nothing_is_idle(case):
-    one = identify(with_cores(case.strangers[0], (1.5, 0.1, 2.4, 0.0), (0.001, 0.0)), case.model)
-    assert (one.statement, one.workload, one.is_known, one.reasons) == ("idle", "idle", True, ())
-
-
 def test_a_group_that_waits_for_its_turn_or_for_the_disk_is_not_idle(case):
     quiet = with_cores(case.strangers[0], (1.5, 0.1, 2.4, 0.0), (0.001, 0.0))
     switches = Counter("own.perf.context_switches", "switches", is_rate=True, scope="workload")
+    counters, width = (*quiet.counters, switches), quiet.values.shape[1]
     waiting, still, uncounted = (
-        replace(
-            quiet,
-            counters=(*quiet.counters, switches),
-            values=np.insert(quiet.values, quiet.values.shape[1], rate, axis=1),
-        )
+        replace(quiet, counters=counters, values=np.insert(quiet.values, width, rate, axis=1))
         for rate in (600.0, 20.0, np.nan)
     )
     answers = identify_all([waiting, still, uncounted], case.model)
     assert [one.statement for one in answers] == ["unknown", "idle", "idle"]
+    assert (answers[1].workload, answers[1].is_known, answers[1].reasons) == ("idle", True, ())
 
 
 def test_the_order_of_runs_and_counters_changes_nothing(case):
@@ -156,24 +145,15 @@ FLUSHES = Counter("disk.flushes", "requests", is_rate=True)
         (Counter("cpu.running_tasks", "tasks"), 12, "12 tasks"),
         (Counter("disk.busy_s", "s", is_rate=True), 0.25, "0.25 s a second"),
         (Counter("x"), 0.0, "0"),
+        (Counter("x"), 1234567, "1,230,000"),
+        (Counter("x"), 0.00012345, "0.000123"),
+        (Counter("x"), 1.2e-7, "1.2e-07"),
+        (Counter("x"), -42.26, "-42.3"),
+        (Counter("x"), float("nan"), "no value"),
     ],
 )
-def test_values_come_with_their_unit(counter, value, words):
+def test_values_have_three_digits_and_their_unit(counter, value, words):
     assert value_in_words(value, counter) == words
-
-
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [
-        (1234567, "1,230,000"),
-        (0.00012345, "0.000123"),
-        (1.2e-7, "1.2e-07"),
-        (-42.26, "-42.3"),
-        (float("nan"), "no value"),
-    ],
-)
-def test_numbers_have_three_digits(value, words):
-    assert number_in_words(value) == words
 
 
 def test_names_are_words():
@@ -191,16 +171,6 @@ def test_a_counter_that_was_changed_is_the_first_that_differs(case):
     differing = [line for line in found.reasons if " against " in line]
     assert differing[0].startswith(name_in_words(run.counters[at]))
     assert " a second against " in differing[0] and differing[0].endswith(f"of {run.workload}")
-
-
-def test_a_known_run_says_first_what_matched(case):
-    found = identify(case.test[0], case.model)
-    assert f", as in {found.workload} (" in found.reasons[0]
-
-
-def test_a_stranger_says_first_what_differs(case):
-    found = next(one for one in (identify(run, case.model) for run in case.strangers) if not one.is_known)
-    assert " against " in found.reasons[0]
 
 
 def test_a_run_that_is_the_known_one_differs_in_nothing(case):

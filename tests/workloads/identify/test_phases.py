@@ -46,28 +46,14 @@ def counters_of(runs):
 
 
 def test_equation_7_by_hand():
-    """1, 2, 3, 6: mean 3, deviation sqrt((4 + 1 + 0 + 9) / 4)."""
-    deviation = np.sqrt(3.5)
-    np.testing.assert_allclose(
-        equation_7(np.array([[1.0], [2.0], [3.0], [6.0]]))[:, 0], np.array([2, 1, 0, 3]) / deviation
-    )
-
-
-def test_equation_7_throws_the_level_away():
-    values = np.random.default_rng(0).normal(size=(50, 3))
-    assert (equation_7(values) ** 2).mean(axis=0) == pytest.approx(np.ones(3))
-    np.testing.assert_allclose(equation_7(1000 * values + 5), equation_7(values))
-
-
-@pytest.mark.parametrize("constant", [0.0, 0.1, 1e9 + 0.1])
-def test_a_constant_counter_is_zero_and_not_noise_of_rounding(constant):
-    assert (equation_7(np.full((7, 1), constant)) == 0).all()
-
-
-def test_a_missing_value_stays_missing_and_does_not_count():
+    """1, 2, 3, 6: mean 3, deviation sqrt((4 + 1 + 0 + 9) / 4). Neither a level nor rounding is left."""
+    column = np.array([[1.0], [2.0], [3.0], [6.0]])
+    expected = np.array([2, 1, 0, 3]) / np.sqrt(3.5)
+    for values in (column, 1000 * column + 5):
+        np.testing.assert_allclose(equation_7(values)[:, 0], expected)
+    assert all((equation_7(np.full((7, 1), constant)) == 0).all() for constant in (0.0, 0.1, 1e9 + 0.1))
     found = equation_7(np.array([[1.0, np.nan], [np.nan, np.nan], [4.0, np.nan]]))
-    assert found[0, 0] == 1 and found[2, 0] == 1
-    assert np.isnan(found[1, 0]) and np.isnan(found[:, 1]).all()
+    np.testing.assert_array_equal(found, [[1, np.nan], [np.nan, np.nan], [1, np.nan]])  # what is missing stays so
 
 
 def test_the_learned_scale_keeps_levels_and_takes_the_logarithm_of_rates():
@@ -79,23 +65,11 @@ def test_the_learned_scale_keeps_levels_and_takes_the_logarithm_of_rates():
     np.testing.assert_allclose(on_scale(runs[1].values, scale), [[1, 1], [1, 1]])
 
 
-def test_long_runs_do_not_outweigh_short_ones():
-    counters = (Counter("a"),)
-    scale = learn_scale([run([[0.0]], counters), run([[4.0]] * 9, counters)], counters)
-    assert scale.centre[0] == 2
-
-
-def test_a_counter_that_never_varied_in_training_is_zero_everywhere():
-    counters = (Counter("a"),)
-    scale = learn_scale([run([[0.1], [0.1], [0.1]], counters)], counters)
-    assert scale.spread[0] == 0
-    assert on_scale(np.array([[77.0]]), scale)[0, 0] == 0
-
-
-def test_a_value_far_outside_of_training_is_cut():
-    counters = (Counter("a"),)
-    scale = learn_scale([run([[0.0], [2.0]], counters)], counters)
-    assert on_scale(np.array([[1e6], [-1e6]]), scale)[:, 0].tolist() == [8, -8]
+def test_long_runs_do_not_outweigh_short_ones_and_what_is_far_outside_of_training_is_cut():
+    counters = (Counter("a"), Counter("never varied"))
+    scale = learn_scale([run([[0.0, 0.1]], counters), run([[4.0, 0.1]] * 9, counters)], counters)
+    assert scale.centre.tolist() == [2, 0.1] and scale.spread[1] == 0
+    assert on_scale(np.array([[1e6, 77.0], [-1e6, 0.1]]), scale).tolist() == [[8, 0], [-8, 0]]
 
 
 def test_the_summary_of_two_phases_by_hand():
@@ -106,9 +80,7 @@ def test_the_summary_of_two_phases_by_hand():
     assert first["adf"] == UNDETERMINED
     assert (first["q25"], first["q75"]) == (1.5, 4)
     assert found[1].tolist() == [5, 5, 0, UNDETERMINED, 5, 5, 5, 5]
-
-
-def test_missing_samples_do_not_count_and_a_phase_of_nothing_else_is_zero():
+    # missing samples do not count, and a phase of nothing else is zero
     values = np.array([[1.0, np.nan], [np.nan, np.nan], [np.nan, np.nan]])
     one, nothing = summarise(values, [bounds_of([1], 3), bounds_of([], 3)])
     assert one[0, 0] == 1 and not one[1].any() and not nothing.any()
@@ -175,11 +147,8 @@ def test_the_workload_changes_where_enough_counters_do():
     bounds = [bounds_of(points, 30) for points in ([10], [11, 20], [10], [], *[[25]] * 30)]
     assert shared_bounds(bounds).tolist() == [0, 25, 30]
     assert shared_bounds(bounds[:4]).tolist() == [0, 10, 20, 30]
-
-
-def test_counters_that_never_change_do_not_vote():
-    bounds = [bounds_of([5], 9), *[bounds_of([], 9)] * 50]
-    assert shared_bounds(bounds).tolist() == [0, 5, 9]
+    silent = [bounds_of([5], 9), *[bounds_of([], 9)] * 50]  # counters that never change do not vote
+    assert shared_bounds(silent).tolist() == [0, 5, 9]
 
 
 @settings(deadline=None)

@@ -40,14 +40,6 @@ def test_what_is_no_telemetry_is_refused_with_what_would_be(tmp_path):
         detect(str(tmp_path / "note.txt"), LIMITS)
 
 
-def test_a_folder_stands_for_its_telemetry_without_the_manifest(tmp_path):
-    for name in ("b/2.csv", "b/1.csv.gz", "a/x.parquet", "labels.csv", "note.txt"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("path\n")
-    found = find_files([str(tmp_path)], str(tmp_path / "labels.csv"))
-    assert [path.removeprefix(str(tmp_path)) for path in found] == ["/a/x.parquet", "/b/1.csv.gz", "/b/2.csv"]
-
-
 @pytest.mark.parametrize("path", ["nowhere", "empty"])
 def test_a_path_without_telemetry_is_refused(tmp_path, path):
     (tmp_path / "empty").mkdir()
@@ -65,4 +57,9 @@ def test_a_folder_stands_for_what_sar_perf_and_prometheus_wrote_whatever_its_nam
     }
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
-    assert [path.rpartition("/")[2] for path in find_files([str(tmp_path)])] == ["answer.json", "redis.txt", "sar26"]
+    for name in ("b/2.csv", "b/1.csv.gz", "a/x.parquet", "labels.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("path\n")
+    found = find_files([str(tmp_path)], str(tmp_path / "labels.csv"))  # without the manifest
+    expected = ["/a/x.parquet", "/answer.json", "/b/1.csv.gz", "/b/2.csv", "/redis.txt", "/sar26"]
+    assert [path.removeprefix(str(tmp_path)) for path in found] == expected

@@ -98,15 +98,11 @@ def test_a_counter_that_falls_has_no_rate_there():
     assert (column(run, "x"), run.n_resets) == ([5, 5, 5, 5, None, 5, 5, 5, 5, 5], 1)
 
 
-def test_labels_are_folded_into_the_name():
-    server = Server([(named("cpu_total", cpu="0", mode="user"), lambda at: at), (named("fs", mount="/"), lambda at: 1)])
-    assert read(server)[0][0].telemetry.names == ("cpu.cpu_0.mode_user", "fs.mount_root")
-
-
-def test_each_instance_is_a_run():
-    other = {**named("load"), "instance": "b:9100"}
-    runs, _ = read(Server([(named("load"), lambda at: 1), (other, lambda at: 2)]))
+def test_each_instance_is_a_run_and_labels_are_folded_into_names():
+    series = (named("cpu_total", cpu="0", mode="user"), named("fs", mount="/"), {**named("up"), "instance": "b:9100"})
+    runs, _ = read(Server([(labels, lambda at: at) for labels in series]))
     assert [run.telemetry.machine for run in runs] == ["a:9100", "b:9100"]
+    assert runs[0].telemetry.names == ("cpu.cpu_0.mode_user", "fs.mount_root")  # labels are folded into the name
 
 
 def test_a_long_range_is_read_in_parts_and_gives_the_same():
@@ -123,15 +119,7 @@ def test_a_long_range_is_read_in_parts_and_gives_the_same():
 
 def test_values_that_are_no_numbers_and_times_without_samples_are_missing():
     def gap(at):
-        return (
-            None
-            if START + 2 <= at <= START + 3
-            else "NaN"
-            if at == START + 5
-            else "+Inf"
-            if at == START + 6
-            else at - START
-        )
+        return {2: None, 3: None, 5: "NaN", 6: "+Inf"}.get(at - START, at - START)
 
     (run,), _ = read(Server([(named("load"), gap), (named("up"), lambda at: None if gap(at) is None else 1)]))
     assert column(run, "load") == [0, 1, None, None, 4, None, None, 7, 8, 9]
@@ -253,12 +241,6 @@ scrape_configs:
 pytestmark = pytest.mark.slow
 
 
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
 @contextmanager
 def running(command, folder):
     """A program as an unprivileged user, stopped again in any case."""
@@ -271,6 +253,12 @@ def running(command, folder):
             with suppress(subprocess.TimeoutExpired):
                 process.wait(10)
             process.kill()
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
 
 
 @pytest.fixture(scope="module")
@@ -290,13 +278,8 @@ def server(tmp_path_factory):
     (folder / "p.yml").chmod(0o644)
     with ExitStack() as stack:
         stack.enter_context(running([PROGRAMS[1], f"--web.listen-address=127.0.0.1:{exporter}"], folder))
-        command = [
-            "prometheus",
-            "--config.file=p.yml",
-            "--storage.tsdb.path=data",
-            f"--web.listen-address=127.0.0.1:{port}",
-        ]
-        stack.enter_context(running(command, folder))
+        options = ("--config.file=p.yml", "--storage.tsdb.path=data", f"--web.listen-address=127.0.0.1:{port}")
+        stack.enter_context(running(["prometheus", *options], folder))
         url = f"http://127.0.0.1:{port}"
         wait_for_samples(url, 8)
         yield url

@@ -29,15 +29,13 @@ def test_all_lines_of_real_output_are_behind_one_run(found_in, samples):
 
 
 def test_sections_stand_side_by_side_at_their_times(found_in):
-    found = found_in(CPU + at(1, "-1;5;95") + at(2, "-1;6;94") + SWITCHES + at(1, "1;100") + at(2, "2;200"))
-    assert (found.column("cpu.all.pct_user"), found.column("sar.cswch")) == ([5, 6], [100, 200])
+    rows = "".join(at(second, f"-1;{second};95") for second in (1, 2, 3))
+    other = at(1, "-1;7;93", host="other")  # a run of its own
+    found = found_in(CPU + rows + other + SWITCHES + at(1, "1;100") + at(2, "2;200"))
+    assert [run.telemetry.machine for run in found.runs] == ["vm", "other"]
+    assert (found.column("cpu.all.pct_user"), found.column("sar.cswch")) == ([1, 2, 3], [100, 200, None])
     rates = {one.name: one.is_rate for one in found.runs[0].telemetry.counters}
     assert (rates["sar.cswch"], rates["cpu.all.pct_user"]) == (True, False)
-
-
-def test_a_section_that_lacks_a_time_is_missing_there(found_in):
-    found = found_in(CPU + at(1, "-1;5;95") + at(2, "-1;6;94") + SWITCHES + at(2, "2;200"))
-    assert found.column("sar.cswch") == [None, 200]
 
 
 def test_an_interrupt_is_that_of_all_processors_however_many_stand_beside_it(found_in):
@@ -53,11 +51,6 @@ def test_a_restart_begins_another_run(found_in):
     found = found_in(text)
     assert [run.telemetry.run_id for run in found.runs] == ["set/redis/vm-1", "set/redis/vm-2"]
     assert found.n_read == 3
-
-
-def test_hosts_are_runs_of_their_own(found_in):
-    found = found_in(CPU + at(1, "-1;5;95") + at(1, "-1;7;93", host="other"))
-    assert [run.telemetry.machine for run in found.runs] == ["vm", "other"]
 
 
 def test_unix_seconds_and_local_times_give_the_same_start(found_in):

@@ -41,20 +41,14 @@ def test_stolen_time_disturbs_like_foreign_work():
     assert found.exceeds(0.1)
 
 
-def test_clock_ticks_never_make_less_than_nothing():
-    quiet = {"cpu__user_cores": [0.5], "own__cpu__user_cores": [0.52]}
-    assert disturbance_of(run_of(**quiet), 0.01).foreign_cores == 0.0
-
-
 def test_without_a_group_nobody_knows_what_was_foreign_and_no_run_is_blamed():
     found = disturbance_of(run_of(cpu__user_cores=[1.9]), 0.01)
     assert isnan(found.foreign_cores)
     assert not found.exceeds(0.1)
-
-
-def test_a_missing_sample_does_not_hide_the_others():
-    found = disturbance_of(run_of(cpu__user_cores=[float("nan"), 1.0], own__cpu__user_cores=[0.5, 0.5]), 0.0)
-    assert found.foreign_cores == pytest.approx(0.5)
+    ticks = run_of(cpu__user_cores=[0.5], own__cpu__user_cores=[0.52])  # clock ticks never make less than nothing
+    assert disturbance_of(ticks, 0.01).foreign_cores == 0.0
+    gap = run_of(cpu__user_cores=[float("nan"), 1.0], own__cpu__user_cores=[0.5, 0.5])  # which does not hide the others
+    assert disturbance_of(gap, 0.0).foreign_cores == pytest.approx(0.5)
 
 
 @pytest.fixture

@@ -49,10 +49,6 @@ def test_processor_time_of_all_processors_together_and_not_of_each():
     assert (found["user"], found["steal"], found["ctxt"], found["procs_running"]) == (1, 8, 99, 2)
 
 
-def test_load_and_tasks():
-    assert parse_loadavg("0.52 1.00 1.10 3/154 12345\n") == {"load_1m": 0.52, "tasks": 154}
-
-
 def test_waiting_for_a_core_is_summed_over_the_processors_where_the_kernel_tells_it():
     text = "version 15\ntimestamp 1\ncpu0 0 0 0 0 0 0 100 20 3\ndomain0 3 1 2\ncpu1 0 0 0 0 0 0 200 30 4\n"
     assert parse_schedstat(text) == {"ran_ns": 300, "waited_ns": 50, "slices": 7}
@@ -76,40 +72,24 @@ def test_loopback_and_all_other_devices_are_kept_apart():
     assert found["other.drops"] == 7
 
 
-def test_segments_of_tcp_and_datagrams_of_udp():
-    found = parse_snmp("Tcp: InSegs OutSegs MaxConn\nTcp: 5 6 -1\nUdp: InDatagrams OutDatagrams\nUdp: 7 8\n")
-    assert (found["Tcp.InSegs"], found["Tcp.OutSegs"], found["Udp.OutDatagrams"]) == (5, 6, 8)
-
-
-def test_sockets_in_use():
-    assert parse_sockets("sockets: used 17\nTCP: inuse 4 orphan 0\n") == {"sockets": 17}
-
-
-def test_interrupts_by_name_and_all_devices_together():
+def test_interrupts_load_segments_sockets_pressure_and_memory():
     found = parse_interrupts(INTERRUPTS)
     assert (found["devices"], found["LOC"], found["TLB"]) == (2_729_307, 24_386_974, 10)
-
-
-def test_pressure_some_and_full():
+    assert parse_loadavg("0.52 1.00 1.10 3/154 12345\n") == {"load_1m": 0.52, "tasks": 154}
+    found = parse_snmp("Tcp: InSegs OutSegs MaxConn\nTcp: 5 6 -1\nUdp: InDatagrams OutDatagrams\nUdp: 7 8\n")
+    assert (found["Tcp.InSegs"], found["Tcp.OutSegs"], found["Udp.OutDatagrams"]) == (5, 6, 8)
+    assert parse_sockets("sockets: used 17\nTCP: inuse 4 orphan 0\n") == {"sockets": 17}
     text = "some avg10=0.00 avg60=1.00 avg300=2.00 total=1500\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=20\n"
     assert parse_pressure(text) == {"some": 1500, "full": 20}
-
-
-def test_memory_in_bytes_and_counts_as_they_are():
     assert parse_meminfo("MemFree:     10 kB\nHugePages_Total:   3\n") == {"MemFree": 10240, "HugePages_Total": 3}
 
 
 def test_names_are_unique_and_every_giveaway_is_a_gauge_that_is_recorded():
     measures = {m.counter.name: m for source in machine_sources() for m in source.measures}
-    assert len(measures) == sum(len(source.measures) for source in machine_sources())
+    assert len(measures) == sum(len(source.measures) for source in machine_sources()) >= 72
+    assert all(one.what and one.counter.unit and one.keys for one in measures.values())
     assert GIVEAWAYS.keys() <= measures.keys()
     assert not any(measures[name].counter.is_rate for name in GIVEAWAYS)
-
-
-def test_every_counter_says_what_it_is():
-    measures = [measure for source in machine_sources() for measure in source.measures]
-    assert all(measure.what and measure.counter.unit and measure.keys for measure in measures)
-    assert len(measures) >= 72
 
 
 HZ = os.sysconf("SC_CLK_TCK")
@@ -145,12 +125,8 @@ def test_a_rate_is_the_growth_over_the_seconds_that_really_passed(stat):
     found = told([source], readings)
     assert found["cpu.user_cores"] == pytest.approx([1.0, 1.5])
     assert found["cpu.context_switches"] == pytest.approx([300.0, 0.0])
+    assert found["cpu.running_tasks"] == [3.0, 3.0]  # a gauge: what the file says at the sample
     assert readings.at_s.tolist() == [1.0, 3.0]
-
-
-def test_a_gauge_is_what_the_file_says_at_the_sample(stat):
-    source, read = stat
-    assert told([source], Readings([[0.0], [1.0]], [read(), read()]))["cpu.running_tasks"] == [3.0]
 
 
 def test_a_counter_that_fell_was_reset_and_only_that_interval_is_missing(stat):

@@ -30,11 +30,8 @@ def test_rounds_are_alike_in_size_and_hold_every_case(programs):
     sizes = [len(one) for one in plan.rounds]
     assert max(sizes) - min(sizes) <= 1
     assert all(len({(run.workload, run.input) for run in one}) == 7 for one in plan.rounds)
-
-
-def test_no_workload_runs_twice_in_a_row(programs):
-    plan = make_plan(RecordParams(rounds=5, runs=10), programs)
     assert all(one.workload != other.workload for runs in plan.rounds for one, other in pairwise(runs))
+    assert len({run.run_id for run in plan.runs}) == len({run.seed for run in plan.runs}) == len(plan.runs)
 
 
 def test_the_order_is_shuffled_anew_in_each_round_and_the_same_from_the_same_seed(programs):
@@ -45,15 +42,7 @@ def test_the_order_is_shuffled_anew_in_each_round_and_the_same_from_the_same_see
     assert plan.digest() != other.digest()
 
 
-def test_ids_and_seeds_are_unique(programs):
-    runs = make_plan(RecordParams(), programs).runs
-    assert len({run.run_id for run in runs}) == len({run.seed for run in runs}) == len(runs)
-
-
-def test_one_workload_alone_can_be_recorded(programs):
+def test_one_workload_alone_can_be_recorded_and_an_unknown_one_is_refused_with_those_that_there_are(programs):
     assert len(make_plan(RecordParams(), chosen(programs, ["c"])).runs) == 10
-
-
-def test_an_unknown_workload_is_refused_with_those_that_there_are(programs):
     with pytest.raises(BadSetting, match="no workload x; expected some of a, b, c, d"):
         chosen(programs, ["a", "x"])

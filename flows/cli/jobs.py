@@ -59,7 +59,7 @@ def ingest(
         elif not found["data_version"]:
             show_read(result)
         else:
-            show_files(result)
+            show_files(result, by_name=not params.group.by or "name" in params.group.by)
             print(f"report: {found['report']}")
             call.note(f"next: {as_command('whorl', 'jobs', 'summary', '--source', source)}")
 

@@ -236,7 +236,8 @@ def pipeline(
     yield found
     rows = [{"node": name, "said": said} for name, said in found["said"].items()]
     show_table(rows, NODES)
-    print(f"\n{counted(found['n_done'], 'node')} of {found['n_nodes']} done, the others were as they are")
+    others = ", the others were as they are" if found["n_done"] < found["n_nodes"] else ""
+    print(f"\n{counted(found['n_done'], 'node')} of {found['n_nodes']} done{others}")
 
 
 def list_runs(call: Invocation, top: int = 20) -> Output:

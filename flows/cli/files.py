@@ -125,8 +125,8 @@ def show_read(result: dict[str, Any]) -> None:
         show_table(result["refused"], REASON_COLUMNS)
 
 
-def show_files(result: dict[str, Any]) -> None:
-    """Print files, reasons of refusal, and how much of the source recurs."""
+def show_files(result: dict[str, Any], *, by_name: bool = True) -> None:
+    """Print files, reasons of refusal, and how much of the source recurs; by_name: jobs are told by names of runs."""
     show_read(result)
     print()
     show_facts(recurrence_facts(result))
@@ -136,7 +136,7 @@ def show_files(result: dict[str, Any]) -> None:
             f"{count(n_apart)} of the jobs differ from another one by their user alone; runs of all users are one job "
             "with group.by_user: false in conf/jobs.yaml"
         )
-    if n_merged := result["n_merged_names"]:
+    if (n_merged := result["n_merged_names"]) and by_name:
         print(
             f"{count(n_merged)} names that recur as they stand, such as {result['merged_example']}, are taken for "
             f"{counted(result['n_merged_jobs'], 'job')}, as numbers and dates are no part of a name; "

@@ -59,7 +59,7 @@ def ingest(
         if not found["data_version"]:
             show_read(result)
         else:
-            show_files(result)
+            show_files(result, by_name=not params.group.by or "name" in params.group.by)
             call.go_on("jobs", "summary", source=source, report=found["report"])
 
 

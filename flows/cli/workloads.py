@@ -342,8 +342,8 @@ def _runs(settings: "Settings", source: str, what: str, reader: str) -> "list[Te
 
 CLUSTERS = columns(
     ("number", "cluster", count), ("n_runs", "runs", count), ("medoid", "like", "key"),
-    Column("labels", "labels", ", ".join, kind="name"), ("seen", "seen", "name"),
-    Column("telling", "what sets it apart", "; ".join, kind="name"),
+    Column("labels", "labels", ", ".join, kind="name"), ("seen", "seen"),
+    Column("telling", "what sets it apart", "; ".join, kind="text"),
 )  # fmt: skip
 N_LEFT_OUT = 5  # runs that are named
 CHANGES = columns(

@@ -1,5 +1,5 @@
 -- Of each job with a predicted next run: how often it runs, whether it is idle far beyond its rhythm, the first reason
--- why its next run may vary, and the change that helps most, where the model in use was asked for these.
+-- that makes its next run long or variable, and the change that helps most, where the model in use was asked for these.
 WITH runs AS (
     SELECT group_key, coalesce(submitted_at, started_at) AS submitted_at FROM jobs.runs
     WHERE source = $source AND what_if IS NULL AND coalesce(submitted_at, started_at) IS NOT NULL
@@ -22,7 +22,7 @@ rhythm AS (
 ),
 reasons AS (
     SELECT group_key, arg_min(words, (question <> 'variation', rank)) AS reason FROM jobs.reasons
-    WHERE source = $source AND model_id = $model_id AND run_id IS NULL
+    WHERE source = $source AND model_id = $model_id AND run_id IS NULL AND factor > 1
     GROUP BY group_key
 ),
 helps AS (

@@ -73,7 +73,7 @@ def _spaced(part: str) -> str:
 def as_text(value: Any) -> str:
     """Any value in a cell: a dash for a missing one, yes and no for a claim, what a list holds."""
     if isinstance(value, list | tuple):
-        return sentence(", ".join(map(str, value)))
+        return sentence(", ".join(map(str, value))) if value else "none"
     if is_missing(value):
         return MISSING
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else sentence(value) if value != "" else ""

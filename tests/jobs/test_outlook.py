@@ -21,6 +21,7 @@ from tasks.jobs.outlook import (
     with_answers,
 )
 from tasks.jobs.params import OutlookParams, SummaryParams
+from tasks.warehouse.connection import fetch, writing
 
 TEN = np.arange(1.0, 11.0)
 
@@ -293,3 +294,15 @@ def test_the_answer_has_the_reason_and_the_help_where_they_are_known():
     assert next_words(row.iloc[0]).endswith(
         "; its input is twice as large; no_spare would take 25.0 % off what 95 % of the runs stay under"
     )
+
+
+def test_what_makes_a_run_shorter_or_steadier_is_no_reason_why_it_is_late(job_log):
+    days = [{"run_id": f"{day}", "submitted_at": pd.Timestamp(2026, 1, day), "runtime_s": 9.0} for day in (7, 9)]
+    log = job_log(days)
+    key = fetch(log, "SELECT min(group_key) AS group_key FROM jobs.runs")["group_key"].item()
+    said = [("variation", 0, 0.94, "few tokens"), ("runtime", 0, 0.9, "no queue"), ("runtime", 1, 1.3, "more input")]
+    insert = "INSERT INTO jobs.reasons SELECT 'log', NULL, ?, 'm', ?, ?, 'f', 'f', 1, 1, 'job', ?, ?, NULL, NULL, 9"
+    with writing(log) as connection:
+        for reason in said:
+            connection.execute(insert, [key, *reason])
+    assert with_answers(log, "log", next_runs(group_key=key))["reason"].tolist() == ["more input"]

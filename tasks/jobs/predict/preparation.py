@@ -240,6 +240,10 @@ def prepare(
     runs = with_ends(runs.assign(part=assign_periods(runs, params.split)))
     old = runs[runs["part"] != "D3"]
     left_out = leaks(old, named, known_before)
+    kept = sorted(str(name).removeprefix(OWN) for name in old if str(name).startswith(OWN))
+    if unknown := sorted(set(known_before) - set(kept)):
+        there = ", ".join(kept) or "none; --features of ingest keeps them"
+        logger.warning("known before: no column %s; own columns: %s", ", ".join(unknown), there)
     runs = runs.drop(columns=[OWN + name for name in left_out])
     texts = [str(name) for name in runs if str(name).startswith(OWN) and not is_numeric_dtype(runs[name])]
     categories = {name: old[name].value_counts().index[:MOST_CATEGORIES].astype(str).tolist() for name in texts}

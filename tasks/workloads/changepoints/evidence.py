@@ -13,6 +13,7 @@ of each phase beside a moving average)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -172,7 +173,7 @@ def _seasons(values: Floats, rows: Ints) -> Iterator[tuple[int, Floats, int]]:
     filled = _filled(values, rows)
     for period in _periods(filled, MOST_PERIODS):
         pattern, n_parameters = _pattern(filled - _moving_average(filled, period), period)
-        yield period, pattern[(rows - rows[0]) % period], n_parameters
+        yield len(pattern), pattern[(rows - rows[0]) % len(pattern)], n_parameters
 
 
 def _filled(values: Floats, rows: Ints) -> Floats:
@@ -240,8 +241,9 @@ def _explained(values: Floats, longest: int) -> Floats:
 
 
 def _pattern(apart: Floats, period: int) -> tuple[Floats, int]:
-    """The season (period,) and its number of parameters: the strongest harmonics, as many as BIC takes.
+    """The season and its number of parameters: the strongest harmonics, as many as BIC takes.
 
+    (period,), or less where these all repeat sooner: a swing of 31 samples is told by its harmonic of 186 as well.
     apart: (n,) distances from the moving average, NaN where there is none."""
     rows = np.flatnonzero(~np.isnan(apart))
     phases, seen = rows % period, apart[rows]
@@ -257,5 +259,5 @@ def _pattern(apart: Floats, period: int) -> tuple[Floats, int]:
         rest = float(((seen - pattern[phases]) ** 2).sum()) / total
         bic = len(seen) * np.log(max(rest, TINY)) + n_parameters * np.log(len(seen))
         if bic < least:
-            least, best = bic, (pattern, n_parameters)
+            least, best = bic, (pattern[: period // math.gcd(period, *np.flatnonzero(kept).tolist())], n_parameters)
     return best

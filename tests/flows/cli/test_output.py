@@ -78,7 +78,8 @@ def test_a_shortened_key_fits_and_keeps_both_ends(key: str, width: int) -> None:
 def test_values_are_readable() -> None:
     assert [count(1234567.0), count(None), count(float("nan"))] == ["1,234,567", "–", "–"]
     assert [counted(1, "file"), counted(1200, "file")] == ["1 file", "1,200 files"]
-    assert [as_text(None), as_text(True), as_text(["a", "b"]), as_text(pd.NaT)] == ["–", "yes", "a, b", "–"]
+    shown = [as_text(None), as_text(True), as_text(["a", "b"]), as_text([]), as_text(pd.NaT)]
+    assert shown == ["–", "yes", "a, b", "none", "–"]
     assert [figure(2000.0), figure("x"), figure(False)] == ["2,000", "x", "no"]
     assert [setting(""), setting([]), setting({}), setting(0)] == ["''", "none", "none", "0"]
     assert moment(datetime(2026, 1, 2, 3, 4, 5)) == "2026-01-02 03:04:05"

@@ -312,6 +312,12 @@ def test_of_all_columns_only_those_said_to_be_known_before_are_features(log_of):
     assert "own_tests" not in found.features
 
 
+def test_a_column_that_is_said_to_be_known_before_and_is_not_there_is_told(log_of, caplog):
+    runs = own(log_of, branch=np.arange(200) % 3)
+    prepare(runs, PARAMS, known_before={"branch", "event"})
+    assert "known before: no column event; own columns: branch" in caplog.messages
+
+
 def test_a_value_that_was_not_there_before_the_test_counts_as_a_rare_one(log_of):
     branch = np.where(np.arange(200) < 160, "main", "new").astype(object)
     branch[3] = None

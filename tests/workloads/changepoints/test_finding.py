@@ -159,3 +159,10 @@ def test_the_series_given_is_not_changed(steps):
 def test_every_method_takes_all_counters_together(steps, method):
     values = np.column_stack([steps, steps + 1, np.random.default_rng(1).normal(size=130)])
     assert find_changepoints(values, ChangePointParams(method=method)).indices.tolist() == [40, 90]
+
+
+def test_a_season_is_told_by_the_samples_after_which_it_repeats():
+    swings = 5 * np.sin(2 * np.pi * np.arange(600) / 31) + np.random.default_rng(1).normal(0, 0.5, 600)
+    found = find_changepoints(swings)
+    assert [model.period for model in found.models] == [31], "six of its swings repeat as well"
+    assert found.indices.tolist() == []

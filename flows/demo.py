@@ -16,8 +16,7 @@ from tasks import datasets
 from tasks.advice.params import AdviceParams
 from tasks.advice.steps import recorded_story
 from tasks.errors import BadInput
-from tasks.jobs.control.answering import ask_source
-from tasks.jobs.control.scenarios import named_scenario
+from tasks.jobs.control.lateness import NO_REASON, reason_of, with_answers, with_costs
 from tasks.jobs.explain.reasons import explain_next_of
 from tasks.jobs.outlook import next_run
 from tasks.jobs.params import ExplainParams, JobsParams, quick
@@ -201,13 +200,7 @@ def _behind(verdicts: pd.DataFrame, alarm: Mapping[str, Any]) -> pd.DataFrame:
 
 SOURCE = "recorded"
 KIND = "runtime"
-CHANGES = {
-    "newest_sku": "running it on the newest machines",
-    "no_spare": "giving it no spare tokens",
-    "steady_load": "steadier load",
-}
 ALARMS_PER_DAY = 100.0  # the recording lasts some hours: at one a day there would be none to show
-MEASURE = "p95_s"
 FILES = "SELECT word, count(*) AS n_files FROM ops.files WHERE source = $source GROUP BY word ORDER BY word"
 
 
@@ -286,8 +279,10 @@ def _predicted(warehouse: Warehouse, data_version: str, jobs: JobsParams) -> dic
 
 def tell_riskiest(warehouse: Warehouse, jobs: JobsParams) -> dict[str, Any] | None:
     """The job that is most likely to take twice its usual time, why, and which of three changes would help most."""
-    rows = read_predictions(warehouse, SOURCE, min_before=jobs.summary.min_support, limit=1)
-    for row in rows.to_dict("records"):
+    rows = with_costs(
+        warehouse, SOURCE, read_predictions(warehouse, SOURCE, min_before=jobs.summary.min_support, limit=1)
+    )
+    for row in with_answers(warehouse, SOURCE, rows, most=1).to_dict("records"):
         key = str(row["group_key"])
         return {
             "group_key": key,
@@ -295,7 +290,7 @@ def tell_riskiest(warehouse: Warehouse, jobs: JobsParams) -> dict[str, Any] | No
             "exceeds_2x_share": float(row["exceeds_2x_share"]),
             "p95_s": float(row["p95_s"]),
             "because": _because(warehouse, key, jobs),
-            "would_help": _help(warehouse, key, jobs),
+            "would_help": str(row["would_help"]),
         }
     return None
 
@@ -305,27 +300,4 @@ def _because(warehouse: Warehouse, key: str, jobs: JobsParams) -> str:
     own = next_run(warehouse, SOURCE, key, jobs.summary)
     low, high, longest = (duration(own.quantiles_s[level]) for level in (0.25, 0.75, 0.95))
     spread = f"half of its {own.n:,} runs took {low} to {high}, one in twenty over {longest}"
-    found = explain_next_of(warehouse, SOURCE, key)
-    reasons = [one for side in (found.runtime, found.variation) if side for one in side.reasons if one.contribution > 0]
-    others = [one.text for one in reasons if one.family != "history"]
-    return f"{spread}; {others[0] if others else 'no single cause that is known before it starts makes it 5 % longer'}"
-
-
-def _help(warehouse: Warehouse, key: str, jobs: JobsParams) -> str:
-    params = jobs.whatif
-    asked = ask_source(warehouse, SOURCE, job=key)
-    found: dict[str, tuple[float, float]] = {}
-    for name in CHANGES:
-        try:
-            changes = asked.answer(named_scenario(name), params).outcome.changes
-        except BadInput:  # the log does not have what is changed
-            continue
-        before, after = changes.loc[[MEASURE], ["before", "after"]].to_numpy(dtype=float)[0].tolist()
-        found[name] = (before, after)
-    if not found:
-        return "not known: the log tells nothing of machines, spare tokens or load"
-    best = min(found, key=lambda name: found[name][1] - found[name][0])
-    before, after = found[best]
-    if after >= before:
-        return "none of the changes that were tried, by the model"
-    return f"{CHANGES[best]}: 95 % under {duration(after)} in place of {duration(before)}, by the model"
+    return f"{spread}; {reason_of(explain_next_of(warehouse, SOURCE, key)) or NO_REASON}"

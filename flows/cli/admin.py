@@ -12,7 +12,7 @@ from flows.cli.invocation import Invocation, Output, one_source, progress_bar, r
 from flows.cli.output import as_command, figure, moment, plain, setting, show_facts, show_table
 from tasks.choices import checked_source
 from tasks.quantities import counted, duration
-from tasks.report.result import Column, as_text, columns, extra, records
+from tasks.report.result import Column, Kind, as_text, columns, extra, records
 
 if TYPE_CHECKING:
     from tasks.doctor import Finding
@@ -296,7 +296,8 @@ def compare(call: Invocation, run: list[str]) -> Output:
         {"key": row["key"]} | {one: f"{figure(row[one])}{' *' if row['best'] == one else ''}" for one in ids}
         for row in rows
     ]
-    show_table(shown, (Column("key", "differs in"), *(Column(one, name, kind="number") for one, name in names.items())))
+    kind: Kind = "text" if any(isinstance(row[one], str) for row in rows for one in ids) else "number"  # words wrap
+    show_table(shown, (Column("key", "differs in"), *(Column(one, name, kind=kind) for one, name in names.items())))
     call.note(f"{counted(len(rows), 'difference')}; * the best")
 
 

@@ -8,7 +8,7 @@ import typer
 
 from flows.cli.invocation import Invocation, Output, given, one_source, progress_bar
 from flows.cli.options import absolute, pairs
-from flows.cli.output import show_described
+from flows.cli.output import say, show_described
 
 if TYPE_CHECKING:
     from tasks.advice.steps import Answered
@@ -285,17 +285,13 @@ def tell(call: Invocation, found: "Answered", out: Path | None) -> Output:
 
 def show_result(result: "Result") -> None:
     """Print a result: the answer, how sure, why, then its tables."""
-    print(result.answer)
-    if result.certainty:
-        print(result.certainty)
-    for reason in result.reasons:
-        print(f"- {reason}")
+    say(result.answer, *([result.certainty] if result.certainty else []), *(f"- {reason}" for reason in result.reasons))
     for table in result.tables:
         if table.rows:
-            print(f"\n{table.title}")
+            say("", table.title)
             show_described(table)
     if result.made_of:
-        print(f"\n{result.made_of}")
+        say("", result.made_of)
 
 
 def whole_numbers(text: str) -> list[int]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 WITH_VALUE, WITHOUT_VALUE = ("--home",), ("-q", "--quiet", "-v", "--verbose")
 TITLE = "Fingerprints for big-data infrastructure: nodes, workloads, recurring jobs, and advice on machines."
 EPILOG = "Every setting has its place in conf/; 'whorl config' shows each of them and where its value came from."
-LOG_FORMAT = "%(name)s: %(message)s"
+NOTE, LOG_LINE = "%(message)s", "%(name)s: %(message)s"  # what a person is told; the log of the work, with --verbose
 WRONG_USAGE = 2
 COMPLETING = "_WHORL_COMPLETE"  # set by a shell that completes a line
 WHOLE = 1_000  # characters of a sentence, none of which is cut
@@ -152,7 +152,7 @@ def shared_options(
 def show_log(level: int) -> None:
     """Print what whorl's own code logs on stderr, from this level on; what libraries log is left as it is."""
     handler = StderrHandler(level)
-    handler.setFormatter(logging.Formatter(LOG_FORMAT))
+    handler.setFormatter(logging.Formatter(LOG_LINE if level <= logging.INFO else NOTE))
     for package in ("tasks", "flows"):
         logger = logging.getLogger(package)
         logger.handlers = [old for old in logger.handlers if not isinstance(old, StderrHandler)] + [handler]

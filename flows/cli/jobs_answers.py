@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from flows.cli.invocation import Invocation, Output, one_source, progress_bar, shape_numbers, write_drawing
-from flows.cli.output import moment, plain, show_described, show_facts, show_table
+from flows.cli.output import moment, plain, say, show_described, show_facts, show_table
 from tasks.choices import RISKS, SORTED, Named, Risk
 from tasks.quantities import counted, duration, number, share
 from tasks.report.result import Column, columns, count, extra, records
@@ -117,6 +117,7 @@ def show_running(call: Invocation, source: str, within_s: float | None) -> Outpu
 
 
 ANSWERED = 3  # next runs that are answered for in a sentence before the table
+MOST_ANSWERED = 20  # and as JSON
 PREDICTED = columns(
     ("group_key", "job", "key"), ("n_before", "runs", count), ("usual_s", "usual", duration),
     ("p50_s", "predicted median", duration), *extra(("p90_s", "90 % under", duration)),
@@ -162,32 +163,31 @@ def predict(
 
 
 def _show_all(call: Invocation, source: str, by: Risk, top: int | None) -> Output:
-    from tasks.jobs.outlook import with_answers
+    from tasks.jobs.control.lateness import with_answers, with_costs
     from tasks.jobs.predict.predicting import read_predictions
 
     model_id = _up_to_date(call.settings, source)
     least = call.settings.jobs.summary.min_support if top is not None else 0
-    found = with_answers(call.warehouse, source, read_predictions(call.warehouse, source, min_before=least))
+    found = with_costs(call.warehouse, source, read_predictions(call.warehouse, source, min_before=least))
     n_idle = 0
     if len(found):
         found = found.sort_values(RISKS[by], ascending=False, kind="stable")
         n_idle = int(found["is_idle"].sum()) if top is not None else 0
         found = found[~found["is_idle"]] if n_idle else found
-    rows = records(found.head(top if top is not None else len(found)))
+    shown, most = found.head(top if top is not None else len(found)), MOST_ANSWERED if call.as_json else ANSWERED
+    rows = records(with_answers(call.warehouse, source, shown, most=most))
     yield {"source": source, "model_id": model_id, "n_jobs": len(found), "jobs": rows}
     if not rows:
         call.note(f"no job has at least {least} finished runs (jobs.summary.min_support); --all shows every job")
         return
-    for row in rows[:ANSWERED]:
-        print(row["answer"])
+    say(*(row["answer"] for row in rows[:ANSWERED]))
     print()
     show_table(rows, PREDICTED)
     which = "jobs" if top is None else f"jobs with at least {least} finished runs"
     call.note(f"{count(len(rows))} of {count(len(found))} {which}, {SORTED[by]} (--by, --top, --all)")
     if n_idle:
         call.note(f"{counted(n_idle, 'job')} left out that stood idle far beyond their rhythm; --all shows them")
-    if all(row["reason"] is None for row in rows[:ANSWERED]):
-        call.note("why, and what would help: whorl jobs explain, whorl jobs whatif")
+    call.note("all reasons, and what a change would do: whorl jobs explain --job KEY, whorl jobs whatif --job KEY")
     call.note(f"usual: median so far; predicted by {model_id} as of {moment(rows[0]['predicted_at'])} UTC")
 
 
@@ -314,17 +314,15 @@ def show_reasons(found: "RunReasons") -> None:
     _show_side("shorter because of", found.runtime, is_up=False)
     if not found.runtime.reasons:
         factor = math.exp(found.runtime.rest)
-        print(f"\nno cause by itself changes it much; together they make it {factor:.2f} times as long as usual")
+        say("", f"no cause by itself changes it much; together they make it {factor:.2f} times as long as usual")
     if found.variation is None or found.chance is None:
         return
     from tasks.jobs.explain.contributions import variable_shapes
 
     variable, last = variable_shapes(found.k), found.k - 1
     which = f"{variable[0]} to {last}" if len(variable) > 1 else f"{last}"
-    print(
-        f"\nthe job has one of the more variable shapes, {which} of 0 (the steadiest) to {last}, "
-        f"with probability {share(found.chance)}"
-    )
+    shapes = f"the more variable shapes, {which} of 0 (the steadiest) to {last}"
+    say("", f"the job has one of {shapes}, with probability {share(found.chance)}")
     _show_side("more variable because of", found.variation, is_up=True)
     _show_side("steadier because of", found.variation, is_up=False)
 

@@ -7,7 +7,7 @@ import typer
 
 from flows.cli.files import ingesting, read_results, show_read, totals
 from flows.cli.invocation import Invocation, Output, one_source, progress_bar, run_flow
-from flows.cli.output import as_command, moment, show_described, show_facts, show_table
+from flows.cli.output import as_command, moment, say, show_described, show_facts, show_table
 from tasks.choices import AUTO, DEFAULT_SOURCE, NodeReader, checked_source, reader_asked_for
 from tasks.errors import NotFound
 from tasks.nodes.node_words import best_words, called, interval, left_out, placed_by, shared_words, standing_out
@@ -314,11 +314,10 @@ def rank(
     extra += [LACKS] if any(row["lacks"] for row in rows) else []
     show_table([shown_rank(row) | {"shared_words": shared_words(row)} for row in rows], (*RANKED, *extra))
     print()
-    print(f"places: {placed_by(scores)}")
+    say(f"places: {placed_by(scores)}")
     if line := left_out(found["n_left_out"], chosen):
         call.note(line)
-    print(f"best: {answer['best']}")
-    print(f"most suspicious: {answer['most_suspicious']}")
+    say(f"best: {answer['best']}", f"most suspicious: {answer['most_suspicious']}")
     call.note(f"which executions look degraded: {as_command('whorl', 'nodes', 'train', '--source', chosen)}")
 
 

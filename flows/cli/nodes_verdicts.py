@@ -7,7 +7,7 @@ import typer
 
 from flows.cli.invocation import Invocation, Output, given, progress_bar, run_flow
 from flows.cli.nodes import RANKED, one_learning_source, one_trained_source, shown_rank
-from flows.cli.output import show_described, show_facts, show_table
+from flows.cli.output import say, show_described, show_facts, show_table
 from tasks.choices import AUTO, NodeReader, reader_asked_for
 from tasks.nodes.node_words import NO_REASON, TOGETHER, called, called_all
 from tasks.quantities import counted, number, ratio
@@ -140,7 +140,7 @@ def fingerprint(call: Invocation, source: str | None = None) -> Output:
         print()
         show_table([shown_rank(row) for row in rows], [one for one in RANKED if not one.is_extra])
         names = {row["node"]: called(row["node"], row["is_emulated"]) for row in rows}
-        print(f"best by fingerprints: {', '.join(names[node] for node in found['best']) or 'none'}")
+        say(f"best by fingerprints: {', '.join(names[node] for node in found['best']) or 'none'}")
     else:
         call.note("without a trained network there are no fingerprints; whorl nodes train --variant ours makes one")
     call.go_on("nodes", "watch", source=chosen, report=found["report"])
@@ -170,12 +170,11 @@ def watch(call: Invocation, source: str | None = None, ask: bool = True) -> Outp
     print()
     if found["alarms"]:
         for message in read_alarms(call.warehouse, ids=found["alarms"], limit=len(found["alarms"]))["message"]:
-            print(f"alarm: {message}")
+            say(f"alarm: {message}")
     else:
         print("no new alarm")
-    for message in still:
-        print(f"open: {message}")
-    print(f"to be left out: {', '.join(names.get(node, node) for node in found['excluded']) or 'none'}")
+    say(*(f"open: {message}" for message in still))
+    say(f"to be left out: {', '.join(names.get(node, node) for node in found['excluded']) or 'none'}")
     print(f"report: {found['report']}")
     for name in found["asked"]:
         print(f"asked for a fresh benchmark: {name}")
@@ -199,11 +198,11 @@ def explain(call: Invocation, what: str, source: str | None = None) -> Output:
     chosen = one_trained_source(call.warehouse, source)
     found = steps_explain(call.warehouse, chosen, what, call.settings.nodes.score)
     yield {**found, "source": chosen}
-    print(found["answer"], *found["states"], sep="\n")
+    say(found["answer"], *found["states"])
     for one in found["executions"][:MOST]:
         reasons = one["reasons"] or ([NO_REASON] if one["is_flagged"] else [])
         heading = [f"  {TOGETHER}"] if one["reasons"] and one["is_together"] else []
-        print("", _head(one), *heading, *(f"  {reason}" for reason in reasons), sep="\n")
+        say("", _head(one), *heading, *(f"  {reason}" for reason in reasons))
     if len(found["executions"]) > MOST:
         print(f"\nand {len(found['executions']) - MOST:,} more; --json has them all")
 

@@ -71,8 +71,9 @@ def shorten(key: str, width: int) -> str:
 
 logger = logging.getLogger(__name__)
 GAP = "  "  # between two columns
+INDENT = "  "  # of what a sentence goes on with
 LEAST_KEY = 10  # a shortened key keeps at least so many characters
-LEAST_TEXT = 20  # wrapped text is at least so wide
+LEAST_TEXT, NARROW_TEXT = 20, 12  # wrapped text is at least so wide; before a column is left out
 UNLIMITED = 10_000
 PIPED = 100  # of what is read by people alone, also where nobody looks at a terminal
 
@@ -101,6 +102,15 @@ def show_table(rows: Sequence[Mapping[str, Any]], shown: Sequence[Column], *, pi
             print(line)
 
 
+def say(*lines: str) -> None:
+    """Print sentences, each on a line of its own, which a terminal wraps between words."""
+    for line in map(clean, lines):
+        if is_limited():
+            width = stdout_console().width
+            line = textwrap.fill(line, width, subsequent_indent=INDENT, break_on_hyphens=False, break_long_words=False)
+        print(line)
+
+
 def show_described(table: Table) -> None:
     """Print a table as reports describe it."""
     show_table(table.rows, table.columns)
@@ -114,18 +124,22 @@ def show_facts(facts: Mapping[str, str]) -> None:
 def fitted(columns: Sequence[Column], cells: Mapping[str, Sequence[str]], width: int) -> dict[str, int]:
     """The widths of the columns that fit into `width`.
 
-    The titles of numbers are broken first, then extras go, keys shrink, and text is wrapped at last."""
+    Titles of numbers and names are broken first, then extras go, keys shrink, text is wrapped, names between their
+    words, and text to few letters. Where that is not enough, columns go from the last on; the first stays."""
     found = {column.key: _natural([column.title, *cells[column.key]]) for column in columns}
     if _total(found) > width:
-        numbers = [column for column in columns if column.kind == "number"]
-        found |= {column.key: _natural([*column.title.split(), *cells[column.key]]) for column in numbers}
+        rigid = [column for column in columns if column.kind in ("number", "name")]
+        found |= {column.key: _natural([*column.title.split(), *cells[column.key]]) for column in rigid}
     for column in reversed([column for column in columns if column.is_extra]):
         if _total(found) > width:
             del found[column.key]
-    for kind, least in (("key", LEAST_KEY), ("text", LEAST_TEXT)):
-        elastic = [column.key for column in columns if column.kind == kind and column.key in found]
-        while _total(found) > width and (wide := [key for key in elastic if found[key] > least]):
+    words = {one.key: [word for text in (one.title, *cells[one.key]) for word in text.split()] for one in columns}
+    for kind, least in (("key", LEAST_KEY), ("text", LEAST_TEXT), ("name", 0), ("text", NARROW_TEXT)):
+        elastic = {one.key: least or _natural(words[one.key]) for one in columns if one.kind == kind}
+        while _total(found) > width and (wide := [key for key in found if found[key] > elastic.get(key, UNLIMITED)]):
             found[max(wide, key=lambda key: found[key])] -= 1
+    if _total(found) > width and len(found) > 1:
+        return fitted([column for column in columns if column.key in found][:-1], cells, width)
     return found
 
 
@@ -162,7 +176,7 @@ def _width(line: str) -> int:
 def _lines(column: Column, cell: str, width: int) -> list[str]:
     if column.kind == "key":
         return [shorten(cell, width)]
-    return [cell] if _width(cell) <= width else textwrap.wrap(cell, width)
+    return [cell] if _width(cell) <= width else textwrap.wrap(cell, width, break_on_hyphens=column.kind != "name")
 
 
 def _beside(

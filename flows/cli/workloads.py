@@ -10,7 +10,7 @@ import typer
 
 from flows.cli.files import alarm_rows, ingesting, read_results, show_read, totals
 from flows.cli.invocation import Invocation, Output, one_source, progress_bar, run_flow
-from flows.cli.output import as_command, clean, runs_or_windows, show_described, show_facts, show_table
+from flows.cli.output import as_command, runs_or_windows, say, show_described, show_facts, show_table
 from tasks.choices import (
     AUTO,
     DEFAULT_SOURCE,
@@ -158,6 +158,7 @@ MANY = columns(
     *extra(("label", "label", "name")),
 )  # fmt: skip
 N_NEAREST = 3
+NO_TRACEPOINT = "no tracepoint"
 VIEWS = {"own": "its own group", "machine": "the machine"}
 EACH_GROUP = columns(
     ("run_id", "control group", "key"),
@@ -174,6 +175,8 @@ def as_records(found: "Identified", runs: "Sequence[Telemetry]", public: Sequenc
     """One record a run, in their order. public: workloads that may stand for it; given, those among the nearest.
 
     Raises NotFound for a public workload that the model does not know."""
+    from tasks.workloads.telemetry import GROUP_COUNTERS
+
     by_id = {run.run_id: run for run in runs}
     records = []
     for one in found.found:
@@ -184,6 +187,7 @@ def as_records(found: "Identified", runs: "Sequence[Telemetry]", public: Sequenc
             "label": by_id[one.run_id].workload,
             "nearest": nearest[:N_NEAREST],
             "own_share": conditions.own_share if (conditions := by_id[one.run_id].conditions) else None,
+            "view_reason": because.get(GROUP_COUNTERS) if one.view == "machine" else None,
             "missing": list(one.missing),
             "reasons_missing": {name: because[name] for name in one.missing if name in because},
             "model_id": found.model_id,
@@ -213,7 +217,7 @@ def show_found(rows: Sequence[Mapping[str, Any]]) -> None:
     if row["reasons"]:
         print()
         for reason in row["reasons"]:
-            print(f"- {clean(reason)}")
+            say(f"- {reason}")
 
 
 def _run_facts(row: Mapping[str, Any]) -> dict[str, str]:
@@ -226,7 +230,7 @@ def _run_facts(row: Mapping[str, Any]) -> dict[str, str]:
         )
     if row["statement"] == "known and something unknown":
         facts["something unknown besides"] = f"{share(row['unknown_score'])} sure"
-    facts["by the counters of"] = VIEWS[row["view"]]
+    facts["by the counters of"] = VIEWS[row["view"]] + (f": {why}" if (why := row.get("view_reason")) else "")
     facts["nearest"] = ", ".join(_near(near) for near in row["nearest"])
     if row["label"]:
         facts["label"] = row["label"]
@@ -242,9 +246,17 @@ def _run_facts(row: Mapping[str, Any]) -> dict[str, str]:
     if row["surer"]:
         facts["what would make it surer"] = "; ".join(row["surer"])
     if row["missing"]:
-        reasons = dict.fromkeys(row.get("reasons_missing", {}).values())
-        facts["counters it lacks"] = ", ".join(row["missing"]) + (f": {'; '.join(reasons)}" if reasons else "")
+        facts["counters it lacks"] = _lacking(row["missing"], row.get("reasons_missing", {}))
     return facts | {"model": row["model_id"]}
+
+
+def _lacking(names: Sequence[str], reasons: Mapping[str, str]) -> str:
+    """Each counter once, those of one reason together: a counter is called like its tracepoint."""
+    by_reason: dict[str, list[str]] = {}
+    for name in names:
+        reason = reasons.get(name, "")
+        by_reason.setdefault(NO_TRACEPOINT if reason.startswith(NO_TRACEPOINT) else reason, []).append(name)
+    return "; ".join(", ".join(some) + (f" ({reason})" if reason else "") for reason, some in by_reason.items())
 
 
 def _processes(row: Mapping[str, Any]) -> str:

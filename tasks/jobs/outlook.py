@@ -1,4 +1,4 @@
-"""What to expect: the next run of a job, what it costs, and a run that goes on.
+"""What to expect: the next run of a job, and a run that goes on.
 
 The next run, from the job's own runs, is taken as exchangeable with them: as likely to fall into any gap between them.
 A run that goes on is done by d with P(T <= d | T > e) = 1 - S(d) / S(e) after e seconds, S(t) = P(T > t). Where S(e) is
@@ -9,9 +9,8 @@ took longer than all of 20 earlier runs of their job, a = 1 / mean log(runtime /
 2.7 (285 runs of a recording) and 2.0 (230 runs of NASA iPSC/860): TAIL_INDEX. The power law is ours."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,12 +22,9 @@ from tasks.jobs.distribution import Empirical, Floats, checked_levels
 from tasks.jobs.params import OutlookParams, SummaryParams
 from tasks.jobs.scores import wilson
 from tasks.jobs.summary import find_group
-from tasks.quantities import duration, share
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 
-NEXT = Path(__file__).with_name("outlook_next.sql")
-GAPS, IDLE = 20, 3.0  # idle: without a run for so many times the longest of the job's last gaps, and for a day
 CONFIDENCE = 0.9
 LEVELS = (0.5, 0.9, 0.95, 0.99)
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -285,32 +281,3 @@ def mean_above(predicted: Empirical, time_s: Any) -> Floats:
     far = predicted.quantile(1 - FAR)
     y = np.maximum(x, far[:, None] if x.ndim == 2 else far)
     return np.asarray(np.maximum((y - x) - (predicted.crps(y) - predicted.crps(x)), 0.0) / 2)
-
-
-def with_answers(warehouse: Warehouse, source: str, predictions: pd.DataFrame) -> pd.DataFrame:
-    """Rows of jobs.predictions of one model with runs_per_day, cost_s_per_day, is_idle, reason, help and answer.
-
-    answer: how likely the next run is late, what that costs, why, and what would help, in one sentence; reason and help
-    as far as `explain` and `whatif` were asked. is_idle: the job has not run for long, so no next run is due."""
-    if predictions.empty:
-        return predictions
-    first = predictions.iloc[0]
-    asked = {"source": source, "model_id": first["model_id"], "now": first["predicted_at"], "gaps": GAPS, "idle": IDLE}
-    found = predictions.merge(fetch(warehouse, NEXT.read_text(), asked), on="group_key", how="left")
-    found["cost_s_per_day"] = found["expected_excess_s"] * found["runs_per_day"]
-    return found.assign(answer=[next_words(row) for row in found.to_dict("records")])
-
-
-def next_words(row: Mapping[Any, Any]) -> str:
-    """One row of with_answers as a sentence."""
-    parts = [f"95 % sure to end within {duration(row['p95_s'])}"]
-    if not pd.isna(row["exceeds_2x_share"]):
-        chance = f"{share(row['exceeds_2x_share'])} chance to take twice its usual {duration(row['usual_s'])}"
-        parts = [f"{chance}; {parts[0]}"]
-    cost = f"expected beyond the usual: {duration(row['expected_excess_s'])} a run"
-    parts.append(cost if pd.isna(row["cost_s_per_day"]) else f"{cost}, {duration(row['cost_s_per_day'])} a day")
-    if not pd.isna(row["reason"]):
-        parts.append(str(row["reason"]))
-    if not pd.isna(row["help"]):
-        parts.append(f"{row['help']} would take {share(-row['help_share'])} off what 95 % of the runs stay under")
-    return f"{row['group_key']}: {'; '.join(parts)}"

@@ -20,6 +20,7 @@ Scope = Literal["machine", "workload"]
 FloatArray = NDArray[np.float64]
 
 OWN_PREFIX = "own."
+GROUP_COUNTERS = f"{OWN_PREFIX}*"  # in Telemetry.missing: all that a control group tells
 NOT_IN_NAMES = re.compile(r"[^a-z0-9_.]+")
 JOINS = re.compile(r"_{2,}")
 EDGES = re.compile(r"_*\._*")

@@ -15,13 +15,10 @@ from tasks.jobs.outlook import (
     chances_to_exceed,
     mean_above,
     next_run,
-    next_words,
     remaining_s,
     running_outlook,
-    with_answers,
 )
 from tasks.jobs.params import OutlookParams, SummaryParams
-from tasks.warehouse.connection import fetch, writing
 
 TEN = np.arange(1.0, 11.0)
 
@@ -254,55 +251,3 @@ def test_an_even_spread_from_0_to_2_s_waits_a_quarter_second_above_1_s():
     # the integral of (2 - t) / 2 from 1 to 2
     found = mean_above(even(0, 2, 1.0), np.array([[0.0, 1.0, 2.0, 5.0]]))
     assert found == pytest.approx(np.array([[1, 0.25, 0, 0]]), abs=1e-3)
-
-
-def next_runs(**more):
-    row = {
-        "group_key": "etl", "model_id": "m", "predicted_at": pd.Timestamp("2026-01-10"), "usual_s": 100.0,
-        "p95_s": 300.0, "exceeds_2x_share": 0.12, "expected_excess_s": 20.0,
-    }  # fmt: skip
-    return pd.DataFrame([row | more])
-
-
-@pytest.mark.parametrize(("last_day", "is_idle"), [(6, True), (9, False)])
-def test_a_job_that_stood_idle_for_thrice_its_longest_gap_has_no_next_run(job_log, last_day, is_idle):
-    days = range(last_day - 3, last_day + 1)
-    rows = [{"run_id": f"{day}", "group_key": "etl", "submitted_at": pd.Timestamp(2026, 1, day)} for day in days]
-    found = with_answers(job_log([{**row, "runtime_s": 100.0} for row in rows]), "log", next_runs()).iloc[0]
-    assert bool(found["is_idle"]) == is_idle
-    assert found["cost_s_per_day"] == pytest.approx(20)
-    assert found["answer"] == (
-        "etl: 12.0 % chance to take twice its usual 100 s; 95 % sure to end within 5 min; "
-        "expected beyond the usual: 20 s a run, 20 s a day"
-    )
-
-
-@pytest.mark.parametrize(("others_last_s", "cost_s_per_day"), [(9 * 86400, 40), (43200, 80)])
-def test_three_runs_of_a_minute_are_no_thousands_a_day(job_log, others_last_s, cost_s_per_day):
-    first = pd.Timestamp(2026, 1, 1)
-    begun = [("etl", 0), ("etl", 30), ("etl", 60), ("other", 0), ("other", others_last_s)]
-    rows = [
-        {"run_id": f"{key} {s}", "group_key": key, "submitted_at": first + pd.Timedelta(s, "s"), "runtime_s": 100.0}
-        for key, s in begun
-    ]
-    found = with_answers(job_log(rows), "log", next_runs(expected_excess_s=20.0)).iloc[0]
-    assert found["cost_s_per_day"] == pytest.approx(cost_s_per_day)  # two more runs in a day, or in a log of half a day
-
-
-def test_the_answer_has_the_reason_and_the_help_where_they_are_known():
-    row = next_runs(cost_s_per_day=40.0, reason="its input is twice as large", help="no_spare", help_share=-0.25)
-    assert next_words(row.iloc[0]).endswith(
-        "; its input is twice as large; no_spare would take 25.0 % off what 95 % of the runs stay under"
-    )
-
-
-def test_what_makes_a_run_shorter_or_steadier_is_no_reason_why_it_is_late(job_log):
-    days = [{"run_id": f"{day}", "submitted_at": pd.Timestamp(2026, 1, day), "runtime_s": 9.0} for day in (7, 9)]
-    log = job_log(days)
-    key = fetch(log, "SELECT min(group_key) AS group_key FROM jobs.runs")["group_key"].item()
-    said = [("variation", 0, 0.94, "few tokens"), ("runtime", 0, 0.9, "no queue"), ("runtime", 1, 1.3, "more input")]
-    insert = "INSERT INTO jobs.reasons SELECT 'log', NULL, ?, 'm', ?, ?, 'f', 'f', 1, 1, 'job', ?, ?, NULL, NULL, 9"
-    with writing(log) as connection:
-        for reason in said:
-            connection.execute(insert, [key, *reason])
-    assert with_answers(log, "log", next_runs(group_key=key))["reason"].tolist() == ["more input"]

@@ -102,6 +102,13 @@ def fit_placement(runs: pd.DataFrame, log_residuals: Floats) -> Placement:
     return Placement(named, len(jobs), jobs.nunique())
 
 
+def placement_of(trained: Trained, past: pd.DataFrame) -> Placement:
+    """The same of the runs of a log that the model was trained on. past: finished runs, as read_runs has them."""
+    # log of runtime over what a model of earlier runs predicted; NaN if not trained on, or among those
+    residuals = past["run_id"].map(trained.seen.set_index("run_id")["residual"]).to_numpy(dtype=float)
+    return fit_placement(past, residuals)
+
+
 def describe_placement(placement: Placement, features: pd.DataFrame) -> list[str]:
     """The fastest and the slowest SKU in a sentence; none without effects."""
     known = [sku for sku in skus_of(features) if sku in placement.effects]
@@ -215,14 +222,12 @@ def make_ground(
     past = runs[runs["what_if"].isna()].reset_index(drop=True) if "what_if" in runs else runs.reset_index(drop=True)
     if job is None:
         rows = past.iloc[held_out_places(trained, past, MAX_ROWS)]
+        rows = rows.sort_values(["submitted_at", "run_id"], kind="stable").reset_index(drop=True)
     elif (past["group_key"] == job).any():
         rows = next_conditions(past[past["group_key"] == job], now=end_of(past))
     else:
         raise NotFound(f"job {job!r}: no finished run with a runtime; ask about another job")
-    rows = rows.sort_values(["submitted_at", "run_id"], kind="stable").reset_index(drop=True)
-    # log of runtime over what a model of earlier runs predicted; NaN if not trained on, or among those
-    residuals = past["run_id"].map(trained.seen.set_index("run_id")["residual"]).to_numpy(dtype=float)
-    subjects = make_subjects(trained, rows, past, fit_placement(past, residuals))
+    subjects = make_subjects(trained, rows, past, placement_of(trained, past))
     models = {
         kind: ShapeModel(classifier.predict_proba, _shape_table(trained.shapes[kind]))
         for kind, classifier in trained.classifiers.items()

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -319,6 +320,7 @@ def against_usual(parts: Contributions, usual: Contributions, first: ArrayLike, 
     return Contributions(added, parts.base + reference.sum(axis=1, keepdims=True), parts.features)
 
 
+@cache
 def family_of(feature: str) -> Family:
     """The family of a feature by its name; `other` for a name that no pattern fits."""
     return next((family for pattern, family in PATTERNS if re.match(pattern, feature)), "other")

@@ -32,7 +32,7 @@ from tasks.jobs.outlook import chances_to_exceed
 from tasks.jobs.params import ExplainParams, Kind
 from tasks.jobs.predict.features import feature_of
 from tasks.jobs.predict.peers import Histories, earlier_runs
-from tasks.jobs.predict.predicting import predict_next
+from tasks.jobs.predict.predicting import NextRuns, predict_next
 from tasks.jobs.predict.preparation import read_runs, with_ends
 from tasks.jobs.predict.trained import Trained, needed_champion
 from tasks.quantities import duration, number, share, times
@@ -385,7 +385,11 @@ def explain_next(explainer: Explainer, keys: Sequence[str]) -> list[RunReasons]:
     """The reasons of the next runs of jobs with finished runs, in order of their keys.
 
     Each is the mean over what was known before each of the last runs of its job."""
-    found = predict_next(explainer.trained, explainer.runs, keys=keys)
+    return explain_next_runs(explainer, predict_next(explainer.trained, explainer.runs, keys=keys))
+
+
+def explain_next_runs(explainer: Explainer, found: NextRuns) -> list[RunReasons]:
+    """The same of next runs that are predicted already, in their order."""
     expected_s, usual_s = found.predicted.quantile(0.5), found.jobs["usual_s"].to_numpy(dtype=float)
     rows, job = found.conditions, found.conditions["job"].to_numpy()
     return _explained(explainer, rows, job, found.features, found.known, expected_s, usual_s, is_past=False)

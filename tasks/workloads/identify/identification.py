@@ -324,7 +324,10 @@ def _with_conditions(answer: Identification, run: Telemetry) -> Identification:
         answer = replace(answer, statement="idle")
     surer = []
     if answer.view == "machine":
-        surer.append("the counters of the workload's own control group (--subject PID or CGROUP)")
+        is_asked = any(counter.scope == "workload" for counter in run.counters)  # and too little of it is counted
+        apart = "a control group for it alone (systemd-run --scope PROGRAM)"
+        group = "the counters of the workload's own control group (--subject PID or CGROUP)"
+        surer.append(apart if is_asked else group)
     if max(foreign_share or 0.0, stolen_share or 0.0) > CROWDED_SHARE:
         surer.append("the same while others take less of the machine")
     if run.n_samples and run.at_s[-1] - run.at_s[0] < SHORT_S:

@@ -25,7 +25,7 @@ from tasks.workloads.record.plan import Outcome, PlannedRun
 from tasks.workloads.record.programs.program import Place, Program
 from tasks.workloads.record.sampler import PARTNER_PREFIX, PerfChild, PerfPlan, Sampled, perf_group, sample
 from tasks.workloads.record.subjects import WHOLE, Programs, Subject, group_sources, groups_at_work, subject_of
-from tasks.workloads.telemetry import OWN_PREFIX, Conditions, Telemetry
+from tasks.workloads.telemetry import GROUP_COUNTERS, OWN_PREFIX, Conditions, Telemetry
 
 BUSY = tuple(f"cpu.{kind}_cores" for kind in ("user", "nice", "system", "irq", "softirq"))
 OWN = ("own.cpu.user_cores", "own.cpu.system_cores")
@@ -322,6 +322,9 @@ def record_live(subject: str = WHOLE, seconds: float = 30, params: RecordParams 
     watched = [] if asked == Subject() else [programs]
     run, sampler_cores = _sampled(asked.sources(), watched, groups, n_samples, settings, CGROUP_ROOT)
     programs.read()
+    if asked.pid is not None:
+        why = f"{GROUP_COUNTERS}: process {asked.pid} shares its control group with others, so that tells of them too"
+        run = replace(run, missing=(why, *run.missing))
     return replace(_with_shares(run, sampler_cores), processes=programs.shares)
 
 

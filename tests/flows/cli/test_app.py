@@ -77,6 +77,12 @@ def test_shared_options_may_stand_anywhere_before_two_dashes() -> None:
     assert hoisted(["runs", "--home"]) == ["runs", "--home"]
 
 
+def test_a_note_names_no_module_and_the_log_of_the_work_does(whorl: Whorl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    assert whorl("datasets", "list").err.startswith("left out at a width of 60: ")
+    assert "flows.cli.output: left out at a width of 60: " in whorl("-v", "datasets", "list").err
+
+
 def test_an_error_is_one_line_on_stderr_with_its_own_exit_code(whorl: Callable[..., Any], tmp_path: Path) -> None:
     ended = whorl("runs", "list", "--home", tmp_path / "elsewhere")  # which wins over the environment
     assert (ended.code, ended.out, ended.err.count("\n")) == (4, "", 1)

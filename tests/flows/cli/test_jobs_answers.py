@@ -44,6 +44,19 @@ def test_the_riskiest_job_comes_first(whorl: Whorl, trained_log: Warehouse) -> N
     assert all(int(row["group_key"][3:5]) % 2 == 1 for row in costliest[:5])
 
 
+def test_the_riskiest_jobs_have_their_reason_and_help_after_a_training_alone(
+    whorl: Whorl, trained_log: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = json.loads(whorl("jobs", "predict", "--json", "--top", 5).out)["jobs"]
+    for row in found:
+        assert row["answer"].endswith(f"; why: {row['reason']}; what would help: {row['would_help']}")
+    assert fetch(trained_log, "SELECT count(*) AS n FROM jobs.reasons")["n"].to_list() == [0]
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = whorl.done("jobs", "predict", "--top", 5).out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert " ".join(" ".join(lines[: lines.index("")]).split()) == " ".join(row["answer"] for row in found[:3])
+
+
 def test_jobs_that_ran_too_seldom_are_shown_on_demand(
     whorl: Whorl, trained_log: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flows.cli.output import clean, figure, fitted, moment, plain, setting, shorten, show_facts, show_json, show_table
+from flows.cli.output import (
+    clean,
+    figure,
+    fitted,
+    moment,
+    plain,
+    say,
+    setting,
+    shorten,
+    show_facts,
+    show_json,
+    show_table,
+)
 from tasks.quantities import counted
 from tasks.report.result import Column, as_text, count
 
@@ -39,6 +51,30 @@ def test_extras_go_first_then_keys_shrink_then_text_wraps() -> None:
     assert (tight["key"], tight["n"], tight["note"]) == (17, 9, 60)
     tighter = fitted(WIDE, CELLS, 70)
     assert (tighter["key"], tighter["n"], tighter["note"]) == (10, 9, 47)
+
+
+def test_names_wrap_between_words_and_columns_go_from_the_last_on_where_nothing_else_helps() -> None:
+    names = [Column(key, key, kind="name") for key in ("one", "other", "last")]
+    cells = {"one": ["abc def-ghi"], "other": ["x" * 12], "last": ["y" * 9]}
+    assert fitted(names, cells, 36) == {"one": 11, "other": 12, "last": 9}
+    assert fitted(names, cells, 32) == {"one": 7, "other": 12, "last": 9}
+    assert fitted(names, cells, 31) == {"one": 11, "other": 12}
+    assert fitted(names, cells, 5) == {"one": 7}
+
+
+def test_a_sentence_is_wrapped_on_a_terminal_alone_and_cannot_draw_on_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = "a job-with-a-name is late\x1b[31m, since its input is large"
+    monkeypatch.delenv("COLUMNS", raising=False)
+    say(words, "")
+    assert capsys.readouterr().out == f"{clean(words)}\n\n"
+    monkeypatch.setenv("COLUMNS", "20")
+    say(words)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "a job-with-a-name is"
+    assert all(len(line) <= 20 for line in lines)
+    assert all(line.startswith("  ") for line in lines[1:])
 
 
 def test_a_number_is_never_cut(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """`whorl workloads`."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -219,6 +220,29 @@ def test_what_runs_now_is_recorded_and_identified(
     assert ended.err == "recording system.slice/x.service for 12 s\n"
     [found] = json.loads(ended.out)["runs"]
     assert (found["run_id"], found["nearest"][0]["workload"]) == ("live-now", "b")
+
+
+def test_a_process_in_a_shared_group_is_told_why_the_machine_answers_and_each_missing_counter_once(
+    whorl: Whorl, identifying_log: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [run] = fetch_runs(identifying_log, "log", ["b-01"])
+    machine = [at for at, counter in enumerate(run.counters) if counter.scope == "machine"]
+    lost, *kept = machine
+    name = run.counters[lost].name
+    shared = replace(
+        run, workload=None, counters=tuple(run.counters[at] for at in kept), values=run.values[:, kept],
+        missing=("own.*: process 1 shares its control group with others", f"{name}: no tracepoint some:event"),
+    )  # fmt: skip
+    monkeypatch.setattr("tasks.workloads.record.bench.record_live", lambda *_: shared)
+    facts = dict(
+        re.split(r" {2,}", line, maxsplit=1)
+        for line in whorl.done("workloads", "identify", "--live", "--subject", 1).out.split("\n\n")[0].splitlines()
+    )
+    assert facts["by the counters of"] == "the machine: process 1 shares its control group with others"
+    assert facts["counters it lacks"] == f"{name} (no tracepoint)"
+    [found] = json.loads(whorl("workloads", "identify", "--live", "--subject", 1, "--json").out)["runs"]
+    assert found["view_reason"] == "process 1 shares its control group with others"
+    assert found["reasons_missing"] == {name: "no tracepoint some:event"}
 
 
 def test_each_group_is_a_row_with_its_share(

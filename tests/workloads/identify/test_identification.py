@@ -56,7 +56,17 @@ def test_a_machine_without_a_group_is_asked_by_its_own_counters(case):
     alone = replace(run, counters=tuple(run.counters[at] for at in kept), values=run.values[:, kept])
     one = identify(alone, case.model)
     assert (one.view, one.workload) == ("machine", run.workload)
-    assert "control group" in one.surer[0]
+    assert one.surer[0].endswith("(--subject PID or CGROUP)")
+
+
+def test_who_gave_a_process_is_not_told_to_give_one(case):
+    run = case.test[0]
+    own = next(at for at, counter in enumerate(run.counters) if counter.scope == "workload")
+    kept = [at for at, counter in enumerate(run.counters) if counter.scope == "machine" or at == own]
+    shared = replace(run, counters=tuple(run.counters[at] for at in kept), values=run.values[:, kept])
+    one = identify(shared, case.model)
+    assert one.view == "machine"
+    assert one.surer[0] == "a control group for it alone (systemd-run --scope PROGRAM)"
 
 
 def test_two_workloads_on_one_machine_are_both_named(case):

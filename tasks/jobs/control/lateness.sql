@@ -1,5 +1,4 @@
--- Of each job with a predicted next run: how often it runs, whether it is idle far beyond its rhythm, the first reason
--- that makes its next run long or variable, and the change that helps most, where the model in use was asked for these.
+-- Of each job: how often it runs, and whether it is idle far beyond its rhythm.
 WITH runs AS (
     SELECT group_key, coalesce(submitted_at, started_at) AS submitted_at FROM jobs.runs
     WHERE source = $source AND what_if IS NULL AND coalesce(submitted_at, started_at) IS NOT NULL
@@ -20,19 +19,10 @@ rhythm AS (
         ) AS runs_per_day
     FROM gaps GROUP BY group_key
 ),
-reasons AS (
-    SELECT group_key, arg_min(words, (question <> 'variation', rank)) AS reason FROM jobs.reasons
-    WHERE source = $source AND model_id = $model_id AND run_id IS NULL AND factor > 1
-    GROUP BY group_key
-),
-helps AS (
-    SELECT arg_min(scenario, change / before) AS help, min(change / before) AS help_share FROM jobs.what_ifs
-    WHERE source = $source AND model_id = $model_id AND measure = 'p95' AND high < 0 AND before > 0
-),
 final AS (
     SELECT
-        group_key, runs_per_day, reason, help, help_share,
+        group_key, runs_per_day,
         coalesce(epoch($now::TIMESTAMP - newest_at) > greatest($idle * longest_gap_s, 86400), FALSE) AS is_idle
-    FROM rhythm LEFT JOIN reasons USING (group_key), helps
+    FROM rhythm
 )
 SELECT * FROM final

@@ -1,0 +1,117 @@
+"""Next runs that are likely to be late: how likely, what that costs a day, why, and which change would help.
+
+Reason and help are those of `explain` and `whatif` for the same job: of the same distributions of its next run."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
+
+from tasks.choices import Named
+from tasks.errors import BadInput
+from tasks.jobs.control.answering import Subjects, placement_of
+from tasks.jobs.control.scenarios import apply, named_scenario
+from tasks.jobs.distribution import Floats
+from tasks.jobs.explain.contributions import Family
+from tasks.jobs.explain.reasons import Explainer, RunReasons, explain_next_runs, load_explainer
+from tasks.jobs.predict.predicting import NextRuns, pooled, predict_next
+from tasks.quantities import duration, share
+from tasks.warehouse.connection import fetch
+from tasks.warehouse.place import Warehouse
+
+RHYTHM = Path(__file__).with_name("lateness.sql")
+GAPS, IDLE = 20, 3.0  # idle: without a run for so many times the longest of the job's last gaps, and for a day
+HISTORY: Family = "history"
+LEVEL = 0.95  # of the quantile that a change should lower
+LEAST_HELP = 0.01  # of that quantile: what takes less off is said to be no help
+CHANGES: dict[Named, str] = {
+    "newest_sku": "running it on the newest machines",
+    "no_spare": "giving it no spare tokens",
+    "steady_load": "steadier load",
+}
+NO_REASON = "no single cause that is known before it starts makes it 5 % longer"
+NO_HELP = "none of the changes that were tried, by the model"
+NOT_KNOWN = "not known: the log tells nothing of machines, spare tokens or load"
+
+
+def with_costs(warehouse: Warehouse, source: str, predictions: pd.DataFrame) -> pd.DataFrame:
+    """Rows of jobs.predictions of one model with runs_per_day, cost_s_per_day and is_idle.
+
+    is_idle: the job has not run for long, so no next run is due."""
+    if predictions.empty:
+        return predictions
+    asked = {"source": source, "now": predictions["predicted_at"].iloc[0], "gaps": GAPS, "idle": IDLE}
+    found = predictions.merge(fetch(warehouse, RHYTHM.read_text(), asked), on="group_key", how="left")
+    return found.assign(cost_s_per_day=found["expected_excess_s"] * found["runs_per_day"])
+
+
+def with_answers(warehouse: Warehouse, source: str, rows: pd.DataFrame, *, most: int) -> pd.DataFrame:
+    """Rows of with_costs with reason, help, help_share, help_p95_s, would_help and answer.
+
+    reason, would_help: words; help: name of the change of CHANGES that takes most off the time that 95 % stay under,
+    None if none does; help_share: by how much, as a share below 0; help_p95_s: what it would be; answer: all of it in
+    one sentence. They are found for the first `most` rows, and missing in others. Raises NotFound without a model."""
+    if rows.empty:
+        return rows
+    explainer = load_explainer(warehouse, source)
+    with threadpool_limits(1):
+        found = predict_next(explainer.trained, explainer.runs, keys=rows["group_key"].iloc[:most].tolist())
+        reasons = [reason_of(one) or NO_REASON for one in explain_next_runs(explainer, found)]
+        helps = helps_of(explainer, found)
+    rows = rows.merge(helps.assign(group_key=found.jobs["group_key"], reason=reasons), on="group_key", how="left")
+    return rows.assign(answer=[next_words(row) for row in rows.to_dict("records")])
+
+
+def reason_of(found: RunReasons) -> str | None:
+    """The first cause that makes a run longer, else its job more variable, in words; None without one.
+
+    What earlier runs took is a cause of neither: it comes last, and of the run alone."""
+    both = [*found.runtime.reasons, *(found.variation.reasons if found.variation else ())]
+    history = [one for one in found.runtime.reasons if one.family == HISTORY]
+    ordered = [*(one for one in both if one.family != HISTORY), *history]
+    return next((one.text for one in ordered if one.contribution > 0), None)
+
+
+def helps_of(explainer: Explainer, found: NextRuns) -> pd.DataFrame:
+    """Of each job in `found` the change of CHANGES that helps its next run most: the columns that with_answers has."""
+    job, features = found.conditions["job"].to_numpy(dtype=np.int64), found.features
+    unknown = np.full(len(features), np.nan)  # a quantile needs no historic median
+    placement = placement_of(explainer.trained, explainer.runs)
+    asked = Subjects(explainer.trained, found.conditions, features, found.known, unknown, placement)
+    before_s, after_s = found.predicted.quantile(LEVEL), dict[Named, Floats]()
+    for name in CHANGES:
+        try:  # each job by itself: what one knew of a machine, others need not know
+            edited = [apply(named_scenario(name), features[job == one]) for one in range(len(found.jobs))]
+        except BadInput:  # the log does not have what is changed
+            continue
+        after_s[name] = pooled(asked.predict(pd.concat(edited)), job).quantile(LEVEL)
+    told = ({name: float(times[at]) for name, times in after_s.items()} for at in range(len(before_s)))
+    return pd.DataFrame([_help(before, after) for before, after in zip(before_s.tolist(), told, strict=True)])
+
+
+def _help(before_s: float, after_s: Mapping[Named, float]) -> dict[str, Any]:
+    nothing = {"help": None, "help_share": np.nan, "help_p95_s": np.nan}
+    if not after_s:
+        return nothing | {"would_help": NOT_KNOWN}
+    best = min(after_s, key=lambda name: after_s[name])
+    if not after_s[best] < (1 - LEAST_HELP) * before_s:
+        return nothing | {"would_help": NO_HELP}
+    words = f"{CHANGES[best]}: 95 % under {duration(after_s[best])} in place of {duration(before_s)}, by the model"
+    change = (after_s[best] - before_s) / before_s
+    return {"help": best, "help_share": change, "help_p95_s": after_s[best], "would_help": words}
+
+
+def next_words(row: Mapping[Any, Any]) -> str:
+    """One row of with_answers as a sentence."""
+    parts = [f"95 % sure to end within {duration(row['p95_s'])}"]
+    if not pd.isna(row["exceeds_2x_share"]):
+        chance = f"{share(row['exceeds_2x_share'])} chance to take twice its usual {duration(row['usual_s'])}"
+        parts = [f"{chance}; {parts[0]}"]
+    cost = f"expected beyond the usual: {duration(row['expected_excess_s'])} a run"
+    parts.append(cost if pd.isna(row["cost_s_per_day"]) else f"{cost}, {duration(row['cost_s_per_day'])} a day")
+    if not pd.isna(row["reason"]):
+        parts += [f"why: {row['reason']}", f"what would help: {row['would_help']}"]
+    return f"{row['group_key']}: {'; '.join(parts)}"

@@ -12,6 +12,7 @@ import yaml
 
 ROOT = Path(__file__).parents[1]
 CODE = sorted([*ROOT.glob("flows/**/*.py"), *ROOT.glob("tasks/**/*.py")])
+MODULES = {".".join(p.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): p for p in CODE}
 TOP_LEVEL = {"pyproject.toml", "flows", "tasks", "data", "conf", "tests", "deployments", "README.md", "Makefile"}
 BESIDE = {"constraints.txt", "LICENSE", "CHANGELOG.md"}
 ENGINE = "tasks/jobs/record/engine.py"
@@ -62,6 +63,25 @@ def test_the_engine_under_test_does_not_know_the_warehouse() -> None:
 
 def test_tasks_never_import_flows() -> None:
     assert [name_of(p) for p in CODE if name_of(p).startswith("tasks/") and "flows" in imports_of(p)] == []
+
+
+def modules_imported(path: Path) -> set[str]:
+    """The modules of flows/ and tasks/ that a file imports, anywhere in it, as dotted names."""
+    found = set()
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            named = [f"{node.module}.{alias.name}" for alias in node.names]
+            found |= {name if name in MODULES else node.module for name in named}
+    return found & MODULES.keys()
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    left = {name: modules_imported(path) - {name} for name, path in MODULES.items()}
+    while free := {name for name, wanted in left.items() if not wanted & left.keys()}:
+        left = {name: wanted for name, wanted in left.items() if name not in free}
+    assert {name: sorted(wanted & left.keys()) for name, wanted in left.items()} == {}, "a cycle, and who imports it"
 
 
 def test_the_top_level_is_what_the_house_allows() -> None:

@@ -243,7 +243,7 @@ def metrics(call: Invocation, source: str | None = None, benchmark: str | None =
     --benchmark, -b: Only those of this benchmark
     --kept: Only those that count"""
     from tasks.nodes.answers import read_decisions, require_model
-    from tasks.report.nodes import decisions_table
+    from tasks.report.nodes_tables import decisions_table
 
     warehouse = call.warehouse
     chosen = one_source(warehouse, source, "nodes")

@@ -158,7 +158,7 @@ def watch(call: Invocation, source: str | None = None, ask: bool = True) -> Outp
     found = run_flow(call, "nodes-watch", source=chosen, asks_for_benchmarks=ask)
     from flows.nodes import with_emulated
     from tasks.nodes.verdict_steps import open_messages, read_states
-    from tasks.report.nodes import states_table
+    from tasks.report.nodes_tables import states_table
     from tasks.warehouse.alarms import read_alarms
 
     still = [one for name, one in open_messages(call.warehouse, chosen).items() if name not in found["alarms"]]

@@ -35,7 +35,7 @@ from tasks.advice.transfer import basis_of, transfer_job
 from tasks.errors import BadInput, BadSetting, NotFound, quoted
 from tasks.jobs.summary import find_group, refuse_mixture
 from tasks.nodes.answers import read_scores as read_node_scores
-from tasks.nodes.ranking.threads import thread_scores_of_source
+from tasks.nodes.answers import thread_scores_of_source
 from tasks.settings import ROOT
 from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse

@@ -398,7 +398,7 @@ def main(datasets: str) -> None:
 
     FOLDER has lotaru/ and sparecores/. Scores: whorl's of one thread from SpareCores' raw results, SpareCores' own of
     stress-ng, Lotaru's of sysbench."""
-    from tasks.nodes.ranking.threads import thread_scores_of_files
+    from tasks.nodes.answers import thread_scores_of_files
 
     types = {name: f"{name}-standard-4" for name in CLOUD}
     rows = pd.read_csv(Path(datasets) / "sparecores" / "summary_scores.csv")

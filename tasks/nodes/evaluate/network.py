@@ -7,7 +7,7 @@ outside training and validation before anything is made of the history."""
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -21,7 +21,7 @@ from tasks.nodes.detect.detector import EVEN_ODDS
 from tasks.nodes.evaluate.detection import (
     BY_TIME,
     COLUMNS,
-    PAPER,
+    LearnedResults,
     Split,
     as_told,
     choose_threshold,
@@ -55,21 +55,6 @@ FIT_MEASURES = {
 FIT_COLUMNS = ["protocol", "round", "split", "detector", "seed", "validation_loss", "seconds", *FIT_MEASURES]
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class LearnedResults:
-    """judged: one row an execution that the paper's variant tested, and fit, as in Detection. fits: one row a fit:
-    FIT_COLUMNS. reasons: by protocol and detector, all that were asked for; empty where there is a fit."""
-
-    judged: pd.DataFrame
-    fits: pd.DataFrame
-    reasons: dict[tuple[str, str], str]
-
-    @property
-    def verdict_reasons(self) -> dict[tuple[str, str], str]:
-        """Of those that give verdicts: ours gives none."""
-        return {key: reason for key, reason in self.reasons.items() if key[1] == PAPER}
 
 
 def fit_variants(history: History, params: EvaluateParams) -> LearnedResults:

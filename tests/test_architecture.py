@@ -196,3 +196,12 @@ def test_a_word_has_its_place_in_every_room(word: str) -> None:
         f"tests/{word}",
     ]
     assert [room for room in rooms if not (ROOT / room).exists()] == []
+
+
+@pytest.mark.parametrize("room", ["flows", *(f"tasks/{name}" for name in [*WORDS, *SHARED])])
+def test_the_readme_of_a_room_is_a_map_of_its_modules(room: str) -> None:
+    folder = ROOT / room
+    table = (folder / "README.md").read_text().partition("| module | what it answers |\n|---|---|\n")[2]
+    rows = re.findall(r"^\| `([^`]+)` \| .+ \|$", table.partition("\n\n")[0], re.MULTILINE)
+    modules = [path for path in CODE if path.is_relative_to(folder) and path.stem != "__init__"]
+    assert sorted(rows) == sorted(str(path.relative_to(folder).with_suffix("")) for path in modules)

@@ -4,6 +4,8 @@ import ast
 import importlib
 import re
 import subprocess
+from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -16,6 +18,47 @@ MODULES = {".".join(p.relative_to(ROOT).with_suffix("").parts).removesuffix(".__
 TOP_LEVEL = {"pyproject.toml", "flows", "tasks", "data", "conf", "tests", "deployments", "README.md", "Makefile"}
 BESIDE = {"constraints.txt", "LICENSE", "CHANGELOG.md"}
 ENGINE = "tasks/jobs/record/engine.py"
+SHARED_STEMS = {  # a file name that stands in several rooms, and the one thing that it is in all of them
+    **dict.fromkeys(["jobs", "workloads", "nodes", "advice"], "a word: its flows, its commands, its results"),
+    "alarms": "what watching raises: rules, rows, and how well an evaluation finds them",
+    "bench": "one run or execution at work, and what disturbed it",
+    "campaign": "a recording from end to end",
+    "counters": "counters of the kernel: recorded, and compared",
+    "demo": "the story on recorded data: its flow, its command",
+    "fingerprints": "what a run or an execution is known by",
+    "intake": "files on their way into a word, and what became of them",
+    "labels": "what is known of a file's rows from outside of it",
+    "params": "parameter models",
+    "parts": "the files of a recording",
+    "plan": "what a campaign runs, in order",
+    "protocol": "what `evaluate` does from files to figures",
+    "sampler": "samples once a second while something is recorded",
+    "scores": "how good predictions were",
+    "steps": "what flows wrap as tasks, and how they do",
+    "tables": "tables in people's files, as rows or frames",
+    "training": "a model learned from one source, and measured on what was held out",
+}
+SHARED_CLASSES = {  # likewise of public classes
+    "Bench": "what all runs of a campaign share",
+    "Characterised": "what characterising a log wrote, of the function and of its step",
+    "EvaluateParams": "the parameters of an evaluation",
+    "Evaluation": "the figures of an evaluation, and the tables behind them",
+    "Intake": "how files of a word are to be read",
+    "Outcome": "what became of a planned run or execution",
+    "Plan": "what is to be done by a call or a campaign, in order",
+    "PlannedRun": "a run of a plan",
+    "ReadParams": "how files of a word are read",
+    "Reader": "reads one format",
+    "RecordParams": "what a recording runs",
+    "RecordSummary": "what a call of a recorder did",
+    "RunLedger": "the runs that a folder of recordings holds",
+    "Session": "a call of a recorder at work",
+    "Split": "what is learned from, and what is tested",
+    "Stage": "what a campaign has set up",
+    "TrainedModel": "the step's answer: the model that was trained, and the champion",
+    "Training": "the model that was trained, the champion, and figures of held-out runs",
+    "WatchParams": "what raises an alarm",
+}
 WORDS = ["jobs", "workloads", "nodes", "advice"]
 SHARED = ["intake", "record", "report", "warehouse"]  # rooms beside those of the words: what all of them use
 
@@ -205,3 +248,16 @@ def test_the_readme_of_a_room_is_a_map_of_its_modules(room: str) -> None:
     rows = re.findall(r"^\| `([^`]+)` \| .+ \|$", table.partition("\n\n")[0], re.MULTILINE)
     modules = [path for path in CODE if path.is_relative_to(folder) and path.stem != "__init__"]
     assert sorted(rows) == sorted(str(path.relative_to(folder).with_suffix("")) for path in modules)
+
+
+def repeated(names: Iterable[str]) -> set[str]:
+    return {name for name, n in Counter(names).items() if n > 1}
+
+
+def test_a_file_name_has_one_meaning_in_the_whole_house() -> None:
+    assert repeated(path.stem for path in CODE if path.stem != "__init__") == SHARED_STEMS.keys()
+
+
+def test_a_public_class_name_has_one_meaning_in_the_whole_house() -> None:
+    classes = (node.name for path in CODE for node in tree_of(path).body if isinstance(node, ast.ClassDef))
+    assert {name for name in repeated(classes) if not name.startswith("_")} == SHARED_CLASSES.keys()

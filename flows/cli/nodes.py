@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from flows.cli.files import ingesting, read_results, show_read, totals
 from flows.cli.invocation import Invocation, Output, one_source, progress_bar, run_flow
 from flows.cli.output import as_command, moment, show_described, show_facts, show_table
+from flows.cli.reading import ingesting, read_results, show_read, totals
 from tasks.choices import AUTO, DEFAULT_SOURCE, NodeReader, checked_source, reader_asked_for
 from tasks.errors import NotFound
 from tasks.nodes.node_words import best_words, called, interval, left_out, placed_by, shared_words, standing_out

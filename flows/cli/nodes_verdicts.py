@@ -106,7 +106,7 @@ def tune(call: Invocation, source: str | None = None) -> Output:
 def _search_facts(found: dict[str, Any]) -> dict[str, str]:
     """What a search came to, in words."""
     from tasks.nodes.params import ModelParams
-    from tasks.nodes.perona.search import space_of
+    from tasks.nodes.perona.hyperparameters import space_of
 
     names = [name.split(".") for name in space_of(ModelParams.model_validate(found["best"]))]
     values = [f"{key.replace('_', ' ')} {found['best'][part][key]}" for part, key in names]

@@ -24,8 +24,8 @@ from tasks.warehouse.versions import code_version
 
 if TYPE_CHECKING:
     from tasks.nodes.preprocess.fitting import Preprocessor
+    from tasks.nodes.ranking.node_scores import ReferenceFleet
     from tasks.nodes.ranking.repeatability import Repeatability
-    from tasks.nodes.ranking.scores import ReferenceFleet
     from tasks.nodes.type_tables import NodeTables
 
 logger = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ def preprocess(
 
     The same data and parameters make the same model once. run_id: of the flow run, for the model's card."""
     from tasks.nodes.preprocess.fitting import count_metrics, decisions, save_preprocessor
-    from tasks.nodes.ranking.scores import save_reference
+    from tasks.nodes.ranking.node_scores import save_reference
 
     history, version = history_of(warehouse, source)
     preprocessor, reference = learn(history, preprocess, score)
@@ -152,7 +152,7 @@ def learn(history: History, params: PreprocessParams, score: ScoreParams) -> "tu
 
     The fleet are all nodes, by their executions that were neither stressed nor disturbed."""
     from tasks.nodes.preprocess.fitting import fit, tables_of
-    from tasks.nodes.ranking.scores import learn_reference
+    from tasks.nodes.ranking.node_scores import learn_reference
 
     preprocessor = fit(history, params)
     calm = is_unstressed(history.executions).to_numpy(dtype=bool)
@@ -184,7 +184,7 @@ def answer(history: History, preprocessor: "Preprocessor", reference: "Reference
 def load_model(warehouse: Warehouse, model_id: str) -> "tuple[Preprocessor, ReferenceFleet]":
     """What became of each metric, and what nodes are measured against. Raises BadInput for broken files."""
     from tasks.nodes.preprocess.fitting import load_preprocessor
-    from tasks.nodes.ranking.scores import load_reference
+    from tasks.nodes.ranking.node_scores import load_reference
 
     folder = folder_of(warehouse.models, WORD, model_id)
     return load_preprocessor(folder / PREPROCESSOR), load_reference(folder / REFERENCE)
@@ -256,11 +256,11 @@ def _tables(
 def thread_scores_of(history: History) -> pd.DataFrame:
     """Scores of each node for one thread and for all: node, machine_type, aspect, score; 1 is the mean of all nodes.
 
-    From executions that completed, neither stressed nor disturbed; all nodes are the reference. As in `scores`:
+    From executions that completed, neither stressed nor disturbed; all nodes are the reference. As in `node_scores`:
     geometric means over metrics, the median over executions, the mean over benchmark types. A node without a metric of
     one kind has no row of it."""
     from tasks.nodes.preprocess.fitting import tables_of
-    from tasks.nodes.ranking.scores import score_nodes
+    from tasks.nodes.ranking.node_scores import score_nodes
     from tasks.nodes.ranking.threads import ASPECTS, by_threads
 
     score = ScoreParams()

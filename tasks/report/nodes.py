@@ -12,7 +12,7 @@ from tasks.nodes.history import is_simulated_source
 from tasks.quantities import MISSING, digits, duration, is_missing, number, ratio, share
 from tasks.report import charts
 from tasks.report.charts import Axis
-from tasks.report.intake import Intake, fetch_intake, intake_sections
+from tasks.report.intake import IntakeRows, fetch_intake, intake_sections
 from tasks.report.nodes_evaluation import detectors_table, rank_table, summary_words
 from tasks.report.nodes_tables import (
     OVERALL,
@@ -170,7 +170,7 @@ ORDER BY node, benchmark, started_at
 
 
 @dataclass(frozen=True)
-class NodesData(Intake):
+class NodesData(IntakeRows):
     """Tables of one source by their names in TABLES; they are empty where their step has not been taken yet.
 
     reasons: of the flagged executions, the most telling first."""

@@ -20,7 +20,7 @@ from sklearn.linear_model import BayesianRidge  # type: ignore[import-untyped]
 from tasks.advice.estimate import (
     LEAST_SPREAD,
     MEDIAN,
-    Calibration,
+    EstimateSpread,
     Floats,
     calibrate,
     extrapolate,
@@ -388,7 +388,7 @@ def _figures(errors: pd.DataFrame, is_straight: "np.ndarray[tuple[int], np.dtype
     return told
 
 
-def multiples(errors: pd.DataFrame, confidences: Sequence[float]) -> list[Calibration]:
+def multiples(errors: pd.DataFrame, confidences: Sequence[float]) -> list[EstimateSpread]:
     """Calibrations on all of some errors: what `estimate.LOTARU_MULTIPLES` was read off."""
     return [calibrate(errors, confidence, "the published workflows") for confidence in confidences]
 

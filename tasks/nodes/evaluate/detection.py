@@ -17,7 +17,7 @@ import pandas as pd
 
 from tasks.figures import Figures, put, put_mean
 from tasks.nodes.detect.detector import EVEN_ODDS
-from tasks.nodes.detect.plain import BASELINE, DETECTORS, OUT_OF_FOLD, WITHOUT_LABELS, Case, Detector
+from tasks.nodes.detect.plain import BASELINE, DETECTORS, OUT_OF_FOLD, WITHOUT_LABELS, DetectionCase, Detector
 from tasks.nodes.evaluate import alarms
 from tasks.nodes.evaluate.measures import MEASURES, measures_of, put_seeds
 from tasks.nodes.history import History
@@ -233,14 +233,14 @@ def detect(
     return Detection(judged, reasons, pd.DataFrame(budgets, columns=alarms.COLUMNS))
 
 
-def case_of(history: History, split: Split, params: EvaluateParams) -> Case:
+def case_of(history: History, split: Split, params: EvaluateParams) -> DetectionCase:
     """What a detector is given of a split, preprocessed with what its training executions teach."""
     is_normal = split.is_train & is_unstressed(history.executions).to_numpy(dtype=bool)
     tables = learn_tables(history, split.is_train, params.preprocess)
-    return Case(history, tables, split.is_train, is_normal, split.is_validation, params.seed)
+    return DetectionCase(history, tables, split.is_train, is_normal, split.is_validation, params.seed)
 
 
-def _threshold_of(history: History, case: Case, name: str, scores: Floats, params: EvaluateParams) -> float:
+def _threshold_of(history: History, case: DetectionCase, name: str, scores: Floats, params: EvaluateParams) -> float:
     """By what the case knows of stress in validation, and in training where scores of what was learned are out of fold.
     Without labels ours flag from even odds on."""
     if name == WITHOUT_LABELS or (params.without_labels and name in OUT_OF_FOLD):

@@ -12,8 +12,8 @@ import pandas as pd
 
 from tasks.nodes.history import History
 from tasks.nodes.params import ScoreParams
+from tasks.nodes.ranking.node_scores import ReferenceFleet
 from tasks.nodes.ranking.places import ALL, rank_nodes
-from tasks.nodes.ranking.scores import ReferenceFleet
 from tasks.nodes.type_tables import NodeTables, type_names
 
 Threads = Literal["one", "all", "unsaid"]

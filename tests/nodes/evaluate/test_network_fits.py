@@ -11,7 +11,7 @@ import torch
 
 from tasks.nodes.detect.plain import DETECTORS
 from tasks.nodes.evaluate.detection import LearnedResults, detect, detection_results
-from tasks.nodes.evaluate.network import (
+from tasks.nodes.evaluate.network_fits import (
     FIT_COLUMNS,
     FIT_MEASURES,
     fit_variants,

@@ -92,7 +92,7 @@ class GroupsFlowParams(forms.InHomeParams):
     aspects: list[str] = Field([], description="Aspects that count; empty: all")
     traces: str = Field("", description="Resource trace of a workflow, whose tasks are assigned; empty: none")
     columns: dict[str, str] = Field({}, description=COLUMNS)
-    groups: of_advice.GroupParams = of_advice.GroupParams()
+    groups: of_advice.MachineGroupParams = of_advice.MachineGroupParams()
 
 
 @flow(lambda: f"group machines of {flow_run.parameters['scores'] or flow_run.parameters['nodes_of'] or 'nodes'}")

@@ -300,7 +300,7 @@ class NodeTuneParams(PreparedParams):
     """The search of the parameters of a source's model, and a training with the best of them."""
 
     FIRST: ClassVar = "search.n_trials search.ray_address search.runner"
-    search: of_nodes.SearchParams = of_nodes.SearchParams()
+    search: of_nodes.NetworkSearchParams = of_nodes.NetworkSearchParams()
     model: of_nodes.ModelParams = of_nodes.ModelParams()
 
 

@@ -32,7 +32,7 @@ from flows.engine.artifacts import announce, artifact_key, publish, site_params
 from flows.engine.forms import WordsParams, flow
 from flows.engine.steps import SameCode, load_each, step
 from tasks.advice import steps as advice_steps
-from tasks.advice.params import GroupParams
+from tasks.advice.params import MachineGroupParams
 from tasks.choices import DEFAULT_SOURCE
 from tasks.errors import BadInput, NotFound
 from tasks.jobs import intake as jobs_intake
@@ -99,7 +99,7 @@ class WhileThere(CachePolicy):
 
 
 @dataclass(frozen=True)
-class Inputs(Generic[S]):
+class StageInputs(Generic[S]):
     """What a node works on. after: the results of the nodes that it rests on."""
 
     warehouse: Warehouse
@@ -120,7 +120,7 @@ def node(there: str) -> Callable[[Callable[..., Found]], Task[..., Found]]:
     def decorate(function: Callable[..., Found]) -> Task[..., Found]:
         def told(warehouse: Warehouse, source: str, version: str, settings: Params | None, after: list[Found]) -> Found:
             try:
-                found = function(Inputs(warehouse, source, settings, after))
+                found = function(StageInputs(warehouse, source, settings, after))
             except (BadInput, NotFound) as error:
                 logger.warning("%s: %s", function.__name__, error)
                 return {"refused": str(error)}
@@ -134,13 +134,13 @@ def node(there: str) -> Callable[[Callable[..., Found]], Task[..., Found]]:
 
 
 @node(READ)
-def jobs_ingest(inputs: Inputs[JobsParams]) -> Found:
+def jobs_ingest(inputs: StageInputs[JobsParams]) -> Found:
     """Job logs of the inbox into the warehouse."""
     return _read_each(inputs, jobs_intake.find_logs, jobs_steps, jobs_steps.land_log, inputs.settings.group)
 
 
 @node("SELECT 1 FROM jobs.summaries WHERE source = $source AND data_version = $data_version")
-def jobs_preprocess(inputs: Inputs[JobsParams]) -> Found:
+def jobs_preprocess(inputs: StageInputs[JobsParams]) -> Found:
     """Which jobs recur, how often, and how much their runtimes vary."""
     jobs_steps.summarise(*inputs.where, inputs.settings.summary)
     totals = read_summary(*inputs.where)
@@ -148,21 +148,21 @@ def jobs_preprocess(inputs: Inputs[JobsParams]) -> Found:
 
 
 @node("SELECT 1 FROM ops.models WHERE model_id = $model_id")
-def jobs_train(inputs: Inputs[JobsParams]) -> Found:
+def jobs_train(inputs: StageInputs[JobsParams]) -> Found:
     """A model of runtimes, put into use if it is better than the one before."""
     found = jobs_steps.train(*inputs.where, inputs.settings.evaluate, str(flow_run.id))
     return _model("jobs", inputs.warehouse, found) | {"said": f"CRPS {found['crps']:,.3g} s on held-out runs"}
 
 
 @node("SELECT 1 FROM jobs.shapes WHERE source = $source AND data_version = $data_version")
-def jobs_cluster(inputs: Inputs[JobsParams]) -> Found:
+def jobs_cluster(inputs: StageInputs[JobsParams]) -> Found:
     """The typical shapes of runtime distributions (K-means), and the shape of each job."""
     found = jobs_steps.characterise(*inputs.where, CharacteriseParams())
     return {"said": f"{found['n_groups']:,} jobs in {max(found['k'].values(), default=0)} shapes"}
 
 
 @node("SELECT 1 FROM jobs.predictions WHERE source = $source AND model_id = $model_id AND data_version = $data_version")
-def jobs_answer(inputs: Inputs[JobsParams]) -> Found:
+def jobs_answer(inputs: StageInputs[JobsParams]) -> Found:
     """How the next run of each job will go, and alarms about runs that went beyond that."""
     found = jobs_steps.predict(*inputs.where)
     ids = jobs_steps.watch(*inputs.where, inputs.settings.watch, inputs.settings.drift)
@@ -172,14 +172,14 @@ def jobs_answer(inputs: Inputs[JobsParams]) -> Found:
 
 
 @node(READ)
-def workloads_ingest(inputs: Inputs[WorkloadsParams]) -> Found:
+def workloads_ingest(inputs: StageInputs[WorkloadsParams]) -> Found:
     """Telemetry of the inbox into the warehouse."""
     find = partial(workload_steps.find_files, read=inputs.settings.read)
     return _read_each(inputs, find, workload_steps, workload_steps.land_telemetry)
 
 
 @node("SELECT 1 FROM workloads.run_phases WHERE source = $source LIMIT 1")
-def workloads_fingerprint(inputs: Inputs[WorkloadsParams]) -> Found:
+def workloads_fingerprint(inputs: StageInputs[WorkloadsParams]) -> Found:
     """The phases of each run, and the counters that tell them."""
     plan = fingerprint_steps.plan_fingerprints(
         *inputs.where,
@@ -192,7 +192,7 @@ def workloads_fingerprint(inputs: Inputs[WorkloadsParams]) -> Found:
 
 
 @node("SELECT 1 FROM ops.models WHERE model_id = $model_id")
-def workloads_train(inputs: Inputs[WorkloadsParams]) -> Found:
+def workloads_train(inputs: StageInputs[WorkloadsParams]) -> Found:
     """A model of the labelled runs, put into use if it is better than the one before."""
     found = workload_steps.train(*inputs.where, inputs.settings.identify, inputs.settings.train, [], str(flow_run.id))
     said = f"accuracy {found['accuracy']:.2f} on held-out runs ({found['held_out']})"
@@ -200,28 +200,28 @@ def workloads_train(inputs: Inputs[WorkloadsParams]) -> Found:
 
 
 @node("SELECT 1 FROM workloads.identifications WHERE source = $source AND model_id = $model_id LIMIT 1")
-def workloads_answer(inputs: Inputs[WorkloadsParams]) -> Found:
+def workloads_answer(inputs: StageInputs[WorkloadsParams]) -> Found:
     """What ran, run by run."""
     found = workload_steps.identify(*inputs.where, None, "all")
     return {"model_id": found["model_id"], "said": f"{len(found['run_ids']):,} runs identified"}
 
 
 @node(READ)
-def nodes_ingest(inputs: Inputs[NodesParams]) -> Found:
+def nodes_ingest(inputs: StageInputs[NodesParams]) -> Found:
     """Results of benchmarks of the inbox into the warehouse."""
     find = partial(node_steps.find_files, read=inputs.settings.read)
     return _read_each(inputs, find, node_steps, node_steps.land_executions)
 
 
 @node("SELECT 1 FROM ops.models WHERE model_id = $model_id")
-def nodes_preprocess(inputs: Inputs[NodesParams]) -> Found:
+def nodes_preprocess(inputs: StageInputs[NodesParams]) -> Found:
     """Which metrics count, and which way; the reference that nodes are measured against."""
     found = node_answers.preprocess(*inputs.where, inputs.settings.preprocess, inputs.settings.score, str(flow_run.id))
     return _model("nodes", inputs.warehouse, found) | {"said": "metrics that count are chosen"}
 
 
 @node("SELECT 1 FROM nodes.executions WHERE source = $source LIMIT 1")
-def nodes_search(inputs: Inputs[NodesParams]) -> Found:
+def nodes_search(inputs: StageInputs[NodesParams]) -> Found:
     """The best parameters of Perona's network, by Ray Tune with Optuna; a search that was stopped goes on."""
     settings = inputs.settings
     found = network_steps.tune(*inputs.where, ModelParams(), settings.preprocess, settings.score, settings.search)
@@ -229,7 +229,7 @@ def nodes_search(inputs: Inputs[NodesParams]) -> Found:
 
 
 @node("SELECT 1 FROM ops.models WHERE model_id = $model_id")
-def nodes_train(inputs: Inputs[NodesParams]) -> Found:
+def nodes_train(inputs: StageInputs[NodesParams]) -> Found:
     """Perona's network, with the parameters that the search found."""
     best = next((found["best"] for found in inputs.after if "best" in found), None)
     model = ModelParams.model_validate(best) if best else ModelParams()
@@ -239,7 +239,7 @@ def nodes_train(inputs: Inputs[NodesParams]) -> Found:
 
 
 @node("SELECT 1 FROM ops.models WHERE model_id = $model_id")
-def nodes_detector(inputs: Inputs[NodesParams]) -> Found:
+def nodes_detector(inputs: StageInputs[NodesParams]) -> Found:
     """What tells degraded executions, at the stated budget of false alarms."""
     of = inputs.settings
     found = verdict_steps.learn(
@@ -249,7 +249,7 @@ def nodes_detector(inputs: Inputs[NodesParams]) -> Found:
 
 
 @node("SELECT 1 FROM nodes.judgings WHERE source = $source AND data_version = $data_version")
-def nodes_fingerprint(inputs: Inputs[NodesParams]) -> Found:
+def nodes_fingerprint(inputs: StageInputs[NodesParams]) -> Found:
     """Which executions were degraded, and by which metrics; fingerprints where there is a network."""
     found = verdict_steps.judge(*inputs.where, inputs.settings.score)
     n_prints = 0
@@ -259,14 +259,14 @@ def nodes_fingerprint(inputs: Inputs[NodesParams]) -> Found:
 
 
 @node("SELECT 1 FROM nodes.rankings WHERE source = $source AND data_version = $data_version")
-def nodes_answer(inputs: Inputs[NodesParams]) -> Found:
+def nodes_answer(inputs: StageInputs[NodesParams]) -> Found:
     """How good each node is, by aspect."""
     found = node_answers.rank(*inputs.where, inputs.settings.score, f"{inputs.after}")
     return {"said": f"nodes ranked by {found['n_executions']:,} executions"}
 
 
 @node("SELECT 1 FROM nodes.scores WHERE source = $source LIMIT 1")
-def advice_cluster(inputs: Inputs[GroupParams]) -> Found:
+def advice_cluster(inputs: StageInputs[MachineGroupParams]) -> Found:
     """Which machines are alike, as far as their scores tell them apart (Tarema)."""
     answer = advice_steps.groups(None, inputs.source, inputs.warehouse, [], None, inputs.settings, {})
     found = answer.page(inputs.warehouse)
@@ -274,7 +274,7 @@ def advice_cluster(inputs: Inputs[GroupParams]) -> Found:
 
 
 @node("SELECT 1 FROM ops.files WHERE source = $source LIMIT 1")
-def page(inputs: Inputs[Params]) -> Found:
+def page(inputs: StageInputs[Params]) -> Found:
     """The page of a source in the site."""
     from tasks.report.site import write_source
 
@@ -427,7 +427,11 @@ class Graph:
 
 
 def _read_each(
-    inputs: Inputs[Any], find: Callable[[list[str]], list[str]], steps: Any, land: Callable[..., str], *more: Params
+    inputs: StageInputs[Any],
+    find: Callable[[list[str]], list[str]],
+    steps: Any,
+    land: Callable[..., str],
+    *more: Params,
 ) -> Found:
     """The files of an inbox, landed and loaded. steps: of the word; more: what `land` takes beside settings."""
     paths = find([inputs.after[0]["inbox"]])

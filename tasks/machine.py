@@ -193,18 +193,18 @@ def not_installed(name: str, package: str = "") -> str:
 
 
 @dataclass(frozen=True)
-class Group:
+class ControlGroup:
     """One group: its folder in each hierarchy (version 1) or its one folder (version 2)."""
 
     version: Literal[1, 2]
     folders: Mapping[str, Path]
 
-    def child(self, name: str, *, shares_disk: bool = False) -> "Group":
+    def child(self, name: str, *, shares_disk: bool = False) -> "ControlGroup":
         """Make a group inside this one. shares_disk: under this one's disk limit, which version 1 does not inherit."""
         folders = {controller: folder / name for controller, folder in self.folders.items()}
         if shares_disk and self.version == 1 and "blkio" in folders:
             folders["blkio"] = self.folders["blkio"]
-        made = Group(self.version, folders)
+        made = ControlGroup(self.version, folders)
         try:
             for folder in dict.fromkeys(made.folders.values()):
                 folder.mkdir(exist_ok=True)
@@ -313,7 +313,7 @@ class Group:
         """End what killed recorders have left in the campaigns' groups in this one, and remove these; their names."""
         gone = []
         for name in sorted({path.name for folder in self.folders.values() for path in folder.glob(f"{prefix}[0-9]*")}):
-            left = Group(self.version, {key: folder / name for key, folder in self.folders.items()})
+            left = ControlGroup(self.version, {key: folder / name for key, folder in self.folders.items()})
             made = [folder for folder in left.folders.values() if folder.exists()]
             if not (made and was_there(int(name.removeprefix(prefix)), made[0].stat().st_mtime)):
                 left.end_processes()
@@ -336,19 +336,19 @@ def joining(files: Iterable[Path], command: Sequence[str]) -> list[str]:
     return ["/bin/sh", "-c", script, "sh", *map(str, files), "--", *command]
 
 
-def root_group(root: Path = CGROUP_ROOT, controllers: Sequence[str] = CONTROLLERS) -> Group | None:
+def root_group(root: Path = CGROUP_ROOT, controllers: Sequence[str] = CONTROLLERS) -> ControlGroup | None:
     """The group that all others are in; None where there is no controller of the CPU."""
     if (root / "cgroup.controllers").is_file():
         has_cpu = "cpu" in (root / "cgroup.controllers").read_text().split()
-        return Group(2, dict.fromkeys(("cpu", "memory", "blkio"), root)) if has_cpu else None
+        return ControlGroup(2, dict.fromkeys(("cpu", "memory", "blkio"), root)) if has_cpu else None
     found = {name: root / name for name in controllers if (root / name / PROCS).is_file()}
-    return Group(1, found) if {"cpu", "cpuacct"} <= found.keys() else None
+    return ControlGroup(1, found) if {"cpu", "cpuacct"} <= found.keys() else None
 
 
 @contextmanager
 def campaign_group(
     root: Path = CGROUP_ROOT, *, weight: int = 800, prefix: str = PREFIX, controllers: Sequence[str] = CONTROLLERS
-) -> Iterator[Group | None]:
+) -> Iterator[ControlGroup | None]:
     """A group of this campaign's own, gone afterwards; None where this process may not make one.
 
     prefix: its name is that and the process id; controllers: of version 1, those that are there are used."""
@@ -356,7 +356,7 @@ def campaign_group(
     if base is None:
         yield None
         return
-    made: Group | None = None
+    made: ControlGroup | None = None
     try:
         base.remove_abandoned(prefix)
         base.share_controllers()

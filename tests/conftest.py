@@ -417,14 +417,14 @@ def drawn_executions(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., 
     """A function that writes a part of executions that were drawn, and returns its path.
 
     What is asked is that of synthetic_history; is_emulated and is_simulated are what the part says of them."""
-    from tasks.nodes.execution import FACTS, Execution, Measured, write_part
+    from tasks.nodes.execution import FACTS, Execution, MetricValue, write_part
     from tests.nodes.synthetic import synthetic_history
 
     def write(*, is_emulated: bool = False, is_simulated: bool = True, **asked: Any) -> Path:
         history = synthetic_history(**{"runs": 20, **asked})
-        measured: dict[int, list[Measured]] = {}
+        measured: dict[int, list[MetricValue]] = {}
         for row in history.metrics.itertuples(index=False):
-            measured.setdefault(int(row.execution), []).append(Measured(row.metric, float(row.value), row.unit))
+            measured.setdefault(int(row.execution), []).append(MetricValue(row.metric, float(row.value), row.unit))
         told = {"is_emulated": is_emulated, "is_simulated": is_simulated}
         executions = [
             Execution({name: row[name] for name in FACTS if row[name] is not None} | told, tuple(measured.get(at, ())))

@@ -4,6 +4,8 @@ import ast
 import importlib
 import re
 import subprocess
+from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -12,9 +14,51 @@ import yaml
 
 ROOT = Path(__file__).parents[1]
 CODE = sorted([*ROOT.glob("flows/**/*.py"), *ROOT.glob("tasks/**/*.py")])
+MODULES = {".".join(p.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): p for p in CODE}
 TOP_LEVEL = {"pyproject.toml", "flows", "tasks", "data", "conf", "tests", "deployments", "README.md", "Makefile"}
 BESIDE = {"constraints.txt", "LICENSE", "CHANGELOG.md"}
 ENGINE = "tasks/jobs/record/engine.py"
+SHARED_STEMS = {  # a file name that stands in several rooms, and the one thing that it is in all of them
+    **dict.fromkeys(["jobs", "workloads", "nodes", "advice"], "a word: its flows, its commands, its results"),
+    "alarms": "what watching raises: rules, rows, and how well an evaluation finds them",
+    "bench": "one run or execution at work, and what disturbed it",
+    "campaign": "a recording from end to end",
+    "counters": "counters of the kernel: recorded, and compared",
+    "demo": "the story on recorded data: its flow, its command",
+    "fingerprints": "what a run or an execution is known by",
+    "intake": "files on their way into a word, and what became of them",
+    "labels": "what is known of a file's rows from outside of it",
+    "params": "parameter models",
+    "parts": "the files of a recording",
+    "plan": "what a campaign runs, in order",
+    "protocol": "what `evaluate` does from files to figures",
+    "sampler": "samples once a second while something is recorded",
+    "scores": "how good predictions were",
+    "steps": "what flows wrap as tasks, and how they do",
+    "tables": "tables in people's files, as rows or frames",
+    "training": "a model learned from one source, and measured on what was held out",
+}
+SHARED_CLASSES = {  # likewise of public classes
+    "Bench": "what all runs of a campaign share",
+    "Characterised": "what characterising a log wrote, of the function and of its step",
+    "EvaluateParams": "the parameters of an evaluation",
+    "Evaluation": "the figures of an evaluation, and the tables behind them",
+    "Intake": "how files of a word are to be read",
+    "Outcome": "what became of a planned run or execution",
+    "Plan": "what is to be done by a call or a campaign, in order",
+    "PlannedRun": "a run of a plan",
+    "ReadParams": "how files of a word are read",
+    "Reader": "reads one format",
+    "RecordParams": "what a recording runs",
+    "RecordSummary": "what a call of a recorder did",
+    "RunLedger": "the runs that a folder of recordings holds",
+    "Session": "a call of a recorder at work",
+    "Split": "what is learned from, and what is tested",
+    "Stage": "what a campaign has set up",
+    "TrainedModel": "the step's answer: the model that was trained, and the champion",
+    "Training": "the model that was trained, the champion, and figures of held-out runs",
+    "WatchParams": "what raises an alarm",
+}
 WORDS = ["jobs", "workloads", "nodes", "advice"]
 SHARED = ["intake", "record", "report", "warehouse"]  # rooms beside those of the words: what all of them use
 
@@ -62,6 +106,25 @@ def test_the_engine_under_test_does_not_know_the_warehouse() -> None:
 
 def test_tasks_never_import_flows() -> None:
     assert [name_of(p) for p in CODE if name_of(p).startswith("tasks/") and "flows" in imports_of(p)] == []
+
+
+def modules_imported(path: Path) -> set[str]:
+    """The modules of flows/ and tasks/ that a file imports, anywhere in it, as dotted names."""
+    found = set()
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            named = [f"{node.module}.{alias.name}" for alias in node.names]
+            found |= {name if name in MODULES else node.module for name in named}
+    return found & MODULES.keys()
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    left = {name: modules_imported(path) - {name} for name, path in MODULES.items()}
+    while free := {name for name, wanted in left.items() if not wanted & left.keys()}:
+        left = {name: wanted for name, wanted in left.items() if name not in free}
+    assert {name: sorted(wanted & left.keys()) for name, wanted in left.items()} == {}, "a cycle, and who imports it"
 
 
 def test_the_top_level_is_what_the_house_allows() -> None:
@@ -176,3 +239,25 @@ def test_a_word_has_its_place_in_every_room(word: str) -> None:
         f"tests/{word}",
     ]
     assert [room for room in rooms if not (ROOT / room).exists()] == []
+
+
+@pytest.mark.parametrize("room", ["flows", *(f"tasks/{name}" for name in [*WORDS, *SHARED])])
+def test_the_readme_of_a_room_is_a_map_of_its_modules(room: str) -> None:
+    folder = ROOT / room
+    table = (folder / "README.md").read_text().partition("| module | what it answers |\n|---|---|\n")[2]
+    rows = re.findall(r"^\| `([^`]+)` \| .+ \|$", table.partition("\n\n")[0], re.MULTILINE)
+    modules = [path for path in CODE if path.is_relative_to(folder) and path.stem != "__init__"]
+    assert sorted(rows) == sorted(str(path.relative_to(folder).with_suffix("")) for path in modules)
+
+
+def repeated(names: Iterable[str]) -> set[str]:
+    return {name for name, n in Counter(names).items() if n > 1}
+
+
+def test_a_file_name_has_one_meaning_in_the_whole_house() -> None:
+    assert repeated(path.stem for path in CODE if path.stem != "__init__") == SHARED_STEMS.keys()
+
+
+def test_a_public_class_name_has_one_meaning_in_the_whole_house() -> None:
+    classes = (node.name for path in CODE for node in tree_of(path).body if isinstance(node, ast.ClassDef))
+    assert {name for name in repeated(classes) if not name.startswith("_")} == SHARED_CLASSES.keys()

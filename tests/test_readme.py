@@ -16,7 +16,14 @@ from tasks.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 TOP = (ROOT / "README.md").read_text()
-WHERE = ("*.md", "tasks/**/README.md", "deployments/*.md", "data/recorded/*/README.md", "tests/**/README.md")
+WHERE = (
+    "*.md",
+    "flows/README.md",
+    "tasks/**/README.md",
+    "deployments/*.md",
+    "data/recorded/*/README.md",
+    "tests/**/README.md",
+)
 READMES = sorted({path for where in WHERE for path in ROOT.glob(where)} - {ROOT / "CHANGELOG.md"})
 WORDS = "jobs|workloads|nodes|whorl"
 ENDINGS = "md|py|sql|yaml|toml|service"

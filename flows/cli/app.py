@@ -92,7 +92,7 @@ def build_app(*, is_rich: bool = False, only: str | None = None) -> typer.Typer:
     only: the group or verb that is asked for, which is made in whole; of others no more than a list of them shows."""
     app = typer.Typer(
         name="whorl",
-        cls=Group,
+        cls=CommandGroup,
         help=TITLE,
         epilog=EPILOG,
         invoke_without_command=True,
@@ -106,13 +106,13 @@ def build_app(*, is_rich: bool = False, only: str | None = None) -> typer.Typer:
         for verb in verbs.split() if only in (None, name) else ():
             function = next(getattr(module, verb) for module in modules if hasattr(module, verb))
             group.command(verb.partition("_")[0])(command_of(function, name))
-        app.add_typer(group, name=name, cls=Group)
+        app.add_typer(group, name=name, cls=CommandGroup)
     for function in VERBS:
         app.command()(command_of(function) if only in (None, function.__name__) else listed(function))
     return app
 
 
-class Group(TyperGroup):
+class CommandGroup(TyperGroup):
     """Commands with the whole first sentence of their help, and arguments without the type that Python has for them."""
 
     def format_commands(self, ctx: "Context", formatter: "HelpFormatter") -> None:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from flows.cli.files import alarm_rows, file_results, ingesting, read_results, recurrence_facts, show_files, show_read
 from flows.cli.invocation import (
     Invocation,
     Output,
@@ -18,6 +17,7 @@ from flows.cli.invocation import (
     write_drawing,
 )
 from flows.cli.output import clean, moment, plain, show_described, show_facts, show_table
+from flows.cli.reading import alarm_rows, file_results, ingesting, read_results, recurrence_facts, show_files, show_read
 from tasks.choices import AUTO, DEFAULT_SOURCE, ReaderName, checked_source, reader_asked_for
 from tasks.quantities import counted, duration, number, ratio, share
 from tasks.report.result import Column, columns, count, extra, records

@@ -14,9 +14,9 @@ from tasks.quantities import counted, duration, number, share
 from tasks.report.result import Column, columns, count, extra, records
 
 if TYPE_CHECKING:
-    from tasks.jobs.control.answering import Answer, Ground
+    from tasks.jobs.control.answering import ChangeAnswer, Ground
     from tasks.jobs.explain.reasons import Explanation, RunReasons
-    from tasks.jobs.explain.whole_source import Explained
+    from tasks.jobs.explain.whole_source import SourceExplanation
     from tasks.jobs.outlook import PredictedChance
     from tasks.jobs.params import ExplainParams, Kind
     from tasks.jobs.predict.predicting import JobOutlook, ShapeChance
@@ -341,7 +341,7 @@ def _show_side(title: str, explanation: "Explanation", *, is_up: bool) -> None:
         show_facts({one.family: one.text for one in reasons})
 
 
-def _fresh(call: Invocation, source: str, params: "ExplainParams") -> "Explained":
+def _fresh(call: Invocation, source: str, params: "ExplainParams") -> "SourceExplanation":
     """The tables of a source as its files and its model have them now; made where they are not."""
     from tasks.errors import NotFound
     from tasks.jobs import steps
@@ -361,7 +361,7 @@ def _fresh(call: Invocation, source: str, params: "ExplainParams") -> "Explained
     return found
 
 
-def _show_source(call: Invocation, found: "Explained") -> None:
+def _show_source(call: Invocation, found: "SourceExplanation") -> None:
     from tasks.jobs.explain.reasons import KIND
     from tasks.report.jobs import families_table, insights_table
 
@@ -423,7 +423,7 @@ def whatif(
     _show(call, found, {"model": asked.model_id, **({"job": asked.job} if asked.job else {})})
 
 
-def _draw(call: Invocation, asked: "Ground", found: "Answer", flags: list[str], out: Path) -> None:
+def _draw(call: Invocation, asked: "Ground", found: "ChangeAnswer", flags: list[str], out: Path) -> None:
     from tasks.report.jobs_reasons import what_if_figures
     from tasks.report.result import Section
 
@@ -442,7 +442,7 @@ def _draw(call: Invocation, asked: "Ground", found: "Answer", flags: list[str], 
     write_drawing(call, out, name, words, what_if_figures(found), made_of, command, sections)
 
 
-def _show(call: Invocation, found: "Answer", facts: dict[str, str]) -> None:
+def _show(call: Invocation, found: "ChangeAnswer", facts: dict[str, str]) -> None:
     from tasks.report.jobs import changes_table
 
     outcome = found.outcome

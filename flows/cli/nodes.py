@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from flows.cli.files import ingesting, read_results, show_read, totals
 from flows.cli.invocation import Invocation, Output, one_source, progress_bar, run_flow
 from flows.cli.output import as_command, moment, say, show_described, show_facts, show_table
+from flows.cli.reading import ingesting, read_results, show_read, totals
 from tasks.choices import AUTO, DEFAULT_SOURCE, NodeReader, checked_source, reader_asked_for
 from tasks.errors import NotFound
 from tasks.nodes.node_words import best_words, called, interval, left_out, placed_by, shared_words, standing_out
@@ -243,7 +243,7 @@ def metrics(call: Invocation, source: str | None = None, benchmark: str | None =
     --benchmark, -b: Only those of this benchmark
     --kept: Only those that count"""
     from tasks.nodes.answers import read_decisions, require_model
-    from tasks.report.nodes import decisions_table
+    from tasks.report.nodes_tables import decisions_table
 
     warehouse = call.warehouse
     chosen = one_source(warehouse, source, "nodes")

@@ -106,7 +106,7 @@ def tune(call: Invocation, source: str | None = None) -> Output:
 def _search_facts(found: dict[str, Any]) -> dict[str, str]:
     """What a search came to, in words."""
     from tasks.nodes.params import ModelParams
-    from tasks.nodes.perona.search import space_of
+    from tasks.nodes.perona.hyperparameters import space_of
 
     names = [name.split(".") for name in space_of(ModelParams.model_validate(found["best"]))]
     values = [f"{key.replace('_', ' ')} {found['best'][part][key]}" for part, key in names]
@@ -158,7 +158,7 @@ def watch(call: Invocation, source: str | None = None, ask: bool = True) -> Outp
     found = run_flow(call, "nodes-watch", source=chosen, asks_for_benchmarks=ask)
     from flows.nodes import with_emulated
     from tasks.nodes.verdict_steps import open_messages, read_states
-    from tasks.report.nodes import states_table
+    from tasks.report.nodes_tables import states_table
     from tasks.warehouse.alarms import read_alarms
 
     still = [one for name, one in open_messages(call.warehouse, chosen).items() if name not in found["alarms"]]

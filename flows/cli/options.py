@@ -72,7 +72,7 @@ WITHOUT_JSON = ("serve",)
 
 
 @dataclass(frozen=True)
-class Line:
+class OptionLine:
     """One line of a docstring. bounds: least and most, as they stand there; setting: the one that is set, or empty."""
 
     flags: tuple[str, ...]
@@ -101,7 +101,7 @@ class Line:
         return Annotated[annotation, (Option if self.flags else Argument)(*self.flags, **told)]
 
 
-def lines_of(text: str) -> Iterator[Line]:
+def lines_of(text: str) -> Iterator[OptionLine]:
     """The lines of a docstring's last paragraph; those that are shared are looked up. Raises TypeError."""
     for line in re.sub(r"\n    +", " ", text).strip().splitlines():
         if ": " not in line:
@@ -112,21 +112,21 @@ def lines_of(text: str) -> Iterator[Line]:
             raise TypeError(f"{line!r} is no line about an option")
 
 
-def _line(found: re.Match[str]) -> Line:
+def _line(found: re.Match[str]) -> OptionLine:
     parts = (found["more"] or "").split(", ")
     bounds = next((part.split("..") for part in parts if ".." in part), ["", ""])
     kind, _, setting = next((part for part in parts if " " in part), "").partition(" ")
     flags = tuple(found["flags"].split(", ")) if found["flags"] else ()
-    return Line(flags, found["metavar"] or None, (bounds[0], bounds[1]), kind, setting, found["help"])
+    return OptionLine(flags, found["metavar"] or None, (bounds[0], bounds[1]), kind, setting, found["help"])
 
 
 @cache
-def shared() -> dict[str, Line]:
+def shared() -> dict[str, OptionLine]:
     """The options that verbs share, by their flag."""
     return {found.flags[0]: found for found in lines_of(SHARED)}
 
 
-def described(verb: Callable[..., Any]) -> tuple[str, list[Line]]:
+def described(verb: Callable[..., Any]) -> tuple[str, list[OptionLine]]:
     """What the docstring of a verb says about it, and its lines about options. Raises TypeError for other lines."""
     text = inspect.getdoc(verb) or ""
     about, _, block = text.rpartition("\n\n")

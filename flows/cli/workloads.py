@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import typer
 
-from flows.cli.files import alarm_rows, ingesting, read_results, show_read, totals
 from flows.cli.invocation import Invocation, Output, one_source, progress_bar, run_flow
 from flows.cli.output import as_command, runs_or_windows, say, show_described, show_facts, show_table
+from flows.cli.reading import alarm_rows, ingesting, read_results, show_read, totals
 from tasks.choices import (
     AUTO,
     DEFAULT_SOURCE,

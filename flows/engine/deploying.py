@@ -25,7 +25,7 @@ from prefect.workers.process import ProcessWorker
 from pydantic import Field
 
 from flows.engine.forms import TAG, first_parameters, form_fields, form_of, model_of, resolved_parameters
-from flows.engine.servers import FLOW_VARIABLES, NoServer, is_healthy, key_for
+from flows.engine.servers import FLOW_VARIABLES, NoPrefectServer, is_healthy, key_for
 from flows.engine.steps import LIMIT, make_limit
 from tasks.errors import BadSetting
 from tasks.nodes.record.params import node_name
@@ -232,9 +232,11 @@ def deploy(settings: Settings, api_url: str | None = None) -> list[Registered]:
     parameters that no setting decides, limits. Raises NoServer if no server answers."""
     url = api_url or PREFECT_API_URL.value()
     if not url:
-        raise NoServer("no Prefect server: start one with 'whorl serve', or name one with PREFECT_API_URL")
+        raise NoPrefectServer("no Prefect server: start one with 'whorl serve', or name one with PREFECT_API_URL")
     if not is_healthy(url):
-        raise NoServer(f"{url}: no Prefect server answers here; start one with 'whorl serve', or mend PREFECT_API_URL")
+        raise NoPrefectServer(
+            f"{url}: no Prefect server answers here; start one with 'whorl serve', or mend PREFECT_API_URL"
+        )
     entries, fleet = read_deployments(), fleet_entries(settings)
     names = {entry.work_pool.name for entry in (*entries, *(entry for entry, _ in fleet))}
     key = key_for(settings.warehouse.home, url)

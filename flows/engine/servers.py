@@ -170,7 +170,7 @@ KEY = re.compile(USER + r":[\w-]{40,}")
 OTHERS = 0o077  # the rights of everybody but the owner
 
 
-class NoServer(WhorlError):
+class NoPrefectServer(WhorlError):
     """There is no Prefect server to talk to, or it could not be started."""
 
     exit_code = 9
@@ -310,7 +310,7 @@ def free_port(host: str, wanted: int) -> int:
         try:
             probe.bind((host, wanted))
         except OSError as error:
-            raise NoServer(
+            raise NoPrefectServer(
                 f"port {wanted} of {host} is taken ({error.strerror}); stop what listens there, or choose another "
                 "with --port or the setting whorl.port"
             ) from error
@@ -324,5 +324,5 @@ def wait_until_healthy(server: Child, url: str, stopped: threading.Event | None 
     while not stopped.is_set() and not is_healthy(url):
         if server.has_ended or time.monotonic() > deadline:
             state = "ended" if server.has_ended else f"does not answer after {START_WAIT_S:g} s"
-            raise NoServer(f"Prefect's server {state}: {server.last_line()} (log: {server.log})")
+            raise NoPrefectServer(f"Prefect's server {state}: {server.last_line()} (log: {server.log})")
         stopped.wait(HEALTH_EVERY_S)

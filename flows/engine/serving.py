@@ -23,7 +23,7 @@ from urllib.parse import unquote, urlsplit
 from flows.engine.servers import (
     LOOPBACK,
     Child,
-    NoServer,
+    NoPrefectServer,
     api_url,
     child_environment,
     end_runs,
@@ -148,7 +148,7 @@ def serve(
     home = settings.warehouse.home
     check_home(home)
     if (other := read_server_file(home)) and not other.is_shared:
-        raise NoServer(f"{home}: process {other.pid} serves it already at {other.url}; stop that one first")
+        raise NoPrefectServer(f"{home}: process {other.pid} serves it already at {other.url}; stop that one first")
     chosen = free_port(host, settings.whorl.port if port is None else port)
     url, key = api_url(host, chosen), load_key(home)
     environment = child_environment(home, api_url=url, key=key)
@@ -182,7 +182,7 @@ def stop_serving(home: Path) -> ServerFile:
     """End what serves a home, `whorl serve` or the server that commands share; returns what it was. Raises NoServer."""
     found = read_server_file(home)
     if found is None:
-        raise NoServer(f"{home}: no server runs; nothing to stop")
+        raise NoPrefectServer(f"{home}: no server runs; nothing to stop")
     end(found)
     return found
 
@@ -202,7 +202,7 @@ def _work(
             gave_up = worker.has_ended and not worker.was_killed and time.monotonic() - started_s < SHORT_LIFE_S
             if server.has_ended or gave_up:
                 part = server if server.has_ended else worker
-                raise NoServer(f"Prefect's {part.name} has ended: {part.last_line()} (log: {part.log})")
+                raise NoPrefectServer(f"Prefect's {part.name} has ended: {part.last_line()} (log: {part.log})")
             if worker.has_ended:
                 say(f"the worker has ended (code {worker.process.returncode}); starting another")
                 worker, started_s = start_worker(), time.monotonic()
@@ -245,7 +245,7 @@ def _register(settings: Settings, environment: dict[str, str], log: Path, stoppe
     log.write_text(done.stdout + done.stderr, encoding="utf-8")
     if done.returncode and not stopped.is_set():
         lines = (done.stdout + done.stderr).strip().splitlines() or ["no message"]
-        raise NoServer(f"the flows could not be registered: {lines[-1]} (log: {log})")
+        raise NoPrefectServer(f"the flows could not be registered: {lines[-1]} (log: {log})")
 
 
 def _stop_worker(worker: Child, url: str, key: str) -> None:

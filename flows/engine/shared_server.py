@@ -22,7 +22,7 @@ from flows.engine.servers import (
     HEARTBEATS,
     LOOPBACK,
     Child,
-    NoServer,
+    NoPrefectServer,
     api_url,
     free_port,
     is_healthy,
@@ -96,7 +96,9 @@ def join(home: Path, *, idle_s: float, meanwhile: Callable[[ServerFile], None] =
         while not is_healthy(found.url):
             if not found.is_alive or time.monotonic() > deadline:
                 state = "does not answer" if found.is_alive else "has ended"
-                raise NoServer(f"{home}: its server {state} ({found.url}, process {found.pid}); {_last_words(home)}")
+                raise NoPrefectServer(
+                    f"{home}: its server {state} ({found.url}, process {found.pid}); {_last_words(home)}"
+                )
             time.sleep(LOOK_EVERY_S)
     return found
 
@@ -122,7 +124,7 @@ def end(server: ServerFile, *, wait_s: float = END_WAIT_S) -> None:
     deadline = time.monotonic() + wait_s
     while server.is_alive:
         if time.monotonic() > deadline:
-            raise NoServer(f"process {server.pid} at {server.url} does not end within {wait_s:g} s; kill it")
+            raise NoPrefectServer(f"process {server.pid} at {server.url} does not end within {wait_s:g} s; kill it")
         time.sleep(LOOK_EVERY_S)
 
 
@@ -208,7 +210,7 @@ def _named(home: Path, keeper: "subprocess.Popen[bytes] | None") -> ServerFile:
     """The server that the home names, once it does."""
     while (found := read_server_file(home)) is None:
         if keeper is None or keeper.poll() is not None:
-            raise NoServer(f"{home}: Prefect's server does not start; {_last_words(home)}")
+            raise NoPrefectServer(f"{home}: Prefect's server does not start; {_last_words(home)}")
         time.sleep(LOOK_EVERY_S)
     return found
 

@@ -19,7 +19,7 @@ from scipy.special import ndtr
 
 from tasks.advice.machines import Configurations, Floats, Ints
 from tasks.advice.search import Method, Problem, at_random
-from tasks.advice.surrogate import Runs, SurrogateParams, expected_improvement
+from tasks.advice.surrogate import SurrogateParams, TrialRuns, expected_improvement
 from tasks.errors import BadInput
 
 N_STARTS = 3
@@ -69,7 +69,7 @@ def _process(points: Floats, values: Floats, at: Floats) -> tuple[Floats, Floats
     return level + spread * cross @ solved[:, 0], spread * np.sqrt(variance)
 
 
-def cherrypick_among(problem: Problem, runs: Runs, among: Ints, rng: Generator) -> int:
+def cherrypick_among(problem: Problem, runs: TrialRuns, among: Ints, rng: Generator) -> int:
     """CherryPick's next run among these candidates; see the module."""
     seen = runs.candidate[runs.is_completed]
     if len(runs.candidate) < N_STARTS or not len(seen):
@@ -180,7 +180,7 @@ def by_scores(scores: Mapping[str, Mapping[str, float]]) -> Weigh:
 def arrow(scores: Mapping[str, Mapping[str, float]] | None = None) -> Method:
     """Arrow, as Perona replays it: three random starts, then pairs of runs; with scores weighed, and told, by them."""
 
-    def next_run(problem: Problem, runs: Runs, rng: Generator) -> int:
+    def next_run(problem: Problem, runs: TrialRuns, rng: Generator) -> int:
         candidates, ok, is_new = problem.candidates, runs.is_completed, problem.is_new(runs)
         if len(runs.candidate) < N_STARTS or ok.sum() < FEWEST_PROFILED:
             return int(rng.choice(np.flatnonzero(is_new)))
@@ -200,7 +200,7 @@ def arrow(scores: Mapping[str, Mapping[str, float]] | None = None) -> Method:
 def cherrypick_with(weigh: Weigh) -> Method:
     """CherryPick with an acquisition that scores weigh: its improvement at the candidates themselves."""
 
-    def next_run(problem: Problem, runs: Runs, rng: Generator) -> int:
+    def next_run(problem: Problem, runs: TrialRuns, rng: Generator) -> int:
         is_new, seen = problem.is_new(runs), runs.candidate[runs.is_completed]
         if not len(runs.candidate):
             return int(rng.choice(np.flatnonzero(is_new)))
@@ -215,12 +215,12 @@ def cherrypick_with(weigh: Weigh) -> Method:
     return next_run
 
 
-def cherrypick(problem: Problem, runs: Runs, rng: Generator) -> int:
+def cherrypick(problem: Problem, runs: TrialRuns, rng: Generator) -> int:
     """CherryPick among all candidates that have not run."""
     return cherrypick_among(problem, runs, np.flatnonzero(problem.is_new(runs)), rng)
 
 
-def ruya(problem: Problem, runs: Runs, rng: Generator) -> int:
+def ruya(problem: Problem, runs: TrialRuns, rng: Generator) -> int:
     """Ruya: CherryPick among the candidates that are promising for the memory need, then among the rest."""
     return cherrypick_among(problem, runs, problem.open_candidates(runs), rng)
 
@@ -228,7 +228,7 @@ def ruya(problem: Problem, runs: Runs, rng: Generator) -> int:
 def portfolio(order: Sequence[int]) -> Method:
     """The method that runs candidates in this order, promising ones first; the rest at random."""
 
-    def next_run(problem: Problem, runs: Runs, rng: Generator) -> int:
+    def next_run(problem: Problem, runs: TrialRuns, rng: Generator) -> int:
         still_open = set(problem.open_candidates(runs).tolist())
         listed = [at for at in order if at in still_open]
         return listed[0] if listed else at_random(problem, runs, rng)

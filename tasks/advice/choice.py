@@ -36,7 +36,7 @@ TINY = 1e-9
 COMPLETED = "completed"
 
 
-class ModelParams(Params):
+class BeliefParams(Params):
     """What is not known of a job on a type where it never ran; what only a researcher varies.
 
     Set on a trial of 21 jobs with one run on each of four types, before any held-back run was looked at."""
@@ -153,7 +153,7 @@ def capacities(machines: pd.DataFrame, scores: pd.DataFrame | None = None) -> di
 
 
 @dataclass(frozen=True)
-class Runs:
+class SourceRuns:
     """The runs of a job on its source that completed, as arrays of (n_runs,), and how many did not.
 
     need_bytes: memory that it filled, with what it spilled; 0 where nobody recorded it."""
@@ -166,7 +166,7 @@ class Runs:
     n_failed: int
 
 
-def runs_of(history: pd.DataFrame, job: str) -> tuple[Runs, str]:
+def runs_of(history: pd.DataFrame, job: str) -> tuple[SourceRuns, str]:
     """The runs of a job, and the type on which they ran.
 
     history: job, machine_type, runtime_s; status (completed or not), cpu_s, read_bytes, memory_bytes, spilled_bytes
@@ -188,7 +188,7 @@ def runs_of(history: pd.DataFrame, job: str) -> tuple[Runs, str]:
     if (runtime_s <= 0).any():
         raise BadInput("history", f"job {job} has a runtime_s of 0 or less", "seconds above 0", "mend or drop the run")
     spilled = _numbers(done, "spilled_bytes", job)
-    return Runs(
+    return SourceRuns(
         runtime_s=runtime_s,
         cpu_s=_numbers(done, "cpu_s", job) if "cpu_s" in done else runtime_s,
         read_bytes=_numbers(done, "read_bytes", job),
@@ -219,7 +219,7 @@ class Demand:
     lack_ratio: Floats
 
 
-def demand_on(runs: Runs, source: Capacity, target: Capacity, parallel: Floats, model: ModelParams) -> Demand:
+def demand_on(runs: SourceRuns, source: Capacity, target: Capacity, parallel: Floats, model: BeliefParams) -> Demand:
     """What runs on the source would ask of the target's CPU and disk.
 
     parallel: (n_draws,), share of the CPU work that all threads share; the rest has one."""
@@ -242,11 +242,11 @@ def _has_no_less(target: Capacity, source: Capacity) -> bool:
     return target.memory_bytes >= source.memory_bytes * (1 - LEAST_BANDWIDTH)
 
 
-def _lacking(runs: Runs, kind: Capacity, model: ModelParams) -> Floats:
+def _lacking(runs: SourceRuns, kind: Capacity, model: BeliefParams) -> Floats:
     return np.maximum(0.0, runs.need_bytes - model.usable_memory_ratio * kind.memory_bytes)
 
 
-def _more_cpu(lack_ratio: Floats, model: ModelParams) -> Floats:
+def _more_cpu(lack_ratio: Floats, model: BeliefParams) -> Floats:
     return 1 + model.spill_cpu_ratio * np.minimum(1.0, lack_ratio / model.spill_soon_ratio)
 
 
@@ -263,7 +263,7 @@ def transferred(runtime_s: Floats, there: Demand, here: Demand) -> Floats:
 
 
 def estimate_type(
-    runs: Runs, source: Capacity, target: Capacity, deadline_s: float, params: ChoiceParams, model: ModelParams
+    runs: SourceRuns, source: Capacity, target: Capacity, deadline_s: float, params: ChoiceParams, model: BeliefParams
 ) -> TypeEstimate:
     """The job on one type, from its runs on the source.
 
@@ -312,7 +312,7 @@ def estimate_type(
 
 
 def _error(
-    source: Capacity, target: Capacity, lacks: NDArray[np.bool_], had_spilled: Floats, model: ModelParams
+    source: Capacity, target: Capacity, lacks: NDArray[np.bool_], had_spilled: Floats, model: BeliefParams
 ) -> Floats:
     """Standard deviation of the model's error, (n_runs,): on the source only what changes from week to week."""
     alike = all(
@@ -360,13 +360,13 @@ def choose_type(
     job: str,
     deadline_s: float,
     params: ChoiceParams | None = None,
-    model: ModelParams | None = None,
+    model: BeliefParams | None = None,
 ) -> Choice:
     """The cheapest type on which the job is late in at most params.late_share of its runs, as far as can be told.
 
     Tables as in runs_of and capacities. Where the interval of the chance has the share inside, the type is not taken
     for safe. Raises NotFound, BadInput (a deadline that is not above 0, a source that is no known type)."""
-    params, model = params or ChoiceParams(), model or ModelParams()
+    params, model = params or ChoiceParams(), model or BeliefParams()
     if not (math.isfinite(deadline_s) and deadline_s > 0):
         raise BadInput("deadline", f"{deadline_s:g} s", "seconds above 0", "give the time that a run may take")
     kinds = capacities(machines, scores)

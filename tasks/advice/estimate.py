@@ -41,7 +41,7 @@ class Extrapolation:
 
 
 @dataclass(frozen=True)
-class Calibration:
+class EstimateSpread:
     """How far estimates lie off: |log(runtime / estimate)| of a share `confidence` of them is at most so many spreads.
 
     task, workflow: multiples, of the spread of a task, and of the mean spread of the tasks of a workflow, weighted by
@@ -64,7 +64,7 @@ class Estimate:
     target: str
     score_ratio: float
     aspect: str
-    calibration: Calibration
+    calibration: EstimateSpread
     tasks: pd.DataFrame
     workflows: pd.DataFrame
 
@@ -199,7 +199,7 @@ def _extrapolated(
     return found
 
 
-def _workflows(tasks: pd.DataFrame, known: Calibration) -> pd.DataFrame:
+def _workflows(tasks: pd.DataFrame, known: EstimateSpread) -> pd.DataFrame:
     """All tasks of a workflow one after the other, with an interval."""
     rows = []
     for workflow, own in tasks.groupby("workflow"):
@@ -225,7 +225,7 @@ def conformal_quantile(values: Floats, confidence: float) -> float:
     return float(np.sort(values)[rank - 1]) if rank <= len(values) else float("inf")
 
 
-def calibrate(errors: pd.DataFrame, confidence: float, rests_on: str) -> Calibration:
+def calibrate(errors: pd.DataFrame, confidence: float, rests_on: str) -> EstimateSpread:
     """A calibration from estimates whose truth is known.
 
     errors: workflow, runtime_s, spread (with LEAST_SPREAD), truth_s, and `case`: rows of one workflow and case are
@@ -233,7 +233,7 @@ def calibrate(errors: pd.DataFrame, confidence: float, rests_on: str) -> Calibra
     off = np.abs(np.log(errors["truth_s"] / errors["runtime_s"])) / errors["spread"]
     sums = workflow_errors(errors)
     workflow = np.abs(np.log(sums["truth_s"] / sums["runtime_s"])) / sums["spread"]
-    return Calibration(
+    return EstimateSpread(
         confidence,
         conformal_quantile(off.to_numpy(float), confidence),
         conformal_quantile(workflow.to_numpy(float), confidence),
@@ -248,14 +248,14 @@ def workflow_errors(errors: pd.DataFrame) -> pd.DataFrame:
     return sums.assign(spread=sums["spread"] / sums["runtime_s"])
 
 
-def lotaru_calibration(confidence: float) -> Calibration:
+def lotaru_calibration(confidence: float) -> EstimateSpread:
     """Calibration on the workflows of Lotaru: multiples at some confidences, by linear interpolation between them.
 
     From 1,272 estimates of 53 tasks between n1, n2 and c2 of Google Cloud (`tests.studies.lotaru`, a test works them
     out again)."""
     at, of_task, of_workflow = zip(*LOTARU_MULTIPLES, strict=True)
     task, workflow = float(np.interp(confidence, at, of_task)), float(np.interp(confidence, at, of_workflow))
-    return Calibration(confidence, task, workflow, "five published workflows between three machines (Lotaru)")
+    return EstimateSpread(confidence, task, workflow, "five published workflows between three machines (Lotaru)")
 
 
 # confidence, multiple of a task's spread, of a workflow's
@@ -284,14 +284,14 @@ def errors_between(runs: pd.DataFrame, source: str, target: str, ratio: float) -
     return pd.DataFrame(rows, columns=["workflow", "task", "case", "runtime_s", "spread", "truth_s"])
 
 
-def _calibrated(runs: pd.DataFrame, source: str, target: str, ratio: float, confidence: float) -> Calibration:
+def _calibrated(runs: pd.DataFrame, source: str, target: str, ratio: float, confidence: float) -> EstimateSpread:
     """On what ran on both machines if that is enough; of whole workflows never fewer than what was published says."""
     published = lotaru_calibration(confidence)
     errors = errors_between(runs, source, target, ratio)
     if len(errors) < LEAST_ERRORS:
         return published
     on_these = calibrate(errors, confidence, f"{len(errors)} tasks that ran on both")
-    return Calibration(
+    return EstimateSpread(
         confidence, on_these.task, max(published.workflow, _finite(on_these.workflow)), on_these.rests_on
     )
 

@@ -20,7 +20,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.stats import norm
 
 from tasks.advice.machines import Floats, Ints
-from tasks.advice.params import GroupParams
+from tasks.advice.params import MachineGroupParams
 from tasks.errors import BadInput, quoted
 
 ALL_ASPECTS = "all"  # nodes' row of one number from all aspects: no aspect itself
@@ -54,7 +54,7 @@ class ScoreTable:
 
 
 @dataclass(frozen=True)
-class Group:
+class MachineGroup:
     """One kind of machines, named A for the best, B, …
 
     scores: geometric mean of its machines by aspect. levels: 0 low, 1 medium, 2 high, by aspect, among the groups."""
@@ -85,7 +85,7 @@ class Grouping:
     half of the largest group that differ by less, in that aspect alone, would not show. is_noise_estimated: nobody
     gives intervals, so that the noise is what is left inside the groups."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[MachineGroup, ...]
     doubts: tuple[Doubt, ...]
     last_split_p: float
     next_split_p: float
@@ -162,14 +162,14 @@ def scores_of_nodes(ranking: pd.DataFrame) -> pd.DataFrame:
     return rows[["machine", "aspect", "score", "low", "high"]].reset_index(drop=True)
 
 
-def group_machines(scores: pd.DataFrame, params: GroupParams | None = None) -> Grouping:
+def group_machines(scores: pd.DataFrame, params: MachineGroupParams | None = None) -> Grouping:
     """Group machines by their scores: as many groups as differ by more than the scores' intervals.
 
     scores: one row a machine (column machine or node) and aspect, score > 0, more is better, in any unit; low and high,
     or several rows of a machine and aspect (executions), say how sure a score is. Without either the noise is estimated
     from what is left inside the groups: that needs machines that are alike.
     Raises BadInput for one machine, a machine without an aspect that others have, or a score that is not above 0."""
-    params = params or GroupParams()
+    params = params or MachineGroupParams()
     table = score_table(scores)
     rng = np.random.default_rng(params.seed)
     last, p = 1.0, 1.0
@@ -248,12 +248,12 @@ class _Cut:
         return int(self.groups.max()) + 1
 
 
-def _floor(table: ScoreTable, params: GroupParams) -> Floats:
+def _floor(table: ScoreTable, params: MachineGroupParams) -> Floats:
     """Deviation of each log score that is known beforehand: interval, and spread of machines of one type. (n, d)"""
     return np.hypot(table.deviations, np.log1p(params.spread_ratio))
 
 
-def _cut(table: ScoreTable, k: int, params: GroupParams) -> _Cut:
+def _cut(table: ScoreTable, k: int, params: MachineGroupParams) -> _Cut:
     """Cut Ward's tree of the whitened scores at k; where noise is estimated, from both usual scalings, the better."""
     floor = np.sqrt((_floor(table, params) ** 2).mean(axis=0))
     x = table.log_scores
@@ -288,7 +288,7 @@ def _within_deviation(x: Floats, groups: Ints) -> Floats:
     return np.asarray(np.sqrt(squares / max(1, len(x) - groups.max() - 1)))
 
 
-def _p_of_one_more(table: ScoreTable, cut: _Cut, params: GroupParams, rng: np.random.Generator) -> float:
+def _p_of_one_more(table: ScoreTable, cut: _Cut, params: MachineGroupParams, rng: np.random.Generator) -> float:
     """How probable it is that noise around the centres of the cut looks as if there were more groups.
 
     Known noise: the drop of W_k against redraws of just that noise. Estimated noise: that, and the likelihood ratio,
@@ -376,7 +376,7 @@ def _p_of(seen: Floats, redraw: Callable[[], Floats]) -> float:
     return p_value(np.concatenate([drawn, [redraw() for _ in range(REDRAWS - N_TRIAL_REDRAWS)]]))
 
 
-def _grouping(table: ScoreTable, cut: _Cut, split_p: tuple[float, float], params: GroupParams) -> Grouping:
+def _grouping(table: ScoreTable, cut: _Cut, split_p: tuple[float, float], params: MachineGroupParams) -> Grouping:
     """Name the groups, best first by the mean of their log scores, and say what is in doubt."""
 
     def by_aspect(values: Floats | Ints) -> dict[str, Any]:
@@ -395,7 +395,7 @@ def _grouping(table: ScoreTable, cut: _Cut, split_p: tuple[float, float], params
     groups = []
     for number, centre in enumerate(centres):
         members = tuple(np.array(table.machines)[place == number].tolist())
-        groups.append(Group(_name(number), members, by_aspect(np.exp(centre)), by_aspect(levels[number])))
+        groups.append(MachineGroup(_name(number), members, by_aspect(np.exp(centre)), by_aspect(levels[number])))
     shown = _smallest_shown(sorted_cut, variances, params) if sizes.max() > 1 else np.full_like(cut.noise, np.nan)
     hidden = {name: ratio for name, ratio in by_aspect(np.expm1(shown * cut.noise)).items() if np.isfinite(ratio)}
     noise = by_aspect(np.expm1(np.sqrt(variances.mean(axis=0)) * cut.noise))
@@ -435,7 +435,7 @@ def _doubts(table: ScoreTable, cut: _Cut, variances: Floats) -> tuple[Doubt, ...
     return tuple(doubts)
 
 
-def _smallest_shown(cut: _Cut, variances: Floats, params: GroupParams) -> Floats:
+def _smallest_shown(cut: _Cut, variances: Floats, params: MachineGroupParams) -> Floats:
     """Difference of two halves of the largest group that noise would rarely give: (d,), in units of the cut's noise.
 
     Halves of n machines that differ by δ add n δ² / 4 to the sum of squares."""
@@ -457,7 +457,7 @@ def quartile_levels(values: Sequence[float] | Floats) -> Ints:
     return np.full(len(x), MEDIUM) if x.min() == x.max() else levels
 
 
-def _levels_of_centres(centres: Floats, errors: Floats, params: GroupParams) -> Ints:
+def _levels_of_centres(centres: Floats, errors: Floats, params: MachineGroupParams) -> Ints:
     """Levels of the groups in one aspect, from log scores and their errors: (k,).
 
     Groups that this aspect does not tell apart share a level: sorted centres are joined while the gap to the next is

@@ -36,7 +36,7 @@ class EstimateParams(Params):
     )
 
 
-class GroupParams(Params):
+class MachineGroupParams(Params):
     """How machines are put into groups of alike ones."""
 
     confidence: float = Field(
@@ -106,5 +106,5 @@ class AdviceParams(Params):
     search: SearchParams = SearchParams()
     evaluate: ReplayParams = ReplayParams()
     choose: ChoiceParams = ChoiceParams()
-    groups: GroupParams = GroupParams()
+    groups: MachineGroupParams = MachineGroupParams()
     estimate: EstimateParams = EstimateParams()

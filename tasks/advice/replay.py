@@ -20,8 +20,8 @@ from tasks.advice.baselines import VCPU_ONLY, arrow, by_scores, cherrypick, cher
 from tasks.advice.machines import Configurations, Floats, MachineType, MemoryNeed, configurations
 from tasks.advice.params import ReplayParams
 from tasks.advice.search import (
+    CandidateOutcomes,
     Method,
-    Outcome,
     Problem,
     as_multiples,
     at_random,
@@ -29,7 +29,7 @@ from tasks.advice.search import (
     portfolio_order,
     search,
 )
-from tasks.advice.surrogate import FIXED, LEARNED, Bools, Example, Runs, SurrogateParams, learned
+from tasks.advice.surrogate import FIXED, LEARNED, Bools, Example, SurrogateParams, TrialRuns, learned
 from tasks.errors import BadInput
 from tasks.progress import report_progress
 
@@ -44,7 +44,7 @@ OPTIMAL = 1 + 1e-9
 
 
 @dataclass(frozen=True)
-class Job:
+class ReplayedJob:
     """A job with one run on each candidate. runtime_s: (n,), of a failed run until it ended."""
 
     name: str
@@ -56,11 +56,11 @@ class Job:
     need: MemoryNeed | None = None
 
     @cached_property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> CandidateOutcomes:
         """What searches get to see."""
-        return Outcome(np.log(self.candidates.cost(self.runtime_s)), self.is_completed)
+        return CandidateOutcomes(np.log(self.candidates.cost(self.runtime_s)), self.is_completed)
 
-    def only_completed(self) -> "Job":
+    def only_completed(self) -> "ReplayedJob":
         """Without the candidates whose run failed."""
         rows = np.flatnonzero(self.is_completed)
         return replace(
@@ -71,7 +71,9 @@ class Job:
         )
 
 
-def jobs_of(runs: pd.DataFrame, machines: Mapping[str, MachineType], needs: Mapping[str, MemoryNeed]) -> list[Job]:
+def jobs_of(
+    runs: pd.DataFrame, machines: Mapping[str, MachineType], needs: Mapping[str, MemoryNeed]
+) -> list[ReplayedJob]:
     """Jobs from rows of runs, repeats by their median; those with fewer than two completed configurations are left out.
 
     Raises BadInput for a machine type without a description, and where no job is left."""
@@ -88,7 +90,7 @@ def jobs_of(runs: pd.DataFrame, machines: Mapping[str, MachineType], needs: Mapp
             continue
         pairs = zip(medians["machine_type"], medians["nodes"], strict=True)
         jobs.append(
-            Job(
+            ReplayedJob(
                 str(name),
                 str(rows["application"].iloc[0]),
                 str(rows["family"].iloc[0]),
@@ -105,12 +107,12 @@ def jobs_of(runs: pd.DataFrame, machines: Mapping[str, MachineType], needs: Mapp
 
 
 @dataclass
-class Training:
+class LearnableRuns:
     """What may be learned for a job: the jobs of other applications, and runs of its own with other inputs.
 
     scores: of machine types, by aspect."""
 
-    jobs: Sequence[Job]
+    jobs: Sequence[ReplayedJob]
     scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     kernels: dict[str, SurrogateParams] = field(default_factory=dict)
 
@@ -128,12 +130,12 @@ class Training:
         speeds = np.log([by_type[name] for name in candidates.machine_type]) - np.log(candidates.vcpu)
         return replace(candidates, vcpu=candidates.vcpu * np.exp(speeds - np.median(speeds)))
 
-    def other_costs(self, job: Job) -> tuple[Floats, ...]:
+    def other_costs(self, job: ReplayedJob) -> tuple[Floats, ...]:
         """Costs of jobs of other applications on the job's candidates, as multiples of their optimum."""
         others = [other for other in self.jobs if other.application != job.application]
         return tuple(as_multiples(other.candidates, other.outcome, job.candidates) for other in others)
 
-    def other_inputs(self, job: Job) -> tuple[Runs, ...]:
+    def other_inputs(self, job: ReplayedJob) -> tuple[TrialRuns, ...]:
         """Runs of the same application and framework with other inputs, on the job's candidates."""
         found = []
         for other in self.jobs:
@@ -142,7 +144,7 @@ class Training:
             places = job.candidates.places(other.candidates)
             rows = [at for at, place in enumerate(places) if place is not None]
             there = np.array([places[at] for at in rows], dtype=np.int64)
-            found.append(Runs(there, other.outcome.log_cost[rows], other.is_completed[rows]))
+            found.append(TrialRuns(there, other.outcome.log_cost[rows], other.is_completed[rows]))
         return tuple(found)
 
 
@@ -152,11 +154,11 @@ class Way:
     inputs (runs with others), starts (of the portfolio), scores (of machine types), speeds (processors by score)."""
 
     words: str
-    method: Callable[[Job, Training], Method]
+    method: Callable[[ReplayedJob, LearnableRuns], Method]
     kernel: SurrogateParams | None = FIXED
     uses: tuple[str, ...] = ()
 
-    def problem(self, job: Job, training: Training) -> Problem:
+    def problem(self, job: ReplayedJob, training: LearnableRuns) -> Problem:
         """What is searched."""
         return Problem(
             training.with_speeds(job.candidates) if "speeds" in self.uses else job.candidates,
@@ -167,11 +169,11 @@ class Way:
         )
 
 
-def _always(method: Method) -> Callable[[Job, Training], Method]:
+def _always(method: Method) -> Callable[[ReplayedJob, LearnableRuns], Method]:
     return lambda _job, _training: method
 
 
-def _portfolio(job: Job, training: Training) -> Method:
+def _portfolio(job: ReplayedJob, training: LearnableRuns) -> Method:
     costs = training.other_costs(job)
     return portfolio(portfolio_order(costs, PORTFOLIO_SIZE) if costs else [])
 
@@ -207,7 +209,9 @@ OURS = {False: "learned", True: "learned_memory"}  # what `whorl advice search` 
 SLOW = ("arrow", "arrow_scores")  # a twentieth of the searches, and no runtime targets
 
 
-def replay(job: Job, training: Training, method: str, candidates: CandidateSet, params: ReplayParams) -> pd.DataFrame:
+def replay(
+    job: ReplayedJob, training: LearnableRuns, method: str, candidates: CandidateSet, params: ReplayParams
+) -> pd.DataFrame:
     """The searches of one method for one job: a row for each and run of it.
 
     Columns: method, job, candidates, percentile (NaN without a target), seed, run (from 1), ratio (best valid so far to
@@ -250,7 +254,7 @@ def replay(job: Job, training: Training, method: str, candidates: CandidateSet, 
 
 
 @dataclass(frozen=True)
-class Part:
+class SearchPart:
     """Searches of one method for one job, which are done, and kept, together."""
 
     method: str
@@ -263,7 +267,7 @@ class Part:
         return f"{self.candidates}-{self.method}-{self.job}.parquet".replace("/", "_")
 
 
-def parts_of(jobs: Sequence[Job], methods: Sequence[str]) -> list[Part]:
+def parts_of(jobs: Sequence[ReplayedJob], methods: Sequence[str]) -> list[SearchPart]:
     """All that is replayed; methods that rest on a memory need, or on other inputs, not for jobs without."""
     families = pd.Series([job.family for job in jobs]).value_counts()
     sets: tuple[CandidateSet, ...] = ("completed", "all")
@@ -275,12 +279,12 @@ def parts_of(jobs: Sequence[Job], methods: Sequence[str]) -> list[Part]:
             uses = WAYS[method].uses
             if ("memory" in uses and job.need is None) or ("inputs" in uses and families[job.family] < 2):
                 continue
-            found += [Part(method, job.name, candidates) for candidates in sets]
+            found += [SearchPart(method, job.name, candidates) for candidates in sets]
     return found
 
 
 def replay_all(
-    jobs: Sequence[Job],
+    jobs: Sequence[ReplayedJob],
     params: ReplayParams,
     folder: Path | None = None,
     methods: Sequence[str] = tuple(METHODS),
@@ -289,7 +293,7 @@ def replay_all(
     """The searches of all methods for all jobs; those whose table is in the folder already are not done again.
 
     scores: of machine types, by aspect; with them the methods that use scores stand beside the others."""
-    training, by_name = Training(jobs, scores or {}), {job.name: job for job in jobs}
+    training, by_name = LearnableRuns(jobs, scores or {}), {job.name: job for job in jobs}
     parts = parts_of(jobs, [*methods, *(usable(WITH_SCORES, scores) if scores else ())])
     there = {part for part in parts if folder is not None and (folder / part.file).exists()}
     tables = [pd.read_parquet(folder / part.file) for part in parts if folder is not None and part in there]
@@ -310,8 +314,8 @@ def usable(settings: Mapping[str, Way], scores: Mapping[str, Mapping[str, float]
 
 
 def _on_ray(
-    parts: Sequence[Part], jobs: Mapping[str, Job], training: Training, params: ReplayParams
-) -> Iterator[tuple[Part, pd.DataFrame]]:
+    parts: Sequence[SearchPart], jobs: Mapping[str, ReplayedJob], training: LearnableRuns, params: ReplayParams
+) -> Iterator[tuple[SearchPart, pd.DataFrame]]:
     """Parts as they end on Ray. Raises MissingTool without ray, BadSetting if the address does not answer."""
     from tasks.ray_address import connected
 
@@ -320,7 +324,7 @@ def _on_ray(
 
         shared = ray.put((dict(jobs), training, params))
 
-        def work(of: tuple[dict[str, Job], Training, ReplayParams], part: Part) -> pd.DataFrame:
+        def work(of: tuple[dict[str, ReplayedJob], LearnableRuns, ReplayParams], part: SearchPart) -> pd.DataFrame:
             return replay(of[0][part.job], of[1], part.method, part.candidates, of[2])
 
         running = {ray.remote(work).remote(shared, part): part for part in parts}

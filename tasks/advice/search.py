@@ -21,8 +21,8 @@ from tasks.advice.surrogate import (
     Bools,
     Posterior,
     Prior,
-    Runs,
     SurrogateParams,
+    TrialRuns,
     completion,
     expected_improvement,
     in_time,
@@ -72,7 +72,7 @@ class Problem:
     need: MemoryNeed | None = None
     max_runtime_s: float | None = None
     params: SurrogateParams = LEARNED
-    others: tuple[Runs, ...] = ()
+    others: tuple[TrialRuns, ...] = ()
     other_costs: tuple[Floats, ...] = ()
 
     @cached_property
@@ -94,11 +94,11 @@ class Problem:
         """Which candidates are tried first, (n,)."""
         return promising(self.candidates, self.need)
 
-    def is_new(self, runs: Runs) -> Bools:
+    def is_new(self, runs: TrialRuns) -> Bools:
         """Which candidates have not run, (n,)."""
         return ~np.isin(np.arange(len(self.candidates)), runs.candidate)
 
-    def open_candidates(self, runs: Runs) -> Ints:
+    def open_candidates(self, runs: TrialRuns) -> Ints:
         """Candidates to choose the next run from: promising ones, and the rest once those have run.
 
         With a deadline only what is likely to keep it counts as promising, as far as runs tell."""
@@ -115,12 +115,12 @@ class Problem:
         longest = np.log(self.candidates.cost(np.full(len(self.candidates), self.max_runtime_s)))
         return is_completed & (log_cost <= longest[candidate])
 
-    def best(self, runs: Runs) -> float | None:
+    def best(self, runs: TrialRuns) -> float | None:
         """The least log cost of a run that completed in time."""
         valid = self.is_valid(runs.candidate, runs.log_cost, runs.is_completed)
         return float(runs.log_cost[valid].min()) if valid.any() else None
 
-    def belief(self, runs: Runs) -> Posterior:
+    def belief(self, runs: TrialRuns) -> Posterior:
         """What is believed after these runs."""
         return posterior(self.prior, runs, self.params.noise)
 
@@ -130,20 +130,20 @@ class Problem:
             return np.ones(len(self.candidates))
         return in_time(belief, self.candidates, self.max_runtime_s, self.params.noise)
 
-    def chance_completed(self, runs: Runs) -> Floats:
+    def chance_completed(self, runs: TrialRuns) -> Floats:
         """Chance that a run of each candidate completes, (n,)."""
         return completion(self.candidates, self.prior.covariance, runs, self.params)
 
 
-Method = Callable[[Problem, Runs, Generator], int]
+Method = Callable[[Problem, TrialRuns, Generator], int]
 
 
-def at_random(problem: Problem, runs: Runs, rng: Generator) -> int:
+def at_random(problem: Problem, runs: TrialRuns, rng: Generator) -> int:
     """Any candidate that has not run: the plainest baseline, and where it goes on long enough the exhaustive search."""
     return int(rng.choice(np.flatnonzero(problem.is_new(runs))))
 
 
-def by_improvement(problem: Problem, runs: Runs, rng: Generator) -> int:
+def by_improvement(problem: Problem, runs: TrialRuns, rng: Generator) -> int:
     """Ours: the greatest expected improvement, weighed by the chances to complete and to be in time."""
     if len(runs.candidate) < len(problem.starts) and not problem.others:
         untried = [at for at in problem.starts if at not in runs.candidate]
@@ -155,7 +155,7 @@ def by_improvement(problem: Problem, runs: Runs, rng: Generator) -> int:
     return int(candidates[np.argmax(_worth(problem, runs)[candidates])])
 
 
-def _worth(problem: Problem, runs: Runs) -> Floats:
+def _worth(problem: Problem, runs: TrialRuns) -> Floats:
     """Expected improvement of log cost by a run of each candidate that completes in time, (n,)."""
     if not len(runs.candidate):
         return -problem.prior.mean
@@ -189,7 +189,7 @@ class Proposal:
     is_worthwhile: bool
 
 
-def propose(problem: Problem, runs: Runs, rng: Generator) -> Proposal | None:
+def propose(problem: Problem, runs: TrialRuns, rng: Generator) -> Proposal | None:
     """The next run, by our method; None once all candidates have run. Before any run its cost is not known (NaN)."""
     if len(np.unique(runs.candidate)) == len(problem.candidates):
         return None
@@ -218,19 +218,19 @@ def propose(problem: Problem, runs: Runs, rng: Generator) -> Proposal | None:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CandidateOutcomes:
     """What each candidate would give: (n,) log cost of its run (of a failed one, what it cost), and if it completed."""
 
     log_cost: Floats
     is_completed: Bools = field(repr=False)
 
-    def runs(self, candidates: Sequence[int]) -> Runs:
+    def runs(self, candidates: Sequence[int]) -> TrialRuns:
         """The runs of some candidates, in their order."""
         at = np.array(candidates, dtype=np.int64)
-        return Runs(at, self.log_cost[at], self.is_completed[at])
+        return TrialRuns(at, self.log_cost[at], self.is_completed[at])
 
 
-def as_multiples(candidates: Configurations, outcome: Outcome, others: Configurations) -> Floats:
+def as_multiples(candidates: Configurations, outcome: CandidateOutcomes, others: Configurations) -> Floats:
     """Costs of a job on other candidates, (n_others,), as multiples of its optimum; infinite where none completed."""
     log_cost = np.where(outcome.is_completed, outcome.log_cost, np.inf)
     there = np.array([np.inf if at is None else log_cost[at] for at in candidates.places(others)])
@@ -238,7 +238,7 @@ def as_multiples(candidates: Configurations, outcome: Outcome, others: Configura
     return multiples
 
 
-def search(problem: Problem, outcome: Outcome, n_runs: int, method: Method, rng: Generator) -> Ints:
+def search(problem: Problem, outcome: CandidateOutcomes, n_runs: int, method: Method, rng: Generator) -> Ints:
     """The candidates that a search of n_runs runs tries, in their order, (min(n_runs, n),)."""
     tried: list[int] = []
     for _ in range(min(n_runs, len(problem.candidates))):
@@ -252,7 +252,7 @@ COLUMNS = ("job", "machine_type", "nodes", "runtime_s", "status")
 
 
 @dataclass(frozen=True)
-class Tried:
+class TriedRun:
     """A run so far, with its cost in the currency of the prices."""
 
     machine_type: str
@@ -264,7 +264,7 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class NextRun:
+class SearchProposal:
     """What to run next for a job, or that it is time to stop.
 
     answer: the sentence; certainty, reasons: how sure, and why; best: the cheapest run so far that will do."""
@@ -278,8 +278,8 @@ class NextRun:
     machine_type: str | None
     nodes: int | None
     proposal: Proposal | None
-    best: Tried | None
-    tried: tuple[Tried, ...]
+    best: TriedRun | None
+    tried: tuple[TriedRun, ...]
     n_candidates: int
     n_promising: int
     need: MemoryNeed | None
@@ -303,7 +303,7 @@ def candidates_of(machines: Mapping[str, MachineType], runs: pd.DataFrame, param
     return configurations([(machines[name], int(n)) for name, n in sorted(pairs)])
 
 
-def runs_on(candidates: Configurations, runs: pd.DataFrame) -> Runs:
+def runs_on(candidates: Configurations, runs: pd.DataFrame) -> TrialRuns:
     """The rows of a job as runs of candidates, repeats by their mean; a configuration that completed once can."""
     places = [candidates.index(*pair) for pair in zip(runs["machine_type"], runs["nodes"].tolist(), strict=True)]
     at = np.array(places, dtype=np.int64)
@@ -311,7 +311,7 @@ def runs_on(candidates: Configurations, runs: pd.DataFrame) -> Runs:
     frame = pd.DataFrame({"at": at, "cost": rate[at] * runs["runtime_s"].to_numpy(float), "ok": runs["completed"]})
     frame = frame[frame["ok"] | ~frame["at"].isin(frame["at"][frame["ok"]])]
     means = frame.groupby("at", sort=False).agg(cost=("cost", "mean"), ok=("ok", "all"))
-    return Runs(means.index.to_numpy(np.int64), np.log(means["cost"].to_numpy(float)), means["ok"].to_numpy(bool))
+    return TrialRuns(means.index.to_numpy(np.int64), np.log(means["cost"].to_numpy(float)), means["ok"].to_numpy(bool))
 
 
 def costs_of_others(candidates: Configurations, runs: pd.DataFrame, job: str) -> tuple[Floats, ...]:
@@ -349,7 +349,7 @@ def next_run(
     need: MemoryNeed | None = None,
     max_runtime_s: float | None = None,
     priced_on: str = "",
-) -> NextRun:
+) -> SearchProposal:
     """The configuration to run next, from all rows of a table of runs; those of the job's family are made use of.
 
     Raises BadInput, BadSetting as candidates_of."""
@@ -367,7 +367,7 @@ def next_run(
     best = min((run for run in tried if run.is_valid), key=lambda run: run.cost, default=None)
     is_finished = proposal is None or not proposal.is_worthwhile
     chosen = None if proposal is None else proposal.candidate
-    return NextRun(
+    return SearchProposal(
         job=job,
         answer=_answer(candidates, proposal, best, is_finished),
         certainty=_certainty(proposal, best),
@@ -386,16 +386,16 @@ def next_run(
     )
 
 
-def _tried(row: object, candidates: Configurations, max_runtime_s: float | None) -> Tried:
+def _tried(row: object, candidates: Configurations, max_runtime_s: float | None) -> TriedRun:
     at = candidates.index(row.machine_type, int(row.nodes))  # type: ignore[attr-defined]
     runtime_s, completed = float(row.runtime_s), bool(row.completed)  # type: ignore[attr-defined]
     is_valid = completed and (max_runtime_s is None or runtime_s <= max_runtime_s)
     cost = float(candidates.cost(np.full(len(candidates), runtime_s))[at])
     status = "too slow" if completed and not is_valid else "completed" if completed else "failed"
-    return Tried(row.machine_type, int(row.nodes), runtime_s, status, cost, is_valid)  # type: ignore[attr-defined]
+    return TriedRun(row.machine_type, int(row.nodes), runtime_s, status, cost, is_valid)  # type: ignore[attr-defined]
 
 
-def _answer(candidates: Configurations, proposal: Proposal | None, best: Tried | None, is_finished: bool) -> str:
+def _answer(candidates: Configurations, proposal: Proposal | None, best: TriedRun | None, is_finished: bool) -> str:
     if best is not None and is_finished:
         return f"Stop: {best.nodes} × {best.machine_type} is the one to use, at {number(best.cost)} a run."
     if proposal is None:
@@ -410,7 +410,7 @@ def _answer(candidates: Configurations, proposal: Proposal | None, best: Tried |
     )
 
 
-def _certainty(proposal: Proposal | None, best: Tried | None) -> str:
+def _certainty(proposal: Proposal | None, best: TriedRun | None) -> str:
     if proposal is None:
         return "Certain: nothing is left to try."
     if np.isnan(proposal.cost):
@@ -425,7 +425,7 @@ def _certainty(proposal: Proposal | None, best: Tried | None) -> str:
 
 
 def _reasons(
-    problem: Problem, runs: Runs, proposal: Proposal | None, others: Sequence[Runs], own: pd.DataFrame
+    problem: Problem, runs: TrialRuns, proposal: Proposal | None, others: Sequence[TrialRuns], own: pd.DataFrame
 ) -> list[str]:
     candidates, told = problem.candidates, []
     if not len(own):

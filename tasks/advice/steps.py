@@ -13,7 +13,7 @@ from tasks.advice.choice import choose_type
 from tasks.advice.estimate import estimate
 from tasks.advice.groups import group_machines, kubectl_script, scores_of_nodes
 from tasks.advice.machines import MemoryNeed, memory_need, need_of_peaks, stated_need
-from tasks.advice.params import ChoiceParams, EstimateParams, GroupParams, ReplayParams, SearchParams
+from tasks.advice.params import ChoiceParams, EstimateParams, MachineGroupParams, ReplayParams, SearchParams
 from tasks.advice.readers.tables import (
     SCORES,
     read_job_runs,
@@ -27,7 +27,7 @@ from tasks.advice.readers.tables import (
 )
 from tasks.advice.readers.traces import one_machine, read_traces
 from tasks.advice.record.plan import RecordParams
-from tasks.advice.replay import Job, figures_of, jobs_of, replay_all
+from tasks.advice.replay import ReplayedJob, figures_of, jobs_of, replay_all
 from tasks.advice.search import Status, add_run, job_of, next_run
 from tasks.advice.story import LateCheck, Story, choose_all, deadlines_of, history_of, scores_of, story
 from tasks.advice.tarema import assign_tasks, published_groups, task_demands
@@ -35,7 +35,7 @@ from tasks.advice.transfer import basis_of, transfer_job
 from tasks.errors import BadInput, BadSetting, NotFound, quoted
 from tasks.jobs.summary import find_group, refuse_mixture
 from tasks.nodes.answers import read_scores as read_node_scores
-from tasks.nodes.ranking.threads import thread_scores_of_source
+from tasks.nodes.answers import thread_scores_of_source
 from tasks.settings import ROOT
 from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
@@ -219,7 +219,7 @@ def evaluate(
     return Answered("advice-evaluation", figures, result)
 
 
-def scores_by_aspect(path: str, jobs: Sequence[Job]) -> dict[str, dict[str, float]]:
+def scores_by_aspect(path: str, jobs: Sequence[ReplayedJob]) -> dict[str, dict[str, float]]:
     """Scores of machine types by aspect. Raises BadInput for a machine type of the jobs that has none."""
     table = read_scores(path, {})
     types = sorted({name for job in jobs for name in job.candidates.machine_type})
@@ -240,7 +240,7 @@ def groups(
     warehouse: Warehouse,
     aspects: list[str],
     traces: str | None,
-    params: GroupParams,
+    params: MachineGroupParams,
     renamed: dict[str, str],
     kubectl: Path | None = None,
 ) -> Answered:

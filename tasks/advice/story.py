@@ -19,7 +19,7 @@ from tasks.advice.choice import (
     TINY,
     Capacity,
     Choice,
-    Runs,
+    SourceRuns,
     TypeEstimate,
     capacities,
     choose_type,
@@ -81,19 +81,21 @@ def choose_all(
 # plain rules: each says how a job's runtimes change from the source to a type
 
 
-Ratio = Callable[[Runs, Capacity, Capacity], Floats]  # (n_runs,), of runtimes on the target to those on the source
+Ratio = Callable[
+    [SourceRuns, Capacity, Capacity], Floats
+]  # (n_runs,), of runtimes on the target to those on the source
 
 
 def _ratio_of(of: Callable[[Capacity], float]) -> Ratio:
     return lambda runs, source, target: np.full(len(runs.runtime_s), of(source) / of(target))
 
 
-def _worse_ratio(runs: Runs, source: Capacity, target: Capacity) -> Floats:
+def _worse_ratio(runs: SourceRuns, source: Capacity, target: Capacity) -> Floats:
     disk = source.disk_bytes_per_s / target.disk_bytes_per_s
     return np.full(len(runs.runtime_s), np.fmax(source.cpu_all_threads / target.cpu_all_threads, disk))
 
 
-def _sum_ratio(runs: Runs, source: Capacity, target: Capacity) -> Floats:
+def _sum_ratio(runs: SourceRuns, source: Capacity, target: Capacity) -> Floats:
     """CPU seconds by the score and bytes by the disk's rate, one after the other, over the same on the source."""
     there_s = np.nan_to_num(runs.read_bytes / source.disk_bytes_per_s)
     here_s = np.nan_to_num(runs.read_bytes / target.disk_bytes_per_s)

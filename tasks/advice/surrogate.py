@@ -50,7 +50,7 @@ LEARNED = SurrogateParams(  # what `learned` makes of the twelve scout workloads
 
 
 @dataclass(frozen=True)
-class Runs:
+class TrialRuns:
     """Runs of a job so far. candidate: (k,) places; log_cost: (k,), of a failed run what it had cost when it ended."""
 
     candidate: NDArray[np.int64]
@@ -109,7 +109,7 @@ def _matern52(points: Floats) -> Floats:
     return smooth
 
 
-def prior_after(covariance: Floats, others: Sequence[Runs], correlation: float, noise: float) -> Prior:
+def prior_after(covariance: Floats, others: Sequence[TrialRuns], correlation: float, noise: float) -> Prior:
     """Belief after runs of the same application with other inputs: its cost surface is like that of this job.
 
     Surfaces of two inputs correlate by `correlation`; the level of each is its own."""
@@ -129,7 +129,7 @@ def prior_after(covariance: Floats, others: Sequence[Runs], correlation: float, 
     return Prior(weights.T @ log_cost, covariance - correlation * covariance[:, own] @ weights)
 
 
-def posterior(prior: Prior, runs: Runs, noise: float) -> Posterior:
+def posterior(prior: Prior, runs: TrialRuns, noise: float) -> Posterior:
     """Belief about all candidates after runs; noise: variance of log cost from run to run.
 
     A failed run says that completing would have cost at least as much as it had when it ended: its likelihood, a
@@ -189,7 +189,7 @@ def expected_improvement(mean: Floats, deviation: Floats, best: float, *, least:
     return improvement
 
 
-def completion(candidates: Configurations, covariance: Floats, runs: Runs, params: SurrogateParams) -> Floats:
+def completion(candidates: Configurations, covariance: Floats, runs: TrialRuns, params: SurrogateParams) -> Floats:
     """Chance that a run completes, (n,): what other applications say, then the votes of runs alike.
 
     A run's vote counts by its squared correlation with a candidate; what other applications say counts as eight."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tasks.advice.groups import LEVEL_NAMES, Group, Grouping, quartile_levels, score_table
+from tasks.advice.groups import LEVEL_NAMES, Grouping, MachineGroup, quartile_levels, score_table
 from tasks.advice.machines import Floats, Ints
-from tasks.advice.params import GroupParams
+from tasks.advice.params import MachineGroupParams
 from tasks.errors import BadInput, quoted
 
 RESOURCES = ("cpu", "memory", "io")
@@ -100,7 +100,7 @@ def assign_tasks(demands: pd.DataFrame, grouping: Grouping) -> list[Assignment]:
     for row in demand_levels(demands).to_dict("records"):
         levels = {name: int(row[name]) for name in RESOURCES}
 
-        def cost(group: Group, levels: dict[str, int] = levels) -> tuple[int, int, int, str]:
+        def cost(group: MachineGroup, levels: dict[str, int] = levels) -> tuple[int, int, int, str]:
             gaps = [min(group.levels[at] for at in of) - levels[name] for name, of in aspects.items() if of]
             return -sum(at for at in gaps if at < 0), sum(at for at in gaps if at > 0), -len(group.machines), group.name
 
@@ -125,7 +125,7 @@ def tarema_groups(scores: Floats, rng: np.random.Generator) -> Ints:
     return np.asarray(model.labels_, dtype=np.int64)
 
 
-def published_groups(scores: pd.DataFrame, params: GroupParams) -> dict[str, int]:
+def published_groups(scores: pd.DataFrame, params: MachineGroupParams) -> dict[str, int]:
     """The original's group of each machine, 1 the best by its mean log score; empty for fewer than 3 machines.
 
     scores: as group_machines takes them. Raises BadInput as it does."""

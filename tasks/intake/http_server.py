@@ -52,7 +52,7 @@ class Words:
 
 
 @dataclass(frozen=True)
-class Answer:
+class HttpResponse:
     """What a server said. headers: names in lower case."""
 
     status: int
@@ -112,7 +112,7 @@ class HttpServer:
     ) -> None:
         self._client.close()
 
-    def ask(self, method: str, route: str, **question: Any) -> Answer:
+    def ask(self, method: str, route: str, **question: Any) -> HttpResponse:
         """The answer to a question, whatever it is; question: as httpx takes it (json, data, params).
 
         Asks again where the connection or the server failed. Raises BadInput if it fails each time."""
@@ -132,7 +132,7 @@ class HttpServer:
                 time.sleep(self.patience.backoff_s * 2 ** (n_tried - 1))
         raise BadInput(self.shown, f"{problem}, {self.patience.tries} times", self.words.expected, fix)
 
-    def _ask_once(self, method: str, route: str, question: Mapping[str, Any]) -> Answer:
+    def _ask_once(self, method: str, route: str, question: Mapping[str, Any]) -> HttpResponse:
         with self._client.stream(method, route, **question) as response:
             body = bytearray()
             for part in response.iter_bytes():
@@ -140,7 +140,7 @@ class HttpServer:
                 if len(body) > MAX_ANSWER_BYTES:
                     problem = f"an answer of more than {MAX_ANSWER_BYTES:,} bytes"
                     raise BadInput(self.shown, problem, self.words.shorter, self.words.fix_long)
-            return Answer(response.status_code, bytes(body), dict(response.headers))
+            return HttpResponse(response.status_code, bytes(body), dict(response.headers))
 
 
 def _is_loopback(host: str) -> bool:

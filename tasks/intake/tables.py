@@ -65,7 +65,7 @@ Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Batch:
+class RowBatch:
     """Some rows of a table.
 
     places: (n,), line or row numbers, from 1. table: the columns that were asked for, by their names in the file.
@@ -115,7 +115,7 @@ def check_once(path: str, names: Sequence[str], chosen: Collection[str]) -> None
 
 def table_batches(
     path: str, limits: ReadLimits, choose: Choice, *, row: str = "row", known: Collection[str] = ()
-) -> Iterator[Batch]:
+) -> Iterator[RowBatch]:
     """The rows of a table, at most 100,000 at a time.
 
     choose: is given the first rows with all columns. row: what a row is called in errors. known: names that tell the
@@ -269,7 +269,7 @@ class _Header:
     wanted: list[int]
 
 
-def _csv(path: str, limits: ReadLimits, choose: Choice, row: str, known: Collection[str]) -> Iterator[Batch]:
+def _csv(path: str, limits: ReadLimits, choose: Choice, row: str, known: Collection[str]) -> Iterator[RowBatch]:
     header: _Header | None = None
     waiting, n_lines, is_chosen = Block(1, b"", no_refusals()), 0, False
     blocks = iter(read_blocks(path, limits))
@@ -286,7 +286,7 @@ def _csv(path: str, limits: ReadLimits, choose: Choice, row: str, known: Collect
             wanted = choose(batch.table)
             if wanted is not None:
                 header.wanted = [header.names.index(name) for name in wanted]
-                batch = Batch(batch.places, batch.table.select(header.wanted), batch.refused, batch.raw)
+                batch = RowBatch(batch.places, batch.table.select(header.wanted), batch.refused, batch.raw)
             is_chosen = True
         yield batch
         block = following
@@ -302,7 +302,7 @@ def _cut_header(block: Block, known: Collection[str]) -> tuple[_Header, Block]:
     return _Header(names, delimiter, list(range(len(names)))), rest
 
 
-def _without_empty(batch: Batch) -> Batch:
+def _without_empty(batch: RowBatch) -> RowBatch:
     """Without the rows that a spreadsheet leaves at its end: delimiters and nothing between them."""
     empty = np.ones(len(batch.places), dtype=bool)
     for column in batch.table.columns:
@@ -311,12 +311,12 @@ def _without_empty(batch: Batch) -> Batch:
     if not empty.any() or batch.table.num_columns < 2:
         return batch
     kept = np.flatnonzero(~empty)
-    return Batch(
+    return RowBatch(
         batch.places[kept], batch.table.take(pa.array(kept)), batch.refused, lambda row: batch.raw(int(kept[row]))
     )
 
 
-def _csv_batch(block: Block, header: _Header, max_chars: int, *, is_last: bool) -> tuple[Batch, Block]:
+def _csv_batch(block: Block, header: _Header, max_chars: int, *, is_last: bool) -> tuple[RowBatch, Block]:
     """The rows of a block, and its last lines if they end inside quotes."""
     n_lines = block.data.count(b"\n")
     table = _at_once(block.data, header) if block.data.count(QUOTE) % 2 == 0 else None
@@ -324,10 +324,10 @@ def _csv_batch(block: Block, header: _Header, max_chars: int, *, is_last: bool) 
         return _one_by_one(block, header, max_chars, is_last=is_last)
     lines = cache(lambda: block.data.split(b"\n"))  # told apart when the first is asked for
     places = np.arange(block.first, block.first + n_lines)
-    return Batch(places, table, block.refused, lambda row: lines()[row].decode()), Block(1, b"", no_refusals())
+    return RowBatch(places, table, block.refused, lambda row: lines()[row].decode()), Block(1, b"", no_refusals())
 
 
-def _one_by_one(block: Block, header: _Header, max_chars: int, *, is_last: bool) -> tuple[Batch, Block]:
+def _one_by_one(block: Block, header: _Header, max_chars: int, *, is_last: bool) -> tuple[RowBatch, Block]:
     """The same where a record may have several lines.
 
     A line that is no record, alone or with lines that follow it, is refused alone: the next line starts anew."""
@@ -359,7 +359,7 @@ def _one_by_one(block: Block, header: _Header, max_chars: int, *, is_last: bool)
     places = np.array([place for place, _, _ in records], dtype="int64")
     refused = all_refusals([block.refused, refused_rows(bad)])
     rest = "".join(f"{line}\n" for line in lines[row:])
-    return Batch(places, table, refused, lambda at: records[at][2]), Block(
+    return RowBatch(places, table, refused, lambda at: records[at][2]), Block(
         block.first + row, rest.encode(), no_refusals()
     )
 
@@ -431,7 +431,7 @@ def check_size(path: str, metadata: pq.FileMetaData, limits: ReadLimits, row: st
         raise no_row(path, row)
 
 
-def _parquet(path: str, limits: ReadLimits, choose: Choice, row: str) -> Iterator[Batch]:
+def _parquet(path: str, limits: ReadLimits, choose: Choice, row: str) -> Iterator[RowBatch]:
     with open_plain(path) as stream:
         try:
             file = pq.ParquetFile(stream, pre_buffer=False)
@@ -448,7 +448,7 @@ def _parquet(path: str, limits: ReadLimits, choose: Choice, row: str) -> Iterato
             for part in file.iter_batches(n_rows, columns=names):
                 table = flattened(pa.Table.from_batches([part])).select(names)
                 table.validate(full=True)  # text that is not UTF-8
-                yield Batch(np.arange(first, first + len(table)), table, no_refusals(), partial(row_text, table))
+                yield RowBatch(np.arange(first, first + len(table)), table, no_refusals(), partial(row_text, table))
                 first += len(table)
         except PARQUET_FAULTS as error:
             raise damaged_parquet(path, error) from error
@@ -628,7 +628,7 @@ def _text(value: object) -> str | None:
     )
 
 
-def _json(path: str, limits: ReadLimits, choose: Choice, row: str) -> Iterator[Batch]:
+def _json(path: str, limits: ReadLimits, choose: Choice, row: str) -> Iterator[RowBatch]:
     entries, names, n_rows = json_records(path, limits), None, 0
     while part := list(islice(entries, RECORDS)):
         records = [(place, record) for place, record, _ in part if record is not None]
@@ -641,7 +641,7 @@ def _json(path: str, limits: ReadLimits, choose: Choice, row: str) -> Iterator[B
         table = _table_of([record for _, record in records], names)
         places = np.array([place for place, _ in records], dtype=np.int64)
         n_rows += len(part)
-        yield Batch(places, table, bad, partial(row_text, table))
+        yield RowBatch(places, table, bad, partial(row_text, table))
     if not n_rows:
         raise no_row(path, row)
 

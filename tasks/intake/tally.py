@@ -10,7 +10,7 @@ import pandas as pd
 from tasks.errors import BadInput
 from tasks.intake.files import Chunk, guarded
 from tasks.quantities import share
-from tasks.warehouse.tables import MAIN_TABLES
+from tasks.warehouse.landed_tables import MAIN_TABLES
 
 N_REASONS = 5
 N_EXAMPLES = 3

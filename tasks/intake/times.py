@@ -130,7 +130,7 @@ def _in_utc(times: pd.Series, zone: str) -> tuple[Times, Flags]:
 
 
 @dataclass(frozen=True)
-class Readings:
+class TimeReadings:
     """What some texts can mean as times: UTC, without a zone, in microseconds; NaT where there is none.
 
     first, second: the two readings of a wall-clock time that occurs twice (clocks were put back), else equal.
@@ -156,7 +156,7 @@ def needs_zone(text: pd.Series) -> bool:
     return bool(_wall_clock(text).notna().any())
 
 
-def read_times(text: pd.Series, zone: str) -> Readings:
+def read_times(text: pd.Series, zone: str) -> TimeReadings:
     """Wall-clock times of `zone`, ISO times with an offset and epoch seconds, all as UTC.
 
     A wall-clock time that its zone skipped (clocks were put forward) is a problem, not a guess: no machine of
@@ -170,11 +170,11 @@ def read_times(text: pd.Series, zone: str) -> Readings:
         first, second = first.fillna(others), second.fillna(others)
     no_time = pd.Series("is not a time (YYYY-MM-DDTHH:MM:SS)", index=text.index, dtype="object")
     problem = no_time.mask(skipped, f"does not exist in {zone}, where clocks were put forward; wrong time zone?")
-    return Readings(first, second, problem[text.notna() & first.isna()])
+    return TimeReadings(first, second, problem[text.notna() & first.isna()])
 
 
 def settle(
-    submitted: Readings, started: Readings, ended: Readings, elapsed_s: pd.Series
+    submitted: TimeReadings, started: TimeReadings, ended: TimeReadings, elapsed_s: pd.Series
 ) -> tuple[pd.Series, pd.Series, pd.Series]:
     """Choose between the two readings of times in the hour that occurs twice.
 

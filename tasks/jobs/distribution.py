@@ -48,7 +48,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class History:
+class PastRuntimes:
     """values_s: (n_runs,) in seconds, ascending within each group; weights: (n_runs,), sum to 1 within each group.
 
     starts: (n_groups + 1,), where each group begins, and the end. Made by `gather_history`. In the methods groups and
@@ -115,7 +115,7 @@ class History:
         return np.asarray(below + above)
 
 
-class EvenHistory(History):
+class EvenHistory(PastRuntimes):
     """The same of groups with as many runs each, all of the same weight: where a run stands says its cumulative one."""
 
     @cached_property
@@ -130,7 +130,7 @@ class EvenHistory(History):
         return np.asarray(self.values_s[self.starts[groups] + np.maximum(place, 0)])
 
 
-def gather_history(values_s: Any, groups: Any, weights: Any = None) -> History:
+def gather_history(values_s: Any, groups: Any, weights: Any = None) -> PastRuntimes:
     """The history of groups 0 ... n_groups - 1 from rows in any order; values_s, groups, weights: (n_runs,).
 
     values_s in seconds, 0 or more; without weights runs count the same. Raises ValueError for NaN, negative or
@@ -150,7 +150,7 @@ def gather_history(values_s: Any, groups: Any, weights: Any = None) -> History:
     order = np.lexsort((values, group))
     sums = np.bincount(group, weights=weight)
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return History(values[order], (weight / sums[group])[order], starts)
+    return PastRuntimes(values[order], (weight / sums[group])[order], starts)
 
 
 def _search(sorted_values: Floats, starts: Ints, groups: Any, x: Floats, is_closed: bool) -> Ints:
@@ -173,7 +173,7 @@ class Empirical:
     group: (n,), numbers of groups in history. x: runtimes in seconds, (n,) or (n, m): row i is asked of instance i; the
     answer has the shape of x. All methods raise ValueError for NaN, an infinite x or a wrong shape."""
 
-    history: History
+    history: PastRuntimes
     group: Any
 
     def __post_init__(self) -> None:

@@ -20,13 +20,21 @@ from tasks.jobs.grouping import group_keys
 from tasks.jobs.intake import WORD, Intake, find_logs, land_log
 from tasks.jobs.params import EvaluateParams, GroupParams, KeyPart, Kind, SplitParams
 from tasks.jobs.predict.features import OWN
-from tasks.jobs.predict.labels import LabelEvaluation, evaluate_labels
+from tasks.jobs.predict.mixture import LEVELS, SUPPORT, order_quantiles
 from tasks.jobs.predict.outcomes import ENDED, Outcomes, evaluate_outcomes
 from tasks.jobs.predict.peers import LEAST_RUNTIME_S, MOST_RUNS, earlier_runs
-from tasks.jobs.predict.pool import LEVELS, SUPPORT, order_quantiles
 from tasks.jobs.predict.predictor import told_as
-from tasks.jobs.predict.preparation import KINDS, Prepared, assign_periods, named_columns, prepare, read_runs, with_ends
+from tasks.jobs.predict.preparation import (
+    KINDS,
+    PreparedLog,
+    assign_periods,
+    named_columns,
+    prepare,
+    read_runs,
+    with_ends,
+)
 from tasks.jobs.predict.runtime_evaluation import RuntimeEvaluation, Scored, evaluate_runtimes, table_of
+from tasks.jobs.predict.shape_labels import LabelEvaluation, evaluate_labels
 from tasks.jobs.watch import excess_scores, history_quantiles, median_and_high, score_thresholds
 from tasks.storage import storage_of
 from tasks.warehouse.connection import reading
@@ -128,7 +136,7 @@ class Evaluation:
     labels: by kind, without those that could not be learnt; outcomes: how runs end, None where no limit says."""
 
     figures: Figures
-    prepared: Prepared
+    prepared: PreparedLog
     labels: dict[Kind, LabelEvaluation]
     runtimes: RuntimeEvaluation
     outcomes: Outcomes | None
@@ -194,7 +202,7 @@ def key_figures(choice: KeyChoice | None, given: Sequence[str]) -> Figures:
     return {"group.by": ",".join(choice.by) or GIVEN, "group.reason": choice.reason} | crps_s
 
 
-def log_figures(prepared: Prepared) -> Figures:
+def log_figures(prepared: PreparedLog) -> Figures:
     """n, groups, recurring_share, and how the log was split."""
     runs = prepared.runs
     figures: Figures = {
@@ -213,7 +221,7 @@ def log_figures(prepared: Prepared) -> Figures:
     return figures
 
 
-def label_figures(prepared: Prepared, kind: Kind, found: LabelEvaluation | None, reason: str) -> Figures:
+def label_figures(prepared: PreparedLog, kind: Kind, found: LabelEvaluation | None, reason: str) -> Figures:
     """Shapes, and the accuracy of their labels beside its references, for one normalisation."""
     shapes, figures = prepared.shapes.get(kind), Figures()
     told = {"k": len(shapes.centres), "inertia": shapes.inertia} if shapes else {"k": 0, "inertia": None}
@@ -262,7 +270,7 @@ def runtime_figures(found: RuntimeEvaluation) -> Figures:
     return figures
 
 
-def watch_figures(prepared: Prepared, found: RuntimeEvaluation) -> Figures:
+def watch_figures(prepared: PreparedLog, found: RuntimeEvaluation) -> Figures:
     """Alarms for slow runs in the test period, by the model and by the job's own history, at one stated budget a day.
 
     The budget is one a day, or what gives LEAST_ALARMS in the test period. Every alarm counts, so a ratio near 1 says

@@ -437,7 +437,7 @@ class ReadParams(Params):
 
 
 def dimension_of(column: str) -> Dimension:
-    """What a column of Measured is in: seconds or bytes."""
+    """What a column of MeasuredVertex is in: seconds or bytes."""
     return "bytes" if column.endswith("_bytes") else "s"
 
 

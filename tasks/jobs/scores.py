@@ -20,7 +20,7 @@ def wilson(k: int, n: int, confidence: float) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class Score:
+class MeanScore:
     """value: mean over n runs, None if there is none; reason: why, if any."""
 
     value: float | None
@@ -53,13 +53,13 @@ class Calibration:
     reason: str | None = None
 
 
-def crps_of(predicted: Empirical, runtime_s: Any) -> Score:
+def crps_of(predicted: Empirical, runtime_s: Any) -> MeanScore:
     """Mean CRPS in seconds, smaller is better; runtime_s: (n,). A sure prediction scores its absolute error.
 
     Source: Gneiting & Raftery 2007, 4.2. Raises ValueError for NaN."""
     if predicted.n == 0:
-        return Score(None, 0, reason="no runs to score")
-    return Score(float(predicted.crps(_runs(predicted, runtime_s)).mean()), predicted.n)
+        return MeanScore(None, 0, reason="no runs to score")
+    return MeanScore(float(predicted.crps(_runs(predicted, runtime_s)).mean()), predicted.n)
 
 
 def coverage_of(predicted: Empirical, runtime_s: Any, *, level: float = LEVEL) -> Coverage:

@@ -335,8 +335,8 @@ def history_quantiles(rows: pd.DataFrame, past: pd.DataFrame) -> tuple[Floats, F
     (n + 1) rule, NaN below LEAST_HISTORY of them; and how many had ended: (n,) each.
 
     rows: group_key, submitted_at; past: finished runs with ended_at and runtime_s."""
+    from tasks.jobs.predict.mixture import order_quantiles
     from tasks.jobs.predict.peers import LEAST_RUNTIME_S, earlier_runs
-    from tasks.jobs.predict.pool import order_quantiles
 
     earlier = earlier_runs(rows, past)
     latest = earlier.latest(np.log(np.maximum(earlier.values("runtime_s"), LEAST_RUNTIME_S)), HISTORY_RUNS)
@@ -347,7 +347,7 @@ def history_quantiles(rows: pd.DataFrame, past: pd.DataFrame) -> tuple[Floats, F
 
 def median_and_high(quantiles: Floats) -> tuple[Floats, Floats]:
     """The median and LEVEL of quantiles at pool.LEVELS: (n, n_levels) to (n,) each."""
-    from tasks.jobs.predict.pool import LEVELS
+    from tasks.jobs.predict.mixture import LEVELS
 
     middle = int(np.searchsorted(LEVELS, 0.5))
     return quantiles[:, middle - 1 : middle + 1].mean(axis=1), quantiles[:, int(np.searchsorted(LEVELS, LEVEL))]

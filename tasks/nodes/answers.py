@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 import numpy as np
 import pandas as pd
 
-from tasks.nodes.history import History, emulated_nodes, history_of, version_of
+from tasks.nodes.history import History, emulated_nodes, history_of, load_history, read_results, version_of
 from tasks.nodes.node_words import EMULATED, KIND, WORD, called, no_model
-from tasks.nodes.params import MIN_EXECUTIONS, SEED, PreprocessParams, ScoreParams
+from tasks.nodes.params import MIN_EXECUTIONS, SEED, PreprocessParams, ReadParams, ScoreParams
 from tasks.nodes.type_tables import is_unstressed
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
@@ -24,11 +24,12 @@ from tasks.warehouse.versions import code_version
 
 if TYPE_CHECKING:
     from tasks.nodes.preprocess.fitting import Preprocessor
+    from tasks.nodes.ranking.node_scores import ReferenceFleet
     from tasks.nodes.ranking.repeatability import Repeatability
-    from tasks.nodes.ranking.scores import ReferenceFleet
     from tasks.nodes.type_tables import NodeTables
 
 logger = logging.getLogger(__name__)
+SCORE_COLUMNS = ["node", "machine_type", "aspect", "score"]
 MOST_NAMED = 3  # nodes of a reference, by their names
 PREPROCESSOR, REFERENCE = "preprocessor.json", "reference.json"
 TYPE = {"type": "benchmark_type"}
@@ -70,7 +71,7 @@ def preprocess(
 
     The same data and parameters make the same model once. run_id: of the flow run, for the model's card."""
     from tasks.nodes.preprocess.fitting import count_metrics, decisions, save_preprocessor
-    from tasks.nodes.ranking.scores import save_reference
+    from tasks.nodes.ranking.node_scores import save_reference
 
     history, version = history_of(warehouse, source)
     preprocessor, reference = learn(history, preprocess, score)
@@ -151,7 +152,7 @@ def learn(history: History, params: PreprocessParams, score: ScoreParams) -> "tu
 
     The fleet are all nodes, by their executions that were neither stressed nor disturbed."""
     from tasks.nodes.preprocess.fitting import fit, tables_of
-    from tasks.nodes.ranking.scores import learn_reference
+    from tasks.nodes.ranking.node_scores import learn_reference
 
     preprocessor = fit(history, params)
     calm = is_unstressed(history.executions).to_numpy(dtype=bool)
@@ -183,7 +184,7 @@ def answer(history: History, preprocessor: "Preprocessor", reference: "Reference
 def load_model(warehouse: Warehouse, model_id: str) -> "tuple[Preprocessor, ReferenceFleet]":
     """What became of each metric, and what nodes are measured against. Raises BadInput for broken files."""
     from tasks.nodes.preprocess.fitting import load_preprocessor
-    from tasks.nodes.ranking.scores import load_reference
+    from tasks.nodes.ranking.node_scores import load_reference
 
     folder = folder_of(warehouse.models, WORD, model_id)
     return load_preprocessor(folder / PREPROCESSOR), load_reference(folder / REFERENCE)
@@ -250,6 +251,38 @@ def _tables(
         "repeatability": _marked(found.repeated.metrics, counted, ("runs_for_5", "runs_for_10")),
         "pairs": _marked(found.repeated.pairs, counted, ("n_runs",)),
     }
+
+
+def thread_scores_of(history: History) -> pd.DataFrame:
+    """Scores of each node for one thread and for all: node, machine_type, aspect, score; 1 is the mean of all nodes.
+
+    From executions that completed, neither stressed nor disturbed; all nodes are the reference. As in `node_scores`:
+    geometric means over metrics, the median over executions, the mean over benchmark types. A node without a metric of
+    one kind has no row of it."""
+    from tasks.nodes.preprocess.fitting import tables_of
+    from tasks.nodes.ranking.node_scores import score_nodes
+    from tasks.nodes.ranking.threads import ASPECTS, by_threads
+
+    score = ScoreParams()
+    preprocessor, reference = learn(history, PreprocessParams(), score)
+    calm = is_unstressed(history.executions).to_numpy(dtype=bool)
+    tables = by_threads(tables_of(history, preprocessor).of_executions(calm), history)
+    found = score_nodes(tables, reference, score)
+    frame = pd.DataFrame(found.by_aspect(), columns=list(found.levels.aspects)).reindex(columns=list(ASPECTS.values()))
+    frame = frame.assign(node=tables.nodes, machine_type=tables.machine_types)
+    return frame.melt(["node", "machine_type"], var_name="aspect", value_name="score").dropna(subset="score")[
+        SCORE_COLUMNS
+    ]
+
+
+def thread_scores_of_files(paths: Sequence[str]) -> pd.DataFrame:
+    """The same from results of benchmarks in files and folders that a reader of `nodes` knows."""
+    return thread_scores_of(read_results(list(paths), ReadParams(), "").history)
+
+
+def thread_scores_of_source(warehouse: Warehouse, source: str) -> pd.DataFrame:
+    """The same from the executions of a source in the warehouse."""
+    return thread_scores_of(load_history(warehouse, source))
 
 
 def _stated(nodes: Sequence[str], emulated: Collection[str]) -> str:

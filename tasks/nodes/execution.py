@@ -97,7 +97,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Measured:
+class MetricValue:
     """One value of a log. unit: as the tool wrote it, empty for a plain number."""
 
     metric: str
@@ -123,7 +123,7 @@ class ParsedLog:
 
     settings: how the tool was called as far as the log says (block size, threads, …), by name."""
 
-    measured: tuple[Measured, ...]
+    measured: tuple[MetricValue, ...]
     tool: str
     version: str
     missing: tuple[str, ...]
@@ -137,7 +137,7 @@ class ParsedLog:
 
 
 @dataclass(frozen=True)
-class Sampled:
+class SampledMetric:
     """A metric of the node around an execution. at_s: (n_samples,), seconds after its start, rising."""
 
     metric: str
@@ -154,9 +154,9 @@ class Execution:
     place: its row in the file, from 1."""
 
     facts: Mapping[str, Any]
-    measured: tuple[Measured, ...]
+    measured: tuple[MetricValue, ...]
     missing: tuple[str, ...] = ()
-    telemetry: tuple[Sampled, ...] = field(default=(), repr=False)
+    telemetry: tuple[SampledMetric, ...] = field(default=(), repr=False)
     tool: str = ""
     log: str = field(default="", repr=False)
     place: int = 1

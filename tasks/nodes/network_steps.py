@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from tasks.errors import BadInput
 from tasks.nodes.history import benchmarks_of, version_of
 from tasks.nodes.node_words import NETWORK, WORD, no_trained_model
-from tasks.nodes.params import ModelParams, PreprocessParams, ScoreParams, SearchParams
+from tasks.nodes.params import ModelParams, NetworkSearchParams, PreprocessParams, ScoreParams
 from tasks.nodes.verdict_steps import read_flagged
 from tasks.params import first_fault
 from tasks.warehouse.connection import fetch
@@ -110,7 +110,7 @@ def tune(
     model: ModelParams,
     preprocess: PreprocessParams,
     score: ScoreParams,
-    search: SearchParams,
+    search: NetworkSearchParams,
 ) -> TunedNodes:
     """Search the parameters of a source's model; a search of the same data and settings that was stopped goes on.
 

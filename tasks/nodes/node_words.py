@@ -184,7 +184,7 @@ SCALES = {
 
 
 @dataclass(frozen=True)
-class Reason:
+class MetricReason:
     """One metric of an execution, as a person reads it."""
 
     metric: str
@@ -214,10 +214,12 @@ class Reason:
         return f"{self.metric} {value}{f' {unit}' if unit else ''}, usually {usual}: {way} ({tail})"
 
 
-def reason_of_row(row: "Mapping[Any, Any] | pd.Series") -> Reason:
-    """A row of reasons_of as a Reason."""
+def reason_of_row(row: "Mapping[Any, Any] | pd.Series") -> MetricReason:
+    """A row of reasons_of as a MetricReason."""
     value, low, high, deviation = (float(row[name]) for name in ("value", "usual_low", "usual_high", "deviation"))
-    return Reason(str(row["metric"]), str(row["unit"]), value, low, high, deviation, bool(row["higher_is_better"]))
+    return MetricReason(
+        str(row["metric"]), str(row["unit"]), value, low, high, deviation, bool(row["higher_is_better"])
+    )
 
 
 def apart(numbers: Sequence[float]) -> list[str]:

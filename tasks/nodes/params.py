@@ -266,7 +266,7 @@ class ModelParams(Params):
         return self.model_copy(update={"loss": self.loss.model_copy(update={"terms": kept})})
 
 
-class SearchParams(Params):
+class NetworkSearchParams(Params):
     """Trials of Table II's values and, in ours, of more batches and rates: Optuna proposes, ASHA gives up the worse."""
 
     n_trials: int = Field(
@@ -466,6 +466,6 @@ class NodesParams(Params):
     score: ScoreParams = ScoreParams()
     detect: DetectorParams = DetectorParams()
     budget: BudgetParams = BudgetParams()
-    search: SearchParams = SearchParams()
+    search: NetworkSearchParams = NetworkSearchParams()
     alarm: AlarmParams = AlarmParams()
     fleet: FleetParams = FleetParams()

@@ -16,7 +16,7 @@ from tasks.nodes.node_words import (
     DETECTOR,
     LEAST_DEVIATION,
     WORD,
-    Reason,
+    MetricReason,
     no_trained_model,
     reason_of_row,
 )
@@ -71,7 +71,7 @@ class LearnedVerdicts(TypedDict):
     is_from_before: bool
 
 
-class Judged(TypedDict):
+class JudgedSource(TypedDict):
     """n_executions: of benchmarks; n_judged: of them with a verdict; n_flagged: of these."""
 
     model_id: str
@@ -91,7 +91,7 @@ class WatchedNodes(TypedDict):
     excluded: list[str]
 
 
-class Explained(TypedDict):
+class VerdictExplanation(TypedDict):
     """answer: a sentence. executions: of a node those that are flagged, the latest first, each with its reasons in
     words (is_together: none of them is unusual by itself). states: of a node, a line an aspect that is not healthy."""
 
@@ -153,7 +153,7 @@ def learn(
     return {**told, "model_id": card.model_id}
 
 
-def judge(warehouse: Warehouse, source: str, score: ScoreParams) -> Judged:
+def judge(warehouse: Warehouse, source: str, score: ScoreParams) -> JudgedSource:
     """Verdicts and their reasons for all executions of a source, in place of what was there.
 
     With the same data, detector and code what stands there is given again. Raises NotFound without a detector."""
@@ -179,7 +179,7 @@ def judge(warehouse: Warehouse, source: str, score: ScoreParams) -> Judged:
         replace_rows(warehouse, WORD, {"source": source, "model_id": model_id}, kept)
         row = about
     n_executions, n_judged, n_flagged = (int(row[name]) for name in ("n_executions", "n_judged", "n_flagged"))
-    return Judged(model_id=model_id, n_executions=n_executions, n_judged=n_judged, n_flagged=n_flagged)
+    return JudgedSource(model_id=model_id, n_executions=n_executions, n_judged=n_judged, n_flagged=n_flagged)
 
 
 def watch(warehouse: Warehouse, source: str, alarm: AlarmParams, after: str) -> WatchedNodes:
@@ -215,7 +215,7 @@ def watch(warehouse: Warehouse, source: str, alarm: AlarmParams, after: str) -> 
     )
 
 
-def explain(warehouse: Warehouse, source: str, what: str, score: ScoreParams) -> Explained:
+def explain(warehouse: Warehouse, source: str, what: str, score: ScoreParams) -> VerdictExplanation:
     """Why an execution or a node looks degraded, or does not. Verdicts are made where there are none of these data.
 
     what: a node of the source, or the id of an execution. Raises NotFound for a name that is neither."""
@@ -236,7 +236,7 @@ def explain(warehouse: Warehouse, source: str, what: str, score: ScoreParams) ->
         told["probability"] = None if pd.isna(row["probability"]) else float(row["probability"])
         told |= {"is_flagged": bool(row["is_flagged"]), "reasons": [one.words() for one in own]}
         executions.append(told | {"is_together": all(one.deviation < LEAST_DEVIATION for one in own)})
-    return Explained(
+    return VerdictExplanation(
         what="node" if is_node else "execution",
         name=what,
         answer=_answer(what, rows, is_node, float((read_row(warehouse, "nodes.judgings", source) or {})["threshold"])),
@@ -303,13 +303,13 @@ def _named(warehouse: Warehouse, source: str, what: str) -> pd.DataFrame:
     return found[is_meant] if is_meant.any() else found
 
 
-def _reasons_of(warehouse: Warehouse, source: str, ids: list[str]) -> dict[str, list[Reason]]:
+def _reasons_of(warehouse: Warehouse, source: str, ids: list[str]) -> dict[str, list[MetricReason]]:
     """The reasons of some executions, the most telling first."""
     sql = """
     SELECT * FROM nodes.verdict_reasons WHERE source = $source AND list_contains($ids, execution_id)
     ORDER BY execution_id, place
     """
-    found: dict[str, list[Reason]] = {}
+    found: dict[str, list[MetricReason]] = {}
     for row in fetch(warehouse, sql, {"source": source, "ids": ids}).to_dict("records"):
         found.setdefault(str(row["execution_id"]), []).append(reason_of_row(row))
     return found

@@ -12,7 +12,7 @@ from typing import Any
 
 import psutil
 
-from tasks.machine import CGROUP_ROOT, Group, cpu_model, read_cgroups, read_server_file, root_group
+from tasks.machine import CGROUP_ROOT, ControlGroup, cpu_model, read_cgroups, read_server_file, root_group
 from tasks.record.processes import PROC, WITH_ENDED, cpu_s, processes, tree_cpu_s
 
 KTHREADD = "2"  # the kernel's process that is the parent of its threads
@@ -109,7 +109,7 @@ class Usages:
     With control groups both are exact. Without, the machine's is counted in clock ticks, and the campaign's is that of
     the children of this process that have ended, and of those that live, without what these have started."""
 
-    def __init__(self, campaign: Group | None, root: Path = CGROUP_ROOT) -> None:
+    def __init__(self, campaign: ControlGroup | None, root: Path = CGROUP_ROOT) -> None:
         self.campaign = campaign
         self.everything = root_group(root) if campaign else None
 

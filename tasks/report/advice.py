@@ -10,7 +10,7 @@ from tasks.advice.choice import Choice
 from tasks.advice.estimate import Estimate
 from tasks.advice.groups import LEVEL_NAMES, Grouping
 from tasks.advice.replay import CHECKPOINTS, OURS, WORDS
-from tasks.advice.search import NextRun
+from tasks.advice.search import SearchProposal
 from tasks.advice.story import OURS as CHOICE
 from tasks.advice.story import STAY, LateCheck, Story, tell
 from tasks.advice.tarema import Assignment
@@ -29,7 +29,7 @@ def ratio_text(value: float | None) -> str:
     return "–" if value is None or value != value else RATIO(value)
 
 
-def next_run_result(found: NextRun, again: str) -> Result:
+def next_run_result(found: SearchProposal, again: str) -> Result:
     """What to run next, with the runs so far."""
     tried = table(
         [vars(run) for run in found.tried], ("machine_type", "machine type"), ("nodes", "nodes", count),

@@ -54,7 +54,7 @@ def item_of(evidence: Mapping[str, Any]) -> str | None:
 
 
 @dataclass(frozen=True)
-class Intake:
+class IntakeRows:
     """Rows of ops about one source, which what is known of it in each word adds to. files: by order; refused: reasons
     of quarantine; alarms: the latest first."""
 
@@ -70,12 +70,12 @@ class Intake:
         return command("whorl", self.word, verb, "--source", self.source, *more)
 
 
-def fetch_intake(connection: Connection, word: str, source: str) -> Intake:
+def fetch_intake(connection: Connection, word: str, source: str) -> IntakeRows:
     """What the sections need."""
     asked = {"word": word, "source": source}
     files, refused = (connection.execute(sql, asked).df() for sql in (FILES, REASONS))
     alarms = connection.execute(ALARMS.format(item=ALARM_ITEM), asked | {"most": MOST_ALARMS}).df()
-    return Intake(word, source, data_version(connection, word, source), files, refused, alarms)
+    return IntakeRows(word, source, data_version(connection, word, source), files, refused, alarms)
 
 
 def file_name(origin: object) -> str:
@@ -83,7 +83,7 @@ def file_name(origin: object) -> str:
     return sentence(PurePosixPath(str(origin).rstrip("/")).name or origin)
 
 
-def intake_sections(intake: Intake, no_alarm: str, item: str = "") -> Iterator[Section]:
+def intake_sections(intake: IntakeRows, no_alarm: str, item: str = "") -> Iterator[Section]:
     """Alarms, files and quarantine. no_alarm: what is said without any; item: address of the page of what an
     alarm is of."""
     rows = [

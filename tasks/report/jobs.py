@@ -15,7 +15,7 @@ from tasks.jobs.params import MEASURES, STALAGMITE_RATIO, Kind, ReportParams, Su
 from tasks.jobs.summary import fetch_summary, refuse_mixture
 from tasks.quantities import MISSING, duration, number, ratio, share
 from tasks.report import charts
-from tasks.report.intake import Intake, fetch_intake, intake_sections
+from tasks.report.intake import IntakeRows, fetch_intake, intake_sections
 from tasks.report.jobs_evaluation import SIDE_BY_SIDE, labels_table, predictor_rows, predictor_words, predictors_table
 from tasks.report.jobs_variation import METHOD, NOT_CAUSES, fetch_shapes, history_sections, shape_sections
 from tasks.report.result import (
@@ -128,7 +128,7 @@ FROM ops.alarms WHERE word = 'jobs' AND source = $source ORDER BY raised_at DESC
 
 
 @dataclass(frozen=True)
-class JobsData(Intake):
+class JobsData(IntakeRows):
     """Everything that is known of the jobs of a source, of one moment.
 
     summary: the row of jobs.summaries; jobs: one row a job, the likeliest to be late first; tables: by their names in

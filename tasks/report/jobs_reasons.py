@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from tasks.jobs.control.answering import Answer, Measured
+from tasks.jobs.control.answering import ChangeAnswer, MeasuredChange
 from tasks.jobs.explain.reasons import RunReasons, words_of
 from tasks.jobs.explain.shape_reasons import Reasons, ShapeReasons, ends_of
 from tasks.jobs.normalisation import Counts
@@ -137,7 +137,7 @@ def leading_factors(factors: dict[str, float], total: float) -> dict[str, float]
     return kept | ({"all else": rest} if abs(math.log(rest)) > NO_CHANGE else {})
 
 
-def what_if_figures(answer: Answer) -> list[Figure]:
+def what_if_figures(answer: ChangeAnswer) -> list[Figure]:
     """A migration of runs for each normalisation, and predicted beside measured change; the latter says why if not."""
     name = str(answer.scenario)
     moves = answer.outcome.moves.items()
@@ -164,7 +164,7 @@ def migration_figure(counts: Counts, scenario: str, name: str = "migration") -> 
                 nothing="No run has a predicted shape both before and after the change.")  # fmt: skip
 
 
-def pairs_figure(measured: Measured | None, scenario: str, name: str = "pairs") -> Figure:
+def pairs_figure(measured: MeasuredChange | None, scenario: str, name: str = "pairs") -> Figure:
     """Prediction beside measurement: by which factor the runtime of each matched pair changed."""
     nothing = "No run was done again with this change, so nothing was measured."
     if measured is None or not len(measured.comparison.measured):

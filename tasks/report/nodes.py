@@ -4,7 +4,6 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
 import pandas as pd
 
@@ -13,10 +12,19 @@ from tasks.nodes.history import is_simulated_source
 from tasks.quantities import MISSING, digits, duration, is_missing, number, ratio, share
 from tasks.report import charts
 from tasks.report.charts import Axis
-from tasks.report.intake import Intake, fetch_intake, intake_sections
+from tasks.report.intake import IntakeRows, fetch_intake, intake_sections
+from tasks.report.nodes_evaluation import detectors_table, rank_table, summary_words
+from tasks.report.nodes_tables import (
+    OVERALL,
+    aspect_name,
+    decisions_table,
+    named,
+    node_name,
+    ranking_figure,
+    states_table,
+)
 from tasks.report.result import (
     NOTHING,
-    SAFE,
     Cell,
     Column,
     Fact,
@@ -29,10 +37,7 @@ from tasks.report.result import (
     alone,
     cell_table,
     count,
-    extra,
     moment,
-    one_line,
-    plot,
     records,
     sentence,
     table,
@@ -40,7 +45,6 @@ from tasks.report.result import (
 from tasks.warehouse.connection import Connection
 
 WORD = "nodes"
-OVERALL = "all"  # the aspect of the one number of a node, from all aspects
 HASH_DIGITS = 8
 MOST_SHOWN = 12  # nodes of the figure
 MOST_FLAGGED, MOST_OF_NODE = 200, 300  # executions in a list; of a node over time
@@ -55,10 +59,6 @@ SCORES_WORDS = (
     "Scores are geometric means of a node's metrics as ratios to the reference fleet, each turned so that more is "
     "better: 1 is the reference, 2 is twice as good; below them the interval in which they would lie if the same "
     "benchmarks ran again."
-)
-RANKING_WORDS = (
-    "A dot is a node's score, the bar behind it the interval in which it would lie if the same benchmarks ran "
-    "again; nodes marked as tied share their place, since their executions do not tell them apart."
 )
 WATCHED_WORDS = (
     "One flagged execution is no alarm: several of the last ones make a node suspected, and it is asked for a "
@@ -170,7 +170,7 @@ ORDER BY node, benchmark, started_at
 
 
 @dataclass(frozen=True)
-class NodesData(Intake):
+class NodesData(IntakeRows):
     """Tables of one source by their names in TABLES; they are empty where their step has not been taken yet.
 
     reasons: of the flagged executions, the most telling first."""
@@ -223,28 +223,10 @@ def fetch_nodes(connection: Connection, source: str) -> NodesData:
                      reasons=reasons)  # fmt: skip
 
 
-def node_name(row: Mapping[Any, Any]) -> str:
-    """The node of a row, and whether it is emulated."""
-    return node_words.called(one_line(row["node"]), row.get("is_emulated"))
-
-
 def type_name(row: Mapping[Any, Any]) -> str:
     """A benchmark type: the benchmark with the first digits of its template's hash, where it has one."""
     template = str(row["template_hash"])
     return f"{row['benchmark']}@{template[:HASH_DIGITS]}" if template else str(row["benchmark"])
-
-
-def aspect_name(aspect: str) -> str:
-    """An aspect, or what stands for all of them."""
-    return "all aspects" if aspect == OVERALL else aspect.replace("_", " ")
-
-
-def named(rows: pd.DataFrame, item: str = "") -> list[dict[str, Any]]:
-    """The rows with the names of their nodes, and where these lead. item: address of the pages of single nodes."""
-    return [
-        row | {"name": node_name(row), "name.href": f"{item}#{quote(str(row['node']), safe=SAFE)}" if item else None}
-        for row in records(rows)
-    ]
 
 
 def nodes_result(data: NodesData, item: str = "") -> Result:
@@ -384,23 +366,6 @@ def _sections(data: NodesData, item: str) -> Iterator[Section]:
     yield from intake_sections(data, "No alarm yet", item)
 
 
-def ranking_figure(scores: pd.DataFrame) -> Figure:
-    """Scores with intervals. scores: aspect, node, is_emulated, score, low, high, is_tied, n_executions."""
-    title, nothing = "How good each node is", "No node has been ranked yet."
-    if scores.empty:
-        return Figure("ranking", title, nothing, "n = 0")
-    rows = scores[["score", "low", "high"]].astype(float)
-    rows = rows.assign(
-        low=rows["low"].fillna(rows["score"]), high=rows["high"].fillna(rows["score"]),
-        aspect=scores["aspect"].astype(str).map(aspect_name),
-        node=[row["name"] + (" (tied)" if node_words.is_true(row["is_tied"]) else "") for row in named(scores)],
-    )  # fmt: skip
-    overall = scores[scores["aspect"] == OVERALL]
-    evidence = f"n = {int(overall['n_executions'].sum()):,} executions on {len(overall):,} nodes"
-    score = Axis("score", "score, 1: as the reference", "log")
-    return plot("ranking", title, RANKING_WORDS, evidence, charts.intervals, rows, score, "node", panel="aspect")
-
-
 def _nodes_table(data: NodesData, item: str) -> Table:
     """A row a node: its place, its state, its scores and what was recorded on it."""
     scores, states = data["scores"], data["states"]
@@ -428,16 +393,6 @@ def _nodes_table(data: NodesData, item: str) -> Table:
         ("n_stressed", "stressed", count), ("n_contaminated", "disturbed", count), ("n_failed", "failed", count),
         ("machine_type", "machine type"), ("worst_type", "slow most in"), ("first_at", "first (UTC)", moment),
         ("last_at", "last (UTC)", moment), name="list",
-    )  # fmt: skip
-
-
-def states_table(states: pd.DataFrame, item: str = "") -> Table:
-    """The state of each node and aspect, those that need looking at first. item: address of the pages of nodes."""
-    return table(
-        named(states, item), ("name", "node", "key"), ("aspect", "aspect", "name"), ("state", "state", "name"),
-        ("since", "since (UTC)", moment), ("n_executions", "executions", count),
-        ("n_recent_flagged", "flagged of the last", count), *extra(("n_left_out", "left out", count)),
-        ("cost_share", "share of its time", share), name="states",
     )  # fmt: skip
 
 
@@ -563,27 +518,7 @@ def _reruns(data: NodesData, ranked: str, item: str) -> Section:
     )  # fmt: skip
 
 
-def decisions_table(rows: pd.DataFrame) -> Table:
-    """What became of each metric; rows: as in nodes.decisions."""
-    shown = [
-        row | {"unit_words": row["unit"] + (f" (written {row['unit_written']})" if row["unit_written"] else "")}
-        | {"decision": sentence(node_words.decision(row) + (f"; {row['note']}" if row["note"] else ""))}
-        | {"direction": node_words.counts_as(row), "rule": node_words.agreement(row["agrees"])}
-        | {"without": node_words.agreement_without(row)}
-        for row in records(rows)
-    ]  # fmt: skip
-    return table(
-        shown, ("metric", "metric", "key"), ("benchmark_type", "benchmark", "key"),
-        *extra(("unit_words", "unit"), ("n_values", "values", count), ("dispersion", "varies by", share)),
-        ("decision", "kept or dropped"), ("direction", "counts as", "name"),
-        *extra(("orientation_from", "said by", "name"), ("rule", "the paper's rule", "name"),
-               ("without", "without stressed", "name")), name="metrics",
-    )  # fmt: skip
-
-
 def _evaluated(data: NodesData) -> Section:
-    from tasks.report.nodes_evaluation import detectors_table, rank_table, summary_words
-
     figures: dict[str, Any] = {}
     for key, value, reason in data["evaluation"].itertuples(index=False):
         figures |= {key: float(value)} if pd.notna(value) else {key: None, f"{key}.reason": reason}

@@ -14,7 +14,7 @@ from tasks.quantities import number, ratio, share
 from tasks.report import charts
 from tasks.report.charts import Axis
 from tasks.report.evaluation import REASON, Figures, Measures, Show, better_line, gap, matrix, missing_lines, reasons
-from tasks.report.nodes import decisions_table, ranking_figure
+from tasks.report.nodes_tables import decisions_table, ranking_figure
 from tasks.report.result import (
     NOTHING,
     Cell,

@@ -15,7 +15,7 @@ from tasks.quantities import duration, number, ratio, share
 from tasks.report import charts
 from tasks.report.charts import Axis
 from tasks.report.evaluation import list_table
-from tasks.report.intake import Intake, fetch_intake, intake_sections
+from tasks.report.intake import IntakeRows, fetch_intake, intake_sections
 from tasks.report.result import (
     Column,
     Fact,
@@ -34,7 +34,14 @@ from tasks.report.result import (
     sentence,
     table,
 )
-from tasks.report.workloads_evaluation import METHOD, OTHERS, Measured, confusion_figure, fetch_measured, known_table
+from tasks.report.workloads_evaluation import (
+    METHOD,
+    OTHERS,
+    MeasuredModel,
+    confusion_figure,
+    fetch_measured,
+    known_table,
+)
 from tasks.report.workloads_runs import phases_figure, series_figure
 from tasks.warehouse.connection import Connection
 from tasks.warehouse.sources import kinds_of
@@ -95,7 +102,7 @@ FROM workloads.runs WHERE source = $source ORDER BY started_at DESC NULLS LAST, 
 
 
 @dataclass(frozen=True)
-class WorkloadsData(Intake):
+class WorkloadsData(IntakeRows):
     """Tables of one source, and figures of how its runs look.
 
     groups: runs by workload and input; phases: how many, and the share with a Dickey-Fuller statistic;
@@ -109,7 +116,7 @@ class WorkloadsData(Intake):
     figures: tuple[Figure, ...]
     identifications: pd.DataFrame
     alike: Clusters | None
-    measured: Measured
+    measured: MeasuredModel
 
     @property
     def n_runs(self) -> int:

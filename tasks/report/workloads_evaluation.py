@@ -197,7 +197,7 @@ EVALUATION = (
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredModel:
     """model_id: whose figures and confusion (actual, predicted, n) these are, None without any; evaluation: figures of
     the last evaluation, of `evaluated_version` of the data.
 
@@ -210,14 +210,14 @@ class Measured:
     evaluated_version: str | None
 
 
-def fetch_measured(connection: Connection, source: str) -> Measured:
+def fetch_measured(connection: Connection, source: str) -> MeasuredModel:
     """What was measured in a source."""
     evaluation = connection.execute(EVALUATION, {"source": source}).df()
     version = str(evaluation["data_version"].iloc[0]) if len(evaluation) else None
     told = connection.execute(MODEL_OF, {"source": source}).fetchone()
     asked = {"source": source, "model": str(told[0]) if told else ""}
     figures, confusion = (connection.execute(sql, asked).df() for sql in (MODEL_FIGURES, CONFUSION))
-    return Measured(asked["model"] or None, _by_key(figures), confusion, _by_key(evaluation), version)
+    return MeasuredModel(asked["model"] or None, _by_key(figures), confusion, _by_key(evaluation), version)
 
 
 def _by_key(rows: pd.DataFrame) -> dict[str, Any]:

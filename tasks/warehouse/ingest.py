@@ -8,9 +8,9 @@ from contextlib import ExitStack
 
 from tasks.warehouse import landing
 from tasks.warehouse.connection import Connection, transaction, writing
+from tasks.warehouse.landed_tables import MAIN_TABLES, LandedTable
 from tasks.warehouse.landing import Batch
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.tables import MAIN_TABLES, LandedTable
 
 UNKNOWN = "unknown"  # the type of a machine of which nobody says it
 # Which of two rows with one key counts: a final one, then that of the later file, then the later line.

@@ -10,8 +10,8 @@ from tasks.storage import remove_inside, storage_of
 from tasks.warehouse import landing, registry
 from tasks.warehouse.connection import Connection, require, transaction, writing
 from tasks.warehouse.copies import old_copies
+from tasks.warehouse.landed_tables import MAIN_TABLES
 from tasks.warehouse.place import PruneParams, Warehouse
-from tasks.warehouse.tables import MAIN_TABLES
 
 WORD = "workloads"
 RECORDINGS, LIVE = "recordings", "workloads-live"  # <home>/recordings/workloads-live

@@ -33,14 +33,14 @@ MS = 1000
 
 
 @dataclass(frozen=True)
-class Answer:
+class QueryResult:
     """The rows of a query. is_cut: there are more than were asked for."""
 
     rows: pa.Table
     is_cut: bool
 
 
-def ask(warehouse: Warehouse, sql: str, *, limit: int | None = None, limit_s: float = 0) -> Answer:
+def ask(warehouse: Warehouse, sql: str, *, limit: int | None = None, limit_s: float = 0) -> QueryResult:
     """Run one query on a connection that can neither write nor reach files, extensions or other databases.
 
     limit: rows to return at most. limit_s: seconds that it may take once it has the warehouse; 0: any time. Raises
@@ -66,14 +66,14 @@ def _process(asked: IO[bytes], said: IO[bytes]) -> "subprocess.Popen[bytes]":
     )  # no buffer: what it holds no poll sees
 
 
-def _answer(child: "subprocess.Popen[bytes]", said: IO[bytes], limit_s: float) -> Answer:
+def _answer(child: "subprocess.Popen[bytes]", said: IO[bytes], limit_s: float) -> QueryResult:
     pipe = cast(io.RawIOBase, child.stdout)
     _next(child, pipe, said)  # it has the warehouse
     if not _is_readable(pipe, limit_s):
         raise _too_slow(limit_s)
     is_cut = _next(child, pipe, said)["is_cut"]
     try:
-        return Answer(pa.ipc.open_stream(io.BufferedReader(pipe)).read_all(), is_cut)
+        return QueryResult(pa.ipc.open_stream(io.BufferedReader(pipe)).read_all(), is_cut)
     except (OSError, pa.ArrowException) as error:
         raise _ended(child, said) from error
 

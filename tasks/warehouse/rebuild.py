@@ -10,9 +10,9 @@ from tasks.warehouse.connection import Connection, create, finish, opened, remov
 from tasks.warehouse.copies import damaged_tables, put_in_place, settle
 from tasks.warehouse.faults import told_clearly
 from tasks.warehouse.ingest import load
+from tasks.warehouse.landed_tables import MAIN_TABLES
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import index_models
-from tasks.warehouse.tables import MAIN_TABLES
 
 MADE_AGAIN = {"ops.migrations", "ops.files", "ops.quarantine", "ops.models", "ops.champions"}  # and the landed tables
 logger = logging.getLogger(__name__)

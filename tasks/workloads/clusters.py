@@ -31,7 +31,7 @@ LEAST_GAP = 3.0  # wavers between a cluster and the others from which on a count
 
 
 @dataclass(frozen=True)
-class Cluster:
+class RunCluster:
     """Runs that are alike. medoid: the run that is nearest to all of them. labels: workloads that they say they are of,
     the most frequent first. telling: counters that set it apart, in words. is_new: first seen in the last week."""
 
@@ -62,7 +62,7 @@ class Clusters:
     """clusters: the largest first, numbered from 1. changes: in the order of traces and time. silhouette: mean over the
     runs, None for one cluster; n_counters: compared; left_out: runs that share no counter with these."""
 
-    clusters: tuple[Cluster, ...]
+    clusters: tuple[RunCluster, ...]
     changes: tuple[Change, ...]
     silhouette: float | None
     n_counters: int
@@ -101,7 +101,7 @@ def _counters(runs: Sequence[Telemetry]) -> tuple[Counter, ...]:
     return next((common for view in VIEWS if (common := common_counters(runs, view))), ())
 
 
-def seen_words(cluster: Cluster) -> str:
+def seen_words(cluster: RunCluster) -> str:
     """From when to when, and whether it is new; empty where the runs do not say when they started."""
     if cluster.first_at is None or cluster.last_at is None:
         return ""
@@ -147,7 +147,7 @@ def _cluster(
     means: FloatArray,
     runs: Sequence[Telemetry],
     counters: Sequence[Counter],
-) -> Cluster:
+) -> RunCluster:
     from scipy.spatial.distance import cdist
 
     inside, outside = (np.flatnonzero(is_it).tolist() for is_it in (numbers == number, numbers != number))
@@ -166,7 +166,7 @@ def _cluster(
     of_all = sorted(run.started_at for run in runs if run.started_at is not None)
     is_new = bool(times) and of_all[0] <= of_all[-1] - NEW < times[0]
     labels = Tally(str(run.workload) for run in (runs[at] for at in inside) if run.workload is not None)
-    return Cluster(
+    return RunCluster(
         number=number,
         run_ids=tuple(runs[at].run_id for at in inside),
         medoid=runs[medoid].run_id,

@@ -41,7 +41,7 @@ from tasks.workloads.prepared import (
     EXPECTED,
     RUNS_SCHEMA,
     FileLabels,
-    Prepared,
+    PreparedRun,
     Reading,
     file_labels,
     prepare,
@@ -132,7 +132,7 @@ def read_telemetry(paths: Sequence[str], params: ReadParams, reader: str = "") -
     return runs
 
 
-def read_file(path: str, params: ReadParams, reader: str = "") -> tuple[list[Prepared], Any]:
+def read_file(path: str, params: ReadParams, reader: str = "") -> tuple[list[PreparedRun], Any]:
     """The runs of one file, and the frame of its refused rows (place, reason, raw)."""
     labels = labels_of(path, params)
     with input_faults(path):
@@ -241,14 +241,14 @@ def _sha256_of(reading: Reading) -> str:
     return digest.hexdigest()
 
 
-def as_chunk(runs: Sequence[Prepared], refused: pd.DataFrame) -> Chunk:
+def as_chunk(runs: Sequence[PreparedRun], refused: pd.DataFrame) -> Chunk:
     """The rows of workloads.runs and workloads.counters that stand for these runs."""
     if not runs:
         return Chunk(pd.DataFrame(), refused, {})
     return Chunk(_framed(_runs(runs)), refused, {"counters": _framed(_counters(runs))})
 
 
-def _runs(runs: Sequence[Prepared]) -> pa.Table:
+def _runs(runs: Sequence[PreparedRun]) -> pa.Table:
     told = [run.telemetry for run in runs]
     columns = {
         **{name: [getattr(one, name) for one in told] for name in ("run_id", "workload", "input", "round", "machine")},
@@ -268,7 +268,7 @@ def _runs(runs: Sequence[Prepared]) -> pa.Table:
     return pa.table({name: columns[name] for name in RUNS_SCHEMA.names}, schema=RUNS_SCHEMA)
 
 
-def _counters(runs: Sequence[Prepared]) -> pa.Table:
+def _counters(runs: Sequence[PreparedRun]) -> pa.Table:
     pairs = [(run, at, counter) for run in runs for at, counter in enumerate(run.telemetry.counters)]
     columns = {
         "run_id": [run.telemetry.run_id for run, _, _ in pairs],

@@ -87,7 +87,7 @@ SAME_TIME_S = 1e-9
 
 
 @dataclass(frozen=True)
-class Sampled:
+class FileRun:
     """One run as the file has it.
 
     part: what tells the run from others of the file, "" where there is one; is_id: part is the run's whole id.
@@ -118,12 +118,12 @@ class Sampled:
 class Reading:
     """One file: its runs, and the rows that were refused (place, reason, raw); understood: of its columns, in words."""
 
-    runs: list[Sampled]
+    runs: list[FileRun]
     refused: pd.DataFrame
     understood: tuple[str, ...] = ()
 
 
-def one_row_a_sample(counters: tuple[Counter, ...], at_s: FloatArray, values: FloatArray, **more: Any) -> Sampled:
+def one_row_a_sample(counters: tuple[Counter, ...], at_s: FloatArray, values: FloatArray, **more: Any) -> FileRun:
     """A run of a table in which each sample is one row; `places` must be among the keywords."""
     n_samples, n_counters = values.shape
     given: dict[str, Any] = {
@@ -131,7 +131,7 @@ def one_row_a_sample(counters: tuple[Counter, ...], at_s: FloatArray, values: Fl
         "sample_of": np.arange(n_samples, dtype=np.int64),
         "running_pct": np.full(n_counters, np.nan),
     }
-    return Sampled(counters, at_s, values, **(given | more))
+    return FileRun(counters, at_s, values, **(given | more))
 
 
 @dataclass(frozen=True)
@@ -299,7 +299,7 @@ def _integral(edges: FloatArray, parts: FloatArray, grid: FloatArray) -> FloatAr
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedRun:
     """A run that can be used, and what was done to it (see RUN_COLUMNS and COUNTER_COLUMNS)."""
 
     telemetry: Telemetry
@@ -314,9 +314,9 @@ class Prepared:
     place: int
 
 
-def prepare(reading: Reading, about: FileLabels, params: RegularParams) -> tuple[list[Prepared], pd.DataFrame]:
+def prepare(reading: Reading, about: FileLabels, params: RegularParams) -> tuple[list[PreparedRun], pd.DataFrame]:
     """The runs of a file that can be used, and all its refused rows in their order."""
-    runs: list[Prepared] = []
+    runs: list[PreparedRun] = []
     refused = [reading.refused]
     for sampled in reading.runs:
         kept, bad = _prepare_one(sampled, about, params)
@@ -326,8 +326,8 @@ def prepare(reading: Reading, about: FileLabels, params: RegularParams) -> tuple
 
 
 def _prepare_one(
-    sampled: Sampled, about: FileLabels, params: RegularParams
-) -> tuple[list[Prepared], list[pd.DataFrame]]:
+    sampled: FileRun, about: FileLabels, params: RegularParams
+) -> tuple[list[PreparedRun], list[pd.DataFrame]]:
     possible, impossible = _possible(sampled)
     if not len(possible.at_s):
         return [], impossible
@@ -350,7 +350,7 @@ def _prepare_one(
     return kept, refused
 
 
-def _run_id(sampled: Sampled, about: FileLabels) -> str:
+def _run_id(sampled: FileRun, about: FileLabels) -> str:
     if sampled.is_id:
         return sampled.part
     return f"{about.run_id}/{sampled.part}" if sampled.part else about.run_id
@@ -362,7 +362,7 @@ def _fault(grid: Grid, params: RegularParams) -> str:
     return "no value in it; expected numbers" if np.isnan(grid.values).all() else ""
 
 
-def _in_order(sampled: Sampled) -> tuple[Sampled, list[pd.DataFrame]]:
+def _in_order(sampled: FileRun) -> tuple[FileRun, list[pd.DataFrame]]:
     """The samples by time, the first of several at one time; the rows of the others are refused."""
     order = np.argsort(sampled.at_s, kind="stable")
     times = sampled.at_s[order]
@@ -372,7 +372,7 @@ def _in_order(sampled: Sampled) -> tuple[Sampled, list[pd.DataFrame]]:
     return _chosen(sampled, order[is_first], "a second sample at the same time; the first counts")
 
 
-def _possible(sampled: Sampled) -> tuple[Sampled, list[pd.DataFrame]]:
+def _possible(sampled: FileRun) -> tuple[FileRun, list[pd.DataFrame]]:
     """The samples without those that lie outside of all calendars, or hold values that no counter reaches."""
     with np.errstate(invalid="ignore"):
         is_time = np.abs(sampled.at_s) <= LAST_S  # false for what is no number
@@ -383,7 +383,7 @@ def _possible(sampled: Sampled) -> tuple[Sampled, list[pd.DataFrame]]:
     return _chosen(sampled, np.flatnonzero(is_time & ~is_far), reason)
 
 
-def _chosen(sampled: Sampled, chosen: NDArray[np.int64], reason: str) -> tuple[Sampled, list[pd.DataFrame]]:
+def _chosen(sampled: FileRun, chosen: NDArray[np.int64], reason: str) -> tuple[FileRun, list[pd.DataFrame]]:
     """Some of the samples in this order; the rows of the others are refused."""
     position = np.full(len(sampled.at_s), -1)
     position[chosen] = np.arange(len(chosen))
@@ -400,7 +400,7 @@ def _chosen(sampled: Sampled, chosen: NDArray[np.int64], reason: str) -> tuple[S
     return ordered, refused
 
 
-def _without_totals(sampled: Sampled) -> tuple[Sampled, NDArray[np.int64]]:
+def _without_totals(sampled: FileRun) -> tuple[FileRun, NDArray[np.int64]]:
     """Running totals as rates, and how many values of each sample were lost to a reset.
 
     Where all counters are totals, the first sample has served its purpose with the second, and its rows count there."""
@@ -419,14 +419,14 @@ def _without_totals(sampled: Sampled) -> tuple[Sampled, NDArray[np.int64]]:
 
 
 def _run(
-    sampled: Sampled,
+    sampled: FileRun,
     grid: Grid,
     run_id: str,
     labels: dict[str, str],
     rows: NDArray[np.int64],
     n_resets: int,
     shift_s: float,
-) -> Prepared:
+) -> PreparedRun:
     """One piece as a run of its own; shift_s: its first sample, which a later piece counts from."""
     has_value = np.asarray((~np.isnan(grid.values)).any(axis=0))
     names = [counter.name for counter in sampled.counters]
@@ -447,7 +447,7 @@ def _run(
         conditions=sampled.conditions,
         processes=sampled.processes,
     )
-    return Prepared(
+    return PreparedRun(
         telemetry=telemetry,
         is_constant=_are_constant(values),
         running_pct=sampled.running_pct[columns],

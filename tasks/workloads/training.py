@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class LabelledSplit:
     """Runs, or windows of long traces, to learn from and to be measured on. name: of the split, such as `round 5`.
 
     n_windows: windows among train; is_window: of each of test."""
@@ -114,7 +114,7 @@ def labelled_runs(warehouse: Warehouse, source: str, left_out: Sequence[str] = (
     return runs, version
 
 
-def _promoted(warehouse: Warehouse, card: ModelCard, model: Model, parts: HeldOut) -> str:
+def _promoted(warehouse: Warehouse, card: ModelCard, model: Model, parts: LabelledSplit) -> str:
     """The id of the model in use after the new one was compared with the one before it."""
     new, reason = card.metrics[METRIC], "first of its kind"
     try:
@@ -145,7 +145,7 @@ def _promoted(warehouse: Warehouse, card: ModelCard, model: Model, parts: HeldOu
     return card.model_id
 
 
-def hold_out(runs: Sequence[Telemetry], params: TrainParams) -> HeldOut:
+def hold_out(runs: Sequence[Telemetry], params: TrainParams) -> LabelledSplit:
     """Split labelled runs; long traces are cut into windows first.
 
     Raises BadInput where nothing can be held out: then nobody could say how good a model is."""
@@ -160,7 +160,7 @@ def hold_out(runs: Sequence[Telemetry], params: TrainParams) -> HeldOut:
         )
     train, test = ([items[at] for at in part] for part in (found.train, found.test))
     n_windows, is_window = sum(item.is_window for item in train), [item.is_window for item in test]
-    return HeldOut([item.run for item in train], [item.run for item in test], found.name, n_windows, is_window)
+    return LabelledSplit([item.run for item in train], [item.run for item in test], found.name, n_windows, is_window)
 
 
 def thinned(items: Sequence[Item], most: int) -> list[Item]:
@@ -199,7 +199,7 @@ def _usable(found: Splits) -> Split | None:
     return last if last and len(last.train) and len(last.test) else None
 
 
-def figures_of(parts: HeldOut, told: Sequence[Identification]) -> Figures:
+def figures_of(parts: LabelledSplit, told: Sequence[Identification]) -> Figures:
     """What identifying the held-out runs was worth; a run that is called unknown is not identified.
 
     Workloads that only the held-out part has are not among them: they were to be called unknown."""

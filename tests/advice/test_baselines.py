@@ -24,7 +24,7 @@ from tasks.advice.baselines import (
     weighted_acquisition,
 )
 from tasks.advice.machines import Configurations, stated_need
-from tasks.advice.search import Outcome, Problem, portfolio_order, search
+from tasks.advice.search import CandidateOutcomes, Problem, portfolio_order, search
 from tasks.errors import BadInput
 
 
@@ -41,7 +41,7 @@ def test_the_length_scale_is_the_one_that_scikit_learn_fits(clusters: Configurat
 
 
 def test_ruya_tries_what_is_promising_first_and_cherrypick_anything(clusters: Configurations) -> None:
-    outcome = Outcome(np.log(clusters.total_memory_gb), np.ones(len(clusters), dtype=bool))
+    outcome = CandidateOutcomes(np.log(clusters.total_memory_gb), np.ones(len(clusters), dtype=bool))
     problem = Problem(clusters, stated_need(200))
     n = int(problem.is_promising.sum())
     by_need = search(problem, outcome, n, ruya, np.random.default_rng(0))
@@ -50,7 +50,7 @@ def test_ruya_tries_what_is_promising_first_and_cherrypick_anything(clusters: Co
 
 
 def test_cherrypick_goes_on_where_every_run_failed(clusters: Configurations) -> None:
-    outcome = Outcome(np.zeros(len(clusters)), np.zeros(len(clusters), dtype=bool))
+    outcome = CandidateOutcomes(np.zeros(len(clusters)), np.zeros(len(clusters), dtype=bool))
     assert len(set(search(Problem(clusters), outcome, 16, cherrypick, np.random.default_rng(0)).tolist())) == 16
 
 
@@ -65,7 +65,7 @@ def test_a_portfolio_takes_what_serves_all_jobs_and_then_what_the_worst_one_lack
 
 
 def test_a_portfolio_is_run_in_its_order_and_the_rest_at_random(clusters: Configurations) -> None:
-    outcome = Outcome(np.zeros(len(clusters)), np.ones(len(clusters), dtype=bool))
+    outcome = CandidateOutcomes(np.zeros(len(clusters)), np.ones(len(clusters), dtype=bool))
     problem = replace(Problem(clusters))
     tried = search(problem, outcome, 5, portfolio([3, 1]), np.random.default_rng(0))
     assert tried[:2].tolist() == [3, 1]
@@ -76,7 +76,7 @@ SCORES = {"cpu": {"c.small": 1.0, "c.large": 4.0, "m.small": 1.0, "m.large": 2.0
 
 
 def test_the_best_scored_machine_comes_second_and_third_in_any_size(clusters: Configurations) -> None:
-    outcome = Outcome(np.zeros(len(clusters)), np.ones(len(clusters), dtype=bool))
+    outcome = CandidateOutcomes(np.zeros(len(clusters)), np.ones(len(clusters), dtype=bool))
     sizes = set()
     for seed in range(8):
         tried = search(Problem(clusters), outcome, 3, cherrypick_with(by_scores(SCORES)), np.random.default_rng(seed))
@@ -95,7 +95,7 @@ def test_without_scores_an_acquisition_stays_as_it_is_and_the_unit_of_scores_doe
 
 
 def test_arrow_runs_each_candidate_once_and_learns_which_are_cheap(clusters: Configurations) -> None:
-    outcome = Outcome(np.log(clusters.total_vcpu), np.ones(len(clusters), dtype=bool))
+    outcome = CandidateOutcomes(np.log(clusters.total_vcpu), np.ones(len(clusters), dtype=bool))
     for scores in (None, SCORES):
         tried = search(Problem(clusters), outcome, 16, arrow(scores), np.random.default_rng(0))
         assert sorted(tried) == list(range(16))

@@ -7,7 +7,16 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
-from tasks.advice.choice import Demand, ModelParams, Runs, capacities, choose_type, demand_on, runs_of, transferred
+from tasks.advice.choice import (
+    BeliefParams,
+    Demand,
+    SourceRuns,
+    capacities,
+    choose_type,
+    demand_on,
+    runs_of,
+    transferred,
+)
 from tasks.advice.params import ChoiceParams
 from tasks.errors import BadInput, NotFound
 
@@ -31,7 +40,7 @@ SCORES = pd.DataFrame(
         for aspect, score in (("cpu_one_thread", cpu), ("cpu_all_threads", cpu), ("disk", disk))
     ]
 )  # fmt: skip
-EXACT = ModelParams(error_same=0, error_speed=0, error_memory=0, parallel_least=1)
+EXACT = BeliefParams(error_same=0, error_speed=0, error_memory=0, parallel_least=1)
 
 
 def history(runtime_s, cpu_ratio=1.0, disk_ratio=0.0, **more):
@@ -63,7 +72,7 @@ def test_a_run_on_a_type_with_twice_the_cpu_takes_what_is_worked_out_by_hand():
     # 2 s of CPU and 100 MB at 100 MB/s in 2.5 s: half of the second of disk did not overlap
     runs, _ = runs_of(history([2.5, 2.5]).assign(cpu_s=2.0, read_bytes=100 * MB), "j")
     there, here = (
-        demand_on(runs, kinds["a"], kinds[name], np.array([1.0]), ModelParams()) for name in ("a", "quick-cpu")
+        demand_on(runs, kinds["a"], kinds[name], np.array([1.0]), BeliefParams()) for name in ("a", "quick-cpu")
     )
     assert (there.cpu_s[0, 0], there.disk_s[0, 0]) == (2, 1)
     assert (here.cpu_s[0, 0], here.disk_s[0, 0]) == (1, 1)
@@ -80,23 +89,23 @@ def test_what_no_part_explains_stays_and_a_run_faster_than_its_longer_part_is_sc
 def test_with_a_second_thread_only_the_parallel_share_becomes_faster():
     kinds = capacities(MACHINES.assign(vcpu=[1, 2, 1, 1, 1]))
     runs, _ = runs_of(history([8.0, 8.0]), "j")
-    demand = demand_on(runs, kinds["a"], kinds["slow"], np.array([0.0, 0.5, 1.0]), ModelParams())
+    demand = demand_on(runs, kinds["a"], kinds["slow"], np.array([0.0, 0.5, 1.0]), BeliefParams())
     assert demand.cpu_s[:, 0].tolist() == [8, 6, 4]
 
 
 def test_half_a_processor_makes_a_cpu_second_last_two():
     kinds = capacities(MACHINES.assign(vcpu=[1, 0.5, 1, 1, 1]))
     runs, _ = runs_of(history([4.0, 4.0]), "j")
-    assert demand_on(runs, kinds["a"], kinds["slow"], np.array([1.0]), ModelParams()).cpu_s[0, 0] == 8
-    back = demand_on(runs, kinds["slow"], kinds["a"], np.array([1.0]), ModelParams())
+    assert demand_on(runs, kinds["a"], kinds["slow"], np.array([1.0]), BeliefParams()).cpu_s[0, 0] == 8
+    back = demand_on(runs, kinds["slow"], kinds["a"], np.array([1.0]), BeliefParams())
     assert back.cpu_s[0, 0] == 4  # 4 CPU seconds took 8 s there
 
 
 def test_what_memory_lacks_goes_through_the_disk_once_and_costs_cpu():
     kinds = capacities(MACHINES, SCORES)
     n = np.ones(1)
-    runs = Runs(10 * n, 4 * n, 0 * n, 1.0 * GB * n, 0 * n, 0)
-    demand = demand_on(runs, kinds["a"], kinds["little"], np.array([1.0]), ModelParams())
+    runs = SourceRuns(10 * n, 4 * n, 0 * n, 1.0 * GB * n, 0 * n, 0)
+    demand = demand_on(runs, kinds["a"], kinds["little"], np.array([1.0]), BeliefParams())
     assert demand.disk_s[0, 0] == pytest.approx((1.0 - 0.6) * GB / (100 * MB))  # 60 % of 1 GB may be filled
     assert demand.cpu_s[0, 0] == pytest.approx(4 * 1.3)
     assert demand.lack_ratio[0] == pytest.approx(0.4)
@@ -105,7 +114,7 @@ def test_what_memory_lacks_goes_through_the_disk_once_and_costs_cpu():
 def test_on_the_source_the_runs_are_the_answer():
     kinds = capacities(MACHINES, SCORES)
     runs, source = runs_of(history(drawn(9), 0.7, 0.6, memory_bytes=1.9 * GB, spilled_bytes=0.1 * GB), "j")
-    demand = demand_on(runs, kinds[source], kinds[source], np.array([0.7, 1.0]), ModelParams())
+    demand = demand_on(runs, kinds[source], kinds[source], np.array([0.7, 1.0]), BeliefParams())
     assert transferred(runs.runtime_s, demand, demand) == pytest.approx(np.tile(runs.runtime_s, (2, 1)))
 
 
@@ -148,7 +157,7 @@ def test_a_job_that_fills_its_memory_does_not_go_where_there_is_less():
     full = choose(history(drawn(), memory_bytes=1.1 * GB), 30.0, machines=cheap, scores=scores)
     assert (roomy.machine_type, full.machine_type) == ("little", "a")
     assert (full.of("little").bound, full.of("little").lacks_memory) == ("memory", 1)
-    assert full.of("little").late >= ModelParams().fail_chance / 2  # nobody knows whether it can spill
+    assert full.of("little").late >= BeliefParams().fail_chance / 2  # nobody knows whether it can spill
 
 
 def test_a_job_that_has_spilled_before_is_trusted_to_spill_again():

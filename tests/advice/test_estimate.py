@@ -29,7 +29,7 @@ from tasks.advice.estimate import (
 )
 from tasks.advice.params import CPU_ONE_THREAD, EstimateParams
 from tasks.errors import BadInput, BadSetting, NotFound
-from tasks.nodes.ranking.threads import thread_scores_of_files
+from tasks.nodes.answers import thread_scores_of_files
 from tests.studies.lotaru import CLOUD, cases, errors_of, multiples, ours, read_executions, score_factor
 
 SIZES = np.array([1.0, 2.0, 3.0])

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tasks.advice.groups import group_machines, kubectl_script, quartile_levels, score_table, scores_of_nodes
-from tasks.advice.params import GroupParams
+from tasks.advice.params import MachineGroupParams
 from tasks.errors import BadInput
 
 ASPECTS = ("cpu", "memory", "disk")
@@ -66,12 +66,12 @@ def test_kinds_that_differ_by_less_than_the_intervals_are_one_group():
     rows, _ = fleet({"a": 5, "b": 5}, 0.0, kinds=kinds, interval=0.10)
     assert len(group_machines(rows).groups) == 1
     rows, kind_of = fleet({"a": 5, "b": 5}, 0.0, kinds=kinds, interval=0.005)
-    assert partition(group_machines(rows, GroupParams(spread_ratio=0.005))) == truth(kind_of)
+    assert partition(group_machines(rows, MachineGroupParams(spread_ratio=0.005))) == truth(kind_of)
 
 
 def test_a_difference_that_is_called_spread_is_no_reason_for_a_group():
     rows, _ = fleet({"a": 5, "b": 5}, 0.0, kinds={"a": (1.0, 1.0, 1.0), "b": (1.05, 1.0, 1.0)}, interval=0.001)
-    assert len(group_machines(rows, GroupParams(spread_ratio=0.05)).groups) == 1
+    assert len(group_machines(rows, MachineGroupParams(spread_ratio=0.05)).groups) == 1
 
 
 def test_a_machine_between_two_kinds_cannot_be_told_apart_from_the_other():

@@ -10,7 +10,7 @@ import pytest
 from tasks.advice.machines import MachineType, stated_need
 from tasks.advice.params import ReplayParams
 from tasks.advice.readers.tables import read_machines, read_runs
-from tasks.advice.replay import METHODS, Training, figures_of, jobs_of, parts_of, replay, replay_all
+from tasks.advice.replay import METHODS, LearnableRuns, figures_of, jobs_of, parts_of, replay, replay_all
 from tasks.errors import BadInput
 
 MACHINES = {"a": MachineType("a", 2, 4, 1.0), "b": MachineType("b", 4, 8, 2.0)}
@@ -44,7 +44,7 @@ def table(*, failed: tuple[str, int] | None = None) -> pd.DataFrame:
 def test_random_search_costs_what_chance_says() -> None:
     jobs = jobs_of(table(), MACHINES, {})
     params = SMALL.model_copy(update={"searches": 2_000, "target_percentiles": ()})
-    found = replay(jobs[0], Training(jobs), "random", "completed", params)
+    found = replay(jobs[0], LearnableRuns(jobs), "random", "completed", params)
     means = found.groupby("run")["ratio"].mean()
     assert means[1] == pytest.approx(2.5, abs=0.1)  # 1, 2, 3 or 4
     assert means[2] == pytest.approx(10 / 6, abs=0.06)  # the least of two of them: 3, 2, 1 pairs
@@ -57,7 +57,7 @@ def test_every_method_ends_with_the_optimum_and_never_gets_dearer(method: str) -
     jobs = jobs_of(table(failed=("a", 1)), MACHINES, {job: stated_need(0) for job in set(table()["job"])})
     few = SMALL.model_copy(update={"searches": 10})
     for candidates in ("completed", "all"):
-        found = replay(jobs[0], Training(jobs), method, candidates, few)  # type: ignore[arg-type]
+        found = replay(jobs[0], LearnableRuns(jobs), method, candidates, few)  # type: ignore[arg-type]
         for _, one in found.groupby(["percentile", "seed"], dropna=False):
             assert one["ratio"].is_monotonic_decreasing
             assert one["ratio"].iloc[-1] == 1
@@ -65,7 +65,7 @@ def test_every_method_ends_with_the_optimum_and_never_gets_dearer(method: str) -
 
 def test_a_search_that_has_found_nothing_valid_counts_as_such() -> None:
     jobs = jobs_of(table(failed=("a", 1)), MACHINES, {})
-    found = replay(jobs[0], Training(jobs), "random", "all", SMALL)
+    found = replay(jobs[0], LearnableRuns(jobs), "random", "all", SMALL)
     first = found[(found["run"] == 1) & found["percentile"].isna()]
     assert np.isinf(first["ratio"]).equals(first["is_failed"])
     figures = figures_of(found, SMALL)
@@ -76,7 +76,7 @@ def test_a_search_that_has_found_nothing_valid_counts_as_such() -> None:
 
 def test_a_target_makes_slow_runs_invalid() -> None:
     jobs = jobs_of(table(), MACHINES, {})
-    found = replay(jobs[0], Training(jobs), "random", "completed", SMALL)
+    found = replay(jobs[0], LearnableRuns(jobs), "random", "completed", SMALL)
     with_target = found[found["percentile"] == 50]
     assert with_target["is_late"].mean() == 0.25  # 1, 1, 1.5 and 1 hours
     figures = figures_of(found, SMALL)
@@ -113,8 +113,8 @@ def test_methods_that_need_what_a_job_lacks_are_left_out() -> None:
 
 def test_an_application_is_learned_from_others_alone() -> None:
     jobs = jobs_of(table(), MACHINES, {})
-    training = Training(jobs)
-    assert training.kernel("sort") == Training([job for job in jobs if job.application == "join"]).kernel("sort")
+    training = LearnableRuns(jobs)
+    assert training.kernel("sort") == LearnableRuns([job for job in jobs if job.application == "join"]).kernel("sort")
     assert [len(runs.candidate) for runs in training.other_inputs(jobs[0])] == [4]
 
 
@@ -166,7 +166,7 @@ def test_cherrypick_and_ruya_find_what_was_published_of_them(
     params = ReplayParams(searches=25, runs=6, target_percentiles=())
     published = [job for job in scout if job.name in NEEDS]
     figures = figures_of(
-        pd.concat(replay(job, Training(scout), method, "completed", params) for job in published), params
+        pd.concat(replay(job, LearnableRuns(scout), method, "completed", params) for job in published), params
     )
     for n, (median, mean) in ((3, after_3), (6, after_6)):
         assert figures[f"completed.{method}.median.{n}"] == pytest.approx(median, abs=0.06)
@@ -177,7 +177,7 @@ def test_cherrypick_and_ruya_find_what_was_published_of_them(
 def test_ours_is_cheaper_than_cherrypick_and_ruya_on_scout(scout: list) -> None:  # type: ignore[type-arg]
     params = ReplayParams(searches=10, runs=6, target_percentiles=())
     published = [job for job in scout if job.name in NEEDS]
-    training = Training(scout)
+    training = LearnableRuns(scout)
     methods = ("cherrypick", "ruya", "learned", "learned_memory")
     figures = figures_of(
         pd.concat(replay(job, training, one, "completed", params) for job in published for one in methods), params
@@ -196,7 +196,7 @@ def test_scores_bring_the_methods_that_use_them() -> None:
     assert set(found["method"]) == {"learned", "cherrypick_starts", "cherrypick_scores", "arrow_scores"}
     both = replay_all(jobs, quick, methods=(), scores={"cpu_one_thread": one, "cpu_all_threads": every})
     assert "learned_scores" in set(both["method"])
-    speeds = Training(jobs, {"cpu_all_threads": every}).with_speeds(jobs[0].candidates)
+    speeds = LearnableRuns(jobs, {"cpu_all_threads": every}).with_speeds(jobs[0].candidates)
     assert speeds.vcpu.tolist() == pytest.approx([2 / 1.5**0.5] * 2 + [4 * 1.5**0.5] * 2)  # 1 and 1.5 a vCPU
 
 

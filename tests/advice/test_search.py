@@ -11,7 +11,7 @@ from tasks.advice.machines import Configurations, MachineType, stated_need
 from tasks.advice.params import SearchParams
 from tasks.advice.readers.tables import read_runs
 from tasks.advice.search import (
-    Outcome,
+    CandidateOutcomes,
     Problem,
     add_run,
     at_random,
@@ -23,20 +23,20 @@ from tasks.advice.search import (
     runs_on,
     search,
 )
-from tasks.advice.surrogate import FIXED, Runs
+from tasks.advice.surrogate import FIXED, TrialRuns
 from tasks.errors import BadInput, BadSetting
 
 Costs = Callable[[Configurations, float], np.ndarray]
-NO_RUN = Runs(np.array([], dtype=np.int64), np.array([]), np.array([], dtype=bool))
+NO_RUN = TrialRuns(np.array([], dtype=np.int64), np.array([]), np.array([], dtype=bool))
 
 
-def outcome_of(log_cost: np.ndarray, failed: list[int] | None = None) -> Outcome:
+def outcome_of(log_cost: np.ndarray, failed: list[int] | None = None) -> CandidateOutcomes:
     completed = np.ones(len(log_cost), dtype=bool)
     completed[failed or []] = False
-    return Outcome(log_cost, completed)
+    return CandidateOutcomes(log_cost, completed)
 
 
-def after(problem: Problem, outcome: Outcome, n: int, seed: int) -> float:
+def after(problem: Problem, outcome: CandidateOutcomes, n: int, seed: int) -> float:
     """Cost of the best of n runs as a multiple of the optimum."""
     tried = search(problem, outcome, n, by_improvement, np.random.default_rng(seed))
     cost = np.where(outcome.is_completed, outcome.log_cost, np.inf)
@@ -93,7 +93,7 @@ def test_a_deadline_that_promising_clusters_cannot_keep_opens_the_others(
 def test_only_a_run_in_time_is_the_best_so_far(clusters: Configurations) -> None:
     """By hand: 2 c.small cost 0.2 an hour, 8 of them 0.8; an hour and a half of the first is cheaper, but late."""
     problem = Problem(clusters, max_runtime_s=3_600)
-    runs = Runs(np.array([0, 2, 1]), np.log([1.5 * 0.2, 0.5 * 0.8, 0.1 * 0.4]), np.array([True, True, False]))
+    runs = TrialRuns(np.array([0, 2, 1]), np.log([1.5 * 0.2, 0.5 * 0.8, 0.1 * 0.4]), np.array([True, True, False]))
     assert problem.best(runs) == pytest.approx(np.log(0.4))
     assert Problem(clusters).best(runs) == pytest.approx(np.log(0.3))
     assert Problem(clusters).best(NO_RUN) is None

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.advice.choice import ModelParams, choose_type
+from tasks.advice.choice import BeliefParams, choose_type
 from tasks.advice.story import (
     ORACLE,
     OURS,
@@ -166,6 +166,6 @@ def test_an_answer_that_is_not_sure_says_so():
     history, _ = world(1)
     told = tell(choose_type(history, MACHINES, SCORES, "job0", 3.0))
     assert "No type is surely late in at most 5.0 %" in told.answer
-    unsure = tell(choose_type(history, MACHINES, SCORES, "job0", 23.0, model=ModelParams(error_speed=0.2)))
+    unsure = tell(choose_type(history, MACHINES, SCORES, "job0", 23.0, model=BeliefParams(error_speed=0.2)))
     assert "slow would be cheaper, but cannot be told to be safe" in unsure.sureness
     assert unsure.next_run.startswith("one run of usual size on slow: safe if it takes at most")

@@ -13,8 +13,8 @@ from tasks.advice.surrogate import (
     Example,
     Posterior,
     Prior,
-    Runs,
     SurrogateParams,
+    TrialRuns,
     completion,
     expected_improvement,
     in_time,
@@ -35,9 +35,9 @@ def pair() -> Configurations:
     return configurations([(kind, 1) for kind in kinds])
 
 
-def ran(candidates: list[int], log_cost: list[float], completed: list[bool] | None = None) -> Runs:
+def ran(candidates: list[int], log_cost: list[float], completed: list[bool] | None = None) -> TrialRuns:
     done = np.ones(len(candidates), dtype=bool) if completed is None else np.array(completed)
-    return Runs(np.array(candidates, dtype=np.int64), np.array(log_cost), done)
+    return TrialRuns(np.array(candidates, dtype=np.int64), np.array(log_cost), done)
 
 
 def prior_of(clusters: Configurations) -> Prior:
@@ -117,7 +117,7 @@ def test_chance_to_be_in_time_by_hand() -> None:
 
 def test_runs_with_another_input_say_where_it_is_cheap(clusters: Configurations) -> None:
     log_cost = np.log(clusters.total_memory_gb)
-    other = Runs(np.arange(len(clusters)), log_cost + 5, np.ones(len(clusters), dtype=bool))
+    other = TrialRuns(np.arange(len(clusters)), log_cost + 5, np.ones(len(clusters), dtype=bool))
     prior = prior_after(kernel(clusters, FIXED), [other], 0.8, NOISE)
     assert np.corrcoef(prior.mean, log_cost)[0, 1] > 0.9
     assert (np.diag(prior.covariance) <= np.diag(kernel(clusters, FIXED)) + 1e-12).all()

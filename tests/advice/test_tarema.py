@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from tasks.advice.groups import group_machines
-from tasks.advice.params import GroupParams
+from tasks.advice.params import MachineGroupParams
 from tasks.advice.tarema import assign_tasks, demand_levels, published_groups, tarema_groups, task_demands
 from tasks.errors import BadInput
 
@@ -29,8 +29,8 @@ def test_the_originals_groups_are_numbered_from_the_best_and_stand_beside_ours()
         ],
         columns=["machine", "aspect", "score"],
     )
-    assert published_groups(frame, GroupParams()) == {"fast": 1, "mid": 2, "slow": 3}
-    assert published_groups(frame[frame["machine"] != "mid"], GroupParams()) == {}
+    assert published_groups(frame, MachineGroupParams()) == {"fast": 1, "mid": 2, "slow": 3}
+    assert published_groups(frame[frame["machine"] != "mid"], MachineGroupParams()) == {}
 
 
 Z95 = 1.959964

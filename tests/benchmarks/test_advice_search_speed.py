@@ -11,9 +11,9 @@ import pytest
 
 from tasks.advice.params import ReplayParams
 from tasks.advice.readers.tables import read_machines, read_runs
-from tasks.advice.replay import Training, jobs_of, replay
+from tasks.advice.replay import LearnableRuns, jobs_of, replay
 from tasks.advice.search import Problem, propose
-from tasks.advice.surrogate import Runs
+from tasks.advice.surrogate import TrialRuns
 
 pytestmark = pytest.mark.bench
 SCOUT = Path(os.environ.get("WHORL_DATASETS", "")) / "scout" / "runs.csv"
@@ -23,7 +23,7 @@ MACHINES = Path(__file__).parents[2] / "conf" / "machines.csv"
 @pytest.mark.skipif(not SCOUT.is_file(), reason="scout is not in WHORL_DATASETS")
 def test_sixteen_times_two_hundred_searches_take_under_a_minute_of_cpu() -> None:
     jobs = jobs_of(read_runs(str(SCOUT), {}), read_machines(str(MACHINES)).types, {})
-    params, training = ReplayParams(target_percentiles=()), Training(jobs)
+    params, training = ReplayParams(target_percentiles=()), LearnableRuns(jobs)
     began = time.process_time()
     for job in [*jobs, *jobs][:16]:
         replay(job, training, "learned", "completed", params)
@@ -35,7 +35,7 @@ def test_sixteen_times_two_hundred_searches_take_under_a_minute_of_cpu() -> None
 @pytest.mark.skipif(not SCOUT.is_file(), reason="scout is not in WHORL_DATASETS")
 def test_a_proposal_takes_under_a_second() -> None:
     job = jobs_of(read_runs(str(SCOUT), {}), read_machines(str(MACHINES)).types, {})[0]
-    runs = Runs(np.arange(8), job.outcome.log_cost[:8], job.is_completed[:8])
+    runs = TrialRuns(np.arange(8), job.outcome.log_cost[:8], job.is_completed[:8])
     began = time.process_time()
     propose(Problem(job.candidates), runs, np.random.default_rng(0))
     took_s = time.process_time() - began

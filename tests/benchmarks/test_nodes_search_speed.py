@@ -6,9 +6,9 @@ import time
 import numpy as np
 import pytest
 
-from tasks.nodes.params import ModelParams, SearchParams
+from tasks.nodes.params import ModelParams, NetworkSearchParams
 from tasks.nodes.perona.graph import GraphSet
-from tasks.nodes.perona.search import search
+from tasks.nodes.perona.hyperparameters import search
 
 pytestmark = pytest.mark.bench
 N_TRIALS = int(os.environ.get("BENCH_TRIALS", "100"))
@@ -20,7 +20,7 @@ def test_100_trials_take_less_than_half_an_hour(
 ) -> None:
     train, validation = campaign_graphs
     started = time.perf_counter()
-    found = search(train, validation, ModelParams(), SearchParams(n_trials=N_TRIALS))
+    found = search(train, validation, ModelParams(), NetworkSearchParams(n_trials=N_TRIALS))
     minutes = (time.perf_counter() - started) / 60
     epochs = found.trials["epochs"]
     with capsys.disabled():

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from tasks.jobs.distribution import Floats
 from tasks.jobs.normalisation import bins_of
 from tasks.jobs.params import BinParams, PredictParams
-from tasks.jobs.predict.features import History, make_features
+from tasks.jobs.predict.features import HistoricShapes, make_features
 from tasks.jobs.predict.peers import histories, peers_of
 from tasks.jobs.predict.predictor import fit_predictor
 from tasks.jobs.predict.runtime_evaluation import model_features
@@ -75,7 +75,7 @@ def train(past: pd.DataFrame, rng: np.random.Generator) -> Trained:
 
 def _features(untrained: Trained, past: pd.DataFrame) -> pd.DataFrame:
     medians = {str(key): float(value) for key, value in untrained.history_s.items()}
-    return make_features(past, past, History(untrained.shapes, medians))
+    return make_features(past, past, HistoricShapes(untrained.shapes, medians))
 
 
 def test_100_000_submissions_are_scored_in_less_than_8_s_of_cpu(capsys: pytest.CaptureFixture[str]) -> None:

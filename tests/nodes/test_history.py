@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tasks.nodes import steps
-from tasks.nodes.execution import Execution, Measured, Sampled, write_part
+from tasks.nodes.execution import Execution, MetricValue, SampledMetric, write_part
 from tasks.nodes.history import load_history, read_results
 from tasks.nodes.params import ReadParams
 
@@ -22,8 +22,8 @@ def execution(execution_id, minute, **changes):
         "execution_id": execution_id, "node": "n1", "benchmark": "cpu-sysbench", "aspect": "cpu", "status": "completed",
         "started_at": None if minute is None else datetime(2026, 1, 31, 12, minute), "is_stressed": None,
     }  # fmt: skip
-    series = Sampled("cpu_busy", "%", np.array([0.0, 1.0]), np.array([3.0, np.nan]))
-    measured = (Measured("rate", float(minute or 0), "/sec"), Measured("latency_avg", 2.0, "ms"))
+    series = SampledMetric("cpu_busy", "%", np.array([0.0, 1.0]), np.array([3.0, np.nan]))
+    measured = (MetricValue("rate", float(minute or 0), "/sec"), MetricValue("latency_avg", 2.0, "ms"))
     return Execution({**facts, **changes}, measured, telemetry=(series,))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tasks.nodes.params import PreprocessParams, ScoreParams
 from tasks.nodes.preprocess.fitting import fit, learn_tables, tables_of, transform
-from tasks.nodes.ranking.scores import counting
+from tasks.nodes.ranking.node_scores import counting
 from tasks.nodes.type_tables import is_unstressed, type_names
 from tests.nodes.synthetic import synthetic_history
 

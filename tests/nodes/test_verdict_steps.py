@@ -11,7 +11,7 @@ import pytest
 from tasks.machine import find_tool
 from tasks.nodes import steps, verdict_steps
 from tasks.nodes.detect.alarms import degradations
-from tasks.nodes.execution import FACTS, Execution, Measured, write_part
+from tasks.nodes.execution import FACTS, Execution, MetricValue, write_part
 from tasks.nodes.params import AlarmParams, BudgetParams, DetectorParams, PreprocessParams, ReadParams, ScoreParams
 from tasks.nodes.record.campaign import record_nodes
 from tasks.nodes.record.params import RecordParams
@@ -65,7 +65,7 @@ def ingest(warehouse, name, rows, metrics, is_kept):
     """Some executions of a history into the source `log`, as a recording."""
     measured = {}
     for row in metrics.itertuples(index=False):
-        measured.setdefault(int(row.execution), []).append(Measured(row.metric, float(row.value), row.unit))
+        measured.setdefault(int(row.execution), []).append(MetricValue(row.metric, float(row.value), row.unit))
     executions = [
         Execution({name: row[name] for name in FACTS if row[name] is not None}, tuple(measured.get(at, ())))
         for at, row in enumerate(rows.to_dict("records"))

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from tasks.nodes.preprocess.fitting import learn_scale, scaled, softly_clipped
-from tasks.nodes.preprocess.selection import Spread, rule_of, spread_of
+from tasks.nodes.preprocess.selection import ValueSpread, rule_of, spread_of
 from tasks.nodes.preprocess.unification import conversion_of
 
 
-def spread(*values: float) -> Spread:
+def spread(*values: float) -> ValueSpread:
     found = spread_of(np.array(values))
     assert found is not None
     return found

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.advice.estimate import Calibration, Estimate
-from tasks.advice.groups import Doubt, Group, Grouping
-from tasks.advice.search import NextRun, Proposal, Tried
+from tasks.advice.estimate import Estimate, EstimateSpread
+from tasks.advice.groups import Doubt, Grouping, MachineGroup
+from tasks.advice.search import Proposal, SearchProposal, TriedRun
 from tasks.advice.story import OURS, STAY, LateCheck, Story
 from tasks.advice.tarema import Assignment
 from tasks.advice.transfer import TransferredRuns, Widening
@@ -22,7 +22,7 @@ from tasks.report.advice import (
     transfer_result,
 )
 
-TRIED = (Tried("small", 4, 600.0, "completed", 0.5, True), Tried("small", 2, 5400.0, "failed", 2.25, False))
+TRIED = (TriedRun("small", 4, 600.0, "completed", 0.5, True), TriedRun("small", 2, 5400.0, "failed", 2.25, False))
 PROPOSAL = Proposal(
     candidate=3, cost=0.4, cost_low=0.3, cost_high=0.55, runtime_s=500.0, value_share=0.2, chance_completed=0.9,
     chance_in_time=1.0, learned_share=0.1, is_worthwhile=True,
@@ -33,7 +33,7 @@ def next_run(**more):
     told = {"job": "sort", "answer": "Run sort on 6 large.", "certainty": "90 % sure.", "reasons": ("cheapest",)}
     told |= {"is_finished": False, "configuration": "large x6", "machine_type": "large", "nodes": 6}
     told |= {"proposal": PROPOSAL, "best": TRIED[0], "tried": TRIED, "n_candidates": 18, "n_promising": 3, "need": None}
-    return NextRun(**told | {"priced_on": "2026-01-05"} | more)
+    return SearchProposal(**told | {"priced_on": "2026-01-05"} | more)
 
 
 def drawn(result, name):
@@ -50,8 +50,8 @@ def test_the_runs_so_far_stand_beside_the_proposal(rows_of):
 
 
 def grouping(doubts=()):
-    best = Group("A", ("m1", "m2"), {"cpu": 1.5}, {"cpu": 2})
-    return Grouping((best, Group("B", ("m3",), {"cpu": 0.75}, {"cpu": 0})), doubts, 0.01, 0.4, {"cpu": 0.05},
+    best = MachineGroup("A", ("m1", "m2"), {"cpu": 1.5}, {"cpu": 2})
+    return Grouping((best, MachineGroup("B", ("m3",), {"cpu": 0.75}, {"cpu": 0})), doubts, 0.01, 0.4, {"cpu": 0.05},
                     {"cpu": 0.1}, False)  # fmt: skip
 
 
@@ -75,7 +75,7 @@ def test_an_estimate_names_each_workflow_and_its_longest_tasks_first(rows_of):
          "high_s": [45.0, 420.0], "shape": "linear", "n_runs": 3, "n_target_runs": 0, "spread": 0.1}
     )  # fmt: skip
     workflows = pd.DataFrame({"workflow": ["rna"], "runtime_s": [330.0], "low_s": 280.0, "high_s": 440.0, "n_tasks": 2})
-    found = Estimate("local", "large", 0.5, "cpu", Calibration(0.9, 1.5, 1.2, "two tasks"), tasks, workflows)
+    found = Estimate("local", "large", 0.5, "cpu", EstimateSpread(0.9, 1.5, 1.2, "two tasks"), tasks, workflows)
     result = estimate_result(found, "")
     assert result.answer == ("rna takes 5.5 min on large (4.7 min to 7.3 min), its 2 tasks one after the other.")
     assert result.certainty == "90.0 % intervals, from two tasks."

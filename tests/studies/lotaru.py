@@ -20,7 +20,7 @@ from sklearn.linear_model import BayesianRidge  # type: ignore[import-untyped]
 from tasks.advice.estimate import (
     LEAST_SPREAD,
     MEDIAN,
-    Calibration,
+    EstimateSpread,
     Floats,
     calibrate,
     extrapolate,
@@ -388,7 +388,7 @@ def _figures(errors: pd.DataFrame, is_straight: "np.ndarray[tuple[int], np.dtype
     return told
 
 
-def multiples(errors: pd.DataFrame, confidences: Sequence[float]) -> list[Calibration]:
+def multiples(errors: pd.DataFrame, confidences: Sequence[float]) -> list[EstimateSpread]:
     """Calibrations on all of some errors: what `estimate.LOTARU_MULTIPLES` was read off."""
     return [calibrate(errors, confidence, "the published workflows") for confidence in confidences]
 
@@ -398,7 +398,7 @@ def main(datasets: str) -> None:
 
     FOLDER has lotaru/ and sparecores/. Scores: whorl's of one thread from SpareCores' raw results, SpareCores' own of
     stress-ng, Lotaru's of sysbench."""
-    from tasks.nodes.ranking.threads import thread_scores_of_files
+    from tasks.nodes.answers import thread_scores_of_files
 
     types = {name: f"{name}-standard-4" for name in CLOUD}
     rows = pd.read_csv(Path(datasets) / "sparecores" / "summary_scores.csv")

@@ -34,8 +34,8 @@ from tasks.nodes.intake import FLAGGED
 from tasks.nodes.preprocess.unification import conversion_of
 from tasks.nodes.record.bench import Bench, Outcome
 from tasks.nodes.record.campaign import parts_in, staged
+from tasks.nodes.record.node_place import check_tools
 from tasks.nodes.record.params import LEVELS, SHIPPED, Dose, RecordParams, doses_of
-from tasks.nodes.record.place import check_tools
 from tasks.nodes.record.plan import PlannedExecution, chosen_templates
 from tasks.nodes.tools import PARSERS
 from tasks.record.campaign import sigterm_unwinds

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tasks.jobs.explain.variance import explain_variance
-from tasks.jobs.record.rows import part_paths
+from tasks.jobs.record.run_rows import part_paths
 
 Row = tuple[str, str]
 LONG = (2, 3, 10)

@@ -6,7 +6,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from tasks.jobs.params import EvaluateParams
-from tasks.jobs.predict.pool import LEVELS
+from tasks.jobs.predict.mixture import LEVELS
 from tasks.jobs.predict.predictor import told_as
 from tasks.jobs.predict.preparation import prepare
 from tasks.jobs.predict.runtime_evaluation import evaluate_runtimes

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
-from tasks.nodes.ranking.threads import thread_scores_of_files
+from tasks.nodes.answers import thread_scores_of_files
 from tests.studies.lotaru import (
     CLOUD,
     DISK,

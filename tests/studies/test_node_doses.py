@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.nodes.execution import Execution, Measured, write_part
+from tasks.nodes.execution import Execution, MetricValue, write_part
 from tasks.nodes.record.params import Dose
 from tests.studies.node_doses import Rung, chosen_ladder, distance_sd, main, moved_by, read_recorded
 
@@ -57,7 +57,7 @@ def part(tmp_path):
                 "aspect": "cpu", "status": "completed", "stress_wanted": level > 0, "is_stressed": level > 0,
                 "dose": f"dose-{level}" if level else "", "dose_level": level, "unit": unit,
             } | dict(*more)  # fmt: skip
-            measured = (Measured("other", 99.0, ""), Measured(metric, value, facts.pop("unit")))
+            measured = (MetricValue("other", 99.0, ""), MetricValue(metric, value, facts.pop("unit")))
             executions.append(Execution(facts, measured))
         write_part(tmp_path / name, executions)
         return tmp_path

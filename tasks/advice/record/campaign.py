@@ -13,7 +13,7 @@ from typing import Any
 
 from tasks.advice.record.parts import NODES, RunLedger
 from tasks.advice.record.plan import (
-    MachineType,
+    EmulatedType,
     Plan,
     PlannedRun,
     RecordParams,
@@ -22,14 +22,14 @@ from tasks.advice.record.plan import (
     make_plan,
 )
 from tasks.errors import BadSetting
-from tasks.jobs.record.pool import Answer, WorkerPool, build_data
-from tasks.jobs.record.templates import DATA_SETS, PARTS, Measured, Order
-from tasks.machine import Group, campaign_group, remove_scratch, scratch_folder
+from tasks.jobs.record.pool import OrderResult, WorkerPool, build_data
+from tasks.jobs.record.templates import DATA_SETS, PARTS, MeasuredVertex, Order
+from tasks.machine import ControlGroup, campaign_group, remove_scratch, scratch_folder
 from tasks.nodes.record.bench import Bench
 from tasks.nodes.record.campaign import end_leftovers, finished, keep_execution, parts_in
-from tasks.nodes.record.groups import CONTROLLERS, PREFIX
+from tasks.nodes.record.control_groups import CONTROLLERS, PREFIX
+from tasks.nodes.record.node_place import NodePlace, check_tools, make_place
 from tasks.nodes.record.params import RecordParams as NodesParams
-from tasks.nodes.record.place import Place, check_tools, make_place
 from tasks.nodes.record.plan import PlannedExecution
 from tasks.nodes.tools import PARSERS
 from tasks.record.campaign import Ledger, on_disk, recording
@@ -96,9 +96,9 @@ def record_advice(params: RecordParams, out_dir: Path, *, lock: str | None = Non
 class Stage:
     """What is set up on the machine. places, groups: by type, for benchmarks and for the workers of jobs."""
 
-    group: Group
-    places: Mapping[str, Place]
-    groups: Mapping[str, Group]
+    group: ControlGroup
+    places: Mapping[str, NodePlace]
+    groups: Mapping[str, ControlGroup]
     pool: WorkerPool
 
 
@@ -110,7 +110,7 @@ def _staged(params: RecordParams, scratch: Path) -> Iterator[Stage]:
             raise BadSetting(
                 "advice.record: no control groups here, so no machine type can be emulated; run it as root"
             )
-        places: dict[str, Place] = {}
+        places: dict[str, NodePlace] = {}
         try:
             for number, kind in enumerate(params.types, start=1):
                 places[kind.name] = make_place(
@@ -178,7 +178,7 @@ class Session:
                 left = {*self.ledger.repetition(n), *self.benchmarks.repetition(n)}
             yield [again for block in self.plan.blocks for one in block if (again := one.again(n)) in left]
 
-    def _order(self, planned: PlannedRun, kind: MachineType) -> Order:
+    def _order(self, planned: PlannedRun, kind: EmulatedType) -> Order:
         template = job_templates()[planned.job]
         return Order(
             vertex_id=planned.run_id,
@@ -204,7 +204,7 @@ class Session:
         cpu_s, disturbance = group.usage_s() - cpu_s, disturbance_between(used, self.usages.now())
         after = io_of(pid)
         (self.scratch / DATA / RESULT).unlink(missing_ok=True)
-        told = Measured(**answer.told) if answer.told is not None else None
+        told = MeasuredVertex(**answer.told) if answer.told is not None else None
         reason = "time limit" if is_killed else (told.error if told else answer.error)
         lived = told is not None and after and moved
         return {
@@ -238,7 +238,7 @@ class Session:
         while not self.stage.pool.is_idle(slot) and time.monotonic() < ends_s:
             list(self.stage.pool.collect(NAP_S))
 
-    def _answer(self, slot: str) -> tuple[Answer, bool]:
+    def _answer(self, slot: str) -> tuple[OrderResult, bool]:
         """What becomes of the slot's order, and whether it was killed at the time limit."""
         ends_s, is_killed = time.monotonic() + self.params.time_limit_s, False
         while True:

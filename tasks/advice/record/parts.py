@@ -151,7 +151,7 @@ def read_executions(folder: Path, *, with_flagged: bool = False) -> pd.DataFrame
 
 
 @dataclass(frozen=True)
-class Recording:
+class CampaignRecording:
     """What an answer may see of a campaign. machines: as machines_of; history: runs on the first type; executions: of
     the benchmarks; multiples: deadline of each job over its median on the first type."""
 
@@ -161,10 +161,10 @@ class Recording:
     multiples: Mapping[str, float]
 
 
-def read_recording(folder: Path) -> Recording:
+def read_recording(folder: Path) -> CampaignRecording:
     """All of a recording but what is held back. Raises BadInput."""
     campaign = read_campaign(folder)
-    return Recording(
+    return CampaignRecording(
         machines_of(campaign), read_runs(folder, "history"), read_executions(folder, with_flagged=True),
         deadline_multiples(campaign),
     )  # fmt: skip

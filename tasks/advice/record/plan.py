@@ -29,7 +29,7 @@ ONE_THREAD = BenchmarkTemplate(
 )
 
 
-class MachineType(Params):
+class EmulatedType(Params):
     """An emulated machine type: this machine within limits, at a price that is invented."""
 
     name: str = Field(pattern=SLUG, max_length=40, description="Name of the type")
@@ -64,12 +64,12 @@ class RecurringJob(Params):
 
 
 TYPES = (
-    MachineType(name="standard", cores=1, memory_mb=256, disk_mb_per_s=60, price_per_hour=0.100),
-    MachineType(name="small", cores=0.5, memory_mb=160, disk_mb_per_s=40, price_per_hour=0.044),
-    MachineType(name="compute", cores=2, memory_mb=160, disk_mb_per_s=60, price_per_hour=0.165),
-    MachineType(name="memory", cores=1, memory_mb=640, disk_mb_per_s=60, price_per_hour=0.130),
-    MachineType(name="storage", cores=1, memory_mb=256, disk_mb_per_s=150, price_per_hour=0.160),
-    MachineType(name="large", cores=2, memory_mb=640, disk_mb_per_s=150, price_per_hour=0.270),
+    EmulatedType(name="standard", cores=1, memory_mb=256, disk_mb_per_s=60, price_per_hour=0.100),
+    EmulatedType(name="small", cores=0.5, memory_mb=160, disk_mb_per_s=40, price_per_hour=0.044),
+    EmulatedType(name="compute", cores=2, memory_mb=160, disk_mb_per_s=60, price_per_hour=0.165),
+    EmulatedType(name="memory", cores=1, memory_mb=640, disk_mb_per_s=60, price_per_hour=0.130),
+    EmulatedType(name="storage", cores=1, memory_mb=256, disk_mb_per_s=150, price_per_hour=0.160),
+    EmulatedType(name="large", cores=2, memory_mb=640, disk_mb_per_s=150, price_per_hour=0.270),
 )
 
 
@@ -103,7 +103,7 @@ class RecordParams(Params):
     minutes: float = Field(75, gt=0, le=2880, description="How long this call starts runs; the next call goes on")
     seed: int = Field(19, ge=0, le=2**31, description="Decides data, inputs, parameters and the order of runs")
     prices_at: str = Field("2026-11-22", description="Day on which the prices were invented")
-    types: tuple[MachineType, ...] = Field(TYPES, min_length=2, description="Machine types; the first is type A")
+    types: tuple[EmulatedType, ...] = Field(TYPES, min_length=2, description="Machine types; the first is type A")
     jobs: tuple[RecurringJob, ...] = Field(JOBS, min_length=1, description="Recurring jobs")
     blocks: int = Field(10, ge=1, le=1000, description="Stretches of the campaign, each with every job on every type")
     history_runs: int = Field(2, ge=1, le=100, description="Runs of a job on type A in a block that an answer may see")

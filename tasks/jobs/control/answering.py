@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 
 from tasks.choices import Named
 from tasks.errors import NotFound
-from tasks.jobs.control.outcomes import MAX_ROWS, Outcome, ShapeModel, assess, changes_by_group, price_words
+from tasks.jobs.control.effects import MAX_ROWS, ChangeOutcome, ShapeModel, assess, changes_by_group, price_words
 from tasks.jobs.control.pairs import (
     Claims,
     Comparison,
@@ -155,7 +155,7 @@ def make_subjects(trained: Trained, rows: pd.DataFrame, past: pd.DataFrame, plac
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredChange:
     """The change on its matched pairs. noise: of two runs that nothing sets apart on purpose."""
 
     comparison: Comparison
@@ -163,13 +163,13 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ChangeAnswer:
     """outcome: what is predicted; measured: None with a reason where no run was done again with this change."""
 
     scenario: Scenario
-    outcome: Outcome
+    outcome: ChangeOutcome
     placement: Placement
-    measured: Measured | None
+    measured: MeasuredChange | None
     reason: str | None
     claims: Claims
 
@@ -193,7 +193,7 @@ class Ground:
     models: Mapping[Kind, ShapeModel]
     job: str | None
 
-    def answer(self, scenario: Scenario, params: WhatIfParams) -> Answer:
+    def answer(self, scenario: Scenario, params: WhatIfParams) -> ChangeAnswer:
         """What is predicted to follow from a change, and what was measured of it, if it was; the same question gets the
         same answer. Raises BadInput if the log does not have what is changed."""
         with threadpool_limits(1):
@@ -245,7 +245,7 @@ def _shape_table(shapes: ShapeSet) -> pd.DataFrame:
     return pd.DataFrame({"outlier_percent": 100 * np.asarray(shapes.centres)[:, -1], "p25_p75": p75 - p25, "p95": p95})
 
 
-def _answer(ground: Ground, scenario: Scenario, params: WhatIfParams, rng: np.random.Generator) -> Answer:
+def _answer(ground: Ground, scenario: Scenario, params: WhatIfParams, rng: np.random.Generator) -> ChangeAnswer:
     asked, model = ground.subjects, ground.trained.model
     outcome = assess(
         scenario,
@@ -271,7 +271,7 @@ def _answer(ground: Ground, scenario: Scenario, params: WhatIfParams, rng: np.ra
         overall = describe_overall(measured.comparison.overall)
         claims.can.extend(overall.can)
         claims.cannot.extend([*overall.cannot, *describe_noise(measured.noise)])
-    return Answer(scenario, outcome, asked.placement, measured, reason, claims)
+    return ChangeAnswer(scenario, outcome, asked.placement, measured, reason, claims)
 
 
 def recorded_as(scenario: Scenario) -> Named | None:
@@ -279,7 +279,7 @@ def recorded_as(scenario: Scenario) -> Named | None:
     return next((name for name in RECORDED if (EDITS[name],) == scenario.edits), None)
 
 
-def _measured(ground: Ground, scenario: Scenario, rng: np.random.Generator) -> tuple[Measured | None, str | None]:
+def _measured(ground: Ground, scenario: Scenario, rng: np.random.Generator) -> tuple[MeasuredChange | None, str | None]:
     what_if = recorded_as(scenario)
     if what_if is None:
         return None, f"runs were done again with {', '.join(RECORDED)} only, if at all"
@@ -294,7 +294,7 @@ def _measured(ground: Ground, scenario: Scenario, rng: np.random.Generator) -> t
     edited = apply(scenario, before.features.loc[before.runs["submitted_at"].sort_values(kind="stable").index])
     edited = edited.loc[before.features.index]
     was, told = before.predict(before.features), before.predict(edited)
-    return Measured(compare(pairs, was, told, before.medians_s, what_if, rng), noise_of(ground.pairs)), None
+    return MeasuredChange(compare(pairs, was, told, before.medians_s, what_if, rng), noise_of(ground.pairs)), None
 
 
 BY = "p95_s"  # what the jobs are ordered by
@@ -313,7 +313,7 @@ OF_SCORE = {  # columns of jobs.what_if_pairs, by the score that stands there
 }
 
 
-def answer_figures(answer: Answer, params: WhatIfParams) -> dict[str, Any]:
+def answer_figures(answer: ChangeAnswer, params: WhatIfParams) -> dict[str, Any]:
     """One tree of plain values. changes: by measure; moves: by normalisation, of runs and of jobs, as counts
     [before][after]; pairs: None with pairs_reason where nothing was measured."""
     outcome, measured = answer.outcome, answer.measured
@@ -349,13 +349,13 @@ def answer_figures(answer: Answer, params: WhatIfParams) -> dict[str, Any]:
     return plain
 
 
-def most_helped(outcome: Outcome) -> list[dict[str, Any]]:
+def most_helped(outcome: ChangeOutcome) -> list[dict[str, Any]]:
     """Jobs by how much their 95th percentile falls, in seconds."""
     helped = changes_by_group(outcome).sort_values(BY, kind="stable").head(MOST_JOBS).reset_index()
     return [_value(row) for row in helped.to_dict("records")]
 
 
-def write_answer(warehouse: Warehouse, source: str, model_id: str, answer: Answer, params: WhatIfParams) -> None:
+def write_answer(warehouse: Warehouse, source: str, model_id: str, answer: ChangeAnswer, params: WhatIfParams) -> None:
     """Replace what the tables say of this scenario and source, in one transaction; twice changes nothing."""
     asked = {"source": source, "scenario": answer.scenario.name}
     changes, all_moves = answer.outcome.changes.reset_index(), answer.outcome.moves.items()
@@ -392,7 +392,7 @@ def _value(value: Any) -> Any:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
-def _pair_row(answer: Answer) -> dict[str, Any]:
+def _pair_row(answer: ChangeAnswer) -> dict[str, Any]:
     if answer.measured is None:
         return {"n_pairs": 0, "n_jobs": 0, "reason": answer.reason}
     score = answer.measured.comparison.score

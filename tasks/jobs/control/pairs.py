@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasks.jobs.control.outcomes import MAX_UNLIKE_SHARE, N_ATOMS, OUTLIER_RATIO, Support, moments
+from tasks.jobs.control.effects import MAX_UNLIKE_SHARE, N_ATOMS, OUTLIER_RATIO, Support, moments
 from tasks.jobs.distribution import Empirical, Floats
 from tasks.jobs.scores import CONFIDENCE, Difference, bootstrap_difference, wilson
 from tasks.quantities import digits

@@ -21,8 +21,8 @@ from scipy.special import logsumexp, softmax
 from tasks.boosters import matrix
 from tasks.jobs.distribution import Floats, Rows
 from tasks.jobs.predict.classifier import LEAST, LightGbm, evidence_of
+from tasks.jobs.predict.mixture import N_CLASSES, order_quantiles
 from tasks.jobs.predict.peers import MOST_RUNS, SOME_RUNS, Histories
-from tasks.jobs.predict.pool import N_CLASSES, order_quantiles
 from tasks.jobs.predict.predictor import ALL_RUNS, BOOSTED, POOLED, RELATIVE, Boosted, Predictor, support_of
 
 FEW = 100  # runs up to which one thread is faster than starting more: 8 ms instead of 18 ms of CPU for one

@@ -108,7 +108,7 @@ def typical_values(frame: pd.DataFrame, groups: Any) -> Typical:
 
 
 @dataclass(frozen=True)
-class Reason:
+class FamilyReason:
     """One family of features. contribution: log of the factor on the runtime, or log-odds; parts: of each feature.
 
     feature: the one that stands for the family; value, typical: in its unit, NaN where unknown."""
@@ -138,7 +138,7 @@ class Explanation:
     scale: Scale
     base: float
     prediction: float
-    reasons: tuple[Reason, ...]
+    reasons: tuple[FamilyReason, ...]
     rest: float
 
 
@@ -152,7 +152,7 @@ def explain_run(
     added = dict(zip(parts.features, parts.single[0].tolist(), strict=True))
     values = {str(name): float(value) for name, value in frame.iloc[0].items()}
     members = {family: {name: part for name, part in added.items() if family_of(name) == family} for family in FAMILIES}
-    reasons: list[Reason] = []
+    reasons: list[FamilyReason] = []
     for family in sorted(members, key=lambda one: -abs(sum(members[one].values()))):
         mine = members[family]
         effect = sum(mine.values())
@@ -164,7 +164,7 @@ def explain_run(
             usual, whose = typical.beside(shown, value, job)
             text = f"{words_of(shown)}: {_compared(shown, value, usual, whose)}: {_effect(effect, scale)}"
             text += _others(family, mine, shown)
-            reasons.append(Reason(family, shown, value, usual, whose, effect, mine, text))
+            reasons.append(FamilyReason(family, shown, value, usual, whose, effect, mine, text))
     base, total = float(parts.base[0, 0]), sum(added.values())
     rest = total - sum(reason.contribution for reason in reasons)
     return Explanation(scale, base, base + total, tuple(reasons), rest)

@@ -17,9 +17,9 @@ from tasks.jobs.explain.contributions import Contributions, against_usual, by_fa
 from tasks.jobs.explain.reasons import USUAL_RUNS, Explainer, RunReasons
 from tasks.jobs.normalisation import historic_medians
 from tasks.jobs.params import LABEL_SUPPORT, ExplainParams, Kind
-from tasks.jobs.predict.labels import label_groups, label_instances
 from tasks.jobs.predict.peers import Histories, earlier_runs
 from tasks.jobs.predict.preparation import assign_periods
+from tasks.jobs.predict.shape_labels import label_groups, label_instances
 from tasks.jobs.predict.trained import Trained
 from tasks.jobs.scores import CONFIDENCE
 from tasks.warehouse.connection import Connection, reading, transaction, writing
@@ -314,7 +314,7 @@ OF_REASON = ("family", "feature", "value", "typical", "compared_with", "factor")
 
 
 @dataclass(frozen=True)
-class Explained:
+class SourceExplanation:
     """The rows of a source: of jobs.cause_families, jobs.insights, and what they are of."""
 
     source: str
@@ -351,7 +351,7 @@ def write_reasons(warehouse: Warehouse, source: str, found: Sequence[RunReasons]
     return len(rows)
 
 
-def read_source(warehouse: Warehouse, source: str, model_id: str) -> Explained | None:
+def read_source(warehouse: Warehouse, source: str, model_id: str) -> SourceExplanation | None:
     """What write_source wrote, if it was of this model and the present files; else None."""
     asked = {"source": source}
     with reading(warehouse) as connection:
@@ -363,7 +363,7 @@ def read_source(warehouse: Warehouse, source: str, model_id: str) -> Explained |
             connection.execute(f"SELECT * FROM jobs.{name} WHERE source = $source ORDER BY {order}", asked).df()
             for name, order in ORDERS.items()
         ]
-    return Explained(source, model_id, version, *frames)
+    return SourceExplanation(source, model_id, version, *frames)
 
 
 def reason_rows(found: RunReasons) -> list[dict[str, Any]]:

@@ -215,7 +215,7 @@ MINUTES, SECONDS = 60, 3600  # in an hour
 
 
 @dataclass(frozen=True)
-class History:
+class HistoricShapes:
     """Shapes of period D1 by kind, and what runs are compared with them by.
 
     medians_s: historic median of each group of D1, in seconds; a group without one takes the median of its runs that
@@ -231,7 +231,7 @@ class History:
 def make_features(
     runs: pd.DataFrame,
     past: pd.DataFrame,
-    history: History | None = None,
+    history: HistoricShapes | None = None,
     *,
     columns: Sequence[str] | None = None,
     peers: Mapping[str, EarlierRuns] | None = None,
@@ -246,7 +246,7 @@ def make_features(
     absence here. peers: of peers_of(runs, past), where they are known already. Raises BadInput without a needed
     column, NotFound for a name that no feature has.
     Source: Zhu et al. 2023, section 5.1."""
-    peers, history = peers_of(runs, past) if peers is None else peers, history or History({}, {})
+    peers, history = peers_of(runs, past) if peers is None else peers, history or HistoricShapes({}, {})
     earlier = peers[JOB]
     found = _known(runs, earlier) | _own(runs, history.categories) | _usage(earlier)
     found |= _of_runtimes(runs, earlier, history) | peer_features(runs, peers)
@@ -312,7 +312,7 @@ def _usage(earlier: EarlierRuns) -> dict[str, Floats]:
     return found
 
 
-def _of_runtimes(runs: pd.DataFrame, earlier: EarlierRuns, history: History) -> dict[str, Floats]:
+def _of_runtimes(runs: pd.DataFrame, earlier: EarlierRuns, history: HistoricShapes) -> dict[str, Floats]:
     """How long earlier runs of the job took: level, spread, trend, slow runs, and the shapes that they tell of.
 
     All but n_before are missing for a job without an earlier run. The logarithms are against the median of D1, else
@@ -342,7 +342,7 @@ def _of_runtimes(runs: pd.DataFrame, earlier: EarlierRuns, history: History) -> 
     return found
 
 
-def _medians_of_past(earlier: EarlierRuns, history: History) -> Floats:
+def _medians_of_past(earlier: EarlierRuns, history: HistoricShapes) -> Floats:
     """The median that each earlier run is compared with, of D1 or of the runs before it, in seconds: (n_past,)."""
     past = pd.DataFrame(
         {

@@ -55,7 +55,7 @@ MAIN = "outcomes.json"
 
 
 @dataclass(frozen=True)
-class Chance:
+class EventModel:
     """The chance of one event. booster: lightgbm.Booster; columns: features in its order; weights: of the trees and of
     rates, which are columns of the features; they sum to 1."""
 
@@ -98,7 +98,7 @@ class Endings:
 class Outcomes:
     """early, late: times of stopped runs as shares of their limits, ascending: those below REACHED, and the others."""
 
-    chances: Mapping[str, Chance]
+    chances: Mapping[str, EventModel]
     early: Floats
     late: Floats
 
@@ -156,7 +156,7 @@ class Outcomes:
             weights = {str(part): float(weight) for part, weight in main[event]["weights"].items()}
             if not weights or not set(weights) <= {TREES, *columns}:
                 raise ValueError(f"{MAIN}: weights of {event} name {list(weights)}, expected {TREES} and rates")
-            chances[event] = Chance(booster, columns, weights)
+            chances[event] = EventModel(booster, columns, weights)
         return cls(chances, *(np.array(main[name], dtype=float) for name in ("early", "late")))
 
 
@@ -269,18 +269,18 @@ def _rate(latest: Floats) -> Floats:
     return np.asarray((np.nansum(latest, axis=1) + 0.5) / (np.isfinite(latest).sum(axis=1) + 1))
 
 
-def _fit_chance(features: pd.DataFrame, y: Floats, event: str, seed: int) -> Chance:
+def _fit_chance(features: pd.DataFrame, y: Floats, event: str, seed: int) -> EventModel:
     columns = tuple(features.columns)
     parts = [TREES, *(name for name in columns if name.startswith(event) and name.endswith(RATE))]
     even = dict.fromkeys(parts, 1 / len(parts))
-    chance = Chance(train_booster(features, y, SETTINGS, N_TREES, seed), columns, even)
+    chance = EventModel(train_booster(features, y, SETTINGS, N_TREES, seed), columns, even)
     cut = int(EARLY_SHARE * len(y))
     if cut < 1 or len(y) - cut < LEAST_TRIED:
         return chance
-    early = Chance(train_booster(features.iloc[:cut], y[:cut], SETTINGS, N_TREES, seed), columns, even)
+    early = EventModel(train_booster(features.iloc[:cut], y[:cut], SETTINGS, N_TREES, seed), columns, even)
     weights = (1 - TRUST) * least_brier_weights(early.parts(features.iloc[cut:]), y[cut:])
     weights[0] += TRUST
-    return Chance(chance.booster, columns, dict(zip(parts, weights.tolist(), strict=True)))
+    return EventModel(chance.booster, columns, dict(zip(parts, weights.tolist(), strict=True)))
 
 
 def least_brier_weights(parts: Floats, y: Floats) -> Floats:

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from tasks.boosters import booster_from, matrix, train_boosters
 from tasks.jobs.distribution import Empirical, Floats, even_steps
 from tasks.jobs.predict.features import OWN
-from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, LOG, MOST_OF_JOB, REQUEST, USER_REQUEST, Histories
-from tasks.jobs.predict.pool import (
+from tasks.jobs.predict.mixture import (
     LEVELS,
     LOG_RANGE,
     N_CLASSES,
@@ -36,6 +35,7 @@ from tasks.jobs.predict.pool import (
     order_quantiles,
     recalibration,
 )
+from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, LOG, MOST_OF_JOB, REQUEST, USER_REQUEST, Histories
 
 BOOSTED, ALL_RUNS = "boosted", "all runs"
 POOLED: dict[str, tuple[str, int]] = {  # name of a part: its peers, and how many of their last runs
@@ -245,7 +245,7 @@ def support_of(known: Histories, n: int) -> NDArray[np.intp]:
 
 
 @dataclass(frozen=True)
-class Tried:
+class EarlierPredictions:
     """What an earlier model said of the training runs that it had not learnt from, the latest.
 
     rows: their places among the training runs, ascending; quantiles: (m, n_levels) of the pool, log seconds."""
@@ -256,7 +256,7 @@ class Tried:
 
 def fit_predictor(
     features: pd.DataFrame, known: Histories, runs: pd.DataFrame, *, n_trees: int, seed: int
-) -> tuple[Predictor, Tried]:
+) -> tuple[Predictor, EarlierPredictions]:
     """The predictor of finished runs, and how an earlier one did on the latest of them.
 
     features: (n, p) and known: of the rows of runs, in order of submission with runtime_s and, where the log has it,
@@ -283,7 +283,7 @@ def fit_predictor(
     cut = int(EARLY_SHARE * len(runs))
     late, later, later_known = np.arange(cut, len(runs)), features.iloc[cut:], known.rows(slice(cut, None))
     if cut < 1 or len(late) < LEAST_TRIED:
-        return fitted(slice(None), False), Tried(late[:0], np.zeros((0, N_LEVELS)))
+        return fitted(slice(None), False), EarlierPredictions(late[:0], np.zeros((0, N_LEVELS)))
     support, candidates = support_of(later_known, len(late)), []
     for is_relative in (False, True):
         told = fitted(slice(0, cut), is_relative).parts(later, later_known, names)
@@ -297,7 +297,7 @@ def fit_predictor(
     _, is_relative, weights, pooled = relative if is_better else absolute
     named = {part: tuple(map(float, of_classes)) for part, of_classes in zip(names, weights.T, strict=True)}
     model = replace(fitted(slice(None), is_relative), weights=named, recalibration=recalibration(pooled, log_s[cut:]))
-    return model, Tried(late, pooled)
+    return model, EarlierPredictions(late, pooled)
 
 
 def told_as(quantiles: Floats, least_s: float = 0.0) -> Empirical:

@@ -28,7 +28,7 @@ from tasks.jobs.normalisation import (
     smooth,
 )
 from tasks.jobs.params import CharacteriseParams, Kind, ShapeParams, SplitParams
-from tasks.jobs.predict.features import OPERATOR, OWN, History, is_of_peers, make_features
+from tasks.jobs.predict.features import OPERATOR, OWN, HistoricShapes, is_of_peers, make_features
 from tasks.jobs.shapes import ShapeSet, fit_shapes, rank_by_runs
 from tasks.jobs.summary import refuse_mixture
 from tasks.warehouse.connection import Connection, reading
@@ -204,7 +204,7 @@ SUPPORTS = (20, 10, 5, 3, 2, 1)  # what is tried where no job has as many runs a
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedLog:
     """runs: of read_runs in order of submission, with part (D1, D2, D3), ended_at filled, median_s and median_source;
     history_s: median of each group of D1 by group_key, seconds; shapes: by kind, of D1, as far as it has any; features:
     (n, p); tables: Table 2 of the shapes, by kind; categories: as History has them; left_out: own columns that are no
@@ -230,7 +230,7 @@ class Prepared:
 
 def prepare(
     runs: pd.DataFrame, params: CharacteriseParams, *, named: Collection[str] = (), known_before: Collection[str] = ()
-) -> Prepared:
+) -> PreparedLog:
     """Split, normalise and describe the runs of a log; runs: of read_runs, index 0 … n - 1.
 
     named, known_before: own columns that may be features, as leaks takes them; others are left out.
@@ -256,7 +256,7 @@ def prepare(
     shapes = {kind: found for kind, (found, _) in fitted.items()}
     tables = {kind: table for kind, (_, table) in fitted.items()}
     known = history_of(shapes, history_s, categories)
-    return Prepared(runs, history_s, shapes, make_features(runs, runs, known), tables, categories, left_out)
+    return PreparedLog(runs, history_s, shapes, make_features(runs, runs, known), tables, categories, left_out)
 
 
 def leaks(old: pd.DataFrame, named: Collection[str], known_before: Collection[str]) -> dict[str, str]:
@@ -298,10 +298,10 @@ def history_of(
     shapes: Mapping[Kind, ShapeSet],
     history_s: pd.Series,
     categories: Mapping[str, Sequence[str]],
-) -> History:
+) -> HistoricShapes:
     """Shapes and medians of D1, history_s by group_key in seconds, as features are made of them."""
     medians_s = {str(key): float(value) for key, value in history_s.items()}
-    return History(shapes, medians_s, categories)
+    return HistoricShapes(shapes, medians_s, categories)
 
 
 def with_ends(runs: pd.DataFrame) -> pd.DataFrame:

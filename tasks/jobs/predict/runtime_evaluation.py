@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tasks.jobs.distribution import Empirical, Floats, even_steps
 from tasks.jobs.normalisation import normalise, quantiles
 from tasks.jobs.params import EvaluateParams, Kind
+from tasks.jobs.predict.mixture import LEVELS, limited, median_of, order_quantiles, recalibrated_in_time, recalibration
 from tasks.jobs.predict.peers import (
     JOB,
     MOST_RUNS,
@@ -24,16 +25,15 @@ from tasks.jobs.predict.peers import (
     histories,
     peers_of,
 )
-from tasks.jobs.predict.pool import LEVELS, limited, median_of, order_quantiles, recalibrated_in_time, recalibration
-from tasks.jobs.predict.predictor import Predictor, Tried, fit_boosted, fit_predictor, told_as
-from tasks.jobs.predict.preparation import Prepared
+from tasks.jobs.predict.predictor import EarlierPredictions, Predictor, fit_boosted, fit_predictor, told_as
+from tasks.jobs.predict.preparation import PreparedLog
 from tasks.jobs.scores import (
     Calibration,
     Coverage,
     Difference,
     GroupDistance,
+    MeanScore,
     Pooled,
-    Score,
     bootstrap_difference,
     calibration_of,
     compare_pooled,
@@ -102,12 +102,12 @@ class Scored:
 
     tenths: coverage in each tenth of the test runs, in order of time; none for few runs."""
 
-    crps: Score
+    crps: MeanScore
     coverage: Coverage
     calibration: Calibration
     ks_group: GroupDistance
     pooled: Pooled
-    unseen_crps: Score
+    unseen_crps: MeanScore
     pit: Floats
     crps_by_run: Floats
     tenths: list[float | None]
@@ -134,12 +134,12 @@ class RuntimeEvaluation:
 class _Parts:
     """What all predictors of one evaluation share. known: of the test rows; tried: of the training; rows: as above."""
 
-    prepared: Prepared
+    prepared: PreparedLog
     training: Places
     rows: Places
     known: Histories
     model: Predictor
-    tried: Tried
+    tried: EarlierPredictions
 
     @property
     def log_s(self) -> Floats:
@@ -162,7 +162,7 @@ class _Parts:
 
 
 def evaluate_runtimes(
-    prepared: Prepared, probabilities: Mapping[Kind, Floats], params: EvaluateParams
+    prepared: PreparedLog, probabilities: Mapping[Kind, Floats], params: EvaluateParams
 ) -> RuntimeEvaluation:
     """Fit on D1 and D2, score D3. probabilities: (n, k) of the shapes of all runs, by kind."""
     runs, features = prepared.runs, model_features(prepared.features)
@@ -222,7 +222,9 @@ def _baselines(parts: _Parts, features: pd.DataFrame, params: EvaluateParams) ->
     return found
 
 
-def _by_shapes(prepared: Prepared, kind: Kind, probabilities: Floats, medians_s: Floats, training: Places) -> Empirical:
+def _by_shapes(
+    prepared: PreparedLog, kind: Kind, probabilities: Floats, medians_s: Floats, training: Places
+) -> Empirical:
     """The paper's prediction of the test rows, by one normalisation."""
     runs, shapes = prepared.runs, prepared.shapes[kind]
     values = normalise(runs["runtime_s"], runs["median_s"], kind)[training]
@@ -231,7 +233,7 @@ def _by_shapes(prepared: Prepared, kind: Kind, probabilities: Floats, medians_s:
     return predict_by_shapes(shapes, probabilities, medians_s, excess)
 
 
-def _medians(prepared: Prepared, model: Predictor, rows: NDArray[np.intp]) -> Floats:
+def _medians(prepared: PreparedLog, model: Predictor, rows: NDArray[np.intp]) -> Floats:
     """The median of each run's job; for a job without one, and one of 0 s, what the model expects (n_rows,)."""
     medians_s = prepared.runs["median_s"].to_numpy(dtype=float)[rows]
     expected_s = np.exp(model.expected_log_s(prepared.features.iloc[rows]))
@@ -239,7 +241,7 @@ def _medians(prepared: Prepared, model: Predictor, rows: NDArray[np.intp]) -> Fl
 
 
 def _score(
-    told: Empirical, prepared: Prepared, rows: NDArray[np.intp], earlier: EarlierRuns, params: EvaluateParams
+    told: Empirical, prepared: PreparedLog, rows: NDArray[np.intp], earlier: EarlierRuns, params: EvaluateParams
 ) -> Scored:
     runs = prepared.runs.iloc[rows]
     actual, keys = runs["runtime_s"].to_numpy(dtype=float), runs["group_key"].to_numpy()
@@ -260,7 +262,7 @@ def _score(
 
 
 def _differences(
-    scored: dict[str, Scored], prepared: Prepared, rows: NDArray[np.intp], params: EvaluateParams
+    scored: dict[str, Scored], prepared: PreparedLog, rows: NDArray[np.intp], params: EvaluateParams
 ) -> dict[str, Difference]:
     keys = prepared.runs["group_key"].to_numpy()[rows]
     model = scored["model"].crps_by_run

@@ -15,7 +15,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, FiniteFloat, Validati
 
 from tasks.errors import BadInput, quoted
 from tasks.intake.files import Chunk, all_refusals, json_of, refusals
-from tasks.intake.http_server import FOR_OTHER_SERVERS, HTTP, Answer, HttpServer, Patience, Words, is_same_server
+from tasks.intake.http_server import FOR_OTHER_SERVERS, HTTP, HttpResponse, HttpServer, Patience, Words, is_same_server
 from tasks.jobs.columns import status_of, vet_runs
 from tasks.jobs.params import ReadParams, Status
 
@@ -102,7 +102,7 @@ class PrefectApiReader:
         """Chunks of some 10,000 runs by expected start. Raises BadInput if the API cannot be read."""
         now = self.clock()
         with PrefectApi(path, self.patience, self.transport) as api:
-            names, waiting, place = Names(api), list[Chunk](), 1
+            names, waiting, place = PrefectNames(api), list[Chunk](), 1
             for page in read_pages(api, self.page_runs, now):
                 waiting.append(_chunk(page, place, names, params, now))
                 place += len(page)
@@ -135,7 +135,7 @@ class PrefectApi(HttpServer):
         return answer
 
 
-def _refusal(found: Answer) -> tuple[str, str, str]:
+def _refusal(found: HttpResponse) -> tuple[str, str, str]:
     """The problem, what was expected and what to do."""
     status, told = found.status, quoted(found.excerpt)
     if status < HTTPStatus.BAD_REQUEST:
@@ -150,7 +150,7 @@ def _refusal(found: Answer) -> tuple[str, str, str]:
     return f"the server refuses the question ({status}) {told}".rstrip(), "Prefect 3", "check its version"
 
 
-class Names:
+class PrefectNames:
     """The names of flows and deployments by id, asked for once each."""
 
     def __init__(self, api: PrefectApi) -> None:
@@ -173,7 +173,7 @@ class Names:
         return known
 
 
-def _chunk(page: list[Raw], first: int, names: Names, params: ReadParams, now: datetime) -> Chunk:
+def _chunk(page: list[Raw], first: int, names: PrefectNames, params: ReadParams, now: datetime) -> Chunk:
     runs: list[tuple[int, FlowRun]] = []
     bad: list[tuple[int, str]] = []
     for place, raw in enumerate(page, first):

@@ -15,7 +15,7 @@ import pandas as pd
 from tasks.errors import BadInput, BadSetting, quoted
 from tasks.intake.files import Chunk, Lines, all_refusals, read_lines, refusals
 from tasks.intake.tables import refused_rows
-from tasks.intake.times import Readings, check_zone, needs_zone, read_times, settle
+from tasks.intake.times import TimeReadings, check_zone, needs_zone, read_times, settle
 from tasks.jobs.columns import KNOWN_TO_SLURM, status_of, vet_runs
 from tasks.jobs.params import ReadParams, Status
 
@@ -288,7 +288,7 @@ def read_numbers(table: pd.DataFrame, field: str, parse: Callable[[str], object]
     return values, problem
 
 
-def _read_times(jobs: pd.DataFrame, field: str, zone: str, path: str) -> Readings:
+def _read_times(jobs: pd.DataFrame, field: str, zone: str, path: str) -> TimeReadings:
     text = jobs[field] if field in jobs else pd.Series(pd.NA, index=jobs.index, dtype="str")
     text = text.mask(text.isin(NO_VALUE))
     if not zone and needs_zone(text):
@@ -330,7 +330,7 @@ def _other_clusters(jobs: pd.DataFrame, cluster: str) -> pd.Series:
 
 
 def _rows(
-    jobs: pd.DataFrame, values: dict[str, pd.Series], submission: Readings, start: Readings, end: Readings
+    jobs: pd.DataFrame, values: dict[str, pd.Series], submission: TimeReadings, start: TimeReadings, end: TimeReadings
 ) -> pd.DataFrame:
     elapsed_s = values["elapsed_s"].fillna(values["elapsed_raw_s"])
     submitted, started, ended = settle(submission, start, end, elapsed_s)

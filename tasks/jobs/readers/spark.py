@@ -41,7 +41,7 @@ from tasks.jobs.readers.spark_events import (
     LOG_START,
     MS,
     Application,
-    Vertex,
+    SparkVertex,
     count,
     parse_event,
     signature,
@@ -443,7 +443,7 @@ def _status(app: Application) -> str:
     return "failed" if app.has_failed or app.exit_code else "completed"
 
 
-def _vertex(number: int, vertex: Vertex) -> dict[str, object]:
+def _vertex(number: int, vertex: SparkVertex) -> dict[str, object]:
     """The SKU is the resource profile of the executor where there is more than the default one, else the host."""
     tokens = vertex.tokens
     return {

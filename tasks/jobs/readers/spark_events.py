@@ -77,7 +77,7 @@ class Tokens:
 
 
 @dataclass
-class Vertex:
+class SparkVertex:
     """One stage on one host."""
 
     stage: str
@@ -111,7 +111,7 @@ class Application:
     profiles: dict[str, str] = field(default_factory=dict)
     peak_memory: dict[str, float] = field(default_factory=dict)
     tokens: Tokens = field(default_factory=lambda: Tokens(has_steps=True))
-    vertices: dict[tuple[str, str], Vertex] = field(default_factory=dict)
+    vertices: dict[tuple[str, str], SparkVertex] = field(default_factory=dict)
     held: dict[tuple[str, str], float] = field(default_factory=dict)  # tokens by stage and host
     n_left_out: int = 0
     cpu_s: float = 0.0
@@ -128,11 +128,11 @@ class Application:
             raise ValueError(f"{key} {at_ms:.0f} is no time of this run; expected ms from its start on, up to now")
         return max(at_ms, self.started_ms)
 
-    def vertex(self, stage: str, host: str, executor: str) -> Vertex | None:
+    def vertex(self, stage: str, host: str, executor: str) -> SparkVertex | None:
         """The vertex of a task; None beyond MAX_VERTICES."""
         known = self.vertices.get((stage, host))
         if known is None and len(self.vertices) < MAX_VERTICES:
-            known = Vertex(stage, host, self.profiles.get(executor, ""))
+            known = SparkVertex(stage, host, self.profiles.get(executor, ""))
             self.vertices[stage, host] = known
         self.n_left_out += known is None
         return known

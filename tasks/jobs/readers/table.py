@@ -44,7 +44,7 @@ from tasks.intake.aliases import (
 )
 from tasks.intake.cells import flags
 from tasks.intake.files import UTF8_MARK, Chunk, all_refusals, refusals
-from tasks.intake.tables import JSON_MARKS, MAGIC, PANDAS_INDEX, Batch, check_once, split_header, table_batches
+from tasks.intake.tables import JSON_MARKS, MAGIC, PANDAS_INDEX, RowBatch, check_once, split_header, table_batches
 from tasks.intake.times import LAST_S, check_zone, utc_times
 from tasks.jobs.columns import (
     ALL_COLUMNS,
@@ -131,7 +131,9 @@ class TableReader:
             yield replace(chunk, understood=tuple(found[0].lines)) if number == 0 else chunk
 
 
-def _chunk(batch: Batch, understood: Understanding, params: ReadParams, now: datetime, counts: Counter[str]) -> Chunk:
+def _chunk(
+    batch: RowBatch, understood: Understanding, params: ReadParams, now: datetime, counts: Counter[str]
+) -> Chunk:
     rows, faults = to_runs(batch.table, understood, params)
     rows, has_names = _completed(rows, understood, counts)
     bad = [row for row, fault in enumerate(faults) if fault]

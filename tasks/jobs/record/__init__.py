@@ -1,7 +1,7 @@
 """Records real recurring jobs on this machine: SQL on a miniature of a shared analytics cluster.
 
 `campaign.record_jobs` makes a plan (`plan`, `templates`), writes data sets (`templates`), opens a cluster
-(`cluster`) with a worker in every slot (`pool`, `engine`), and runs the plan on it (`scheduler`); `rows`
+(`cluster`) with a worker in every slot (`pool`, `engine`), and runs the plan on it (`scheduler`); `run_rows`
 writes what was known before each run and what it took. Nothing sleeps and nothing loops for show:
 
     source of variation (Zhu et al. 2023, 3.2)   how it comes about here

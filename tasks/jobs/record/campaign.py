@@ -10,12 +10,20 @@ from pathlib import Path
 from tempfile import gettempdir
 
 from tasks.jobs.params import Campaign, LoadLevel, RecordParams
-from tasks.jobs.record.cluster import PLANNER, Cluster, Monitor, load_source, offered_load, open_cluster, versions
+from tasks.jobs.record.cluster import (
+    PLANNER,
+    MiniatureCluster,
+    Monitor,
+    load_source,
+    offered_load,
+    open_cluster,
+    versions,
+)
 from tasks.jobs.record.plan import LoadPlan, PlannedRun, make_plan
-from tasks.jobs.record.pool import Answer, WorkerPool, build_data
-from tasks.jobs.record.rows import RunLedger, make_row, part_paths
+from tasks.jobs.record.pool import OrderResult, WorkerPool, build_data
+from tasks.jobs.record.run_rows import RunLedger, make_row, part_paths
 from tasks.jobs.record.scheduler import RunningJob, Scheduler, SkuNow, Submission
-from tasks.jobs.record.templates import DATA_SETS, PARTS, Order, Planned, composite
+from tasks.jobs.record.templates import DATA_SETS, PARTS, Order, PlannerEstimate, composite
 from tasks.machine import remove_scratch, scratch_folder
 from tasks.record.campaign import alone_in, recording
 from tasks.record.facts import machine_facts
@@ -35,7 +43,7 @@ class Session:
         data_dir: Path,
         ledger: RunLedger,
         params: Campaign,
-        cluster: Cluster,
+        cluster: MiniatureCluster,
         pool: WorkerPool,
         scheduler: Scheduler,
         on_finished: Callable[[int], None],
@@ -126,9 +134,9 @@ class Session:
             elif job := self.scheduler.finish_vertex(answer):
                 self._finish(job)
 
-    def _planned(self, answer: Answer) -> None:
+    def _planned(self, answer: OrderResult) -> None:
         if self._to_plan and self._to_plan[0].run.run_id == answer.order.vertex_id:  # not dropped meanwhile
-            planned = Planned(**answer.told) if answer.told is not None else Planned(error=answer.error)
+            planned = PlannerEstimate(**answer.told) if answer.told is not None else PlannerEstimate(error=answer.error)
             self._queue.append(replace(self._to_plan.popleft(), planned=planned))
 
     def _finish(self, job: RunningJob) -> None:

@@ -21,7 +21,7 @@ from tasks.jobs.params import TOKEN_US, TOKENS_OF_A_CORE, Campaign, RecordParams
 from tasks.machine import (
     CGROUP_ROOT,
     UNLIMITED,
-    Group,
+    ControlGroup,
     campaign_group,
     disk_of,
     not_installed,
@@ -88,7 +88,7 @@ class Gauge:
 class BackgroundLoad:
     """One level of load at a time on one SKU; leaves no stressor behind."""
 
-    def __init__(self, source: str, temp: Path, group: Group | None) -> None:
+    def __init__(self, source: str, temp: Path, group: ControlGroup | None) -> None:
         self.source, self.temp, self.group = source, temp, group
         self.level = "none"
         self._process: subprocess.Popen[bytes] | None = None
@@ -153,8 +153,8 @@ class SkuState:
     sku: Sku
     load: BackgroundLoad
     slots: tuple[str, ...]
-    group: Group | None = None
-    load_group: Group | None = None
+    group: ControlGroup | None = None
+    load_group: ControlGroup | None = None
     promised: dict[str, int] = field(default_factory=dict)
     used: Gauge = field(default_factory=Gauge)
     load_used: Gauge = field(default_factory=Gauge)
@@ -188,12 +188,12 @@ class SkuState:
 
 
 @dataclass
-class Cluster:
+class MiniatureCluster:
     """All SKUs, and the processor time of the machine."""
 
     skus: dict[str, SkuState]
     isolation: str
-    main: Group | None = None
+    main: ControlGroup | None = None
     busy: Gauge = field(default_factory=Gauge)
 
     def sample(self) -> None:
@@ -214,16 +214,16 @@ class Cluster:
         """Process ids of all stressors."""
         return [pid for state in self.skus.values() for pid in state.load.pids]
 
-    def slots(self) -> dict[str, Group | None]:
+    def slots(self) -> dict[str, ControlGroup | None]:
         """Name and control group of every slot."""
-        made: dict[str, Group | None] = {PLANNER: self.main.child(PLANNER) if self.main else None}
+        made: dict[str, ControlGroup | None] = {PLANNER: self.main.child(PLANNER) if self.main else None}
         for state in self.skus.values():
             for slot in state.slots:
                 made[slot] = state.group.child(slot, shares_disk=True) if state.group else None
         return made
 
 
-def _state(sku: Sku, main: Group | None, source: str, scratch: Path) -> SkuState:
+def _state(sku: Sku, main: ControlGroup | None, source: str, scratch: Path) -> SkuState:
     slots = tuple(f"{sku.name}-{place}" for place in range(min(sku.tokens, MOST_SLOTS)))
     if main is None:
         return SkuState(sku, BackgroundLoad(source, scratch, None), slots)
@@ -241,7 +241,7 @@ def _state(sku: Sku, main: Group | None, source: str, scratch: Path) -> SkuState
 
 
 @contextlib.contextmanager
-def open_cluster(params: Campaign, source: str, scratch: Path, root: Path = CGROUP_ROOT) -> Iterator[Cluster]:
+def open_cluster(params: Campaign, source: str, scratch: Path, root: Path = CGROUP_ROOT) -> Iterator[MiniatureCluster]:
     """The cluster, gone afterwards with all its groups and load.
 
     Raises MissingTool where control groups are asked for by name and cannot be made."""
@@ -263,7 +263,7 @@ def open_cluster(params: Campaign, source: str, scratch: Path, root: Path = CGRO
             logger.warning(too_much, asked, cores)
         for state in states.values():
             stack.callback(state.load.stop)
-        yield Cluster(states, "cgroups" if main else "threads", main)
+        yield MiniatureCluster(states, "cgroups" if main else "threads", main)
 
 
 def check_needs(params: RecordParams) -> None:
@@ -282,7 +282,7 @@ def _without_groups(params: RecordParams, reason: str) -> None:
     logger.warning("%s: threads stand in for tokens, and every SKU has the same speed", reason)
 
 
-def set_tokens(group: Group | None, sku: Sku, tokens: int) -> None:
+def set_tokens(group: ControlGroup | None, sku: Sku, tokens: int) -> None:
     """Give a slot the quota of so many tokens; nothing without control groups."""
     if group is not None:
         group.set_quota(tokens * TOKEN_US, sku.period_us)

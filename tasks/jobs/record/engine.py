@@ -25,10 +25,10 @@ from tasks.jobs.record.templates import (
     MACROS,
     PARTS,
     WEBLOG_COLUMNS,
-    DataSet,
-    Measured,
+    InputTable,
+    MeasuredVertex,
     Order,
-    Planned,
+    PlannerEstimate,
 )
 from tasks.machine import die_with_parent
 
@@ -49,7 +49,7 @@ PROFILED = {  # where the engine's own profile of a query says it
 }
 
 
-def write_part(connection: duckdb.DuckDBPyConnection, data_set: DataSet, folder: Path, part: int, rows: int) -> None:
+def write_part(connection: duckdb.DuckDBPyConnection, data_set: InputTable, folder: Path, part: int, rows: int) -> None:
     """Write one part of a data set, of so many rows; the connection has MACROS."""
     select = data_set.select.format(part=part, lo=part * rows, hi=(part + 1) * rows)
     kind = "csv, HEADER" if data_set.suffix == "csv" else "parquet"
@@ -164,7 +164,7 @@ def _peak_memory_bytes() -> int:
     return 0
 
 
-def run_vertex(connection: duckdb.DuckDBPyConnection, order: Order, folder: Path) -> Measured:
+def run_vertex(connection: duckdb.DuckDBPyConnection, order: Order, folder: Path) -> MeasuredVertex:
     """Run the order's SQL in this process and say what it took; an error of the engine is a result, not raised."""
     facts: dict[str, Any] = {}
     with contextlib.suppress(OSError):
@@ -188,7 +188,7 @@ def run_vertex(connection: duckdb.DuckDBPyConnection, order: Order, folder: Path
     except duckdb.Error as error:
         facts["error"] = str(error).splitlines()[0][:ERROR_CHARACTERS]
     ended, (cpu_after_s, disk_after) = time.monotonic(), _used()
-    return Measured(
+    return MeasuredVertex(
         runtime_s=ended - started,
         cpu_s=cpu_after_s - cpu_before_s,
         disk_read_bytes=disk_after - disk_before,
@@ -197,7 +197,7 @@ def run_vertex(connection: duckdb.DuckDBPyConnection, order: Order, folder: Path
     )
 
 
-def explain(connection: duckdb.DuckDBPyConnection, order: Order, folder: Path) -> Planned:
+def explain(connection: duckdb.DuckDBPyConnection, order: Order, folder: Path) -> PlannerEstimate:
     """Plan a whole job over copies of the databases, so that planning waits for no writer."""
     replicas = folder / REPLICAS
     try:
@@ -206,7 +206,7 @@ def explain(connection: duckdb.DuckDBPyConnection, order: Order, folder: Path) -
             connection.execute(f"ATTACH IF NOT EXISTS '{replicas / name}.duckdb' AS {name}")
         told = connection.execute(f"EXPLAIN (FORMAT JSON) {statement(order, folder)}").fetchall()[0][1]
     except duckdb.Error as error:
-        return Planned(error=str(error).splitlines()[0][:ERROR_CHARACTERS])
+        return PlannerEstimate(error=str(error).splitlines()[0][:ERROR_CHARACTERS])
     return read_plan(told)
 
 
@@ -272,7 +272,7 @@ def _shape(node: Node) -> list[Any]:
     return [node["name"].strip(), joins + functions, children]
 
 
-def read_plan(explained: str) -> Planned:
+def read_plan(explained: str) -> PlannerEstimate:
     """Signature, operator counts, estimated cardinality and estimated cost of EXPLAIN (FORMAT JSON).
 
     The signature is a SHA-256 over the tree of operators with join types and the names of aggregate functions,
@@ -286,7 +286,7 @@ def read_plan(explained: str) -> Planned:
     shape = json.dumps([_shape(root) for root in roots], separators=(",", ":"))
     told = [str((node.get("extra_info") or {}).get("Estimated Cardinality", "")) for node in nodes]
     estimates = [float(text) for text in told if text.isdigit()]  # from the root down: the first is the result's
-    return Planned(
+    return PlannerEstimate(
         signature=hashlib.sha256(shape.encode()).hexdigest()[:DIGITS],
         operators=dict(sorted(Counter(node["name"].strip() for node in nodes).items())),
         estimated_rows=estimates[0] if estimates else 0.0,

@@ -72,7 +72,7 @@ LOAD_STREAM = 1_000_000  # apart from every job's stream
 
 
 @dataclass(frozen=True)
-class Job:
+class PlannedJob:
     """One recurring job. typical_parts: what an everyday run reads; tokens: its request; cold_share: 0 to 1."""
 
     name: str
@@ -99,7 +99,7 @@ def _weighted(options: Mapping[T, float], rng: np.random.Generator) -> T:
     return keys[int(rng.choice(len(keys), p=np.array(list(options.values()))))]
 
 
-def _make_job(index: int, params: Campaign, rng: np.random.Generator) -> Job:
+def _make_job(index: int, params: Campaign, rng: np.random.Generator) -> PlannedJob:
     round_, kind = divmod(index, len(templates()))
     template = templates()[kind]
     schedule, sizing = _weighted(SCHEDULES, rng), _weighted(SIZINGS, rng)
@@ -110,7 +110,7 @@ def _make_job(index: int, params: Campaign, rng: np.random.Generator) -> Job:
     # a job that may grow by a factor of 50 starts from few parts
     shrink = {"backfill": 2, "growing": 2, "wide": template.typical_parts}.get(sizing, 1)
     scale = _weighted(SCALES, rng) if not template.writes and sizing in NEAR_EVERYDAY else 1
-    return Job(
+    return PlannedJob(
         name=f"{template.name}_{TEAMS[(kind * TEAM_STRIDE + TEAM_OF_ROUND[round_]) % len(TEAMS)]}",
         template=template,
         user_name=USERS[int(rng.integers(0, 2))] if is_service else USERS[int(rng.integers(2, len(USERS)))],
@@ -131,7 +131,7 @@ def _make_job(index: int, params: Campaign, rng: np.random.Generator) -> Job:
     )
 
 
-def make_jobs(params: Campaign) -> tuple[Job, ...]:
+def make_jobs(params: Campaign) -> tuple[PlannedJob, ...]:
     """params.jobs recurring jobs with distinct names; the same seed makes the same jobs."""
     return tuple(_make_job(index, params, np.random.default_rng([params.seed, index])) for index in range(params.jobs))
 
@@ -170,21 +170,21 @@ def _poisson(days: float, rng: np.random.Generator) -> Iterator[float]:
         at += float(rng.exponential(1 / AD_HOC_A_DAY))
 
 
-def _regular(job: Job, days: float, rng: np.random.Generator) -> Iterator[float]:
+def _regular(job: PlannedJob, days: float, rng: np.random.Generator) -> Iterator[float]:
     gap = 1 / RUNS_A_DAY[job.schedule]
     first = (job.hour / HOURS) % gap
     for step in range(int(days / gap)):
         yield first + step * gap + float(rng.exponential(JITTER_DAYS))
 
 
-def submit_days(job: Job, first_day: int, days: int, rng: np.random.Generator) -> list[float]:
+def submit_days(job: PlannedJob, first_day: int, days: int, rng: np.random.Generator) -> list[float]:
     """Times of submission from first_day on, in days since the campaign's start, in order."""
     kinds = {"bursty": _bursts, "ad_hoc": _poisson}
     times = kinds[job.schedule](days, rng) if job.schedule in kinds else _regular(job, days, rng)
     return sorted(first_day + at for at in times if at < days)
 
 
-def size_factor(job: Job, at_days: float, progress: float, rng: np.random.Generator) -> float:
+def size_factor(job: PlannedJob, at_days: float, progress: float, rng: np.random.Generator) -> float:
     """Input of one run as a multiple of the everyday input; progress: 0 at the campaign's start, 1 at its end."""
     match job.sizing:
         case "spread":
@@ -201,13 +201,13 @@ def size_factor(job: Job, at_days: float, progress: float, rng: np.random.Genera
     return float(rng.lognormal(0, STEADY_SIGMA))
 
 
-def usual_parts(job: Job) -> float:
+def usual_parts(job: PlannedJob) -> float:
     """Parts that a run of the job reads in the middle of all its runs."""
     middle = {"wide": math.sqrt(WIDEST), "growing": math.sqrt(GROWTH)}.get(job.sizing, 1.0)
     return job.typical_parts * middle
 
 
-def draw_parts(job: Job, at_days: float, progress: float, rng: np.random.Generator) -> tuple[int, int]:
+def draw_parts(job: PlannedJob, at_days: float, progress: float, rng: np.random.Generator) -> tuple[int, int]:
     """First part and number of parts (1 to 64) that a run reads. A table's range must not wrap around."""
     count = round(job.typical_parts * size_factor(job, at_days, progress, rng))
     count = min(PARTS, max(1, count))
@@ -223,7 +223,7 @@ class PlannedRun:
 
     run_id: str
     period: str
-    job: Job
+    job: PlannedJob
     submit_s: float
     name: str
     sql: str
@@ -241,18 +241,18 @@ def _filled(sql: str, values: dict[str, int | str]) -> str:
     return " ".join(sql.format(**values, input="{input}", out="{out}", partials="{partials}").split())
 
 
-def _tokens(job: Job, rng: np.random.Generator) -> int:
+def _tokens(job: PlannedJob, rng: np.random.Generator) -> int:
     asked = job.tokens * (int(rng.integers(1, 1 + MOST_TIMES)) if job.has_varying_tokens else 1)
     return min(MOST_TOKENS, asked)
 
 
-def usual_tokens(job: Job) -> float:
+def usual_tokens(job: PlannedJob) -> float:
     """Tokens that a run of the job requests, in the mean of all its runs."""
     times = range(1, 1 + MOST_TIMES) if job.has_varying_tokens else (1,)
     return sum(min(MOST_TOKENS, job.tokens * factor) for factor in times) / len(times)
 
 
-def _offered(job: Job, names: list[str], rng: np.random.Generator) -> tuple[str, ...]:
+def _offered(job: PlannedJob, names: list[str], rng: np.random.Generator) -> tuple[str, ...]:
     if job.is_newest_only or len(names) == 1:
         return (names[-1],)
     if rng.random() < OFFER_OF_ALL:
@@ -261,7 +261,7 @@ def _offered(job: Job, names: list[str], rng: np.random.Generator) -> tuple[str,
     return tuple(name for place, name in enumerate(names) if place != lacking)
 
 
-def _runs_of(index: int, job: Job, params: Campaign) -> Iterator[PlannedRun]:
+def _runs_of(index: int, job: PlannedJob, params: Campaign) -> Iterator[PlannedRun]:
     rng = np.random.default_rng([params.seed, RUN_STREAM, index])
     names, total = [sku.name for sku in params.skus], sum(period.days for period in params.periods)
     data_set, counter, begins = DATA_SETS[job.template.data_set], 0, 0

@@ -17,7 +17,7 @@ import tasks
 from tasks.errors import WhorlError
 from tasks.jobs.params import PERIOD_US
 from tasks.jobs.record.templates import Order
-from tasks.machine import UNLIMITED, Group
+from tasks.machine import UNLIMITED, ControlGroup
 from tasks.record.processes import tree_cpu_s
 
 STOP_S = 5.0
@@ -46,7 +46,7 @@ class Worker:
 
 
 @dataclass(frozen=True)
-class Answer:
+class OrderResult:
     """What became of an order. told: None if the worker died on it. Times as Unix seconds."""
 
     order: Order
@@ -73,7 +73,7 @@ class WorkerPool:
 
     slots: name -> the control group that holds the worker, or None."""
 
-    def __init__(self, slots: Mapping[str, Group | None], folder: Path) -> None:
+    def __init__(self, slots: Mapping[str, ControlGroup | None], folder: Path) -> None:
         self.slots, self.folder = slots, folder
         self.log_path = folder / "workers.log"
         self.workers: dict[str, Worker] = {}
@@ -163,7 +163,7 @@ class WorkerPool:
         with contextlib.suppress(ProcessLookupError):
             worker.process.kill()
 
-    def collect(self, timeout_s: float) -> Iterator[Answer]:
+    def collect(self, timeout_s: float) -> Iterator[OrderResult]:
         """Answers that arrive within the time; a worker's death is the answer to the order it had.
 
         Raises RecorderFailed if a worker dies before it was ready, which a new one would do as well.
@@ -173,7 +173,7 @@ class WorkerPool:
             chunk = os.read(worker.answers.fileno(), READ_BYTES)
             yield from self._hear(worker, chunk) if chunk else self._bury(worker)
 
-    def _hear(self, worker: Worker, chunk: bytes) -> Iterator[Answer]:
+    def _hear(self, worker: Worker, chunk: bytes) -> Iterator[OrderResult]:
         *lines, worker.heard = (worker.heard + chunk).split(b"\n")
         for line in lines:
             told = json.loads(line)
@@ -181,9 +181,9 @@ class WorkerPool:
             if told.get("ready"):
                 worker.is_ready = True
             elif order is not None:
-                yield Answer(order, worker.slot, told["started_at"], told["ended_at"], told["told"])
+                yield OrderResult(order, worker.slot, told["started_at"], told["ended_at"], told["told"])
 
-    def _bury(self, worker: Worker) -> Iterator[Answer]:
+    def _bury(self, worker: Worker) -> Iterator[OrderResult]:
         status = self._end(worker)
         self._n_unready = 0 if worker.is_ready else self._n_unready + 1
         if self._n_unready > MOST_UNREADY or not (worker.is_ready or self._have_started):
@@ -192,7 +192,7 @@ class WorkerPool:
         self._start(worker.slot)
         if worker.order is not None:
             error = f"worker process ended with status {status}"
-            yield Answer(worker.order, worker.slot, worker.given_at, time.time(), None, error)
+            yield OrderResult(worker.order, worker.slot, worker.given_at, time.time(), None, error)
 
 
 def build_data(folder: Path, scale: float, seed: int) -> None:

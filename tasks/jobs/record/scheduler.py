@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Literal
 
 from tasks.jobs.params import TOKENS_OF_A_CORE, Campaign
-from tasks.jobs.record.cluster import Cluster, set_tokens
+from tasks.jobs.record.cluster import MiniatureCluster, set_tokens
 from tasks.jobs.record.plan import PlannedRun
-from tasks.jobs.record.pool import Answer, WorkerPool
-from tasks.jobs.record.templates import Order, Planned, Template
-from tasks.machine import Group
+from tasks.jobs.record.pool import OrderResult, WorkerPool
+from tasks.jobs.record.templates import Order, PlannerEstimate, Template
+from tasks.machine import ControlGroup
 
 PATIENCE_S = 10.0  # after that nobody may overtake the first in the queue
 MOST_VERTICES = 8
@@ -54,11 +54,11 @@ class Submission:
     load_mean: float
     load_sd: float
     surroundings: dict[str, float | str | int | None]
-    planned: Planned | None = None
+    planned: PlannerEstimate | None = None
 
 
 @dataclass(frozen=True)
-class Vertex:
+class VertexProcess:
     """One process of a job. parts: first part of the input and number of parts; none for the merge."""
 
     number: int
@@ -70,7 +70,7 @@ class Vertex:
 class VertexAtWork:
     """A vertex in its slot; `steps` is its skyline, in seconds after its job's start."""
 
-    vertex: Vertex
+    vertex: VertexProcess
     slot: str
     sku: str
     steps: list[Step] = field(default_factory=list)
@@ -81,7 +81,7 @@ class VertexDone:
     """A vertex that has ended, with the worker's answer."""
 
     work: VertexAtWork
-    answer: Answer
+    answer: OrderResult
 
 
 @dataclass
@@ -90,7 +90,7 @@ class RunningJob:
 
     submission: Submission
     promised: dict[str, int]
-    waiting: deque[Vertex]
+    waiting: deque[VertexProcess]
     started_at: float = field(default_factory=time.time)
     at_work: dict[str, VertexAtWork] = field(default_factory=dict)
     done: list[VertexDone] = field(default_factory=list)
@@ -131,7 +131,12 @@ class Scheduler:
     """Jobs at work on a cluster. slots: name -> control group of each worker."""
 
     def __init__(
-        self, params: Campaign, cluster: Cluster, pool: WorkerPool, slots: dict[str, Group | None], folder: Path
+        self,
+        params: Campaign,
+        cluster: MiniatureCluster,
+        pool: WorkerPool,
+        slots: dict[str, ControlGroup | None],
+        folder: Path,
     ) -> None:
         self.params, self.cluster, self.pool, self.slots, self.folder = params, cluster, pool, slots, folder
         self.jobs: dict[str, RunningJob] = {}
@@ -152,7 +157,7 @@ class Scheduler:
             elif now - submission.submitted_at > PATIENCE_S:
                 return
 
-    def _vertices(self, submission: Submission) -> list[Vertex]:
+    def _vertices(self, submission: Submission) -> list[VertexProcess]:
         run = submission.run
         return cut(run.job.template, run.parts, run.job.parts_per_vertex, most=MOST_VERTICES)
 
@@ -190,7 +195,7 @@ class Scheduler:
                 return sku, slot
         return None
 
-    def _order(self, job: RunningJob, vertex: Vertex, slot: str) -> Order:
+    def _order(self, job: RunningJob, vertex: VertexProcess, slot: str) -> Order:
         run, place = job.submission.run, self.folder / job.run_id
         template, is_merge = run.job.template, vertex.stage == "merge"
         sku = next(state.sku for state in self.cluster.skus.values() if slot in state.slots)
@@ -251,7 +256,7 @@ class Scheduler:
                     tokens[vertex_id] = min(share, TOKENS_OF_A_CORE)
         return tokens
 
-    def finish_vertex(self, answer: Answer) -> RunningJob | None:
+    def finish_vertex(self, answer: OrderResult) -> RunningJob | None:
         """Note the end of a vertex; returns its job if that is over now, with its tokens given back."""
         job = self.jobs[answer.order.vertex_id.rpartition("/")[0]]
         job.done.append(VertexDone(job.at_work.pop(answer.order.vertex_id), answer))
@@ -347,7 +352,7 @@ def grant_spare(holders: Sequence[Holder], room: int, allowance: Mapping[str, in
     return dict(granted)
 
 
-def cut(template: Template, parts: tuple[int, int], parts_per_vertex: int, *, most: int) -> list[Vertex]:
+def cut(template: Template, parts: tuple[int, int], parts_per_vertex: int, *, most: int) -> list[VertexProcess]:
     """The vertices of a run, in order: at most `most` that read, as equal as whole parts allow, then the merge.
 
     A template that writes a database has one vertex, since one process at a time may write."""
@@ -357,9 +362,9 @@ def cut(template: Template, parts: tuple[int, int], parts_per_vertex: int, *, mo
     made, start = [], first
     for number in range(n_vertices):
         size = least + (number < more)
-        made.append(Vertex(number, "extract", (start, size)))
+        made.append(VertexProcess(number, "extract", (start, size)))
         start += size
-    return [*made, Vertex(n_vertices, "merge", None)] if template.merge else made
+    return [*made, VertexProcess(n_vertices, "merge", None)] if template.merge else made
 
 
 def mean_tokens(steps: list[Step], ends_s: float) -> float:

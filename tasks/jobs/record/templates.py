@@ -12,7 +12,7 @@ PARTS = 64  # a run reads 1 to 64 parts: input sizes inside one job can differ b
 
 
 @dataclass(frozen=True)
-class DataSet:
+class InputTable:
     """Rows of one kind, in PARTS files of `rows_per_part` rows; `select` makes the rows lo <= i < hi."""
 
     name: str
@@ -80,11 +80,11 @@ FROM range({lo}, {hi}) AS t(i)
 DATA_SETS = {
     data_set.name: data_set
     for data_set in (
-        DataSet("orders", "parquet", 50_000, ORDERS),
-        DataSet("lineitems", "parquet", 80_000, LINEITEMS),
-        DataSet("events", "parquet", 60_000, EVENTS),
-        DataSet("weblog", "csv", 15_000, WEBLOG),
-        DataSet("readings", "parquet", 100_000, READINGS),
+        InputTable("orders", "parquet", 50_000, ORDERS),
+        InputTable("lineitems", "parquet", 80_000, LINEITEMS),
+        InputTable("events", "parquet", 60_000, EVENTS),
+        InputTable("weblog", "csv", 15_000, WEBLOG),
+        InputTable("readings", "parquet", 100_000, READINGS),
     )
 }
 WEBLOG_COLUMNS = (
@@ -205,7 +205,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredVertex:
     """What a vertex saw. Times in seconds; bytes as bytes. buffer_bytes: the most that the engine held in buffers."""
 
     runtime_s: float
@@ -223,7 +223,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannerEstimate:
     """What the engine's planner says of a whole job before it runs."""
 
     signature: str | None = None

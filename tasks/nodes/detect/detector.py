@@ -74,7 +74,7 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Trees:
+class StressTrees:
     """Trees as arrays over all their nodes: feature and threshold of a split, its two children, the share of stressed
     executions in it. roots: where each tree begins. A leaf is its own child."""
 
@@ -104,7 +104,7 @@ class Trees:
 class TypeDetector:
     """What was learned of one benchmark type. linear, trees: None without a known stressed execution of it.
 
-    signs: (m,) of the headline metrics. scales: of their deviations as Prepared has them, over calm executions."""
+    signs: (m,) of the headline metrics. scales: of their deviations in PreparedDeviations, of calm executions."""
 
     name: str
     metrics: tuple[str, ...]
@@ -112,7 +112,7 @@ class TypeDetector:
     signs: Floats
     scales: tuple[float, float]
     linear: Linear | None = None
-    trees: Trees | None = None
+    trees: StressTrees | None = None
 
     @property
     def knows_stress(self) -> bool:
@@ -164,7 +164,7 @@ class FittedDetector:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedDeviations:
     """features: (n, f) squashed deviations, those from the level first. level, clean: (n, m) deviations that headlines
     are read in: from the level, and from the last executions that looked normal."""
 
@@ -174,9 +174,9 @@ class Prepared:
     is_settled: Bools
     is_cold: Bools
 
-    def where(self, is_kept: Bools | Ints) -> "Prepared":
+    def where(self, is_kept: Bools | Ints) -> "PreparedDeviations":
         """The rows of the mask (n,), or of these numbers."""
-        return Prepared(*(values[is_kept] for values in vars(self).values()))
+        return PreparedDeviations(*(values[is_kept] for values in vars(self).values()))
 
 
 def fit_detector(
@@ -213,7 +213,7 @@ def rows_of(table: TypeTable, tables: NodeTables, at_h: Floats) -> Rows:
     return Rows(table, tables.nodes, tables.machine_types, at_h[table.executions])
 
 
-def prepare(rows: Rows, normal: Normal, windows: Windows, signs: Floats, is_plain: bool) -> Prepared:
+def prepare(rows: Rows, normal: Normal, windows: Windows, signs: Floats, is_plain: bool) -> PreparedDeviations:
     """The deviations of all rows, by what normal executions are like. signs: (m,) of the headline metrics."""
     usual = level_of(rows, normal, windows)
     level = np.asarray((logarithms(rows.table.natural, normal.is_positive) - usual.median) / usual.deviation)
@@ -223,7 +223,7 @@ def prepare(rows: Rows, normal: Normal, windows: Windows, signs: Floats, is_plai
         parts += [shorter, without_fleet_drift(longer, rows)]
     features = np.hstack([squashed(one) for one in parts])
     clean = clean_deviations(rows, normal, windows, usual, signs)
-    return Prepared(features, level, clean, is_settled(rows, normal), is_cold(rows, normal, windows))
+    return PreparedDeviations(features, level, clean, is_settled(rows, normal), is_cold(rows, normal, windows))
 
 
 @dataclass(frozen=True)
@@ -264,7 +264,7 @@ class _Learner:
         fitted = self._with_labels(plain, honest.where(is_learned), is_stressed[is_learned])
         return fitted, outside[is_learned]
 
-    def _with_labels(self, plain: TypeDetector, learned: Prepared, is_stressed: Bools) -> TypeDetector:
+    def _with_labels(self, plain: TypeDetector, learned: PreparedDeviations, is_stressed: Bools) -> TypeDetector:
         """With what labels teach; as it is where there is none of both kinds."""
         if not is_stressed.any() or is_stressed.all():
             return plain
@@ -287,7 +287,7 @@ def _scale(calm: Floats, signs: Floats) -> float:
     return float(((roots.sum() + SUPPOSED) / (len(roots) + SUPPOSED)) ** 2)
 
 
-def _as_arrays(forest: ExtraTreesClassifier) -> Trees:
+def _as_arrays(forest: ExtraTreesClassifier) -> StressTrees:
     parts: dict[str, list[np.ndarray]] = {name: [] for name in ("feature", "threshold", "left", "right", "share")}
     roots, offset = [], 0
     for one in forest.estimators_:
@@ -302,12 +302,12 @@ def _as_arrays(forest: ExtraTreesClassifier) -> Trees:
         parts["share"].append(counts[:, 1] / counts.sum(axis=1))
         roots.append(offset)
         offset += tree.node_count
-    return Trees(
+    return StressTrees(
         **{name: np.concatenate(values) for name, values in parts.items()}, roots=np.array(roots, dtype=np.int64)
     )
 
 
-def _scores(known: TypeDetector, prepared: Prepared) -> Floats:
+def _scores(known: TypeDetector, prepared: PreparedDeviations) -> Floats:
     if known.linear is not None:
         found = known.linear.logits(prepared.features)
         if known.trees is not None:
@@ -320,7 +320,7 @@ def _scores(known: TypeDetector, prepared: Prepared) -> Floats:
     return np.asarray(np.where(prepared.is_cold, np.minimum(found, COLD), found))
 
 
-def contributions(known: TypeDetector, prepared: Prepared) -> Floats:
+def contributions(known: TypeDetector, prepared: PreparedDeviations) -> Floats:
     """How far the score of each execution would fall if one metric were as usual: (n, m)."""
     score = _scores(known, prepared)
     fallen = np.zeros(prepared.level.shape)
@@ -384,7 +384,9 @@ def load_detector(folder: Path) -> FittedDetector:
                 mean, spread, weights = (arrays[f"{at}.linear.{key}"] for key in ("mean", "spread", "weights"))
                 models["linear"] = Linear(mean, spread, weights, float(arrays[f"{at}.linear.intercept"]))
                 if told["has_trees"]:
-                    models["trees"] = Trees(*(arrays[f"{at}.trees.{key}"] for key in Trees.__dataclass_fields__))
+                    models["trees"] = StressTrees(
+                        *(arrays[f"{at}.trees.{key}"] for key in StressTrees.__dataclass_fields__)
+                    )
             known = one["name"], tuple(one["metrics"]), normal, arrays[f"{at}.signs"], (*one["scales"],)
             types[one["name"]] = TypeDetector(*known, **models)
     return FittedDetector(types, np.empty(0), is_plain=not told["has_trees"])

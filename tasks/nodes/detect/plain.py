@@ -1,7 +1,7 @@
 """The detectors that an evaluation measures: ours, and the plain ones beside it.
 
-Each is a function of a Case and gives (n_executions,) scores, larger for what is more anomalous, NaN where it says
-nothing. What it says of an execution rests on the training executions and on earlier executions of any kind, never on
+Each is a function of a DetectionCase and gives (n_executions,) scores, larger for what is more anomalous, NaN where it
+says nothing. What it says of an execution rests on the training executions and on earlier ones of any kind, never on
 later ones that are not in training. The plain one without labels is the robust z-score (Iglewicz & Hoaglin 1993)."""
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ from tasks.nodes.type_tables import (
 
 
 @dataclass(frozen=True)
-class Case:
+class DetectionCase:
     """history: all executions, in time order. tables: theirs, preprocessed with what the training executions taught.
 
     is_train: (n_executions,) executions that may be learned from. is_normal: (n_executions,) those of them that nothing
@@ -42,7 +42,7 @@ class Case:
     seed: int = 0
 
 
-def zscore_scores(case: Case) -> Floats:
+def zscore_scores(case: DetectionCase) -> Floats:
     """The root mean square of a type's deviations from the level, better or worse: (n_executions,), levelled by type.
 
     Levels are those of detect/deviations.py: of the node in training; else what it did before, its machine type, the
@@ -68,13 +68,13 @@ def levelled(scores: Floats, is_normal: Bools) -> Floats:
     return np.asarray((scores - centre) / (spread or 1.0))
 
 
-Detector = Callable[[Case], Floats]  # (n_executions,), larger: more anomalous; NaN: nothing to say
+Detector = Callable[[DetectionCase], Floats]  # (n_executions,), larger: more anomalous; NaN: nothing to say
 OUT_OF_FOLD = ("detector", "logistic")  # what they say of what they learned is by what the other stretches taught
 WITHOUT_LABELS = "headline"  # what these are where no stress is known
 BASELINE = "logistic"  # what a detector has to beat
 
 
-def headline_scores(case: Case) -> Floats:
+def headline_scores(case: DetectionCase) -> Floats:
     """Ours without labels: the headline metrics' deviations from what the node did lately, (n_executions,).
 
     It is told nothing of stress, also where others are: what completed undisturbed counts as calm."""
@@ -85,7 +85,7 @@ def headline_scores(case: Case) -> Floats:
     return _fitted(case, is_learned, nobody, is_learned).score(case.tables, hours_of(executions)).score
 
 
-def labelled_scores(case: Case, *, is_plain: bool = False) -> Floats:
+def labelled_scores(case: DetectionCase, *, is_plain: bool = False) -> Floats:
     """Ours, or one regularised logistic regression a type on deviations from the node's level: (n_executions,), out of
     fold where it learned."""
     executions = case.history.executions
@@ -98,7 +98,9 @@ def labelled_scores(case: Case, *, is_plain: bool = False) -> Floats:
     return np.where(np.isnan(fitted.in_training), scores, fitted.in_training)
 
 
-def _fitted(case: Case, is_learned: Bools, stressed: Bools, calm: Bools, *, is_plain: bool = False) -> FittedDetector:
+def _fitted(
+    case: DetectionCase, is_learned: Bools, stressed: Bools, calm: Bools, *, is_plain: bool = False
+) -> FittedDetector:
     hours, params = hours_of(case.history.executions), DetectorParams()
     return fit_detector(case.tables, hours, is_learned, stressed, calm, params, is_plain=is_plain, seed=case.seed)
 

@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 
 from tasks.figures import Figures, put
 from tasks.nodes.params import EvaluateParams, ScoreParams
-from tasks.nodes.ranking.scores import (
+from tasks.nodes.ranking.node_scores import (
     COMMON,
     LIMIT,
     PER_SECOND,

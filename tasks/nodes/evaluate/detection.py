@@ -10,14 +10,14 @@ recorded before trains and validates, by time; another recording tests."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import pandas as pd
 
 from tasks.figures import Figures, put, put_mean
 from tasks.nodes.detect.detector import EVEN_ODDS
-from tasks.nodes.detect.plain import BASELINE, DETECTORS, OUT_OF_FOLD, WITHOUT_LABELS, Case, Detector
+from tasks.nodes.detect.plain import BASELINE, DETECTORS, OUT_OF_FOLD, WITHOUT_LABELS, DetectionCase, Detector
 from tasks.nodes.evaluate import alarms
 from tasks.nodes.evaluate.measures import MEASURES, measures_of, put_seeds
 from tasks.nodes.history import History
@@ -27,9 +27,6 @@ from tasks.nodes.readers.labels import is_dose
 from tasks.nodes.readers.vetting import slug
 from tasks.nodes.type_tables import Bools, Floats, is_stressed, is_unstressed, type_names
 from tasks.progress import report_progress
-
-if TYPE_CHECKING:
-    from tasks.nodes.evaluate.network import LearnedResults
 
 Protocol = Literal["rolling", "chronological", "random", "left_node", "after_warm_up", "transfer"]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
@@ -58,6 +55,21 @@ ONE_CLASS = "stressed and unstressed executions are needed; all that say so are 
 NO_TESTED = "no tested execution says whether it was stressed"
 NO_DOSE = "no tested execution was stressed at this dose, or none was not stressed"
 NO_EPISODE = "no episode of stress was found"
+
+
+@dataclass(frozen=True)
+class LearnedResults:
+    """judged: one row an execution that the paper's variant tested, and fit, as in Detection. fits: one row a fit:
+    FIT_COLUMNS. reasons: by protocol and detector, all that were asked for; empty where there is a fit."""
+
+    judged: pd.DataFrame
+    fits: pd.DataFrame
+    reasons: dict[tuple[str, str], str]
+
+    @property
+    def verdict_reasons(self) -> dict[tuple[str, str], str]:
+        """Of those that give verdicts: ours gives none."""
+        return {key: reason for key, reason in self.reasons.items() if key[1] == PAPER}
 
 
 @dataclass(frozen=True)
@@ -221,14 +233,14 @@ def detect(
     return Detection(judged, reasons, pd.DataFrame(budgets, columns=alarms.COLUMNS))
 
 
-def case_of(history: History, split: Split, params: EvaluateParams) -> Case:
+def case_of(history: History, split: Split, params: EvaluateParams) -> DetectionCase:
     """What a detector is given of a split, preprocessed with what its training executions teach."""
     is_normal = split.is_train & is_unstressed(history.executions).to_numpy(dtype=bool)
     tables = learn_tables(history, split.is_train, params.preprocess)
-    return Case(history, tables, split.is_train, is_normal, split.is_validation, params.seed)
+    return DetectionCase(history, tables, split.is_train, is_normal, split.is_validation, params.seed)
 
 
-def _threshold_of(history: History, case: Case, name: str, scores: Floats, params: EvaluateParams) -> float:
+def _threshold_of(history: History, case: DetectionCase, name: str, scores: Floats, params: EvaluateParams) -> float:
     """By what the case knows of stress in validation, and in training where scores of what was learned are out of fold.
     Without labels ours flag from even odds on."""
     if name == WITHOUT_LABELS or (params.without_labels and name in OUT_OF_FOLD):
@@ -256,7 +268,7 @@ def detection_results(
     found: Detection,
     detectors: Sequence[str],
     params: EvaluateParams,
-    learned: "LearnedResults | None" = None,
+    learned: LearnedResults | None = None,
 ) -> tuple[Figures, dict[str, pd.DataFrame]]:
     """The figures, and tables `detection` (one row a protocol, round, detector and dose) and `precision_recall`.
 

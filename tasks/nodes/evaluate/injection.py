@@ -12,7 +12,7 @@ import pandas as pd
 
 from tasks.figures import Figures, put
 from tasks.nodes.detect.alarms import watch_nodes
-from tasks.nodes.detect.plain import OUT_OF_FOLD, WITHOUT_LABELS, Case, Detector
+from tasks.nodes.detect.plain import OUT_OF_FOLD, WITHOUT_LABELS, DetectionCase, Detector
 from tasks.nodes.evaluate import alarms
 from tasks.nodes.evaluate.detection import Split, case_of, choose_threshold, labels_reason, splits_of
 from tasks.nodes.evaluate.measures import put_seeds
@@ -126,7 +126,7 @@ def _budgets(history: History, split: Split, scores: Floats, params: EvaluatePar
 
 
 def _repeated(
-    case: Case, split: Split, judges: Mapping[str, Detector], params: EvaluateParams
+    case: DetectionCase, split: Split, judges: Mapping[str, Detector], params: EvaluateParams
 ) -> Iterator[dict[str, Any]]:
     """The rows of every repeat and kind. A kind that is not possible here has none."""
     asked = params.injection
@@ -263,7 +263,7 @@ def shifted(history: History, tables: NodeTables, factors: Floats) -> History:
     return replace(history, metrics=history.metrics.assign(value=value))
 
 
-def is_worse_than_level(case: Case) -> Bools:
+def is_worse_than_level(case: DetectionCase) -> Bools:
     """Executions whose metrics are worse, on the mean over those with a direction, than their node's training median,
     in deviations of the type: (n_executions,)."""
     found = np.zeros(len(case.is_train), dtype=bool)

@@ -17,9 +17,9 @@ from tasks.nodes.evaluate.injection import inject
 from tasks.nodes.history import History
 from tasks.nodes.params import MIN_EXECUTIONS, EvaluateParams
 from tasks.nodes.preprocess.fitting import count_metrics, decisions, fit, tables_of
+from tasks.nodes.ranking.node_scores import component_scores, counted_in, learn_reference, score_nodes, usual_aspects
 from tasks.nodes.ranking.places import ALL, lacking, rank_nodes
 from tasks.nodes.ranking.repeatability import Repeatability, repeatability_of
-from tasks.nodes.ranking.scores import component_scores, counted_in, learn_reference, score_nodes, usual_aspects
 from tasks.nodes.ranking.suspicion import suspicious_nodes
 from tasks.nodes.type_tables import Bools, NodeTables, is_contaminated, is_stressed, is_unstressed
 from tasks.progress import report_progress
@@ -111,7 +111,7 @@ def _detection(
         figures, tables = detection_results(history.executions, found, list(detectors), params)
         return figures, {**tables, "judged": found.judged}
     with _needs_torch():
-        from tasks.nodes.evaluate.network import fit_variants, learned_figures
+        from tasks.nodes.evaluate.network_fits import fit_variants, learned_figures
 
     learned = fit_variants(history, params)
     figures, tables = detection_results(history.executions, found, list(detectors), params, learned)

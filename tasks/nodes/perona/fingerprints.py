@@ -24,13 +24,21 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 from tasks.errors import BadInput
 from tasks.nodes.history import History
 from tasks.nodes.node_words import LEARNED, NETWORK, WORD
-from tasks.nodes.params import ModelParams, PreprocessParams, ScoreParams, SearchParams
-from tasks.nodes.perona.inputs import NO_TYPE, UNSTRESSED, Inputs, InputScales, inputs_of, load_inputs, save_inputs
+from tasks.nodes.params import ModelParams, NetworkSearchParams, PreprocessParams, ScoreParams
+from tasks.nodes.perona.hyperparameters import SearchResult, search
+from tasks.nodes.perona.inputs import (
+    NO_TYPE,
+    UNSTRESSED,
+    InputScales,
+    NetworkInputs,
+    inputs_of,
+    load_inputs,
+    save_inputs,
+)
 from tasks.nodes.perona.network import Encoder, Fingerprints, fingerprints_of, load_network, save_network
-from tasks.nodes.perona.search import SearchResult, search
-from tasks.nodes.perona.training import MOST_GRAPHS, Prepared, fit_prepared, measures_of, prepare
+from tasks.nodes.perona.training import MOST_GRAPHS, PreparedInputs, fit_prepared, measures_of, prepare
+from tasks.nodes.ranking.node_scores import COLUMNS, ReferenceFleet
 from tasks.nodes.ranking.places import rank_nodes
-from tasks.nodes.ranking.scores import COLUMNS, ReferenceFleet
 from tasks.nodes.type_tables import Bools, Floats, NodeTables, TypeTable, is_unstressed, time_places
 from tasks.params import Params
 from tasks.warehouse.place import Warehouse
@@ -53,7 +61,7 @@ class NormReference(Params):
 
 
 @dataclass(frozen=True)
-class TrainedModel:
+class TrainedNetwork:
     """scales: of what the network is given. norms: what stands for the reference. learned: ids of the executions that
     it was fitted to; chosen: those that its epoch was chosen on."""
 
@@ -64,7 +72,7 @@ class TrainedModel:
     chosen: frozenset[str]
 
 
-def save_trained(model: TrainedModel, folder: Path) -> None:
+def save_trained(model: TrainedNetwork, folder: Path) -> None:
     """Write the files of a model; nothing in them is code."""
     save_inputs(model.scales, folder)
     save_network(model.network, folder)
@@ -75,7 +83,7 @@ def save_trained(model: TrainedModel, folder: Path) -> None:
     table.to_parquet(folder / LEARNED, compression="zstd", index=False)
 
 
-def load_trained(folder: Path) -> TrainedModel:
+def load_trained(folder: Path) -> TrainedNetwork:
     """What save_trained wrote. Raises BadInput for files that are missing, damaged or foreign."""
     scales, network = load_inputs(folder), load_network(folder)
     try:
@@ -88,10 +96,10 @@ def load_trained(folder: Path) -> TrainedModel:
         problem = f"no model of nodes ({type(error).__name__}: {' '.join(str(error).split())[:160]})"
         raise BadInput(folder, problem, "what 'whorl nodes train' wrote", "train again") from error
     is_learned, ids = table["is_learned"].to_numpy(dtype=bool), table["execution_id"].astype(str)
-    return TrainedModel(scales, network, norms, frozenset(ids[is_learned]), frozenset(ids[~is_learned]))
+    return TrainedNetwork(scales, network, norms, frozenset(ids[is_learned]), frozenset(ids[~is_learned]))
 
 
-def trained_in_use(warehouse: Warehouse, source: str) -> tuple[ModelCard, TrainedModel] | None:
+def trained_in_use(warehouse: Warehouse, source: str) -> tuple[ModelCard, TrainedNetwork] | None:
     """The model in use for a source, loaded; None before the first training. Raises BadInput for broken files."""
     card = champion(warehouse.models, WORD, source, NETWORK)
     return (card, load_trained(folder_of(warehouse.models, WORD, card.model_id))) if card else None
@@ -144,17 +152,17 @@ def parts_by_time(history: History) -> tuple[Bools, Bools]:
     return part == 0, part == 1
 
 
-def _trained(history: History, prepared: Prepared, network: Encoder) -> TrainedModel:
+def _trained(history: History, prepared: PreparedInputs, network: Encoder) -> TrainedNetwork:
     """The model with what else it needs to answer: norms of the reference."""
     inputs, targets = prepared.inputs, prepared.train.targets
     calm = is_unstressed(history.executions).to_numpy(dtype=bool) & np.isin(np.arange(len(inputs)), targets)
     norms = learn_norm_reference(inputs, fingerprints_of(inputs, network), calm)
     ids = history.executions["execution_id"].astype(str).to_numpy(dtype=object)
     learned, chosen = frozenset(ids[targets]), frozenset(ids[prepared.validation.targets])
-    return TrainedModel(prepared.scales, network, norms, learned, chosen)
+    return TrainedNetwork(prepared.scales, network, norms, learned, chosen)
 
 
-def figures_of(model: TrainedModel, history: History, is_asked: Bools) -> dict[str, float]:
+def figures_of(model: TrainedNetwork, history: History, is_asked: Bools) -> dict[str, float]:
     """METRIC, the error of a type's own metrics as a share of that of the type's mean, then measures_of, of some
     executions, is_asked (n,); without those that cannot be had."""
     inputs = inputs_of(history, model.scales, model.network.params)
@@ -166,7 +174,7 @@ def figures_of(model: TrainedModel, history: History, is_asked: Bools) -> dict[s
 
 
 def promote_if_better(
-    warehouse: Warehouse, card: ModelCard, trained: TrainedModel, history: History, is_tested: Bools
+    warehouse: Warehouse, card: ModelCard, trained: TrainedNetwork, history: History, is_tested: Bools
 ) -> str:
     """The id of the model in use afterwards: the one that rebuilds own metrics better.
 
@@ -203,7 +211,7 @@ def tune(
     model: ModelParams,
     preprocess: PreprocessParams,
     score: ScoreParams,
-    asked: SearchParams,
+    asked: NetworkSearchParams,
     journal: Path,
 ) -> SearchResult:
     """Search; the latest executions, which models are measured on, have no part in it.
@@ -227,7 +235,7 @@ class Fingerprinted:
     shown: float
 
 
-def fingerprint(history: History, model: TrainedModel, is_flagged: Bools, score: ScoreParams) -> Fingerprinted:
+def fingerprint(history: History, model: TrainedNetwork, is_flagged: Bools, score: ScoreParams) -> Fingerprinted:
     """Fingerprints of all executions, and the ranking of the nodes by those that are not flagged, is_flagged (n,)."""
     with threadpool_limits(1):
         inputs = inputs_of(history, model.scales, model.network.params)
@@ -244,7 +252,7 @@ def fingerprint(history: History, model: TrainedModel, is_flagged: Bools, score:
     return Fingerprinted(executions, ranking, shown)
 
 
-def learn_norm_reference(inputs: Inputs, prints: Fingerprints, is_learned: Bools) -> NormReference:
+def learn_norm_reference(inputs: NetworkInputs, prints: Fingerprints, is_learned: Bools) -> NormReference:
     """What log norm stands for the reference, by type; nodes count alike, however often they ran.
 
     is_learned: (n,) calm training executions. Where the performance of executions is known the reference performs at
@@ -262,13 +270,13 @@ def learn_norm_reference(inputs: Inputs, prints: Fingerprints, is_learned: Bools
     return NormReference(log_norms=log_norms, n_nodes=n_nodes)
 
 
-def log_scores_of(inputs: Inputs, prints: Fingerprints, reference: NormReference) -> Floats:
+def log_scores_of(inputs: NetworkInputs, prints: Fingerprints, reference: NormReference) -> Floats:
     """Natural logarithm of the score of each execution: (n,), NaN without a fingerprint or a reference for its type."""
     levels = np.array([reference.log_norms.get(name, np.nan) for name in inputs.types] + [np.nan])
     return np.asarray(prints.log_norm - levels[inputs.type_of])  # NO_TYPE is -1: the last one, NaN
 
 
-def calm_executions(executions: pd.DataFrame, inputs: Inputs, is_flagged: Bools) -> Bools:
+def calm_executions(executions: pd.DataFrame, inputs: NetworkInputs, is_flagged: Bools) -> Bools:
     """The executions that a node's score is made of: (n,).
 
     Completed, neither disturbed nor known to be stressed, and not flagged unless known to be unstressed. A node and
@@ -281,7 +289,7 @@ def calm_executions(executions: pd.DataFrame, inputs: Inputs, is_flagged: Bools)
 
 
 def rank_fingerprints(
-    executions: pd.DataFrame, inputs: Inputs, log_scores: Floats, is_calm: Bools, params: ScoreParams
+    executions: pd.DataFrame, inputs: NetworkInputs, log_scores: Floats, is_calm: Bools, params: ScoreParams
 ) -> pd.DataFrame:
     """Nodes by the scores of their calm executions: one number each and by aspect, with intervals and ties.
 
@@ -303,7 +311,7 @@ def rank_fingerprints(
     return rank_nodes(node_tables.of_executions(is_calm), reference, params)
 
 
-def plane_of(inputs: Inputs, prints: Fingerprints) -> tuple[Floats, float]:
+def plane_of(inputs: NetworkInputs, prints: Fingerprints) -> tuple[Floats, float]:
     """Directions of fingerprints on their first two principal components, (n, 2), from -1 to 1, NaN without one; types
     count alike, however often they ran. And the share of the variance that these hold, 0 without any.
 

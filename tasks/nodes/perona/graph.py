@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from tasks.nodes.params import ModelParams
-from tasks.nodes.perona.inputs import NO_TYPE, UNKNOWN, Bools, Floats, Floats32, Inputs, Ints
+from tasks.nodes.perona.inputs import NO_TYPE, UNKNOWN, Bools, Floats, Floats32, Ints, NetworkInputs
 
 ABSENT = -1  # in place of a predecessor that there is not
 
@@ -26,7 +26,7 @@ ABSENT = -1  # in place of a predecessor that there is not
 class GraphSet:
     """targets: (g,) rows of the inputs. predecessors: (g, p) rows, oldest first."""
 
-    inputs: Inputs
+    inputs: NetworkInputs
     targets: Ints
     predecessors: Ints
 
@@ -43,7 +43,7 @@ class GraphSet:
         return self if most >= len(self) else self.of(np.sort(rng.choice(len(self), size=most, replace=False)))
 
 
-def graphs_of(inputs: Inputs, targets: Ints, predecessors: Ints) -> GraphSet:
+def graphs_of(inputs: NetworkInputs, targets: Ints, predecessors: Ints) -> GraphSet:
     """The graphs of those of some executions that have all of their predecessors.
 
     targets: (g,) rows. predecessors: (n, p), one row an execution of the inputs, as predecessors_of has them."""
@@ -52,7 +52,7 @@ def graphs_of(inputs: Inputs, targets: Ints, predecessors: Ints) -> GraphSet:
     return graphs.of((graphs.predecessors != ABSENT).all(axis=1))
 
 
-def predecessors_of(inputs: Inputs, is_normal: Bools, count: int) -> Ints:
+def predecessors_of(inputs: NetworkInputs, is_normal: Bools, count: int) -> Ints:
     """Rows of the latest `count` earlier executions of the same node and type that are normal: (n, count).
 
     Oldest first; -1 on the left where there are fewer. Earlier means an earlier row, so the order of the history holds
@@ -144,7 +144,7 @@ def slot_pairs(n_predecessors: int) -> tuple[Ints, Ints, Floats32]:
     return earlier, later, np.exp2(earlier - later).astype(np.float32)
 
 
-def edge_size(inputs: Inputs, params: ModelParams) -> int:
+def edge_size(inputs: NetworkInputs, params: ModelParams) -> int:
     """Length of the attributes of an edge: node metrics of both ends, the decay, and the interval at each scale."""
     return 2 * int(inputs.node_metrics.shape[1]) + 1 + len(params.graph.interval_scales_s)
 

@@ -21,7 +21,13 @@ from tasks.errors import BadInput
 from tasks.nodes.history import History
 from tasks.nodes.params import ModelParams, PreprocessParams, ScoreParams
 from tasks.nodes.preprocess import fitting
-from tasks.nodes.ranking.scores import ReferenceFleet, execution_scores, learn_reference, load_reference, save_reference
+from tasks.nodes.ranking.node_scores import (
+    ReferenceFleet,
+    execution_scores,
+    learn_reference,
+    load_reference,
+    save_reference,
+)
 from tasks.nodes.type_tables import is_stressed, is_unstressed, type_names
 from tasks.params import Params
 
@@ -54,7 +60,7 @@ class NodeMetricScales(Params):
 
 
 @dataclass(frozen=True)
-class Inputs:
+class NetworkInputs:
     """Rows are those of the history, in its order; n executions.
 
     columns: names of x: the m kept metrics, then `type=<name>` for each type.
@@ -126,7 +132,7 @@ def learn_inputs(
     return InputScales(preprocessor, reference, scales)
 
 
-def inputs_of(history: History, scales: InputScales, params: ModelParams) -> Inputs:
+def inputs_of(history: History, scales: InputScales, params: ModelParams) -> NetworkInputs:
     """The inputs of executions, training ones or others. Raises ValueError for a metric that is not finite."""
     executions = history.executions
     prepared, tables = fitting.transform(scales.preprocessor, history), fitting.tables_of(history, scales.preprocessor)
@@ -135,7 +141,7 @@ def inputs_of(history: History, scales: InputScales, params: ModelParams) -> Inp
     node_of, nodes = pd.factorize(executions["node"].astype(str), sort=True)
     names = pd.Index(type_names(executions), dtype=object)
     performance = [execution_scores(table, scales.reference) for table in tables.tables]
-    return Inputs(
+    return NetworkInputs(
         columns=prepared.columns + tuple(f"{ONE_HOT}{name}" for name in prepared.types),
         x=np.hstack([x, one_hot]),
         is_own=np.hstack([prepared.is_own, np.full(one_hot.shape, params.is_paper)]),

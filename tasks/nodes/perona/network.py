@@ -34,7 +34,7 @@ from torch_geometric.utils import dropout_edge
 from tasks.errors import BadInput
 from tasks.nodes.params import ModelParams, NetworkParams
 from tasks.nodes.perona.graph import GraphBatch
-from tasks.nodes.perona.inputs import Floats, Floats32, Inputs
+from tasks.nodes.perona.inputs import Floats, Floats32, NetworkInputs
 from tasks.params import Params
 
 HOPS = 3  # of the topology adaptive convolution, as in the authors' code
@@ -214,7 +214,7 @@ class Fingerprints:
     log_norm: Floats
 
 
-def fingerprints_of(inputs: Inputs, network: Encoder) -> Fingerprints:
+def fingerprints_of(inputs: NetworkInputs, network: Encoder) -> Fingerprints:
     """The fingerprints of all executions, row by row. Source: Perona, III-D."""
     enc = np.full((len(inputs), network.params.network.hidden), np.nan)
     log_norm = np.full(len(inputs), np.nan)

@@ -32,8 +32,8 @@ from tasks.nodes.perona.inputs import (
     STRESSED,
     UNKNOWN,
     UNSTRESSED,
-    Inputs,
     InputScales,
+    NetworkInputs,
     inputs_of,
     learn_inputs,
 )
@@ -69,13 +69,13 @@ class FittedNetwork:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedInputs:
     """scales: learned from the training executions. inputs: of all executions; labels of those that train or validate
     alone. is_calm: (n,) completed and undisturbed, so that it may stand beside later ones. train, validation: graphs to
     fit to; in the training graphs nothing is seen but training executions."""
 
     scales: InputScales
-    inputs: Inputs
+    inputs: NetworkInputs
     is_calm: Bools
     train: GraphSet
     validation: GraphSet
@@ -88,7 +88,7 @@ def prepare(
     model: ModelParams,
     preprocess: PreprocessParams,
     score: ScoreParams,
-) -> Prepared:
+) -> PreparedInputs:
     """What a fit is given: training and validation executions by mask, (n,) each.
 
     An execution of which nobody says whether it was stressed counts as unstressed among the predecessors."""
@@ -99,10 +99,10 @@ def prepare(
     calm = is_calm.to_numpy(dtype=bool)
     hidden = replace(inputs, labels=np.where(is_train, inputs.labels, UNKNOWN).astype(inputs.labels.dtype))
     train = known_graphs(hidden, is_train, is_train & calm, model)
-    return Prepared(scales, inputs, calm, train, known_graphs(inputs, is_validation, seen & calm, model))
+    return PreparedInputs(scales, inputs, calm, train, known_graphs(inputs, is_validation, seen & calm, model))
 
 
-def known_graphs(inputs: Inputs, is_target: Bools, may_precede: Bools, model: ModelParams) -> GraphSet:
+def known_graphs(inputs: NetworkInputs, is_target: Bools, may_precede: Bools, model: ModelParams) -> GraphSet:
     """The graphs of some executions, each beside the latest earlier ones that may precede and are not known to be
     stressed. What measured nothing is neither target nor predecessor. is_target, may_precede: (n,)."""
     is_beside = may_precede & inputs.is_measured & (inputs.labels != STRESSED)
@@ -110,7 +110,7 @@ def known_graphs(inputs: Inputs, is_target: Bools, may_precede: Bools, model: Mo
     return graphs_of(inputs, np.flatnonzero(is_target & inputs.is_measured), beside)
 
 
-def fit_prepared(prepared: Prepared, model: ModelParams) -> FittedNetwork:
+def fit_prepared(prepared: PreparedInputs, model: ModelParams) -> FittedNetwork:
     """A network fitted to the training graphs, of more than MOST_GRAPHS to a draw, and selected on validation graphs.
 
     Where no training execution is known to be stressed the paper's has no loss of detection, and gives no verdicts.
@@ -125,7 +125,7 @@ def fit_prepared(prepared: Prepared, model: ModelParams) -> FittedNetwork:
     return fit_network(train, validation.drawn(MOST_GRAPHS, rng), model)
 
 
-def learn_scale(inputs: Inputs, is_train: Bools) -> tuple[Floats, Floats]:
+def learn_scale(inputs: NetworkInputs, is_train: Bools) -> tuple[Floats, Floats]:
     """What errors are measured by, learned from the executions of the mask (n,): ranges and means.
 
     ranges: (f,) greatest less least measured value of each column, 1 where it does not vary. means: (n_types, f) mean
@@ -140,7 +140,7 @@ def learn_scale(inputs: Inputs, is_train: Bools) -> tuple[Floats, Floats]:
     return np.where(ranges > 0, ranges, 1.0), np.array(means).reshape(-1, x.shape[1])
 
 
-def measures_of(inputs: Inputs, network: Encoder, is_train: Bools, is_tested: Bools) -> dict[str, float]:
+def measures_of(inputs: NetworkInputs, network: Encoder, is_train: Bools, is_tested: Bools) -> dict[str, float]:
     """What a fit is worth on tested executions; NaN where there are none.
 
     mse, mse_own: squared errors in squares of the training range of the column, over all columns as in the paper, and
@@ -163,7 +163,7 @@ def measures_of(inputs: Inputs, network: Encoder, is_train: Bools, is_tested: Bo
     return found | scores_follow(inputs, network, rows)
 
 
-def scores_follow(inputs: Inputs, network: Encoder, rows: Ints) -> dict[str, float]:
+def scores_follow(inputs: NetworkInputs, network: Encoder, rows: Ints) -> dict[str, float]:
     """score_spearman and score_deviation of these rows."""
     log_norm, performance = fingerprints_of(inputs, network).log_norm, inputs.performance.astype(np.float64)
     told = pd.DataFrame({"type": inputs.type_of, "log_norm": log_norm, "performance": performance}).iloc[rows]

@@ -27,7 +27,7 @@ from tasks.nodes.preprocess.selection import (
     TAILS,
     Orientation,
     Sign,
-    Spread,
+    ValueSpread,
     orient,
     spread_of,
     why_dropped,
@@ -51,7 +51,7 @@ NORMAL_QUARTILES = 1.3489795003  # interquartile range of a normal distribution,
 CLIP_FROM, CLIP_AT = 4.0, 10.0  # in spreads: up to the first values stay, those beyond are drawn towards the second
 
 
-class Scale(Params):
+class MetricScale(Params):
     """Of one metric. centre: what becomes 0, in base units. fill: what stands for a missing value, in base units."""
 
     is_logarithmic: bool
@@ -60,16 +60,16 @@ class Scale(Params):
     fill: float
 
 
-def learn_scale(values: Floats, spread: Spread, sign: Sign, *, is_paper: bool = False) -> Scale:
+def learn_scale(values: Floats, spread: ValueSpread, sign: Sign, *, is_paper: bool = False) -> MetricScale:
     """The scale of a metric from its training values (n,), of which two at least differ, and their spread.
 
     Values of a logarithmic scale are never negative and at most 5 % are 0."""
     if is_paper:
         centre = spread.least if sign > 0 else spread.greatest
-        return Scale(is_logarithmic=False, centre=centre, spread=spread.greatest - spread.least, fill=spread.mean)
+        return MetricScale(is_logarithmic=False, centre=centre, spread=spread.greatest - spread.least, fill=spread.mean)
     if spread.least >= 0 and spread.low > 0 and (width := robust_width(np.log(values[values > 0]))) > 0:
-        return Scale(is_logarithmic=True, centre=spread.median, spread=width, fill=spread.median)
-    return Scale(is_logarithmic=False, centre=spread.median, spread=robust_width(values), fill=spread.median)
+        return MetricScale(is_logarithmic=True, centre=spread.median, spread=width, fill=spread.median)
+    return MetricScale(is_logarithmic=False, centre=spread.median, spread=robust_width(values), fill=spread.median)
 
 
 def robust_width(values: Floats) -> float:
@@ -80,7 +80,7 @@ def robust_width(values: Floats) -> float:
     return float(next((width for width in widths if width > 0), 0.0))
 
 
-def scaled(values: Floats, sign: Sign, scale: Scale) -> Floats:
+def scaled(values: Floats, sign: Sign, scale: MetricScale) -> Floats:
     """z of each value (n,), before it is drawn in; a logarithm of 0 is -inf · s."""
     if not scale.is_logarithmic:
         return np.asarray(sign * (values - scale.centre) / scale.spread)
@@ -113,10 +113,10 @@ class FittedMetric(Params):
     divided_by: str
     n_apart: int
     note: str
-    spread: Spread | None
+    spread: ValueSpread | None
     why: str
     orientation: Orientation
-    scale: Scale | None
+    scale: MetricScale | None
 
     @property
     def name(self) -> str:
@@ -280,7 +280,7 @@ def _on_scale(metric: FittedMetric, values: Floats, params: PreprocessParams) ->
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedVectors:
     """Executions as vectors of the kept metrics of all types, as a network sees them.
 
     columns: (m,) names, `<benchmark type>/<metric>`. scaled: (n, m), larger is better, missing values filled in.
@@ -293,7 +293,7 @@ class Prepared:
     one_hot: Floats
 
 
-def transform(preprocessor: Preprocessor, history: History) -> Prepared:
+def transform(preprocessor: Preprocessor, history: History) -> PreparedVectors:
     """The vectors of executions, training ones or others. Raises ValueError for a value that is not finite."""
     kept = preprocessor.kept
     columns = tuple(metric.name for metric in kept)
@@ -307,7 +307,7 @@ def transform(preprocessor: Preprocessor, history: History) -> Prepared:
         filled[at] = np.where(is_own[at], table.scaled, filled[at])
     names = type_names(history.executions).to_numpy(dtype=object)
     one_hot = (names[:, None] == np.array(preprocessor.types, dtype=object)).astype(np.float64)
-    return Prepared(columns, filled, is_own, preprocessor.types, one_hot)
+    return PreparedVectors(columns, filled, is_own, preprocessor.types, one_hot)
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ NORMAL_WIDTH = 3.2897072539  # of a normal distribution between these, in standa
 SAME = 1e-9  # values closer than this, as a share, are one: the rest is rounding of units
 
 
-class Spread(Params):
+class ValueSpread(Params):
     """Of the training values of a metric, in base units. n_distinct counts values that differ by more than rounding.
 
     low, high: 5 % and 95 % quantiles. deviation: sample standard deviation, 0 for one value."""
@@ -77,13 +77,13 @@ class Spread(Params):
         return self.robust_deviation / level if level else 0.0
 
 
-def spread_of(values: Floats) -> Spread | None:
+def spread_of(values: Floats) -> ValueSpread | None:
     """The spread of values (n,), in any order; None without any."""
     if not len(values):
         return None
     ordered = np.sort(values)  # sums in one order: the same for any order of the executions
     low, median, high = np.quantile(ordered, [TAILS[0], 0.5, TAILS[1]])
-    return Spread(
+    return ValueSpread(
         n_values=len(ordered),
         n_distinct=count_distinct(ordered),
         least=float(ordered[0]),
@@ -119,7 +119,12 @@ PAPER_EXCLUDED = (
 
 
 def why_dropped(
-    benchmark: str, metric: str, base: str, spread: Spread | None, fact: MetricFacts | None, params: PreprocessParams
+    benchmark: str,
+    metric: str,
+    base: str,
+    spread: ValueSpread | None,
+    fact: MetricFacts | None,
+    params: PreprocessParams,
 ) -> str:
     """Why the metric is dropped; empty if it is kept. spread: of its training values, None without any."""
     if spread is None:
@@ -140,7 +145,7 @@ def is_setting(metric: str, fact: MetricFacts | None) -> bool:
     return fact.is_setting if fact else metric in SETTINGS
 
 
-def _by_the_authors(name: str, base: str, spread: Spread) -> str:
+def _by_the_authors(name: str, base: str, spread: ValueSpread) -> str:
     for part in PAPER_EXCLUDED:
         if part in name:
             return f"name holds {part!r}: on the authors' list"
@@ -182,7 +187,7 @@ class Orientation(Params):
         return self.rule_with_stressed == self.sign
 
 
-def rule_of(spread: Spread | None) -> Sign | None:
+def rule_of(spread: ValueSpread | None) -> Sign | None:
     """What the paper's rule says; None without two distinct values."""
     if spread is None or spread.n_distinct < 2:
         return None
@@ -194,8 +199,8 @@ def orient(
     metric: str,
     base: str,
     fact: MetricFacts | None,
-    spread: Spread | None,
-    unstressed: Spread | None,
+    spread: ValueSpread | None,
+    unstressed: ValueSpread | None,
     params: PreprocessParams,
 ) -> Orientation:
     """The orientation of a metric. spread: of all its training values; unstressed: of those without known stress."""

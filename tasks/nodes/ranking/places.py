@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from tasks.nodes.params import CONFIDENCE, MIN_EXECUTIONS, SEED, ScoreParams
-from tasks.nodes.ranking.scores import (
+from tasks.nodes.ranking.node_scores import (
     Levels,
     ReferenceFleet,
     component_scores,

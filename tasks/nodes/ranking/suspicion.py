@@ -27,7 +27,7 @@ import pandas as pd
 from scipy.special import gammaln  # type: ignore[import-untyped, unused-ignore]
 
 from tasks.nodes.params import MIN_EXECUTIONS, ScoreParams
-from tasks.nodes.ranking.scores import ReferenceFleet, execution_scores
+from tasks.nodes.ranking.node_scores import ReferenceFleet, execution_scores
 from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables
 
 DEVIATIONS = 3.5  # Iglewicz & Hoaglin 1993
@@ -52,7 +52,7 @@ Course = Literal["lasting", "recovered", "scattered", ""]
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedType:
     """The executions of one type that were judged, in time order, (n,) each: rows of the history, nodes, log of score
     over the level of the node, or that of its peers where it is higher, and whether that is slow."""
 
@@ -80,7 +80,7 @@ def suspicious_nodes(tables: NodeTables, reference: ReferenceFleet, params: Scor
         if kept.any():
             nodes = table.nodes[kept]
             told = slow_executions(scores[kept], nodes, tables.machine_types)
-            types.append(Judged(table.name, table.executions[kept], nodes, *told))
+            types.append(JudgedType(table.name, table.executions[kept], nodes, *told))
     if not types:
         return pd.DataFrame(columns=COLUMNS)
     n_nodes = len(tables.nodes)
@@ -236,7 +236,7 @@ def _agree(levels: Floats, others: Floats) -> Bools:
 
 
 def _row(
-    tables: NodeTables, number: int, types: list[Judged], n_slow: Ints, n_all: Ints, p_value: float
+    tables: NodeTables, number: int, types: list[JudgedType], n_slow: Ints, n_all: Ints, p_value: float
 ) -> tuple[object, ...]:
     shares = n_slow[:, number] / np.maximum(n_all[:, number], 1)
     worst, worst_type, worst_ratio = int(shares.argmax()), "", np.nan

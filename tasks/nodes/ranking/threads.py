@@ -4,25 +4,20 @@ The aspect `cpu` of a ranking mixes both, which is right for one number of a nod
 says how many threads a metric had: its benchmark's command, or its name, as the tools and SpareCores name them."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 
-from tasks.nodes.answers import learn
-from tasks.nodes.history import History, load_history, read_results
-from tasks.nodes.params import PreprocessParams, ReadParams, ScoreParams
-from tasks.nodes.preprocess.fitting import tables_of
+from tasks.nodes.history import History
+from tasks.nodes.params import ScoreParams
+from tasks.nodes.ranking.node_scores import ReferenceFleet
 from tasks.nodes.ranking.places import ALL, rank_nodes
-from tasks.nodes.ranking.scores import ReferenceFleet, score_nodes
-from tasks.nodes.type_tables import NodeTables, is_unstressed, type_names
-from tasks.warehouse.place import Warehouse
+from tasks.nodes.type_tables import NodeTables, type_names
 
 Threads = Literal["one", "all", "unsaid"]
 ASPECTS: dict[Threads, str] = {"one": "cpu_one_thread", "all": "cpu_all_threads"}
-COLUMNS = ["node", "machine_type", "aspect", "score"]
 COMMAND = re.compile(r"(?:--threads|--cpu|num_threads|number of threads|threads)[=: ]+(\d+)", re.IGNORECASE)
 SETTING = re.compile(r"(?:^|_)threads_(\d+)(?:_|$)")
 SINGLE, MULTI = re.compile(r"single_?(core|thread)"), re.compile(r"multi_?(core|thread)")
@@ -72,29 +67,3 @@ def rank_by_threads(
         apart = replace(apart, tables=())
     ranked = rank_nodes(apart, reference, params)
     return ranked[ranked["aspect"] != ALL]
-
-
-def thread_scores_of(history: History) -> pd.DataFrame:
-    """Scores of each node for one thread and for all: node, machine_type, aspect, score; 1 is the mean of all nodes.
-
-    From executions that completed, neither stressed nor disturbed; all nodes are the reference. As in `scores`:
-    geometric means over metrics, the median over executions, the mean over benchmark types. A node without a metric of
-    one kind has no row of it."""
-    score = ScoreParams()
-    preprocessor, reference = learn(history, PreprocessParams(), score)
-    calm = is_unstressed(history.executions).to_numpy(dtype=bool)
-    tables = by_threads(tables_of(history, preprocessor).of_executions(calm), history)
-    found = score_nodes(tables, reference, score)
-    frame = pd.DataFrame(found.by_aspect(), columns=list(found.levels.aspects)).reindex(columns=list(ASPECTS.values()))
-    frame = frame.assign(node=tables.nodes, machine_type=tables.machine_types)
-    return frame.melt(["node", "machine_type"], var_name="aspect", value_name="score").dropna(subset="score")[COLUMNS]
-
-
-def thread_scores_of_files(paths: Sequence[str]) -> pd.DataFrame:
-    """The same from results of benchmarks in files and folders that a reader of `nodes` knows."""
-    return thread_scores_of(read_results(list(paths), ReadParams(), "").history)
-
-
-def thread_scores_of_source(warehouse: Warehouse, source: str) -> pd.DataFrame:
-    """The same from the executions of a source in the warehouse."""
-    return thread_scores_of(load_history(warehouse, source))

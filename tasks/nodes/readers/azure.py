@@ -49,7 +49,7 @@ MOST_RAW = 10_000  # refused rows whose text is kept: it is made one by one
 
 
 @dataclass(frozen=True)
-class Names:
+class AzureNames:
     """Names by number. nodes: node, machine_type and region. tests: benchmark, aspect and template. units: metric and
     unit, the last of them for a row without one."""
 
@@ -111,10 +111,10 @@ def _reasons(rows: pd.DataFrame, has_odd_runtime: NDArray[np.bool_]) -> vetting.
     return reasons
 
 
-def _names(nodes: Sequence[Sequence[str]], tests: Sequence[Sequence[str]], units: Sequence[str]) -> Names:
+def _names(nodes: Sequence[Sequence[str]], tests: Sequence[Sequence[str]], units: Sequence[str]) -> AzureNames:
     """nodes: lifespan, region, sku and vm_id of each. tests: suite and name of each."""
     pairs = [(suite, name) for suite, name in tests]
-    return Names(
+    return AzureNames(
         _texts(
             node=["-".join(parts) for parts in nodes],
             machine_type=[sku for _, _, sku, _ in nodes],
@@ -183,7 +183,7 @@ def _coded(column: pa.ChunkedArray) -> tuple[Ints, list[str]]:
     return np.where(is_missing[codes], -1, codes), [one or "" for one in told]
 
 
-def _chunk(rows: pd.DataFrame, names: Names, refused: pd.DataFrame, *, is_simulated: bool) -> Chunk:
+def _chunk(rows: pd.DataFrame, names: AzureNames, refused: pd.DataFrame, *, is_simulated: bool) -> Chunk:
     """Some executions, their rows one after the other.
 
     An execution is called node/benchmark/start: the same in every export of the study."""

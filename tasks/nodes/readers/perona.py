@@ -25,7 +25,7 @@ from tasks.intake.cells import flags, times
 from tasks.intake.files import Chunk, all_refusals, no_refusals, open_plain, refusals
 from tasks.intake.limits import ReadLimits
 from tasks.intake.tables import refused_rows
-from tasks.nodes.execution import Execution, Measured, Sampled, as_chunk
+from tasks.nodes.execution import Execution, MetricValue, SampledMetric, as_chunk
 from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
 from tasks.nodes.readers.labels import read_manifest
 from tasks.nodes.readers.vetting import (
@@ -61,7 +61,9 @@ WHICH = "check that it is the right database"
 SERVER_MARK = "@@@"
 
 
-Metrics = dict[str, tuple[list[Measured], list[str], str]]  # of each benchmark: metrics, lacking ones, tool's version
+Metrics = dict[
+    str, tuple[list[MetricValue], list[str], str]
+]  # of each benchmark: metrics, lacking ones, tool's version
 Samples = dict[str, dict[str, tuple[Floats, Floats]]]  # of each node and metric: Unix seconds, rising, and samples
 
 
@@ -126,7 +128,7 @@ def _vetted(benchmarks: pd.DataFrame, params: ReadParams) -> tuple[pd.DataFrame,
 
 
 def _execution(
-    row: dict[Any, Any], found: tuple[list[Measured], list[str], str], samples: Samples, machine_type: str
+    row: dict[Any, Any], found: tuple[list[MetricValue], list[str], str], samples: Samples, machine_type: str
 ) -> Execution:
     """found: its metrics, lacking ones, and the tool's version."""
     (measured, missing, version), benchmark, template = found, row["benchmark"], row["template"]
@@ -148,7 +150,9 @@ def _execution(
     return Execution(facts, tuple(measured), tuple(missing), series, tool, row["logs"], row["place"])
 
 
-def _around(series: dict[str, tuple[Floats, Floats]], started: pd.Timestamp, duration_s: float) -> tuple[Sampled, ...]:
+def _around(
+    series: dict[str, tuple[Floats, Floats]], started: pd.Timestamp, duration_s: float
+) -> tuple[SampledMetric, ...]:
     """What was sampled on a node from a minute before an execution to a good minute after it."""
     start_s = (started - pd.Timestamp(0)) / pd.Timedelta(seconds=1)
     found = []
@@ -156,7 +160,7 @@ def _around(series: dict[str, tuple[Floats, Floats]], started: pd.Timestamp, dur
         first = int(np.searchsorted(at_s, start_s - BEFORE_S, side="left"))
         last = int(np.searchsorted(at_s, start_s + duration_s + AFTER_S, side="right"))
         if last > first:
-            found.append(Sampled(metric, _unit_of(metric), at_s[first:last] - start_s, samples[first:last]))
+            found.append(SampledMetric(metric, _unit_of(metric), at_s[first:last] - start_s, samples[first:last]))
     return tuple(found)
 
 
@@ -184,7 +188,7 @@ def _read_metrics(
         elif _is_missing(text, unit):
             missing.append(key[1])
         else:
-            measured.append(Measured(key[1], float(value), "" if unit in (None, PLAIN) else str(unit).strip()))
+            measured.append(MetricValue(key[1], float(value), "" if unit in (None, PLAIN) else str(unit).strip()))
     return by_id, refused_rows(bad), len(rows)
 
 

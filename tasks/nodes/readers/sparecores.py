@@ -17,7 +17,7 @@ from tasks.intake.readers import Folder
 from tasks.intake.tables import refused_rows
 from tasks.intake.tally import NO_BENCHMARK
 from tasks.intake.times import time_of
-from tasks.nodes.execution import Execution, Fault, Measured, as_chunk
+from tasks.nodes.execution import Execution, Fault, MetricValue, as_chunk
 from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
 from tasks.nodes.readers.labels import IDENTITY, Manifest, read_manifest
 from tasks.nodes.readers.vetting import NoExecution, metric_name, slug, vetted_facts
@@ -40,7 +40,7 @@ PRINTED = ("stdout",)
 class Printed:
     """Values in the order of the output, metrics that it gave no value, and what could not be used, by line."""
 
-    measured: list[Measured] = field(default_factory=list)
+    measured: list[MetricValue] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     _known: set[str] = field(default_factory=set)
@@ -60,19 +60,19 @@ class Printed:
             self.fault(place, f"{told} stands there twice; the first counts", raw)
         else:
             self._known.add(metric)
-            self.measured.append(Measured(metric, number, unit))
+            self.measured.append(MetricValue(metric, number, unit))
 
     def add_most(self, metric: str, ending: str, start: str = "") -> None:
         """The largest of the values whose names begin and end so: it compares machines of different sizes."""
         told = [one for one in self.measured if one.metric.endswith(ending) and one.metric.startswith(start)]
         if told:
-            self.measured.append(Measured(metric, max(one.value for one in told), told[0].unit))
+            self.measured.append(MetricValue(metric, max(one.value for one in told), told[0].unit))
 
     def fault(self, place: int, reason: str, raw: str) -> None:
         """A line that could not be used."""
         self.faults.append(Fault(place, reason, raw[:RAW_CHARS]))
 
-    def once(self) -> tuple[Measured, ...]:
+    def once(self) -> tuple[MetricValue, ...]:
         """The first value of each metric."""
         return tuple({one.metric: one for one in reversed(self.measured)}.values())[::-1]
 

@@ -12,11 +12,11 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from tasks.machine import Group, find_tool
+from tasks.machine import ControlGroup, find_tool
 from tasks.nodes.execution import Execution
-from tasks.nodes.record.groups import Running, allow_share, run, start, throttled_s
+from tasks.nodes.record.control_groups import Running, allow_share, run, start, throttled_s
+from tasks.nodes.record.node_place import STRESS, STRESS_SERVER, NodePlace
 from tasks.nodes.record.params import BenchmarkTemplate, Dose, RecordParams
-from tasks.nodes.record.place import STRESS, STRESS_SERVER, Place
 from tasks.nodes.record.plan import PlannedExecution
 from tasks.nodes.tools.parsing import Parser
 from tasks.record.facts import Usages, all_known, disturbance_between, known
@@ -60,14 +60,14 @@ class StressOutcome:
 class Stressor:
     """One dose on one node."""
 
-    def __init__(self, dose: Dose, place: Place, limit_s: float) -> None:
+    def __init__(self, dose: Dose, place: NodePlace, limit_s: float) -> None:
         self.dose, self.place, self.limit_s = dose, place, limit_s
         self.running: Running | None = None
         self.told = ""
         self.folder = place.folder / "stress"
 
     @property
-    def group(self) -> Group | None:
+    def group(self) -> ControlGroup | None:
         """The stressor's own group."""
         return self.place.groups.stress if self.place.groups else None
 
@@ -142,7 +142,7 @@ class Stressor:
 
 
 @contextlib.contextmanager
-def applied(dose: Dose, place: Place, limit_s: float) -> Iterator[Stressor]:
+def applied(dose: Dose, place: NodePlace, limit_s: float) -> Iterator[Stressor]:
     """The dose at work on the node, and gone afterwards. Raises MissingTool, NoServer."""
     stressor = Stressor(dose, place, limit_s)
     try:
@@ -177,7 +177,7 @@ class Bench:
     params: RecordParams
     campaign: str
     templates: Mapping[str, BenchmarkTemplate]
-    places: Mapping[str, Place]
+    places: Mapping[str, NodePlace]
     parsers: Mapping[str, Parser]
     usages: Usages
 

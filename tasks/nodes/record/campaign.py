@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from tasks.errors import BadSetting, WhorlError
-from tasks.machine import Group, campaign_group, root_group, scratch_folder
-from tasks.nodes.execution import Execution, Sampled, table_of
+from tasks.machine import ControlGroup, campaign_group, root_group, scratch_folder
+from tasks.nodes.execution import Execution, SampledMetric, table_of
 from tasks.nodes.record.bench import Bench, Outcome
-from tasks.nodes.record.groups import CONTROLLERS, PREFIX, REGISTER
+from tasks.nodes.record.control_groups import CONTROLLERS, PREFIX, REGISTER
 from tasks.nodes.record.link import remove_abandoned
+from tasks.nodes.record.node_place import NodePlace, check_tools, make_place
 from tasks.nodes.record.params import BenchmarkTemplate, Dose, RecordParams, doses_of, nodes_of
-from tasks.nodes.record.place import Place, check_tools, make_place
 from tasks.nodes.record.plan import (
     Done,
     Plan,
@@ -100,7 +100,7 @@ class ExecutionLedger(Ledger[PlannedExecution]):
         self.done = {one.execution_id: one for one in finished(parts, with_steady=plan is None)}
         self.begin({one.execution_id: one.status for one in self.done.values()})
 
-    def keep(self, outcome: Outcome, telemetry: Sequence[Sampled]) -> None:
+    def keep(self, outcome: Outcome, telemetry: Sequence[SampledMetric]) -> None:
         """Write an execution down."""
         execution = replace(outcome.execution, telemetry=tuple(telemetry))
         keep_execution(self.parts, execution, outcome.facts | {"status": outcome.status}, self.record)
@@ -118,8 +118,8 @@ class Stage:
     """What is set up. places: by node, prepared; templates: those that can run on all of them; unavailable: what of a
     node does not work here."""
 
-    group: Group | None
-    places: Mapping[str, Place]
+    group: ControlGroup | None
+    places: Mapping[str, NodePlace]
     templates: tuple[BenchmarkTemplate, ...]
     unavailable: dict[str, tuple[str, ...]]
     sampler: NodeSampler
@@ -140,7 +140,7 @@ def staged(
     scratch = scratch_folder("nodes", campaign, place=params.scratch, shared=on_disk())
     end_leftovers(scratch)
     has_network = params.isolation != "none" and any(one.is_network for one in templates)
-    places: dict[str, Place] = {}
+    places: dict[str, NodePlace] = {}
     with contextlib.ExitStack() as stack:
         group = None
         if params.isolation != "none":

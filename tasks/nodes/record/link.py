@@ -25,7 +25,7 @@ from typing import Literal
 
 from tasks.errors import WhorlError
 from tasks.machine import find_tool, not_installed, was_there
-from tasks.nodes.record.groups import Running, Surroundings, start
+from tasks.nodes.record.control_groups import Running, Surroundings, start
 from tasks.nodes.record.params import NodeParams
 
 TUN = "/dev/net/tun"

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from tasks.machine import Group
-from tasks.nodes.execution import Sampled
+from tasks.machine import ControlGroup
+from tasks.nodes.execution import SampledMetric
 from tasks.nodes.record.link import enter
-from tasks.nodes.record.place import Place
+from tasks.nodes.record.node_place import NodePlace
 from tasks.workloads.record.counters import (
     NET_FIELDS,
     RESOURCES,
@@ -125,7 +125,7 @@ def _pressure(folder: Path, pattern: str) -> Reading:
 class NodeReader:
     """Reads one node. Its network's counters are a file that was opened inside its namespace, and stays open."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: NodePlace) -> None:
         self.place = place
         self._net = _opened(place.link.node if place.link else "")
 
@@ -140,7 +140,7 @@ class NodeReader:
                 found |= NO_DEVICE | parse_devices(os.pread(self._net, READ_BYTES, 0).decode())
         return found
 
-    def _own(self, group: Group) -> Reading:
+    def _own(self, group: ControlGroup) -> Reading:
         found: Reading = {}
         with contextlib.suppress(OSError, ValueError):
             found["cpu.busy_share_s"] = group.usage_s() / self.place.cpu_cores
@@ -241,7 +241,7 @@ class NodeSampler(threading.Thread):
             first = sum(at_s < since_s for at_s, _ in kept)
             self.aside, self.aside_until_s = kept[max(0, first - 2) :], until_s
 
-    def between(self, node: str, begin_s: float, end_s: float, zero_s: float) -> tuple[Sampled, ...]:
+    def between(self, node: str, begin_s: float, end_s: float, zero_s: float) -> tuple[SampledMetric, ...]:
         """The node's metrics at the samples from begin_s to end_s, and one beyond each end. zero_s: where at_s is 0.
 
         A metric that no sample has is left out; one that some lack is NaN there."""
@@ -258,5 +258,5 @@ class NodeSampler(threading.Thread):
             values = np.array([metric.of(a, b, b_s - a_s) for (a_s, a), (b_s, b) in pairs], dtype=float)
             if len(values) and not np.isnan(values).all():
                 short = np.array([float(f"{value:.{DIGITS}g}") for value in values])
-                series.append(Sampled(metric.name, metric.unit, at_s, short))
+                series.append(SampledMetric(metric.name, metric.unit, at_s, short))
         return tuple(series)

@@ -20,8 +20,8 @@ from tasks.nodes.tools.parsing import (
     NUMBER,
     VALUE_SHOWN,
     Document,
-    Line,
     Log,
+    LogLine,
     MetricFacts,
     Parser,
     at_path,
@@ -233,7 +233,7 @@ def _settings_of(options: Mapping[str, str]) -> dict[str, str]:
     return settings | {name: _bytes(options.get(name) or UNSET) for name in FURTHER_OPTIONS}
 
 
-def _read_described(log: Log, lines: Sequence[Line]) -> None:
+def _read_described(log: Log, lines: Sequence[LogLine]) -> None:
     """Settings of all jobs that a text describes before its results."""
     jobs = []
     for match in (match for line in lines if not line.is_cut and (match := DESCRIBED.match(line.text))):
@@ -263,9 +263,9 @@ def _bytes(text: str) -> str:
     return str(int(match[1]) * BINARY ** POWERS[match[2].lower()]) if match else text
 
 
-def _read_text(log: Log, lines: Sequence[Line]) -> None:
+def _read_text(log: Log, lines: Sequence[LogLine]) -> None:
     """The values of one log: of its first job, the others are faults."""
-    job: list[Line] = []
+    job: list[LogLine] = []
     n_jobs, has_status, in_disks = 0, False, False
     for line in lines:
         if line.is_cut and not WHOLE.search(line.text):
@@ -293,7 +293,7 @@ def _read_text(log: Log, lines: Sequence[Line]) -> None:
         log.fault(lines[-1].place, f"the log is cut off: {lacking}", lines[-1].text)
 
 
-def _read_job(log: Log, lines: Sequence[Line]) -> None:
+def _read_job(log: Log, lines: Sequence[LogLine]) -> None:
     way, time_unit, is_old = "", "", False  # direction; unit of the percentiles, empty where they are passed over
     for line in lines:
         text = line.text
@@ -321,7 +321,7 @@ def _read_job(log: Log, lines: Sequence[Line]) -> None:
             way = ""
 
 
-def _read_totals(log: Log, way: str, rest: str, line: Line) -> bool:
+def _read_totals(log: Log, way: str, rest: str, line: LogLine) -> bool:
     """`io=1452.0MB, bw=49535KB/s, iops=12, runt= 30016msec` or `IOPS=2, BW=11.5MiB/s (12.0MB/s)(24.0MiB/2095msec)`.
 
     Returns whether it is the first of these, of 2.x."""
@@ -343,7 +343,7 @@ def _read_totals(log: Log, way: str, rest: str, line: Line) -> bool:
     return is_old
 
 
-def _read_moments(log: Log, prefix: str, unit: str, rest: str, line: Line) -> None:
+def _read_moments(log: Log, prefix: str, unit: str, rest: str, line: LogLine) -> None:
     pairs = dict(PAIR.findall(rest))
     for moment in MOMENTS:
         _count(log, f"{prefix}_{moment}", pairs.get(moment), unit, line)
@@ -352,7 +352,7 @@ def _read_moments(log: Log, prefix: str, unit: str, rest: str, line: Line) -> No
             _count(log, f"{prefix}_{name}", pairs[name], own, line)
 
 
-def _read_percentiles(log: Log, way: str, unit: str, text: str, line: Line) -> None:
+def _read_percentiles(log: Log, way: str, unit: str, text: str, line: LogLine) -> None:
     for percentile, value in PERCENTILE.findall(text) if way and unit else ():
         if name := NAMES.get(float(percentile.replace(",", "."))):
             log.take(f"{way}_clat_{name}", value, unit, line)
@@ -360,7 +360,7 @@ def _read_percentiles(log: Log, way: str, unit: str, text: str, line: Line) -> N
             log.fault(line.place, f"percentile {percentile} is not kept", line.text)
 
 
-def _read_issued(log: Log, rest: str, line: Line) -> None:
+def _read_issued(log: Log, rest: str, line: LogLine) -> None:
     """`total=7680,7720,0,0 short=0,0,0,0 dropped=0,0,0,0`, or `total=r=7680/w=7720/d=0, short=r=0/w=0/d=0`."""
     for name, metric in ISSUES.items():
         match = re.search(rf"\b{name}=(?:r=)?([0-9]+)(?:,|/w=)([0-9]+)", rest)
@@ -369,7 +369,7 @@ def _read_issued(log: Log, rest: str, line: Line) -> None:
                 log.take(f"{way}_{metric}", number, "", line)
 
 
-def _count(log: Log, metric: str, text: str | None, unit: str, line: Line) -> None:
+def _count(log: Log, metric: str, text: str | None, unit: str, line: LogLine) -> None:
     """A number of this unit, where the line has one; fio puts a prefix behind a large one."""
     if text is None:
         log.fault(line.place, f"{metric} is not in its line", line.text)
@@ -379,7 +379,7 @@ def _count(log: Log, metric: str, text: str | None, unit: str, line: Line) -> No
         log.fault(line.place, f"{metric} ({text[:VALUE_SHOWN]}) is no number", line.text)
 
 
-def _amount(log: Log, metric: str, text: str, per: str, line: Line, *, is_old: bool) -> None:
+def _amount(log: Log, metric: str, text: str, per: str, line: LogLine, *, is_old: bool) -> None:
     if match := AMOUNT.fullmatch(text):
         log.take(metric, match[1], f"{in_binary(match[2]) if is_old else match[2]}{per}", line)
     else:

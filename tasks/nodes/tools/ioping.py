@@ -22,8 +22,8 @@ from tasks.nodes.tools.parsing import (
     NUMBER,
     TIMES_S,
     Document,
-    Line,
     Log,
+    LogLine,
     Parser,
     as_number,
     at_path,
@@ -150,7 +150,7 @@ def _read_text(log: Log) -> None:
         log.fault(last.place, "the log is cut off: no min/avg/max/mdev", last.text)
 
 
-def _read_requests(log: Log, line: Line, *, has_load: bool) -> None:
+def _read_requests(log: Log, line: LogLine, *, has_load: bool) -> None:
     match = REQUESTS.match(line.text.strip())
     if not match:
         log.fault(line.place, "no number of requests, time, iops and speed here", line.text)
@@ -160,7 +160,7 @@ def _read_requests(log: Log, line: Line, *, has_load: bool) -> None:
     log.take_groups(match, line, lambda name: name if is_sum else name.replace("total_", "generated_"))
 
 
-def _read_latencies(log: Log, text: str, line: Line) -> None:
+def _read_latencies(log: Log, text: str, line: LogLine) -> None:
     """`119.7 us / 187.3 us / 341.2 us / 57.5 us`, or before 0.8 `0.2/2.8/12.7/5.0 ms`: one unit for all."""
     pieces = [TIME.fullmatch(piece.strip()) for piece in text.split("/")]
     last = pieces[-1]
@@ -189,7 +189,7 @@ def _entries(content: object) -> list[dict[str, object]]:
     return [dict(mapping(entry)) for entry in (content if isinstance(content, list) else [content])]
 
 
-def _read_raw(log: Log, lines: Sequence[Line]) -> None:
+def _read_raw(log: Log, lines: Sequence[LogLine]) -> None:
     *periods, total = [[int(word) for word in line.text.split()] for line in lines]
     line, words = lines[-1], lines[-1].text.split()
     if periods and not _is_total(total, periods):

@@ -21,8 +21,8 @@ from tasks.nodes.tools.parsing import (
     ERROR_SHOWN,
     NUMBER,
     Document,
-    Line,
     Log,
+    LogLine,
     MetricFacts,
     Parser,
     as_number,
@@ -195,7 +195,7 @@ def _put_settings(log: Log, settings: Mapping[str, str]) -> None:
             log.setting(name, text)
 
 
-def _read_text(log: Log, lines: Sequence[Line]) -> None:
+def _read_text(log: Log, lines: Sequence[LogLine]) -> None:
     if any(SERVER.match(line.text) for line in lines):
         log.fault(lines[0].place, OF_SERVER, lines[0].text)
         return
@@ -223,7 +223,7 @@ def _read_text(log: Log, lines: Sequence[Line]) -> None:
         log.fault(lines[-1].place, "the log is cut off: no 'iperf Done.' at its end", lines[-1].text)
 
 
-def _take_summary(log: Log, way: str, match: re.Match[str], line: Line) -> None:
+def _take_summary(log: Log, way: str, match: re.Match[str], line: LogLine) -> None:
     end, time, size = match["end"], match["time"], match["transfer_size"]
     if 0.0 in (as_number(time), as_number(size)):  # of a side that was stopped before it could tell
         reason = f"the {end} told nothing: {size} {match['transfer_size_unit']} in {time} s"
@@ -232,7 +232,7 @@ def _take_summary(log: Log, way: str, match: re.Match[str], line: Line) -> None:
     log.take_groups(match, line, lambda name: f"{way}_{name}_{end}")
 
 
-def _take_cpu(log: Log, match: re.Match[str], line: Line) -> None:
+def _take_cpu(log: Log, match: re.Match[str], line: LogLine) -> None:
     """Both ends' use; with --bidir there is one such line a direction."""
     local = match[1]
     way, remote = ("tx_c", "receiver") if local == "sender" else ("rx_c", "sender")

@@ -18,7 +18,7 @@ from decimal import Decimal
 from itertools import pairwise
 
 from tasks.intake.files import RAW_CHARS
-from tasks.nodes.execution import Fault, Measured, ParsedLog
+from tasks.nodes.execution import Fault, MetricValue, ParsedLog
 from tasks.nodes.type_tables import Aspect
 
 # any sign, nan and inf are let through here, so that they can be refused with their name
@@ -122,7 +122,7 @@ def facts_of(aspect: Aspect, table: str) -> dict[str, MetricFacts]:
 
 
 @dataclass(frozen=True)
-class Line:
+class LogLine:
     """One line. place: its number, from 1; is_cut: the text ends inside it, or at least without a line break."""
 
     place: int
@@ -149,7 +149,7 @@ class Log:
         self.tool, self.metrics, self.text, self.version = tool, metrics, text, ""
         self.lines = lines_of(text)
         self.faults: list[Fault] = []
-        self._measured: dict[str, Measured] = {}
+        self._measured: dict[str, MetricValue] = {}
         self._settings: dict[str, str] = {}
 
     def __contains__(self, metric: str) -> bool:
@@ -165,13 +165,13 @@ class Log:
         return in_base(self._measured[metric].value, self._measured[metric].unit) if metric in self else None
 
     def take(
-        self, metric: str, text: str, unit: str, line: Line, *, prefix: str = "", has_groups: bool = False
+        self, metric: str, text: str, unit: str, line: LogLine, *, prefix: str = "", has_groups: bool = False
     ) -> None:
         """A value as it stands in a line. prefix: a key of COUNT_PREFIXES; has_groups: see as_number."""
         value = as_number(text, times=COUNT_PREFIXES[prefix], has_groups=has_groups)
         self._put(metric, value, text, unit, line.place, line.text)
 
-    def take_groups(self, match: re.Match[str], line: Line, name_of: Callable[[str], str] = str) -> None:
+    def take_groups(self, match: re.Match[str], line: LogLine, name_of: Callable[[str], str] = str) -> None:
         """The values of all groups of a match that took part: x in the unit of a group x_unit, times its x_prefix.
 
         name_of: gives the metric of a group. Plain counts and rates have no unit in the line; KB means 1,024 bytes."""
@@ -208,7 +208,7 @@ class Log:
         """Something that could not be used. is_failure: see Fault."""
         self.faults.append(Fault(place, reason, raw[:RAW_CHARS], is_failure))
 
-    def fault_lines(self, lines: Sequence[Line], errors: re.Pattern[str], *, is_failure: bool = True) -> None:
+    def fault_lines(self, lines: Sequence[LogLine], errors: re.Pattern[str], *, is_failure: bool = True) -> None:
         """A fault for each line in which the tool says that something went wrong.
 
         is_failure: whether such a line says that the benchmark failed; a warning never does."""
@@ -229,7 +229,7 @@ class Log:
         signs: re.Pattern[str] | None = None,
         what: str = "",
         is_failure: bool = True,
-    ) -> list[Line]:
+    ) -> list[LogLine]:
         """The lines of the first log in the text, or of the first with a sign; its version is in the first of starts.
 
         A log begins at a line that fits the first of the starts that any line fits; what stands before it belongs to
@@ -303,7 +303,7 @@ class Log:
         elif value * TIMES_S.get(unit, 0) >= LONGEST_S:
             reason = "is longer than a machine lives"
         else:
-            self._measured[metric] = Measured(metric, value, unit)
+            self._measured[metric] = MetricValue(metric, value, unit)
             return
         self.fault(place, f"{metric} ({shown[:VALUE_SHOWN]}) {reason}", raw)
 
@@ -332,14 +332,14 @@ class Parser:
         return log.parsed()
 
 
-def lines_of(text: str) -> list[Line]:
+def lines_of(text: str) -> list[LogLine]:
     """The lines with something in them. Carriage returns end a line too (progress is written over itself)."""
     rows = text.removeprefix("\ufeff").split("\n")
     lines = []
     for place, row in enumerate(rows, 1):
         pieces = [piece for piece in ESCAPES.sub("", row).split("\r") if piece.strip()]
         is_last = place == len(rows)
-        lines += [Line(place, piece, is_last and at == len(pieces)) for at, piece in enumerate(pieces, 1)]
+        lines += [LogLine(place, piece, is_last and at == len(pieces)) for at, piece in enumerate(pieces, 1)]
     return lines
 
 

@@ -8,7 +8,7 @@ missing only."""
 
 import re
 
-from tasks.nodes.tools.parsing import COUNT_PREFIXES, CUT, NUMBER, SPELLED, VALUE_SHOWN, Line, Log, Parser, facts_of
+from tasks.nodes.tools.parsing import COUNT_PREFIXES, CUT, NUMBER, SPELLED, VALUE_SHOWN, Log, LogLine, Parser, facts_of
 
 TOOL = "qperf"
 # the name of a metric is the test and the name of its line, but for bandwidth, which is bw there
@@ -89,7 +89,7 @@ def _read(log: Log) -> None:
             log.fault(log.lines[-1].place, f"the log is cut off: nothing under {name}", log.lines[-1].text)
 
 
-def _test_of(log: Log, name: str, seen: set[str], line: Line) -> str:
+def _test_of(log: Log, name: str, seen: set[str], line: LogLine) -> str:
     """The test that begins; empty if its values are not read, which is a fault."""
     if name in seen:
         log.fault(line.place, f"{name} stands there twice; the first counts", line.text)
@@ -101,7 +101,7 @@ def _test_of(log: Log, name: str, seen: set[str], line: Line) -> str:
     return name
 
 
-def _take(log: Log, metric: str, rest: str, line: Line) -> None:
+def _take(log: Log, metric: str, rest: str, line: LogLine) -> None:
     value = VALUE.fullmatch(rest)
     if metric not in METRICS:
         log.fault(line.place, f"{metric} is no metric of qperf that is known", line.text)

@@ -8,7 +8,7 @@ missing then."""
 import re
 from functools import partial
 
-from tasks.nodes.tools.parsing import CUT, NUMBER, VALUE_SHOWN, Line, Log, Parser, facts_of, in_binary
+from tasks.nodes.tools.parsing import CUT, NUMBER, VALUE_SHOWN, Log, LogLine, Parser, facts_of, in_binary
 
 TOOL = "sysbench"
 TIME = "execution time (avg/stddev)"
@@ -79,7 +79,7 @@ def _read(log: Log, *, signs: re.Pattern[str], what: str) -> None:
         log.fault(part[-1].place, reason, part[-1].text, is_failure=True)
 
 
-def _read_labels(log: Log, lines: list[Line]) -> None:
+def _read_labels(log: Log, lines: list[LogLine]) -> None:
     table: dict[str, list[tuple[str, str]]] = {}  # label: metrics with the unit where the line has none
     for metric, facts in log.metrics.items():
         for label, unit in facts.at.items():
@@ -104,7 +104,7 @@ def _read_labels(log: Log, lines: list[Line]) -> None:
         log.fault(lines[-1].place, f"the log is cut off: no {TIME!r} at its end", lines[-1].text)
 
 
-def _take(log: Log, cells: list[tuple[str, str]], rest: str, line: Line) -> None:
+def _take(log: Log, cells: list[tuple[str, str]], rest: str, line: LogLine) -> None:
     match = (ONE if len(cells) == 1 else TWO).fullmatch(rest)
     if not match:
         names = " and ".join(metric for metric, _ in cells)

@@ -38,7 +38,7 @@ MEASURES = ("right", "false_names", "said_unknown", "names")
 
 
 @dataclass(frozen=True)
-class Case:
+class ConditionCase:
     """A run in some condition. known: the learned workloads that are to be named, the largest first; beside: those that
     are there too, in part; has_unlearned: whether one is there that was not learned."""
 
@@ -185,7 +185,7 @@ def shared_results(
 
 def _superposed_cases(
     test: Sequence[Telemetry], model: Model, company: Mapping[str, float], rng: np.random.Generator
-) -> dict[str, list[Case]]:
+) -> dict[str, list[ConditionCase]]:
     idle = {
         counter.name: float(level)
         for view in model.views.values()
@@ -193,7 +193,7 @@ def _superposed_cases(
     }
     learned = set(model.workloads)
     known, unlearned = ([run for run in test if (run.workload in learned) == kind] for kind in (True, False))
-    cases: dict[str, list[Case]] = {}
+    cases: dict[str, list[ConditionCase]] = {}
     for condition, weight in company.items():
         is_pair, is_unlearned = weight == 1, company is UNLEARNED
         for run in unlearned if is_unlearned and not is_pair else known:
@@ -206,20 +206,20 @@ def _superposed_cases(
             if is_pair and not is_unlearned:
                 there.append(str(other.workload))
             beside = (str(other.workload),) if 0 < weight < 1 else ()
-            cases.setdefault(condition, []).append(Case(seen, tuple(there), is_unlearned, beside))
+            cases.setdefault(condition, []).append(ConditionCase(seen, tuple(there), is_unlearned, beside))
     return cases
 
 
-def _recorded(run: Telemetry, model: Model) -> Case:
+def _recorded(run: Telemetry, model: Model) -> ConditionCase:
     """What was there by the columns that say so: the run's own workload, and its partner."""
     partner = run.conditions.partner if run.conditions else None
     there = [str(name) for name in (run.workload, partner) if name]
     known = tuple(name for name in there if name in model.workloads)
-    return Case(run, known, len(known) < len([name for name in there if name != "idle"]))
+    return ConditionCase(run, known, len(known) < len([name for name in there if name != "idle"]))
 
 
 def _judged(
-    cases: Mapping[str, Sequence[Case]], model: Model, view: ViewName, train: Sequence[Telemetry]
+    cases: Mapping[str, Sequence[ConditionCase]], model: Model, view: ViewName, train: Sequence[Telemetry]
 ) -> list[dict[str, Any]]:
     asked = [(condition, case) for condition, each in cases.items() for case in each if _answers(model, view, case.run)]
     if view == "own":  # the group is one workload, whatever runs beside it
@@ -257,12 +257,12 @@ def _number_known(runs: Sequence[Telemetry], n_names: Sequence[int], model: Mode
     return names
 
 
-def _alone(case: Case) -> Case:
+def _alone(case: ConditionCase) -> ConditionCase:
     known = case.known[:1] if case.run.workload in case.known else ()
     return replace(case, known=known, has_unlearned=not known and case.run.workload != "idle")
 
 
-def _outcome(case: Case, answer: Identification) -> dict[str, Any]:
+def _outcome(case: ConditionCase, answer: Identification) -> dict[str, Any]:
     """right: the main workload is named, and of a pair both and no other; nothing where nothing known is there,
     idle where nothing was at work."""
     usual = "idle" if case.run.workload == "idle" else None

@@ -166,7 +166,7 @@ def _matched_between(
 
 
 @dataclass(frozen=True)
-class Spread:
+class DistanceSpread:
     """Distances between runs of one workload (Table IV). n: how many; deviation: of the sample, 0 for one distance."""
 
     mean: float
@@ -174,15 +174,15 @@ class Spread:
     n: int
 
 
-def spread_of(distances: FloatArray) -> Spread | None:
+def spread_of(distances: FloatArray) -> DistanceSpread | None:
     """Mean and deviation of some distances; None without any."""
     if len(distances) == 0:
         return None
     deviation = float(np.std(distances, ddof=1)) if len(distances) > 1 else 0.0
-    return Spread(float(np.mean(distances)), deviation, len(distances))
+    return DistanceSpread(float(np.mean(distances)), deviation, len(distances))
 
 
-def spread_by_workload(distances: FloatArray, workloads: Sequence[str]) -> dict[str, Spread]:
+def spread_by_workload(distances: FloatArray, workloads: Sequence[str]) -> dict[str, DistanceSpread]:
     """Table IV: over all pairs of different runs of each workload. distances: (n, n). One run: absent."""
     labels = np.asarray(workloads)
     upper = np.triu(np.ones(distances.shape, dtype=bool), k=1)
@@ -194,7 +194,7 @@ def spread_by_workload(distances: FloatArray, workloads: Sequence[str]) -> dict[
     return spreads
 
 
-def is_within(distance: FloatArray | float, spread: Spread) -> NDArray[np.bool_]:
+def is_within(distance: FloatArray | float, spread: DistanceSpread) -> NDArray[np.bool_]:
     """Whether a distance is one that runs of the same workload have: d ≤ mean (the radius of VI-C)."""
     return np.asarray(np.asarray(distance) <= spread.mean)
 
@@ -204,7 +204,7 @@ def nearest_workloads(
     n_phases: Sequence[int],
     known_phases: Sequence[int],
     known_workloads: Sequence[str],
-    spreads: Mapping[str, Spread],
+    spreads: Mapping[str, DistanceSpread],
 ) -> tuple[list[str], NDArray[np.bool_]]:
     """Classify runs by their distances (n_runs, n_known) to known ones (V-D): candidates are the known runs with as
     many phases, or the nearest number of them; the nearest candidate names, and its workload's threshold confirms. The
@@ -219,7 +219,7 @@ def nearest_workloads(
     positions = np.where(is_candidate, distances, np.inf).argmin(axis=1)
     nearest = distances[np.arange(len(positions)), positions]
     workloads = [known_workloads[position] for position in positions]
-    once = Spread(0.0, 0.0, 0)
+    once = DistanceSpread(0.0, 0.0, 0)
     is_known = [
         bool(is_within(distance, spreads.get(workload, once)))
         for distance, workload in zip(nearest, workloads, strict=True)

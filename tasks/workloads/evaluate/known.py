@@ -14,7 +14,7 @@ from tasks.figures import Figures, put, put_mean
 from tasks.progress import report_progress
 from tasks.workloads.evaluate.items import LEAST_SAMPLES, Item, Positions, Slice, Split, part_of, span_s
 from tasks.workloads.evaluate.paper import DISTANCES, PaperModel, by_distance, fit_paper
-from tasks.workloads.evaluate.scores import MEASURES, Score, score_of
+from tasks.workloads.evaluate.scores import MEASURES, SplitScore, score_of
 from tasks.workloads.identify.counters import FLOOR_QUANTILE, common_counters, floors_of, giveaway_of, means_of, unfit
 from tasks.workloads.identify.identification import Identification, identify_all
 from tasks.workloads.identify.model import VIEWS, Model, fit_model
@@ -79,7 +79,7 @@ class Told:
     answers: list[Identification]
     n_unseen: int
 
-    def score(self, method: str) -> Score:
+    def score(self, method: str) -> SplitScore:
         """How good one method was."""
         return score_of(self.truth, self.told[method])
 
@@ -221,7 +221,7 @@ def known_figures(told: Mapping[Slice, Sequence[Told]], reasons: Mapping[Slice, 
 
 
 def scores_table(told: Sequence[Told], slice_: str) -> pd.DataFrame:
-    """One row a split and method: slice, split, method, the measures of a Score, confirmed, n, n_unseen."""
+    """One row a split and method: slice, split, method, the measures of a SplitScore, confirmed, n, n_unseen."""
     rows = []
     for one in told:
         for method in one.told:

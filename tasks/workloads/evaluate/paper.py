@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from tasks.boosters import ONE_THREAD, booster_from, lightgbm_alone
 from tasks.figures import Figures, put
 from tasks.workloads.evaluate.distances import (
+    DistanceSpread,
     Measure,
-    Spread,
     distances_between,
     distances_of_pairs,
     is_within,
@@ -27,9 +27,9 @@ from tasks.workloads.identify.phases import (
     ADF,
     STATISTICS,
     UNDETERMINED,
+    CounterScale,
     Cut,
     Fingerprint,
-    Scale,
     fingerprints_of,
     learn_scale,
 )
@@ -60,7 +60,7 @@ TREES = {
 
 
 @dataclass(frozen=True)
-class Trees:
+class PaperTrees:
     """classes: names of the workloads, sorted. booster: None where there is one class or no feature that varies."""
 
     classes: tuple[str, ...]
@@ -84,11 +84,11 @@ class PaperModel:
     spreads: between runs of each workload (Table IV), by distance."""
 
     counters: tuple[Counter, ...]
-    scale: Scale
+    scale: CounterScale
     n_phases: int
     known: list[Fingerprint]
-    trees: Trees
-    spreads: dict[Measure, dict[str, Spread]]
+    trees: PaperTrees
+    spreads: dict[Measure, dict[str, DistanceSpread]]
 
     def describe(self, runs: Sequence[Telemetry], cuts: Mapping[str, Cut]) -> tuple[list[Fingerprint], FloatArray]:
         """The fingerprints of runs, and the padded table that the trees read, (n, p)."""
@@ -134,18 +134,18 @@ def phases_of(fingerprints: Sequence[Fingerprint]) -> list[FloatArray]:
     return [one.workload_phases for one in fingerprints]
 
 
-def fit_trees(features: FloatArray, labels: Sequence[str], seed: int) -> Trees:
+def fit_trees(features: FloatArray, labels: Sequence[str], seed: int) -> PaperTrees:
     """Learn to tell workloads apart (RQ1), every workload weighing the same. features: (n_runs, n_features)."""
     classes = tuple(sorted(set(labels)))
     if len(classes) == 1 or not (features.min(axis=0) < features.max(axis=0)).any():
-        return Trees(classes, None)
+        return PaperTrees(classes, None)
     lightgbm = lightgbm_alone()
     numbers = np.array([classes.index(label) for label in labels])
     counts = np.bincount(numbers, minlength=len(classes))
     weight = len(numbers) / (len(classes) * counts[numbers])
     data = lightgbm.Dataset(np.ascontiguousarray(features), numbers, weight=weight)
     text = lightgbm.train({**TREES, "num_class": len(classes), "seed": seed}, data, N_TREES).model_to_string()
-    return Trees(classes, booster_from(text, features.shape[1]))
+    return PaperTrees(classes, booster_from(text, features.shape[1]))
 
 
 def by_distance(
@@ -238,7 +238,7 @@ def _table_iv(fingerprints: Sequence[Fingerprint]) -> Iterator[dict[str, Any]]:
             }
 
 
-def _described(spread: Spread | None, prefix: str) -> dict[str, float | int | None]:
+def _described(spread: DistanceSpread | None, prefix: str) -> dict[str, float | int | None]:
     return {
         f"{prefix}mean": spread.mean if spread else None,
         f"{prefix}deviation": spread.deviation if spread else None,

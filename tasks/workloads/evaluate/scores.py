@@ -14,7 +14,7 @@ MEASURES = ("accuracy", "macro_f1", "precision", "recall")
 
 
 @dataclass(frozen=True)
-class Score:
+class SplitScore:
     """One split. macro_f1, precision, recall: unweighted means over the workloads that were told or true."""
 
     accuracy: float
@@ -24,7 +24,7 @@ class Score:
     n: int
 
 
-def score_of(truth: Sequence[str], told: Sequence[str]) -> Score:
+def score_of(truth: Sequence[str], told: Sequence[str]) -> SplitScore:
     """Score labels. A workload that was told but never true, or true but never told, has precision or recall 0.
 
     Raises ValueError without a label."""
@@ -34,7 +34,7 @@ def score_of(truth: Sequence[str], told: Sequence[str]) -> Score:
 
     precision, recall, f1, _ = precision_recall_fscore_support(truth, told, average="macro", zero_division=0)
     accuracy = float((np.asarray(truth) == np.asarray(told)).mean())
-    return Score(accuracy, float(f1), float(precision), float(recall), len(truth))
+    return SplitScore(accuracy, float(f1), float(precision), float(recall), len(truth))
 
 
 def confusion_of(truth: Sequence[str], told: Sequence[str]) -> pd.DataFrame:

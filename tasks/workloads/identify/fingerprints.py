@@ -74,7 +74,7 @@ class Library:
 
 
 @dataclass(frozen=True)
-class Part:
+class FingerprintPart:
     """One known workload in a sum. weight: of its fingerprint, 1 being what it was learned at. share: mean share of the
     counters that is its. gain: squared deviations that are left without it, less those with it. purity: mean squared
     deviation of the counters that it answers for, MOST_COST where there are none; n_dominant: how many."""
@@ -94,7 +94,7 @@ class Sum:
     seen from that of the sum, in units of spread, NaN: not measured. cost: their squares, each at most MOST_COST,
     summed; excess: of those where more was seen; lack: of those where less was."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[FingerprintPart, ...]
     fitted: FloatArray
     deviations: FloatArray
     cost: float
@@ -200,7 +200,7 @@ def best_sum(sums: Sequence[Sums], library: Library, without: Sequence[str] = ()
             for one, cost in zip(sums, least, strict=True)
         ]
         parts.append(
-            Part(
+            FingerprintPart(
                 workload=str(names[row]),
                 row=row,
                 weight=float(weight),

@@ -36,7 +36,7 @@ Bounds = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Scale:
+class CounterScale:
     """Centre and spread of each counter over the samples of the training runs, (n_counters,) each.
 
     logged: whether the counter is a rate, scaled by sign(x) · log(1 + |x|). A counter that never varied: spread 0."""
@@ -98,7 +98,7 @@ def equation_7(values: FloatArray) -> FloatArray:
     return np.abs(_standardised(values, centre, spread))
 
 
-def learn_scale(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> Scale:
+def learn_scale(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> CounterScale:
     """Centre and spread of the named counters over all samples of the runs, each run with the same weight.
 
     A counter that a run lacks is learned from others; one that no run has gets NaN. Raises ValueError without runs."""
@@ -115,10 +115,10 @@ def learn_scale(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> Scale
         mean, mean_square = np.nanmean(np.array(moments), axis=0)
     variance = np.maximum(mean_square - mean**2, 0)
     is_constant = variance <= (1e-9 * np.maximum(np.abs(mean), 1)) ** 2  # rounding of the squares
-    return Scale(names, logged, mean, np.where(is_constant, 0, np.sqrt(variance)))
+    return CounterScale(names, logged, mean, np.where(is_constant, 0, np.sqrt(variance)))
 
 
-def on_scale(values: FloatArray, scale: Scale) -> FloatArray:
+def on_scale(values: FloatArray, scale: CounterScale) -> FloatArray:
     """Values (n_samples, n_counters), columns in the order of the scale, in deviations of the training runs."""
     standardised = _standardised(logarithm_of_rates(values, scale.logged), scale.centre, scale.spread)
     return np.clip(standardised, -SCALED_LIMIT, SCALED_LIMIT)
@@ -160,7 +160,7 @@ def narrowed(cut: Cut, counters: Sequence[Counter]) -> Cut | None:
 def fingerprints_of(
     runs: Sequence[Telemetry],
     counters: Sequence[Counter],
-    scale: Scale | None = None,
+    scale: CounterScale | None = None,
     cuts: Mapping[str, Cut] | None = None,
 ) -> list[Fingerprint]:
     """The fingerprint of each run on these counters. scale: of the phases of the workload; without one equation 7.

@@ -21,7 +21,7 @@ from tasks.intake.files import all_refusals, json_of, read_lines, refusals
 from tasks.intake.tables import WholeTable, column_names, whole_table
 from tasks.intake.tally import CUT_OFF, UNSUPPORTED_EVENT
 from tasks.workloads.params import ReadParams
-from tasks.workloads.prepared import Reading, Sampled, label_column
+from tasks.workloads.prepared import FileRun, Reading, label_column
 from tasks.workloads.readers.tables import side_by_side, start_and_offsets, unix_seconds
 from tasks.workloads.readers.wide import WideTable, check_counters, counters_of, read_table
 from tasks.workloads.telemetry import OWN_PREFIX, Counter, Kind, described, spelled
@@ -84,7 +84,7 @@ class PerfStatReader:
             raise BadInput(
                 path, "no interval in it", "the output of perf stat -I 1000 -x,", "record with -I; -x or -j as well"
             )
-        runs: list[Sampled] = []
+        runs: list[FileRun] = []
         recordings = lines.groupby("recording")
         for number, (_, of_one) in enumerate(recordings, 1):
             reasons = _faults(of_one)
@@ -151,7 +151,7 @@ def _faults(lines: pd.DataFrame) -> pd.Series:
     return reasons
 
 
-def _sampled(lines: pd.DataFrame, **more: Any) -> Sampled:
+def _sampled(lines: pd.DataFrame, **more: Any) -> FileRun:
     """The run of a recording: rates by group and event, those of several processors added up."""
     times = np.unique(lines["time_s"])
     length_s = dict(zip(times.tolist(), np.diff(times, prepend=0.0).tolist(), strict=True))

@@ -23,7 +23,7 @@ from tasks.intake.http_server import HttpServer, Patience, Words
 from tasks.intake.readers import REMOTE
 from tasks.intake.times import time_of
 from tasks.workloads.params import ReadParams
-from tasks.workloads.prepared import Reading, Sampled, one_row_a_sample
+from tasks.workloads.prepared import FileRun, Reading, one_row_a_sample
 from tasks.workloads.readers.tables import start_and_offsets
 from tasks.workloads.telemetry import Counter, FloatArray, spelled
 
@@ -179,7 +179,7 @@ def _add(result: Any, first_s: float, step_s: float, n_steps: int, series: Serie
 
 def _runs(
     series: Series, types: dict[str, str], run_by: str, start_s: float, step_s: float, histograms: set[str]
-) -> list[Sampled]:
+) -> list[FileRun]:
     """One run for each value of the label."""
     groups: dict[str, list[tuple[Labels, FloatArray]]] = {}
     for key, values in sorted(series.items(), key=lambda item: item[0]):
@@ -196,7 +196,7 @@ def _run(
     start_s: float,
     step_s: float,
     refused: tuple[str, ...],
-) -> Sampled:
+) -> FileRun:
     """The run of one value of the label.
 
     members: labels and values (n_steps,) of its series; the first step lies before the start."""

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from tasks.errors import BadInput
 from tasks.intake.files import all_refusals, read_head, read_lines, refusals
 from tasks.workloads.params import ReadParams
-from tasks.workloads.prepared import Reading, Sampled
+from tasks.workloads.prepared import FileRun, Reading
 from tasks.workloads.readers.sar import DEVICE, SarLines, is_other, is_sar
 from tasks.workloads.readers.tables import side_by_side, start_and_offsets, unix_seconds
 from tasks.workloads.telemetry import Counter, FloatArray, spelled
@@ -45,7 +45,7 @@ TOKENS = re.compile(r"[-_. ]+")
 
 
 @dataclass
-class Part:
+class HostSection:
     """The lines of one host between restarts."""
 
     host: str
@@ -173,9 +173,9 @@ def _outline(path: Path, mtime_ns: int, size: int) -> Outline | None:  # noqa: A
     return Outline(frozenset(fields[0] for fields in rows), sections, float(seconds.min()), float(seconds.max()))
 
 
-def _parts(files: Sequence[str], params: ReadParams) -> tuple[list[Part], list[pd.DataFrame]]:
+def _parts(files: Sequence[str], params: ReadParams) -> tuple[list[HostSection], list[pd.DataFrame]]:
     """The stretches between restarts, in order; those of several files are joined one by one."""
-    parts: dict[tuple[str, int], Part] = {}
+    parts: dict[tuple[str, int], HostSection] = {}
     refused: list[pd.DataFrame] = []
     n_before = 0
     for number, path in enumerate(files):
@@ -194,7 +194,7 @@ def _parts(files: Sequence[str], params: ReadParams) -> tuple[list[Part], list[p
                 elif RESTART in said:
                     restarts[fields[0]] = restarts.get(fields[0], 0) + 1
                 elif said.strip():
-                    part = parts.setdefault((fields[0], restarts.get(fields[0], 0)), Part(fields[0]))
+                    part = parts.setdefault((fields[0], restarts.get(fields[0], 0)), HostSection(fields[0]))
                     if fault := _add(part, number, n_before + place, fields, names):
                         bad.append((n_before + place, fault, line))
             unread = block.refused.assign(place=block.refused["place"] + n_before) if number else block.refused
@@ -203,7 +203,7 @@ def _parts(files: Sequence[str], params: ReadParams) -> tuple[list[Part], list[p
     return [part for part in parts.values() if part.places], refused
 
 
-def _add(part: Part, file: int, place: int, fields: list[str], names: list[str]) -> str:
+def _add(part: HostSection, file: int, place: int, fields: list[str], names: list[str]) -> str:
     """Put the values of a line into a part; returns why it cannot be done, or nothing."""
     if not names:
         return "no header before it; expected # hostname;interval;timestamp;…"
@@ -238,7 +238,7 @@ def _number(text: str) -> float:
     return float(text.replace(",", ".")) if text.strip() else float("nan")
 
 
-def _run(part: Part, zone: str, name: str) -> tuple[Sampled | None, pd.DataFrame]:
+def _run(part: HostSection, zone: str, name: str) -> tuple[FileRun | None, pd.DataFrame]:
     seconds = _seconds_of(part.times, "UTC" if part.times[0].endswith("UTC") else zone)
     seconds = _in_step(seconds, np.array(part.files))
     is_bad = np.isnan(seconds)

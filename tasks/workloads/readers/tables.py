@@ -20,7 +20,7 @@ from tasks.intake.files import read_lines
 from tasks.intake.limits import ReadLimits
 from tasks.intake.tables import split_header
 from tasks.intake.times import FIRST_S, LAST_S
-from tasks.workloads.prepared import KEY_COLUMNS, Sampled
+from tasks.workloads.prepared import KEY_COLUMNS, FileRun
 from tasks.workloads.telemetry import Counter, FloatArray
 
 ALIASES = {  # of key columns; those of labels count where they hold text
@@ -147,7 +147,7 @@ def side_by_side(
     *,
     n_units: NDArray[np.int64] | None = None,
     **more: Any,
-) -> Sampled:
+) -> FileRun:
     """A run from rows, each of which holds one or more values of one time.
 
     at_s, places: (n_rows,), time and number of each row. cells: row, counter and value of each value (n_values,).
@@ -165,7 +165,7 @@ def side_by_side(
         "is_total": np.zeros(len(counters), dtype=bool),
         "running_pct": np.full(len(counters), np.nan),
     }
-    return Sampled(counters, times, values, places=places, sample_of=sample_of.astype(np.int64), **(defaults | more))
+    return FileRun(counters, times, values, places=places, sample_of=sample_of.astype(np.int64), **(defaults | more))
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,15 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadSetting, NotFound, WhorlError
-from tasks.machine import CGROUP_ROOT, Group
+from tasks.machine import CGROUP_ROOT, ControlGroup
 from tasks.record.facts import DIGITS, NAN, Disturbance, all_known, known, shared_server_cpu_s
 from tasks.record.plan import CLEAN
 from tasks.workloads.params import RecordParams
 from tasks.workloads.record.counters import Source, Unavailable, machine_sources, opened
 from tasks.workloads.record.parts import machine_name
 from tasks.workloads.record.plan import Outcome, PlannedRun
-from tasks.workloads.record.programs.program import Place, Program
-from tasks.workloads.record.sampler import PARTNER_PREFIX, PerfChild, PerfPlan, Sampled, perf_group, sample
+from tasks.workloads.record.programs.program import Program, ProgramPlace
+from tasks.workloads.record.sampler import PARTNER_PREFIX, PerfChild, PerfPlan, SampledStretch, perf_group, sample
 from tasks.workloads.record.subjects import WHOLE, Programs, Subject, group_sources, groups_at_work, subject_of
 from tasks.workloads.telemetry import GROUP_COUNTERS, OWN_PREFIX, Conditions, Telemetry
 
@@ -38,7 +38,7 @@ PERIOD_US = 100_000
 class Work(threading.Thread):
     """A program's run in a thread of its own: the sampler goes on whatever it does."""
 
-    def __init__(self, program: Program, place: Place, input: str, seconds: float) -> None:
+    def __init__(self, program: Program, place: ProgramPlace, input: str, seconds: float) -> None:
         super().__init__(name=f"run {program.name}", daemon=True)
         self.program, self.place, self.options, self.seconds = program, place, program.inputs[input], seconds
         self.error: Exception | None = None
@@ -65,7 +65,7 @@ class Work(threading.Thread):
 
 
 @contextlib.contextmanager
-def own_group(campaign: Group | None, name: str) -> Iterator[Group | None]:
+def own_group(campaign: ControlGroup | None, name: str) -> Iterator[ControlGroup | None]:
     """A control group for one run inside the campaign's; None where there are none."""
     group = campaign.child(name) if campaign else None
     try:
@@ -86,7 +86,7 @@ def open_sources(asked: list[Source]) -> Iterator[tuple[list[Source], list[Unava
             source.close()
 
 
-def joined(place: Place, group: Group | None, seed: int) -> Place:
+def joined(place: ProgramPlace, group: ControlGroup | None, seed: int) -> ProgramPlace:
     """The same place, whose next processes belong to this group."""
     return replace(place, joins=group.doors if group else (), seed=seed)
 
@@ -97,12 +97,12 @@ class Bench:
 
     params: RecordParams
     programs: Mapping[str, Program]
-    group: Group | None
+    group: ControlGroup | None
     perf: PerfPlan
     machine: str
     root: Path = CGROUP_ROOT
 
-    def record(self, run: PlannedRun, places: Mapping[str, Place]) -> Outcome:
+    def record(self, run: PlannedRun, places: Mapping[str, ProgramPlace]) -> Outcome:
         """Rest, run, sample. The run's first second is the workload's first second, and that of what runs beside it.
 
         places: of the workload and of what runs beside it, by name."""
@@ -161,7 +161,7 @@ class Bench:
             run, sampled, shares, (*lacking, *self.perf.missing), beside_cores, server_cores, is_short=is_short
         )
 
-    def _started_perf(self, group: Group | None, partner: Group | None) -> PerfChild | None:
+    def _started_perf(self, group: ControlGroup | None, partner: ControlGroup | None) -> PerfChild | None:
         """Perf at work, as long before the run as the rest lasts: the end of its first interval begins the run."""
         if not self.perf.events:
             time.sleep(self.params.pause_s)
@@ -177,7 +177,7 @@ class Bench:
     def _outcome(
         self,
         run: PlannedRun,
-        sampled: Sampled,
+        sampled: SampledStretch,
         shares: Sequence[Mapping[str, float]],
         missing: tuple[Unavailable, ...],
         beside_cores: float,
@@ -294,7 +294,7 @@ def of_group(telemetry: Telemetry, prefix: str) -> Telemetry:
     return replace(telemetry, counters=tuple(named), values=telemetry.values[:, kept])  # noqa: PD011
 
 
-def _usage_s(group: Group | None) -> float:
+def _usage_s(group: ControlGroup | None) -> float:
     return group.usage_s() if group else 0.0
 
 
@@ -360,7 +360,7 @@ def _n_samples(seconds: float, settings: RecordParams) -> int:
 def _sampled(
     asked: list[Source],
     watched: Sequence[Programs],
-    groups: Mapping[str, Group],
+    groups: Mapping[str, ControlGroup],
     n_samples: int,
     settings: RecordParams,
     root: Path,

@@ -18,7 +18,7 @@ from tasks.workloads.record.bench import Bench, joined, own_group
 from tasks.workloads.record.parts import RunLedger, machine_name
 from tasks.workloads.record.plan import BETWEEN_RUNS_S, Outcome, Plan, PlannedRun, chosen, make_plan
 from tasks.workloads.record.programs import COMPANIONS, PROGRAMS
-from tasks.workloads.record.programs.program import Place, Program, lacks, make_place
+from tasks.workloads.record.programs.program import Program, ProgramPlace, lacks, make_place
 from tasks.workloads.record.sampler import PerfPlan
 from tasks.workloads.record.subjects import CONTROLLERS
 
@@ -108,7 +108,7 @@ class Round:
     bench: Bench
     scratch: Path
     until_s: float
-    places: dict[str, Place] = field(default_factory=dict)
+    places: dict[str, ProgramPlace] = field(default_factory=dict)
 
     def record(self, runs: Sequence[PlannedRun], keep: Callable[[Outcome], None]) -> None:
         """Prepare, run one after the other, hand each outcome to `keep`, and stop all services at the end."""

@@ -154,7 +154,7 @@ def opened(sources: list[Source]) -> tuple[list[Source], list[Unavailable]]:
 
 
 @dataclass
-class Readings:
+class CounterReadings:
     """What a sampler read. taken_s: for each sample when each file was read, seconds on the samples' clock; raw: what
     it said. The first sample is the base of the rates and no sample of the run."""
 
@@ -168,7 +168,7 @@ class Readings:
         return first[1:] - first[0] if len(first) else first
 
 
-def values_of(sources: Sequence[Source], readings: Readings) -> FloatArray:
+def values_of(sources: Sequence[Source], readings: CounterReadings) -> FloatArray:
     """Shape (n, counters): a rate is the growth over the seconds since the reading before, a gauge the reading.
 
     A counter that shrank was reset or has wrapped: NaN for that interval, as where a reading is missing."""

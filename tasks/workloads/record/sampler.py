@@ -16,9 +16,9 @@ from typing import Literal
 
 import numpy as np
 
-from tasks.machine import Group, counts_hardware_events, find_tool, not_installed, tied_to_parent
+from tasks.machine import ControlGroup, counts_hardware_events, find_tool, not_installed, tied_to_parent
 from tasks.record.processes import cpu_s
-from tasks.workloads.record.counters import Readings, Source, Unavailable, values_of
+from tasks.workloads.record.counters import CounterReadings, Source, Unavailable, values_of
 from tasks.workloads.telemetry import OWN_PREFIX, Counter, FloatArray, Kind, Scope
 
 Profile = Literal["none", "light", "syscalls"]
@@ -156,11 +156,11 @@ PROBE_S = "0.05"
 Groups = Mapping[str, str | None]  # by the prefix of their counters the names that perf knows groups by
 
 
-def _folder_of(group: Group) -> Path | None:
+def _folder_of(group: ControlGroup) -> Path | None:
     return group.folders.get("unified" if group.version == 1 else "cpu")
 
 
-def perf_group(group: Group | None, root: Path) -> str | None:
+def perf_group(group: ControlGroup | None, root: Path) -> str | None:
     """The name that `perf -G` knows a control group by, below the version 2 tree; None without one."""
     folder = _folder_of(group) if group else None
     if folder is None:
@@ -287,7 +287,7 @@ NAP_S = 0.25
 
 
 @dataclass(frozen=True)
-class Sampled:
+class SampledStretch:
     """Samples of one stretch of time. at_s: shape (n,), seconds after its start; values: shape (n, counters).
 
     own_cpu_s: CPU time of the sampler and its perf; missed: samples of the grid that came too late to be taken;
@@ -326,13 +326,13 @@ def sample(
     perf: PerfChild | None = None,
     on_start: Callable[[], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
-) -> Sampled:
+) -> SampledStretch:
     """Read the open sources once as a base, call on_start, and then n_samples times.
 
     should_stop is asked a few times a second; when it says so the samples so far are returned."""
     perf_before_s = perf.cpu_s() if perf else 0.0
     cpu_before_s, started_at = time.thread_time(), datetime.now(UTC).replace(tzinfo=None)
-    readings, missed, is_whole = Readings(), 0, True
+    readings, missed, is_whole = CounterReadings(), 0, True
     with first_in_line():
         start_s = time.monotonic()
         for n in range(n_samples + 1):
@@ -358,7 +358,7 @@ def sample(
         rates = np.array(perf.rates(at_s), dtype=float).reshape(len(at_s), perf.n_events)
         values = np.concatenate([values, rates], axis=1)
     own_cpu_s = time.thread_time() - cpu_before_s + perf_cpu_s
-    return Sampled(tuple(counters), at_s, values, started_at, own_cpu_s, missed, is_whole)
+    return SampledStretch(tuple(counters), at_s, values, started_at, own_cpu_s, missed, is_whole)
 
 
 def _wait_until(due_s: float, should_stop: Callable[[], bool] | None) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tasks.errors import NotFound, quoted
-from tasks.machine import CGROUP_ROOT, Group, find_tool, root_group
+from tasks.machine import CGROUP_ROOT, ControlGroup, find_tool, root_group
 from tasks.record.processes import descendants, processes
 from tasks.workloads.record.counters import (
     BLOCK,
@@ -183,7 +183,7 @@ FILES: dict[int, tuple[tuple[str, str, Parse, tuple[Measure, ...]], ...]] = {  #
 }  # fmt: skip
 
 
-def group_sources(group: Group, prefix: str = OWN_PREFIX) -> list[Source]:
+def group_sources(group: ControlGroup, prefix: str = OWN_PREFIX) -> list[Source]:
     """What the kernel says of one control group, counters named `own.…`."""
     nowhere = Path("/nonexistent")
     found = []
@@ -295,9 +295,9 @@ def _ancestors(pid: int, everyone: Mapping[int, ProcessTime]) -> set[int]:
 class Subject:
     """group and pid None: the machine alone. partner: a second group, whose counters are named `partner.…`."""
 
-    group: Group | None = None
+    group: ControlGroup | None = None
     pid: int | None = None
-    partner: Group | None = None
+    partner: ControlGroup | None = None
 
     def sources(self, proc: Path = PROC, block: Path = BLOCK) -> list[Source]:
         """The files that tell of it, machine first; none is open yet."""
@@ -359,7 +359,7 @@ def subject_of(asked: str, *, root: Path = CGROUP_ROOT, proc: Path = PROC) -> Su
     return Subject(group=group) if group else Subject(pid=int(asked))
 
 
-def group_of_process(pid: int, root: Path = CGROUP_ROOT, proc: Path = PROC) -> Group | None:
+def group_of_process(pid: int, root: Path = CGROUP_ROOT, proc: Path = PROC) -> ControlGroup | None:
     """The control group of a process, if nothing else is in it or below it; None otherwise."""
     base = root_group(root, CONTROLLERS)
     if base is None:
@@ -377,7 +377,7 @@ def group_of_process(pid: int, root: Path = CGROUP_ROOT, proc: Path = PROC) -> G
     return group if pid in inside and inside <= set(descendants(pid, proc)) else None
 
 
-def find_group(name: str, root: Path = CGROUP_ROOT) -> Group:
+def find_group(name: str, root: Path = CGROUP_ROOT) -> ControlGroup:
     """A control group by its path below the root, such as `system.slice/nginx.service`, by its systemd unit, by the id
     (12 digits are enough) or name of its container, or by the uid of its pod. Raises NotFound."""
     base = root_group(root, CONTROLLERS)
@@ -395,7 +395,7 @@ def find_group(name: str, root: Path = CGROUP_ROOT) -> Group:
     )
 
 
-def groups_at_work(root: Path = CGROUP_ROOT) -> dict[str, Group]:
+def groups_at_work(root: Path = CGROUP_ROOT) -> dict[str, ControlGroup]:
     """The control groups that hold processes, by path: units and containers as a whole, elsewhere the innermost group.
 
     None where there are no control groups."""
@@ -419,12 +419,12 @@ def groups_at_work(root: Path = CGROUP_ROOT) -> dict[str, Group]:
     return {path: group for path in paths if (group := _group_at(base, path))}
 
 
-def _group_at(base: Group, inner: str) -> Group | None:
+def _group_at(base: ControlGroup, inner: str) -> ControlGroup | None:
     there = {key: folder / inner for key, folder in base.folders.items() if inner and (folder / inner).is_dir()}
-    return Group(base.version, there) if there and (base.version == 1 or "cpu" in there) else None
+    return ControlGroup(base.version, there) if there and (base.version == 1 or "cpu" in there) else None
 
 
-def _paths_called(name: str, base: Group) -> list[str]:
+def _paths_called(name: str, base: ControlGroup) -> list[str]:
     """The paths of the groups that go by this name, without those inside one of them."""
     found: list[str] = []
     tops = dict.fromkeys(base.folders[key] for key in ("cpu", "memory", UNIFIED) if key in base.folders)

@@ -16,18 +16,18 @@ import pytest
 import tasks
 from tasks.advice.record.campaign import record_advice
 from tasks.advice.record.parts import NODES, read_executions, read_recording, read_rows, read_runs
-from tasks.advice.record.plan import MachineType, RecordParams, RecurringJob, make_plan
+from tasks.advice.record.plan import EmulatedType, RecordParams, RecurringJob, make_plan
 from tasks.advice.story import choose_all, deadlines_of, history_of, scores_of
 from tasks.machine import campaign_group, find_tool
-from tasks.nodes.record.groups import CONTROLLERS, PREFIX
+from tasks.nodes.record.control_groups import CONTROLLERS, PREFIX
 from tasks.record.parts import SPOOL
 
 TOOLS = ("sysbench", "fio", "ioping")
 TOP = Path(tasks.__file__).parents[1]
 PARAMS = RecordParams(
     types=(
-        MachineType(name="one", cores=1, memory_mb=256, disk_mb_per_s=60, price_per_hour=1),
-        MachineType(name="half", cores=0.5, memory_mb=160, disk_mb_per_s=40, price_per_hour=0.4),
+        EmulatedType(name="one", cores=1, memory_mb=256, disk_mb_per_s=60, price_per_hour=1),
+        EmulatedType(name="half", cores=0.5, memory_mb=160, disk_mb_per_s=40, price_per_hour=0.4),
     ),
     jobs=(
         RecurringJob(template="comment_search", parts=8, deadline_multiple=2),

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from pydantic import ValidationError
 
-from tasks.advice.record.plan import MachineType, RecordParams, RecurringJob, benchmarks_of, job_templates, make_plan
+from tasks.advice.record.plan import EmulatedType, RecordParams, RecurringJob, benchmarks_of, job_templates, make_plan
 from tasks.jobs.record.templates import PARTS
 from tasks.nodes.tools import PARSERS
 
@@ -79,7 +79,7 @@ def test_inputs_vary_from_run_to_run_around_the_same_size_on_every_type():
 
 
 def test_a_quota_of_half_a_processor_has_one_thread_and_its_limits_become_those_of_a_node():
-    kind = MachineType(name="half", cores=0.5, memory_mb=100, disk_mb_per_s=40, price_per_hour=1)
+    kind = EmulatedType(name="half", cores=0.5, memory_mb=100, disk_mb_per_s=40, price_per_hour=1)
     node = kind.as_node()
     assert kind.threads == 1
     assert (node.cpu_percent, node.disk_mb_per_s) == (50, 40)

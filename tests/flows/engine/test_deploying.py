@@ -25,7 +25,7 @@ from flows.engine.deploying import (
     read_deployments,
 )
 from flows.engine.forms import TAG
-from flows.engine.servers import FLOW_VARIABLES, NoServer
+from flows.engine.servers import FLOW_VARIABLES, NoPrefectServer
 from tasks.errors import BadSetting
 from tasks.settings import Settings
 
@@ -112,14 +112,16 @@ def test_a_schedule_that_a_new_version_ships_is_added(prefect_server: None, tmp_
 
 
 def test_no_server_is_one_line_with_the_way_out(tmp_path: Path) -> None:
-    with pytest.raises(NoServer, match=r"http://127.0.0.1:9/api: no Prefect server answers here; .*'whorl serve'"):
+    with pytest.raises(
+        NoPrefectServer, match=r"http://127.0.0.1:9/api: no Prefect server answers here; .*'whorl serve'"
+    ):
         deploy(settings_of(tmp_path), "http://127.0.0.1:9/api")
 
 
 def test_without_any_address_the_two_ways_to_a_server_are_named(tmp_path: Path) -> None:
     with (
         temporary_settings(restore_defaults={PREFECT_API_URL}),
-        pytest.raises(NoServer, match="start one with 'whorl serve', or name one with PREFECT_API_URL"),
+        pytest.raises(NoPrefectServer, match="start one with 'whorl serve', or name one with PREFECT_API_URL"),
     ):
         deploy(settings_of(tmp_path))
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from flows.engine import serving
-from flows.engine.servers import NoServer
+from flows.engine.servers import NoPrefectServer
 from flows.engine.serving import serve, serving_site
 from tasks.machine import read_server_file, server_file, write_server_file
 from tasks.settings import Settings
@@ -68,7 +68,7 @@ def stopping_at(said: list[str], beginning: str) -> Callable[[str], None]:
 def test_a_home_is_served_once(tmp_path: Path) -> None:
     write_server_file(tmp_path, "http://127.0.0.1:4200/api", os.getpid())
     expected = rf"{tmp_path}: process {os.getpid()} serves it already at http://127.0.0.1:4200/api; stop that one first"
-    with pytest.raises(NoServer, match=expected):
+    with pytest.raises(NoPrefectServer, match=expected):
         serve(settings_of(tmp_path))
     assert server_file(tmp_path).exists()
 
@@ -78,14 +78,14 @@ def test_a_taken_port_is_named_with_the_way_out(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(NoServer, match=rf"port {port} of 127.0.0.1 is taken .*whorl.port"):
+        with pytest.raises(NoPrefectServer, match=rf"port {port} of 127.0.0.1 is taken .*whorl.port"):
             serve(settings_of(tmp_path, port))
     assert not server_file(tmp_path).exists()
 
 
 def test_a_server_that_ends_at_once_is_told_with_its_last_words(tmp_path: Path, stand_ins: Callable[..., None]) -> None:
     stand_ins("print('no module named prefect'); raise SystemExit(3)", WAITING)
-    with pytest.raises(NoServer, match=r"Prefect's server ended: no module named prefect \(log: .*server.log\)"):
+    with pytest.raises(NoPrefectServer, match=r"Prefect's server ended: no module named prefect \(log: .*server.log\)"):
         serve(settings_of(tmp_path), port=0, say=lambda line: None)
     assert not server_file(tmp_path).exists()
 
@@ -129,7 +129,7 @@ def test_a_worker_that_gives_up_at_once_ends_serve_with_its_words(
     tmp_path: Path, stand_ins: Callable[..., None]
 ) -> None:
     stand_ins(SERVER, "print('work pool whorl not found'); raise SystemExit(1)")
-    with pytest.raises(NoServer, match="Prefect's worker has ended: work pool whorl not found"):
+    with pytest.raises(NoPrefectServer, match="Prefect's worker has ended: work pool whorl not found"):
         serve(settings_of(tmp_path), port=0, say=lambda line: None)
     assert not server_file(tmp_path).exists()
 
@@ -141,7 +141,9 @@ def test_flows_that_cannot_be_registered_end_serve_with_the_reason(
     stand_ins(SERVER, WAITING)
     monkeypatch.setattr(serving, "_register", register)
     monkeypatch.setattr(serving, "REGISTER", "raise SystemExit('flows.jobs cannot be imported')")
-    with pytest.raises(NoServer, match=r"could not be registered: flows.jobs cannot be imported \(log: .*deploy.log\)"):
+    with pytest.raises(
+        NoPrefectServer, match=r"could not be registered: flows.jobs cannot be imported \(log: .*deploy.log\)"
+    ):
         serve(settings_of(tmp_path), port=0, say=lambda line: None)
 
 

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from flows.engine import shared_server
-from flows.engine.servers import NoServer
+from flows.engine.servers import NoPrefectServer
 from flows.engine.serving import stop_serving
 from flows.engine.shared_server import end, has_clients, join, taken_over
 from tasks.machine import read_server_file, write_server_file
@@ -116,13 +116,13 @@ def test_a_server_that_does_not_answer_is_an_error_with_what_it_said_last(
     log.parent.mkdir(parents=True)
     log.write_text("first\nno space left on device\n\n")
     monkeypatch.setattr(shared_server, "START_WAIT_S", 0.3)
-    with pytest.raises(NoServer, match=r"does not answer .*no space left on device"):
+    with pytest.raises(NoPrefectServer, match=r"does not answer .*no space left on device"):
         join(home, idle_s=0)
     (home / "server.json").unlink()
 
 
 def test_without_a_server_there_is_nothing_to_stop(home: Path) -> None:
-    with pytest.raises(NoServer, match="nothing to stop"):
+    with pytest.raises(NoPrefectServer, match="nothing to stop"):
         stop_serving(home)
 
 

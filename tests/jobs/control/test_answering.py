@@ -15,7 +15,7 @@ from tasks.jobs.control.answering import (
     recorded_as,
     write_answer,
 )
-from tasks.jobs.control.outcomes import MAX_ROWS
+from tasks.jobs.control.effects import MAX_ROWS
 from tasks.jobs.control.scenarios import apply, parse_scenario
 from tasks.jobs.evaluate import evaluate_runs
 from tasks.jobs.params import WhatIfParams

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.jobs.control.outcomes import Support, changes
+from tasks.jobs.control.effects import Support, changes
 from tasks.jobs.control.pairs import (
     ALWAYS,
     SIDES,

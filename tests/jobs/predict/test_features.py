@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from tasks.errors import NotFound
 from tasks.jobs.columns import KNOWN_AFTER
 from tasks.jobs.normalisation import Bins, histogram, historic_medians, normalise
-from tasks.jobs.predict.features import FEATURES, OPPOSITES, History, feature_of, is_of_peers, make_features, pattern_of
+from tasks.jobs.predict.features import (
+    FEATURES,
+    OPPOSITES,
+    HistoricShapes,
+    feature_of,
+    is_of_peers,
+    make_features,
+    pattern_of,
+)
 from tasks.jobs.shapes import ShapeSet, log_posterior
 
 KINDS = ["intrinsic", "resource", "environment", "vertices", "tokens", "history"]
@@ -86,7 +94,7 @@ def shapes(medians_s):
         bins = Bins(kind=kind, low=low, high=high, n_bins=3)
         return ShapeSet(bins, centres, np.array([0.5, 0.5]), np.array([1, 1]), 0.0)
 
-    return History({"ratio": one("ratio", 0, 2), "delta": one("delta", -10, 10)}, medians_s)
+    return HistoricShapes({"ratio": one("ratio", 0, 2), "delta": one("delta", -10, 10)}, medians_s)
 
 
 def test_features_worked_out_by_hand():
@@ -224,7 +232,7 @@ CENTRES = np.array([[0.1, 0.4, 0.3, 0.1, 0.1], [0.1, 0.1, 0.1, 0.1, 0.6]])
 
 
 def by_hand(medians_s):
-    return History({"ratio": ShapeSet(BINS, CENTRES, np.ones(2) / 2, np.ones(2, int), 0.0)}, medians_s)
+    return HistoricShapes({"ratio": ShapeSet(BINS, CENTRES, np.ones(2) / 2, np.ones(2, int), 0.0)}, medians_s)
 
 
 def runs(runtimes_s, group="a"):

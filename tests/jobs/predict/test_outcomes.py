@@ -10,7 +10,7 @@ from tasks.jobs.predict.outcomes import (
     COMPLETES,
     MAIN,
     REACHES,
-    Chance,
+    EventModel,
     Outcomes,
     evaluate_outcomes,
     fit_outcomes,
@@ -45,7 +45,7 @@ def mixed(limited):
 
 def by_hand(completes, reaches, early=(0.5,), late=(1.0,)):
     """Outcomes that read both chances from the features, and those of one run with a limit of 100 s."""
-    chances = {REACHES: Chance(None, ("r",), {"r": 1.0}), COMPLETES: Chance(None, ("c",), {"c": 1.0})}
+    chances = {REACHES: EventModel(None, ("r",), {"r": 1.0}), COMPLETES: EventModel(None, ("c",), {"c": 1.0})}
     features = pd.DataFrame({"r": [reaches], "c": [completes], "requested_runtime_s": [LIMIT_S]})
     return Outcomes(chances, np.array(early), np.array(late)), features
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
+from tasks.jobs.predict.mixture import LEVELS, N_CLASSES, N_LEVELS, order_quantiles
 from tasks.jobs.predict.peers import JOB, histories, peer_features, peers_of
-from tasks.jobs.predict.pool import LEVELS, N_CLASSES, N_LEVELS, order_quantiles
 from tasks.jobs.predict.predictor import BOOSTED, MAIN, TREES, Boosted, Predictor, fit_boosted, fit_predictor, told_as
 
 START = pd.Timestamp("2026-01-01")

@@ -6,8 +6,8 @@ import pytest
 
 from tasks.jobs.normalisation import Bins
 from tasks.jobs.params import BinParams, CharacteriseParams, EvaluateParams, PredictParams, ShapeParams
+from tasks.jobs.predict.mixture import N_LEVELS
 from tasks.jobs.predict.peers import histories, peers_of
-from tasks.jobs.predict.pool import N_LEVELS
 from tasks.jobs.predict.predictor import told_as
 from tasks.jobs.predict.preparation import prepare
 from tasks.jobs.predict.runtime_evaluation import (

@@ -12,14 +12,14 @@ import pytest
 
 from tasks.jobs.params import Campaign, Sku
 from tasks.jobs.record import engine
-from tasks.jobs.record.cluster import BackgroundLoad, Cluster, SkuState
-from tasks.jobs.record.plan import Job, Plan, PlannedRun, make_plan
-from tasks.jobs.record.pool import Answer
+from tasks.jobs.record.cluster import BackgroundLoad, MiniatureCluster, SkuState
+from tasks.jobs.record.plan import Plan, PlannedJob, PlannedRun, make_plan
+from tasks.jobs.record.pool import OrderResult
 from tasks.jobs.record.scheduler import Scheduler, Submission
-from tasks.jobs.record.templates import Measured, Template
+from tasks.jobs.record.templates import MeasuredVertex, Template
 
 TEMPLATE = Template("totals", "orders", 4, "SELECT 1 FROM {input}", merge="SELECT 2 FROM {partials}")
-JOB = Job(
+JOB = PlannedJob(
     name="totals_emea", template=TEMPLATE, user_name="mira", queue="reports", schedule="daily", hour=9.0,
     sizing="steady", typical_parts=4, tokens=2, has_varying_tokens=False, takes_spare=False, parts_per_vertex=2,
     is_newest_only=False, memory_mb=256, time_limit_s=60.0, cold_share=0.0, name_style=0,
@@ -53,9 +53,9 @@ class FakePool:
     def answer(self, vertex_id, *, told=True, error=""):
         """Its answer: what it measured, an error of the engine, or nothing if the worker died on it."""
         slot = next(slot for slot, order in self.at_work.items() if order.vertex_id == vertex_id)
-        measured = vars(Measured(1.0, query_s=1.0, cpu_s=0.1, error=error)) if told else None
+        measured = vars(MeasuredVertex(1.0, query_s=1.0, cpu_s=0.1, error=error)) if told else None
         order, now = self.at_work.pop(slot), time.time()
-        return Answer(order, slot, now, now, measured, "" if told else "worker process ended with status -9")
+        return OrderResult(order, slot, now, now, measured, "" if told else "worker process ended with status -9")
 
 
 class Stage:
@@ -70,7 +70,7 @@ class Stage:
             )
             for sku in (OLD, NEW)
         }  # fmt: skip
-        self.cluster = Cluster(states, "threads")
+        self.cluster = MiniatureCluster(states, "threads")
         slots = {slot: groups.child(slot) if groups else None for state in states.values() for slot in state.slots}
         settings = Campaign(skus=(OLD, NEW), spare_multiple=2)
         self.scheduler = Scheduler(settings, self.cluster, self.pool, slots, folder)

@@ -25,12 +25,12 @@ from tasks.jobs.params import Campaign, Period, Sku
 from tasks.jobs.record import campaign as module
 from tasks.jobs.record import plan as whatifs
 from tasks.jobs.record.campaign import PLANNER, Session, planning_order, record_jobs
-from tasks.jobs.record.cluster import BackgroundLoad, Cluster, SkuState
+from tasks.jobs.record.cluster import BackgroundLoad, MiniatureCluster, SkuState
 from tasks.jobs.record.plan import LoadPhase, LoadPlan, Plan, make_plan
-from tasks.jobs.record.pool import Answer
-from tasks.jobs.record.rows import SCHEMA, RunLedger
+from tasks.jobs.record.pool import OrderResult
+from tasks.jobs.record.run_rows import SCHEMA, RunLedger
 from tasks.jobs.record.scheduler import Scheduler
-from tasks.jobs.record.templates import Measured, Planned
+from tasks.jobs.record.templates import MeasuredVertex, PlannerEstimate
 from tasks.machine import PREFIX, campaign_group
 from tasks.settings import Settings
 from tasks.warehouse.place import Warehouse
@@ -70,7 +70,7 @@ BEFORE = [
 ]
 SKUS = (Sku(name="old", tokens=1), Sku(name="new", tokens=1))
 NO_LOAD = LoadPlan((), 1.0)
-PLAN = Planned("ab12", {"SCAN": 1}, 5.0, 9.0)
+PLAN = PlannerEstimate("ab12", {"SCAN": 1}, 5.0, 9.0)
 CHANGING = (
     LoadPhase(0.0, "old", "cpu-20"), LoadPhase(0.0, "new", "none"), LoadPhase(50.0, "old", "cpu-80"),
     LoadPhase(99.0, "old", "disk-30"), LoadPhase(102.0, "new", "memory-50"), LoadPhase(999.0, "new", "cpu-20"),
@@ -334,8 +334,8 @@ class ScriptedPool:
             name = f"plan {order.vertex_id}" if order.is_explain else order.vertex_id.partition("/")[0]
             if self.clock.now - 1000.0 >= self.held.get(name, 0.0):
                 del self.at_work[slot]
-                told = asdict(PLAN) if order.is_explain else asdict(Measured(0.1, query_s=0.1, cpu_s=0.1))
-                yield Answer(order, slot, time.time(), time.time(), told)
+                told = asdict(PLAN) if order.is_explain else asdict(MeasuredVertex(0.1, query_s=0.1, cpu_s=0.1))
+                yield OrderResult(order, slot, time.time(), time.time(), told)
 
     def when(self, what, run_id):
         """Seconds after the start at which a run was planned, or its first vertex began; None if never."""
@@ -351,7 +351,7 @@ def session_of(data_folder, tmp_path, monkeypatch):
         monkeypatch.setattr(module, "time", clock)
         settings = Campaign(skus=SKUS, spare_multiple=0, **params)
         states = {sku.name: SkuState(sku, BackgroundLoad("jobs", tmp_path, None), (f"{sku.name}-0",)) for sku in SKUS}
-        cluster, pool = Cluster(states, "threads"), ScriptedPool(clock, held or {})
+        cluster, pool = MiniatureCluster(states, "threads"), ScriptedPool(clock, held or {})
         slots = {f"{sku.name}-0": None for sku in SKUS}
         scheduler = Scheduler(settings, cluster, pool, slots, tmp_path / "partials")
         finished = []

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.machine import PREFIX, UNLIMITED, Group, campaign_group
+from tasks.machine import PREFIX, UNLIMITED, ControlGroup, campaign_group
 
 V1 = ("cpu", "cpuacct", "memory", "blkio")
 FILES = {"cgroup.procs": "", "cpu.stat": "usage_usec 1500000\nuser_usec 1\n", "cpuacct.usage": "0"}
@@ -178,7 +178,7 @@ def test_an_error_inside_goes_on_and_leaves_nothing(version_2):
 
 def test_what_a_killed_recorder_left_is_removed_when_the_next_starts(version_2, monkeypatch):
     nobody = Path("/proc/sys/kernel/pid_max").read_text().strip()  # ids stay below it
-    base = Group(2, dict.fromkeys(("cpu", "memory", "blkio"), version_2.root))
+    base = ControlGroup(2, dict.fromkeys(("cpu", "memory", "blkio"), version_2.root))
     base.child(f"{PREFIX}{nobody}").child("gen5")
     base.child(f"{PREFIX}1")
     with campaign_group(version_2.root):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.machine import PREFIX, UNLIMITED, Group, campaign_group, disk_of
+from tasks.machine import PREFIX, UNLIMITED, ControlGroup, campaign_group, disk_of
 
 MIB = 1_048_576
 
@@ -99,7 +99,7 @@ def test_the_disk_of_a_folder_is_a_whole_disk(tmp_path):
 def test_groups_of_a_killed_recorder_are_removed_and_those_of_living_ones_stay(group):
     ended = subprocess.Popen(["true"])
     ended.wait()
-    top = Group(group.version, {name: folder.parent for name, folder in group.folders.items()})
+    top = ControlGroup(group.version, {name: folder.parent for name, folder in group.folders.items()})
     left = top.child(f"{PREFIX}{ended.pid}")
     left.child("sku")
     living = top.child(f"{PREFIX}1")

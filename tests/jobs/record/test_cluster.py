@@ -23,7 +23,7 @@ from tasks.jobs.record.cluster import (
     set_tokens,
     stress_command,
 )
-from tasks.machine import Group
+from tasks.machine import ControlGroup
 
 PARAMS = Campaign(skus=(Sku(name="old", tokens=2, speed=0.8), Sku(name="new", tokens=3)), isolation="threads")
 WAITING = {"cpu": ["tail", "-f", "/dev/null"], "memory": ["tail", "-F", "/dev/null"], "none": []}
@@ -43,7 +43,7 @@ def _state(tmp_path, *, group=None, sku=PARAMS.skus[0]):
 @pytest.fixture
 def group(tmp_path):
     """A group of version 2 whose files a test can read."""
-    return Group(2, dict.fromkeys(("cpu", "memory", "blkio"), tmp_path))
+    return ControlGroup(2, dict.fromkeys(("cpu", "memory", "blkio"), tmp_path))
 
 
 def test_a_gauge_gives_the_cores_between_two_readings():

@@ -11,7 +11,7 @@ import pytest
 
 from tasks.jobs.record import engine
 from tasks.jobs.record.engine import read_plan
-from tasks.jobs.record.templates import Order, Planned
+from tasks.jobs.record.templates import Order, PlannerEstimate
 
 SUMS = Order("v", "SELECT region, sum(total) AS total FROM {input} GROUP BY region", "orders", (62, 4), "parquet", ())
 
@@ -209,7 +209,7 @@ def explain():
     connection = duckdb.connect()
     connection.execute("CREATE TABLE t AS SELECT i AS a, i % 7 AS b, 'x' || i AS c FROM range(1000) AS r(i)")
 
-    def plan_of(sql: str) -> Planned:
+    def plan_of(sql: str) -> PlannerEstimate:
         return read_plan(connection.execute(f"EXPLAIN (FORMAT JSON) {sql}").fetchall()[0][1])
 
     yield plan_of

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import tasks
-from tasks.jobs.record.rows import part_paths
+from tasks.jobs.record.run_rows import part_paths
 from tests.studies.recorded_jobs import pairs, read_recording
 
 FOLDER = Path(tasks.__file__).parents[1] / "data" / "recorded" / "jobs"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tasks.jobs.params import Sku
 from tasks.jobs.record import scheduler as module
-from tasks.jobs.record.rows import make_row
+from tasks.jobs.record.run_rows import make_row
 from tasks.jobs.record.scheduler import (
     MOST_VERTICES,
     PATIENCE_S,
@@ -16,8 +16,8 @@ from tasks.jobs.record.scheduler import (
     Holder,
     RunningJob,
     Step,
-    Vertex,
     VertexAtWork,
+    VertexProcess,
     cut,
     grant_spare,
     mean_tokens,
@@ -25,14 +25,18 @@ from tasks.jobs.record.scheduler import (
     split,
 )
 from tasks.jobs.record.templates import Template
-from tasks.machine import Group
+from tasks.machine import ControlGroup
 
 LONG_AGO_S = PATIENCE_S + 5
 NEW = Sku(name="new", tokens=4)
 FREE = st.dictionaries(st.sampled_from(["gen3", "gen4", "gen5"]), st.integers(0, 9), min_size=1)
 MERGED = Template("t", "orders", 4, "", merge="SELECT 1 FROM {partials}")
 WRITER = Template("t", "orders", 4, "", writes="sales")
-FIRST, SECOND, MERGE = Vertex(0, "extract", (0, 2)), Vertex(1, "extract", (2, 2)), Vertex(2, "merge", None)
+FIRST, SECOND, MERGE = (
+    VertexProcess(0, "extract", (0, 2)),
+    VertexProcess(1, "extract", (2, 2)),
+    VertexProcess(2, "merge", None),
+)
 
 
 def test_jobs_start_first_come_first_served_and_one_that_fits_may_overtake(stage, wide):
@@ -215,7 +219,7 @@ def test_a_late_job_between_two_vertices_ends_with_the_next_one_and_not_never(st
 def test_a_quota_is_set_before_the_work_and_anew_for_a_slot_whose_worker_may_be_new(
     stage_of, wide, tmp_path, monkeypatch
 ):
-    stage = stage_of(Group(2, {"cpu": tmp_path}))
+    stage = stage_of(ControlGroup(2, {"cpu": tmp_path}))
     seen = []
     monkeypatch.setattr(
         module, "set_tokens", lambda group, sku, tokens: seen.append((group.folders["cpu"].name, tokens))
@@ -275,13 +279,13 @@ def test_a_job_takes_no_more_spare_tokens_than_it_may_and_a_vertex_no_more_than_
 def test_shares_are_as_equal_as_whole_parts_allow_and_the_merge_comes_last():
     # seven parts, two a vertex: four vertices of 2, 2, 2 and 1
     assert cut(MERGED, (3, 7), 2, most=8) == [
-        Vertex(0, "extract", (3, 2)), Vertex(1, "extract", (5, 2)), Vertex(2, "extract", (7, 2)),
-        Vertex(3, "extract", (9, 1)), Vertex(4, "merge", None),
+        VertexProcess(0, "extract", (3, 2)), VertexProcess(1, "extract", (5, 2)), VertexProcess(2, "extract", (7, 2)),
+        VertexProcess(3, "extract", (9, 1)), VertexProcess(4, "merge", None),
     ]  # fmt: skip
 
 
 def test_what_writes_a_database_is_one_vertex():
-    assert cut(WRITER, (0, 40), 1, most=8) == [Vertex(0, "extract", (0, 40))]
+    assert cut(WRITER, (0, 40), 1, most=8) == [VertexProcess(0, "extract", (0, 40))]
 
 
 @given(first=st.integers(0, 63), count=st.integers(1, 64), per=st.integers(1, 8), most=st.integers(1, 8))

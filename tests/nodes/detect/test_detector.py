@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from tasks.nodes.detect.detector import COLD, Linear, Trees, fit_detector, load_detector, save_detector
+from tasks.nodes.detect.detector import COLD, Linear, StressTrees, fit_detector, load_detector, save_detector
 from tasks.nodes.params import DetectorParams
 
 HEADLINE = DetectorParams(headlines={"spin": ("rate",)})
@@ -32,7 +32,7 @@ def test_a_linear_model_is_its_equation():
 
 def test_trees_are_the_logit_of_their_mean_share():
     """Two trees: one splits at 0 into shares 0 and 1, the other is a leaf of 0.5; shares are softened by 0.01."""
-    trees = Trees(
+    trees = StressTrees(
         feature=np.array([0, 0, 0, 0]), threshold=np.array([0.0, 0.0, 0.0, 0.0]), left=np.array([1, 1, 2, 3]),
         right=np.array([2, 1, 2, 3]), share=np.array([0.5, 0.0, 1.0, 0.5]), roots=np.array([0, 3]),
     )  # fmt: skip

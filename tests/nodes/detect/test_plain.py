@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.nodes.detect.plain import Case, levelled, zscore_scores
+from tasks.nodes.detect.plain import DetectionCase, levelled, zscore_scores
 from tasks.nodes.history import History
 from tasks.nodes.params import PreprocessParams
 from tasks.nodes.preprocess.fitting import learn_tables
@@ -18,7 +18,7 @@ def chronological(history, share=0.6):
     is_train = np.arange(n) < share * n
     stressed = history.executions["is_stressed"].to_numpy(dtype=bool)
     tables = learn_tables(history, is_train, PreprocessParams())
-    return Case(history, tables, is_train, is_train & ~stressed, np.zeros(n, dtype=bool))
+    return DetectionCase(history, tables, is_train, is_train & ~stressed, np.zeros(n, dtype=bool))
 
 
 def test_a_z_score_is_the_root_mean_square_of_deviations_from_the_level(tables):
@@ -27,7 +27,7 @@ def test_a_z_score_is_the_root_mean_square_of_deviations_from_the_level(tables):
     x = np.array([-2.0, -1, 0, 1, 2] * 2 + [6, -6, 0])
     found, n = tables(np.exp(x)[:, None], [0] * 13), np.arange(13)
     times = pd.DataFrame({"started_at": pd.date_range("2026-01-01", periods=13)})
-    case = Case(History(times, pd.DataFrame(), pd.DataFrame()), found, n < 10, n < 10, n >= 10)
+    case = DetectionCase(History(times, pd.DataFrame(), pd.DataFrame()), found, n < 10, n < 10, n >= 10)
     assert zscore_scores(case)[10:] == pytest.approx([(6 - 1) / 1.4826, (6 - 1) / 1.4826, -1 / 1.4826])
 
 
@@ -53,7 +53,7 @@ def test_later_executions_say_nothing_of_earlier_ones(campaign):
     is_train = np.arange(len(other.executions)) < n_train
     stressed = other.executions["is_stressed"].to_numpy(dtype=bool)
     tables = learn_tables(other, is_train, PreprocessParams())
-    changed = Case(other, tables, is_train, is_train & ~stressed, np.zeros(len(is_train), dtype=bool))
+    changed = DetectionCase(other, tables, is_train, is_train & ~stressed, np.zeros(len(is_train), dtype=bool))
     before, after = zscore_scores(case), zscore_scores(changed)
     np.testing.assert_allclose(before[:border], after[:border], rtol=1e-9, atol=1e-9)
     assert not np.allclose(before[border : len(after)], after[border:])

@@ -21,7 +21,7 @@ from tasks.nodes.detect.verdicts import (
     threshold_of_alarms,
     threshold_of_share,
 )
-from tasks.nodes.node_words import Reason, apart, reason_of_row
+from tasks.nodes.node_words import MetricReason, apart, reason_of_row
 from tasks.nodes.params import AlarmParams, BudgetParams, DetectorParams, PreprocessParams
 from tests.nodes.synthetic import synthetic_history
 
@@ -276,7 +276,7 @@ def steady(last, levels, n=40, spread=0.05, seed=0):
     ],
 )
 def test_a_reason_is_told_in_a_unit_that_one_reads(reason, words):
-    assert Reason(*reason).words() == words
+    assert MetricReason(*reason).words() == words
 
 
 def test_a_value_that_looks_like_its_usual_range_has_more_digits():

@@ -17,7 +17,7 @@ from tasks.nodes.evaluate.applications import (
 )
 from tasks.nodes.params import EvaluateParams, PreprocessParams, ScoreParams
 from tasks.nodes.preprocess.fitting import learn_tables
-from tasks.nodes.ranking.scores import Levels
+from tasks.nodes.ranking.node_scores import Levels
 from tests.nodes.synthetic import synthetic_history
 
 PARAMS = EvaluateParams(resamples=200)

@@ -18,7 +18,7 @@ from tasks.nodes.params import (
     ScoreParams,
 )
 from tasks.nodes.perona.graph import GraphBatch, edge_size, graphs_of, predecessors_of
-from tasks.nodes.perona.inputs import UNKNOWN, Inputs, inputs_of, learn_inputs
+from tasks.nodes.perona.inputs import UNKNOWN, NetworkInputs, inputs_of, learn_inputs
 from tasks.nodes.perona.network import GraphOutputs, network_of
 from tests.nodes.synthetic import synthetic_history
 
@@ -198,7 +198,7 @@ def rows_of_nodes(node_of, type_of=None, *, x=None, types=("cpu-a", "disk-b"), n
         "performance": np.full(n, np.nan, dtype=np.float32),
         "labels": np.full(n, -1, dtype=np.int8),
     }
-    return Inputs(**{**plain, **told})
+    return NetworkInputs(**{**plain, **told})
 
 
 @pytest.fixture(scope="session")

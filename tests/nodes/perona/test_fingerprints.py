@@ -9,9 +9,9 @@ import torch
 
 from tasks.nodes import network_steps
 from tasks.nodes.history import benchmarks_of
-from tasks.nodes.params import FitParams, ModelParams, NetworkParams, PreprocessParams, ScoreParams, SearchParams
+from tasks.nodes.params import FitParams, ModelParams, NetworkParams, NetworkSearchParams, PreprocessParams, ScoreParams
 from tasks.nodes.perona import fingerprints
-from tasks.nodes.perona import search as search_here
+from tasks.nodes.perona import hyperparameters as search_here
 from tasks.nodes.perona.fingerprints import (
     METRIC,
     calm_executions,
@@ -296,7 +296,7 @@ MODEL = ModelParams(network=NetworkParams(hidden=8, intermediate=8, heads=1), fi
 
 
 def tuned(warehouse, n_trials=5):
-    search = SearchParams(runner="here", n_trials=n_trials)
+    search = NetworkSearchParams(runner="here", n_trials=n_trials)
     given = (PreprocessParams(), QUICK)
     return network_steps.tune(warehouse, "log", MODEL, *given, search)
 

@@ -8,8 +8,8 @@ import pytest
 from tasks.nodes.evaluate.protocol import ranked_nodes
 from tasks.nodes.node_words import best_words
 from tasks.nodes.params import EvaluateParams, ScoreParams
+from tasks.nodes.ranking.node_scores import learn_reference
 from tasks.nodes.ranking.places import is_tie, rank_nodes, resampled_medians
-from tasks.nodes.ranking.scores import learn_reference
 
 PARAMS = ScoreParams(resamples=400)
 

@@ -10,7 +10,7 @@ import pytest
 
 from tasks.nodes.node_words import slow_time, standing_out
 from tasks.nodes.params import ScoreParams
-from tasks.nodes.ranking.scores import learn_reference
+from tasks.nodes.ranking.node_scores import learn_reference
 from tasks.nodes.ranking.suspicion import (
     ALPHA,
     LEAST_SHARE,

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.nodes.answers import answer, learn
+from tasks.nodes.answers import answer, learn, thread_scores_of_files
 from tasks.nodes.history import read_results
 from tasks.nodes.params import PreprocessParams, ReadParams, ScoreParams
-from tasks.nodes.ranking.threads import thread_scores_of_files, threads_of
+from tasks.nodes.ranking.threads import threads_of
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from tasks.errors import BadInput, BadSetting
 from tasks.intake.files import Chunk
 from tasks.intake.limits import ReadLimits
 from tasks.nodes import intake, steps
-from tasks.nodes.execution import Execution, Measured, Sampled, table_of, write_part
+from tasks.nodes.execution import Execution, MetricValue, SampledMetric, table_of, write_part
 from tasks.nodes.intake import find_files, tell_left_out
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers import READERS
@@ -66,8 +66,8 @@ def execution(execution_id="e1", **changes):
         "aspect": "cpu", "started_at": datetime(2026, 1, 31, 12), "duration_s": 2.0, "is_stressed": False, "dose": "",
         "dose_level": 0, "status": "completed",
     }  # fmt: skip
-    busy = Sampled("cpu_busy", "%", np.array([-1.0, 0.5]), np.array([3.0, np.nan]))
-    measured = (Measured("rate", 9.5, "/sec"), Measured("latency_avg", 17.25, "ms"))
+    busy = SampledMetric("cpu_busy", "%", np.array([-1.0, 0.5]), np.array([3.0, np.nan]))
+    measured = (MetricValue("rate", 9.5, "/sec"), MetricValue("latency_avg", 17.25, "ms"))
     return Execution({**facts, **changes}, measured, ("latency_95p",), (busy,), "sysbench", "log text\n")
 
 
@@ -225,7 +225,8 @@ def test_a_database_keeps_its_names_when_it_is_read_again_or_has_grown(warehouse
 def test_single_values_that_are_refused_are_no_rows_of_the_file(warehouse, tmp_path):
     broken = execution("e2")
     write_part(
-        tmp_path / "a.parquet", [execution(), replace(broken, measured=(*broken.measured, Measured("x", np.inf, "")))]
+        tmp_path / "a.parquet",
+        [execution(), replace(broken, measured=(*broken.measured, MetricValue("x", np.inf, "")))],
     )
     put(warehouse, tmp_path / "a.parquet")
     assert ask(warehouse, "SELECT n_read, n_kept, n_quarantined FROM ops.files") == [(2, 2, 0)]

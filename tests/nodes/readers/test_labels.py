@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from tasks.errors import BadInput
-from tasks.nodes.execution import Execution, Measured, table_of
+from tasks.nodes.execution import Execution, MetricValue, table_of
 
 LONG = "node,benchmark,started_at,metric,value\n"
 ROWS = "a,x,2026-01-31T12:00:00,m,1\na,x,2026-01-31T13:00:00,m,2\nb,x,2026-01-31T12:00:00,m,3\n"
@@ -66,7 +66,7 @@ def test_a_template_of_the_manifest_makes_the_type(labelled):
 def test_recorded_and_azure_tables_are_labelled_too(labelled):
     manifest = "path,is_stressed,campaign,is_simulated\nset/run.parquet,yes,c1,true\n"
     facts = {"execution_id": "e", "node": "n", "benchmark": "x", "aspect": "cpu", "status": "completed"}
-    found = labelled(manifest, table_of([Execution(facts, (Measured("m", 1.0, ""),))]), "set/run.parquet")
+    found = labelled(manifest, table_of([Execution(facts, (MetricValue("m", 1.0, ""),))]), "set/run.parquet")
     told = [found.column(name) for name in ("is_stressed", "campaign", "is_simulated")]
     assert told == [[True], ["c1"], [True]]
     azure = pa.table({name: [value] for name, value in zip(NAMES, FIO, strict=True)})

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.errors import BadInput
-from tasks.nodes.execution import Execution, Measured, Sampled, table_of, write_part
+from tasks.nodes.execution import Execution, MetricValue, SampledMetric, table_of, write_part
 from tasks.record.parts import write_table
 
 FACTS = {
@@ -19,8 +19,8 @@ FACTS = {
     "dose_level": 3, "is_contaminated": False, "foreign_cores": 0.1, "steal_cores": 0.0, "load_1m": 0.5,
     "is_emulated": False, "campaign": "c1",
 }  # fmt: skip
-RATE, LATENCY = Measured("events_per_second", 912.5, ""), Measured("latency_avg", 17.25, "ms")
-BUSY = Sampled("cpu_busy", "%", np.array([-1.0, 0.0, 1.0]), np.array([5.0, np.nan, 97.0]))
+RATE, LATENCY = MetricValue("events_per_second", 912.5, ""), MetricValue("latency_avg", 17.25, "ms")
+BUSY = SampledMetric("cpu_busy", "%", np.array([-1.0, 0.0, 1.0]), np.array([5.0, np.nan, 97.0]))
 
 
 def execution(measured=(RATE, LATENCY), *, telemetry=(BUSY,), **changes):
@@ -72,7 +72,7 @@ REFUSED = {
     "aspect": ({"aspect": "gpu"}, "aspect is not one of cpu, memory, disk, network, system, application, unknown"),
     "status": ({"status": "odd"}, "status is not one of completed, failed, timeout"),
     "uneven": (
-        {"telemetry": (Sampled("cpu_busy", "%", np.array([0.0, 1.0]), np.array([5.0])),)},
+        {"telemetry": (SampledMetric("cpu_busy", "%", np.array([0.0, 1.0]), np.array([5.0])),)},
         "a series of telemetry with more times than samples, or fewer",
     ),
 }  # fmt: skip
@@ -87,7 +87,7 @@ def test_an_execution_that_cannot_be_true_is_refused_with_all_of_it(part, change
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
 def test_a_value_that_is_no_number_is_refused_alone(part, value):
-    found = part(execution((RATE, Measured("latency_avg", value, "ms"))))
+    found = part(execution((RATE, MetricValue("latency_avg", value, "ms"))))
     expected = "a value that is no finite number; expected one, or the metric among missing_metrics"
     assert (found.reasons, found.n_read, found.column("n_metrics")) == ([expected], 1, [1])
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tasks.nodes.execution import Fault, Measured, ParsedLog
+from tasks.nodes.execution import Fault, MetricValue, ParsedLog
 from tasks.nodes.record.campaign import NodesRecorded, record_nodes
 from tasks.nodes.record.params import BenchmarkTemplate, Dose, NodeParams, RecordParams
 from tasks.nodes.tools.parsing import Parser
@@ -35,7 +35,7 @@ def parse(text: str) -> ParsedLog:
     for place, line in enumerate(text.splitlines(), start=1):
         words = line.split()
         if len(words) == 3 and re.fullmatch(r"[0-9.]+", words[1]):
-            found.append(Measured(words[0], float(words[1]), words[2]))
+            found.append(MetricValue(words[0], float(words[1]), words[2]))
         else:
             faults.append(Fault(place, "no metric", line))
     return ParsedLog(tuple(found), "stand-in", "1.0", () if found else ("speed",), tuple(faults))

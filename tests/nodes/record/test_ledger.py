@@ -7,12 +7,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.errors import BadSetting
-from tasks.nodes.execution import Execution, Measured, Sampled, record_of
+from tasks.nodes.execution import Execution, MetricValue, SampledMetric, record_of
 from tasks.nodes.record.bench import Outcome
 from tasks.nodes.record.campaign import ExecutionLedger, planned
 
 START = datetime(2026, 11, 21, 12)
-CPU = Sampled("cpu_busy", "%", np.array([-0.5, 0.5, 1.5]), np.array([1.0, np.nan, 3.0]))
+CPU = SampledMetric("cpu_busy", "%", np.array([-0.5, 0.5, 1.5]), np.array([1.0, np.nan, 3.0]))
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def outcome_of(ledger, one, status="clean"):
         "status": "completed" if status in ("clean", "contaminated") else status,
         "is_contaminated": status == "contaminated",
     }
-    execution = Execution(facts, (Measured("speed", 5.25, "MB/s"),), ("lost",), tool="stand-in", log="the log")
+    execution = Execution(facts, (MetricValue("speed", 5.25, "MB/s"),), ("lost",), tool="stand-in", log="the log")
     return Outcome(one, status, 0.0, 2.0, execution, {"status": status})
 
 

@@ -6,8 +6,8 @@ from pydantic import ValidationError
 from tasks.errors import BadSetting, MissingTool
 from tasks.nodes.record.bench import told_version
 from tasks.nodes.record.campaign import check_parsers
+from tasks.nodes.record.node_place import check_tools
 from tasks.nodes.record.params import PAPER, SHIPPED, SHORT, BenchmarkTemplate, Dose, RecordParams
-from tasks.nodes.record.place import check_tools
 from tasks.nodes.record.plan import chosen_templates
 from tasks.nodes.tools import PARSERS
 
@@ -49,7 +49,7 @@ def test_a_benchmark_whose_logs_nobody_reads_is_refused_with_those_that_can_be_r
 
 
 def test_what_is_not_installed_is_told_with_its_package(monkeypatch):
-    monkeypatch.setattr("tasks.nodes.record.place.find_tool", lambda name: None)
+    monkeypatch.setattr("tasks.nodes.record.node_place.find_tool", lambda name: None)
     with pytest.raises(
         MissingTool, match=r"sysbench is not installed \(Debian: apt-get install sysbench\); fio is not"
     ):

@@ -9,7 +9,7 @@ import pytest
 from tasks.machine import campaign_group, find_tool, makes_network_namespaces
 from tasks.nodes.preprocess.unification import conversion_of
 from tasks.nodes.record.campaign import parts_in, record_nodes
-from tasks.nodes.record.groups import CONTROLLERS, PREFIX
+from tasks.nodes.record.control_groups import CONTROLLERS, PREFIX
 from tasks.nodes.record.link import FOLDER
 from tasks.nodes.record.params import EMULATED, SHORT, Dose, LoweredLimit, RecordParams
 from tasks.nodes.tools import PARSERS

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tasks
-from tasks.nodes.execution import Measured, record_of
+from tasks.nodes.execution import MetricValue, record_of
 from tasks.nodes.record.campaign import ExecutionLedger, parts_in, planned
 from tasks.nodes.record.params import RecordParams
 from tasks.nodes.tools import PARSERS
@@ -114,7 +114,7 @@ def of(executions, benchmark):
 def test_a_kept_log_read_anew_gives_exactly_the_metrics_beside_it(executions, benchmark):
     for row in of(executions, benchmark):
         log = PARSERS[benchmark].parse(row["log"])
-        stored = [Measured(one["metric"], one["value"], one["unit"]) for one in row["metrics"]]
+        stored = [MetricValue(one["metric"], one["value"], one["unit"]) for one in row["metrics"]]
         assert (len(log.measured), set(log.measured)) == (len(stored), set(stored)), row["execution_id"]
         assert (list(log.missing), len(log.faults)) == (row["missing_metrics"], row["n_faults"]), row["execution_id"]
         assert log.version in ("", row["tool_version"])

@@ -5,8 +5,8 @@ from math import isnan
 import numpy as np
 import pytest
 
+from tasks.nodes.record.node_place import make_place
 from tasks.nodes.record.params import NodeParams
-from tasks.nodes.record.place import make_place
 from tasks.nodes.record.sampler import METRICS, NodeReader, NodeSampler
 
 BY_NAME = {metric.name: metric for metric in METRICS}

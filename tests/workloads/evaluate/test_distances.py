@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from tasks.workloads.evaluate.distances import (
     MEASURES,
-    Spread,
+    DistanceSpread,
     distances_between,
     distances_of_pairs,
     is_within,
@@ -95,7 +95,7 @@ def test_table_iv_by_hand():
     for a, b, distance in [(0, 1, 1), (0, 2, 2), (1, 2, 3), (3, 4, 7)]:
         distances[a, b] = distances[b, a] = distance
     found = spread_by_workload(distances, ["redis"] * 3 + ["mysql"] * 2 + ["nginx"])
-    assert found == {"redis": Spread(2, 1, 3), "mysql": Spread(7, 0, 1)}
+    assert found == {"redis": DistanceSpread(2, 1, 3), "mysql": DistanceSpread(7, 0, 1)}
 
 
 @pytest.mark.parametrize(("n_phases", "nearest"), [(3, "b"), (5, "b"), (2, "a")])
@@ -106,7 +106,7 @@ def test_candidates_have_as_many_phases_or_nearly_as_many(n_phases, nearest):
 
 def test_the_nearest_candidate_names_the_workload_and_its_threshold_confirms_it():
     distances = np.array([[0.5, 3.0, 1.0], [9.0, 20.0, 30.0]])
-    spreads = {"redis": Spread(4, 1, 3), "mysql": Spread(2, 1, 3)}
+    spreads = {"redis": DistanceSpread(4, 1, 3), "mysql": DistanceSpread(2, 1, 3)}
     named, is_known = nearest_workloads(distances, [2, 2], [1, 2, 2], ["redis", "redis", "mysql"], spreads)
     assert named == ["mysql", "redis"]  # the nearest of all has another number of phases
     assert is_known.tolist() == [True, False]
@@ -121,5 +121,5 @@ def test_without_a_known_run_there_is_nothing_to_say():
 
 
 def test_a_distance_at_the_radius_is_within_it():
-    spread = Spread(mean=10, deviation=2, n=6)
+    spread = DistanceSpread(mean=10, deviation=2, n=6)
     assert is_within(10.0, spread) and not is_within(10.001, spread)

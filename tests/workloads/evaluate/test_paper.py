@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.workloads.evaluate.distances import Spread
+from tasks.workloads.evaluate.distances import DistanceSpread
 from tasks.workloads.evaluate.paper import (
     by_distance,
     fit_paper,
@@ -25,7 +25,7 @@ def one_phase(workload, value):
 
 
 KNOWN = [one_phase("a", 0), one_phase("a", 2), one_phase("b", 10), one_phase("b", 14)]
-SPREADS = {"a": Spread(2, 0.5, 1), "b": Spread(4, 1, 1)}
+SPREADS = {"a": DistanceSpread(2, 0.5, 1), "b": DistanceSpread(4, 1, 1)}
 
 
 def rows(known, tested, spreads):

@@ -11,7 +11,7 @@ import pytest
 
 from tasks.workloads.intake import read_file
 from tasks.workloads.params import ReadParams, RegularParams
-from tasks.workloads.prepared import Prepared
+from tasks.workloads.prepared import PreparedRun
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -20,7 +20,7 @@ FIXTURES = Path(__file__).parent / "fixtures"
 class Found:
     """What came out of a file."""
 
-    runs: list[Prepared]
+    runs: list[PreparedRun]
     refused: pd.DataFrame
 
     @property

@@ -8,7 +8,7 @@ import pytest
 
 from tasks.record.processes import wait_for_end
 from tasks.workloads.params import RecordParams
-from tasks.workloads.record.programs.program import Need, Options, Place, make_place
+from tasks.workloads.record.programs.program import Need, Options, ProgramPlace, make_place
 
 STAT = """cpu  {user} 0 {system} {idle} 40 0 10 5 0 0
 cpu0 100 0 50 1000 40 0 10 5 0 0
@@ -33,10 +33,10 @@ class Busy:
         self.calls: list[str] = []
         self.errors: dict[int, Exception] = {}
 
-    def prepare(self, place: Place) -> None:
+    def prepare(self, place: ProgramPlace) -> None:
         self.calls.append("prepare")
 
-    def run(self, place: Place, options: Options, seconds: float) -> None:
+    def run(self, place: ProgramPlace, options: Options, seconds: float) -> None:
         n = len([call for call in self.calls if call.startswith("run")])
         self.calls.append(f"run {options['input']}")
         if n in self.errors:
@@ -48,13 +48,13 @@ class Busy:
         finally:
             place.stop()
 
-    def stop(self, place: Place) -> None:
+    def stop(self, place: ProgramPlace) -> None:
         self.calls.append("stop")
         place.stop()
 
 
 @pytest.fixture
-def place(scratch: Path) -> Iterator[Place]:
+def place(scratch: Path) -> Iterator[ProgramPlace]:
     made = make_place(scratch, seed=3)
     yield made
     made.stop()

@@ -7,7 +7,7 @@ import pytest
 
 from tasks.workloads.record.counters import (
     GIVEAWAYS,
-    Readings,
+    CounterReadings,
     machine_sources,
     opened,
     parse_devices,
@@ -118,7 +118,7 @@ def stat(tmp_path, stat_text):
 
 def test_a_rate_is_the_growth_over_the_seconds_that_really_passed(stat):
     source, read = stat
-    readings = Readings(
+    readings = CounterReadings(
         [[0.0], [1.0], [3.0]],
         [read(user=100, ctxt=7000), read(user=100 + HZ, ctxt=7300), read(user=100 + 4 * HZ, ctxt=7300)],
     )
@@ -131,7 +131,7 @@ def test_a_rate_is_the_growth_over_the_seconds_that_really_passed(stat):
 
 def test_a_counter_that_fell_was_reset_and_only_that_interval_is_missing(stat):
     source, read = stat
-    readings = Readings([[0.0], [1.0], [2.0], [3.0]], [read(ctxt=n) for n in (4_294_967_290, 5, 25, 65)])
+    readings = CounterReadings([[0.0], [1.0], [2.0], [3.0]], [read(ctxt=n) for n in (4_294_967_290, 5, 25, 65)])
     values = told([source], readings)["cpu.context_switches"]
     assert isnan(values[0])
     assert values[1:] == [20.0, 40.0]
@@ -139,7 +139,7 @@ def test_a_counter_that_fell_was_reset_and_only_that_interval_is_missing(stat):
 
 def test_a_missing_reading_leaves_both_its_intervals_missing_and_is_never_filled_in(stat):
     source, read = stat
-    readings = Readings([[0.0], [1.0], [2.0], [3.0]], [read(ctxt=0), [None], read(ctxt=20), read(ctxt=50)])
+    readings = CounterReadings([[0.0], [1.0], [2.0], [3.0]], [read(ctxt=0), [None], read(ctxt=20), read(ctxt=50)])
     found = told([source], readings)
     assert [isnan(value) for value in found["cpu.context_switches"]] == [True, True, False]
     assert found["cpu.context_switches"][2] == 30.0
@@ -149,7 +149,7 @@ def test_a_missing_reading_leaves_both_its_intervals_missing_and_is_never_filled
 
 def test_text_that_makes_no_sense_is_missing(stat):
     source, read = stat
-    found = told([source], Readings([[0.0], [1.0]], [read(), [b"cpu x y z\n"]]))
+    found = told([source], CounterReadings([[0.0], [1.0]], [read(), [b"cpu x y z\n"]]))
     assert all(isnan(value) for [value] in found.values())
 
 

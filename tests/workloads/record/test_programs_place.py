@@ -20,9 +20,9 @@ from tasks.workloads.record.programs.program import (
     Command,
     Need,
     Options,
-    Place,
     Program,
     ProgramFailed,
+    ProgramPlace,
     Stopped,
     make_place,
 )
@@ -53,12 +53,14 @@ class Sleeper(Program):
     def __init__(self, command: list[str]) -> None:
         self.command = command
 
-    def load(self, place: Place, options: Options) -> Client:
+    def load(self, place: ProgramPlace, options: Options) -> Client:
         return place.spawn(self.command, name="load")
 
 
 @contextlib.contextmanager
-def recorder(place: Place, first_signal: str, command: list[str]) -> Iterator[tuple["subprocess.Popen[str]", int]]:
+def recorder(
+    place: ProgramPlace, first_signal: str, command: list[str]
+) -> Iterator[tuple["subprocess.Popen[str]", int]]:
     """Another recorder, with one process at work in the place: its id is given too."""
     arguments = [sys.executable, "-c", RECORDER, str(place.folder.parent), first_signal, *command]
     process = subprocess.Popen(arguments, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -71,7 +73,7 @@ def recorder(place: Place, first_signal: str, command: list[str]) -> Iterator[tu
 
 
 def test_a_process_is_unprivileged_in_its_own_session_and_told_nothing_of_our_environment(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    place: ProgramPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WHORL_SECRET", "of the recorder")
     process = place.spawn(
@@ -82,16 +84,16 @@ def test_a_process_is_unprivileged_in_its_own_session_and_told_nothing_of_our_en
     assert place.last_words("x").split() == [user, str(process.pid)]
 
 
-def test_a_process_is_in_its_control_groups_before_it_is_anything_else(place: Place) -> None:
+def test_a_process_is_in_its_control_groups_before_it_is_anything_else(place: ProgramPlace) -> None:
     groups = (place.folder / "cpu", place.folder / "memory")
-    joining = Place(place.folder, joins=groups)
+    joining = ProgramPlace(place.folder, joins=groups)
     process = joining.spawn(["/bin/true"], name="x")
     assert process.wait(LIMIT_S) == 0
     assert [group.read_text().strip() for group in groups] == [str(process.pid)] * 2
     joining.stop()
 
 
-def test_a_stop_ends_processes_and_their_children_and_may_come_twice(place: Place) -> None:
+def test_a_stop_ends_processes_and_their_children_and_may_come_twice(place: ProgramPlace) -> None:
     process = place.spawn(FOREVER, name="x")
     place.stop()
     assert members(process.pid) == []
@@ -100,7 +102,7 @@ def test_a_stop_ends_processes_and_their_children_and_may_come_twice(place: Plac
     assert not place.register.exists()
 
 
-def test_a_process_that_ignores_the_first_signal_is_killed(place: Place) -> None:
+def test_a_process_that_ignores_the_first_signal_is_killed(place: ProgramPlace) -> None:
     process = place.spawn(STUBBORN, name="x", first_signal=signal.SIGTERM)
     start = started(process.pid)
     assert start
@@ -108,13 +110,13 @@ def test_a_process_that_ignores_the_first_signal_is_killed(place: Place) -> None
     assert members(process.pid) == []
 
 
-def test_nothing_is_signalled_under_an_id_that_belongs_to_another_process(place: Place) -> None:
+def test_nothing_is_signalled_under_an_id_that_belongs_to_another_process(place: ProgramPlace) -> None:
     process = place.spawn(FOREVER, name="x")
     end_session(process.pid, "1", signal.SIGKILL)
     assert process.poll() is None
 
 
-def test_nothing_starts_in_a_place_that_was_stopped_until_it_is_opened(place: Place) -> None:
+def test_nothing_starts_in_a_place_that_was_stopped_until_it_is_opened(place: ProgramPlace) -> None:
     place.stop()
     with pytest.raises(Stopped):
         place.spawn(["/bin/true"], name="x")
@@ -122,13 +124,13 @@ def test_nothing_starts_in_a_place_that_was_stopped_until_it_is_opened(place: Pl
     assert place.spawn(["/bin/true"], name="x").wait(LIMIT_S) == 0
 
 
-def test_a_recorder_that_is_killed_takes_its_processes_along(place: Place) -> None:
+def test_a_recorder_that_is_killed_takes_its_processes_along(place: ProgramPlace) -> None:
     with recorder(place, "SIGKILL", ["/bin/sh", "-c", "echo ready; exec sleep 1000"]) as (process, child):
         process.kill()
         assert wait_for_end(child, LIMIT_S)
 
 
-def test_what_outlives_a_killed_recorder_is_ended_by_the_next_one(place: Place) -> None:
+def test_what_outlives_a_killed_recorder_is_ended_by_the_next_one(place: ProgramPlace) -> None:
     with recorder(place, "SIGTERM", STUBBORN) as (process, child):
         process.kill()
         process.wait(LIMIT_S)
@@ -147,7 +149,7 @@ def test_a_folder_that_the_unprivileged_user_cannot_enter_is_refused(tmp_path: P
         make_place(tmp_path / "place")
 
 
-def test_no_process_from_elsewhere_is_ended_though_the_register_names_it(place: Place) -> None:
+def test_no_process_from_elsewhere_is_ended_though_the_register_names_it(place: ProgramPlace) -> None:
     bystander = subprocess.Popen(["sleep", "1000"], start_new_session=True)
     try:
         place.register.write_text(f"{bystander.pid} {started(bystander.pid)} 9\ntorn")
@@ -158,7 +160,7 @@ def test_no_process_from_elsewhere_is_ended_though_the_register_names_it(place: 
         bystander.wait()
 
 
-def test_what_the_workload_writes_is_apart_from_what_the_recorder_keeps(place: Place) -> None:
+def test_what_the_workload_writes_is_apart_from_what_the_recorder_keeps(place: ProgramPlace) -> None:
     kept = place.register.parent
     assert {place.log("x").parent, kept} == {place.folder.parent}
     assert not kept.stat().st_mode & 0o022
@@ -166,7 +168,7 @@ def test_what_the_workload_writes_is_apart_from_what_the_recorder_keeps(place: P
         assert (kept.stat().st_uid, place.folder.stat().st_uid) == (0, pwd.getpwnam(USER).pw_uid)
 
 
-def test_nothing_is_written_or_given_away_through_a_link(place: Place, tmp_path: Path) -> None:
+def test_nothing_is_written_or_given_away_through_a_link(place: ProgramPlace, tmp_path: Path) -> None:
     outside, folder = tmp_path / "outside", tmp_path / "folder"
     outside.write_text("precious")
     folder.mkdir()
@@ -188,12 +190,12 @@ def test_a_folder_that_others_write_to_is_refused(tmp_path: Path) -> None:
             make_place(tmp_path / name)
 
 
-def test_a_load_that_ends_too_early_is_an_error_with_its_last_words(place: Place) -> None:
+def test_a_load_that_ends_too_early_is_an_error_with_its_last_words(place: ProgramPlace) -> None:
     with pytest.raises(ProgramFailed, match=r"sleeper: load ended too early, with status 3: no such table; see .*load"):
         Sleeper(["/bin/sh", "-c", "echo no such table >&2; exit 3"]).run(place, {}, LIMIT_S)
 
 
-def test_a_run_that_is_stopped_from_elsewhere_returns_without_an_error(place: Place) -> None:
+def test_a_run_that_is_stopped_from_elsewhere_returns_without_an_error(place: ProgramPlace) -> None:
     sleeper, errors = Sleeper(["/bin/sh", "-c", "echo ready; exec sleep 1000"]), []
 
     def run() -> None:
@@ -215,7 +217,7 @@ def test_a_run_that_is_stopped_from_elsewhere_returns_without_an_error(place: Pl
 def test_a_command_gets_its_folder_as_one_word_also_with_a_space_in_it_and_no_empty_one(tmp_path: Path) -> None:
     spawned: list[list[str]] = []
 
-    class Recorded(Place):
+    class Recorded(ProgramPlace):
         def spawn(self, command: Sequence[str], **more: object) -> Client:
             spawned.append(list(command))
             return subprocess.Popen(["/bin/true"])

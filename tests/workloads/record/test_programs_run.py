@@ -11,7 +11,7 @@ import pytest
 
 from tasks.record.processes import LOOPBACK, members
 from tasks.workloads.record.programs import PROGRAMS
-from tasks.workloads.record.programs.program import N_USUAL, Place, Program, lacks
+from tasks.workloads.record.programs.program import N_USUAL, Program, ProgramPlace, lacks
 
 ROOT = Path(__file__).parents[3]
 RECORDER = """
@@ -30,12 +30,12 @@ QUICK = {"redis", "cnn"}  # a server and a script; nginx and compile are stopped
 NAMES = [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in PROGRAMS]
 
 
-def leaders(place: Place) -> list[int]:
+def leaders(place: ProgramPlace) -> list[int]:
     """The processes that were started in the place, by its own list."""
     return [int(line.split()[0]) for line in place.register.read_text().splitlines()] if place.register.exists() else []
 
 
-def inside(place: Place) -> set[int]:
+def inside(place: ProgramPlace) -> set[int]:
     """All living processes whose working folder, or the folder of whose session's leader, is the place's."""
     found = {pid for leader in leaders(place) for pid in members(leader)}
     for process in psutil.process_iter():
@@ -47,13 +47,13 @@ def inside(place: Place) -> set[int]:
     return found
 
 
-def addresses(place: Place) -> set[str]:
+def addresses(place: ProgramPlace) -> set[str]:
     """Where processes of the place listen."""
     pids, heard = inside(place), psutil.net_connections("inet")
     return {one.laddr.ip for one in heard if one.pid in pids and (one.status == psutil.CONN_LISTEN or not one.raddr)}
 
 
-def watch(program: Program, place: Place, input: str) -> set[str]:
+def watch(program: Program, place: ProgramPlace, input: str) -> set[str]:
     """Run one input; returns the addresses that were listened on meanwhile."""
     errors: list[BaseException] = []
     listened: set[str] = set()
@@ -74,7 +74,7 @@ def watch(program: Program, place: Place, input: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_workload_runs_listens_on_loopback_alone_and_leaves_no_process(name: str, place: Place) -> None:
+def test_a_workload_runs_listens_on_loopback_alone_and_leaves_no_process(name: str, place: ProgramPlace) -> None:
     program = PROGRAMS[name]
     if missing := lacks(program.needs):
         pytest.skip("; ".join(missing))
@@ -87,7 +87,7 @@ def test_a_workload_runs_listens_on_loopback_alone_and_leaves_no_process(name: s
 
 
 @pytest.mark.parametrize("name", ["nginx", "compile"])
-def test_a_stop_in_the_middle_of_a_run_leaves_no_worker_behind(name: str, place: Place) -> None:
+def test_a_stop_in_the_middle_of_a_run_leaves_no_worker_behind(name: str, place: ProgramPlace) -> None:
     program = PROGRAMS[name]
     if missing := lacks(program.needs):
         pytest.skip("; ".join(missing))
@@ -105,7 +105,7 @@ def test_a_stop_in_the_middle_of_a_run_leaves_no_worker_behind(name: str, place:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_a_recorder_that_is_killed_in_a_run_leaves_no_process_of_the_workload(name: str, place: Place) -> None:
+def test_a_recorder_that_is_killed_in_a_run_leaves_no_process_of_the_workload(name: str, place: ProgramPlace) -> None:
     program = PROGRAMS[name]
     if missing := lacks(program.needs):
         pytest.skip("; ".join(missing))

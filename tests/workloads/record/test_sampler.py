@@ -7,7 +7,7 @@ from math import isnan
 import numpy as np
 import pytest
 
-from tasks.machine import Group
+from tasks.machine import ControlGroup
 from tasks.workloads.record.counters import machine_sources, opened
 from tasks.workloads.record.sampler import (
     Event,
@@ -108,9 +108,9 @@ def test_two_groups_are_counted_at_once_and_told_apart():
 
 def test_perf_knows_a_group_by_its_path_in_the_version_2_tree(tmp_path):
     (tmp_path / "unified" / "x" / "y").mkdir(parents=True)
-    group = Group(1, {"cpu": tmp_path / "cpu" / "x" / "y", "unified": tmp_path / "unified" / "x" / "y"})
+    group = ControlGroup(1, {"cpu": tmp_path / "cpu" / "x" / "y", "unified": tmp_path / "unified" / "x" / "y"})
     assert perf_group(group, tmp_path) == "x/y"
-    assert perf_group(Group(1, {"cpu": tmp_path / "cpu"}), tmp_path) is None
+    assert perf_group(ControlGroup(1, {"cpu": tmp_path / "cpu"}), tmp_path) is None
 
 
 def test_events_that_perf_cannot_count_in_a_group_are_listed_with_the_reason():

@@ -5,8 +5,8 @@ import os
 import pytest
 
 from tasks.errors import NotFound
-from tasks.machine import Group
-from tasks.workloads.record.counters import Readings, opened, values_of
+from tasks.machine import ControlGroup
+from tasks.workloads.record.counters import CounterReadings, opened, values_of
 from tasks.workloads.record.subjects import (
     ProcessSource,
     ProcessTime,
@@ -51,8 +51,8 @@ def fill(root, files, amount):
 
 def group_of(root, version):
     if version == 2:
-        return Group(2, dict.fromkeys(("cpu", "memory", "blkio"), root))
-    return Group(1, {name: root / name for name in ("cpu", "cpuacct", "memory", "blkio", "pids", "unified")})
+        return ControlGroup(2, dict.fromkeys(("cpu", "memory", "blkio"), root))
+    return ControlGroup(1, {name: root / name for name in ("cpu", "cpuacct", "memory", "blkio", "pids", "unified")})
 
 
 def second_of(root, version, files):
@@ -61,7 +61,7 @@ def second_of(root, version, files):
     sources, missing = opened(group_sources(group_of(root, version)))
     before = [source.read() for source in sources]
     fill(root, files, 1_500_000)
-    readings = Readings([[0.0] * len(sources), [1.0] * len(sources)], [before, [s.read() for s in sources]])
+    readings = CounterReadings([[0.0] * len(sources), [1.0] * len(sources)], [before, [s.read() for s in sources]])
     counters = [measure.counter for source in sources for measure in source.measures]
     assert {(one.scope, one.name.partition(".")[0]) for one in counters} == {("workload", "own")}
     names = [one.name for one in counters]
@@ -96,7 +96,7 @@ def test_a_group_that_wrote_nothing_is_told_from_a_kernel_that_counts_nothing(tm
     fill(tmp_path, {"blkio/blkio.throttle.io_serviced_recursive": top}, 0)
     inner = tmp_path / "blkio" / "redis"
     fill(inner, {"blkio.throttle.io_serviced_recursive": "Total 0\n"}, 0)
-    sources, missing = opened(group_sources(Group(1, {"blkio": inner})))
+    sources, missing = opened(group_sources(ControlGroup(1, {"blkio": inner})))
     named = [measure.counter.name for source in sources for measure in source.measures]
     assert named == (["own.disk.reads", "own.disk.writes"] if is_measured else [])
     assert ("own.disk.writes" in {one.counter for one in missing}) != is_measured

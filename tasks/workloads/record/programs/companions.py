@@ -9,8 +9,8 @@ from tasks.workloads.record.programs.program import (
     Command,
     Need,
     Options,
-    Place,
     Program,
+    ProgramPlace,
     PythonLoad,
     Role,
     inputs_of,
@@ -46,7 +46,7 @@ public class Load {
 class Jvm(Command):
     """A Java program over maps: objects come and go, the garbage collector has work."""
 
-    def fill(self, place: Place) -> None:
+    def fill(self, place: ProgramPlace) -> None:
         """Write the source."""
         place.write("Load.java", JAVA_SOURCE)
 
@@ -60,7 +60,7 @@ class Repeated(Program):
         self.name, self.needs, self.command = name, (need,), command
         self.inputs = {input: {"flags": told} for input, told in flags.items()}
 
-    def load(self, place: Place, options: Options) -> Client:
+    def load(self, place: ProgramPlace, options: Options) -> Client:
         """Start the loop."""
         return spawn_loop(place, f"{self.needs[0].path()} {self.command.format(**options)}")
 
@@ -68,7 +68,7 @@ class Repeated(Program):
 class Sorting(Repeated):
     """Lines of numbers."""
 
-    def fill(self, place: Place) -> None:
+    def fill(self, place: ProgramPlace) -> None:
         """Write the numbers."""
         dice = random.Random(NUMBERS_SEED)
         place.write("numbers", "\n".join(str(dice.randrange(1 << 40)) for _ in range(NUMBERS)))
@@ -80,12 +80,12 @@ class NetworkLoad(Program):
     name, needs, inputs = "load-network", (IPERF,), inputs_of("rate", **{"1g": ("1G",)})
     role: Role = "load"
 
-    def start(self, place: Place) -> None:
+    def start(self, place: ProgramPlace) -> None:
         """Start the server."""
         port = free_port()
         self.serve(place, "iperf3", [IPERF.path(), "-s", "-B", LOOPBACK, "-p", str(port)], port)
 
-    def load(self, place: Place, options: Options) -> Client:
+    def load(self, place: ProgramPlace, options: Options) -> Client:
         """Start the client."""
         flags = ["-p", str(place.facts["port"]), "-b", str(options["rate"]), "-t", str(LONGEST_S)]
         return place.spawn([IPERF.path(), "-c", LOOPBACK, *flags], name="load")

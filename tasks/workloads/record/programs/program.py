@@ -57,7 +57,7 @@ class Stopped(Exception):
 
 
 @dataclass(frozen=True)
-class Place:
+class ProgramPlace:
     """One workload's surroundings. folder: owned by the user that runs it, in one that the recorder alone writes to and
     keeps logs in; joins: the `cgroup.procs` files of the control groups that its processes move into; seed: of
     everything random, the run's number; facts: such as the port of the server that started last."""
@@ -164,7 +164,7 @@ def _demoted(first_signal: signal.Signals, reads_all: bool) -> list[str]:
     return [setpriv, *user, *(capability if reads_all else ["--no-new-privs"]), *death, "--"]
 
 
-def make_place(folder: Path, seed: int = 1) -> Place:
+def make_place(folder: Path, seed: int = 1) -> ProgramPlace:
     """A place in a folder of ours, made if need be: its data lie in one that belongs to the unprivileged user alone.
 
     Raises BadSetting where that user cannot enter it, or others can write to it."""
@@ -177,7 +177,7 @@ def make_place(folder: Path, seed: int = 1) -> Place:
     folder.chmod(OPEN_TO_ENTER)
     data = folder / "data"
     data.mkdir(mode=0o700, exist_ok=True)
-    place = Place(data, seed=seed)
+    place = ProgramPlace(data, seed=seed)
     place.give(data)
     return place
 
@@ -238,17 +238,17 @@ class Program(ABC):
     needs: tuple[Need, ...]
     role: Role = "workload"
 
-    def fill(self, place: Place) -> None:  # noqa: B027 - not every workload has data
+    def fill(self, place: ProgramPlace) -> None:  # noqa: B027 - not every workload has data
         """Make the data on disk."""
 
-    def start(self, place: Place) -> None:  # noqa: B027 - not every workload has a server
+    def start(self, place: ProgramPlace) -> None:  # noqa: B027 - not every workload has a server
         """Start the servers and wait until they answer."""
 
     @abstractmethod
-    def load(self, place: Place, options: Options) -> Client:
+    def load(self, place: ProgramPlace, options: Options) -> Client:
         """Start the client, under the name `load`; it goes on until it is killed."""
 
-    def prepare(self, place: Place) -> None:
+    def prepare(self, place: ProgramPlace) -> None:
         """Make the data on disk, once a round; no process is left. Raises MissingTool or ProgramFailed."""
         place.open()
         try:
@@ -260,7 +260,7 @@ class Program(ABC):
         finally:
             place.stop()
 
-    def run(self, place: Place, options: Options, seconds: float) -> None:
+    def run(self, place: ProgramPlace, options: Options, seconds: float) -> None:
         """Start everything, load it until `seconds` have passed, stop everything.
 
         Returns early, without an error, once `stop` is called from elsewhere. Raises ProgramFailed if it fails."""
@@ -279,15 +279,15 @@ class Program(ABC):
         finally:
             place.stop()
 
-    def stop(self, place: Place) -> None:
+    def stop(self, place: ProgramPlace) -> None:
         """End every process of the place at once, also those of a recorder that was killed; may be called twice."""
         place.stop()
 
-    def failure(self, place: Place, name: str, problem: str) -> ProgramFailed:
+    def failure(self, place: ProgramPlace, name: str, problem: str) -> ProgramFailed:
         """The error of a process, with its last words."""
         return ProgramFailed(f"{self.name}: {name} {problem}: {place.last_words(name)}; see {place.log(name)}")
 
-    def finish(self, place: Place, name: str, command: Sequence[str]) -> None:
+    def finish(self, place: ProgramPlace, name: str, command: Sequence[str]) -> None:
         """Run one step of a preparation to its end. Raises ProgramFailed if it fails or takes too long."""
         process = place.spawn(command, name=name)
         if not wait_for_end(process.pid, STEP_S):
@@ -296,7 +296,7 @@ class Program(ABC):
             raise self.failure(place, name, f"ended with status {process.returncode}")
 
     def serve(
-        self, place: Place, name: str, command: Sequence[str], port: int, first: signal.Signals = signal.SIGKILL
+        self, place: ProgramPlace, name: str, command: Sequence[str], port: int, first: signal.Signals = signal.SIGKILL
     ) -> None:
         """Start a server, wait until it takes connections on a loopback port, and remember the port.
 
@@ -312,12 +312,12 @@ class Program(ABC):
         raise self.failure(place, name, f"did not listen after {READY_S:.0f} s")
 
 
-def spawn_loop(place: Place, body: str) -> Client:
+def spawn_loop(place: ProgramPlace, body: str) -> Client:
     """Repeat a piece of shell script, under the name `load`, until the place is stopped or a command fails."""
     return place.spawn(["/bin/sh", "-e", "-c", LOOP.format(body=body)], name="load", first_signal=signal.SIGTERM)
 
 
-def spawn_python(place: Place, load: str, options: Options) -> Client:
+def spawn_python(place: ProgramPlace, load: str, options: Options) -> Client:
     """Start a load of `loads` in a Python of its own, told its options; threads: what numpy and torch may use."""
     told = {"seed": place.seed, "threads": 1, **options}
     # -P: the folder of the scripts is no place to import from
@@ -331,7 +331,7 @@ class Command(Program):
     def __init__(self, name: str, role: Role, need: Need, flags: str, **inputs: Options) -> None:
         self.name, self.role, self.needs, self.flags, self.inputs = name, role, (need,), flags, inputs
 
-    def load(self, place: Place, options: Options) -> Client:
+    def load(self, place: ProgramPlace, options: Options) -> Client:
         """Start it."""
         told = {"folder": place.folder, "seed": place.seed, **options}
         flags = [flag.format(**told) for flag in self.flags.split()]  # a folder may have a space in its name
@@ -345,6 +345,6 @@ class PythonLoad(Program):
         self.name, self.role, self.inputs = name, role, inputs
         self.needs = (Need((module,), package, "module"),)
 
-    def load(self, place: Place, options: Options) -> Client:
+    def load(self, place: ProgramPlace, options: Options) -> Client:
         """Start the script."""
         return spawn_python(place, self.name, options)

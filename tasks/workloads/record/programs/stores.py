@@ -10,8 +10,8 @@ from tasks.workloads.record.programs.program import (
     Client,
     Need,
     Options,
-    Place,
     Program,
+    ProgramPlace,
     PythonLoad,
     inputs_of,
     spawn_loop,
@@ -43,14 +43,14 @@ class Redis(Program):
         crowd=(50, 1, 256, 200_000, 100_000, "get,zadd"),
     )
 
-    def start(self, place: Place) -> None:
+    def start(self, place: ProgramPlace) -> None:
         """Start an empty server."""
         port = free_port()
         where = ["--bind", LOOPBACK, "--port", str(port), "--dir", str(place.folder)]
         kept = ["--save", "", "--appendonly", "no", "--maxmemory", "1gb"]
         self.serve(place, "redis-server", [REDIS.path(), *where, *kept], port, signal.SIGTERM)
 
-    def load(self, place: Place, options: Options) -> Client:
+    def load(self, place: ProgramPlace, options: Options) -> Client:
         """Start redis-benchmark, in a loop."""
         names = {
             "-c": "clients", "-P": "pipeline", "-d": "value_bytes", "-r": "keys", "-n": "requests", "-t": "tests"
@@ -73,13 +73,13 @@ class Memcached(Program):
         large=(2_000, 20_000, 0.1, 1, 8, 5),
     )
 
-    def start(self, place: Place) -> None:
+    def start(self, place: ProgramPlace) -> None:
         """Start an empty server."""
         port = free_port()
         flags = ["-l", LOOPBACK, "-p", str(port), "-U", "0", "-m", str(MEMCACHED_MB), "-t", "2"]
         self.serve(place, "memcached", [MEMCACHED.path(), *flags], port)
 
-    def load(self, place: Place, options: Options) -> Client:
+    def load(self, place: ProgramPlace, options: Options) -> Client:
         """Start the client: it fills the store, then asks."""
         return spawn_python(place, "memcached", {"port": place.facts["port"], **options})
 
@@ -89,7 +89,7 @@ class MariaDbServer(Program):
 
     mariadb_needs = (MARIADB, MARIADB_INSTALL, MARIADB_CLIENT)
 
-    def make_mariadb(self, place: Place, database: str) -> None:
+    def make_mariadb(self, place: ProgramPlace, database: str) -> None:
         """Lay out the data, start the server, and make an empty database with a user that may do all in it."""
         root = ["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]
         data = f"--datadir={place.folder}/mariadb"
@@ -102,7 +102,7 @@ class MariaDbServer(Program):
         socket = f"--socket={place.folder}/mariadb.sock"
         self.finish(place, "mariadb", [MARIADB_CLIENT.path(), "--no-defaults", socket, "--user=root", "--execute", sql])
 
-    def start_mariadb(self, place: Place) -> None:
+    def start_mariadb(self, place: ProgramPlace) -> None:
         """Start the server and wait until it listens."""
         port = free_port()
         command = [
@@ -127,22 +127,22 @@ class MariaDb(MariaDbServer):
     needs = (*MariaDbServer.mariadb_needs, SYSBENCH)
     inputs = inputs_of("threads rate tables", paced=(2, 60, 1), full=(8, 0, 4), single=(1, 0, 2), busy=(4, 200, 4))
 
-    def fill(self, place: Place) -> None:
+    def fill(self, place: ProgramPlace) -> None:
         """Make the server's data directory and the tables."""
         self.make_mariadb(place, DATABASE)
         self.finish(place, "sysbench", [*_sysbench(place, TABLES), "prepare"])
 
-    def start(self, place: Place) -> None:
+    def start(self, place: ProgramPlace) -> None:
         """Start the server."""
         self.start_mariadb(place)
 
-    def load(self, place: Place, options: Options) -> Client:
+    def load(self, place: ProgramPlace, options: Options) -> Client:
         """Start sysbench."""
         paced = [f"--threads={options['threads']}", f"--rate={options['rate']}", f"--time={LONGEST_S}"]
         return place.spawn([*_sysbench(place, int(options["tables"])), *paced, "run"], name="load")
 
 
-def _sysbench(place: Place, tables: int) -> list[str]:
+def _sysbench(place: ProgramPlace, tables: int) -> list[str]:
     server = [f"--mysql-host={LOOPBACK}", f"--mysql-port={place.facts['port']}", f"--mysql-db={DATABASE}"]
     user = [f"--mysql-user={USER}", f"--mysql-password={USER}"]
     size = [f"--tables={tables}", f"--table-size={ROWS}", f"--rand-seed={place.seed}"]
@@ -156,7 +156,7 @@ class PostgreSql(Program):
     needs = (POSTGRES, INITDB, PGBENCH)
     inputs = inputs_of("clients rate reads", paced=(2, 150, 0), mixed=(8, 0, 4), reads=(4, 0, 50), writes=(4, 0, 0))
 
-    def fill(self, place: Place) -> None:
+    def fill(self, place: ProgramPlace) -> None:
         """Make the server's data directory and the tables."""
         user = ["--username", USER, "--auth", "trust", "--encoding", "UTF8", "--locale", "C.UTF-8"]
         self.finish(place, "initdb", [INITDB.path(), "--pgdata", f"{place.folder}/postgres", "--no-sync", *user])
@@ -164,7 +164,7 @@ class PostgreSql(Program):
         size = ["--initialize", "--quiet", "--scale", str(SCALE), "postgres"]
         self.finish(place, "pgbench", [*_pgbench(place), *size])
 
-    def start(self, place: Place) -> None:
+    def start(self, place: ProgramPlace) -> None:
         """Start the server."""
         port = free_port()
         settings = {
@@ -178,7 +178,7 @@ class PostgreSql(Program):
         # SIGINT: end the sessions and stop in good order, without waiting for the clients
         self.serve(place, "postgres", [POSTGRES.path(), "-D", f"{place.folder}/postgres", *flags], port, signal.SIGINT)
 
-    def load(self, place: Place, options: Options) -> Client:
+    def load(self, place: ProgramPlace, options: Options) -> Client:
         """Start pgbench."""
         rate = [f"--rate={options['rate']}"] if options["rate"] else []
         size = [f"--client={options['clients']}", "--jobs=1", f"--time={LONGEST_S}", "--no-vacuum"]
@@ -187,7 +187,7 @@ class PostgreSql(Program):
         return place.spawn([*_pgbench(place), *size, *rate, *scripts, seed, "postgres"], name="load")
 
 
-def _pgbench(place: Place) -> list[str]:
+def _pgbench(place: ProgramPlace) -> list[str]:
     return [PGBENCH.path(), "-h", LOOPBACK, "-p", str(place.facts["port"]), "-U", USER]
 
 
@@ -251,7 +251,7 @@ class Compilation(Program):
         short=("-O2", 2, "small"),
     )
 
-    def fill(self, place: Place) -> None:
+    def fill(self, place: ProgramPlace) -> None:
         """Write the sources."""
         dice = random.Random(SOURCES_SEED)
         for kind, functions in (("large", 60), ("small", 4)):
@@ -262,7 +262,7 @@ class Compilation(Program):
                 (folder / f"part_{number}.c").write_text(HEAD + made)
             place.give(folder)
 
-    def load(self, place: Place, options: Options) -> Client:
+    def load(self, place: ProgramPlace, options: Options) -> Client:
         """Compile all sources and link them, again and again."""
         folder, flags, jobs = (options[key] for key in ("sources", "flags", "jobs"))
         compile_one = f"{GCC.path()} {flags} -w -fPIC -c {folder}/part_{{}}.c -o {folder}/part_{{}}.o"
@@ -294,7 +294,7 @@ class Compress(Program):
         "program level", zstd=("zstd", 6), xz=("xz", 6), **{"zstd-fast": ("zstd", 1), "xz-fast": ("xz", 1)}
     )
 
-    def fill(self, place: Place) -> None:
+    def fill(self, place: ProgramPlace) -> None:
         """Write the text."""
         rng = random.Random(TEXT_SEED)
         words = ["".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=rng.randint(2, 9))) for _ in range(VOCABULARY)]
@@ -302,7 +302,7 @@ class Compress(Program):
         lines = (" ".join(drawn[first : first + WORDS_A_LINE]) for first in range(0, len(drawn), WORDS_A_LINE))
         place.write("text", "\n".join(lines))
 
-    def load(self, place: Place, options: Options) -> Client:
+    def load(self, place: ProgramPlace, options: Options) -> Client:
         """Compress the text again and again."""
         level = options["level"]
         if options["program"] == "zstd":

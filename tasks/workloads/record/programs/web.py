@@ -16,9 +16,9 @@ from tasks.workloads.record.programs.program import (
     Client,
     Need,
     Options,
-    Place,
     Program,
     ProgramFailed,
+    ProgramPlace,
     inputs_of,
 )
 from tasks.workloads.record.programs.stores import MariaDbServer
@@ -67,7 +67,7 @@ FILES_SEED = 7
 class NginxServer(Program):
     """What a workload behind nginx can do: start it, and load it with wrk."""
 
-    def start_nginx(self, place: Place, *, root: str, locations: str = "") -> None:
+    def start_nginx(self, place: ProgramPlace, *, root: str, locations: str = "") -> None:
         """Start nginx over a folder of the place and wait until it listens."""
         port = free_port()
         text = SETTINGS.format(folder=place.folder, address=LOOPBACK, port=port, root=root, locations=locations)
@@ -76,7 +76,7 @@ class NginxServer(Program):
         # SIGTERM: the master must live long enough to end its workers
         self.serve(place, "nginx", command, port, signal.SIGTERM)
 
-    def start_wrk(self, place: Place, options: Options, pages: Sequence[str]) -> Client:
+    def start_wrk(self, place: ProgramPlace, options: Options, pages: Sequence[str]) -> Client:
         """Start wrk on random pages, one thread: `connections` and the mean `pause_ms` before a request are options."""
         pause_ms = int(options.get("pause_ms", 0))
         delay = DELAY.format(most_ms=2 * pause_ms) if pause_ms else ""
@@ -100,7 +100,7 @@ class Nginx(NginxServer):
         downloads=(2, 30, "large", 40),
     )
 
-    def fill(self, place: Place) -> None:
+    def fill(self, place: ProgramPlace) -> None:
         """Write the files."""
         rng = random.Random(FILES_SEED)
         for kind, n_files, size in (("small", SMALL_FILES, SMALL_BYTES), ("large", LARGE_FILES, LARGE_BYTES)):
@@ -110,11 +110,11 @@ class Nginx(NginxServer):
                 (folder / f"{number}.html").write_bytes(rng.randbytes(rng.randint(*size)))
         place.give(place.folder / "www")
 
-    def start(self, place: Place) -> None:
+    def start(self, place: ProgramPlace) -> None:
         """Start nginx over the files."""
         self.start_nginx(place, root=str(place.folder / "www"))
 
-    def load(self, place: Place, options: Options) -> Client:
+    def load(self, place: ProgramPlace, options: Options) -> Client:
         """Start wrk on random files."""
         pages = [f"/{options['files']}/{number}.html" for number in range(int(options["n_files"]))]
         return self.start_wrk(place, options, pages)
@@ -164,7 +164,7 @@ class WordPress(NginxServer, MariaDbServer):
         browser=(1, 150, "lists"),
     )
 
-    def fill(self, place: Place) -> None:
+    def fill(self, place: ProgramPlace) -> None:
         """Lay WordPress out, install it into a database of its own and write the posts."""
         site = place.folder / "site"
         _lay_out(Path(SOURCE.path()).parent, site)
@@ -180,7 +180,7 @@ class WordPress(NginxServer, MariaDbServer):
         self._install(place)
         (site / "fill.php").unlink()
 
-    def _install(self, place: Place) -> None:
+    def _install(self, place: ProgramPlace) -> None:
         url = f"http://{LOOPBACK}:{place.facts['port']}/fill.php?posts={POSTS}"
         try:
             with build_opener(ProxyHandler({})).open(url, timeout=SETUP_S) as answer:
@@ -192,12 +192,12 @@ class WordPress(NginxServer, MariaDbServer):
             problem = f"the installation failed: {told[-300:] or 'no message'}"
             raise ProgramFailed(f"{self.name}: {problem}; see {place.folder.parent}")
 
-    def start(self, place: Place) -> None:
+    def start(self, place: ProgramPlace) -> None:
         """Start MariaDB, PHP and nginx."""
         self.start_mariadb(place)
         self._serve(place)
 
-    def _serve(self, place: Place) -> None:
+    def _serve(self, place: ProgramPlace) -> None:
         settings = place.write("php-fpm.conf", FPM_SETTINGS.format(folder=place.folder))
         socket = place.folder / "php.sock"
         socket.unlink(missing_ok=True)
@@ -213,7 +213,7 @@ class WordPress(NginxServer, MariaDbServer):
         locations = PHP.format(folder=place.folder, parameters="/etc/nginx/fastcgi_params")
         self.start_nginx(place, root=str(place.folder / "site"), locations=locations)
 
-    def load(self, place: Place, options: Options) -> Client:
+    def load(self, place: ProgramPlace, options: Options) -> Client:
         """Start the visitors."""
         posts = [f"/?name=post-{number}" for number in range(1, POSTS + 1)]
         lists = ["/", "/?paged=2", "/?paged=3", "/?s=river", "/?s=stone", "/?feed=rss2"]

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from scipy.stats import lognorm
 
-from tasks.jobs.control.outcomes import (
+from tasks.jobs.control.effects import (
     MEASURES,
-    Outcome,
+    ChangeOutcome,
     ShapeModel,
     assess,
     changes,
@@ -164,7 +164,7 @@ def test_a_measure_that_is_unknown_for_all_runs_has_a_reason_and_no_figure():
 def test_changes_by_job_are_means_over_its_runs():
     before = measured(past([1.0], [3.0], [5.0]), [1.0] * 3, [1.0] * 3, PARAMS)
     after = measured(past([2.0], [6.0], [5.0]), [1.0] * 3, [1.0] * 3, PARAMS)
-    found = changes_by_group(Outcome([], before, after, before, np.array(["b", "b", "a"]), {}, None))
+    found = changes_by_group(ChangeOutcome([], before, after, before, np.array(["b", "b", "a"]), {}, None))
     assert found["median_s"].to_dict() == {"a": 0, "b": 2}
     assert found["n_runs"].to_dict() == {"a": 1, "b": 2}
 

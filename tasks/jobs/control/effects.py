@@ -41,7 +41,7 @@ class ShapeModel:
 
 
 @dataclass(frozen=True)
-class Migration:
+class ShapeMigration:
     """counts: (k, k) runs or jobs, rows the shape before, columns the shape after."""
 
     counts: Counts
@@ -67,8 +67,8 @@ class Migration:
 class ShapeMoves:
     """Moves of runs, by their most probable shape, and of jobs, by that of all their runs; the first also in words."""
 
-    runs: Migration
-    groups: Migration
+    runs: ShapeMigration
+    groups: ShapeMigration
     words: list[str]
 
 
@@ -87,7 +87,7 @@ class Support:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ChangeOutcome:
     """before, after: `measure` of each instance, of the jobs `groups`; changes: their means with intervals; moves: by
     normalisation; features: the names that were changed."""
 
@@ -113,7 +113,7 @@ def assess(
     leaves: Leaves,
     models: Mapping[Kind, ShapeModel],
     is_one: bool = False,
-) -> Outcome:
+) -> ChangeOutcome:
     """What `predict` says of the frame with the change made, beside what it says of it as it is.
 
     frame: (n, p) features in order of submission; groups, medians_s: (n,); training: the features that the model was
@@ -132,7 +132,7 @@ def assess(
     support = support_of(frame, edited, training, rng, leaves)
     moves = {kind: moves_of(model, frame, edited, groups, UNITS[kind]) for kind, model in models.items()}
     compared = changes(before, after, jobs, rng)
-    return Outcome(changed_columns(frame, edited), before, after, compared, jobs, moves, support)
+    return ChangeOutcome(changed_columns(frame, edited), before, after, compared, jobs, moves, support)
 
 
 def measure(predicted: Empirical, medians_s: Floats, tokens: Floats, params: WhatIfParams) -> pd.DataFrame:
@@ -199,7 +199,7 @@ def changes(before: pd.DataFrame, after: pd.DataFrame, groups: Any, rng: np.rand
     return pd.DataFrame(rows, index=pd.Index(list(MEASURES), name="measure"))
 
 
-def changes_by_group(outcome: Outcome) -> pd.DataFrame:
+def changes_by_group(outcome: ChangeOutcome) -> pd.DataFrame:
     """Mean change of each measure in each group: one row a group; which jobs a change helps most."""
     found = (outcome.after - outcome.before).groupby(outcome.groups)
     return found.mean().assign(n_runs=found.size()).rename_axis("group_key")
@@ -213,13 +213,13 @@ def moves_of(model: ShapeModel, before: pd.DataFrame, after: pd.DataFrame, group
     return ShapeMoves(runs, migrate(was, is_now, old.shape[1]), describe_moves(runs, model.table, unit))
 
 
-def migrate(before: Any, after: Any, k: int) -> Migration:
+def migrate(before: Any, after: Any, k: int) -> ShapeMigration:
     """The migration between two labels of the same runs or jobs; (n,) shapes 0 ... k - 1."""
     counts = np.bincount(np.asarray(before, np.int64) * k + np.asarray(after, np.int64), minlength=k * k)
-    return Migration(counts.reshape(k, k).astype(np.int64))
+    return ShapeMigration(counts.reshape(k, k).astype(np.int64))
 
 
-def describe_moves(migration: Migration, shapes: pd.DataFrame, unit: str = "") -> list[str]:
+def describe_moves(migration: ShapeMigration, shapes: pd.DataFrame, unit: str = "") -> list[str]:
     """The most frequent moves of runs to another shape in sentences, as 7.1 to 7.3 of the paper.
 
     shapes: one row a shape with columns of OF_SHAPE; unit: of those but the percent."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tasks.machine import UNLIMITED, Group, disk_of, joining
+from tasks.machine import UNLIMITED, ControlGroup, disk_of, joining
 from tasks.nodes.record.params import NodeParams
 from tasks.record.processes import end_session, last_words, started, wait_for_end, write_down
 
@@ -29,13 +29,13 @@ PLAIN = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 class NodeGroups:
     """A node's group, and in it one for the benchmark and one for the stressor. peer: the servers', outside of it."""
 
-    node: Group
-    bench: Group
-    stress: Group
-    peer: Group
+    node: ControlGroup
+    bench: ControlGroup
+    stress: ControlGroup
+    peer: ControlGroup
 
 
-def make_groups(campaign: Group, params: NodeParams, folder: Path) -> tuple[NodeGroups, list[str]]:
+def make_groups(campaign: ControlGroup, params: NodeParams, folder: Path) -> tuple[NodeGroups, list[str]]:
     """The groups of a node with its limits, and those of its limits that do not work here, with the reason."""
     node = campaign.child(params.name)
     node.share_controllers()
@@ -47,7 +47,7 @@ def make_groups(campaign: Group, params: NodeParams, folder: Path) -> tuple[Node
     return groups, faults
 
 
-def set_limits(node: Group, params: NodeParams, folder: Path) -> list[str]:
+def set_limits(node: ControlGroup, params: NodeParams, folder: Path) -> list[str]:
     """Give a node's group its limits; returns those that do not work here, with the reason."""
     faults: list[str] = []
     if params.cpu_percent:
@@ -69,7 +69,7 @@ def _noted(faults: list[str], what: str) -> Iterator[None]:
         faults.append(f"{what}: {error}")
 
 
-def limit_disk(group: Group, folder: Path, bytes_per_s: float) -> None:
+def limit_disk(group: ControlGroup, folder: Path, bytes_per_s: float) -> None:
     """Set how fast the group may read and how fast it may write the disk of the folder. Raises OSError, ValueError.
 
     Version 1 limits only what goes past the page cache when it is written; reads that miss it are always limited."""
@@ -84,13 +84,13 @@ def limit_disk(group: Group, folder: Path, bytes_per_s: float) -> None:
         (group.folders["blkio"] / f"blkio.throttle.{side}_bps_device").write_text(f"{device} {rate}")
 
 
-def allow_share(group: Group, cores: float, ratio: float) -> None:
+def allow_share(group: ControlGroup, cores: float, ratio: float) -> None:
     """Let a group have this ratio of the node's processors, at most; 1 takes the limit away."""
     quota_us = UNLIMITED if ratio >= 1 else max(LEAST_QUOTA_US, round(ratio * cores * PART_PERIOD_US))
     group.set_quota(quota_us, PART_PERIOD_US)
 
 
-def throttled_s(group: Group) -> float:
+def throttled_s(group: ControlGroup) -> float:
     """Seconds in which the group had to wait for its quota, summed over processors."""
     told = dict(line.split() for line in (group.folders["cpu"] / "cpu.stat").read_text().splitlines())
     return int(told["throttled_usec"]) * US if group.version == 2 else int(told["throttled_time"]) * NS
@@ -103,7 +103,7 @@ class Surroundings:
     is_shared: its group holds other programs too, which live on when this one is ended."""
 
     folder: Path
-    group: Group | None = None
+    group: ControlGroup | None = None
     namespace: str = ""
     cores: tuple[int, ...] = ()
     register: Path | None = None
@@ -124,7 +124,7 @@ class Running:
     process: "subprocess.Popen[bytes]"
     started: str
     out: Path
-    group: Group | None
+    group: ControlGroup | None
     began_s: float = field(default_factory=time.monotonic)
     ended_s: float = float("nan")
 

@@ -15,7 +15,7 @@ from tasks.jobs.normalisation import Counts, Floats, histogram, normalise, pmfs_
 from tasks.jobs.params import LABEL_SUPPORT, EvaluateParams, Kind
 from tasks.jobs.predict.classifier import Classifier, LabelledRows, LightGbm, fit_classifier, fit_powers, multiplied
 from tasks.jobs.predict.peers import Ints, earlier_runs
-from tasks.jobs.predict.preparation import Prepared
+from tasks.jobs.predict.preparation import PreparedLog
 from tasks.jobs.shapes import (
     EMPTY_BIN_PRIOR,
     NO_LABEL,
@@ -243,7 +243,7 @@ class LabelEvaluation:
     probabilities: Floats
 
 
-def evaluate_labels(prepared: Prepared, kind: Kind, params: EvaluateParams) -> LabelEvaluation:
+def evaluate_labels(prepared: PreparedLog, kind: Kind, params: EvaluateParams) -> LabelEvaluation:
     """Learn the labels of D2 from what was known at each submission, and score them on D3.
 
     Raises BadInput where there are no shapes, or no run of D2 has a label. The label of a run is the most probable
@@ -323,7 +323,7 @@ def by_occurrences(tables: Mapping[str, pd.DataFrame], n_before: pd.Series) -> p
 
 
 def _references(
-    prepared: Prepared, kind: Kind, by_group: dict[str, pd.DataFrame], params: EvaluateParams
+    prepared: PreparedLog, kind: Kind, by_group: dict[str, pd.DataFrame], params: EvaluateParams
 ) -> dict[str, pd.DataFrame]:
     shapes, tested = prepared.shapes[kind], by_group["D3"]
     keys = pd.Index(tested.index)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tasks.errors import BadSetting, MissingTool, WhorlError
-from tasks.machine import Group, find_tool, not_installed
-from tasks.nodes.record.groups import (
+from tasks.machine import ControlGroup, find_tool, not_installed
+from tasks.nodes.record.control_groups import (
     MB,
     REGISTER,
     NodeGroups,
@@ -39,7 +39,7 @@ STRESS_SERVER = "iperf3 -s -B {server} -p {port}"
 logger = logging.getLogger(__name__)
 
 
-class NoServer(WhorlError):
+class NoBenchmarkServer(WhorlError):
     """A server of a benchmark that does not listen."""
 
 
@@ -70,7 +70,7 @@ class Servers:
             if not running.is_alive or time.monotonic() > ends_s:
                 told = running.last_words()
                 self.stop(purpose)
-                raise NoServer(f"{words[0]}: does not listen on port {port} ({told})")
+                raise NoBenchmarkServer(f"{words[0]}: does not listen on port {port} ({told})")
             time.sleep(NAP_S)
 
     def stop(self, purpose: str | None = None) -> None:
@@ -97,7 +97,7 @@ class NotPrepared(WhorlError):
 
 
 @dataclass
-class Place:
+class NodePlace:
     """Where one node's programs run. faults: what of the node does not work on this machine; lowered: names of the
     limits that are no longer those that it began with."""
 
@@ -124,7 +124,7 @@ class Place:
         """Where the node's peer listens: in a namespace of ours, or on this machine's loopback device."""
         return self.link.peer_address if self.link else LOOPBACK
 
-    def around(self, group: Group | None, *, is_peer: bool = False) -> Surroundings:
+    def around(self, group: ControlGroup | None, *, is_peer: bool = False) -> Surroundings:
         """Surroundings of the node, or of its peer, which has no limits."""
         namespace = "" if self.link is None else self.link.peer if is_peer else self.link.node
         cores = () if is_peer else self.params.cores
@@ -184,8 +184,14 @@ class Place:
 
 
 def make_place(
-    params: NodeParams, number: int, scratch: Path, campaign: Group | None, *, is_emulated: bool, has_network: bool
-) -> Place:
+    params: NodeParams,
+    number: int,
+    scratch: Path,
+    campaign: ControlGroup | None,
+    *,
+    is_emulated: bool,
+    has_network: bool,
+) -> NodePlace:
     """A place for a node; what it cannot have here is among its faults. campaign: the group of all nodes, if any."""
     folder = scratch / params.name
     folder.mkdir(parents=True, exist_ok=True)
@@ -200,7 +206,7 @@ def make_place(
             faults.append(f"network namespaces: {error}; client and server share the loopback device")
     for fault in faults:
         logger.warning("%s: %s", params.name, fault)
-    return Place(params, is_emulated, folder, groups, link, faults)
+    return NodePlace(params, is_emulated, folder, groups, link, faults)
 
 
 def _unlimited(params: NodeParams) -> list[str]:

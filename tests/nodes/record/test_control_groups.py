@@ -8,10 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from tasks.machine import Group, was_there
-from tasks.nodes.record.groups import PREFIX, REGISTER, Surroundings, allow_share, limit_disk, make_groups, run, start
+from tasks.machine import ControlGroup, was_there
+from tasks.nodes.record.control_groups import (
+    PREFIX,
+    REGISTER,
+    Surroundings,
+    allow_share,
+    limit_disk,
+    make_groups,
+    run,
+    start,
+)
+from tasks.nodes.record.node_place import NodePlace
 from tasks.nodes.record.params import LoweredLimit
-from tasks.nodes.record.place import Place
 from tasks.record.processes import end_registered, started
 
 
@@ -20,18 +29,18 @@ def first(tmp_path):
     folders = {name: tmp_path / "v1" / name for name in ("cpu", "cpuacct", "memory", "blkio")}
     for folder in folders.values():
         folder.mkdir(parents=True)
-    return Group(1, folders)
+    return ControlGroup(1, folders)
 
 
 @pytest.fixture
 def second(tmp_path):
     (tmp_path / "v2").mkdir()
-    return Group(2, dict.fromkeys(("cpu", "memory", "blkio"), tmp_path / "v2"))
+    return ControlGroup(2, dict.fromkeys(("cpu", "memory", "blkio"), tmp_path / "v2"))
 
 
 @pytest.fixture
 def disk(monkeypatch):
-    monkeypatch.setattr("tasks.nodes.record.groups.disk_of", lambda folder: "8:0")
+    monkeypatch.setattr("tasks.nodes.record.control_groups.disk_of", lambda folder: "8:0")
 
 
 def text(group, controller, name):
@@ -66,7 +75,7 @@ def test_a_node_of_version_2_has_them_too(second, node_params, tmp_path, disk):
 def test_a_lowered_limit_replaces_the_node_s_own_and_is_noted(first, node_params, tmp_path, disk):
     params = node_params(cpu_percent=100, disk_mb_per_s=20)
     groups, _ = make_groups(first, params, tmp_path)
-    place = Place(params, True, tmp_path, groups)
+    place = NodePlace(params, True, tmp_path, groups)
     place.lower(LoweredLimit(node="n", cpu_percent=80))
     place.lower(LoweredLimit(node="n", disk_mb_per_s=16))
     assert text(groups.node, "cpu", "cpu.cfs_quota_us") == "16000"
@@ -76,8 +85,8 @@ def test_a_lowered_limit_replaces_the_node_s_own_and_is_noted(first, node_params
 
 
 def test_a_limit_that_cannot_be_set_is_told_with_its_reason(first, node_params, tmp_path, monkeypatch):
-    monkeypatch.setattr("tasks.nodes.record.groups.disk_of", lambda folder: None)
-    monkeypatch.setattr(Group, "limit_memory", lambda *_: False)
+    monkeypatch.setattr("tasks.nodes.record.control_groups.disk_of", lambda folder: None)
+    monkeypatch.setattr(ControlGroup, "limit_memory", lambda *_: False)
     groups, faults = make_groups(first, node_params(memory_mib=512, disk_mb_per_s=20), tmp_path)
     assert faults == [
         "memory limit of 512 MiB: the system does not let us",
@@ -179,7 +188,7 @@ def test_programs_see_a_plain_environment(around, tmp_path, monkeypatch):
 
 
 def test_a_group_that_cannot_be_joined_stops_the_program_from_running_elsewhere(tmp_path):
-    around = Surroundings(tmp_path, Group(1, {"cpu": tmp_path / "no" / "such"}))
+    around = Surroundings(tmp_path, ControlGroup(1, {"cpu": tmp_path / "no" / "such"}))
     running, status = run(["echo", "ran"], around, tmp_path / "log", 10)
     assert status == 97
     assert "ran" not in running.said().splitlines()

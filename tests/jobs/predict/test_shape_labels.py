@@ -9,7 +9,8 @@ import pytest
 from tasks.errors import BadInput
 from tasks.jobs.normalisation import Bins, histogram
 from tasks.jobs.params import BinParams, CharacteriseParams, EvaluateParams, PredictParams, ShapeParams, SplitParams
-from tasks.jobs.predict.labels import (
+from tasks.jobs.predict.preparation import prepare
+from tasks.jobs.predict.shape_labels import (
     by_occurrences,
     ceiling,
     count_runs,
@@ -23,7 +24,6 @@ from tasks.jobs.predict.labels import (
     report_classifier,
     summarise,
 )
-from tasks.jobs.predict.preparation import prepare
 from tasks.jobs.shapes import ShapeSet, log_posterior
 
 BINS = Bins(kind="ratio", low=0, high=2, n_bins=4)  # none, below the median, above it, twice as long or more

@@ -15,8 +15,8 @@ from tasks.intake.tables import RECORD_KEY
 from tasks.jobs.columns import RUNS_SCHEMA
 from tasks.jobs.params import Campaign, Sku
 from tasks.jobs.record.plan import Plan
-from tasks.jobs.record.pool import Answer
-from tasks.jobs.record.rows import (
+from tasks.jobs.record.pool import OrderResult
+from tasks.jobs.record.run_rows import (
     EXTRA_COLUMNS,
     SCHEMA,
     RunLedger,
@@ -27,14 +27,14 @@ from tasks.jobs.record.rows import (
     part_paths,
     recorded_cause,
 )
-from tasks.jobs.record.scheduler import RunningJob, SkuNow, Step, Vertex, VertexAtWork, VertexDone
-from tasks.jobs.record.templates import Measured, Order, Planned
+from tasks.jobs.record.scheduler import RunningJob, SkuNow, Step, VertexAtWork, VertexDone, VertexProcess
+from tasks.jobs.record.templates import MeasuredVertex, Order, PlannerEstimate
 from tasks.record.parts import Parts
 
 SKUS = {"old": Sku(name="old", tokens=6, speed=0.5), "new": Sku(name="new", tokens=6)}
 EPOCH = datetime(1970, 1, 1)
 # two readers for 4 s and 2 s, then a merge for 1 s; none kept waiting for half of the run
-READ = Measured(
+READ = MeasuredVertex(
     runtime_s=4.0, query_s=4.0, cpu_s=0.4, read_bytes=100, written_bytes=7, temp_bytes=0, peak_memory_bytes=50,
     input_rows=10, disk_read_bytes=512,
 )  # fmt: skip
@@ -49,7 +49,7 @@ def _at(unix_s):
 
 def _done(vertex, sku, steps, times, told, error=""):
     order = Order(f"r/{vertex.number}", "", "orders", vertex.parts, "parquet", ())
-    answer = Answer(order, f"{sku}-0", *times, told=asdict(told) if told else None, error=error)
+    answer = OrderResult(order, f"{sku}-0", *times, told=asdict(told) if told else None, error=error)
     return VertexDone(VertexAtWork(vertex, f"{sku}-0", sku, steps), answer)
 
 
@@ -65,16 +65,22 @@ def job(submission_of):
         load_mean=0.3754,
         load_sd=0.1,
         surroundings={"running_jobs": 2},
-        planned=Planned("ab12", {"HASH_JOIN": 1}, 10.0, 40.0),
+        planned=PlannerEstimate("ab12", {"HASH_JOIN": 1}, 10.0, 40.0),
     )
     made = RunningJob(submission, {"old": 2, "new": 2}, deque(), started_at=1002.0)
     made.skyline = [Step(0.0, 4), Step(2.5, 6), Step(4.5, 2)]
     made.spare = [Step(0.0, 0), Step(2.5, 2), Step(4.5, 0)]
     quick = replace(READ, query_s=2.0, cpu_s=0.1, lock_wait_s=0.5, temp_bytes=30, peak_memory_bytes=80)
     made.done = [
-        _done(Vertex(1, "extract", (2, 2)), "new", [Step(0.0, 2)], (1002.5, 1004.5), quick),
-        _done(Vertex(0, "extract", (0, 2)), "old", [Step(0.0, 2), Step(2.5, 4)], (1002.5, 1006.5), READ),
-        _done(Vertex(2, "merge", None), "new", [Step(4.5, 2)], (1006.5, 1007.5), replace(READ, query_s=1.0, cpu_s=0.2)),
+        _done(VertexProcess(1, "extract", (2, 2)), "new", [Step(0.0, 2)], (1002.5, 1004.5), quick),
+        _done(VertexProcess(0, "extract", (0, 2)), "old", [Step(0.0, 2), Step(2.5, 4)], (1002.5, 1006.5), READ),
+        _done(
+            VertexProcess(2, "merge", None),
+            "new",
+            [Step(4.5, 2)],
+            (1006.5, 1007.5),
+            replace(READ, query_s=1.0, cpu_s=0.2),
+        ),
     ]
     return made
 
@@ -146,7 +152,9 @@ def test_vertices_that_had_to_wait_for_others_are_on_the_longest_path(job):
     # one after the other on one token: each was kept waiting for 1.5 of 2 s, together 3 of 5 s
     slow = replace(READ, query_s=2.0, cpu_s=0.05)
     waves = [((1002.5, 1004.5), 0), ((1004.5, 1006.5), 1)]
-    job.done[:2] = [_done(Vertex(n, "extract", (n, 1)), "new", [Step(0.0, 1)], times, slow) for times, n in waves]
+    job.done[:2] = [
+        _done(VertexProcess(n, "extract", (n, 1)), "new", [Step(0.0, 1)], times, slow) for times, n in waves
+    ]
     assert make_row(job, 1e6, SKUS)["recorded_cause"] == "load"
 
 
@@ -165,7 +173,9 @@ def test_loads_that_nobody_knew_yet_are_missing(job):
 
 def test_a_failed_run_keeps_its_error_and_tells_no_sums_that_it_does_not_know(job):
     job.error = "Binder Error: no such column"
-    killed = _done(Vertex(2, "merge", None), "new", [Step(4.5, 2)], (1006.5, 1007.5), None, "worker process ended")
+    killed = _done(
+        VertexProcess(2, "merge", None), "new", [Step(4.5, 2)], (1006.5, 1007.5), None, "worker process ended"
+    )
     job.done[2] = killed
     row = make_row(job, 1e6, SKUS)
     assert (row["status"], row["error"]) == ("failed", "Binder Error: no such column")
@@ -176,7 +186,7 @@ def test_a_failed_run_keeps_its_error_and_tells_no_sums_that_it_does_not_know(jo
 
 
 def test_a_run_that_could_not_be_planned_has_no_plan(job):
-    job.submission = replace(job.submission, planned=Planned(error="Binder Error"))
+    job.submission = replace(job.submission, planned=PlannerEstimate(error="Binder Error"))
     assert "plan_signature" not in make_row(job, 1e6, SKUS)
     job.submission = replace(job.submission, planned=None)
     assert "plan_signature" not in make_row(job, 1e6, SKUS)

@@ -15,7 +15,7 @@ from tasks.jobs.columns import RUNS_SCHEMA
 from tasks.jobs.params import Campaign, Sku
 from tasks.jobs.record.plan import Plan, usual_parts, usual_tokens
 from tasks.jobs.record.scheduler import RunningJob, Step, Submission, VertexDone, mean_tokens
-from tasks.jobs.record.templates import Measured
+from tasks.jobs.record.templates import MeasuredVertex
 from tasks.record.facts import all_known, known
 from tasks.record.parts import Parts, Record, check_same, deciding
 from tasks.record.parts import part_paths as paths_of
@@ -66,8 +66,8 @@ def _known_before(submission: Submission) -> dict[str, Any]:
     }
 
 
-def _measured(done: VertexDone) -> Measured | None:
-    return Measured(**done.answer.told) if done.answer.told is not None else None
+def _measured(done: VertexDone) -> MeasuredVertex | None:
+    return MeasuredVertex(**done.answer.told) if done.answer.told is not None else None
 
 
 def _vertex(done: VertexDone, job: RunningJob) -> dict[str, Any]:
@@ -116,7 +116,7 @@ class VertexTimes:
     disk_s: float = 0.0
 
 
-def _times(done: VertexDone, job: RunningJob, sku: Sku, measured: Measured) -> VertexTimes:
+def _times(done: VertexDone, job: RunningJob, sku: Sku, measured: MeasuredVertex) -> VertexTimes:
     held = mean_tokens(done.work.steps, done.answer.ended_at - job.started_at)
     promised_s, disk_s = sku.token_s(held, measured.query_s), measured.disk_read_bytes / (sku.read_mb_per_s * MB)
     used = (measured.query_s, measured.lock_wait_s, measured.cpu_s)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tasks.nodes.params import ScoreParams
-from tasks.nodes.ranking.scores import (
+from tasks.nodes.ranking.node_scores import (
     fit_first_component,
     fit_shared_component,
     learn_reference,

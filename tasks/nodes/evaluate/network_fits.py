@@ -7,7 +7,7 @@ outside training and validation before anything is made of the history."""
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -21,7 +21,7 @@ from tasks.nodes.detect.detector import EVEN_ODDS
 from tasks.nodes.evaluate.detection import (
     BY_TIME,
     COLUMNS,
-    PAPER,
+    LearnedResults,
     Split,
     as_told,
     choose_threshold,
@@ -33,9 +33,9 @@ from tasks.nodes.evaluate.measures import put_seeds
 from tasks.nodes.history import History
 from tasks.nodes.params import NAMES, EvaluateParams, LearnedProtocol, ModelParams
 from tasks.nodes.perona.graph import ABSENT, Batches, GraphSet, graphs_of, predecessors_of
-from tasks.nodes.perona.inputs import STRESSED, UNKNOWN, UNSTRESSED, Inputs, labels_of
+from tasks.nodes.perona.inputs import STRESSED, UNKNOWN, UNSTRESSED, NetworkInputs, labels_of
 from tasks.nodes.perona.network import PeronaNetwork
-from tasks.nodes.perona.training import MOST_GRAPHS, Prepared, fit_prepared, measures_of, prepare
+from tasks.nodes.perona.training import MOST_GRAPHS, PreparedInputs, fit_prepared, measures_of, prepare
 from tasks.nodes.type_tables import Bools, Floats
 from tasks.progress import report_progress
 
@@ -55,21 +55,6 @@ FIT_MEASURES = {
 FIT_COLUMNS = ["protocol", "round", "split", "detector", "seed", "validation_loss", "seconds", *FIT_MEASURES]
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class LearnedResults:
-    """judged: one row an execution that the paper's variant tested, and fit, as in Detection. fits: one row a fit:
-    FIT_COLUMNS. reasons: by protocol and detector, all that were asked for; empty where there is a fit."""
-
-    judged: pd.DataFrame
-    fits: pd.DataFrame
-    reasons: dict[tuple[str, str], str]
-
-    @property
-    def verdict_reasons(self) -> dict[tuple[str, str], str]:
-        """Of those that give verdicts: ours gives none."""
-        return {key: reason for key, reason in self.reasons.items() if key[1] == PAPER}
 
 
 def fit_variants(history: History, params: EvaluateParams) -> LearnedResults:
@@ -159,7 +144,7 @@ def _fit(
 
 def _verdicts(
     told: History,
-    prepared: Prepared,
+    prepared: PreparedInputs,
     protocol: LearnedProtocol,
     split: Split,
     network: PeronaNetwork,
@@ -183,7 +168,7 @@ def _verdicts(
     return judge_in_time(inputs, network, limit, prepared.is_calm), limit
 
 
-def part_graphs(inputs: Inputs, is_part: Bools, model: ModelParams) -> GraphSet:
+def part_graphs(inputs: NetworkInputs, is_part: Bools, model: ModelParams) -> GraphSet:
     """The paper's graphs: of the executions of one part of a split, each beside the last ones of the same part that are
     labelled unstressed. is_part: (n,)."""
     measured = is_part & inputs.is_measured
@@ -201,7 +186,7 @@ def logits_of(network: PeronaNetwork, graphs: GraphSet) -> Floats:
     return np.asarray(logit.numpy(), dtype=np.float64)[n_slots - 1 :: n_slots]  # the target is the last of a graph
 
 
-def judge_in_time(inputs: Inputs, network: PeronaNetwork, limit: float, may_precede: Bools) -> Floats:
+def judge_in_time(inputs: NetworkInputs, network: PeronaNetwork, limit: float, may_precede: Bools) -> Floats:
     """The logit of each execution beside the latest earlier ones of its node and type that are not flagged, above the
     limit: (n,), NaN where nothing can be said.
 

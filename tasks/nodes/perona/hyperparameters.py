@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput
-from tasks.nodes.params import LARGE_BATCH, RAY_SETTING, SMALL_BATCH, WITHOUT_RAY, ModelParams, SearchParams
+from tasks.nodes.params import LARGE_BATCH, RAY_SETTING, SMALL_BATCH, WITHOUT_RAY, ModelParams, NetworkSearchParams
 from tasks.nodes.perona.graph import GraphSet
 from tasks.ray_address import LOCAL, check_ray, connected
 
@@ -76,7 +76,12 @@ class SearchResult:
 
 
 def search(
-    train: GraphSet, validation: GraphSet, params: ModelParams, search: SearchParams, *, journal: Path | None = None
+    train: GraphSet,
+    validation: GraphSet,
+    params: ModelParams,
+    search: NetworkSearchParams,
+    *,
+    journal: Path | None = None,
 ) -> SearchResult:
     """The best of n_trials configurations of the variant's space, by the least validation loss of any epoch.
 
@@ -190,7 +195,7 @@ def _finished(study: "optuna.Study") -> list["optuna.trial.FrozenTrial"]:
 
 
 def _run_here(
-    study: "optuna.Study", train: GraphSet, validation: GraphSet, params: ModelParams, search: SearchParams
+    study: "optuna.Study", train: GraphSet, validation: GraphSet, params: ModelParams, search: NetworkSearchParams
 ) -> None:
     """Trials until the study has as many finished ones as are asked for."""
     import optuna
@@ -210,7 +215,12 @@ def _run_here(
 
 
 def _run_on_ray(
-    name: str, journal: Path, graphs: tuple[GraphSet, GraphSet], params: ModelParams, search: SearchParams, n_done: int
+    name: str,
+    journal: Path,
+    graphs: tuple[GraphSet, GraphSet],
+    params: ModelParams,
+    search: NetworkSearchParams,
+    n_done: int,
 ) -> None:
     """Trials until the study of that name has as many as are asked for, n_done of which it has. graphs: of training and
     of validation. Raises BadInput if no trial ended."""

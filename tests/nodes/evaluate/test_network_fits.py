@@ -10,11 +10,10 @@ import pytest
 import torch
 
 from tasks.nodes.detect.plain import DETECTORS
-from tasks.nodes.evaluate.detection import detect, detection_results
-from tasks.nodes.evaluate.network import (
+from tasks.nodes.evaluate.detection import LearnedResults, detect, detection_results
+from tasks.nodes.evaluate.network_fits import (
     FIT_COLUMNS,
     FIT_MEASURES,
-    LearnedResults,
     fit_variants,
     judge_in_time,
     learned_figures,

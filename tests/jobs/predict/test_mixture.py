@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
-from tasks.jobs.predict.pool import (
+from tasks.jobs.predict.mixture import (
     EVEN_RUNS,
     LEVELS,
     MOST_GRACE,

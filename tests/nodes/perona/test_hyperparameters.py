@@ -14,13 +14,13 @@ import pytest
 import ray
 
 from tasks.errors import WhorlError
-from tasks.nodes.params import FitParams, ModelParams, SearchParams
-from tasks.nodes.perona import search as search_module
+from tasks.nodes.params import FitParams, ModelParams, NetworkSearchParams
+from tasks.nodes.perona import hyperparameters as search_module
 from tasks.nodes.perona import training as fitting
-from tasks.nodes.perona.search import WORST, search, space_of, trial_loss, with_values
+from tasks.nodes.perona.hyperparameters import WORST, search, space_of, trial_loss, with_values
 from tests.nodes.perona.conftest import small_params
 
-SMALL = SearchParams(runner="here", n_trials=6)
+SMALL = NetworkSearchParams(runner="here", n_trials=6)
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,7 @@ import os, signal, sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 from conftest import draw_inputs, small_params, split
-from tasks.nodes.perona import search as search_module
+from tasks.nodes.perona import hyperparameters as search_module
 from tasks.nodes.params import SearchParams
 {imported}
 own, n_calls = {name}, 0
@@ -202,7 +202,7 @@ def test_values_replace_parameters_and_leave_the_rest():
         with_values(params, {"network.arms": 5})
 
 
-FEW = SearchParams(n_trials=4, concurrency=2)
+FEW = NetworkSearchParams(n_trials=4, concurrency=2)
 
 
 def unused_port():

@@ -10,7 +10,7 @@ from tasks.jobs import steps
 from tasks.jobs.control.answering import ask_source
 from tasks.jobs.control.lateness import NO_REASON, NOT_KNOWN, next_words, reason_of, with_answers, with_costs
 from tasks.jobs.control.scenarios import named_scenario
-from tasks.jobs.explain.reasons import Explanation, Reason, explain_next_of
+from tasks.jobs.explain.reasons import Explanation, FamilyReason, explain_next_of
 from tasks.jobs.params import WhatIfParams
 from tasks.jobs.predict.predicting import read_predictions
 
@@ -105,7 +105,7 @@ def test_rows_beyond_the_first_keep_their_place_and_have_chance_and_cost_alone(l
 
 def reasons_of(*said):
     """Reasons by family and contribution, called so."""
-    made = tuple(Reason(family, "f", 1.0, 1.0, "the job", one, {}, f"{family} {one}") for family, one in said)
+    made = tuple(FamilyReason(family, "f", 1.0, 1.0, "the job", one, {}, f"{family} {one}") for family, one in said)
     return Explanation("factor", 0.0, 0.0, made, 0.0)
 
 

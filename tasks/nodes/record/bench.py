@@ -29,6 +29,7 @@ START_S, NAP_S = 2.0, 0.01
 AT_WORK_S = 0.003  # CPU time that it has used when it has begun
 STARTING_S = 0.15  # time that its start takes, with its full speed
 LEAST_CORES = 0.0005  # mean, while the benchmark ran: a stressor that sleeps uses none
+TICKS_S = 0.05  # without a group processor time is counted in ticks of 10 ms: a shorter time tells nothing
 MARGIN_S = 30.0
 IO_FIELDS = ("rchar", "wchar", "read_bytes", "write_bytes")
 
@@ -118,7 +119,8 @@ class Stressor:
         cores = (after.cpu_s - before.cpu_s) / lasted_s
         bytes_per_s = max(0.0, after.io_bytes - before.io_bytes) / lasted_s
         throttled = (after.throttled_s - before.throttled_s) / lasted_s
-        works = before.is_alive and after.is_alive and (cores >= LEAST_CORES or not self.dose.command)
+        is_told = bool(self.dose.command) and (self.group is not None or lasted_s >= TICKS_S)
+        works = before.is_alive and after.is_alive and (cores >= LEAST_CORES or not is_told)
         slows = self.dose.throttle_ratio >= 1 or throttled > 0
         return StressOutcome(works and slows, cores, bytes_per_s, throttled)
 

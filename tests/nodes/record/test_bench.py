@@ -29,6 +29,12 @@ def test_a_stressor_that_ended_or_slept_was_not_applied(place, change):
     assert not stressor_of(place).outcome(IDLE, replace(AFTER, **change)).is_applied
 
 
+def test_a_stressor_counts_where_the_time_is_too_short_for_a_tick_of_the_clock(place):
+    short = replace(IDLE, at_s=IDLE.at_s + 0.005)
+    assert stressor_of(place).outcome(IDLE, short).is_applied
+    assert not stressor_of(place).outcome(IDLE, replace(short, is_alive=False)).is_applied
+
+
 def test_a_throttle_is_applied_only_if_the_benchmark_had_to_wait(place):
     throttle = stressor_of(place, "", throttle_ratio=0.5)
     assert not throttle.outcome(IDLE, AFTER).is_applied

@@ -48,7 +48,7 @@ from tasks.quantities import plain
 from tasks.warehouse.connection import fetch, reading
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import folder_of
-from tasks.warehouse.versions import data_version
+from tasks.warehouse.sources import data_version
 from tasks.workloads import fingerprint_steps
 from tasks.workloads import steps as workload_steps
 from tasks.workloads.params import WorkloadsParams

@@ -39,7 +39,7 @@ from tasks.nodes.answers import thread_scores_of_source
 from tasks.settings import ROOT
 from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.versions import code_version, contents_hash
+from tasks.warehouse.sources import code_version, contents_hash
 
 if TYPE_CHECKING:
     from tasks.report.result import Result

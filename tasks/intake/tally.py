@@ -10,7 +10,6 @@ import pandas as pd
 from tasks.errors import BadInput
 from tasks.intake.files import Chunk, guarded
 from tasks.quantities import share
-from tasks.warehouse.landed_tables import MAIN_TABLES
 
 N_REASONS = 5
 N_EXAMPLES = 3
@@ -22,6 +21,9 @@ CUT_OFF = "it was cut off"
 NO_FAULTS = (UNSUPPORTED_EVENT, PART_OF_A_JOB, NO_BENCHMARK, CUT_OFF)  # how reasons end
 MAX_REASONS = 10_000  # different ones that are counted by themselves: reasons may quote values
 OTHER_REASONS = "other reasons"
+# Words whose readers list single values of landed rows among what they refuse, at the place of their row: they stand in
+# ops.quarantine, and are no rows of the file for ops.files.
+REFUSE_VALUES = {"nodes"}
 NOWHERE = np.zeros(0, dtype="int64")
 
 
@@ -71,7 +73,7 @@ class Tally:
     def __init__(self, word: str) -> None:
         self.n_kept = 0
         self.understood: list[str] = []
-        self._refuses_values = MAIN_TABLES[word].refuses_values
+        self._refuses_values = word in REFUSE_VALUES
         self._reasons: Counter[str] = Counter()
         self._places: dict[str, list[int]] = {}
         self._kept, self._refused = [NOWHERE], [NOWHERE]

@@ -19,8 +19,7 @@ from tasks.nodes.type_tables import is_unstressed
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import champion, folder_of, new_card, promote, register, require_champion
-from tasks.warehouse.rows import key_of, now, read_row, replace_rows
-from tasks.warehouse.versions import code_version
+from tasks.warehouse.sources import code_version, key_of, now, read_row, replace_rows
 
 if TYPE_CHECKING:
     from tasks.nodes.preprocess.fitting import Preprocessor

@@ -16,7 +16,7 @@ from tasks.params import first_fault
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard, champion, folder_of, require_champion
-from tasks.warehouse.rows import key_of, now, read_row, replace_rows
+from tasks.warehouse.sources import key_of, now, read_row, replace_rows
 
 logger = logging.getLogger(__name__)
 JOURNALS = "searches"  # below the home folder

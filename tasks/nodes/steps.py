@@ -19,8 +19,7 @@ from tasks.warehouse import ingest, landing
 from tasks.warehouse.connection import fetch, reading
 from tasks.warehouse.faults import told_clearly
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.rows import now, replace_rows
-from tasks.warehouse.versions import data_version
+from tasks.warehouse.sources import data_version, now, replace_rows
 
 if TYPE_CHECKING:
     from tasks.nodes.record.params import BenchmarkTemplate

@@ -11,7 +11,7 @@ from tasks.nodes import network_steps
 from tasks.nodes.history import benchmarks_of
 from tasks.nodes.params import ScoreParams
 from tasks.nodes.perona.fingerprints import fingerprint, load_trained, trained_in_use
-from tasks.warehouse import rows
+from tasks.warehouse import sources
 from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.registry import cards, champion
 
@@ -136,7 +136,7 @@ def test_a_fingerprinting_that_was_stopped_while_it_wrote_leaves_what_was_there(
         every = "SELECT own::TEXT AS told FROM nodes.{} AS own ORDER BY 1"
         return [fetch(trained_log, every.format(name))["told"].tolist() for name in TABLES]
 
-    before, own = tables(), rows.insert_rows
+    before, own = tables(), sources.insert_rows
 
     def inserting(connection, table, *given):
         if table == "nodes.fingerprintings":
@@ -145,7 +145,7 @@ def test_a_fingerprinting_that_was_stopped_while_it_wrote_leaves_what_was_there(
 
     other = ScoreParams(resamples=101)  # what stands there rests on others
     with monkeypatch.context() as patch, pytest.raises(Stopped):
-        patch.setattr(rows, "insert_rows", inserting)
+        patch.setattr(sources, "insert_rows", inserting)
         network_steps.fingerprint(trained_log, "log", other)
     assert tables() == before and before[0]
     assert network_steps.fingerprint(trained_log, "log", other)["n_fingerprints"] == 360

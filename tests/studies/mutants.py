@@ -144,7 +144,7 @@ MUTANTS = (
     Mutant("runs that failed are forgotten where memory is the same", "tasks/advice/choice.py",
            "target.memory_bytes <= source.memory_bytes:", "target.memory_bytes < source.memory_bytes:",
            "tests/advice/test_choice.py"),
-    Mutant("the share of unknown runs is that of the first answers", "tasks/report/metrics.py",
+    Mutant("the share of unknown runs is that of the first answers", "flows/engine/serving.py",
            "ORDER BY identified_at DESC,", "ORDER BY identified_at,", "tests/report/test_site.py"),
     Mutant("a page shows the figures of a model that is not in use", "tasks/report/jobs.py",
            "ORDER BY in_use.model_id IS NULL,", "ORDER BY in_use.model_id IS NOT NULL,", "tests/report/test_jobs.py"),

@@ -11,10 +11,9 @@ from tasks.intake.files import Chunk, no_refusals
 from tasks.jobs.columns import COLUMNS, CONDITIONS, RUNS_SCHEMA
 from tasks.warehouse import landing
 from tasks.warehouse.connection import fetch
-from tasks.warehouse.copies import hash_tables, snapshot
+from tasks.warehouse.copies import hash_tables, rebuild, snapshot
 from tasks.warehouse.ingest import ingest
 from tasks.warehouse.migrations import FOLDER, migrate
-from tasks.warehouse.rebuild import rebuild
 
 NOON = datetime(2026, 1, 1, 12)
 VERTICES = [

@@ -15,10 +15,9 @@ import pytest
 from tasks.errors import BadInput, BadSetting, NoWarehouse, WarehouseBroken
 from tasks.warehouse import copies, registry
 from tasks.warehouse.connection import fetch, logs_of, writing
-from tasks.warehouse.copies import MANIFEST, backup, hash_tables, old_copies, restore
+from tasks.warehouse.copies import MANIFEST, backup, hash_tables, old_copies, rebuild, restore
 from tasks.warehouse.place import PruneParams
 from tasks.warehouse.pruning import prune
-from tasks.warehouse.rebuild import rebuild
 
 ROWS = [{"run_id": "1", "runtime_s": 10.0}, {"run_id": "2", "runtime_s": 20.0}]
 NOON = datetime(2026, 1, 1, 12)

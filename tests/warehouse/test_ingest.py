@@ -19,11 +19,10 @@ from tasks.jobs.columns import CONDITIONS, RUNS_SCHEMA
 from tasks.warehouse import ingest as ingest_module
 from tasks.warehouse import landing
 from tasks.warehouse.connection import fetch
-from tasks.warehouse.copies import hash_tables
+from tasks.warehouse.copies import hash_tables, rebuild
 from tasks.warehouse.ingest import ingest
 from tasks.warehouse.landing import Origin
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.rebuild import rebuild
 from tasks.workloads.prepared import COUNTERS_SCHEMA
 from tasks.workloads.prepared import RUNS_SCHEMA as TELEMETRY_SCHEMA
 

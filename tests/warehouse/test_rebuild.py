@@ -11,8 +11,7 @@ from tasks.errors import BadInput, WarehouseBroken, WarehouseBusy
 from tasks.warehouse import connection as connections
 from tasks.warehouse import copies
 from tasks.warehouse.connection import fetch, writing
-from tasks.warehouse.copies import hash_tables
-from tasks.warehouse.rebuild import rebuild
+from tasks.warehouse.copies import hash_tables, rebuild
 from tasks.warehouse.runs import RunRecord, record_run
 
 ROWS = [{"run_id": "1", "runtime_s": 10.0}, {"run_id": "2", "runtime_s": 20.0}]

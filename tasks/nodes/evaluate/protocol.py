@@ -23,7 +23,7 @@ from tasks.nodes.ranking.repeatability import Repeatability, repeatability_of
 from tasks.nodes.ranking.suspicion import suspicious_nodes
 from tasks.nodes.type_tables import Bools, NodeTables, is_contaminated, is_stressed, is_unstressed
 from tasks.progress import report_progress
-from tasks.warehouse.versions import code_version
+from tasks.warehouse.sources import code_version
 
 REPEATED = ("cv", "rerun_median", "rerun_p90", "runs_for_5", "runs_for_10")
 ALL_NODES = "all nodes, their executions without known stress"

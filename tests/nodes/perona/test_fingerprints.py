@@ -286,7 +286,7 @@ def test_what_is_not_the_same_is_learned_anew(trained_log, quick_model, monkeypa
         with writing(trained_log) as connection, transaction(connection):
             connection.execute("UPDATE ops.files SET ordered_at = ordered_at + INTERVAL 1 DAY, batch_id = 'another'")
     if changed == "code":
-        monkeypatch.setattr("tasks.warehouse.rows.code_version", lambda: "9.9")
+        monkeypatch.setattr("tasks.warehouse.sources.code_version", lambda: "9.9")
     monkeypatch.setattr(fingerprints, "train_source", learning)
     with pytest.raises(Learned):
         trained_again(trained_log, quick_model, **given)

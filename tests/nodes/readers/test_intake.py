@@ -17,9 +17,8 @@ from tasks.nodes.params import ReadParams
 from tasks.nodes.readers import READERS
 from tasks.record.parts import write_table
 from tasks.warehouse.connection import fetch
-from tasks.warehouse.copies import hash_tables
+from tasks.warehouse.copies import hash_tables, rebuild
 from tasks.warehouse.landing import find_batch
-from tasks.warehouse.rebuild import rebuild
 
 HEADER = "execution_id,node,machine_type,benchmark,started_at,metric,value\n"
 LENIENT = ReadLimits(max_refused_share=1)

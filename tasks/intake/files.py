@@ -22,7 +22,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tasks.errors import BadInput, reason_of
-from tasks.intake.limits import ReadLimits
+from tasks.params import ReadLimits
 from tasks.storage import CANNOT_OPEN, storage_of
 
 GZIP_MAGIC = b"\x1f\x8b"

@@ -4,8 +4,8 @@ import logging
 from pathlib import Path
 from typing import Any, TypedDict
 
-from tasks.figures import Evaluation, write_tables
 from tasks.progress import report_progress
+from tasks.report.evaluation import Evaluation, write_tables
 from tasks.warehouse import ingest
 from tasks.warehouse.alarms import unannounced
 from tasks.warehouse.connection import fetch, reading

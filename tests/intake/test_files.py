@@ -25,7 +25,7 @@ from tasks.intake.files import (  # fmt: skip
     read_lines,
     refusals,
 )
-from tasks.intake.limits import ReadLimits
+from tasks.params import ReadLimits
 
 LIMITS = ReadLimits()
 KIB = 1024

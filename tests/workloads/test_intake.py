@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tasks.errors import BadInput
-from tasks.intake.limits import ReadLimits
+from tasks.params import ReadLimits
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.copies import hash_tables, rebuild
 from tasks.workloads import steps

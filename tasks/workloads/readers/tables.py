@@ -17,9 +17,9 @@ from tasks.intake.aliases import MISSING, date_order, distinct_texts, is_text, i
 from tasks.intake.cells import Cells, number_of
 from tasks.intake.cells import numbers as to_numbers
 from tasks.intake.files import read_lines
-from tasks.intake.limits import ReadLimits
 from tasks.intake.tables import split_header
 from tasks.intake.times import FIRST_S, LAST_S
+from tasks.params import ReadLimits
 from tasks.workloads.prepared import KEY_COLUMNS, FileRun
 from tasks.workloads.telemetry import Counter, FloatArray
 

@@ -9,12 +9,12 @@ import pytest
 
 from tasks.errors import BadInput, BadSetting
 from tasks.intake.files import Chunk
-from tasks.intake.limits import ReadLimits
 from tasks.nodes import intake, steps
 from tasks.nodes.execution import Execution, MetricValue, SampledMetric, table_of, write_part
 from tasks.nodes.intake import find_files, tell_left_out
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers import READERS
+from tasks.params import ReadLimits
 from tasks.record.parts import write_table
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.copies import hash_tables, rebuild

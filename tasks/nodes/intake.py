@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.errors import BadInput, quoting_nothing
-from tasks.intake.files import Chunk, guarded, read_head
+from tasks.intake.files import Chunk, Preview, guarded, preview_of, read_head
 from tasks.intake.labels import absolute
 from tasks.intake.pseudonyms import (
     HOST,
@@ -30,7 +30,6 @@ from tasks.intake.pseudonyms import (
     without_reasons,
 )
 from tasks.intake.readers import Folder, Landing, reader_called
-from tasks.intake.tally import Preview, preview_of
 from tasks.nodes.execution import SCHEMAS
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers import READERS, Reader, detect

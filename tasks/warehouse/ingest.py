@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from tasks.intake.tally import REFUSE_VALUES
+from tasks.intake.files import REFUSE_VALUES
 from tasks.warehouse import landing
 from tasks.warehouse.connection import Connection, transaction, writing
 from tasks.warehouse.landing import Batch

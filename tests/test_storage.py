@@ -12,18 +12,17 @@ from flows.engine.steps import load_each
 from tasks.errors import BadInput, WhorlError
 from tasks.intake.files import read_head
 from tasks.intake.labels import manifest
-from tasks.intake.limits import ReadLimits
 from tasks.jobs.intake import Intake, find_logs, land_log
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers import READERS
+from tasks.params import ReadLimits
 from tasks.storage import narrow, private, remove_inside, storage_of
 from tasks.warehouse.connection import fetch
-from tasks.warehouse.copies import backup, restore
+from tasks.warehouse.copies import backup, rebuild, restore
 from tasks.warehouse.ingest import ingest
 from tasks.warehouse.landing import is_local, sha256_of
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.pruning import PruneParams, prune
-from tasks.warehouse.rebuild import rebuild
 
 ODD = ["a::b.csv", "simplecache::memory.csv", "zip::x"]
 

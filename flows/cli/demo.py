@@ -57,7 +57,7 @@ def _keep(settings: "Settings", told: dict[str, Any]) -> None:
 def _state(settings: "Settings") -> str:
     """Hash of all that the answers rest on: settings, code, recordings, and what the demo has made of them."""
     from tasks import datasets
-    from tasks.warehouse.versions import CODE_SUFFIXES, ROOT, contents_hash
+    from tasks.warehouse.sources import CODE_SUFFIXES, ROOT, contents_hash
 
     warehouse = settings.warehouse
     log = warehouse.file.with_name(f"{warehouse.file.name}.wal")

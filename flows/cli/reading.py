@@ -14,7 +14,7 @@ from tasks.quantities import counted, share
 from tasks.report.result import Column, as_text, columns, count, records
 
 if TYPE_CHECKING:
-    from tasks.intake.tally import Preview
+    from tasks.intake.files import Preview
     from tasks.warehouse.place import Warehouse
 
     Previewing = Callable[[Path, str, Any], Preview]

@@ -28,7 +28,7 @@ from tasks.errors import BadInput, NotAllRead, WarehouseBusy, WhorlError
 from tasks.nodes.record.params import BenchmarkTemplate
 from tasks.progress import report_progress
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.versions import CODE_SUFFIXES, contents_hash
+from tasks.warehouse.sources import CODE_SUFFIXES, contents_hash
 
 P = ParamSpec("P")
 R = TypeVar("R")

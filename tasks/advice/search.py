@@ -15,7 +15,6 @@ from numpy.random import Generator
 
 from tasks.advice.machines import Configurations, Floats, Ints, MachineType, MemoryNeed, configurations, promising
 from tasks.advice.params import SearchParams
-from tasks.advice.readers.tables import RUNS
 from tasks.advice.surrogate import (
     LEARNED,
     Bools,
@@ -30,6 +29,7 @@ from tasks.advice.surrogate import (
     posterior,
     prior_after,
 )
+from tasks.advice.tables import RUNS
 from tasks.errors import BadInput, BadSetting
 from tasks.quantities import duration, number, share
 

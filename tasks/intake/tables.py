@@ -42,7 +42,7 @@ from tasks.intake.files import (
     read_lines,
     refusals,
 )
-from tasks.intake.limits import ReadLimits
+from tasks.params import ReadLimits
 
 MAGIC = b"PAR1"
 RECORD_KEY = b"whorl.record"  # of the metadata of Parquet: how it was recorded

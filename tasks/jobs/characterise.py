@@ -38,7 +38,7 @@ from tasks.jobs.shapes import (
 from tasks.jobs.summary import refuse_mixture
 from tasks.warehouse.connection import Connection, reading, transaction, writing
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.versions import data_version
+from tasks.warehouse.sources import data_version
 
 Ints = NDArray[np.int64]
 KINDS: tuple[Kind, ...] = ("ratio", "delta")

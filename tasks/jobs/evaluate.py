@@ -40,7 +40,7 @@ from tasks.storage import storage_of
 from tasks.warehouse.connection import reading
 from tasks.warehouse.ingest import ingest
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.versions import code_version
+from tasks.warehouse.sources import code_version
 
 GIVEN = "as the log is grouped"
 CANDIDATES: tuple[tuple[KeyPart, ...], ...] = (

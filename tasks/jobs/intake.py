@@ -15,10 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.errors import BadInput, quoting_nothing
-from tasks.intake.files import Chunk, guarded
+from tasks.intake.files import Chunk, Preview, Tally, guarded
 from tasks.intake.pseudonyms import HOST, ID_BYTES, load_key, pseudonym, pseudonyms, without_names
 from tasks.intake.readers import REMOTE, Landing, files_below, reader_called, sha256_of_all
-from tasks.intake.tally import Preview, Tally
 from tasks.jobs.columns import RUNS_SCHEMA, as_list_column
 from tasks.jobs.grouping import group_keys, normalise_names
 from tasks.jobs.params import GroupParams, ReadParams

@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from tasks.intake.limits import ReadLimits
-from tasks.params import Params
+from tasks.params import Params, ReadLimits
 from tasks.quantities import SPELLINGS, Dimension, factor_of
 
 

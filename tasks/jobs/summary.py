@@ -11,8 +11,7 @@ from tasks.errors import NotFound
 from tasks.jobs.params import HISTORIC_SHARE, STALAGMITE_RATIO, SummaryParams
 from tasks.warehouse.connection import Connection, reading, transaction, writing
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.sources import kinds_of
-from tasks.warehouse.versions import data_version
+from tasks.warehouse.sources import data_version, kinds_of
 
 if TYPE_CHECKING:
     import pandas as pd

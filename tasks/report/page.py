@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 
 from tasks.report import charts
 from tasks.report.result import Cell, Column, Figure, Result, Section, Table, one_line, slug, spoken
-from tasks.warehouse.versions import code_version
+from tasks.warehouse.sources import code_version
 
 TEMPLATES = Path(__file__).parent / "templates"
 ASSETS = "assets"

@@ -5,16 +5,62 @@ Parts of a row, such as the counters of a run, come and go with it; so do the ma
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 
+from tasks.intake.files import REFUSE_VALUES
 from tasks.warehouse import landing
 from tasks.warehouse.connection import Connection, transaction, writing
-from tasks.warehouse.landed_tables import MAIN_TABLES, LandedTable
 from tasks.warehouse.landing import Batch
 from tasks.warehouse.place import Warehouse
 
 UNKNOWN = "unknown"  # the type of a machine of which nobody says it
 # Which of two rows with one key counts: a final one, then that of the later file, then the later line.
 BETTER = "{settled} DESC, ordered_at DESC, batch_id DESC, place DESC"
+
+
+@dataclass(frozen=True)
+class LandedTable:
+    """A table whose rows come from landing files.
+
+    key: columns that name a row within its source. settled: SQL that is true for a row that is final; a final row
+    is never replaced by one that is not (a finished run by an older export of it). n_rows: SQL for the number of rows
+    of the file that a row was made of. parts: further tables of the word whose rows belong to a row of this one (key
+    and place are the same) and come and go with it. has_machines: its column `node` names machines, which ops.machines
+    then lists."""
+
+    word: str
+    name: str
+    key: str
+    settled: str
+    label: str
+    n_rows: str = "1"
+    parts: tuple[str, ...] = ()
+    has_machines: bool = False
+
+    @property
+    def qualified(self) -> str:
+        """Schema and name."""
+        return f"{self.word}.{self.name}"
+
+    @property
+    def qualified_parts(self) -> tuple[str, ...]:
+        """Schema and name of each of the parts."""
+        return tuple(f"{self.word}.{part}" for part in self.parts)
+
+
+RUNS = LandedTable("jobs", "runs", "run_id", "status NOT IN ('running', 'pending')", "run id")
+TELEMETRY = LandedTable("workloads", "runs", "run_id", "true", "run id", n_rows="n_rows", parts=("counters",))
+EXECUTIONS = LandedTable(
+    "nodes",
+    "executions",
+    "execution_id",
+    "true",
+    "execution id",
+    n_rows="n_rows",
+    parts=("metrics", "telemetry", "logs"),
+    has_machines=True,
+)
+MAIN_TABLES = {table.word: table for table in [RUNS, TELEMETRY, EXECUTIONS]}
 
 
 def ingest(warehouse: Warehouse, word: str, batch_id: str) -> bool:
@@ -51,7 +97,7 @@ def load(connection: Connection, folder: str, batch: Batch) -> None:
         refused = stack.enter_context(landing.local_file(folder, batch, "quarantine"))
         _stage(connection, table, batch, [(batch, str(rows))])
         n_repeated = _quarantine(connection, table, batch, str(refused))
-        n_refused = _count_refused(connection, str(refused)) if table.refuses_values else batch.n_quarantined
+        n_refused = _count_refused(connection, str(refused)) if table.word in REFUSE_VALUES else batch.n_quarantined
         n_kept = _count_kept(connection, table)
         _merge(connection, table, folder, batch)
     _register(connection, batch, n_kept, n_refused + n_repeated)

@@ -23,8 +23,7 @@ from tasks.storage import narrow, private, prove_inside, remove_inside
 from tasks.warehouse.connection import Connection, transaction, writing
 from tasks.warehouse.faults import told_clearly
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.rows import now
-from tasks.warehouse.versions import code_version
+from tasks.warehouse.sources import code_version, now
 
 MODEL_FILE = "model.json"
 CHAMPIONS_FILE = "champions.jsonl"

@@ -13,7 +13,7 @@ from tasks.errors import BadSetting, NotFound
 from tasks.params import Params
 from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.versions import code_version, data_version
+from tasks.warehouse.sources import code_version, data_version
 
 
 class RunRecord(Params):

@@ -13,8 +13,7 @@ from tasks.errors import BadInput, NotFound
 from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard, new_card, promote, register
-from tasks.warehouse.sources import kinds_of
-from tasks.warehouse.versions import data_version
+from tasks.warehouse.sources import data_version, kinds_of
 from tasks.workloads.evaluate.items import Item, Split, Splits, cut, splits_of
 from tasks.workloads.evaluate.scores import confusion_of, score_of
 from tasks.workloads.identify.identification import Identification, identify_all, view_of

@@ -9,7 +9,6 @@ import pytest
 
 from tasks.advice.machines import Configurations, MachineType, stated_need
 from tasks.advice.params import SearchParams
-from tasks.advice.readers.tables import read_runs
 from tasks.advice.search import (
     CandidateOutcomes,
     Problem,
@@ -24,6 +23,7 @@ from tasks.advice.search import (
     search,
 )
 from tasks.advice.surrogate import FIXED, TrialRuns
+from tasks.advice.tables import read_runs
 from tasks.errors import BadInput, BadSetting
 
 Costs = Callable[[Configurations, float], np.ndarray]

@@ -72,7 +72,7 @@ def test_the_best_nodes_are_named_and_told_again_nothing_is_ranked_or_learned_an
         monkeypatch.setattr(f"tasks.nodes.{work}", None)  # whoever did it again would fail
     assert demo.tell_nodes(warehouse, QUICK, "recorded") == first
     assert sorted(card.kind for card in cards(warehouse.models)) == ["detector", "preprocessor"]
-    monkeypatch.setattr("tasks.warehouse.rows.code_version", lambda: "9.9")
+    monkeypatch.setattr("tasks.warehouse.sources.code_version", lambda: "9.9")
     with pytest.raises(TypeError, match="not callable"):  # a detector of other code is not used again
         demo.tell_nodes(warehouse, QUICK, "recorded")
 

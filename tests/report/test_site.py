@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from flows.cli import run
+from flows.engine.serving import metrics_text
 from tasks.errors import NotFound
 from tasks.jobs.params import SummaryParams
 from tasks.jobs.summary import summarise
 from tasks.quantities import plain
-from tasks.report.metrics import metrics_text
 from tasks.report.result import Result, as_markdown
 from tasks.report.site import (
     SiteParams,

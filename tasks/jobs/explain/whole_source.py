@@ -24,7 +24,7 @@ from tasks.jobs.predict.trained import Trained
 from tasks.jobs.scores import CONFIDENCE
 from tasks.warehouse.connection import Connection, reading, transaction, writing
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.versions import data_version
+from tasks.warehouse.sources import data_version
 
 Places = NDArray[np.intp]
 MAX_RUNS = 4000  # held-out runs that are explained, an even sample over time of more

@@ -27,7 +27,7 @@ from tasks.jobs.shapes import ShapeSet
 from tasks.jobs.summary import find_group, refuse_mixture
 from tasks.warehouse.connection import Connection, fetch, reading, transaction, writing
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.versions import data_version
+from tasks.warehouse.sources import data_version
 
 LAST_RUNS = 10  # the next run is predicted as if it came under the conditions of each of these
 ATOMS = 400  # quantiles that stand for the prediction under one of them: chances to 0.25 % and finer

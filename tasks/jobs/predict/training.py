@@ -21,7 +21,7 @@ from tasks.jobs.summary import refuse_mixture
 from tasks.warehouse.connection import reading, transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard, new_card, promote, register
-from tasks.warehouse.versions import code_version, data_version
+from tasks.warehouse.sources import code_version, data_version
 
 METRIC = "predict.crps.model"
 HEADLINE = (METRIC, "predict.crps.history", "predict.coverage90.model")  # first in the card, for lists of models

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput, BadSetting, quoted
+from tasks.intake.cells import TimeReadings, check_zone, needs_zone, read_times, settle
 from tasks.intake.files import Chunk, Lines, all_refusals, read_lines, refusals
 from tasks.intake.tables import refused_rows
-from tasks.intake.times import TimeReadings, check_zone, needs_zone, read_times, settle
 from tasks.jobs.columns import KNOWN_TO_SLURM, status_of, vet_runs
 from tasks.jobs.params import ReadParams, Status
 

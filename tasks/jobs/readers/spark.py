@@ -30,7 +30,6 @@ import pyarrow as pa
 
 from tasks.errors import BadInput
 from tasks.intake.files import HEAD_BYTES, Chunk, Lines, all_refusals, counted, open_checked, open_plain, read_lines
-from tasks.intake.limits import ReadLimits
 from tasks.intake.tables import refused_rows
 from tasks.jobs.columns import vet_runs
 from tasks.jobs.params import ReadParams
@@ -46,6 +45,7 @@ from tasks.jobs.readers.spark_events import (
     parse_event,
     signature,
 )
+from tasks.params import ReadLimits
 from tasks.storage import storage_of
 
 ROLLED = "eventlog_v2_"

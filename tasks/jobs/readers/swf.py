@@ -24,10 +24,9 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput
-from tasks.intake.files import Chunk, all_refusals, read_lines, refusals
+from tasks.intake.cells import from_epoch_s
+from tasks.intake.files import PART_OF_A_JOB, Chunk, all_refusals, read_lines, refusals
 from tasks.intake.tables import refused_rows
-from tasks.intake.tally import PART_OF_A_JOB
-from tasks.intake.times import from_epoch_s
 from tasks.jobs.columns import vet_runs
 from tasks.jobs.params import ReadParams
 

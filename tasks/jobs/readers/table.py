@@ -42,10 +42,9 @@ from tasks.intake.aliases import (
     trimmed,
     unit_of_values,
 )
-from tasks.intake.cells import flags
+from tasks.intake.cells import LAST_S, check_zone, flags, utc_times
 from tasks.intake.files import UTF8_MARK, Chunk, all_refusals, refusals
 from tasks.intake.tables import JSON_MARKS, MAGIC, PANDAS_INDEX, RowBatch, check_once, split_header, table_batches
-from tasks.intake.times import LAST_S, check_zone, utc_times
 from tasks.jobs.columns import (
     ALL_COLUMNS,
     FLAT_COLUMNS,

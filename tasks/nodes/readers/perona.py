@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from tasks.errors import BadInput, quoted
 from tasks.intake.cells import flags, times
 from tasks.intake.files import Chunk, all_refusals, no_refusals, open_plain, refusals
-from tasks.intake.limits import ReadLimits
 from tasks.intake.tables import refused_rows
 from tasks.nodes.execution import Execution, MetricValue, SampledMetric, as_chunk
 from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
@@ -38,6 +37,7 @@ from tasks.nodes.readers.vetting import (
     slug,
     vet,
 )
+from tasks.params import ReadLimits
 from tasks.storage import ADDRESS
 
 ENDINGS = (".db", ".sqlite", ".sqlite3")

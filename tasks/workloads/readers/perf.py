@@ -17,9 +17,8 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput, quoted
-from tasks.intake.files import all_refusals, json_of, read_lines, refusals
+from tasks.intake.files import CUT_OFF, UNSUPPORTED_EVENT, all_refusals, json_of, read_lines, refusals
 from tasks.intake.tables import WholeTable, column_names, whole_table
-from tasks.intake.tally import CUT_OFF, UNSUPPORTED_EVENT
 from tasks.workloads.params import ReadParams
 from tasks.workloads.prepared import FileRun, Reading, label_column
 from tasks.workloads.readers.tables import side_by_side, start_and_offsets, unix_seconds

@@ -12,14 +12,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput, headless, quoted
-from tasks.intake import times
 from tasks.intake.aliases import MISSING, date_order, distinct_texts, is_text, iso_dates, key_of, named
-from tasks.intake.cells import Cells, number_of
+from tasks.intake.cells import DATED, FIRST_S, LAST_S, Cells, calendar_dates, in_seconds, number_of
 from tasks.intake.cells import numbers as to_numbers
 from tasks.intake.files import read_lines
-from tasks.intake.limits import ReadLimits
 from tasks.intake.tables import split_header
-from tasks.intake.times import FIRST_S, LAST_S
+from tasks.params import ReadLimits
 from tasks.workloads.prepared import KEY_COLUMNS, FileRun
 from tasks.workloads.telemetry import Counter, FloatArray
 
@@ -99,7 +97,7 @@ def unix_seconds(column: pa.ChunkedArray, zone: str) -> FloatArray:
     if is_text(kind) and (order := date_order("the table", {"time": distinct_texts(column)})):
         column = pa.chunked_array([iso_dates(column, order)])
     texts = pd.Series(column.to_pandas()).astype("str").str.strip().str.replace(r"\s*UTC$", "Z", regex=True)
-    dated = texts.where(texts.str.contains(times.DATED, na=False))
+    dated = texts.where(texts.str.contains(DATED, na=False))
     parsed = pd.to_datetime(dated, errors="coerce", format="ISO8601", utc=_has_zone(column))
     from_text = _seconds_of(parsed, zone)
     return np.where(numbers.is_bad, from_text, _in_seconds(numbers.values, zone))
@@ -108,11 +106,11 @@ def unix_seconds(column: pa.ChunkedArray, zone: str) -> FloatArray:
 def _in_seconds(values: FloatArray, zone: str) -> FloatArray:
     """Times written as numbers in seconds: dates where most of them are some, else Unix time or since some start."""
     known = values[~np.isnan(values)]
-    dates = times.calendar_dates(values)
+    dates = calendar_dates(values)
     if len(known) and np.isfinite(known).all() and (~np.isnat(dates)).sum() > DATES_SHARE * len(known):
         return _seconds_of(pd.Series(dates), zone)
     size = float(np.median(np.abs(known))) if len(known) else 0.0
-    seconds = times.in_seconds(values, np.full(len(values), size))
+    seconds = in_seconds(values, np.full(len(values), size))
     return np.where(np.abs(seconds) <= LAST_S, seconds, np.nan)
 
 

@@ -13,7 +13,7 @@ from tasks.nodes.params import FitParams, ModelParams, NetworkParams
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import new_card, promote, register
-from tasks.warehouse.rows import insert_rows
+from tasks.warehouse.sources import insert_rows
 from tests.flows.cli.conftest import Whorl
 
 pytestmark = pytest.mark.usefixtures("flows_as_they_are")

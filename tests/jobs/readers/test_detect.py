@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
-from tasks.intake.limits import ReadLimits
 from tasks.jobs.readers import READERS, detect
+from tasks.params import ReadLimits
 
 LIMITS = ReadLimits()
 SWF = b"; UnixStartTime: 0\n1 0 -1 1451 128 -1 -1 -1 -1 -1 -1 1 1 -1 -1 -1 -1 -1\n"

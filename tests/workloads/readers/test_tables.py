@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tasks.errors import BadInput
-from tasks.intake.limits import ReadLimits
+from tasks.params import ReadLimits
 from tasks.workloads.readers.tables import read_series
 
 

@@ -12,6 +12,7 @@ from tasks.warehouse import landing
 from tasks.warehouse.connection import Connection, transaction, writing
 from tasks.warehouse.landing import Batch
 from tasks.warehouse.place import Warehouse
+from tasks.warehouse.sources import insert_row
 
 UNKNOWN = "unknown"  # the type of a machine of which nobody says it
 # Which of two rows with one key counts: a final one, then that of the later file, then the later line.
@@ -229,27 +230,15 @@ def _merge(connection: Connection, table: LandedTable, folder: str, batch: Batch
 
 def _register(connection: Connection, batch: Batch, n_kept: int, n_quarantined: int) -> None:
     origin = batch.origin
-    connection.execute(
-        "INSERT INTO ops.files BY NAME SELECT $batch_id AS batch_id, $word AS word, $source AS source, "
-        "$reader AS reader, $version AS reader_version, $options AS options, $path AS origin, "
-        "$sha256 AS origin_sha256, $ordered_at AS ordered_at, $n_read AS n_read, $n_kept AS n_kept, "
-        "$n_quarantined AS n_quarantined, $landed_at AS landed_at",
-        {
-            "batch_id": batch.batch_id,
-            "word": origin.word,
-            "source": origin.source,
-            "reader": origin.reader,
-            "version": origin.reader_version,
-            "options": json.dumps(origin.options, sort_keys=True),
-            "path": origin.path,
-            "sha256": origin.sha256,
-            "ordered_at": batch.ordered_at,
-            "n_read": n_kept + n_quarantined,
-            "n_kept": n_kept,
-            "n_quarantined": n_quarantined,
-            "landed_at": batch.landed_at,
-        },
-    )
+    row = {name: getattr(origin, name) for name in ("word", "source", "reader", "reader_version")}
+    row |= {name: getattr(batch, name) for name in ("batch_id", "ordered_at", "landed_at")}
+    row |= {
+        "options": json.dumps(origin.options, sort_keys=True),
+        "origin": origin.path,
+        "origin_sha256": origin.sha256,
+    }
+    row |= {"n_read": n_kept + n_quarantined, "n_kept": n_kept, "n_quarantined": n_quarantined}
+    insert_row(connection, "ops.files", row)
 
 
 def _reconcile(connection: Connection, folder: str, table: LandedTable, batch: Batch) -> None:

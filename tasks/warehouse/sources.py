@@ -4,6 +4,8 @@ Answers are written as a whole in the place of those before, with what they rest
 
 import functools
 import hashlib
+import json
+import math
 import subprocess
 import uuid
 from collections.abc import Container, Mapping, Sequence
@@ -149,6 +151,25 @@ def replace_rows(
         for name, frame in frames.items():
             connection.execute(f"DELETE FROM {word}.{name} WHERE {same}", of).fetchall()
             insert_rows(connection, f"{word}.{name}", frame, about)
+
+
+def insert_row(connection: Connection, table: str, row: Mapping[str, Any]) -> None:
+    """Append one row, its values by column."""
+    values = ", ".join(f"${name} AS {name}" for name in row)
+    connection.execute(f"INSERT INTO {table} BY NAME SELECT {values}", dict(row))
+
+
+def json_of(values: Mapping[str, Any]) -> str:
+    """JSON of figures or parameters, with null for what is not a finite number, which JSON does not know."""
+    return json.dumps(_finite(values), sort_keys=True, default=str, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def insert_rows(connection: Connection, table: str, rows: pd.DataFrame | pa.Table, about: Mapping[str, Any]) -> None:

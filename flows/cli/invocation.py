@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from flows.cli.output import as_command, clean
-from tasks.progress import Show, report_progress, shown_by
+from tasks.errors import ShowProgress, report_progress, shown_by
 from tasks.quantities import counted
 
 if TYPE_CHECKING:
@@ -271,7 +271,7 @@ def progress_bar(call: Invocation, *, first: str = "") -> Iterator[None]:
             yield
 
 
-def _lines() -> Show:
+def _lines() -> ShowProgress:
     """Prints a line when a step begins, the same step once, and now and then how far work is; with the time passed."""
     started, begun, said = time.monotonic(), set[str](), 0.0
 

@@ -30,8 +30,7 @@ from tasks.advice.search import (
     search,
 )
 from tasks.advice.surrogate import FIXED, LEARNED, Bools, Example, SurrogateParams, TrialRuns, learned
-from tasks.errors import BadInput
-from tasks.progress import report_progress
+from tasks.errors import BadInput, report_progress
 
 logger = logging.getLogger(__name__)
 CandidateSet = Literal["completed", "all"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from tasks.errors import BadInput
+from tasks.errors import BadInput, report_progress
 from tasks.jobs import intake
 from tasks.jobs.params import (
     CharacteriseParams,
@@ -24,7 +24,6 @@ from tasks.jobs.params import (
 from tasks.jobs.summary import kind_of_runs
 from tasks.jobs.summary import summarise as summarise_source
 from tasks.jobs.watch import watch_source
-from tasks.progress import report_progress
 from tasks.quantities import utc_text
 from tasks.warehouse import ingest
 from tasks.warehouse.alarms import unannounced

@@ -12,11 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tasks.errors import NotFound
+from tasks.errors import NotFound, report_progress
 from tasks.intake.files import all_refusals, no_refusals
 from tasks.nodes.execution import EXECUTION_COLUMNS, EXECUTIONS_SCHEMA, METRICS_SCHEMA, TELEMETRY_SCHEMA, tabled
 from tasks.nodes.params import ReadParams, ScoreParams
-from tasks.progress import report_progress
 from tasks.warehouse.connection import Connection, fetch_arrow, reading
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.sources import data_version, kinds_of

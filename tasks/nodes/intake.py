@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks.errors import BadInput, quoting_nothing
+from tasks.errors import BadInput, quoting_nothing, report_progress
 from tasks.intake.files import Chunk, Preview, guarded, preview_of, read_head
 from tasks.intake.labels import absolute
 from tasks.intake.pseudonyms import (
@@ -37,7 +37,6 @@ from tasks.nodes.readers.labels import labelled, node_of, read_manifest, short_n
 from tasks.nodes.readers.logs import ENDINGS as LOG_ENDINGS
 from tasks.nodes.readers.logs import log_names
 from tasks.params import ReadLimits
-from tasks.progress import report_progress
 from tasks.storage import storage_of
 from tasks.warehouse import landing
 from tasks.warehouse.faults import told_clearly

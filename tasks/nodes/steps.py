@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import pandas as pd
 from pydantic import ValidationError
 
-from tasks.errors import BadInput
+from tasks.errors import BadInput, report_progress
 from tasks.nodes import intake
 from tasks.nodes.history import History, benchmarks_of, emulated_nodes, history_of, read_results, version_of
 from tasks.nodes.node_words import NETWORK, WORD, no_trained_model
@@ -27,7 +27,6 @@ from tasks.nodes.params import (
 from tasks.nodes.record.params import SHORT, RecordParams
 from tasks.nodes.verdict_steps import read_flagged
 from tasks.params import first_fault
-from tasks.progress import report_progress
 from tasks.report.evaluation import Evaluation, rows_of, write_tables
 from tasks.warehouse import ingest, landing
 from tasks.warehouse.connection import fetch, reading

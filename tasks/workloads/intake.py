@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tasks.errors import quoting_nothing
+from tasks.errors import quoting_nothing, report_progress
 from tasks.intake.files import Chunk, Preview, input_faults, preview_of
 from tasks.intake.labels import absolute, manifest
 from tasks.intake.pseudonyms import (
@@ -29,7 +29,6 @@ from tasks.intake.pseudonyms import (
     without_reasons,
 )
 from tasks.intake.readers import REMOTE, Landing, files_below, reader_called, sha256_of_all
-from tasks.progress import report_progress
 from tasks.storage import storage_of
 from tasks.warehouse import landing
 from tasks.warehouse.connection import Connection, fetch_arrow

@@ -4,7 +4,7 @@ import logging
 from pathlib import Path
 from typing import Any, TypedDict
 
-from tasks.progress import report_progress
+from tasks.errors import report_progress
 from tasks.report.evaluation import Evaluation, write_tables
 from tasks.warehouse import ingest
 from tasks.warehouse.alarms import unannounced

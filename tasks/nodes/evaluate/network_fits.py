@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from tasks.errors import BadInput
+from tasks.errors import BadInput, report_progress
 from tasks.nodes.detect.detector import EVEN_ODDS
 from tasks.nodes.evaluate.detection import (
     BY_TIME,
@@ -46,7 +46,6 @@ from tasks.nodes.perona.inputs import (
 from tasks.nodes.perona.network import PeronaNetwork
 from tasks.nodes.perona.training import MOST_GRAPHS, PreparedInputs, fit_prepared, measures_of, prepare
 from tasks.nodes.type_tables import Bools, Floats
-from tasks.progress import report_progress
 from tasks.report.evaluation import Figures, put
 
 BY_LABELS = "the paper's protocol makes its graphs by labels, which are hidden"

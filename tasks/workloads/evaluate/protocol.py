@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
-from tasks.errors import BadInput
-from tasks.progress import report_progress
+from tasks.errors import BadInput, report_progress
 from tasks.report.evaluation import Evaluation, Figures
 from tasks.warehouse.sources import code_version
 from tasks.workloads.evaluate.conditions import shared_results, unknown_results

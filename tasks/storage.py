@@ -127,6 +127,15 @@ def narrow(*paths: Path) -> None:
             path.chmod(OWNERS_FOLDER if path.is_dir() else OWNERS_FILE)
 
 
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """A draft beside a file, put in its place when the block ends: a file appears whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    yield draft
+    draft.replace(path)
+
+
 def make_private_file(path: Path, content: bytes) -> None:
     """Write a whole file that its owner alone may read; one that is there already stays, whoever was faster."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -48,10 +48,11 @@ def _kept(settings: "Settings") -> dict[str, Any] | None:
 
 def _keep(settings: "Settings", told: dict[str, Any]) -> None:
     """Write down what was told, without alarms: told again, none of them is new."""
+    from tasks.storage import whole
+
     file = settings.warehouse.home / KEPT
-    draft = file.with_name(f"{KEPT}.part")
-    draft.write_text(json.dumps({"state": _state(settings), "told": {**told, "alarms": []}}), encoding="utf-8")
-    draft.replace(file)
+    with whole(file) as draft:
+        draft.write_text(json.dumps({"state": _state(settings), "told": {**told, "alarms": []}}), encoding="utf-8")
 
 
 def _state(settings: "Settings") -> str:

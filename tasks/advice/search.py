@@ -32,6 +32,7 @@ from tasks.advice.surrogate import (
 from tasks.advice.tables import RUNS
 from tasks.errors import BadInput, BadSetting
 from tasks.quantities import duration, number, share
+from tasks.storage import whole
 
 FAILED_FACTOR = 2  # what a failed run counts as, times the dearest that completed
 N_STARTS = 3  # by what served other applications best
@@ -471,8 +472,7 @@ def add_run(path: Path, job: str, machine_type: str, nodes: int, runtime_s: floa
         fix = f"start a new file with the columns {', '.join(COLUMNS)}, or add the row by hand"
         raise BadInput(path, f"no column {', '.join(missing)}", "the columns of a table of runs", fix)
     by_name = {places[_ours(name)]: value for name, value in row.items()}
-    waiting = path.with_name(f".{path.name}.part")
-    with waiting.open("w", encoding="utf-8", newline="") as file:
+    with whole(path) as draft, draft.open("w", encoding="utf-8", newline="") as file:
         file.write(text if text.endswith("\n") or not text else f"{text}\n")
         writer = csv.DictWriter(file, header, restval="", lineterminator="\n")
         if not text:
@@ -480,7 +480,6 @@ def add_run(path: Path, job: str, machine_type: str, nodes: int, runtime_s: floa
         writer.writerow(by_name)
         file.flush()
         os.fsync(file.fileno())
-    waiting.rename(path)
 
 
 def _ours(name: str) -> str:

@@ -28,6 +28,7 @@ from tasks.nodes.record.params import SHORT, RecordParams
 from tasks.nodes.verdict_steps import read_flagged
 from tasks.params import first_fault
 from tasks.report.evaluation import Evaluation, rows_of, write_tables
+from tasks.storage import whole
 from tasks.warehouse import ingest, landing
 from tasks.warehouse.connection import fetch, reading
 from tasks.warehouse.faults import told_clearly
@@ -309,9 +310,8 @@ def tune(
     journal = warehouse.home / JOURNALS / f"nodes-{source}.journal"
     found = searched(history, model, preprocess, score, search, journal)
     table = journal.with_name(f"nodes-{source}-{version}-trials.parquet")
-    draft = table.with_suffix(".part")
-    found.trials.to_parquet(draft, index=False)
-    draft.replace(table)  # a table is whole or as it was
+    with whole(table) as draft:
+        found.trials.to_parquet(draft, index=False)
     logger.info("best of %d trials: validation loss %.4f", len(found.trials), found.validation_loss)
     return TunedNodes(
         best=found.best.model_dump(mode="json"), validation_loss=found.validation_loss, n_trials=len(found.trials),

@@ -25,9 +25,9 @@ from tasks.jobs.predict.preparation import fetch_runs, log_end, with_ends
 from tasks.jobs.predict.trained import WORD, Trained, needed_champion
 from tasks.jobs.shapes import ShapeSet
 from tasks.jobs.summary import find_group, refuse_mixture
-from tasks.warehouse.connection import Connection, fetch, reading, transaction, writing
+from tasks.warehouse.connection import fetch, reading
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.sources import data_version
+from tasks.warehouse.sources import data_version, replace_rows
 
 LAST_RUNS = 10  # the next run is predicted as if it came under the conditions of each of these
 ATOMS = 400  # quantiles that stand for the prediction under one of them: chances to 0.25 % and finer
@@ -145,11 +145,9 @@ def predict_source(warehouse: Warehouse, source: str) -> Predictions:
         raise BadInput(f"source {source!r}", "no finished run with a runtime", "runs that have ended")
     found = predict_next(trained, past)
     at = pd.Timestamp(found.conditions["submitted_at"].iloc[0])
-    rows = table_of_next(trained, found, ended).assign(
-        source=source, model_id=card.model_id, predicted_at=at, data_version=version
-    )
-    with writing(warehouse) as connection, transaction(connection):
-        _write(connection, source, rows)
+    rows = table_of_next(trained, found, ended)
+    about = {"source": source, "model_id": card.model_id, "predicted_at": at, "data_version": version}
+    replace_rows(warehouse, "jobs", about, {"predictions": rows})
     return Predictions(card.model_id, version, at, len(rows))
 
 
@@ -206,13 +204,6 @@ def are_fresh(warehouse: Warehouse, source: str, model_id: str) -> bool:
             "SELECT DISTINCT model_id, data_version FROM jobs.predictions WHERE source = $source", {"source": source}
         ).fetchall()
         return made == [(model_id, data_version(connection, WORD, source))]
-
-
-def _write(connection: Connection, source: str, rows: pd.DataFrame) -> None:
-    connection.execute("DELETE FROM jobs.predictions WHERE source = $source", {"source": source})
-    connection.register("new_rows", rows)
-    connection.execute("INSERT INTO jobs.predictions BY NAME SELECT * FROM new_rows").fetchall()
-    connection.unregister("new_rows")
 
 
 QUARTILES = (0.25, 0.75, 0.95)

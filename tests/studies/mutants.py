@@ -85,7 +85,7 @@ MUTANTS = (
            "tests/nodes/ranking/test_places.py"),
     Mutant("the KB of an old fio are 1,000 bytes", "tasks/nodes/tools/fio.py",
            'f"{in_binary(match[2]) if is_old else match[2]}{per}"', 'f"{match[2]}{per}"',
-           "tests/nodes/tools/test_values.py"),
+           "tests/nodes/tools/test_parsing.py"),
     Mutant("tested executions teach the scales", "tasks/nodes/preprocess/fitting.py",
            "fit(history if is_train.all() else history.where(is_train), params)", "fit(history, params)",
            "tests/nodes/test_type_tables.py"),

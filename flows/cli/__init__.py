@@ -28,7 +28,11 @@ def main() -> None:
     """Run the command line of this process and exit with its code."""
     atexit.register(_leave)  # first in, last out: after Prefect's own farewells
     gc.set_threshold(SELDOM)
-    sys.exit(run(sys.argv[1:]))
+    try:
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:  # before there was a command
+        code = INTERRUPTED
+    sys.exit(code)
 
 
 def _leave() -> None:

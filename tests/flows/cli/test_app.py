@@ -30,6 +30,15 @@ def python(code: str, *, cwd: Path = ROOT, **environment: str) -> "subprocess.Co
     )
 
 
+def test_an_interrupt_while_the_commands_are_imported_ends_quietly() -> None:
+    code = (
+        "import sys, flows.cli\nclass CtrlC:\n def find_spec(self, name, *_):\n"
+        "  if name == 'flows.cli.app': raise KeyboardInterrupt\nsys.meta_path.insert(0, CtrlC()); flows.cli.main()"
+    )
+    ended = python(code)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
+
+
 @pytest.mark.parametrize(
     "arguments", [["--help"], ["--version"], ["jobs", "ingest", "--help"], ["nodes", "train", "--help"], ["warehouse"]]
 )

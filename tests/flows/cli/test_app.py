@@ -159,6 +159,36 @@ def test_tracebacks_of_this_user_go_after_a_week_or_when_there_are_many(
     assert all(other.is_symlink() or other.exists() for other in others)
 
 
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [(28, "/data/page: the disk is full (full); expected room"), (20, "/data/page: cannot be used (full)")],
+)
+def test_what_is_wrong_with_a_place_that_is_written_to_is_one_line(
+    whorl: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, number: int, told: str
+) -> None:
+    def full() -> str:
+        raise OSError(number, "full", "/data/page")
+
+    monkeypatch.setattr("tasks.warehouse.migrations.data_dictionary", full)
+    ended = whorl("warehouse", "dictionary")
+    assert (ended.code, ended.err.count("\n")) == (1, 1)
+    assert ended.err.startswith(f"whorl: {told}")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("jobs", "evaluate", "log.csv"), ("nodes", "evaluate", "x"), ("advice", "groups"), ("jobs", "explain"),
+     ("report", "workloads")],
+)  # fmt: skip
+def test_a_folder_for_pages_that_is_a_file_is_refused_before_the_work(
+    whorl: Callable[..., Any], tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    (tmp_path / "out").touch()
+    ended = whorl(*arguments, "--out", tmp_path / "out")
+    assert ended.code == 2
+    assert "is a file" in " ".join(ended.err.split())
+
+
 def test_ctrl_c_ends_with_130_and_no_traceback(whorl: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted() -> str:
         raise KeyboardInterrupt

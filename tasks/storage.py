@@ -1,6 +1,7 @@
 """What a path means: a file of this machine, or an address that fsspec reaches; what of it is read, and by whom."""
 
 import errno
+import logging
 import lzma
 import os
 import secrets
@@ -24,6 +25,8 @@ CANNOT_OPEN = (
     OSError, ValueError, ImportError, TypeError, LookupError, EOFError, RuntimeError, NotImplementedError,
     tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError,
 )  # fmt: skip
+logger = logging.getLogger(__name__)
+
 ADDRESS, CHAIN = "://", "::"
 OTHERS = 0o007  # rights of those who are neither the owner nor in the group
 OWNERS_FILE, OWNERS_FOLDER = 0o600, 0o700
@@ -33,7 +36,14 @@ KINDS = {stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a dev
 class RegularFiles(LocalFileSystem):  # type: ignore[misc]
     """The files of this machine. What is opened to be read is a regular file, or a link to one.
 
-    A FIFO would be waited for, and a device may never end."""
+    A FIFO would be waited for, and a device may never end. A folder that this user may not list is no empty
+    one: to look below it raises BadInput, and where it lies below another it is told."""
+
+    def find(self, path: str, *args: Any, **more: Any) -> Any:
+        return super().find(path, *args, **{"on_error": _refused, **more})
+
+    def walk(self, path: str, *args: Any, **more: Any) -> Any:
+        return super().walk(path, *args, **{"on_error": _left_out, **more})
 
     def _open(self, path: str, mode: str = "rb", *args: Any, **more: Any) -> Any:
         if mode != "rb":
@@ -46,6 +56,17 @@ class RegularFiles(LocalFileSystem):  # type: ignore[misc]
             os.close(handle)
             raise
         return open(path, "rb", opener=lambda *_: handle)
+
+
+def _refused(error: OSError) -> None:
+    if isinstance(error, PermissionError):
+        problem = f"cannot be listed ({reason_of(error)})"
+        raise BadInput(error.filename, problem, "a readable folder", "change its rights") from error
+
+
+def _left_out(error: OSError) -> None:
+    if isinstance(error, PermissionError):
+        logger.warning("%s cannot be listed (%s); its files are left out", error.filename, reason_of(error))
 
 
 def _refuse_irregular(path: str, mode: int) -> None:

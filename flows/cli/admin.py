@@ -38,11 +38,9 @@ def report(
     --source
     --run RUN_ID: Figures of this run, of workloads; once for each
     --counter NAME: With --run: draw this counter; by default those that moved most
-    --out <dir>: With --run: folder of the page and its images"""
+    --out DIR: With --run: folder of the page and its images"""
     from tasks.errors import BadSetting
 
-    if out and out.is_file():
-        raise typer.BadParameter(f"Directory '{out}' is a file.", param_hint="--out")
     if run and word != "workloads":
         raise BadSetting(f"--run: figures of runs are of workloads; write 'whorl report workloads --run {run[0]}'")
     if not run and (counter or out):

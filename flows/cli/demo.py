@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from flows.cli.invocation import Invocation, Output, run_flow
 from flows.cli.output import as_command, clean, show_facts
+from tasks.nodes.node_words import GOING_ON
 from tasks.quantities import counted, duration, ratio, share
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 KEPT = "demo.json"
 NO_RISK = "none: no job has enough runs for a prediction"
 UNKNOWN = "an unknown workload"
-GOING_ON = ("confirmed", "suspected")
 NEVER = "none: no node was flagged often enough for an alarm"
 ALARMS = "SELECT word, raised_at, message FROM ops.alarms"
 

@@ -36,7 +36,11 @@ def show_outlook(call: Invocation, source: str, job: str, exceeds: float | None)
 
     times_s = () if exceeds is None else (exceeds,)
     found = job_outlook(call.warehouse, source, job, call.settings.jobs.outlook, times_s=times_s)
-    yield {"source": source, **plain(found)}
+    row = _next_run(call, source, found.group_key)
+    yield {"source": source, "next_run": row, **plain(found)}
+    if row:
+        say(row["answer"])
+        print()
     show_facts(_facts(found))
     print()
     limits = [
@@ -52,6 +56,17 @@ def show_outlook(call: Invocation, source: str, job: str, exceeds: float | None)
         print()
         which = "longer than" if found.ending is None else "all runs, longer than"
         show_facts({f"{which} {duration(one.time_s)}": _chance(one) for one in found.chances})
+
+
+def _next_run(call: Invocation, source: str, key: str) -> dict[str, Any] | None:
+    """The row of one job as among those of all: how likely it is late, why, and which change would help."""
+    from tasks.jobs.control.lateness import with_answers, with_costs
+    from tasks.jobs.predict.predicting import read_predictions
+
+    _up_to_date(call.settings, source)
+    found = with_costs(call.warehouse, source, read_predictions(call.warehouse, source, min_before=0))
+    rows = records(with_answers(call.warehouse, source, found[found["group_key"] == key], most=1))
+    return rows[0] if rows else None
 
 
 def _facts(found: "JobOutlook") -> dict[str, str]:
@@ -140,7 +155,8 @@ def predict(
 ) -> Output:
     """Predict how long the next runs take, the riskiest jobs first: how likely each is late, and what that costs.
 
-    With --job: one job, its limits and chances beside what its own runs say. 'whorl jobs train' makes the model.
+    With --job: one job: late or not, why, what would help, and its limits and chances beside what its own runs say.
+    'whorl jobs train' makes the model.
 
     --source
     --job KEY: One job: its key or a part of it

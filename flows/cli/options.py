@@ -64,6 +64,7 @@ KINDS: dict[str, Any] = {
     **{"flag": bool, "path": Path | None, "names": str | None},
     **dict.fromkeys(("strs", "pairs", "statuses"), list[str] | None),
 }
+OUT = "--out"
 JSON = "--json: One JSON value on stdout and nothing else"
 STATUS = "status:"
 PATHS = ("PATH", "RUNS")  # paths or addresses, which are named as from anywhere
@@ -98,6 +99,8 @@ class OptionLine:
             "max": most,
             "autocompletion": completed if annotation in TEXTS else None,
         }
+        if OUT in self.flags:  # what is there already is a folder that can be written to
+            told |= {"file_okay": False, "writable": True}
         return Annotated[annotation, (Option if self.flags else Argument)(*self.flags, **told)]
 
 

@@ -453,7 +453,7 @@ def form_of(flow: Flow[..., Any], sources: Sequence[str] = ()) -> dict[str, Any]
         source["anyOf"] = [listed, {"title": ANOTHER, **named}]
     if EXPERT in schema["properties"]:
         schema["properties"][EXPERT] |= _expert_schema(model_of(flow), schema.setdefault("definitions", {}))
-    return schema
+    return schema | {"additionalProperties": False}
 
 
 def _expert_schema(model: type[Params], definitions: dict[str, Any]) -> dict[str, Any]:

@@ -280,9 +280,14 @@ def read_blocks(path: str, limits: ReadLimits, *, open_as: Opener = open_checked
             yield _cleaned(first, rest + b"\n", limits.max_line_bytes)
 
 
-def _as_text(path: str, start: bytes) -> bytes:
+def refuse_utf16(path: str, start: bytes) -> None:
+    """Raises BadInput for a text that begins with the mark of UTF-16."""
     if start.startswith(UTF16_MARKS):
         raise BadInput(path, "the text is UTF-16", "UTF-8", "convert it: iconv -f UTF-16 -t UTF-8")
+
+
+def _as_text(path: str, start: bytes) -> bytes:
+    refuse_utf16(path, start)
     lines = start[:HEAD_BYTES].rstrip(b"\n").split(b"\n")
     if 2 * sum(b"\x00" in line for line in lines) > len(lines):
         raise BadInput(path, "binary content (NUL bytes)", "a UTF-8 text log", "check that it is the right file")

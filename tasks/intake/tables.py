@@ -276,7 +276,7 @@ def _csv(path: str, limits: ReadLimits, choose: Choice, row: str, known: Collect
     block = next(blocks, None)
     while block is not None:
         if header is None:
-            header, block = _cut_header(block, known)
+            header, block = _cut_header(path, block, known)
         following = next(blocks, None)
         joined = Block(block.first - waiting.data.count(b"\n"), waiting.data + block.data, block.refused)
         batch, waiting = _csv_batch(joined, header, limits.max_line_bytes, is_last=following is None)
@@ -294,9 +294,12 @@ def _csv(path: str, limits: ReadLimits, choose: Choice, row: str, known: Collect
         raise BadInput(path, "no row in it", f"a header line and at least one {row}", "export it again")
 
 
-def _cut_header(block: Block, known: Collection[str]) -> tuple[_Header, Block]:
+def _cut_header(path: str, block: Block, known: Collection[str]) -> tuple[_Header, Block]:
     lines = block.data.split(b"\n")
     position = next((row for row, line in enumerate(lines) if line.strip()), 0)
+    for place, reason, _ in block.refused.itertuples(index=False):
+        if place <= block.first + position:  # a row would be taken for the header
+            raise BadInput(f"{path}, line {place}", reason, "the names of the columns in UTF-8")
     names, delimiter = split_header(lines[position].decode(), known)
     rest = Block(block.first + position + 1, b"\n".join(lines[position + 1 :]), block.refused)
     return _Header(names, delimiter, list(range(len(names)))), rest

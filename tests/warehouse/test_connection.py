@@ -41,6 +41,26 @@ def one_line(error):
     return text
 
 
+INTERRUPTED_READER = """
+import sys
+from pathlib import Path
+from tasks.warehouse.connection import fetch
+from tasks.warehouse.place import Warehouse
+class CtrlC:
+    def find_spec(self, name, *_):
+        if name == "pandas":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, CtrlC())
+fetch(Warehouse(home=Path(sys.argv[1]), memory_mb=128, threads=1), "SELECT 1")
+"""
+
+
+def test_an_interrupt_while_pandas_is_imported_is_no_lack_of_pandas(warehouse):
+    command = [sys.executable, "-c", INTERRUPTED_READER, str(warehouse.home)]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.stderr.endswith("KeyboardInterrupt\n")
+
+
 def test_there_is_no_warehouse_before_somebody_fills_it(bare):
     with pytest.raises(NoWarehouse) as error:
         fetch(bare, "SELECT 1")

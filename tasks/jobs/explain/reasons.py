@@ -206,6 +206,8 @@ def _compared(feature: str, value: float, usual: float, whose: Whose) -> str:
     multiple = multiple_of(feature, value, usual)
     if multiple is None:
         return f"{said}, usual for {whose} {in_words(feature, usual)}"
+    if whose == "the job" and _plain(feature, value)[0] == "seconds":  # its usual runtime is another number
+        return f"{said}, {number(multiple)} times the {in_words(feature, usual)} of its runs before"
     return f"{said}, {number(multiple)} times the usual {in_words(feature, usual)} of {whose}"
 
 

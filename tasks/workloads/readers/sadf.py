@@ -154,8 +154,11 @@ def _outline_of(path: Path) -> Outline | None:
 
 @lru_cache(maxsize=4096)
 def _outline(path: Path, mtime_ns: int, size: int) -> Outline | None:  # noqa: ARG001 - they tell versions apart
-    with path.open("rb") as file:
-        head = file.read(HEAD_BYTES)
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except OSError:  # who reads it says why; beside another file it is none of its sections
+        return None
     if not (is_sadf(head) or is_sar(head)):
         return None
     as_sadf = _translation(head)

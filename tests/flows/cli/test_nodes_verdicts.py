@@ -182,6 +182,9 @@ def test_a_watch_asks_for_benchmarks_unless_told_not_to(whorl: Whorl, flow_finds
     assert "no deployment nodes-record/<node> for node-1: run 'whorl nodes record' there" in ended.err
     assert json.loads(whorl("nodes", "watch", "--no-ask", "--json").out)["excluded"] == ["node-2"]
     assert [one.asks_for_benchmarks for one in asked] == [True, False]
+    ranked = whorl.done("nodes", "rank")
+    assert ranked.out.splitlines()[2] == "degrading: node-2 in disk (confirmed), since 2026-01-06 12:00 UTC"
+    assert ranked.err.endswith("which executions look degraded: whorl nodes explain NODE --source log\n")
 
 
 @pytest.mark.usefixtures("prefect_server", "quick")

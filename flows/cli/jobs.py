@@ -33,7 +33,8 @@ def ingest(
 ) -> Output:
     """Read job logs into the warehouse.
 
-    The recurring jobs of the source are summarised afterwards. The same file twice adds nothing.
+    What a job is in the source is decided by what predicts best, and stays; --group-by sets it for all of the source.
+    Its recurring jobs are summarised afterwards. The same file twice adds nothing.
 
     PATH: Job logs: files, folders, or the address of a Prefect API
     --source, -s: Name to keep the rows under; different sources never mix
@@ -54,12 +55,12 @@ def ingest(
             return
         results = file_results if found["data_version"] else read_results
         result = results(call.warehouse, source, found["batches"])
-        result |= {key: found[key] for key in ("not_loaded", "data_version", "report")}
+        result |= {key: found[key] for key in ("not_loaded", "group_by", "key", "better", "data_version", "report")}
         yield result
         if not found["data_version"]:
             show_read(result)
         else:
-            show_files(result, by_name=not params.group.by or "name" in params.group.by)
+            show_files(result)
             call.go_on("jobs", "summary", source=source, report=found["report"])
 
 
@@ -305,9 +306,10 @@ def train(call: Invocation, source: str | None = None) -> Output:
     """Train a model that predicts how long the next runs take.
 
     It learns from the earlier runs, is measured on the later ones, and is put into use if it is better than the model
-    before. 'whorl models list' shows all, 'whorl models rollback' brings the former one back.
+    before. 'whorl models list' shows all, 'whorl models rollback' brings the former one back. --group-by changes what
+    a job is in this source.
 
-    --source, --known-before
+    --source, --known-before, --group-by
     --seed (0..2147483647, int .evaluate.seed): Seed of everything random"""
     chosen = one_source_with_runs(call.warehouse, source)
     found = run_flow(call, "jobs-train", source=chosen)

@@ -45,7 +45,6 @@ MERGED_NAMES = """
     SELECT coalesce(sum(n_names), 0) AS n_merged_names, count(*) AS n_merged_jobs, min(example) AS merged_example
     FROM jobs
 """  # whole names that recur, in jobs that hold several of them
-FEW = 0.5  # of the runs, that are of a job which ran at least twice
 SHARES = ("recurring_share", "support_3_share", "support_20_share")
 FILE_COLUMNS = columns(
     Column("path", "file", lambda path: as_text(PurePosixPath(str(path)).name or path), kind="key"),
@@ -110,8 +109,8 @@ def file_results(warehouse: "Warehouse", source: str, batches: list[str] | None 
 
     with reading(warehouse):  # kept open for all four: opening it costs 20 ms of CPU
         found, totals = read_results(warehouse, source, batches), read_summary(warehouse, source)
-        without_users = int(fetch(warehouse, JOBS_WITHOUT_USERS, {"source": source})["n"].iloc[0])
         [merged] = records(fetch(warehouse, MERGED_NAMES, {"source": source}))
+        without_users = int(fetch(warehouse, JOBS_WITHOUT_USERS, {"source": source})["n"].iloc[0])
     kept = ("n_runs", "n_groups", *SHARES)
     return found | {key: totals[key] for key in kept} | {"n_groups_without_users": without_users} | merged
 
@@ -125,27 +124,23 @@ def show_read(result: dict[str, Any]) -> None:
         show_table(result["refused"], REASON_COLUMNS)
 
 
-def show_files(result: dict[str, Any], *, by_name: bool = True) -> None:
-    """Print files, reasons of refusal, and how much of the source recurs; by_name: jobs are told by names of runs."""
+def show_files(result: dict[str, Any]) -> None:
+    """Print files, reasons of refusal, what a job is and why, and how much of the source recurs."""
     show_read(result)
     print()
-    show_facts(recurrence_facts(result))
+    better = {"better": result["better"]} if result["better"] else {}
+    show_facts({**recurrence_facts(result), "a job": result["key"], **better})
     n_apart = result["n_groups"] - result["n_groups_without_users"]
     if n_apart > 0:
         print(
             f"{count(n_apart)} of the jobs differ from another one by their user alone; runs of all users are one job "
             "with group.by_user: false in conf/jobs.yaml"
         )
-    if (n_merged := result["n_merged_names"]) and by_name:
+    if (n_merged := result["n_merged_names"]) and (not result["group_by"] or "name" in result["group_by"]):
         print(
             f"{count(n_merged)} names that recur as they stand, such as {result['merged_example']}, are taken for "
             f"{counted(result['n_merged_jobs'], 'job')}, as numbers and dates are no part of a name; "
             "--group-by user,full_name keeps them apart"
-        )
-    if result[SHARES[0]] < FEW:
-        print(
-            "few runs recur by these jobs: 'whorl jobs evaluate PATH' says by which key the past predicts best, and "
-            "--group-by user,cpus,limit makes such jobs"
         )
 
 

@@ -174,9 +174,10 @@ def show_next_run(found: "NextRun") -> None:
         missing = f"not known: needs {count(bound.n_needed)} finished runs"
         facts[f"{100 * bound.level:g} % stay under"] = missing if bound.time_s is None else duration(bound.time_s)
     if found.chance:
-        chance = found.chance
+        chance, n_stopped = found.chance, found.chance.n_stopped
+        stopped = f", {count(n_stopped)} of them stopped later by their limit" if n_stopped else ""
         facts[f"longer than {duration(chance.time_s)}"] = (
-            f"{share(chance.share)} ({count(chance.k)} of {count(chance.n)} runs; "
+            f"{share(chance.share)} ({count(chance.k)} of {count(chance.n)} runs{stopped}; "
             f"90 % interval {share(chance.low)} to {share(chance.high)})"
         )
     show_facts(facts)

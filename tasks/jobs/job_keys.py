@@ -118,7 +118,7 @@ def _job(by: Sequence[KeyPart]) -> str:
 
 
 def _too_few(by: Sequence[KeyPart] = ()) -> str:
-    return f"{_job(by)}; finished runs are too few yet to choose another key"
+    return f"{_job(by)}; finished runs are too few to choose another key"
 
 
 def _words(by: Sequence[KeyPart]) -> str:

@@ -106,7 +106,7 @@ def test_the_test_runs_do_not_choose(users):
 def test_few_runs_choose_nothing(users):
     found = choose_key(users.head(300), SplitParams())
     assert (found.by, found.crps_s) == ((), {})
-    assert found.reason == f"{BY_NAME}; finished runs are too few yet to choose another key"
+    assert found.reason == f"{BY_NAME}; finished runs are too few to choose another key"
 
 
 ZONE = ReadParams(time_zone="UTC")
@@ -169,7 +169,7 @@ def test_a_source_that_is_grouped_by_what_predicts_is_as_if_it_had_been_set(bare
 
 
 def test_too_few_runs_leave_it_open_until_there_are_enough(bare, inbox):
-    assert read(bare, inbox(0, 100))["key"].endswith("too few yet to choose another key")
+    assert read(bare, inbox(0, 100))["key"].endswith("too few to choose another key")
     assert read_key(bare, "log") is None and len(keys_of(bare)) == 100
     assert read(bare, inbox(100, 400))["parts"] == ["user", "cpus", "limit"]
     assert keys_of(bare) == USERS
@@ -178,7 +178,7 @@ def test_too_few_runs_leave_it_open_until_there_are_enough(bare, inbox):
 def test_a_training_decides_for_good_and_what_predicts_better_later_is_told_with_its_command(bare, inbox):
     read(bare, inbox(0, 100))
     found = steps.train(bare, "log", QUICK, "first-run")
-    assert found["key"].endswith("too few yet to choose another key")
+    assert found["key"].endswith("too few to choose another key")
     later = read(bare, inbox(100, 400))
     assert later["parts"] == [] and len(keys_of(bare)) == 400
     assert later["better"].endswith("; whorl jobs train --source log --group-by user,cpus,limit changes it")

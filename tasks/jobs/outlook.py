@@ -110,10 +110,8 @@ def next_run(
 def chance_to_exceed(
     runtimes_s: NDArray[np.float64], time_s: float, stopped_s: NDArray[np.float64] = NONE_STOPPED
 ) -> Chance:
-    """Share of runs longer than time_s, with its Wilson interval; runtimes_s: (n,), n at least 1; stopped_s: when others
-    were stopped by their limits.
-
-    Raises BadSetting if time_s is no time."""
+    """Share of runs longer than time_s, with its Wilson interval. runtimes_s: (n,), n at least 1; stopped_s: of others
+    that were stopped by their limits. Raises BadSetting if time_s is no time."""
     if not (math.isfinite(time_s) and time_s >= 0):
         raise BadSetting(f"time {time_s:g} s: expected a number of seconds, 0 or more")
     n_stopped = int(np.sum(stopped_s > time_s))

@@ -205,6 +205,8 @@ def jobs_train(params: TrainFlowParams) -> dict[str, Any]:
 
 def training_facts(found: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[str, str]:
     """What a training came to, in words. figures: of its model."""
+    from tasks.report.jobs_evaluation import own_facts
+
     champion = found["champion_id"]
     in_use = (
         "this model" if champion == found["model_id"] else f"{champion}: no worse on the same runs, so it stays in use"
@@ -214,6 +216,7 @@ def training_facts(found: Mapping[str, Any], figures: Mapping[str, Any]) -> dict
         "in use": in_use,
         "a job": found["key"],
         **({"better": found["better"]} if found["better"] else {}),
+        **own_facts(found["own"]),
         "shapes": ", ".join(found["shapes"].values()),
         "held out": f"{count(figures['predict.n'])} later runs, which the figures below are of",
         "data version": found["data_version"],

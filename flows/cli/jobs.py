@@ -1,6 +1,7 @@
 """`whorl jobs`: recurring jobs read, recorded, summarised, characterised, learned, watched, evaluated."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,7 +18,16 @@ from flows.cli.invocation import (
     write_drawing,
 )
 from flows.cli.output import clean, moment, plain, show_described, show_facts, show_table
-from flows.cli.reading import alarm_rows, file_results, ingesting, read_results, recurrence_facts, show_files, show_read
+from flows.cli.reading import (
+    alarm_rows,
+    file_results,
+    ingesting,
+    key_facts,
+    read_results,
+    recurrence_facts,
+    show_files,
+    show_read,
+)
 from tasks.choices import AUTO, DEFAULT_SOURCE, ReaderName, checked_source, reader_asked_for
 from tasks.quantities import counted, duration, number, ratio, share
 from tasks.report.result import Column, columns, count, extra, records
@@ -45,6 +55,10 @@ def ingest(
 
     source, params = checked_source(source), call.settings.jobs
     intake, logs = Intake(source, reader_asked_for(reader), params.read, params.group), find_logs(paths)
+    if dry_run:
+        from tasks.jobs.job_keys import in_use
+
+        intake = replace(intake, group=in_use(call.warehouse, source, params.group))
     if dry_run and any("://" in log for log in logs):
         from flows.engine.servers import prepare
 
@@ -155,6 +169,7 @@ def _totals(totals: dict[str, Any]) -> dict[str, str]:
         left_out = f" ({counted(n_jobs, 'job')} with a median of 0 s {are} left out: {runs})"
     return {
         **recurrence_facts(totals),
+        **key_facts(totals),
         "finished": f"{n_finished} runs; {n_failed} failed, {n_ongoing} have not ended",
         "variation": f"median COV {ratio(totals['median_cov'])} over {counted(totals['n_supported_groups'], 'job')} "
         f"with at least {asked['min_support']} finished runs",
@@ -332,9 +347,6 @@ def show_predictors(figures: Mapping[str, Any]) -> None:
     show_described(predictors_table(predictor_rows(figures)))
 
 
-LEFT_OUT = "own.left_out."
-
-
 def evaluate(call: Invocation, paths: list[str], reader: ReaderName = AUTO, out: Path | None = None) -> Output:
     """Measure on a job log how well runtimes are predicted.
 
@@ -365,16 +377,15 @@ def evaluate(call: Invocation, paths: list[str], reader: ReaderName = AUTO, out:
 
 
 def _evaluation_facts(figures: dict[str, Any]) -> dict[str, str]:
+    from tasks.report.jobs_evaluation import own_facts
+
     facts = {
         "runs": f"{figures['n']:,} of {figures['groups']:,} jobs; {figures['split.n.D3']:,} later ones are predicted",
         "recurring": f"{share(figures['recurring_share'])} of the runs are of a job that ran at least twice",
     }
     if "group.by" in figures:
         facts["a job is"] = f"{figures['group.by']}: {figures['group.reason']}"
-    if "own.used" in figures:
-        facts["own columns"] = f"predictions use {', '.join(figures['own.used']) or 'none'}"
-        left_out = [key for key in figures if key.startswith(LEFT_OUT)]
-        facts |= {f"not {key.removeprefix(LEFT_OUT)}": f"it {figures[key]} (--known-before)" for key in left_out}
+    facts |= own_facts(figures)
     for kind in ("ratio", "delta"):
         names = ("accuracy", "ceiling", "history_baseline")
         right, ceiling, history = (figures[f"label.{name}.{kind}"] for name in names)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -128,8 +128,7 @@ def show_files(result: dict[str, Any]) -> None:
     """Print files, reasons of refusal, what a job is and why, and how much of the source recurs."""
     show_read(result)
     print()
-    better = {"better": result["better"]} if result["better"] else {}
-    show_facts({**recurrence_facts(result), "a job": result["key"], **better})
+    show_facts({**recurrence_facts(result), **key_facts(result)})
     n_apart = result["n_groups"] - result["n_groups_without_users"]
     if n_apart > 0:
         print(
@@ -153,6 +152,11 @@ def recurrence_facts(totals: dict[str, Any]) -> dict[str, str]:
         "recurring": f"{twice} of the runs are of a job that ran at least twice, {three} at least 3 times, "
         f"{twenty} at least 20 times",
     }
+
+
+def key_facts(found: Mapping[str, Any]) -> dict[str, str]:
+    """What a job is and why, and what would predict better by now; found: `key` and `better`, which may be empty."""
+    return {words: found[key] for words, key in (("a job", "key"), ("better", "better")) if found[key]}
 
 
 PREVIEWED = (*FILE_COLUMNS[:-1], Column("n_refused", "refused", count, kind="number"))

@@ -62,7 +62,8 @@ class Grouped(TypedDict):
 class TrainedModel(TypedDict):
     """model_id: of the new model; champion_id: of the one in use now; crps: of the new one on held-out runs, seconds.
 
-    shapes: by normalisation the name of the shapes that it used; key, better: as of Grouped."""
+    shapes: by normalisation the name of the shapes that it used; key, better: as of Grouped; own: the figures that say
+    which columns of one's own table it uses, and which not and why."""
 
     model_id: str
     champion_id: str
@@ -71,6 +72,7 @@ class TrainedModel(TypedDict):
     shapes: dict[str, str]
     key: str
     better: str
+    own: dict[str, Any]
 
 
 class Predicted(TypedDict):
@@ -182,6 +184,7 @@ def train(
         shapes=shapes_of(warehouse, found.model_id),
         key=key.reason,
         better=key.better,
+        own={name: value for name, value in found.figures.items() if name.startswith("own.")},
     )
 
 

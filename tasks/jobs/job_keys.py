@@ -81,9 +81,10 @@ def choose_key(runs: pd.DataFrame, split: SplitParams, present: Sequence[KeyPart
     that the log itself gives stay as they are. Raises BadInput as assign_periods does."""
     part = assign_periods(runs, split)
     known = with_ends(runs[(part != "D3").to_numpy()]).reset_index(drop=True)
+    so_far = present or _given(known)
     training = np.flatnonzero((part[part != "D3"] == "D2").to_numpy())
     if len(training) < LEAST_SCORED:
-        return KeyChoice((), _too_few(present), {})
+        return KeyChoice((), _too_few(so_far), {})
     rows = training[np.unique(np.linspace(0, len(training) - 1, min(MOST_SCORED, len(training))).astype(np.intp))]
     scores = {GIVEN: _crps_s(known, rows)}
     given_s = float(scores[GIVEN].mean())
@@ -92,7 +93,8 @@ def choose_key(runs: pd.DataFrame, split: SplitParams, present: Sequence[KeyPart
     if is_recurring and not present and not _is_ours(known):
         return KeyChoice((), "runs of one job are those that the log, or conf/jobs.yaml, says", {GIVEN: given_s})
     has_names = "name" in known and float((recurs & known["name"].notna()).mean()) >= LEAST_RECURRING
-    keys = {_listed(by): (by, _keys(known, by)) for by in _possible(known)}
+    candidates = filter(None, dict.fromkeys(_kept(by, known) for by in CANDIDATES))
+    keys = {_listed(by): (by, _keys(known, by)) for by in candidates}
     scores |= {name: _crps_s(known.assign(group_key=key), rows) for name, (_, key) in keys.items()}
     crps_s = {name: float(score.mean()) for name, score in scores.items()}
     luck = ""
@@ -107,10 +109,10 @@ def choose_key(runs: pd.DataFrame, split: SplitParams, present: Sequence[KeyPart
         if is_recurring and not _is_beyond_noise(scores[name], scores[GIVEN], key.iloc[rows]):
             luck = luck or f"; by {_words(by)} {told}, which may be luck"
             continue
-        return KeyChoice(by, f"{_job(by)}: {told} than by {_words(present)}", crps_s)
+        return KeyChoice(by, f"{_job(by)}: {told} than by {_words(so_far)}", crps_s)
     named = " and keeps their names" if has_names else ""
     least = f": no other key predicts at least {share(LEAST_GAIN)} better{named} (CRPS {given_s:,.4g} s)"
-    return KeyChoice((), f"{_job(present)}{luck or least}", crps_s)
+    return KeyChoice((), f"{_job(so_far)}{luck or least}", crps_s)
 
 
 def _job(by: Sequence[KeyPart]) -> str:
@@ -133,11 +135,15 @@ def _listed(by: Sequence[KeyPart]) -> str:
     return ",".join(by)
 
 
-def _possible(runs: pd.DataFrame) -> list[tuple[KeyPart, ...]]:
-    """The candidates without the parts that no run has, each once."""
-    has = {part: column in runs and runs[column].notna().any() for part, column in COLUMNS.items()}
-    found = (tuple(part for part in by if has.get(part, True)) for by in CANDIDATES)
-    return [by for by in dict.fromkeys(found) if by]
+def _kept(by: Sequence[KeyPart], runs: pd.DataFrame) -> tuple[KeyPart, ...]:
+    """The parts that some run has."""
+    columns = {part: [COLUMNS.get(part, part)] if part != "cpus" else ["requested_cpus", "used_cpus"] for part in by}
+    return tuple(part for part in by if any(name in runs and runs[name].notna().any() for name in columns[part]))
+
+
+def _given(runs: pd.DataFrame) -> tuple[KeyPart, ...]:
+    """The parts that `group_keys` makes a key of without a setting."""
+    return _kept(("name", "plan") if _kept(("plan",), runs) else ("name", "user", "cpus"), runs)
 
 
 def _is_ours(runs: pd.DataFrame) -> bool:

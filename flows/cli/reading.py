@@ -112,7 +112,8 @@ def file_results(warehouse: "Warehouse", source: str, batches: list[str] | None 
         [merged] = records(fetch(warehouse, MERGED_NAMES, {"source": source}))
         without_users = int(fetch(warehouse, JOBS_WITHOUT_USERS, {"source": source})["n"].iloc[0])
     kept = ("n_runs", "n_groups", *SHARES)
-    return found | {key: totals[key] for key in kept} | {"n_groups_without_users": without_users} | merged
+    more = {"n_groups_without_users": without_users, "is_key_decided": bool(totals["key"])}
+    return found | {key: totals[key] for key in kept} | more | merged
 
 
 def show_read(result: dict[str, Any]) -> None:
@@ -135,7 +136,7 @@ def show_files(result: dict[str, Any]) -> None:
             f"{count(n_apart)} of the jobs differ from another one by their user alone; runs of all users are one job "
             "with group.by_user: false in conf/jobs.yaml"
         )
-    if (n_merged := result["n_merged_names"]) and (not result["group_by"] or "name" in result["group_by"]):
+    if (n_merged := result["n_merged_names"]) and not result["is_key_decided"]:  # else whole names were compared
         print(
             f"{count(n_merged)} names that recur as they stand, such as {result['merged_example']}, are taken for "
             f"{counted(result['n_merged_jobs'], 'job')}, as numbers and dates are no part of a name; "

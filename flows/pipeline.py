@@ -136,7 +136,12 @@ def node(there: str) -> Callable[[Callable[..., Found]], Task[..., Found]]:
 @node(READ)
 def jobs_ingest(inputs: StageInputs[JobsParams]) -> Found:
     """Job logs of the inbox into the warehouse."""
-    return _read_each(inputs, jobs_intake.find_logs, jobs_steps, jobs_steps.land_log, inputs.settings.group)
+    found = _read_each(inputs, jobs_intake.find_logs, jobs_steps, jobs_steps.land_log, inputs.settings.group)
+    grouped = jobs_steps.group_source(*inputs.where, inputs.settings.group, found["batches"])
+    return found | {
+        "batches": sorted(grouped["batches"]),
+        "said": "; ".join(filter(None, (found["said"], grouped["key"]))),
+    }
 
 
 @node("SELECT 1 FROM jobs.summaries WHERE source = $source AND data_version = $data_version")

@@ -122,13 +122,14 @@ def show_running(call: Invocation, source: str, within_s: float | None) -> Outpu
         call.note(f"no run goes on {as_of}")
         return
     left = [str(name) for name in found.runs if str(name).startswith("left_")]
-    shown = [*RUNNING, *(Column(name, f"{name.split('_')[1]} % done in", duration, kind="number") for name in left)]
-    if within_s:
-        shown.append(Column("exceeds", f"longer than {duration(within_s)}", share, kind="number"))
-    show_table(rows, shown)
+    longer = [] if within_s is None else [Column("exceeds", f"longer than {duration(within_s)}", share, kind="number")]
+    ends = [Column(name, f"{name.split('_')[1]} % done in", duration, kind="number") for name in left]
+    show_table(rows, [*RUNNING, *longer, *ends])  # what was asked for first: of a narrow terminal the last are left out
     call.note(f"{counted(len(rows), 'run')} {as_of}, the most unusual first; predicted by {found.model_id}")
     if found.runs["is_beyond"].any():
         call.note("a run beyond all that was expected: how long it still takes is a rule of thumb")
+    if n_late := int(found.runs["is_past_limit"].sum()):
+        call.note(f"{counted(n_late, 'run')} past a time limit that runs of this log keep: has the log lost an end?")
 
 
 ANSWERED = 3  # next runs that are answered for in a sentence before the table
@@ -202,7 +203,7 @@ def _show_all(call: Invocation, source: str, by: Risk, top: int | None) -> Outpu
     which = "jobs" if top is None else f"jobs with at least {least} finished runs"
     call.note(f"{count(len(rows))} of {count(len(found))} {which}, {SORTED[by]} (--by, --top, --all)")
     if n_idle:
-        call.note(f"{counted(n_idle, 'job')} left out that stood idle far beyond their rhythm; --all shows them")
+        call.note(f"{counted(n_idle, 'job')} left out, idle far beyond the usual gap; --all shows every job")
     call.note("all reasons, and what a change would do: whorl jobs explain --job KEY, whorl jobs whatif --job KEY")
     call.note(f"usual: median so far; predicted by {model_id} as of {moment(rows[0]['predicted_at'])} UTC")
 

@@ -19,6 +19,7 @@ from tasks.report.result import Fact, Figure, Result, Section, Table, count, one
 if TYPE_CHECKING:
     from tasks.jobs.evaluate import Evaluation
 
+LEFT_OUT = "own.left_out."
 PREDICTORS = {
     "model": "the model",
     "history": "the job's own earlier runs",
@@ -116,6 +117,15 @@ def predictor_rows(figures: Given) -> list[dict[str, Any]]:
         for key, words in PREDICTORS.items()
         if f"predict.crps.{key}" in figures
     ]
+
+
+def own_facts(figures: Given) -> dict[str, str]:
+    """Which columns of one's own table predictions use, and which they do not and why; nothing where there are none."""
+    if "own.used" not in figures:
+        return {}
+    facts = {"own columns": f"predictions use {', '.join(figures['own.used']) or 'none'}"}
+    left_out = [key for key in figures if key.startswith(LEFT_OUT)]
+    return facts | {f"not {key.removeprefix(LEFT_OUT)}": f"it {figures[key]} (--known-before)" for key in left_out}
 
 
 def labels_table(figures: Given) -> Table:

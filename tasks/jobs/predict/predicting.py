@@ -325,7 +325,8 @@ LEAST_LEFT = 0.01  # chance to go on so long, below which the tail of the runtim
 
 @dataclass(frozen=True)
 class GoingOn:
-    """runs: of running_outlook, the ones that run longest against what was expected first; as_of: UTC; model_id."""
+    """runs: of running_outlook, the ones that run longest against what was expected first, with is_past_limit: longer
+    than the log's runs are let run; as_of: UTC; model_id."""
 
     model_id: str
     as_of: pd.Timestamp
@@ -337,7 +338,8 @@ def runs_going_on(
 ) -> GoingOn:
     """What to expect of the runs that have started and not ended when the log ends.
 
-    The log says nothing of what came after its last moment, so each run is as old as it was then. within_s: the time
+    The log says nothing of what came after its last moment, so each run is as old as it was then. It is done when it
+    ends by itself or, where the log's runs keep their limits, by its limit. within_s: the time
     that each should take at most, for chance_in_time: that it has ended by then, by itself or by its limit. Raises
     NotFound if the source has no model, or no runs."""
     card, trained = needed_champion(warehouse, source)
@@ -356,4 +358,9 @@ def runs_going_on(
         is_told = (goes_on[:, 0] > LEAST_LEFT) & (times_s[:, 0] < within_s)
         in_time = 1 - goes_on[:, 1] / np.where(is_told, goes_on[:, 0], 1.0)
         table["chance_in_time"] = np.where(is_told, in_time, table["chance_in_time"])
+    limit_s = running["requested_runtime_s"].to_numpy(dtype=float) * (trained.model.grace or np.nan)
+    to_limit_s = limit_s - table["elapsed_s"].to_numpy(dtype=float)
+    for name in [name for name in table if str(name).startswith("left_")]:
+        table[name] = np.where(to_limit_s > 0, np.fmin(table[name], to_limit_s), table[name])
+    table["is_past_limit"] = to_limit_s <= 0
     return GoingOn(card.model_id, as_of, table.sort_values(["chance_so_long", "run_id"]).reset_index(drop=True))

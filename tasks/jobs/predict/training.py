@@ -7,7 +7,8 @@ import pandas as pd
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
 from tasks.errors import BadInput
-from tasks.jobs.evaluate import Evaluation, Figures, choose_key, evaluate_runs, key_figures
+from tasks.jobs.evaluate import Evaluation, Figures, evaluate_runs, key_figures
+from tasks.jobs.job_keys import choose_key, read_key
 from tasks.jobs.params import EvaluateParams
 from tasks.jobs.predict.classifier import LightGbm
 from tasks.jobs.predict.outcomes import ENDED
@@ -83,9 +84,13 @@ def _evaluated(warehouse: Warehouse, source: str, params: EvaluateParams) -> tup
         named = named_columns(connection, source)
     if runs.empty:
         raise BadInput(f"source {source!r}", "no finished run with a runtime", "runs that have ended")
+    key = read_key(warehouse, source)
     with threadpool_limits(1):
-        found, choice = evaluate_runs(runs, params, ended, named), choose_key(runs, params.predict.characterise.split)
-    found.figures.update(key_figures(replace(choice, by=()), []))  # the warehouse is grouped already
+        found = evaluate_runs(runs, params, ended, named)
+        choice = choose_key(runs, params.predict.characterise.split, key.by if key else ())
+    if key:
+        choice = replace(choice, by=key.by, reason=key.reason)
+    found.figures.update(key_figures(choice, []))
     return found, version
 
 

@@ -377,6 +377,7 @@ def evaluate(call: Invocation, paths: list[str], reader: ReaderName = AUTO, out:
 
 
 def _evaluation_facts(figures: dict[str, Any]) -> dict[str, str]:
+    from tasks.jobs.job_keys import AS_SET
     from tasks.report.jobs_evaluation import own_facts
 
     facts = {
@@ -384,7 +385,8 @@ def _evaluation_facts(figures: dict[str, Any]) -> dict[str, str]:
         "recurring": f"{share(figures['recurring_share'])} of the runs are of a job that ran at least twice",
     }
     if "group.by" in figures:
-        facts["a job is"] = f"{figures['group.by']}: {figures['group.reason']}"
+        by, reason = figures["group.by"], figures["group.reason"]
+        facts["a job"] = f"{by}, {reason}" if reason == AS_SET else reason
     facts |= own_facts(figures)
     for kind in ("ratio", "delta"):
         names = ("accuracy", "ceiling", "history_baseline")

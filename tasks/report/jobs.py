@@ -187,13 +187,14 @@ def jobs_result(data: JobsData, item: str = "") -> Result:
     period = (
         f", submitted {moment(summary['first_at'])} to {moment(summary['last_at'])} (UTC)" if summary["n_runs"] else ""
     )
+    key = f"; {summary['key']}" if summary.get("key") else ""
     return Result(
         f"Jobs: {data.source}",
         answer,
         _certainty(data),
         tuple(_reasons(data)),
         made_of=f"source {data.source}, data version {summary['data_version']}, {summary['n_runs']:,} runs of "
-        f"{summary['n_groups']:,} jobs{period}",
+        f"{summary['n_groups']:,} jobs{period}{key}",
         again=shlex.join(["whorl", "report", WORD, "--source", data.source]),
         facts=tuple(_facts(data)),
         notices=tuple(_notices(data)),

@@ -225,8 +225,8 @@ def pipeline(
     What lies in the inboxes is read; then each source is preprocessed, learned, fingerprinted, clustered and answered.
     Only what has changed is done: data, settings, code, or what an earlier run had made and is gone.
 
-    --source: Only this source; once for each
-    --word: Only the nodes of this word; once for each
+    --source NAME: Only this source; once for each
+    --word WORD: Only the nodes of this word; once for each
     --trials (0..): Trials of the search for Perona's network; 0: no search
     --network/--no-network: Train Perona's network, which makes fingerprints"""
     own = {"sources": tuple(source or ()), "trials": trials, "trains_network": network}

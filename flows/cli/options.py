@@ -36,7 +36,7 @@ SHARED = """
 --unit OURS=UNIT (pairs .read.units): Unit of a column, such as input_bytes=GB, runtime_s=min; repeatable
 --time-zone (str .read.time_zone): Time zone of times that name none, such as Europe/Berlin
 --features A,B|all (names .read.features): Further columns of a table to keep for predictions
---known-before A,B (names .evaluate.predict.known_before): Which of them are known before a run begins, of all
+--known-before A,B (names .evaluate.predict.known_before): Further columns of a table that are known before a run begins
 --group-by user,cpus,limit (names .group.by): What runs of one job share, in place of what predicts best: name, full_name, short_name, plan, user, cpus, limit, queue, account, partition, qos
 --max-refused-share (0..1, float .read.limits.max_refused_share): Load a file of which at most this share of the rows is refused
 --pseudonymise (flag .read.pseudonymise): Replace names and hosts by keyed hashes before anything is kept or logged

@@ -269,6 +269,17 @@ def test_a_page_is_whole_wide_and_narrow_light_and_dark(home, browser, name, n_c
 
 
 @needs_chromium
+def test_a_sentence_in_a_list_has_room_on_a_phone(home, browser):
+    browser.open(f"{(home.home / 'reports').as_uri()}/jobs-log.html", width=400)
+    width = browser.evaluate(
+        "(() => { const e = document.querySelector('#list tbody td:first-child'); e.className = 'long';"
+        " e.textContent = 'the run took longer than was expected '.repeat(5);"
+        " return e.getBoundingClientRect().width; })()"
+    )
+    assert width >= browser.evaluate("innerWidth") / 2
+
+
+@needs_chromium
 def test_a_list_is_searched_sorted_and_kept_in_its_address(home, browser):
     address = f"{(home.home / 'reports').as_uri()}/jobs-log.html"
     first = "document.querySelector('#list tbody tr td').textContent"

@@ -181,11 +181,13 @@ class Predictor:
     def parts(self, features: pd.DataFrame, known: Histories, asked: list[str]) -> list[Floats]:
         """What these parts of the pool say, (n, n_levels) each; without such peers what the trees say stands in."""
         of_trees = self.boosted.quantiles(features[list(self.columns)]) + self._base(features)[:, None]
+        least = np.log(self.least_s)  # many runs may count as just this long: all parts say so in the same number
+        of_trees = np.where(of_trees <= least + np.log(NEAR_LEAST), least, of_trees)
         found = []
         for part in asked:
             peers, most = POOLED.get(part, (part, 0))
             if peers in known.log_s:
-                quantiles = order_quantiles(known.log_s[peers][:, :most])
+                quantiles = order_quantiles(np.maximum(known.log_s[peers][:, :most], least))
                 found.append(np.where(np.isnan(quantiles[:, :1]), of_trees, quantiles))
             else:
                 found.append(np.tile(self.typical_log_s, (len(features), 1)) if part == ALL_RUNS else of_trees)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tasks.errors import BadSetting
-from tasks.intake.aliases import MISSING, date_order, distinct_texts, has_decimal_commas, is_text, iso_dates
+from tasks.intake.aliases import date_order, distinct_texts, has_decimal_commas, is_text, iso_dates, trimmed
 
 UTC = "UTC"
 FIRST_S = 1e8  # smaller numbers are no Unix time: 1e8 is March 1973
@@ -276,10 +276,7 @@ def plain(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    if not is_text(column.type):
-        return column
-    text = pc.utf8_trim_whitespace(column.cast(pa.string()))
-    return pc.if_else(pc.is_in(pc.utf8_lower(text), pa.array(MISSING)), None, text)
+    return trimmed(column) if is_text(column.type) else column
 
 
 def texts(column: pa.ChunkedArray | pa.Array) -> Cells:

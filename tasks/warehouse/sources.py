@@ -13,15 +13,16 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from tasks.choices import checked_source
 from tasks.errors import BadInput, NotFound, WhorlError
 from tasks.warehouse.connection import Connection, fetch, require, transaction, writing
 from tasks.warehouse.place import Warehouse
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 SOURCES = "SELECT DISTINCT source FROM ops.files WHERE word = $word ORDER BY source"
 KINDS = "SELECT count(*) FILTER (is_simulated), count(*) FILTER (NOT is_simulated) FROM {table} WHERE source = $source"
@@ -140,7 +141,7 @@ def replace_rows(
     warehouse: Warehouse,
     word: str,
     about: Mapping[str, Any],
-    frames: Mapping[str, pd.DataFrame],
+    frames: "Mapping[str, pd.DataFrame]",
     within: Sequence[str] = ("source",),
 ) -> None:
     """Put rows into tables of a word in the place of those before, all tables or none.
@@ -172,12 +173,15 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def insert_rows(connection: Connection, table: str, rows: pd.DataFrame | pa.Table, about: Mapping[str, Any]) -> None:
+def insert_rows(connection: Connection, table: str, rows: "pd.DataFrame | pa.Table", about: Mapping[str, Any]) -> None:
     """Append rows to a table, each with the columns of `about` beside its own; none is nothing to do.
 
     A machine_type of which nobody knows anything ("") becomes NULL."""
     if not len(rows):
         return
+    import pandas as pd
+    import pyarrow as pa
+
     if isinstance(rows, pd.DataFrame):
         if "machine_type" in rows:
             rows = rows.assign(machine_type=rows["machine_type"].replace("", None))

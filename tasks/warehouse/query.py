@@ -18,9 +18,8 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, BinaryIO, cast
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -28,13 +27,16 @@ import tasks
 from tasks import errors
 from tasks.errors import BadInput, WhorlError
 from tasks.machine import die_with_parent
-from tasks.warehouse.connection import Connection, reading
-from tasks.warehouse.faults import SAYS_NO_SPILL, is_damage
 from tasks.warehouse.place import Warehouse
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from tasks.warehouse.connection import Connection
 
 CHILD = "tasks.warehouse.query"
 MS = 1000
-QUESTIONS = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.MULTI}  # MULTI: PIVOT
+QUESTIONS = ("SELECT", "EXPLAIN", "MULTI")  # MULTI: PIVOT
 EXPECTED = "one SELECT over the tables of the warehouse"
 FIX = "'whorl warehouse dictionary' lists tables and columns"
 SAYS_NO_MEMORY = "Out of Memory"
@@ -128,7 +130,7 @@ NESTED = {"list", "array", "struct", "map", "union"}
 BATCH_ROWS = 10_000
 
 
-def known_to_arrow(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+def known_to_arrow(relation: "duckdb.DuckDBPyRelation") -> "duckdb.DuckDBPyRelation":
     """The same rows, columns of types that Arrow does not know as texts."""
     types = relation.types
     if not any(_is_unknown(kind) for kind in types):
@@ -187,6 +189,8 @@ def _value(one: pa.Scalar, text: str | None) -> Any:
 
 def _texts(column: pa.Array) -> list[str | None]:
     """The values as DuckDB writes them, in order."""
+    import duckdb
+
     with duckdb.connect(":memory:", config={"threads": "1"}) as connection:
         table = pa.table({"a": column})
         return [text for (text,) in connection.from_arrow(table).project("a::VARCHAR").fetchall()]
@@ -194,6 +198,8 @@ def _texts(column: pa.Array) -> list[str | None]:
 
 def main() -> None:
     """Answer the question on stdin. The parent decides when it has waited enough, and kills."""
+    from tasks.warehouse.connection import reading
+
     die_with_parent(int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C reaches the parent as well
     question = json.load(sys.stdin)
@@ -216,8 +222,12 @@ def _tell(answer: BinaryIO, told: dict[str, Any]) -> None:
     answer.flush()
 
 
-def _rows(connection: Connection, warehouse: Warehouse, sql: str, limit: int | None) -> tuple[pa.Table, bool]:
+def _rows(connection: "Connection", warehouse: Warehouse, sql: str, limit: int | None) -> tuple[pa.Table, bool]:
     """The rows, at most `limit`, and whether there are more. Raises BadInput."""
+    import duckdb
+
+    from tasks.warehouse.faults import is_damage
+
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     _limit_memory(warehouse.memory_mb + BESIDE_MB)
@@ -240,17 +250,19 @@ def _limit_memory(more_mb: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (allowed, most))
 
 
-def _only_question(connection: Connection, sql: str) -> duckdb.Statement:
+def _only_question(connection: "Connection", sql: str) -> "duckdb.Statement":
     statements = connection.extract_statements(sql)
     if len(statements) != 1:
         raise BadInput("query", f"{len(statements)} statements", EXPECTED, "ask one after the other")
-    if statements[0].type not in QUESTIONS:
+    if statements[0].type.name not in QUESTIONS:
         kind = statements[0].type.name
         raise BadInput("query", f"{kind} is no question", EXPECTED, "nothing is changed from here")
     return statements[0]
 
 
 def _too_large(warehouse: Warehouse, error: Exception) -> BadInput:
+    from tasks.warehouse.faults import SAYS_NO_SPILL
+
     if SAYS_NO_SPILL in str(error):
         problem = f"more than the {warehouse.spill_mb:,} MB of disk that DuckDB may use for what memory does not hold"
         return BadInput("query", problem, "a query that fits", "raise whorl.spill_mb, or ask for less")
@@ -258,7 +270,7 @@ def _too_large(warehouse: Warehouse, error: Exception) -> BadInput:
     return BadInput("query", problem, "a query that fits", "raise whorl.memory_mb, or ask for less")
 
 
-def _cut(connection: Connection, question: duckdb.Statement, limit: int | None) -> tuple[pa.Table, bool]:
+def _cut(connection: "Connection", question: "duckdb.Statement", limit: int | None) -> tuple[pa.Table, bool]:
     reader = known_to_arrow(connection.sql(question)).to_arrow_reader(BATCH_ROWS)
     batches: list[pa.RecordBatch] = []
     n_rows = 0

@@ -461,7 +461,7 @@ def changepoints(
         find_changepoints,
         find_changepoints_each,
     )
-    from tasks.workloads.readers.tables import read_series
+    from tasks.workloads.changepoints.series import read_series
 
     params = ChangePointParams(method=method)
     series = read_series(file, call.settings.workloads.read.limits, column or ())

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tasks.intake.aliases import MISSING, date_order, distinct_texts, has_decimal_commas, is_text, iso_dates
+from tasks.intake.aliases import date_order, distinct_texts, has_decimal_commas, is_text, iso_dates
+from tasks.intake.fields import MISSING, number_of
 from tasks.intake.times import utc_times
 
 FLAG_WORDS = dict.fromkeys(("true", "t", "yes", "1", "1.0"), True) | dict.fromkeys(
@@ -76,14 +77,6 @@ def _of_texts(column: pa.Array) -> NDArray[np.float64]:
         column = pc.replace_substring(pc.replace_substring(column, ".", ""), ",", ".")
     found = pd.Series(column.to_pylist(), dtype=object).map(number_of)
     return np.asarray(found.astype(float).to_numpy())
-
-
-def number_of(text: object) -> float | None:
-    """A number as Python reads it; None for what is none."""
-    try:
-        return float(str(text)) if text is not None else None
-    except ValueError:
-        return None
 
 
 def flags(column: pa.ChunkedArray | pa.Array) -> Cells:

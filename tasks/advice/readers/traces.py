@@ -13,7 +13,7 @@ import pandas as pd
 
 from tasks.errors import BadInput, quoted
 from tasks.intake import aliases
-from tasks.intake.cells import number_of
+from tasks.intake.fields import number_of
 from tasks.intake.limits import ReadLimits
 from tasks.intake.tables import WholeTable, choose_columns, whole_table
 

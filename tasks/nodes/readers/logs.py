@@ -16,10 +16,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from tasks.errors import BadInput
-from tasks.intake.files import Chunk, open_checked
+from tasks.intake.files import Chunk, open_checked, refused_rows
 from tasks.intake.labels import absolute
 from tasks.intake.readers import Folder
-from tasks.intake.tables import refused_rows
 from tasks.intake.times import time_of
 from tasks.nodes.execution import Execution, ParsedLog, as_chunk
 from tasks.nodes.params import FUTURE_SLACK_S, ReadParams

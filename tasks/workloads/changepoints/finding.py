@@ -7,7 +7,6 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
@@ -100,8 +99,9 @@ def changes_of(values: Floats, found: ChangePoints) -> list[dict[str, float]]:
     ):
         change = {"row": after[0], "probability": probability}
         for side, segment in (("before", before), ("after", after)):
-            part = pd.Series(values[slice(*segment)])
-            change |= {f"mean_{side}": float(part.mean()), f"deviation_{side}": float(part.std(ddof=0))}
+            part = values[slice(*segment)]
+            part = part[~np.isnan(part)]
+            change |= {f"mean_{side}": float(part.mean()), f"deviation_{side}": float(part.std())}
         told.append(change)
     return told
 
@@ -188,7 +188,7 @@ def _told_by_evidence(
             model = best_model(
                 samples[is_there, counter], measured[is_there, counter], rows[is_there], params.min_segment
             )
-            left[is_there, counter] = model.values  # noqa: PD011
+            left[is_there, counter] = model.values
             models.append(model)
     if samples.shape[1] == 1:
         return left, prior_of(models[0].noise), models[0].correlation, tuple(models)
@@ -278,7 +278,10 @@ def blank_outliers(column: Floats, deviations: float) -> None:
     if len(places) < WINDOW:
         return
     seen = column[places]
-    apart = np.abs(seen - pd.Series(seen).rolling(WINDOW, center=True, min_periods=1).median().to_numpy())
+    inner = np.median(np.lib.stride_tricks.sliding_window_view(seen, WINDOW), axis=1)
+    at_ends = range(WINDOW // 2 + 1, WINDOW)  # so many of the window are there
+    first, last = [np.median(seen[:n]) for n in at_ends], [np.median(seen[-n:]) for n in reversed(at_ends)]
+    apart = np.abs(seen - np.concatenate([first, inner, last]))
     spread = SD_OF_MAD * float(np.median(apart)) or SD_OF_MEAN * float(apart.mean())
     is_far = apart > deviations * spread
     if not spread or not np.isfinite(spread) or not is_far.any():

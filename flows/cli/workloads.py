@@ -1,5 +1,6 @@
 """`whorl workloads`: what is running on this machine, known or unknown?"""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -152,7 +153,7 @@ def train(call: Invocation, source: str | None = None, leave_out: list[str] | No
 
 
 MANY = columns(
-    ("run_id", "run", "key"), ("said", "what", "name"), ("confidence", "sure", share),
+    ("run_id", "run", "key"), ("said", "what", "name"), Column("sure", "sure", kind="number"),
     ("view", "by the counters of", "name"),
     Column("nearest", "nearest", lambda nearest: nearest[0]["workload"], kind="name"),
     *extra(("label", "label", "name")),
@@ -160,13 +161,13 @@ MANY = columns(
 N_NEAREST = 3
 NO_TRACEPOINT = "no tracepoint"
 VIEWS = {"own": "its own group", "machine": "the machine"}
+CONTAINER = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")  # the id of a container, of which its first digits are said
 EACH_GROUP = columns(
-    ("run_id", "control group", "key"),
+    Column("run_id", "control group", lambda name: CONTAINER.sub(r"\1", name), kind="key"),
     Column("own_share", "of the machine", lambda own: "" if own is None else share(own), kind="number"),
     ("said", "what", "name"),
     Column("confidence", "sure", lambda sure: "" if sure is None else share(sure), kind="number"),
-    Column("nearest", "nearest", lambda nearest: nearest[0]["workload"] if nearest else "", kind="name"),
-    ("processes", "its processes", "name"),
+    ("like", "nearest", "name"), ("processes", "its processes", "name"),
 )  # fmt: skip
 LEAST_SHOWN = 0.01  # of the processor time: of a program that is named
 
@@ -209,7 +210,10 @@ def as_records(found: "Identified", runs: "Sequence[Telemetry]", public: Sequenc
 def show_found(rows: Sequence[Mapping[str, Any]]) -> None:
     """Print one run with its reasons, or a table of several."""
     if len(rows) != 1:
-        shown = [{**row, "said": said(row), "view": VIEWS[row["view"]]} for row in rows]
+        shown = [
+            {**row, "said": said(row), "view": VIEWS[row["view"]], "sure": " + ".join(map(share, _sure(row)))}
+            for row in rows
+        ]
         show_table(shown, MANY)
         return
     [row] = rows
@@ -220,16 +224,17 @@ def show_found(rows: Sequence[Mapping[str, Any]]) -> None:
             say(f"- {reason}")
 
 
+def _sure(row: Mapping[str, Any]) -> list[float]:
+    """The probability of each workload that is named, or of the statement."""
+    return [part["probability"] for part in row["present"]] or [row["confidence"]]
+
+
 def _run_facts(row: Mapping[str, Any]) -> dict[str, str]:
     """Each percentage belongs to what stands beside it."""
-    facts = {"run": row["run_id"], "workload": f"{said(row)} ({share(row['confidence'])} sure)"}
+    facts = {"run": row["run_id"], "workload": said(row, how_sure=True)}
     if len(row["present"]) > 1:
-        facts["at once"] = ", ".join(
-            f"{part['workload']} {share(part['share'])} of the known part ({share(part['probability'])} sure)"
-            for part in row["present"]
-        )
-    if row["statement"] == "known and something unknown":
-        facts["something unknown besides"] = f"{share(row['unknown_score'])} sure"
+        shares = ", ".join(f"{part['workload']} {share(part['share'])}" for part in row["present"])
+        facts["at once"] = f"{shares} of what these do together"
     facts["by the counters of"] = VIEWS[row["view"]] + (f": {why}" if (why := row.get("view_reason")) else "")
     facts["nearest"] = ", ".join(_near(near) for near in row["nearest"])
     if row["label"]:
@@ -327,7 +332,12 @@ def identify(
     yield {"source": chosen, "model_id": found.model_id, "runs": rows, "refused": [*map(str, found.refused)]}
     if each:
         by_share = sorted(rows, key=lambda row: (-(row["own_share"] or 0.0), row["run_id"]))
-        show_table([{**row, "said": said(row), "processes": _processes(row)} for row in by_share], EACH_GROUP)
+        shown = [
+            {**row, "said": said(row), "processes": _processes(row)}
+            | {"like": "" if row["statement"] == "idle" else row["nearest"][0]["workload"]}
+            for row in by_share
+        ]
+        show_table(shown, EACH_GROUP)
     else:
         show_found(rows)
     for error in found.refused:
@@ -355,7 +365,6 @@ def _runs(settings: "Settings", source: str, what: str, reader: str) -> "list[Te
 CLUSTERS = columns(
     ("number", "cluster", count), ("n_runs", "runs", count), ("medoid", "like", "key"),
     Column("labels", "labels", ", ".join, kind="name"), ("seen", "seen"),
-    Column("telling", "what sets it apart", "; ".join, kind="text"),
 )  # fmt: skip
 N_LEFT_OUT = 5  # runs that are named
 CHANGES = columns(
@@ -390,6 +399,9 @@ def clusters(
     found = clusters_of(runs, settings.workloads.train.windows)
     yield asdict(found)
     show_table([{**vars(one), "n_runs": len(one.run_ids), "seen": seen_words(one)} for one in found.clusters], CLUSTERS)
+    if told := [f"{one.number}: {'; '.join(one.telling)}" for one in found.clusters if one.telling]:
+        print("\nwhat sets a cluster apart")
+        say(*told)
     if found.changes:
         print()
         show_table([{**vars(one), "when": _when(one.at, one.at_s)} for one in found.changes], CHANGES)

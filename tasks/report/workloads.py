@@ -171,13 +171,13 @@ def _figures(
     return series_figure(connection, source, run, params.n_counters), phases_figure(typical, TYPICAL)
 
 
-def called(row: Mapping[Any, Any]) -> str:
-    """What a run was called: its workload, or unknown with what it is most like."""
+def called(row: Mapping[Any, Any], *, how_sure: bool = False) -> str:
+    """What a run was called: its workload, or unknown with what it is most like; how_sure: with probabilities."""
     if row["is_known"] and isinstance(row["workload"], str):
         present = row.get("present")  # missing, or no list, where an older whorl said it
         kept = present if isinstance(present, list | np.ndarray) else None
-        return one_line(said({**row, "present": kept}), NAME_CHARS)
-    return f"unknown, most like {one_line(str(row['nearest']), NAME_CHARS)}"
+        return one_line(said({**row, "present": kept}, how_sure=how_sure), NAME_CHARS * (1 + how_sure))
+    return f"{said(row, how_sure=how_sure)}, most like {one_line(str(row['nearest']), NAME_CHARS)}"
 
 
 def reasons_of(row: Mapping[Any, Any]) -> list[str]:
@@ -215,7 +215,7 @@ def _answer(data: WorkloadsData) -> tuple[str, str, State]:
         return f"{data.n_runs:,} runs {kinds}; none was identified yet.", f"Next: {data.command(verb)}.", "unknown"
     odd = _is_odd(found)
     latest = found.iloc[0].to_dict()
-    last = f"The latest run, {one_line(latest['run_id'], 60)}, is {called(latest)} ({share(latest['confidence'])} sure)"
+    last = f"The latest run, {one_line(latest['run_id'], 60)}, is {called(latest, how_sure=True)}"
     if odd.any():
         n_unknown = int((~found["is_known"].astype(bool)).sum())
         told = (

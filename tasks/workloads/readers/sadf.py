@@ -75,7 +75,8 @@ class SadfReader:
         if is_other(read_head(path, params.limits)):
             problem = "a file of sysstat itself, or JSON or XML of sadf"
             raise BadInput(path, problem, EXPECTED, "sadf -d FILE -- -A, where FILE is sysstat's own, such as sa26")
-        parts, refused = _parts(section_files(path), params)
+        files = section_files(path)
+        parts, refused = _parts(files, params)
         runs = []
         for number, part in enumerate(parts, 1):
             run, bad = _run(part, params.time_zone, f"{part.host}-{number}" if len(parts) > 1 else "")
@@ -83,7 +84,8 @@ class SadfReader:
             refused.append(bad)
         if not runs and not any(len(one) for one in refused):
             raise BadInput(path, "no line of counters in it", EXPECTED, "sadf -d FILE -- -A prints all of them")
-        return Reading(runs, all_refusals(refused))
+        also = ", ".join(Path(file).name for file in files[1:])
+        return Reading(runs, all_refusals(refused), (f"with the sections of {also}",) if also else ())
 
 
 def is_sadf(head: bytes) -> bool:

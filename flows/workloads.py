@@ -180,7 +180,7 @@ def training_facts(found: Mapping[str, Any], figures: Mapping[str, Any]) -> dict
         "model": found["model_id"],
         "in use": in_use,
         "learned": f"{learned} of {count(figures['trained.classes'])} workloads",
-        "held out": f"{held_out} ({found['held_out']}), which the figures below are of",
+        "held out": f"{held_out} ({found['held_out']}) at first, which the figures below are of",
         **{words: share(figures[key]) for key, words in SHARES.items()},
         "data version": found["data_version"],
     }

@@ -346,17 +346,13 @@ def identify(
 
 def _runs(settings: "Settings", source: str, what: str, reader: str) -> "list[Telemetry]":
     """The runs of a file or an address, or the run of the warehouse that is called so. Raises NotFound, BadInput."""
-    from tasks.errors import BadInput
     from tasks.warehouse.connection import fetch
     from tasks.warehouse.runs import only_id
     from tasks.workloads.intake import fetch_runs, read_telemetry
 
     if "://" in what or Path(what).exists():
         path = what if "://" in what else str(Path(what).absolute())
-        runs = read_telemetry([path], settings.workloads.read, reader)
-        if not runs:
-            raise BadInput(path, "no run in it that can be used", "telemetry", "read.regular says what is too short")
-        return runs
+        return read_telemetry([path], settings.workloads.read, reader)
     found = fetch(settings.warehouse, MATCHING, {"source": source, "text": what})["run_id"].to_list()
     run_id = only_id(found, what, f"{what}: no file, and no run of source {source!r} begins so")
     return fetch_runs(settings.warehouse, source, [run_id])
@@ -418,9 +414,6 @@ def _when(at: datetime | None, at_s: float) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S}" if at else f"after {at_s:g} s"
 
 
-ALARMS = columns(("message", "what runs and should not"))
-
-
 def watch(call: Invocation, source: str | None = None, newest: int | None = None) -> Output:
     """Look at what runs, and raise an alarm where it should not, or is unknown; the same going on is told once.
 
@@ -438,8 +431,7 @@ def watch(call: Invocation, source: str | None = None, newest: int | None = None
     found = run_flow(call, "workloads-watch", source=chosen)
     alarms = alarm_rows(call.warehouse, found["alarms"])
     yield {**found, "source": chosen, "alarms": alarms}
-    if alarms:
-        show_table(alarms, ALARMS)
+    say(*(f"- {alarm['message']}" for alarm in alarms))
     new = counted(len(alarms), "new alarm") if alarms else "no new alarm"
     call.note(f"looked at {counted(len(found['run_ids']), 'run')}: {new}")
 

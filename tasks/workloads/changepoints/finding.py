@@ -37,6 +37,7 @@ Ints = NDArray[np.int64]
 
 
 WINDOW = 7  # samples of the running median; a phase of three samples in the middle of it is an outlier or a phase
+MEDIANS_AT_ONCE = 100_000  # of windows: each is copied
 LONGEST_OUTLIER = 2  # adjacent samples; three alike are a phase
 SD_OF_MAD = 1.4826  # of a normal distribution: deviation over median absolute deviation
 SD_OF_MEAN = 1.2533  # and over mean absolute deviation, where more than half the residuals are 0
@@ -278,10 +279,11 @@ def blank_outliers(column: Floats, deviations: float) -> None:
     if len(places) < WINDOW:
         return
     seen = column[places]
-    inner = np.median(np.lib.stride_tricks.sliding_window_view(seen, WINDOW), axis=1)
+    windows = np.lib.stride_tricks.sliding_window_view(seen, WINDOW)
+    inner = [np.median(part, axis=1) for part in np.array_split(windows, 1 + len(windows) // MEDIANS_AT_ONCE)]
     at_ends = range(WINDOW // 2 + 1, WINDOW)  # so many of the window are there
     first, last = [np.median(seen[:n]) for n in at_ends], [np.median(seen[-n:]) for n in reversed(at_ends)]
-    apart = np.abs(seen - np.concatenate([first, inner, last]))
+    apart = np.abs(seen - np.concatenate([first, *inner, last]))
     spread = SD_OF_MAD * float(np.median(apart)) or SD_OF_MEAN * float(apart.mean())
     is_far = apart > deviations * spread
     if not spread or not np.isfinite(spread) or not is_far.any():

@@ -133,8 +133,8 @@ def fingerprint(call: Invocation, source: str | None = None) -> Output:
 def train(call: Invocation, source: str | None = None, leave_out: list[str] | None = None) -> Output:
     """Train a model that identifies workloads.
 
-    It learns from labelled runs, is measured on those held out, and is put into use if it is better than the model
-    before. 'whorl models list' shows all, 'whorl models rollback' brings the former one back.
+    It is measured on labelled runs that are held out, learns them as well in the end, and is put into use if it is
+    better than the model before. 'whorl models list' shows all, 'whorl models rollback' brings the former one back.
 
     --source
     --hold-out (HoldOut .train.hold_out): What is held out: the last round, or the later part

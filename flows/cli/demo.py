@@ -127,7 +127,7 @@ def _named(told: dict[str, Any]) -> dict[str, str]:
     """What the model made of the run that it has never seen, and the counters and phases that say so."""
     named = f"{told['workload']}, a known workload" if told["workload"] else UNKNOWN
     label = "so it is labelled" if told["workload"] == told["label"] else f"labelled {told['label']}, so that is wrong"
-    others = f"{share(told['accuracy'])} of {counted(told['n_held_out'], 'other run')} that it has not seen"
+    others = f"{share(told['accuracy'])} of {counted(told['n_held_out'], 'other run')} that were held out"
     return {
         "answer": f"{named} ({label}): {told['run_id']}, which was held out",
         "how sure": f"{share(told['confidence'])}; the model is right for {others}",

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tasks.errors import BadSetting
 from tasks.intake.aliases import date_order, distinct_texts, has_decimal_commas, is_text, iso_dates, trimmed
+from tasks.intake.fields import number_of
 
 UTC = "UTC"
 FIRST_S = 1e8  # smaller numbers are no Unix time: 1e8 is March 1973
@@ -319,14 +320,6 @@ def _numbers_of_texts(column: pa.Array) -> NDArray[np.float64]:
         column = pc.replace_substring(pc.replace_substring(column, ".", ""), ",", ".")
     found = pd.Series(column.to_pylist(), dtype=object).map(number_of)
     return np.asarray(found.astype(float).to_numpy())
-
-
-def number_of(text: object) -> float | None:
-    """A number as Python reads it; None for what is none."""
-    try:
-        return float(str(text)) if text is not None else None
-    except ValueError:
-        return None
 
 
 def flags(column: pa.ChunkedArray | pa.Array) -> Cells:

@@ -26,7 +26,7 @@ MOST_RUNS = 2_000  # whose distances are held in memory; of more, an even sample
 MOST_CLUSTERS = 30
 LEAST_SILHOUETTE = 0.25  # below it there is no substantial structure (Kaufman and Rousseeuw 1990): one cluster
 LEAST_WAVER = 0.1  # of a logarithm, between the halves of a run
-MOST_WAVERS = 8.0  # deviation over the runs beyond which a counter that hardly wavers would decide alone
+MOST_OF_USUAL = 4.0  # deviation over the runs, in that of most counters, beyond which one would decide alone
 NEW = timedelta(days=7)  # what was first seen so long before the last run is new
 N_TELLING = 3  # counters that are named for a cluster
 LEAST_GAP = 3.0  # wavers between a cluster and the others from which on a counter tells them apart
@@ -114,7 +114,7 @@ def seen_words(cluster: RunCluster) -> str:
 def points_of(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> FloatArray:
     """Logarithms of means and deviations, in units of what the halves of a run differ by: (n_runs, 2 n_counters).
 
-    None deviates over the runs by more than MOST_WAVERS."""
+    None deviates over the runs by more than MOST_OF_USUAL of what most do."""
     moments = np.nan_to_num(np.abs(moments_of(runs, counters)))
     floor = floors_of(moments)
     halves = (
@@ -124,7 +124,9 @@ def points_of(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> FloatAr
     first, second = (np.log(np.nan_to_num(np.abs(moments_of(half, counters))) + floor) for half in halves)
     waver = np.sqrt(np.mean((first - second) ** 2, axis=0) / 4 + LEAST_WAVER**2)
     points = np.log(moments + floor) / waver
-    return np.asarray(points / np.maximum(1, points.std(axis=0) / MOST_WAVERS))
+    deviations = points.std(axis=0)
+    usual = np.median(deviations[deviations > 0]) if deviations.any() else 1.0
+    return np.asarray(points / np.maximum(1, deviations / (MOST_OF_USUAL * usual)))
 
 
 def partition_of(points: FloatArray) -> tuple[NDArray[np.int64], float | None]:

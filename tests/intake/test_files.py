@@ -14,11 +14,11 @@ import pytest
 
 from tasks.errors import BadInput
 from tasks.intake import files
+from tasks.intake.fields import csv_fields
 from tasks.intake.files import (  # fmt: skip
     PART_OF_A_JOB,
     UNSUPPORTED_EVENT,
     Chunk,
-    csv_fields,
     guarded,
     input_faults,
     json_of,
@@ -104,10 +104,8 @@ def test_a_broken_line_is_refused_alone_and_the_lines_around_it_keep_their_numbe
     path = tmp_path / "log.txt"
     path.write_bytes(b"head\n" + b"x\n" * n_before + line + b"tail\n")
     block = list(read_lines(str(path), ReadLimits(max_line_bytes=KIB)))
-    assert [one for part in block for one in part.refused["reason"]] == [reason]
-    assert [one for part in block for one in part.refused["raw"]] == [raw]
     place = n_before + 2
-    assert [one for part in block for one in part.refused["place"]] == [place]
+    assert [one for part in block for one in part.refused] == [(place, reason, raw)]
     assert (block[-1].places[-1], block[-1].lines[-1]) == (place + 1, "tail")
 
 
@@ -122,7 +120,7 @@ def test_lines_and_their_numbers_do_not_depend_on_the_size_of_a_block(
     parts = list(read_lines(str(path), ReadLimits(max_line_bytes=KIB)))
     found = {place: line for part in parts for place, line in zip(part.places, part.lines, strict=True)}
     assert found == {1: "one", 2: "", 3: "thré", 5: "five", 7: "last"}
-    assert [place for part in parts for place in part.refused["place"]] == [4, 6]
+    assert [place for part in parts for place, _, _ in part.refused] == [4, 6]
 
 
 WAYS = {  # gzip is told by its content

@@ -51,7 +51,7 @@ MUTANTS = (
     Mutant("a rollback brings back the present model", "tasks/warehouse/registry.py",
            "reigns[-2])", "reigns[-1])", "tests/warehouse/test_registry.py"),
     Mutant("an equally good model replaces the present one", "tasks/workloads/training.py",
-           "(new_score == score and not is_newer)", "False", "tests/workloads/test_steps.py"),
+           "(new_score == score and knows_no_more)", "False", "tests/workloads/test_steps.py"),
     Mutant("the highest error is marked as the best", "tasks/warehouse/runs.py",
            "(min if words[-1] in LOWER", "(max if words[-1] in LOWER", "tests/warehouse/test_runs.py"),
     Mutant("a restored backup may have changed", "tasks/warehouse/copies.py",

@@ -17,10 +17,10 @@ from typing import Any
 
 from tasks.errors import BadInput
 from tasks.intake.cells import time_of
-from tasks.intake.files import Chunk, open_checked
+from tasks.intake.files import Chunk, open_checked, refused_rows
 from tasks.intake.labels import absolute
 from tasks.intake.readers import Folder
-from tasks.intake.tables import MAGIC, refused_rows
+from tasks.intake.tables import MAGIC
 from tasks.nodes.execution import Execution, ParsedLog, as_chunk
 from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
 from tasks.nodes.readers.labels import HOW_TO_NAME, node_of, read_manifest, stem_of

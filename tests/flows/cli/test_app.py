@@ -51,6 +51,17 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     assert "pydantic" not in loaded or arguments != ["--help"]  # typer checks the values of options with it
 
 
+def test_changes_of_a_series_are_told_without_pandas_or_a_warehouse(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("a\n" + "0\n1\n" * 20 + "8\n9\n" * 20)
+    arguments = ["workloads", "changepoints", str(tmp_path / "s.csv"), "--json"]
+    ended = python(
+        f"import sys; from flows.cli import run; run({arguments!r}); print(sorted(sys.modules), file=sys.stderr)"
+    )
+    assert json.loads(ended.stdout)["changepoints"] == [40]
+    loaded = set(re.findall(r"'([^']+)'", ended.stderr))
+    assert loaded & {"pandas", "pyarrow", "duckdb", "fsspec", "prefect"} == set()
+
+
 def test_the_version_is_that_of_the_package(whorl: Callable[..., Any]) -> None:
     from importlib.metadata import version
 

@@ -9,6 +9,7 @@ import pytest
 from tasks.errors import BadInput
 from tasks.workloads.intake import find_files, read_telemetry, sha256_of
 from tasks.workloads.params import ReadParams
+from tasks.workloads.readers.sadf import SadfReader
 
 CPU = "# hostname;interval;timestamp;CPU;%user;%idle\n"
 SWITCHES = "# hostname;interval;timestamp;proc/s;cswch/s\n"
@@ -116,6 +117,8 @@ def sections(tmp_path):
 def test_files_that_hold_one_section_each_are_one_run(sections, pattern, run_id, tmp_path):
     files = sections(pattern)
     assert find_files([str(tmp_path)]) == find_files([str(files[2])]) == [str(sorted(files)[0])]
+    others = ", ".join(one.name for one in sorted(files)[1:])
+    assert SadfReader().read(str(files[0]), ReadParams()).understood == (f"with the sections of {others}",)
     [run] = read_telemetry([str(tmp_path)], ReadParams(label_from="stem"))
     assert (run.run_id, run.workload, run.n_samples) == (run_id, run_id.partition("/")[2], 6)
     assert {"cpu.all.pct_user", "sar.tps", "sar.kbmemfree", "iface.eth0.rxpck"} <= set(run.names)

@@ -5,7 +5,7 @@ import pytest
 
 from tasks.errors import BadInput
 from tasks.params import ReadLimits
-from tasks.workloads.readers.tables import read_series
+from tasks.workloads.changepoints.series import read_series
 
 
 def series(tmp_path, text):

@@ -17,7 +17,7 @@ from tasks.jobs.intake import Intake, find_logs, land_log
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers import READERS
 from tasks.params import ReadLimits
-from tasks.storage import RegularFiles, narrow, private, remove_inside, storage_of
+from tasks.storage import narrow, private, remove_inside, storage_of
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.copies import backup, rebuild, restore
 from tasks.warehouse.ingest import ingest
@@ -165,22 +165,22 @@ def test_rights_of_all_others_go_and_those_given_to_a_group_alone_stay(tmp_path,
     assert file.stat().st_mode & 0o777 == narrowed
 
 
-class Closed(RegularFiles):
-    """Files of this machine of which folders called closed may not be listed, even by root."""
-
-    def ls(self, path, detail=False, **more):
-        if path.endswith("closed"):
-            raise PermissionError(errno.EACCES, "Permission denied", path)
-        return super().ls(path, detail, **more)
-
-
-def test_a_folder_that_may_not_be_listed_is_told_and_not_taken_for_an_empty_one(tmp_path, caplog):
+def test_a_folder_that_may_not_be_listed_is_told_and_not_taken_for_an_empty_one(tmp_path, caplog, monkeypatch):
     (tmp_path / "closed").mkdir()
     (tmp_path / "a.csv").touch()
-    assert Closed().find(str(tmp_path)) == [str(tmp_path / "a.csv")]
+    files, _ = storage_of(str(tmp_path))
+    listed = files.ls
+
+    def ls(path, detail=False, **more):
+        if path.endswith("closed"):  # as for who may not list it; root may list all
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return listed(path, detail, **more)
+
+    monkeypatch.setattr(files, "ls", ls)
+    assert files.find(str(tmp_path)) == [str(tmp_path / "a.csv")]
     assert f"{tmp_path}/closed cannot be listed (Permission denied); its files are left out" in caplog.text
     with pytest.raises(BadInput, match=r"closed: cannot be listed \(Permission denied\); expected a readable folder"):
-        Closed().find(str(tmp_path / "closed"))
+        files.find(str(tmp_path / "closed"))
 
 
 @pytest.mark.parametrize("path", ["../precious", "..", "inner/../../precious", "link/precious"])

@@ -284,7 +284,7 @@ def _csv(path: str, limits: ReadLimits, choose: Choice, row: str, known: Collect
 def _cut_header(path: str, block: Block, known: Collection[str]) -> tuple[_Header, Block]:
     lines = block.data.split(b"\n")
     position = next((row for row, line in enumerate(lines) if line.strip()), 0)
-    for place, reason, _ in block.refused.itertuples(index=False):
+    for place, reason, _ in block.refused:
         if place <= block.first + position:  # a row would be taken for the header
             raise BadInput(f"{path}, line {place}", reason, "the names of the columns in UTF-8")
     names, delimiter = split_header(lines[position].decode(), known)

@@ -9,7 +9,7 @@ import numpy as np
 from tasks.errors import BadInput, quoted
 from tasks.intake.fields import MISSING, key_of, number_of, split_header
 from tasks.intake.files import read_lines
-from tasks.intake.limits import ReadLimits
+from tasks.params import ReadLimits
 from tasks.workloads.telemetry import TIMES, FloatArray
 
 EXPECTED = "a header line, then numbers; an empty cell is a missing sample"

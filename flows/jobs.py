@@ -28,6 +28,7 @@ NO_ALARM = "No run was slow, and no job stopped or drifted, that had not been re
 find_logs = step(intake.find_logs)
 land_log = step(steps.land_log)
 ingest_batch = step(steps.ingest_batch)
+group_source = step(steps.group_source)
 watch = step(steps.watch)
 announce_alarms = step(artifacts.announce)
 record = step(steps.record)
@@ -86,11 +87,16 @@ def jobs_ingest(params: IngestParams) -> dict[str, Any]:
     ids, refused = load_each(
         logs, lambda path: ingest_batch(warehouse, land_log(warehouse, path, source, reader, params.read, params.group))
     )
-    batches = artifacts.show_ingest(warehouse, WORD, source, "Job logs", ids, {"runs": "run"}, refused)
+    grouped = group_source(warehouse, source, params.group, ids)
+    ids, notice = grouped["batches"], plain("; ".join(filter(None, (grouped["key"], grouped["better"]))))
+    batches = artifacts.show_ingest(warehouse, WORD, source, "Job logs", ids, {"runs": "run"}, refused, notice)
     n_rows = sum(batch.tables["runs"].n_rows for batch in batches)
     found = _summary(warehouse, source, params.summary, ids) if params.with_summary and n_rows else {}
     result = {
         "batches": ids,
+        "group_by": grouped["parts"],
+        "key": grouped["key"],
+        "better": grouped["better"],
         "n_rows": n_rows,
         "n_quarantined": sum(batch.n_quarantined for batch in batches),
         "data_version": found.get("data_version", ""),
@@ -174,7 +180,8 @@ def jobs_characterise(params: CharacteriseFlowParams) -> dict[str, Any]:
 class TrainFlowParams(forms.OfSourceParams):
     """The training of a model on a source."""
 
-    FIRST: ClassVar = "evaluate.predict.known_before evaluate.max_training_runs evaluate.seed"
+    FIRST: ClassVar = "group_by=group.by evaluate.predict.known_before evaluate.max_training_runs evaluate.seed"
+    group: of_jobs.GroupParams = of_jobs.GroupParams()
     evaluate: of_jobs.EvaluateParams = of_jobs.EvaluateParams()
 
 
@@ -186,7 +193,7 @@ def jobs_train(params: TrainFlowParams) -> dict[str, Any]:
     the very same runs. Models stay until they are pruned, so 'whorl models rollback' brings the former one back."""
     from tasks.jobs.predict.training import read_figures  # not above: a second that other flows need not pay
 
-    found = train(params.warehouse, params.source, params.evaluate, str(flow_run.id))
+    found = train(params.warehouse, params.source, params.evaluate, str(flow_run.id), params.group)
     figures = read_figures(params.warehouse, params.source, found["model_id"])
     parts = (
         f"# A model of the jobs of source {plain(params.source)}",
@@ -198,6 +205,8 @@ def jobs_train(params: TrainFlowParams) -> dict[str, Any]:
 
 def training_facts(found: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[str, str]:
     """What a training came to, in words. figures: of its model."""
+    from tasks.report.jobs_evaluation import own_facts
+
     champion = found["champion_id"]
     in_use = (
         "this model" if champion == found["model_id"] else f"{champion}: no worse on the same runs, so it stays in use"
@@ -205,6 +214,9 @@ def training_facts(found: Mapping[str, Any], figures: Mapping[str, Any]) -> dict
     return {
         "model": found["model_id"],
         "in use": in_use,
+        "a job": found["key"],
+        **({"better": found["better"]} if found["better"] else {}),
+        **own_facts(found["own"]),
         "shapes": ", ".join(found["shapes"].values()),
         "held out": f"{count(figures['predict.n'])} later runs, which the figures below are of",
         "data version": found["data_version"],

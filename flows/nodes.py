@@ -24,12 +24,11 @@ from flows.engine.steps import (
     unless_refused,
 )
 from tasks.choices import DEFAULT_SOURCE, ONLY_SOURCE, NodeReader, reader_asked_for
-from tasks.nodes import answers, network_steps, steps, verdict_steps
+from tasks.nodes import answers, steps, verdict_steps
 from tasks.nodes import params as of_nodes
-from tasks.nodes.network_steps import TrainedNodes
 from tasks.nodes.node_words import KIND, called_all
 from tasks.nodes.record.params import RecordParams, node_name
-from tasks.nodes.steps import benchmarks_of_aspect
+from tasks.nodes.steps import TrainedNodes, benchmarks_of_aspect
 from tasks.nodes.verdict_steps import LearnedVerdicts
 from tasks.params import Params
 from tasks.quantities import counted, number, plain
@@ -61,9 +60,9 @@ preprocess = step(answers.preprocess)
 rank = step(answers.rank)
 evaluate_files = step(steps.evaluate_files)
 evaluate_source = step(steps.evaluate_source)
-train = step(network_steps.train)
-tune = step(network_steps.tune)
-fingerprint = step(network_steps.fingerprint)
+train = step(steps.train)
+tune = step(steps.tune)
+fingerprint = step(steps.fingerprint)
 learn = step(verdict_steps.learn)
 judge = step(verdict_steps.judge)
 watch = step(verdict_steps.watch)
@@ -289,7 +288,7 @@ def nodes_train(params: NodeTrainParams) -> dict[str, Any]:
     made before is used again. Models stay until they are pruned, so 'whorl models rollback' brings the former back."""
     if params.variant == "detector":
         return _detector(params)
-    known = network_steps.in_use(params.warehouse, params.source) if params.as_in_use else None
+    known = steps.in_use(params.warehouse, params.source) if params.as_in_use else None
     model = of_nodes.ModelParams.model_validate(known) if known else params.model
     model = model if model.variant == params.variant else params.model.model_copy(update={"variant": params.variant})
     found = _trained(params, model, again=params.trains_again)
@@ -336,7 +335,7 @@ def nodes_fingerprint(params: NodeFingerprintParams) -> dict[str, Any]:
     With the same data and models what stands there is given again."""
     warehouse, source = params.warehouse, params.source
     verdicts = judge(warehouse, source, params.score)
-    found = fingerprint(warehouse, source, params.score) if network_steps.has_network(warehouse, source) else None
+    found = fingerprint(warehouse, source, params.score) if steps.has_network(warehouse, source) else None
     done = (
         f"{verdicts['n_flagged']:,} of {counted(verdicts['n_judged'], 'execution')} with a verdict look degraded, by "
         f"{plain(verdicts['model_id'])}; {verdicts['n_executions'] - verdicts['n_judged']:,} others are of benchmarks "

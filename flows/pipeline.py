@@ -40,7 +40,7 @@ from tasks.jobs import steps as jobs_steps
 from tasks.jobs.params import CharacteriseParams, JobsParams
 from tasks.jobs.summary import read_summary
 from tasks.nodes import answers as node_answers
-from tasks.nodes import network_steps, verdict_steps
+from tasks.nodes import steps, verdict_steps
 from tasks.nodes import steps as node_steps
 from tasks.nodes.params import ModelParams, NodesParams
 from tasks.params import Params
@@ -48,7 +48,7 @@ from tasks.quantities import plain
 from tasks.warehouse.connection import fetch, reading
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import folder_of
-from tasks.warehouse.versions import data_version
+from tasks.warehouse.sources import data_version
 from tasks.workloads import fingerprint_steps
 from tasks.workloads import steps as workload_steps
 from tasks.workloads.params import WorkloadsParams
@@ -136,7 +136,12 @@ def node(there: str) -> Callable[[Callable[..., Found]], Task[..., Found]]:
 @node(READ)
 def jobs_ingest(inputs: StageInputs[JobsParams]) -> Found:
     """Job logs of the inbox into the warehouse."""
-    return _read_each(inputs, jobs_intake.find_logs, jobs_steps, jobs_steps.land_log, inputs.settings.group)
+    found = _read_each(inputs, jobs_intake.find_logs, jobs_steps, jobs_steps.land_log, inputs.settings.group)
+    grouped = jobs_steps.group_source(*inputs.where, inputs.settings.group, found["batches"])
+    return found | {
+        "batches": sorted(grouped["batches"]),
+        "said": "; ".join(filter(None, (found["said"], grouped["key"]))),
+    }
 
 
 @node("SELECT 1 FROM jobs.summaries WHERE source = $source AND data_version = $data_version")
@@ -224,7 +229,7 @@ def nodes_preprocess(inputs: StageInputs[NodesParams]) -> Found:
 def nodes_search(inputs: StageInputs[NodesParams]) -> Found:
     """The best parameters of Perona's network, by Ray Tune with Optuna; a search that was stopped goes on."""
     settings = inputs.settings
-    found = network_steps.tune(*inputs.where, ModelParams(), settings.preprocess, settings.score, settings.search)
+    found = steps.tune(*inputs.where, ModelParams(), settings.preprocess, settings.score, settings.search)
     return {"best": found["best"], "path": found["trials"], "said": f"{inputs.settings.search.n_trials} trials"}
 
 
@@ -234,7 +239,7 @@ def nodes_train(inputs: StageInputs[NodesParams]) -> Found:
     best = next((found["best"] for found in inputs.after if "best" in found), None)
     model = ModelParams.model_validate(best) if best else ModelParams()
     settings = inputs.settings
-    found = network_steps.train(*inputs.where, model, settings.preprocess, settings.score, str(flow_run.id))
+    found = steps.train(*inputs.where, model, settings.preprocess, settings.score, str(flow_run.id))
     return _model("nodes", inputs.warehouse, found) | {"said": "a network that makes fingerprints"}
 
 
@@ -253,8 +258,8 @@ def nodes_fingerprint(inputs: StageInputs[NodesParams]) -> Found:
     """Which executions were degraded, and by which metrics; fingerprints where there is a network."""
     found = verdict_steps.judge(*inputs.where, inputs.settings.score)
     n_prints = 0
-    if network_steps.has_network(*inputs.where):
-        n_prints = network_steps.fingerprint(*inputs.where, inputs.settings.score)["n_fingerprints"]
+    if steps.has_network(*inputs.where):
+        n_prints = steps.fingerprint(*inputs.where, inputs.settings.score)["n_fingerprints"]
     return {"said": f"{found['n_flagged']:,} of {found['n_judged']:,} executions degraded, {n_prints:,} fingerprints"}
 
 

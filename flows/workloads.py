@@ -146,9 +146,9 @@ class WorkloadTrainParams(forms.OfSourceParams):
 def workloads_train(params: WorkloadTrainParams) -> dict[str, Any]:
     """Train a model of the workloads of a source, and put it into use if it is better than the one before.
 
-    It learns from labelled runs and is measured on those that were held out: the last round, or the later part of each
-    workload. Better: more of the very same held-out runs identified. Models stay until they are pruned, so
-    'whorl models rollback' brings the former one back."""
+    It is measured on labelled runs that are held out, the last round or the later part of each workload, and learns
+    them as well in the end. Better: more of the very same held-out runs identified. Models stay until they are pruned,
+    so 'whorl models rollback' brings the former one back."""
     warehouse, source = params.warehouse, params.source
     found = train(warehouse, source, params.identify, params.train, params.left_out, str(flow_run.id))
     figures = read_figures(warehouse, source, found["model_id"])
@@ -180,7 +180,7 @@ def training_facts(found: Mapping[str, Any], figures: Mapping[str, Any]) -> dict
         "model": found["model_id"],
         "in use": in_use,
         "learned": f"{learned} of {count(figures['trained.classes'])} workloads",
-        "held out": f"{held_out} ({found['held_out']}), which the figures below are of",
+        "held out": f"{held_out} ({found['held_out']}) at first, which the figures below are of",
         **{words: share(figures[key]) for key, words in SHARES.items()},
         "data version": found["data_version"],
     }

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from tasks.errors import BadSetting
+from tasks.quantities import share
 
 DEFAULT_SOURCE = "main"
 ONLY_SOURCE = ""  # as the name of a source to ask: the only one there is
@@ -47,11 +48,18 @@ Statement = Literal["known", "known and something unknown", "unknown", "idle"]
 UNKNOWN = "unknown"
 
 
-def said(row: Mapping[Any, Any]) -> str:
-    """An identification in words: "redis", "redis + nginx, and something unknown", "unknown", "idle"."""
+def said(row: Mapping[Any, Any], *, how_sure: bool = False) -> str:
+    """An identification in words: "redis", "redis + nginx, and something unknown", "unknown", "idle".
+
+    how_sure: with the probability of each: "redis (74.3 % sure) + nginx (40.6 % sure)"."""
+
+    def one(name: str, probability: Any) -> str:
+        return f"{name} ({share(probability)} sure)" if how_sure else name
+
     if not row["is_known"]:
-        return UNKNOWN
+        return one(UNKNOWN, row.get("confidence"))
     present = row.get("present")  # missing where an older whorl said it
-    names = [str(part["workload"]) for part in ([] if present is None else present)] or [str(row["workload"])]
-    rest = f", and something {UNKNOWN}" if row.get("statement") == "known and something unknown" else ""
-    return " + ".join(names) + rest
+    parts = [one(str(part["workload"]), part["probability"]) for part in ([] if present is None else present)]
+    has_rest = row.get("statement") == "known and something unknown"
+    rest = f", and {one(f'something {UNKNOWN}', row.get('unknown_score'))}" if has_rest else ""
+    return (" + ".join(parts) or one(str(row["workload"]), row.get("confidence"))) + rest

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.errors import BadInput, NotFound, WhorlError
-from tasks.progress import report_progress
+from tasks.errors import BadInput, NotFound, WhorlError, report_progress
 
 RECORDED = Path(__file__).parents[1] / "data" / "recorded"  # by whorl's own recorders: a folder for each word
 TIMEOUT_S = 30.0

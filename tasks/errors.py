@@ -1,10 +1,12 @@
-"""The handful of errors that a user can meet. Each is one line: what, where, expected, what to do.
+"""What steps tell whoever runs them: the handful of errors that a user can meet, and progress on long work.
+
+Each error is one line: what, where, expected, what to do. Of progress nobody has to know who shows it.
 
 What a message quotes of a file stands in quotes (`quoted`, or '{value}' in a text), so that it can be left out where
 names are replaced by pseudonyms: see quoting_nothing and without_quotes."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -124,3 +126,28 @@ def headless(names: Sequence[str]) -> str:
     """What to do about a table whose first line is a row, told by the values in it; empty if it may be a header."""
     is_row = any(VALUE.fullmatch(name) for name in names)
     return "the first line seems to be a row: add a line with the names of the columns above it" if is_row else ""
+
+
+ShowProgress = Callable[[str, float, float | None], None]
+
+
+def _nowhere(what: str, done: float, total: float | None) -> None:
+    """Nobody is watching."""
+
+
+_show: ContextVar[ShowProgress] = ContextVar("show", default=_nowhere)
+
+
+def report_progress(what: str, done: float, total: float | None = None) -> None:
+    """Say how much of something is done; total is None where nobody knows it."""
+    _show.get()(what, done, total)
+
+
+@contextmanager
+def shown_by(show: ShowProgress) -> Iterator[None]:
+    """Within the block, progress goes to `show`."""
+    token = _show.set(show)
+    try:
+        yield
+    finally:
+        _show.reset(token)

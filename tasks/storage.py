@@ -1,6 +1,7 @@
 """What a path means: a file of this machine, or an address that fsspec reaches; what of it is read, and by whom."""
 
 import errno
+import logging
 import lzma
 import os
 import secrets
@@ -12,11 +13,9 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
-from typing import Any
-
-import fsspec
-from fsspec.implementations.local import LocalFileSystem
+from typing import IO, Any
 
 from tasks.errors import BadInput, WhorlError, reason_of
 
@@ -24,28 +23,35 @@ CANNOT_OPEN = (
     OSError, ValueError, ImportError, TypeError, LookupError, EOFError, RuntimeError, NotImplementedError,
     tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError,
 )  # fmt: skip
+logger = logging.getLogger(__name__)
+
 ADDRESS, CHAIN = "://", "::"
 OTHERS = 0o007  # rights of those who are neither the owner nor in the group
 OWNERS_FILE, OWNERS_FOLDER = 0o600, 0o700
 KINDS = {stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 
 
-class RegularFiles(LocalFileSystem):  # type: ignore[misc]
-    """The files of this machine. What is opened to be read is a regular file, or a link to one.
+def _open_regular(path: str) -> IO[bytes]:
+    """A regular file of this machine, or a link to one: a FIFO would be waited for, and a device may never end."""
+    _refuse_irregular(path, Path(path).stat().st_mode)  # before it is opened: that alone can move a tape
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        _refuse_irregular(path, os.fstat(handle).st_mode)  # it may have been replaced meanwhile
+    except (BadInput, OSError):
+        os.close(handle)
+        raise
+    return open(path, "rb", opener=lambda *_: handle)
 
-    A FIFO would be waited for, and a device may never end."""
 
-    def _open(self, path: str, mode: str = "rb", *args: Any, **more: Any) -> Any:
-        if mode != "rb":
-            return super()._open(path, mode, *args, **more)
-        _refuse_irregular(path, Path(path).stat().st_mode)  # before it is opened: that alone can move a tape
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            _refuse_irregular(path, os.fstat(handle).st_mode)  # it may have been replaced meanwhile
-        except (BadInput, OSError):
-            os.close(handle)
-            raise
-        return open(path, "rb", opener=lambda *_: handle)
+def _refused(error: OSError) -> None:
+    if isinstance(error, PermissionError):
+        problem = f"cannot be listed ({reason_of(error)})"
+        raise BadInput(error.filename, problem, "a readable folder", "change its rights") from error
+
+
+def _left_out(error: OSError) -> None:
+    if isinstance(error, PermissionError):
+        logger.warning("%s cannot be listed (%s); its files are left out", error.filename, reason_of(error))
 
 
 def _refuse_irregular(path: str, mode: int) -> None:
@@ -56,15 +62,53 @@ def _refuse_irregular(path: str, mode: int) -> None:
         raise BadInput(path, problem, "a regular file", "check the path")
 
 
+@cache
+def _regular_files() -> Any:
+    """The class of fsspec (70 ms to import) for the files of this machine: what is opened to be read is regular."""
+    from fsspec.implementations.local import LocalFileSystem
+
+    class RegularFiles(LocalFileSystem):  # type: ignore[misc]
+        """A folder that this user may not list is no empty one: to look below it raises BadInput, and where it lies
+        below another it is told."""
+
+        def find(self, path: str, *args: Any, **more: Any) -> Any:
+            return super().find(path, *args, **{"on_error": _refused, **more})
+
+        def walk(self, path: str, *args: Any, **more: Any) -> Any:
+            return super().walk(path, *args, **{"on_error": _left_out, **more})
+
+        def _open(self, path: str, mode: str = "rb", *args: Any, **more: Any) -> Any:
+            return _open_regular(path) if mode == "rb" else super()._open(path, mode, *args, **more)
+
+    return RegularFiles
+
+
+def _local(path: str) -> str | None:
+    """The place of a path on this machine; None for an address.
+
+    A local file or folder that exists wins: to fsspec 'a::b' would be a chain of file systems."""
+    is_local = ADDRESS not in path or (CHAIN in path and os.path.lexists(path))
+    return str(Path(path).expanduser().absolute()) if is_local else None
+
+
+def open_stored(path: str) -> IO[bytes]:
+    """The bytes of a file of this machine, or of one at an address. Raises BadInput, and what CANNOT_OPEN names."""
+    if (local := _local(path)) is not None:
+        return _open_regular(local)
+    fs, name = storage_of(path)
+    return fs.open(name, "rb")  # type: ignore[no-any-return]
+
+
 def storage_of(path: str) -> tuple[Any, str]:
     """The file system of a path and the path in it; what has no '://' lies on this machine.
 
-    A local file or folder that exists wins: to fsspec 'a::b' would be a chain of file systems.
     Raises BadInput for an address of a kind that fsspec does not know, and for an archive in it that is none."""
-    if ADDRESS not in path or (CHAIN in path and os.path.lexists(path)):
-        return RegularFiles(), str(Path(path).expanduser().absolute())
+    if (local := _local(path)) is not None:
+        return _regular_files()(), local
+    import fsspec
+
     for name in ("file", "local"):  # also inside a chain such as zip://member::/folder/archive.zip
-        fsspec.register_implementation(name, RegularFiles, clobber=True)
+        fsspec.register_implementation(name, _regular_files(), clobber=True)
     try:
         return fsspec.url_to_fs(path)  # type: ignore[no-any-return]
     except CANNOT_OPEN as error:
@@ -125,6 +169,15 @@ def narrow(*paths: Path) -> None:
     for path in paths:
         if path.exists() and path.stat().st_mode & OTHERS and path.stat().st_uid == os.geteuid():
             path.chmod(OWNERS_FOLDER if path.is_dir() else OWNERS_FILE)
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """A draft beside a file, put in its place when the block ends: a file appears whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    yield draft
+    draft.replace(path)
 
 
 def make_private_file(path: Path, content: bytes) -> None:

@@ -12,8 +12,7 @@ import pytest
 
 from flows.cli import run
 from tasks.datasets import DATA_SETS, DataSet, Unreachable, fetch, find_data_set
-from tasks.errors import BadInput, NotFound
-from tasks.progress import shown_by
+from tasks.errors import BadInput, NotFound, shown_by
 from tasks.settings import load_settings
 from tests.loopback import Quiet, listening
 

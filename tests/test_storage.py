@@ -1,5 +1,6 @@
 """What a path means: a file of this machine wins over the chain of file systems that fsspec would read into it."""
 
+import errno
 import os
 import socket
 import tarfile
@@ -12,18 +13,17 @@ from flows.engine.steps import load_each
 from tasks.errors import BadInput, WhorlError
 from tasks.intake.files import read_head
 from tasks.intake.labels import manifest
-from tasks.intake.limits import ReadLimits
 from tasks.jobs.intake import Intake, find_logs, land_log
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers import READERS
+from tasks.params import ReadLimits
 from tasks.storage import narrow, private, remove_inside, storage_of
 from tasks.warehouse.connection import fetch
-from tasks.warehouse.copies import backup, restore
+from tasks.warehouse.copies import backup, rebuild, restore
 from tasks.warehouse.ingest import ingest
 from tasks.warehouse.landing import is_local, sha256_of
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.pruning import PruneParams, prune
-from tasks.warehouse.rebuild import rebuild
 
 ODD = ["a::b.csv", "simplecache::memory.csv", "zip::x"]
 
@@ -163,6 +163,24 @@ def test_rights_of_all_others_go_and_those_given_to_a_group_alone_stay(tmp_path,
     file.chmod(mode)
     narrow(file, tmp_path / "not there")
     assert file.stat().st_mode & 0o777 == narrowed
+
+
+def test_a_folder_that_may_not_be_listed_is_told_and_not_taken_for_an_empty_one(tmp_path, caplog, monkeypatch):
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "a.csv").touch()
+    files, _ = storage_of(str(tmp_path))
+    listed = files.ls
+
+    def ls(path, detail=False, **more):
+        if path.endswith("closed"):  # as for who may not list it; root may list all
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return listed(path, detail, **more)
+
+    monkeypatch.setattr(files, "ls", ls)
+    assert files.find(str(tmp_path)) == [str(tmp_path / "a.csv")]
+    assert f"{tmp_path}/closed cannot be listed (Permission denied); its files are left out" in caplog.text
+    with pytest.raises(BadInput, match=r"closed: cannot be listed \(Permission denied\); expected a readable folder"):
+        files.find(str(tmp_path / "closed"))
 
 
 @pytest.mark.parametrize("path", ["../precious", "..", "inner/../../precious", "link/precious"])

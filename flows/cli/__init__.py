@@ -1,6 +1,7 @@
 """The program `whorl`: runs one command and turns every error into one line and an exit code."""
 
 import atexit
+import errno
 import gc
 import importlib.util
 import os
@@ -18,6 +19,8 @@ ROOT = Path(__file__).parents[2]
 WRONG_INSTALLATION = 8
 INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NO_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.EEXIST)
 TRACEBACK = "whorl-error-"  # in the folder for temporary files
 TRACEBACK_NAME = re.compile(rf"^{TRACEBACK}[a-z0-9_]{{8}}\.txt$")
 MOST_TRACEBACKS, TRACEBACK_KEPT_S = 20, 7 * 86_400
@@ -28,7 +31,11 @@ def main() -> None:
     """Run the command line of this process and exit with its code."""
     atexit.register(_leave)  # first in, last out: after Prefect's own farewells
     gc.set_threshold(SELDOM)
-    sys.exit(run(sys.argv[1:]))
+    try:
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:  # before there was a command
+        code = INTERRUPTED
+    sys.exit(code)
 
 
 def _leave() -> None:
@@ -97,10 +104,28 @@ def _ending(command: Callable[[], None], *, is_verbose: bool, as_json: bool = Fa
         sys.stdout.flush()  # a reader that has gone (`| head`) shows up only here
     except BrokenPipeError:
         return _without_reader()
+    except OSError as error:
+        if (told := _of_disk(error)) is None:
+            _tell_bug(error, is_verbose=is_verbose)
+            return INTERNAL_ERROR
+        print(f"whorl: {clean(told)}", file=sys.stderr)
+        if as_json and _n_printed() == said:
+            _tell_machine(clean(told), 1)
+        return 1
     except Exception as error:
         _tell_bug(error, is_verbose=is_verbose)
         return INTERNAL_ERROR
     return code
+
+
+def _of_disk(error: OSError) -> str | None:
+    """What is wrong with the place that a command writes to, if that is what is wrong."""
+    where = error.filename or "what this command writes"
+    if error.errno in NO_SPACE:
+        return f"{where}: the disk is full ({error.strerror}); expected room for it; free some and run the same again"
+    if error.errno in NO_PLACE:
+        return f"{where}: cannot be used ({error.strerror}); expected a place for this user to write to; name another"
+    return None
 
 
 def _n_printed() -> int:

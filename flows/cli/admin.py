@@ -38,11 +38,9 @@ def report(
     --source
     --run RUN_ID: Figures of this run, of workloads; once for each
     --counter NAME: With --run: draw this counter; by default those that moved most
-    --out <dir>: With --run: folder of the page and its images"""
+    --out DIR: With --run: folder of the page and its images"""
     from tasks.errors import BadSetting
 
-    if out and out.is_file():
-        raise typer.BadParameter(f"Directory '{out}' is a file.", param_hint="--out")
     if run and word != "workloads":
         raise BadSetting(f"--run: figures of runs are of workloads; write 'whorl report workloads --run {run[0]}'")
     if not run and (counter or out):
@@ -227,8 +225,8 @@ def pipeline(
     What lies in the inboxes is read; then each source is preprocessed, learned, fingerprinted, clustered and answered.
     Only what has changed is done: data, settings, code, or what an earlier run had made and is gone.
 
-    --source: Only this source; once for each
-    --word: Only the nodes of this word; once for each
+    --source NAME: Only this source; once for each
+    --word WORD: Only the nodes of this word; once for each
     --trials (0..): Trials of the search for Perona's network; 0: no search
     --network/--no-network: Train Perona's network, which makes fingerprints"""
     own = {"sources": tuple(source or ()), "trials": trials, "trains_network": network}

@@ -138,7 +138,7 @@ def rebuild(call: Invocation) -> Output:
 
     What was made from the rows (predictions, reasons, what-ifs) is not made again; the last line says by what it is."""
     from tasks.warehouse.connection import fetch
-    from tasks.warehouse.rebuild import rebuild as rebuild_warehouse
+    from tasks.warehouse.copies import rebuild as rebuild_warehouse
 
     warehouse = call.warehouse
     with progress_bar(call):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from flows.cli.invocation import Invocation, Output, run_flow
 from flows.cli.output import as_command, clean, show_facts
+from tasks.nodes.node_words import GOING_ON
 from tasks.quantities import counted, duration, ratio, share
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 KEPT = "demo.json"
 NO_RISK = "none: no job has enough runs for a prediction"
 UNKNOWN = "an unknown workload"
-GOING_ON = ("confirmed", "suspected")
 NEVER = "none: no node was flagged often enough for an alarm"
 ALARMS = "SELECT word, raised_at, message FROM ops.alarms"
 
@@ -48,16 +48,17 @@ def _kept(settings: "Settings") -> dict[str, Any] | None:
 
 def _keep(settings: "Settings", told: dict[str, Any]) -> None:
     """Write down what was told, without alarms: told again, none of them is new."""
+    from tasks.storage import whole
+
     file = settings.warehouse.home / KEPT
-    draft = file.with_name(f"{KEPT}.part")
-    draft.write_text(json.dumps({"state": _state(settings), "told": {**told, "alarms": []}}), encoding="utf-8")
-    draft.replace(file)
+    with whole(file) as draft:
+        draft.write_text(json.dumps({"state": _state(settings), "told": {**told, "alarms": []}}), encoding="utf-8")
 
 
 def _state(settings: "Settings") -> str:
     """Hash of all that the answers rest on: settings, code, recordings, and what the demo has made of them."""
     from tasks import datasets
-    from tasks.warehouse.versions import CODE_SUFFIXES, ROOT, contents_hash
+    from tasks.warehouse.sources import CODE_SUFFIXES, ROOT, contents_hash
 
     warehouse = settings.warehouse
     log = warehouse.file.with_name(f"{warehouse.file.name}.wal")
@@ -126,7 +127,7 @@ def _named(told: dict[str, Any]) -> dict[str, str]:
     """What the model made of the run that it has never seen, and the counters and phases that say so."""
     named = f"{told['workload']}, a known workload" if told["workload"] else UNKNOWN
     label = "so it is labelled" if told["workload"] == told["label"] else f"labelled {told['label']}, so that is wrong"
-    others = f"{share(told['accuracy'])} of {counted(told['n_held_out'], 'other run')} that it has not seen"
+    others = f"{share(told['accuracy'])} of {counted(told['n_held_out'], 'other run')} that were held out"
     return {
         "answer": f"{named} ({label}): {told['run_id']}, which was held out",
         "how sure": f"{share(told['confidence'])}; the model is right for {others}",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from flows.cli.output import as_command, clean
-from tasks.progress import Show, report_progress, shown_by
+from tasks.errors import ShowProgress, report_progress, shown_by
 from tasks.quantities import counted
 
 if TYPE_CHECKING:
@@ -114,9 +114,10 @@ SAY_OTHERWISE = "say otherwise with --map OURS=THEIRS (and, of jobs, --unit, --m
 
 
 def tell_understood(note: Callable[[str], None], path: str, lines: Sequence[str]) -> None:
-    """Say what the columns of a file were taken for, where its names and words are not ours."""
+    """Say what a file and its columns were taken for, where its names and words are not ours."""
     if lines:
-        note("\n".join([f"{clean(Path(path).name)}:", *(f"  {clean(line)}" for line in lines), f"  {SAY_OTHERWISE}"]))
+        hint = [SAY_OTHERWISE] if any(line.startswith("read ") for line in lines) else []
+        note("\n".join([f"{clean(Path(path).name)}:", *(f"  {clean(line)}" for line in (*lines, *hint))]))
 
 
 def refuse_unreadable(files: Sequence[str], begin: Callable[[str], Sequence[str]], note: Callable[[str], None]) -> None:
@@ -271,7 +272,7 @@ def progress_bar(call: Invocation, *, first: str = "") -> Iterator[None]:
             yield
 
 
-def _lines() -> Show:
+def _lines() -> ShowProgress:
     """Prints a line when a step begins, the same step once, and now and then how far work is; with the time passed."""
     started, begun, said = time.monotonic(), set[str](), 0.0
 

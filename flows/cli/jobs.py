@@ -1,6 +1,7 @@
 """`whorl jobs`: recurring jobs read, recorded, summarised, characterised, learned, watched, evaluated."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,7 +18,16 @@ from flows.cli.invocation import (
     write_drawing,
 )
 from flows.cli.output import clean, moment, plain, show_described, show_facts, show_table
-from flows.cli.reading import alarm_rows, file_results, ingesting, read_results, recurrence_facts, show_files, show_read
+from flows.cli.reading import (
+    alarm_rows,
+    file_results,
+    ingesting,
+    key_facts,
+    read_results,
+    recurrence_facts,
+    show_files,
+    show_read,
+)
 from tasks.choices import AUTO, DEFAULT_SOURCE, ReaderName, checked_source, reader_asked_for
 from tasks.quantities import counted, duration, number, ratio, share
 from tasks.report.result import Column, columns, count, extra, records
@@ -33,7 +43,8 @@ def ingest(
 ) -> Output:
     """Read job logs into the warehouse.
 
-    The recurring jobs of the source are summarised afterwards. The same file twice adds nothing.
+    What a job is in the source is decided by what predicts best, and stays; --group-by sets it for all of the source.
+    Its recurring jobs are summarised afterwards. The same file twice adds nothing.
 
     PATH: Job logs: files, folders, or the address of a Prefect API
     --source, -s: Name to keep the rows under; different sources never mix
@@ -44,6 +55,10 @@ def ingest(
 
     source, params = checked_source(source), call.settings.jobs
     intake, logs = Intake(source, reader_asked_for(reader), params.read, params.group), find_logs(paths)
+    if dry_run:
+        from tasks.jobs.job_keys import in_use
+
+        intake = replace(intake, group=in_use(call.warehouse, source, params.group))
     if dry_run and any("://" in log for log in logs):
         from flows.engine.servers import prepare
 
@@ -54,12 +69,12 @@ def ingest(
             return
         results = file_results if found["data_version"] else read_results
         result = results(call.warehouse, source, found["batches"])
-        result |= {key: found[key] for key in ("not_loaded", "data_version", "report")}
+        result |= {key: found[key] for key in ("not_loaded", "group_by", "key", "better", "data_version", "report")}
         yield result
         if not found["data_version"]:
             show_read(result)
         else:
-            show_files(result, by_name=not params.group.by or "name" in params.group.by)
+            show_files(result)
             call.go_on("jobs", "summary", source=source, report=found["report"])
 
 
@@ -154,6 +169,7 @@ def _totals(totals: dict[str, Any]) -> dict[str, str]:
         left_out = f" ({counted(n_jobs, 'job')} with a median of 0 s {are} left out: {runs})"
     return {
         **recurrence_facts(totals),
+        **key_facts(totals),
         "finished": f"{n_finished} runs; {n_failed} failed, {n_ongoing} have not ended",
         "variation": f"median COV {ratio(totals['median_cov'])} over {counted(totals['n_supported_groups'], 'job')} "
         f"with at least {asked['min_support']} finished runs",
@@ -173,9 +189,10 @@ def show_next_run(found: "NextRun") -> None:
         missing = f"not known: needs {count(bound.n_needed)} finished runs"
         facts[f"{100 * bound.level:g} % stay under"] = missing if bound.time_s is None else duration(bound.time_s)
     if found.chance:
-        chance = found.chance
+        chance, n_stopped = found.chance, found.chance.n_stopped
+        stopped = f", {count(n_stopped)} of them stopped later by their limit" if n_stopped else ""
         facts[f"longer than {duration(chance.time_s)}"] = (
-            f"{share(chance.share)} ({count(chance.k)} of {count(chance.n)} runs; "
+            f"{share(chance.share)} ({count(chance.k)} of {count(chance.n)} runs{stopped}; "
             f"90 % interval {share(chance.low)} to {share(chance.high)})"
         )
     show_facts(facts)
@@ -305,9 +322,10 @@ def train(call: Invocation, source: str | None = None) -> Output:
     """Train a model that predicts how long the next runs take.
 
     It learns from the earlier runs, is measured on the later ones, and is put into use if it is better than the model
-    before. 'whorl models list' shows all, 'whorl models rollback' brings the former one back.
+    before. 'whorl models list' shows all, 'whorl models rollback' brings the former one back. --group-by changes what
+    a job is in this source.
 
-    --source, --known-before
+    --source, --known-before, --group-by
     --seed (0..2147483647, int .evaluate.seed): Seed of everything random"""
     chosen = one_source_with_runs(call.warehouse, source)
     found = run_flow(call, "jobs-train", source=chosen)
@@ -327,9 +345,6 @@ def show_predictors(figures: Mapping[str, Any]) -> None:
     from tasks.report.jobs_evaluation import predictor_rows, predictors_table
 
     show_described(predictors_table(predictor_rows(figures)))
-
-
-LEFT_OUT = "own.left_out."
 
 
 def evaluate(call: Invocation, paths: list[str], reader: ReaderName = AUTO, out: Path | None = None) -> Output:
@@ -362,16 +377,17 @@ def evaluate(call: Invocation, paths: list[str], reader: ReaderName = AUTO, out:
 
 
 def _evaluation_facts(figures: dict[str, Any]) -> dict[str, str]:
+    from tasks.jobs.job_keys import AS_SET
+    from tasks.report.jobs_evaluation import own_facts
+
     facts = {
         "runs": f"{figures['n']:,} of {figures['groups']:,} jobs; {figures['split.n.D3']:,} later ones are predicted",
         "recurring": f"{share(figures['recurring_share'])} of the runs are of a job that ran at least twice",
     }
     if "group.by" in figures:
-        facts["a job is"] = f"{figures['group.by']}: {figures['group.reason']}"
-    if "own.used" in figures:
-        facts["own columns"] = f"predictions use {', '.join(figures['own.used']) or 'none'}"
-        left_out = [key for key in figures if key.startswith(LEFT_OUT)]
-        facts |= {f"not {key.removeprefix(LEFT_OUT)}": f"it {figures[key]} (--known-before)" for key in left_out}
+        by, reason = figures["group.by"], figures["group.reason"]
+        facts["a job"] = f"{by}, {reason}" if reason == AS_SET else reason
+    facts |= own_facts(figures)
     for kind in ("ratio", "delta"):
         names = ("accuracy", "ceiling", "history_baseline")
         right, ceiling, history = (figures[f"label.{name}.{kind}"] for name in names)

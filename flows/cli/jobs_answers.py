@@ -36,7 +36,11 @@ def show_outlook(call: Invocation, source: str, job: str, exceeds: float | None)
 
     times_s = () if exceeds is None else (exceeds,)
     found = job_outlook(call.warehouse, source, job, call.settings.jobs.outlook, times_s=times_s)
-    yield {"source": source, **plain(found)}
+    row = _next_run(call, source, found.group_key)
+    yield {"source": source, "next_run": row, **plain(found)}
+    if row:
+        say(row["answer"])
+        print()
     show_facts(_facts(found))
     print()
     limits = [
@@ -52,6 +56,17 @@ def show_outlook(call: Invocation, source: str, job: str, exceeds: float | None)
         print()
         which = "longer than" if found.ending is None else "all runs, longer than"
         show_facts({f"{which} {duration(one.time_s)}": _chance(one) for one in found.chances})
+
+
+def _next_run(call: Invocation, source: str, key: str) -> dict[str, Any] | None:
+    """The row of one job as among those of all: how likely it is late, why, and which change would help."""
+    from tasks.jobs.control.lateness import with_answers, with_costs
+    from tasks.jobs.predict.predicting import read_predictions
+
+    _up_to_date(call.settings, source)
+    found = with_costs(call.warehouse, source, read_predictions(call.warehouse, source, min_before=0))
+    rows = records(with_answers(call.warehouse, source, found[found["group_key"] == key], most=1))
+    return rows[0] if rows else None
 
 
 def _facts(found: "JobOutlook") -> dict[str, str]:
@@ -107,13 +122,14 @@ def show_running(call: Invocation, source: str, within_s: float | None) -> Outpu
         call.note(f"no run goes on {as_of}")
         return
     left = [str(name) for name in found.runs if str(name).startswith("left_")]
-    shown = [*RUNNING, *(Column(name, f"{name.split('_')[1]} % done in", duration, kind="number") for name in left)]
-    if within_s:
-        shown.append(Column("exceeds", f"longer than {duration(within_s)}", share, kind="number"))
-    show_table(rows, shown)
+    longer = [] if within_s is None else [Column("exceeds", f"longer than {duration(within_s)}", share, kind="number")]
+    ends = [Column(name, f"{name.split('_')[1]} % done in", duration, kind="number") for name in left]
+    show_table(rows, [*RUNNING, *longer, *ends])  # what was asked for first: of a narrow terminal the last are left out
     call.note(f"{counted(len(rows), 'run')} {as_of}, the most unusual first; predicted by {found.model_id}")
     if found.runs["is_beyond"].any():
         call.note("a run beyond all that was expected: how long it still takes is a rule of thumb")
+    if n_late := int(found.runs["is_past_limit"].sum()):
+        call.note(f"{counted(n_late, 'run')} past a time limit that runs of this log keep: has the log lost an end?")
 
 
 ANSWERED = 3  # next runs that are answered for in a sentence before the table
@@ -140,7 +156,8 @@ def predict(
 ) -> Output:
     """Predict how long the next runs take, the riskiest jobs first: how likely each is late, and what that costs.
 
-    With --job: one job, its limits and chances beside what its own runs say. 'whorl jobs train' makes the model.
+    With --job: one job: late or not, why, what would help, and its limits and chances beside what its own runs say.
+    'whorl jobs train' makes the model.
 
     --source
     --job KEY: One job: its key or a part of it
@@ -186,7 +203,7 @@ def _show_all(call: Invocation, source: str, by: Risk, top: int | None) -> Outpu
     which = "jobs" if top is None else f"jobs with at least {least} finished runs"
     call.note(f"{count(len(rows))} of {count(len(found))} {which}, {SORTED[by]} (--by, --top, --all)")
     if n_idle:
-        call.note(f"{counted(n_idle, 'job')} left out that stood idle far beyond their rhythm; --all shows them")
+        call.note(f"{counted(n_idle, 'job')} left out, idle far beyond the usual gap; --all shows every job")
     call.note("all reasons, and what a change would do: whorl jobs explain --job KEY, whorl jobs whatif --job KEY")
     call.note(f"usual: median so far; predicted by {model_id} as of {moment(rows[0]['predicted_at'])} UTC")
 

@@ -10,7 +10,17 @@ from flows.cli.output import as_command, moment, say, show_described, show_facts
 from flows.cli.reading import ingesting, read_results, show_read, totals
 from tasks.choices import AUTO, DEFAULT_SOURCE, NodeReader, checked_source, reader_asked_for
 from tasks.errors import NotFound
-from tasks.nodes.node_words import best_words, called, interval, left_out, placed_by, shared_words, standing_out
+from tasks.nodes.node_words import (
+    DETECTOR,
+    best_words,
+    called,
+    degrading_words,
+    interval,
+    left_out,
+    placed_by,
+    shared_words,
+    standing_out,
+)
 from tasks.quantities import MISSING, counted, duration, number, ratio, share
 from tasks.report.result import Column, as_text, columns, count, extra, records
 
@@ -296,6 +306,8 @@ def rank(
     --aspect: Only this aspect, or all
     --top (1..): Only the first of each aspect"""
     from tasks.nodes import answers
+    from tasks.nodes.verdict_steps import read_states
+    from tasks.warehouse.registry import champion
 
     warehouse, nodes = call.warehouse, call.settings.nodes
     chosen = one_source(warehouse, source, "nodes")
@@ -307,9 +319,12 @@ def rank(
     answer = {
         "best": best_words(found["best"], found["n_nodes"], names),
         "most_suspicious": standing_out(watched.to_dict("records"), names),
+        "degrading": degrading_words(read_states(warehouse, chosen).to_dict("records"), names),
     }
     rows = records(_chosen(scores, node, machine_type, aspect, top))
     yield {"source": chosen, **found, "answer": answer, "scores": rows, "watched": records(watched)}
+    say(*(f"{name.replace('_', ' ')}: {words}" for name, words in answer.items() if words))
+    print()
     extra = [SHARED] if scores["shared"].notna().any() else []
     extra += [LACKS] if any(row["lacks"] for row in rows) else []
     show_table([shown_rank(row) | {"shared_words": shared_words(row)} for row in rows], (*RANKED, *extra))
@@ -317,8 +332,9 @@ def rank(
     say(f"places: {placed_by(scores)}")
     if line := left_out(found["n_left_out"], chosen):
         call.note(line)
-    say(f"best: {answer['best']}", f"most suspicious: {answer['most_suspicious']}")
-    call.note(f"which executions look degraded: {as_command('whorl', 'nodes', 'train', '--source', chosen)}")
+    has_detector = champion(warehouse.models, "nodes", chosen, DETECTOR) is not None
+    verb = ("explain", "NODE") if answer["degrading"] else ("watch",) if has_detector else ("train",)
+    call.note(f"which executions look degraded: {as_command('whorl', 'nodes', *verb, '--source', chosen)}")
 
 
 def _chosen(

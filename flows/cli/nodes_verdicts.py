@@ -15,7 +15,7 @@ from tasks.quantities import share as shown_share
 from tasks.report.result import records
 
 if TYPE_CHECKING:
-    from tasks.nodes.network_steps import TrainedNodes
+    from tasks.nodes.steps import TrainedNodes
     from tasks.settings import Settings
 
 
@@ -67,9 +67,9 @@ def train(
 def asked_model(settings: "Settings", source: str, flags: dict[str, Any]) -> dict[str, Any]:
     """What a training is told where flags name some parameters: the others are those of the model in use.
 
-    They are what the variant begins with where no model of it is in use. Raises BadInput as network_steps.in_use."""
-    from tasks.nodes.network_steps import in_use
+    They are what the variant begins with where no model of it is in use. Raises BadInput as steps.in_use."""
     from tasks.nodes.params import ModelParams
+    from tasks.nodes.steps import in_use
 
     known = in_use(settings.warehouse, source)
     if known is None or flags.get("variant", known["variant"]) != known["variant"]:
@@ -129,7 +129,7 @@ def fingerprint(call: Invocation, source: str | None = None) -> Output:
     chosen = one_trained_source(call.warehouse, source)
     found = run_flow(call, "nodes-fingerprint", source=chosen)
     from flows.nodes import with_emulated
-    from tasks.nodes.network_steps import read_fingerprint_scores
+    from tasks.nodes.steps import read_fingerprint_scores
 
     scores = read_fingerprint_scores(call.warehouse, chosen) if found["network_id"] else None
     rows = [] if scores is None else records(with_emulated(scores, call.warehouse, chosen))

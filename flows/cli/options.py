@@ -36,8 +36,8 @@ SHARED = """
 --unit OURS=UNIT (pairs .read.units): Unit of a column, such as input_bytes=GB, runtime_s=min; repeatable
 --time-zone (str .read.time_zone): Time zone of times that name none, such as Europe/Berlin
 --features A,B|all (names .read.features): Further columns of a table to keep for predictions
---known-before A,B (names .evaluate.predict.known_before): Which of them are known before a run begins, of all
---group-by user,cpus,limit (names .group.by): What runs of one job share: name, full_name, plan, user, cpus, limit, queue, account, partition, qos
+--known-before A,B (names .evaluate.predict.known_before): Further columns of a table that are known before a run begins
+--group-by user,cpus,limit (names .group.by): What runs of one job share, in place of what predicts best: name, full_name, short_name, plan, user, cpus, limit, queue, account, partition, qos
 --max-refused-share (0..1, float .read.limits.max_refused_share): Load a file of which at most this share of the rows is refused
 --pseudonymise (flag .read.pseudonymise): Replace names and hosts by keyed hashes before anything is kept or logged
 """  # noqa: E501  # a line an option
@@ -64,6 +64,7 @@ KINDS: dict[str, Any] = {
     **{"flag": bool, "path": Path | None, "names": str | None},
     **dict.fromkeys(("strs", "pairs", "statuses"), list[str] | None),
 }
+OUT = "--out"
 JSON = "--json: One JSON value on stdout and nothing else"
 STATUS = "status:"
 PATHS = ("PATH", "RUNS")  # paths or addresses, which are named as from anywhere
@@ -98,6 +99,8 @@ class OptionLine:
             "max": most,
             "autocompletion": completed if annotation in TEXTS else None,
         }
+        if OUT in self.flags:  # what is there already is a folder that can be written to
+            told |= {"file_okay": False, "writable": True}
         return Annotated[annotation, (Option if self.flags else Argument)(*self.flags, **told)]
 
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from tasks.quantities import counted, share
 from tasks.report.result import Column, as_text, columns, count, records
 
 if TYPE_CHECKING:
-    from tasks.intake.tally import Preview
+    from tasks.intake.files import Preview
     from tasks.warehouse.place import Warehouse
 
     Previewing = Callable[[Path, str, Any], Preview]
@@ -45,7 +45,6 @@ MERGED_NAMES = """
     SELECT coalesce(sum(n_names), 0) AS n_merged_names, count(*) AS n_merged_jobs, min(example) AS merged_example
     FROM jobs
 """  # whole names that recur, in jobs that hold several of them
-FEW = 0.5  # of the runs, that are of a job which ran at least twice
 SHARES = ("recurring_share", "support_3_share", "support_20_share")
 FILE_COLUMNS = columns(
     Column("path", "file", lambda path: as_text(PurePosixPath(str(path)).name or path), kind="key"),
@@ -110,10 +109,11 @@ def file_results(warehouse: "Warehouse", source: str, batches: list[str] | None 
 
     with reading(warehouse):  # kept open for all four: opening it costs 20 ms of CPU
         found, totals = read_results(warehouse, source, batches), read_summary(warehouse, source)
-        without_users = int(fetch(warehouse, JOBS_WITHOUT_USERS, {"source": source})["n"].iloc[0])
         [merged] = records(fetch(warehouse, MERGED_NAMES, {"source": source}))
+        without_users = int(fetch(warehouse, JOBS_WITHOUT_USERS, {"source": source})["n"].iloc[0])
     kept = ("n_runs", "n_groups", *SHARES)
-    return found | {key: totals[key] for key in kept} | {"n_groups_without_users": without_users} | merged
+    more = {"n_groups_without_users": without_users, "is_key_decided": bool(totals["key"])}
+    return found | {key: totals[key] for key in kept} | more | merged
 
 
 def show_read(result: dict[str, Any]) -> None:
@@ -125,27 +125,22 @@ def show_read(result: dict[str, Any]) -> None:
         show_table(result["refused"], REASON_COLUMNS)
 
 
-def show_files(result: dict[str, Any], *, by_name: bool = True) -> None:
-    """Print files, reasons of refusal, and how much of the source recurs; by_name: jobs are told by names of runs."""
+def show_files(result: dict[str, Any]) -> None:
+    """Print files, reasons of refusal, what a job is and why, and how much of the source recurs."""
     show_read(result)
     print()
-    show_facts(recurrence_facts(result))
+    show_facts({**recurrence_facts(result), **key_facts(result)})
     n_apart = result["n_groups"] - result["n_groups_without_users"]
     if n_apart > 0:
         print(
             f"{count(n_apart)} of the jobs differ from another one by their user alone; runs of all users are one job "
             "with group.by_user: false in conf/jobs.yaml"
         )
-    if (n_merged := result["n_merged_names"]) and by_name:
+    if (n_merged := result["n_merged_names"]) and not result["is_key_decided"]:  # else whole names were compared
         print(
             f"{count(n_merged)} names that recur as they stand, such as {result['merged_example']}, are taken for "
             f"{counted(result['n_merged_jobs'], 'job')}, as numbers and dates are no part of a name; "
             "--group-by user,full_name keeps them apart"
-        )
-    if result[SHARES[0]] < FEW:
-        print(
-            "few runs recur by these jobs: 'whorl jobs evaluate PATH' says by which key the past predicts best, and "
-            "--group-by user,cpus,limit makes such jobs"
         )
 
 
@@ -158,6 +153,11 @@ def recurrence_facts(totals: dict[str, Any]) -> dict[str, str]:
         "recurring": f"{twice} of the runs are of a job that ran at least twice, {three} at least 3 times, "
         f"{twenty} at least 20 times",
     }
+
+
+def key_facts(found: Mapping[str, Any]) -> dict[str, str]:
+    """What a job is and why, and what would predict better by now; found: `key` and `better`, which may be empty."""
+    return {words: found[key] for words, key in (("a job", "key"), ("better", "better")) if found[key]}
 
 
 PREVIEWED = (*FILE_COLUMNS[:-1], Column("n_refused", "refused", count, kind="number"))

@@ -1,5 +1,6 @@
 """`whorl workloads`: what is running on this machine, known or unknown?"""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -132,8 +133,8 @@ def fingerprint(call: Invocation, source: str | None = None) -> Output:
 def train(call: Invocation, source: str | None = None, leave_out: list[str] | None = None) -> Output:
     """Train a model that identifies workloads.
 
-    It learns from labelled runs, is measured on those held out, and is put into use if it is better than the model
-    before. 'whorl models list' shows all, 'whorl models rollback' brings the former one back.
+    It is measured on labelled runs that are held out, learns them as well in the end, and is put into use if it is
+    better than the model before. 'whorl models list' shows all, 'whorl models rollback' brings the former one back.
 
     --source
     --hold-out (HoldOut .train.hold_out): What is held out: the last round, or the later part
@@ -152,7 +153,7 @@ def train(call: Invocation, source: str | None = None, leave_out: list[str] | No
 
 
 MANY = columns(
-    ("run_id", "run", "key"), ("said", "what", "name"), ("confidence", "sure", share),
+    ("run_id", "run", "key"), ("said", "what", "name"), Column("sure", "sure", kind="number"),
     ("view", "by the counters of", "name"),
     Column("nearest", "nearest", lambda nearest: nearest[0]["workload"], kind="name"),
     *extra(("label", "label", "name")),
@@ -160,13 +161,13 @@ MANY = columns(
 N_NEAREST = 3
 NO_TRACEPOINT = "no tracepoint"
 VIEWS = {"own": "its own group", "machine": "the machine"}
+CONTAINER = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")  # the id of a container, of which its first digits are said
 EACH_GROUP = columns(
-    ("run_id", "control group", "key"),
+    Column("run_id", "control group", lambda name: CONTAINER.sub(r"\1", name), kind="key"),
     Column("own_share", "of the machine", lambda own: "" if own is None else share(own), kind="number"),
     ("said", "what", "name"),
     Column("confidence", "sure", lambda sure: "" if sure is None else share(sure), kind="number"),
-    Column("nearest", "nearest", lambda nearest: nearest[0]["workload"] if nearest else "", kind="name"),
-    ("processes", "its processes", "name"),
+    ("like", "nearest", "name"), ("processes", "its processes", "name"),
 )  # fmt: skip
 LEAST_SHOWN = 0.01  # of the processor time: of a program that is named
 
@@ -209,7 +210,10 @@ def as_records(found: "Identified", runs: "Sequence[Telemetry]", public: Sequenc
 def show_found(rows: Sequence[Mapping[str, Any]]) -> None:
     """Print one run with its reasons, or a table of several."""
     if len(rows) != 1:
-        shown = [{**row, "said": said(row), "view": VIEWS[row["view"]]} for row in rows]
+        shown = [
+            {**row, "said": said(row), "view": VIEWS[row["view"]], "sure": " + ".join(map(share, _sure(row)))}
+            for row in rows
+        ]
         show_table(shown, MANY)
         return
     [row] = rows
@@ -220,16 +224,17 @@ def show_found(rows: Sequence[Mapping[str, Any]]) -> None:
             say(f"- {reason}")
 
 
+def _sure(row: Mapping[str, Any]) -> list[float]:
+    """The probability of each workload that is named, or of the statement."""
+    return [part["probability"] for part in row["present"]] or [row["confidence"]]
+
+
 def _run_facts(row: Mapping[str, Any]) -> dict[str, str]:
     """Each percentage belongs to what stands beside it."""
-    facts = {"run": row["run_id"], "workload": f"{said(row)} ({share(row['confidence'])} sure)"}
+    facts = {"run": row["run_id"], "workload": said(row, how_sure=True)}
     if len(row["present"]) > 1:
-        facts["at once"] = ", ".join(
-            f"{part['workload']} {share(part['share'])} of the known part ({share(part['probability'])} sure)"
-            for part in row["present"]
-        )
-    if row["statement"] == "known and something unknown":
-        facts["something unknown besides"] = f"{share(row['unknown_score'])} sure"
+        shares = ", ".join(f"{part['workload']} {share(part['share'])}" for part in row["present"])
+        facts["at once"] = f"{shares} of what these do together"
     facts["by the counters of"] = VIEWS[row["view"]] + (f": {why}" if (why := row.get("view_reason")) else "")
     facts["nearest"] = ", ".join(_near(near) for near in row["nearest"])
     if row["label"]:
@@ -327,7 +332,12 @@ def identify(
     yield {"source": chosen, "model_id": found.model_id, "runs": rows, "refused": [*map(str, found.refused)]}
     if each:
         by_share = sorted(rows, key=lambda row: (-(row["own_share"] or 0.0), row["run_id"]))
-        show_table([{**row, "said": said(row), "processes": _processes(row)} for row in by_share], EACH_GROUP)
+        shown = [
+            {**row, "said": said(row), "processes": _processes(row)}
+            | {"like": "" if row["statement"] == "idle" else row["nearest"][0]["workload"]}
+            for row in by_share
+        ]
+        show_table(shown, EACH_GROUP)
     else:
         show_found(rows)
     for error in found.refused:
@@ -336,17 +346,13 @@ def identify(
 
 def _runs(settings: "Settings", source: str, what: str, reader: str) -> "list[Telemetry]":
     """The runs of a file or an address, or the run of the warehouse that is called so. Raises NotFound, BadInput."""
-    from tasks.errors import BadInput
     from tasks.warehouse.connection import fetch
     from tasks.warehouse.runs import only_id
     from tasks.workloads.intake import fetch_runs, read_telemetry
 
     if "://" in what or Path(what).exists():
         path = what if "://" in what else str(Path(what).absolute())
-        runs = read_telemetry([path], settings.workloads.read, reader)
-        if not runs:
-            raise BadInput(path, "no run in it that can be used", "telemetry", "read.regular says what is too short")
-        return runs
+        return read_telemetry([path], settings.workloads.read, reader)
     found = fetch(settings.warehouse, MATCHING, {"source": source, "text": what})["run_id"].to_list()
     run_id = only_id(found, what, f"{what}: no file, and no run of source {source!r} begins so")
     return fetch_runs(settings.warehouse, source, [run_id])
@@ -355,7 +361,6 @@ def _runs(settings: "Settings", source: str, what: str, reader: str) -> "list[Te
 CLUSTERS = columns(
     ("number", "cluster", count), ("n_runs", "runs", count), ("medoid", "like", "key"),
     Column("labels", "labels", ", ".join, kind="name"), ("seen", "seen"),
-    Column("telling", "what sets it apart", "; ".join, kind="text"),
 )  # fmt: skip
 N_LEFT_OUT = 5  # runs that are named
 CHANGES = columns(
@@ -390,6 +395,9 @@ def clusters(
     found = clusters_of(runs, settings.workloads.train.windows)
     yield asdict(found)
     show_table([{**vars(one), "n_runs": len(one.run_ids), "seen": seen_words(one)} for one in found.clusters], CLUSTERS)
+    if told := [f"{one.number}: {'; '.join(one.telling)}" for one in found.clusters if one.telling]:
+        print("\nwhat sets a cluster apart")
+        say(*told)
     if found.changes:
         print()
         show_table([{**vars(one), "when": _when(one.at, one.at_s)} for one in found.changes], CHANGES)
@@ -404,9 +412,6 @@ def clusters(
 
 def _when(at: datetime | None, at_s: float) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S}" if at else f"after {at_s:g} s"
-
-
-ALARMS = columns(("message", "what runs and should not"))
 
 
 def watch(call: Invocation, source: str | None = None, newest: int | None = None) -> Output:
@@ -426,8 +431,7 @@ def watch(call: Invocation, source: str | None = None, newest: int | None = None
     found = run_flow(call, "workloads-watch", source=chosen)
     alarms = alarm_rows(call.warehouse, found["alarms"])
     yield {**found, "source": chosen, "alarms": alarms}
-    if alarms:
-        show_table(alarms, ALARMS)
+    say(*(f"- {alarm['message']}" for alarm in alarms))
     new = counted(len(alarms), "new alarm") if alarms else "no new alarm"
     call.note(f"looked at {counted(len(found['run_ids']), 'run')}: {new}")
 
@@ -461,7 +465,7 @@ def changepoints(
         find_changepoints,
         find_changepoints_each,
     )
-    from tasks.workloads.readers.tables import read_series
+    from tasks.workloads.changepoints.series import read_series
 
     params = ChangePointParams(method=method)
     series = read_series(file, call.settings.workloads.read.limits, column or ())

@@ -12,7 +12,7 @@ import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy, deepcopy
-from datetime import UTC, datetime
+from datetime import datetime
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
@@ -36,7 +36,7 @@ from tasks.params import Params, explain
 from tasks.settings import Settings
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.runs import RunRecord, record_run
-from tasks.warehouse.sources import source_of
+from tasks.warehouse.sources import now, source_of
 from tasks.workloads.params import WorkloadsParams
 
 SOURCE = "Name under which the rows are kept; rows of different sources never mix"
@@ -88,7 +88,7 @@ def kept(flow: str, params: Params, work: Callable[[], Result]) -> Result:
     Parameters without a warehouse (a recording on another machine) leave no row. A run that is continued replaces
     its row. A row that cannot be written is a warning, since the work itself is done; an error that the work itself met
     is told once, by the work."""
-    started_at = _now()
+    started_at = now()
     try:
         result = work()
     except Exception as error:
@@ -124,7 +124,7 @@ def _write(
         source=getattr(params, "source", ""),
         status=status,
         started_at=started_at,
-        ended_at=_now(),
+        ended_at=now(),
         parameters=parameters,
         figures=figures,
     )
@@ -133,10 +133,6 @@ def _write(
     except WhorlError as error:
         is_told = type(error) is type(told)
         logger.log(logging.DEBUG if is_told else logging.WARNING, "the run is missing in ops.runs: %s", error)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC).replace(tzinfo=None)
 
 
 RUN_LOGGERS = ("prefect.flow_runs", "prefect.task_runs")
@@ -453,7 +449,7 @@ def form_of(flow: Flow[..., Any], sources: Sequence[str] = ()) -> dict[str, Any]
         source["anyOf"] = [listed, {"title": ANOTHER, **named}]
     if EXPERT in schema["properties"]:
         schema["properties"][EXPERT] |= _expert_schema(model_of(flow), schema.setdefault("definitions", {}))
-    return schema
+    return schema | {"additionalProperties": False}
 
 
 def _expert_schema(model: type[Params], definitions: dict[str, Any]) -> dict[str, Any]:

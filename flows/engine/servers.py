@@ -225,6 +225,7 @@ HEARTBEATS = "PREFECT_FLOWS_HEARTBEAT_FREQUENCY"
 FLOW_VARIABLES = {
     "PREFECT_RESULTS_DEFAULT_SERIALIZER": "json",  # never pickle: nothing that executes code is loaded
     "PREFECT_LOGGING_EXTRA_LOGGERS": "tasks,flows",  # what the steps log appears in the run's log
+    "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",  # what a command says after its flow is in no run
     HEARTBEATS: "30",  # the shortest that Prefect allows
     "PREFECT_TELEMETRY_ENABLE_RESOURCE_METRICS": "false",
     "DO_NOT_TRACK": "1",

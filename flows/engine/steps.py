@@ -24,11 +24,10 @@ from prefect.tasks import exponential_backoff
 
 import tasks
 from flows.engine.shared_server import is_shared
-from tasks.errors import BadInput, NotAllRead, WarehouseBusy, WhorlError
+from tasks.errors import BadInput, NotAllRead, WarehouseBusy, WhorlError, report_progress
 from tasks.nodes.record.params import BenchmarkTemplate
-from tasks.progress import report_progress
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.versions import CODE_SUFFIXES, contents_hash
+from tasks.warehouse.sources import CODE_SUFFIXES, contents_hash
 
 P = ParamSpec("P")
 R = TypeVar("R")

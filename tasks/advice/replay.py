@@ -30,8 +30,8 @@ from tasks.advice.search import (
     search,
 )
 from tasks.advice.surrogate import FIXED, LEARNED, Bools, Example, SurrogateParams, TrialRuns, learned
-from tasks.errors import BadInput
-from tasks.progress import report_progress
+from tasks.errors import BadInput, report_progress
+from tasks.storage import whole
 
 logger = logging.getLogger(__name__)
 CandidateSet = Literal["completed", "all"]
@@ -303,7 +303,8 @@ def replay_all(
     for at, (part, table) in enumerate(done, len(there) + 1):
         tables.append(table)
         if folder is not None:
-            _keep(table, folder / part.file)
+            with whole(folder / part.file) as draft:
+                table.to_parquet(draft)
         report_progress("searches", at, len(parts))
     return pd.concat(tables, ignore_index=True)
 
@@ -332,14 +333,6 @@ def _on_ray(
             ended, _ = ray.wait(list(running))
             for reference in ended:
                 yield running.pop(reference), ray.get(reference)
-
-
-def _keep(table: pd.DataFrame, path: Path) -> None:
-    """Write a table whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    waiting = path.with_name(f".{path.name}.part")
-    table.to_parquet(waiting)
-    waiting.rename(path)
 
 
 def figures_of(table: pd.DataFrame, params: ReplayParams) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from numpy.random import Generator
 
 from tasks.advice.machines import Configurations, Floats, Ints, MachineType, MemoryNeed, configurations, promising
 from tasks.advice.params import SearchParams
-from tasks.advice.readers.tables import RUNS
 from tasks.advice.surrogate import (
     LEARNED,
     Bools,
@@ -30,8 +29,10 @@ from tasks.advice.surrogate import (
     posterior,
     prior_after,
 )
+from tasks.advice.tables import RUNS
 from tasks.errors import BadInput, BadSetting
 from tasks.quantities import duration, number, share
+from tasks.storage import whole
 
 FAILED_FACTOR = 2  # what a failed run counts as, times the dearest that completed
 N_STARTS = 3  # by what served other applications best
@@ -370,7 +371,7 @@ def next_run(
     return SearchProposal(
         job=job,
         answer=_answer(candidates, proposal, best, is_finished),
-        certainty=_certainty(proposal, best),
+        certainty=_certainty(candidates, proposal, best, is_finished),
         reasons=tuple(_reasons(problem, so_far, proposal, others, own)),
         is_finished=is_finished,
         configuration=None if chosen is None else candidates.name(chosen),
@@ -410,7 +411,7 @@ def _answer(candidates: Configurations, proposal: Proposal | None, best: TriedRu
     )
 
 
-def _certainty(proposal: Proposal | None, best: TriedRun | None) -> str:
+def _certainty(candidates: Configurations, proposal: Proposal | None, best: TriedRun | None, is_finished: bool) -> str:
     if proposal is None:
         return "Certain: nothing is left to try."
     if np.isnan(proposal.cost):
@@ -418,7 +419,8 @@ def _certainty(proposal: Proposal | None, best: TriedRun | None) -> str:
     saving = f", and a saving of {share(proposal.value_share)} is to be expected"
     gain = "" if np.isnan(proposal.value_share) else saving
     known = "" if best is None else f"; the best so far is {best.nodes} × {best.machine_type} at {number(best.cost)}"
-    chances = f"it completes with a chance of {share(proposal.chance_completed)}"
+    what = f"the next to try, {candidates.name(proposal.candidate)}," if is_finished else "it"
+    chances = f"{what} completes with a chance of {share(proposal.chance_completed)}"
     if proposal.chance_in_time < 1:
         chances += f" and is in time with {share(proposal.chance_in_time)}"
     return f"{chances[0].upper()}{chances[1:]}{gain}{known}."
@@ -437,7 +439,9 @@ def _reasons(
             f"{number(candidates.total_memory_gb[at])} GB in all, at {number(candidates.rate_per_h[at])} an hour."
         )
         if not np.isnan(proposal.learned_share):
-            told.append(f"It makes the cost of all configurations {share(proposal.learned_share)} less uncertain.")
+            told.append(
+                f"A run there makes the cost of all configurations {share(proposal.learned_share)} less uncertain."
+            )
     if problem.need is not None:
         n_fit = int(problem.is_promising.sum())
         told.append(f"Memory: {problem.need.reason}; {n_fit} of {len(candidates)} configurations are promising.")
@@ -471,8 +475,7 @@ def add_run(path: Path, job: str, machine_type: str, nodes: int, runtime_s: floa
         fix = f"start a new file with the columns {', '.join(COLUMNS)}, or add the row by hand"
         raise BadInput(path, f"no column {', '.join(missing)}", "the columns of a table of runs", fix)
     by_name = {places[_ours(name)]: value for name, value in row.items()}
-    waiting = path.with_name(f".{path.name}.part")
-    with waiting.open("w", encoding="utf-8", newline="") as file:
+    with whole(path) as draft, draft.open("w", encoding="utf-8", newline="") as file:
         file.write(text if text.endswith("\n") or not text else f"{text}\n")
         writer = csv.DictWriter(file, header, restval="", lineterminator="\n")
         if not text:
@@ -480,7 +483,6 @@ def add_run(path: Path, job: str, machine_type: str, nodes: int, runtime_s: floa
         writer.writerow(by_name)
         file.flush()
         os.fsync(file.fileno())
-    waiting.rename(path)
 
 
 def _ours(name: str) -> str:

@@ -14,8 +14,13 @@ from tasks.advice.estimate import estimate
 from tasks.advice.groups import group_machines, kubectl_script, scores_of_nodes
 from tasks.advice.machines import MemoryNeed, memory_need, need_of_peaks, stated_need
 from tasks.advice.params import ChoiceParams, EstimateParams, MachineGroupParams, ReplayParams, SearchParams
-from tasks.advice.readers.tables import (
+from tasks.advice.record.plan import RecordParams
+from tasks.advice.replay import ReplayedJob, figures_of, jobs_of, replay_all
+from tasks.advice.search import Status, add_run, job_of, next_run
+from tasks.advice.story import LateCheck, Story, choose_all, deadlines_of, history_of, scores_of, story
+from tasks.advice.tables import (
     SCORES,
+    one_machine,
     read_job_runs,
     read_machine_scores,
     read_machines,
@@ -24,12 +29,8 @@ from tasks.advice.readers.tables import (
     read_resource_trace,
     read_runs,
     read_scores,
+    read_traces,
 )
-from tasks.advice.readers.traces import one_machine, read_traces
-from tasks.advice.record.plan import RecordParams
-from tasks.advice.replay import ReplayedJob, figures_of, jobs_of, replay_all
-from tasks.advice.search import Status, add_run, job_of, next_run
-from tasks.advice.story import LateCheck, Story, choose_all, deadlines_of, history_of, scores_of, story
 from tasks.advice.tarema import assign_tasks, published_groups, task_demands
 from tasks.advice.transfer import basis_of, transfer_job
 from tasks.errors import BadInput, BadSetting, NotFound, quoted
@@ -39,7 +40,7 @@ from tasks.nodes.answers import thread_scores_of_source
 from tasks.settings import ROOT
 from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.versions import code_version, contents_hash
+from tasks.warehouse.sources import code_version, contents_hash
 
 if TYPE_CHECKING:
     from tasks.report.result import Result
@@ -306,8 +307,8 @@ def choose(
 def recorded_story(recording: str, params: ChoiceParams, job: str | None = None) -> Story:
     """What a recording of `advice record` says: one job's answer from its runs on the first type, and the check of all
     jobs' answers with the runs that were held back. Raises BadInput, NotFound."""
-    from tasks.advice.record.parts import read_recording
-    from tasks.advice.record.parts import read_runs as read_recorded
+    from tasks.advice.record.campaign import read_recording
+    from tasks.advice.record.campaign import read_runs as read_recorded
 
     folder = Path(recording)
     told = read_recording(folder)

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.errors import BadInput, quoted
+from tasks.intake.fields import MISSING, key_of
 from tasks.quantities import FACTORS, Dimension, unit_in_name
 
-MISSING = ["", "-", "--", "n/a", "na", "nan", "none", "null", "nat", "\\n"]  # in lower case
 Order = Literal["", "day", "month"]  # what comes first in dates such as 03.04.2024
 LOCAL_DATE = re.compile(
     r"^\s*(?P<a>\d{1,2})(?P<mark>[./-])(?P<b>\d{1,2})(?P=mark)(?P<year>\d{4}|\d{2})"
@@ -70,11 +70,6 @@ def meaning_of(spec: str, names: Collection[str], unit: str = "") -> Meaning | N
     """The columns of `a|b+c` (a, else b; a slash; c) that the table has; None where a part has none of its own."""
     parts = [tuple(name for name in part.split("|") if name in names) for part in spec.split("+")]
     return Meaning(tuple(parts), unit) if all(parts) else None
-
-
-def key_of(name: str) -> str:
-    """What spellings of one name share: small letters, digits, and the dots of nested names."""
-    return re.sub(r"[^a-z0-9.%]", "", name.lower())
 
 
 def named(

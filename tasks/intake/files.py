@@ -1,4 +1,9 @@
-"""Files opened with care: chunks of rows, refused lines, blocks of text, limits against bombs."""
+"""Files opened with care: chunks of rows, refused lines, blocks of text, limits against bombs; and how many rows of a
+file can be used, how many were refused and why: what stops a load, and what --dry-run tells.
+
+What makes frames imports pandas when it is asked for: a text of numbers is read without it."""
+
+from __future__ import annotations
 
 import csv
 import errno
@@ -11,19 +16,22 @@ import struct
 import tarfile
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
 
 from tasks.errors import BadInput, reason_of
-from tasks.intake.limits import ReadLimits
-from tasks.storage import CANNOT_OPEN, storage_of
+from tasks.params import ReadLimits
+from tasks.quantities import share
+from tasks.storage import CANNOT_OPEN, open_stored
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 GZIP_MAGIC = b"\x1f\x8b"
 OTHER_PACKERS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"(\xb5/\xfd": "zstd", b"PK\x03\x04": "zip"}
@@ -40,13 +48,13 @@ RATIO_CHECKED_FROM_BYTES = 1024 * 1024  # a tiny file may shrink a thousandfold 
 INPUT_FAULTS = (
     ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError, NotImplementedError,
     MemoryError, EOFError, OSError, ImportError, csv.Error, struct.error, sqlite3.Error, zlib.error, lzma.LZMAError,
-    tarfile.TarError, zipfile.BadZipFile, pa.ArrowException,
+    tarfile.TarError, zipfile.BadZipFile,
 )  # fmt: skip
-PARQUET_FAULTS = (pa.ArrowException, OSError, ValueError, LookupError)  # what pyarrow raises for a damaged file
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 logger = logging.getLogger(__name__)
 Opener = Callable[[str, ReadLimits], AbstractContextManager[IO[bytes]]]
+Refused = tuple[int, str, str]  # line or row in the file, from 1; the reason; what stands there
 
 
 @dataclass(frozen=True)
@@ -73,7 +81,7 @@ class Block:
 
     first: int
     data: bytes
-    refused: pd.DataFrame
+    refused: Sequence[Refused] = ()
 
 
 @dataclass(frozen=True)
@@ -82,11 +90,19 @@ class Lines:
 
     places: list[int]
     lines: list[str]
-    refused: pd.DataFrame
+    refused: Sequence[Refused] = ()
+
+
+def refused_rows(bad: Sequence[Refused]) -> pd.DataFrame:
+    """What was refused as readers hand it on, in the order of the file."""
+    ordered = sorted(bad, key=lambda one: one[0])
+    return refusals([place for place, _, _ in ordered], [why for _, why, _ in ordered], [raw for _, _, raw in ordered])
 
 
 def refusals(places: Iterable[int], reasons: Sequence[str] | str, raws: Iterable[str]) -> pd.DataFrame:
     """The frame of refused lines that a Chunk carries; one reason may stand for all of them."""
+    import pandas as pd
+
     told = encodable(reasons) if isinstance(reasons, str) else [encodable(reason) for reason in reasons]
     shown = [encodable(raw[:RAW_CHARS]) for raw in raws]
     frame = pd.DataFrame({"place": pd.Series(list(places), dtype="int64"), "reason": told, "raw": shown})
@@ -111,19 +127,13 @@ def json_of(text: str | bytes) -> Any:
         raise ValueError("nested too deeply") from error
 
 
-def csv_fields(line: str, delimiter: str = ",", *, strict: bool = False) -> list[str]:
-    """The fields of one line of CSV. Raises ValueError for what is none, such as a field over 131,072 characters."""
-    try:
-        return next(csv.reader([line], delimiter=delimiter, strict=strict), [])
-    except csv.Error as error:
-        raise ValueError(str(error)) from error
-
-
 def all_refusals(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Several frames of refused lines as one, in the order of the file."""
     kept = [frame for frame in frames if len(frame)]
     if len(kept) < 2:
         return kept[0] if kept else no_refusals()
+    import pandas as pd
+
     return pd.concat(kept).sort_values("place", kind="stable").reset_index(drop=True)
 
 
@@ -153,8 +163,7 @@ def counted(path: str, raw: IO[bytes], unpacked: Any, limits: ReadLimits) -> IO[
 def open_plain(path: str) -> Iterator[IO[bytes]]:
     """The bytes of a file as they are, seekable; raises BadInput if it cannot be opened."""
     try:
-        fs, name = storage_of(path)
-        raw = cast(IO[bytes], fs.open(name, "rb"))
+        raw = open_stored(path)
     except CANNOT_OPEN as error:
         raise BadInput(path, f"cannot be opened ({reason_of(error)})", "a readable file", "check the path") from error
     except AttributeError as error:  # fsspec opens a FIFO or a device in a tar archive as nothing at all
@@ -171,7 +180,7 @@ def input_faults(path: str, n_rows: int = 0) -> Iterator[None]:
     nobody thought of, so that a file never holds up those behind it. The traceback is logged at debug level."""
     try:
         yield
-    except INPUT_FAULTS as error:
+    except INPUT_FAULTS + _arrow_faults() as error:
         if isinstance(error, OSError) and error.errno in NO_SPACE:
             raise
         logger.debug("%s cannot be read", path, exc_info=True)
@@ -180,8 +189,19 @@ def input_faults(path: str, n_rows: int = 0) -> Iterator[None]:
         raise BadInput(path, problem, "a whole file of a known format", "copy or export it again") from error
 
 
+def _arrow_faults() -> tuple[type[Exception], ...]:
+    import pyarrow as pa
+
+    return (pa.ArrowException,)
+
+
+def parquet_faults() -> tuple[type[Exception], ...]:
+    """What pyarrow raises for a damaged file."""
+    return (*_arrow_faults(), OSError, ValueError, LookupError)
+
+
 def damaged_parquet(path: str, error: Exception) -> BadInput:
-    """The error for a Parquet file that cannot be read. error: one of PARQUET_FAULTS."""
+    """The error for a Parquet file that cannot be read. error: one of parquet_faults()."""
     return BadInput(path, f"the Parquet file is damaged ({reason_of(error)})", "a whole file", "copy it again")
 
 
@@ -248,12 +268,12 @@ def read_lines(path: str, limits: ReadLimits, *, open_as: Opener = open_checked)
     for block in read_blocks(path, limits, open_as=open_as):
         text = block.data.decode().split("\n")[:-1]
         numbered = enumerate(text, block.first)
-        if len(block.refused):
-            gone = set(block.refused["place"])
+        if block.refused:
+            gone = {place for place, _, _ in block.refused}
             kept = [(place, line) for place, line in numbered if place not in gone]
             yield Lines([place for place, _ in kept], [line for _, line in kept], block.refused)
         else:
-            yield Lines(list(range(block.first, block.first + len(text))), text, block.refused)
+            yield Lines(list(range(block.first, block.first + len(text))), text)
 
 
 def read_blocks(path: str, limits: ReadLimits, *, open_as: Opener = open_checked) -> Iterator[Block]:
@@ -277,9 +297,14 @@ def read_blocks(path: str, limits: ReadLimits, *, open_as: Opener = open_checked
             yield _cleaned(first, rest + b"\n", limits.max_line_bytes)
 
 
-def _as_text(path: str, start: bytes) -> bytes:
+def refuse_utf16(path: str, start: bytes) -> None:
+    """Raises BadInput for a text that begins with the mark of UTF-16."""
     if start.startswith(UTF16_MARKS):
         raise BadInput(path, "the text is UTF-16", "UTF-8", "convert it: iconv -f UTF-16 -t UTF-8")
+
+
+def _as_text(path: str, start: bytes) -> bytes:
+    refuse_utf16(path, start)
     lines = start[:HEAD_BYTES].rstrip(b"\n").split(b"\n")
     if 2 * sum(b"\x00" in line for line in lines) > len(lines):
         raise BadInput(path, "binary content (NUL bytes)", "a UTF-8 text log", "check that it is the right file")
@@ -307,13 +332,16 @@ def _cleaned(first: int, data: bytes, max_line_bytes: int) -> Block:
         data = data.replace(b"\r\n", b"\n")
     is_long = len(data) > max_line_bytes and np.diff(_line_ends(data), prepend=-1).max() > max_line_bytes + 1
     if b"\x00" not in data and not is_long and _is_utf8(data):
-        return Block(first, data, no_refusals())
+        return Block(first, data)
     lines = data.split(b"\n")[:-1]
     reasons = [_fault(line, max_line_bytes) for line in lines]
-    bad = [(place, reason, lines[place]) for place, reason in enumerate(reasons) if reason]
-    raws = [raw[:RAW_CHARS].decode("latin-1").replace("\x00", "\\0") for _, _, raw in bad]
+    bad = [
+        (first + at, reason, lines[at][:RAW_CHARS].decode("latin-1").replace("\x00", "\\0"))
+        for at, reason in enumerate(reasons)
+        if reason
+    ]
     good = b"\n".join(b"" if reason else line for line, reason in zip(lines, reasons, strict=True))
-    return Block(first, good + b"\n", refusals([first + place for place, _, _ in bad], [r for _, r, _ in bad], raws))
+    return Block(first, good + b"\n", bad)
 
 
 def _is_utf8(data: bytes) -> bool:
@@ -332,3 +360,117 @@ def _fault(line: bytes, max_line_bytes: int) -> str:
     if b"\x00" in line:
         return "a NUL byte in the line; expected text (was the disk full?)"
     return "" if _is_utf8(line) else "the line is not UTF-8; convert the file"
+
+
+N_REASONS = 5
+N_EXAMPLES = 3
+# Lines that are refused with good reason, however many there are: they do not count as a fault of the file
+UNSUPPORTED_EVENT = "this machine does not support the event"
+PART_OF_A_JOB = "a part of an interrupted job (status 2 to 4); expected its own line"
+NO_BENCHMARK = "describes the machine, is no benchmark"
+CUT_OFF = "it was cut off"
+NO_FAULTS = (UNSUPPORTED_EVENT, PART_OF_A_JOB, NO_BENCHMARK, CUT_OFF)  # how reasons end
+MAX_REASONS = 10_000  # different ones that are counted by themselves: reasons may quote values
+OTHER_REASONS = "other reasons"
+# Words whose readers list single values of landed rows among what they refuse, at the place of their row: they stand in
+# ops.quarantine, and are no rows of the file for ops.files.
+REFUSE_VALUES = {"nodes"}
+NOWHERE = np.zeros(0, dtype="int64")
+
+
+@dataclass(frozen=True)
+class RefusedFor:
+    """Rows refused for one reason, with the first places (lines or rows of the file) where they stand."""
+
+    reason: str
+    n_rows: int
+    places: list[int]
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a file would give. n_kept, n_refused: rows of the file; refused: the most frequent reasons.
+
+    n_faulty: refused rows that speak against the file, without those of NO_FAULTS. understood: of its columns. A run
+    id that stands twice shows at ingest only."""
+
+    path: str
+    reader: str
+    n_read: int
+    n_kept: int
+    n_refused: int
+    n_faulty: int
+    refused: list[RefusedFor]
+    understood: tuple[str, ...] = ()
+
+    def require(self, max_refused_share: float) -> None:
+        """Raise BadInput if a larger share of the rows is faulty."""
+        if self.n_faulty <= max_refused_share * self.n_read:
+            return
+        first = next(one for one in self.refused if not one.reason.endswith(NO_FAULTS))
+        which = "most of them" if 2 * first.n_rows >= self.n_faulty else "some of them"
+        raise BadInput(
+            self.path,
+            f"not loaded: {self.n_faulty:,} of {self.n_read:,} rows are refused, {which} ({first.n_rows:,}, in "
+            f"line {', '.join(f'{place:,}' for place in first.places)}) because: {first.reason}",
+            f"at most {share(max_refused_share)} refused",
+            "mend or map what is named, or raise --max-refused-share (read.limits.max_refused_share)",
+        )
+
+
+class Tally:
+    """Counts the rows of a file while it is read."""
+
+    def __init__(self, word: str) -> None:
+        self.n_kept = 0
+        self.understood: list[str] = []
+        self._refuses_values = word in REFUSE_VALUES
+        self._reasons: Counter[str] = Counter()
+        self._places: dict[str, list[int]] = {}
+        self._kept, self._refused = [NOWHERE], [NOWHERE]
+
+    def counted(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+        """The chunks, each counted when it is asked for."""
+        for chunk in chunks:
+            self._add(chunk.rows, chunk.refused)
+            self.understood += chunk.understood
+            yield chunk
+
+    def _add(self, rows: pd.DataFrame, refused: pd.DataFrame) -> None:
+        self.n_kept += int(np.sum(rows["n_rows"])) if "n_rows" in rows else len(rows)
+        if self._refuses_values:  # several faults of a row, and faults of rows that are kept
+            self._kept += [rows["place"].to_numpy(dtype="int64")] if len(rows) else []
+            self._refused.append(np.unique(refused["place"].to_numpy(dtype="int64")))
+        for reason, group in refused.groupby("reason")["place"]:
+            if reason in self._reasons or len(self._reasons) < MAX_REASONS:
+                known = self._places.setdefault(str(reason), [])
+                known += group.head(N_EXAMPLES - len(known)).to_list()
+                self._reasons[str(reason)] += len(group)
+            else:
+                self._reasons[OTHER_REASONS] += len(group)
+
+    def preview(self, path: str, reader: str) -> Preview:
+        """What was counted so far."""
+        n_refused = self._reasons.total()
+        n_rightly = sum(n for reason, n in self._reasons.items() if reason.endswith(NO_FAULTS))
+        if self._refuses_values:
+            n_refused = len(np.setdiff1d(np.concatenate(self._refused), np.concatenate(self._kept)))
+        frequent = self._reasons.most_common(N_REASONS)
+        return Preview(
+            path=path,
+            reader=reader,
+            n_read=self.n_kept + n_refused,
+            n_kept=self.n_kept,
+            n_refused=n_refused,
+            n_faulty=max(0, n_refused - n_rightly),
+            refused=[RefusedFor(reason, n_rows, self._places.get(reason, [])) for reason, n_rows in frequent],
+            understood=tuple(self.understood),
+        )
+
+
+def preview_of(word: str, path: str, reader: str, chunks: Iterable[Chunk]) -> Preview:
+    """What the chunks of a file would give; none of them is kept."""
+    tally = Tally(word)
+    for _ in tally.counted(guarded(path, chunks)):
+        pass
+    return tally.preview(path, reader)

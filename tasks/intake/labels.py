@@ -3,8 +3,8 @@
 from pathlib import Path, PurePosixPath
 
 from tasks.errors import BadInput, BadSetting, quoted
-from tasks.intake.limits import ReadLimits
 from tasks.intake.tables import WholeTable, check_once, whole_table
+from tasks.params import ReadLimits
 from tasks.storage import ADDRESS
 
 COLUMN = "column:"

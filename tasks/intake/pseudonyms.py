@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from tasks.errors import BadSetting, without_quotes
-from tasks.intake.tally import NO_FAULTS
+from tasks.intake.files import NO_FAULTS
 from tasks.storage import make_private_file
 
 KEY_FILE = "pseudonym.key"

@@ -24,29 +24,28 @@ from numpy.typing import NDArray
 
 from tasks.errors import BadInput, headless, quoted
 from tasks.intake.aliases import named
+from tasks.intake.fields import split_header
 from tasks.intake.files import (
     BLOCK_BYTES,
     HEAD_BYTES,
-    PARQUET_FAULTS,
     UTF8_MARK,
     Block,
     all_refusals,
-    csv_fields,
     damaged_parquet,
     encodable,
     json_of,
     no_refusals,
     open_checked,
     open_plain,
+    parquet_faults,
     read_blocks,
     read_lines,
-    refusals,
+    refused_rows,
 )
-from tasks.intake.limits import ReadLimits
+from tasks.params import ReadLimits
 
 MAGIC = b"PAR1"
 RECORD_KEY = b"whorl.record"  # of the metadata of Parquet: how it was recorded
-DELIMITERS = ",;\t|"
 QUOTE = b'"'
 JSON_MARKS = (b"{", b"[")
 DOCUMENT_BYTES = 2**30  # of a JSON document: it is held in memory as a whole, unlike one object a line
@@ -102,7 +101,7 @@ def parquet_schema(path: str) -> pa.Schema:
     with open_plain(path) as stream:
         try:
             return pq.read_schema(stream)
-        except PARQUET_FAULTS as error:
+        except parquet_faults() as error:
             raise damaged_parquet(path, error) from error
 
 
@@ -245,18 +244,6 @@ def no_row(path: str, row: str) -> BadInput:
     return BadInput(path, "no row in it", f"at least one {row}", "export it again")
 
 
-def split_header(line: str, known: Collection[str] = ()) -> tuple[list[str], str]:
-    """The names in a header line, and the delimiter: the one that makes most of them known, then most of them."""
-    splits = []
-    for mark in DELIMITERS:
-        try:
-            names = csv_fields(line, mark)
-        except ValueError:  # a field that is too long for a name
-            names = line.split(mark)
-        splits.append(([name.strip() for name in names], mark))
-    return max(splits, key=lambda split: (sum(name in known for name in split[0]), len(split[0])))
-
-
 # --- CSV
 
 
@@ -271,12 +258,12 @@ class _Header:
 
 def _csv(path: str, limits: ReadLimits, choose: Choice, row: str, known: Collection[str]) -> Iterator[RowBatch]:
     header: _Header | None = None
-    waiting, n_lines, is_chosen = Block(1, b"", no_refusals()), 0, False
+    waiting, n_lines, is_chosen = Block(1, b""), 0, False
     blocks = iter(read_blocks(path, limits))
     block = next(blocks, None)
     while block is not None:
         if header is None:
-            header, block = _cut_header(block, known)
+            header, block = _cut_header(path, block, known)
         following = next(blocks, None)
         joined = Block(block.first - waiting.data.count(b"\n"), waiting.data + block.data, block.refused)
         batch, waiting = _csv_batch(joined, header, limits.max_line_bytes, is_last=following is None)
@@ -294,9 +281,12 @@ def _csv(path: str, limits: ReadLimits, choose: Choice, row: str, known: Collect
         raise BadInput(path, "no row in it", f"a header line and at least one {row}", "export it again")
 
 
-def _cut_header(block: Block, known: Collection[str]) -> tuple[_Header, Block]:
+def _cut_header(path: str, block: Block, known: Collection[str]) -> tuple[_Header, Block]:
     lines = block.data.split(b"\n")
     position = next((row for row, line in enumerate(lines) if line.strip()), 0)
+    for place, reason, _ in block.refused:
+        if place <= block.first + position:  # a row would be taken for the header
+            raise BadInput(f"{path}, line {place}", reason, "the names of the columns in UTF-8")
     names, delimiter = split_header(lines[position].decode(), known)
     rest = Block(block.first + position + 1, b"\n".join(lines[position + 1 :]), block.refused)
     return _Header(names, delimiter, list(range(len(names)))), rest
@@ -324,7 +314,7 @@ def _csv_batch(block: Block, header: _Header, max_chars: int, *, is_last: bool) 
         return _one_by_one(block, header, max_chars, is_last=is_last)
     lines = cache(lambda: block.data.split(b"\n"))  # told apart when the first is asked for
     places = np.arange(block.first, block.first + n_lines)
-    return RowBatch(places, table, block.refused, lambda row: lines()[row].decode()), Block(1, b"", no_refusals())
+    return RowBatch(places, table, refused_rows(block.refused), lambda row: lines()[row].decode()), Block(1, b"")
 
 
 def _one_by_one(block: Block, header: _Header, max_chars: int, *, is_last: bool) -> tuple[RowBatch, Block]:
@@ -357,16 +347,9 @@ def _one_by_one(block: Block, header: _Header, max_chars: int, *, is_last: bool)
     columns = [pa.array([fields[at] for _, fields, _ in records], pa.string()) for at in header.wanted]
     table = pa.Table.from_arrays(columns, names=[header.names[at] for at in header.wanted])
     places = np.array([place for place, _, _ in records], dtype="int64")
-    refused = all_refusals([block.refused, refused_rows(bad)])
+    refused = refused_rows([*block.refused, *bad])
     rest = "".join(f"{line}\n" for line in lines[row:])
-    return RowBatch(places, table, refused, lambda at: records[at][2]), Block(
-        block.first + row, rest.encode(), no_refusals()
-    )
-
-
-def refused_rows(bad: Sequence[tuple[int, str, str]]) -> pd.DataFrame:
-    """What was refused as readers hand it on. bad: place, reason and raw text of each."""
-    return refusals([place for place, _, _ in bad], [why for _, why, _ in bad], [raw for _, _, raw in bad])
+    return RowBatch(places, table, refused, lambda at: records[at][2]), Block(block.first + row, rest.encode())
 
 
 def _at_once(data: bytes, header: _Header) -> pa.Table | None:
@@ -450,7 +433,7 @@ def _parquet(path: str, limits: ReadLimits, choose: Choice, row: str) -> Iterato
                 table.validate(full=True)  # text that is not UTF-8
                 yield RowBatch(np.arange(first, first + len(table)), table, no_refusals(), partial(row_text, table))
                 first += len(table)
-        except PARQUET_FAULTS as error:
+        except parquet_faults() as error:
             raise damaged_parquet(path, error) from error
 
 
@@ -465,7 +448,7 @@ def _whole_parquet(path: str, limits: ReadLimits, row: str, as_codes: Sequence[s
             check_size(path, file.metadata, limits, row)
             table = file.read()
             table.validate(full=True)
-        except PARQUET_FAULTS as error:
+        except parquet_faults() as error:
             raise damaged_parquet(path, error) from error
     places, raw = np.arange(1, len(table) + 1), partial(row_text, table)
     return WholeTable(path, table.column_names, table.columns, places, no_refusals(), raw, table.schema)
@@ -514,8 +497,8 @@ def json_records(path: str, limits: ReadLimits) -> Iterator[tuple[int, Record | 
     first = _first_line(path, limits)
     if first is not None:
         for lines in read_lines(path, limits):
-            for place, reason, _ in lines.refused.itertuples(index=False):
-                yield int(place), None, str(reason)
+            for place, reason, _ in lines.refused:
+                yield place, None, reason
             for place, line in zip(lines.places, lines.lines, strict=True):
                 if line.strip():
                     yield _line_record(place, line)

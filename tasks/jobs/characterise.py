@@ -38,7 +38,7 @@ from tasks.jobs.shapes import (
 from tasks.jobs.summary import refuse_mixture
 from tasks.warehouse.connection import Connection, reading, transaction, writing
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.versions import data_version
+from tasks.warehouse.sources import data_version, insert_rows
 
 Ints = NDArray[np.int64]
 KINDS: tuple[Kind, ...] = ("ratio", "delta")
@@ -552,11 +552,7 @@ def _write(
             ),
         }
         for name, table in rows.items():
-            connection.register("new_rows", table)
-            constants = {"source": source, "kind": kind}
-            sql = f"INSERT INTO jobs.{name} BY NAME SELECT $source AS source, $kind AS kind, * FROM new_rows"
-            connection.execute(sql, constants).fetchall()
-            connection.unregister("new_rows")
+            insert_rows(connection, f"jobs.{name}", table, {"source": source, "kind": kind})
 
 
 def _group_rows(counts: GroupCounts, posteriors: Floats, kind: Kind) -> pa.Table:

@@ -5,7 +5,7 @@ A key is `<part>.<measure>[.<slice>]`; what cannot be had is None, with `<key>.r
 import hashlib
 import logging
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,23 +16,13 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 
 from tasks.errors import BadInput
 from tasks.intake.files import open_plain
-from tasks.jobs.grouping import group_keys
 from tasks.jobs.intake import WORD, Intake, find_logs, land_log
-from tasks.jobs.params import EvaluateParams, GroupParams, KeyPart, Kind, SplitParams
+from tasks.jobs.job_keys import AS_SET, GIVEN, KeyChoice, choose_key
+from tasks.jobs.params import EvaluateParams, Kind
 from tasks.jobs.predict.features import OWN
-from tasks.jobs.predict.mixture import LEVELS, SUPPORT, order_quantiles
+from tasks.jobs.predict.mixture import SUPPORT
 from tasks.jobs.predict.outcomes import ENDED, Outcomes, evaluate_outcomes
-from tasks.jobs.predict.peers import LEAST_RUNTIME_S, MOST_RUNS, earlier_runs
-from tasks.jobs.predict.predictor import told_as
-from tasks.jobs.predict.preparation import (
-    KINDS,
-    PreparedLog,
-    assign_periods,
-    named_columns,
-    prepare,
-    read_runs,
-    with_ends,
-)
+from tasks.jobs.predict.preparation import KINDS, PreparedLog, named_columns, prepare, read_runs
 from tasks.jobs.predict.runtime_evaluation import RuntimeEvaluation, Scored, evaluate_runtimes, table_of
 from tasks.jobs.predict.shape_labels import LabelEvaluation, evaluate_labels
 from tasks.jobs.watch import excess_scores, history_quantiles, median_and_high, score_thresholds
@@ -40,82 +30,7 @@ from tasks.storage import storage_of
 from tasks.warehouse.connection import reading
 from tasks.warehouse.ingest import ingest
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.versions import code_version
-
-GIVEN = "as the log is grouped"
-CANDIDATES: tuple[tuple[KeyPart, ...], ...] = (
-    ("name",),
-    ("user", "name"),
-    ("user", "full_name"),
-    ("user", "cpus", "limit"),
-    ("user", "cpus"),
-)
-MOST_SCORED = 5_000  # runs, evenly over time
-LEAST_RECURRING = 0.5  # share of the runs whose job ran at least twice; below it the given key makes no jobs
-LEAST_GAIN = 0.05  # of CRPS
-
-
-@dataclass(frozen=True)
-class KeyChoice:
-    """by: parts of the key, empty for the given one; reason: in words; crps_s: of the history rule by key, in seconds,
-    over the training runs (D2)."""
-
-    by: tuple[KeyPart, ...]
-    reason: str
-    crps_s: Mapping[str, float]
-
-    def regrouped(self, runs: pd.DataFrame) -> pd.DataFrame:
-        """The runs with the group_key of this choice."""
-        return runs.assign(group_key=_keys(runs, self.by)) if self.by else runs
-
-
-def choose_key(runs: pd.DataFrame, split: SplitParams) -> KeyChoice:
-    """The key of the jobs of a log. runs: of read_runs, index 0 … n - 1; those of D3 are not looked at.
-
-    Another key than the given one is taken only where the other's history rule (the last runs of the job that had ended
-    before) has a CRPS lower by LEAST_GAIN, and the given one makes hardly any recurring job, or whole names recur: then
-    their numbers say which job it is. Raises BadInput as assign_periods does."""
-    part = assign_periods(runs, split)
-    known = with_ends(runs[(part != "D3").to_numpy()]).reset_index(drop=True)
-    training = np.flatnonzero((part[part != "D3"] == "D2").to_numpy())
-    rows = training[np.unique(np.linspace(0, len(training) - 1, min(MOST_SCORED, len(training))).astype(np.intp))]
-    crps_s = {GIVEN: _crps_s(known, rows)}
-    for by in CANDIDATES:
-        crps_s[",".join(by)] = _crps_s(known.assign(group_key=_keys(known, by)), rows)
-    best = min(crps_s, key=lambda name: crps_s[name])
-    recurring = _recurring_share(known["group_key"])
-    told = f"history by {best} has a CRPS of {crps_s[best]:.4g} s before the test, {GIVEN} {crps_s[GIVEN]:.4g} s"
-    if best == GIVEN:
-        return KeyChoice((), told.split(",")[0], crps_s)
-    by = next(one for one in CANDIDATES if ",".join(one) == best)
-    is_better = crps_s[best] <= (1 - LEAST_GAIN) * crps_s[GIVEN]
-    if is_better and recurring < LEAST_RECURRING:
-        return KeyChoice(by, f"{told}, where only {recurring:.0%} of the runs recur", crps_s)
-    whole = _recurring_share(_keys(known, by)) if is_better and "full_name" in by else 0.0
-    if whole >= LEAST_RECURRING:
-        return KeyChoice(by, f"{told}; {whole:.0%} of the runs recur by their whole names", crps_s)
-    return KeyChoice((), f"{told}; {recurring:.0%} of the runs recur as they are grouped, which stays", crps_s)
-
-
-def _recurring_share(keys: pd.Series) -> float:
-    """The share of the runs whose key stands at least twice."""
-    return float(keys.duplicated(keep=False).mean())
-
-
-def _keys(runs: pd.DataFrame, by: tuple[KeyPart, ...]) -> pd.Series:
-    return group_keys(runs.drop(columns="group_key"), GroupParams(by=list(by)))
-
-
-def _crps_s(runs: pd.DataFrame, rows: np.ndarray[tuple[int], np.dtype[np.intp]]) -> float:
-    """Mean CRPS of the (n + 1) rule over the last runs of each row's job; all earlier runs stand in for none."""
-    earlier = earlier_runs(runs.iloc[rows], runs)
-    log_s = np.log(np.maximum(earlier.values("runtime_s"), LEAST_RUNTIME_S))
-    found = order_quantiles(earlier.latest(log_s, MOST_RUNS))
-    first = runs["runtime_s"].to_numpy(dtype=float)[: max(int(rows[0]), 1)]
-    all_runs = np.quantile(np.log(np.maximum(first, LEAST_RUNTIME_S)), LEVELS)
-    told = told_as(np.where(np.isfinite(found), found, all_runs))
-    return float(told.crps(runs["runtime_s"].to_numpy(dtype=float)[rows]).mean())
-
+from tasks.warehouse.sources import code_version
 
 SOURCE = "evaluated"
 CHUNK_BYTES = 1 << 20
@@ -197,7 +112,7 @@ def evaluate_runs(
 def key_figures(choice: KeyChoice | None, given: Sequence[str]) -> Figures:
     """What a job is in this evaluation, why, and what the history rule reaches by other keys; given: as it was set."""
     if choice is None:
-        return {"group.by": ",".join(given), "group.reason": "as it was set"}
+        return {"group.by": ",".join(given), "group.reason": AS_SET}
     crps_s = {f"group.crps.{key}": value for key, value in choice.crps_s.items()}
     return {"group.by": ",".join(choice.by) or GIVEN, "group.reason": choice.reason} | crps_s
 
@@ -208,7 +123,7 @@ def log_figures(prepared: PreparedLog) -> Figures:
     figures: Figures = {
         "n": len(runs),
         "groups": int(runs["group_key"].nunique()),
-        "recurring_share": _recurring_share(runs["group_key"]),
+        "recurring_share": float(runs["group_key"].duplicated(keep=False).mean()),
     }
     used = [str(name).removeprefix(OWN) for name in prepared.features if str(name).startswith(OWN)]
     if used or prepared.left_out:
@@ -254,7 +169,7 @@ def runtime_figures(found: RuntimeEvaluation) -> Figures:
     figures: Figures = {"predict.n": len(found.rows)}
     for part, weights in found.model.weights.items():
         figures |= {f"model.weight.{part}.{least}": one for least, one in zip((0, *SUPPORT), weights, strict=True)}
-    figures |= {"model.is_relative": found.model.is_relative}
+    figures |= {"model.is_relative": found.model.is_relative, "model.ends": found.model.ends}
     _set(figures, "model.grace", found.model.grace, "time limits are not kept, or there are none")
     for name, one in found.scored.items():
         for measure, (value, reason) in _measures(one).items():

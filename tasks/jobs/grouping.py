@@ -26,6 +26,10 @@ MEMORY = 200_000  # words that a normaliser remembers
 CONTEXT_CHARS = 32
 SEPARATORS = "-_ .#:="
 DEFAULTS = GroupParams()
+COLUMNS: dict[KeyPart, str] = {
+    **dict.fromkeys(("name", "full_name", "short_name"), "name"),
+    **{"plan": "plan_signature", "user": "user_name", "limit": "requested_runtime_s"},
+}  # of jobs.runs that parts of a key are made of, where they are not called so
 
 PROGRAMS = "sh|bash|py|pl|r|jl|jar|exe|sql|hql|ipynb|nf|x|class|scala|bat|ps1"
 DATA_FILES = (
@@ -76,6 +80,7 @@ LONG_NUMBERS = re.compile(r"(?<![0-9A-Za-z])[0-9]{4,6}(?![0-9A-Za-z])")
 WORDS = re.compile(r"(?<![A-Za-z])[A-Za-z]*+[0-9][0-9A-Za-z]*(?:(?:\.[0-9]{1,3})+(?![0-9A-Za-z]))?")
 ALPHANUMERIC = re.compile(r"[0-9A-Za-z]+")
 PAIRS = re.compile(r"([A-Za-z]*)([0-9]+)")
+LAST_PART = re.compile(r"(?<=[^-_. ])[-_. ]+[^-_. ]*\Z")  # of a name: what stands behind its last separator
 LAST_WORD = re.compile(r"[A-Za-z]+\Z")
 
 HEX_WORDS = r"(?:ab|abc|ace|add|bad|bead|bed|cab|cafe|cd|db|dead|dec|decade|deed|ec|facade|face|fade|feb|feed)"
@@ -126,9 +131,10 @@ def _part(rows: pd.DataFrame, part: KeyPart, params: GroupParams) -> "_Coded":
     if part == "limit":
         codes, limits_s = pd.factorize(rows.get("requested_runtime_s", pd.Series(np.nan, index=rows.index)))
         return _Coded(codes, [f"limit {timedelta(seconds=float(limit_s))}" for limit_s in limits_s])
-    column = _coded(rows, {"plan": "plan_signature", "user": "user_name", "full_name": "name"}.get(part, part))
-    if part == "name":
-        return _renamed(column, normalise_names(column.texts, params))
+    column = _coded(rows, COLUMNS.get(part, part))
+    if part in ("name", "short_name"):
+        names = normalise_names(column.texts, params)
+        return _renamed(column, names if part == "name" else [LAST_PART.sub("", name) for name in names])
     return _Coded(column.codes, [f"#{_short_signature(text)}" for text in column.texts]) if part == "plan" else column
 
 

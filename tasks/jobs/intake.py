@@ -14,17 +14,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.errors import BadInput, quoting_nothing
-from tasks.intake.files import Chunk, guarded
+from tasks.errors import BadInput, quoting_nothing, report_progress
+from tasks.intake.files import Chunk, Preview, Tally, guarded
 from tasks.intake.pseudonyms import HOST, ID_BYTES, load_key, pseudonym, pseudonyms, without_names
 from tasks.intake.readers import REMOTE, Landing, files_below, reader_called, sha256_of_all
-from tasks.intake.tally import Preview, Tally
 from tasks.jobs.columns import RUNS_SCHEMA, as_list_column
 from tasks.jobs.grouping import group_keys, normalise_names
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers import READERS, Reader, detect
 from tasks.jobs.readers.spark import is_rolled, parts_of, without_parts
-from tasks.progress import report_progress
 from tasks.warehouse import landing
 from tasks.warehouse.place import Warehouse
 

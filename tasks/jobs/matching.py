@@ -14,7 +14,7 @@ from tasks.jobs.predict.preparation import fetch_runs
 from tasks.jobs.shapes import EMPTY_BIN_PRIOR, ShapeSet, log_likelihood, log_posterior
 from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.versions import data_version
+from tasks.warehouse.sources import data_version
 
 MADE_WITH = "SELECT parameters, data_version FROM jobs.shapes WHERE source = $source LIMIT 1"
 MEDIAN = """SELECT median_s FROM jobs.group_shapes

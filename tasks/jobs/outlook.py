@@ -35,11 +35,15 @@ NEAREST = 1e-15  # of a level to 0 and 1
 BEYOND_LEVEL = 0.99
 REST = 1 - BEYOND_LEVEL
 TAIL_INDEX = 2.0
+REACHED = 0.95  # of the time limit: a run that took so long and did not finish was stopped by it
+NONE_STOPPED = np.array([])
 
 
 @dataclass(frozen=True)
 class Chance:
-    """How often runs exceeded time_s: k of n, as a share, with the Wilson interval from low to high."""
+    """How often runs exceeded time_s: k of n, as a share, with the Wilson interval from low to high.
+
+    n_stopped: of the k, those that their time limit stopped later than that."""
 
     time_s: float
     k: int
@@ -47,6 +51,7 @@ class Chance:
     share: float
     low: float
     high: float
+    n_stopped: int = 0
 
 
 @dataclass(frozen=True)
@@ -74,16 +79,20 @@ def next_run(
 ) -> NextRun:
     """Answer for one job, named by its key or a unique part of it; with time_s also the chance to exceed it.
 
-    Raises NotFound if no or several jobs fit, or the job has no finished run; BadSetting for a time that cannot
-    be."""
+    A run that its time limit stopped is a censored observation: stopped after time_s it has exceeded that, stopped
+    before it says nothing. Raises NotFound if no or several jobs fit, or the job has no finished run; BadSetting for a
+    time that cannot be."""
     group_key = find_group(warehouse, source, job)
     rows = fetch(
         warehouse,
-        """SELECT runtime_s FROM jobs.runs WHERE source = $source AND group_key = $group_key
-        AND list_contains($statuses, status) AND isfinite(runtime_s) AND what_if IS NULL ORDER BY runtime_s""",
-        {"source": source, "group_key": group_key, "statuses": list(params.statuses)},
+        """SELECT runtime_s, list_contains($statuses, status) AS is_finished FROM jobs.runs
+        WHERE source = $source AND group_key = $group_key AND isfinite(runtime_s) AND what_if IS NULL
+        AND status NOT IN ('running', 'pending')
+        AND (is_finished OR status = 'timeout' OR runtime_s >= $reached * requested_runtime_s) ORDER BY runtime_s""",
+        {"source": source, "group_key": group_key, "statuses": list(params.statuses), "reached": REACHED},
     )
-    runtimes_s = rows["runtime_s"].to_numpy(dtype=np.float64)
+    runtimes_s = rows.loc[rows["is_finished"], "runtime_s"].to_numpy(dtype=np.float64)
+    stopped_s = rows.loc[~rows["is_finished"], "runtime_s"].to_numpy(dtype=np.float64)
     if not len(runtimes_s):
         raise NotFound(
             f"job {group_key!r} of source {source!r} has no finished run (status {' or '.join(params.statuses)}); "
@@ -94,18 +103,20 @@ def next_run(
         n=len(runtimes_s),
         quantiles_s={level: float(np.quantile(runtimes_s, level)) for level in QUANTILES},
         bounds=[bound(runtimes_s, level) for level in LEVELS],
-        chance=None if time_s is None else chance_to_exceed(runtimes_s, time_s),
+        chance=None if time_s is None else chance_to_exceed(runtimes_s, time_s, stopped_s),
     )
 
 
-def chance_to_exceed(runtimes_s: NDArray[np.float64], time_s: float) -> Chance:
-    """Share of runs longer than time_s, with its Wilson interval; runtimes_s: (n,), n at least 1.
-
-    Raises BadSetting if time_s is no time."""
+def chance_to_exceed(
+    runtimes_s: NDArray[np.float64], time_s: float, stopped_s: NDArray[np.float64] = NONE_STOPPED
+) -> Chance:
+    """Share of runs longer than time_s, with its Wilson interval. runtimes_s: (n,), n at least 1; stopped_s: of others
+    that were stopped by their limits. Raises BadSetting if time_s is no time."""
     if not (math.isfinite(time_s) and time_s >= 0):
         raise BadSetting(f"time {time_s:g} s: expected a number of seconds, 0 or more")
-    n, k = len(runtimes_s), int(np.sum(runtimes_s > time_s))
-    return Chance(time_s, k, n, k / n, *wilson(k, n, CONFIDENCE))
+    n_stopped = int(np.sum(stopped_s > time_s))
+    n, k = len(runtimes_s) + n_stopped, int(np.sum(runtimes_s > time_s)) + n_stopped
+    return Chance(time_s, k, n, k / n, *wilson(k, n, CONFIDENCE), n_stopped)
 
 
 def bound(runtimes_s: NDArray[np.float64], level: float) -> Bound:

@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from tasks.intake.limits import ReadLimits
-from tasks.params import Params
+from tasks.params import Params, ReadLimits
 from tasks.quantities import SPELLINGS, Dimension, factor_of
 
 
@@ -372,7 +371,9 @@ Measured = Literal[
 ]  # fmt: skip
 Status = Literal["completed", "failed", "cancelled", "timeout", "running", "pending", "unknown"]
 
-KeyPart = Literal["name", "full_name", "plan", "user", "cpus", "limit", "queue", "account", "partition", "qos"]
+KeyPart = Literal[
+    "name", "full_name", "short_name", "plan", "user", "cpus", "limit", "queue", "account", "partition", "qos"
+]
 
 
 class ReadParams(Params):
@@ -447,8 +448,8 @@ class GroupParams(Params):
     by: list[KeyPart] = Field(
         [],
         description="What runs of one job share, such as user, cpus, limit (full_name: a name with its numbers "
-        "and dates); empty: name and plan, or user and size. For names that do not recur, or say too "
-        "little",
+        "and dates; short_name: without its last word); empty: what predicts best, decided once. For jobs as you know "
+        "them",
     )
     by_user: bool = Field(
         True,

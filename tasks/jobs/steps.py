@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from tasks.errors import BadInput
+from tasks.errors import BadInput, report_progress
 from tasks.jobs import intake
 from tasks.jobs.params import (
     CharacteriseParams,
@@ -24,7 +24,6 @@ from tasks.jobs.params import (
 from tasks.jobs.summary import kind_of_runs
 from tasks.jobs.summary import summarise as summarise_source
 from tasks.jobs.watch import watch_source
-from tasks.progress import report_progress
 from tasks.quantities import utc_text
 from tasks.warehouse import ingest
 from tasks.warehouse.alarms import unannounced
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from tasks.jobs.evaluate import Evaluation
 
 logger = logging.getLogger(__name__)
+NOT_SET = GroupParams()
 
 
 class Recording(TypedDict):
@@ -48,16 +48,30 @@ class Recording(TypedDict):
     own_cores_ratio: float
 
 
+class Grouped(TypedDict):
+    """What a job is in a source. parts: of its key; key: why, as a sentence; better: what would predict better by now,
+    and the command that changes it; batches: ids of the files that were read, which grouping anew changes."""
+
+    parts: list[str]
+    key: str
+    better: str
+    batches: list[str]
+
+
 class TrainedModel(TypedDict):
     """model_id: of the new model; champion_id: of the one in use now; crps: of the new one on held-out runs, seconds.
 
-    shapes: by normalisation the name of the shapes that it used."""
+    shapes: by normalisation the name of the shapes that it used; key, better: as of Grouped; own: the figures that say
+    which columns of one's own table it uses, and which not and why."""
 
     model_id: str
     champion_id: str
     data_version: str
     crps: float
     shapes: dict[str, str]
+    key: str
+    better: str
+    own: dict[str, Any]
 
 
 class Predicted(TypedDict):
@@ -87,8 +101,10 @@ class AskedWhatIf(TypedDict):
 
 
 def land_log(warehouse: Warehouse, path: str, source: str, reader: str, read: ReadParams, group: GroupParams) -> str:
-    """Read one log into the landing folder; returns the batch id."""
-    batch = intake.land_log(warehouse, path, intake.Intake(source, reader, read, group))
+    """Read one log into the landing folder, grouped as the source is; returns the batch id."""
+    from tasks.jobs.job_keys import in_use
+
+    batch = intake.land_log(warehouse, path, intake.Intake(source, reader, read, in_use(warehouse, source, group)))
     n_rows, n_refused = batch.tables["runs"].n_rows, batch.n_quarantined
     logger.info("read %s with %s: %d rows, %d refused", path, batch.origin.reader, n_rows, n_refused)
     return batch.batch_id
@@ -99,6 +115,18 @@ def ingest_batch(warehouse: Warehouse, batch_id: str) -> str:
     is_new = ingest.ingest(warehouse, intake.WORD, batch_id)
     logger.info("batch %s %s", batch_id, "loaded" if is_new else "was in the warehouse already")
     return batch_id
+
+
+def group_source(warehouse: Warehouse, source: str, group: GroupParams, batches: list[str]) -> Grouped:
+    """Decide what a job is in a source, where it is not decided, and group its runs by it.
+
+    batches: read just now; without any there is nothing to decide."""
+    from tasks.jobs.job_keys import ids_now, settle_key
+
+    if not batches:
+        return Grouped(parts=[], key="", better="", batches=[])
+    key = settle_key(warehouse, source, group)
+    return Grouped(parts=[*key.by], key=key.reason, better=key.better, batches=ids_now(warehouse, batches))
 
 
 def summarise(warehouse: Warehouse, source: str, summary: SummaryParams, after: Sequence[str] = ()) -> str:
@@ -133,13 +161,18 @@ def record(params: RecordParams, out_dir: str) -> Recording:
     )
 
 
-def train(warehouse: Warehouse, source: str, evaluate: EvaluateParams, run_id: str) -> TrainedModel:
+def train(
+    warehouse: Warehouse, source: str, evaluate: EvaluateParams, run_id: str, group: GroupParams = NOT_SET
+) -> TrainedModel:
     """Train a model on a source, measure it on held-out runs, and put it into use if it is the better one.
 
-    run_id: of the flow run; the same run, data and parameters make the same model once."""
+    run_id: of the flow run; the same run, data and parameters make the same model once. What a job is has been decided
+    by then; group.by, if set, changes it."""
+    from tasks.jobs.job_keys import settle_key
     from tasks.jobs.predict.training import METRIC, train_source, write_figures
 
     kind_of_runs(warehouse, source)
+    key = settle_key(warehouse, source, group, is_final=True)
     found = train_source(warehouse, source, evaluate, run_id=run_id)
     write_figures(warehouse, source, found.model_id, found.figures)
     return TrainedModel(
@@ -148,6 +181,9 @@ def train(warehouse: Warehouse, source: str, evaluate: EvaluateParams, run_id: s
         data_version=found.data_version,
         crps=float(found.figures[METRIC]),
         shapes=shapes_of(warehouse, found.model_id),
+        key=key.reason,
+        better=key.better,
+        own={name: value for name, value in found.figures.items() if name.startswith("own.")},
     )
 
 

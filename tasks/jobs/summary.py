@@ -11,8 +11,7 @@ from tasks.errors import NotFound
 from tasks.jobs.params import HISTORIC_SHARE, STALAGMITE_RATIO, SummaryParams
 from tasks.warehouse.connection import Connection, reading, transaction, writing
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.sources import kinds_of
-from tasks.warehouse.versions import data_version
+from tasks.warehouse.sources import data_version, kinds_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,7 +62,8 @@ def refuse_mixture(connection: Connection, source: str) -> tuple[int, int]:
 
 
 def read_summary(warehouse: Warehouse, source: str) -> dict[str, Any]:
-    """The row of jobs.summaries of a source; `is_stale` is true if its files have changed since.
+    """The row of jobs.summaries of a source; `is_stale` is true if its files have changed since; `key` and `better` say
+    what a job is, and what would predict better by now (`job_keys`), empty where that is not decided.
 
     n_zero_median_groups, n_zero_median_runs: what outlier_share_ratio leaves out, since their median is 0 s.
 
@@ -89,6 +89,10 @@ def fetch_summary(connection: Connection, source: str) -> dict[str, Any]:
         {"source": source, "min_support": parameters["min_support"]},
     ).fetchone()  # nothing is a multiple of no time: no share of outliers counts them
     totals |= dict(zip(("n_zero_median_groups", "n_zero_median_runs"), left_out or (0, 0), strict=True))
+    key = connection.execute(
+        "SELECT reason, better FROM jobs.keys WHERE source = $source", {"source": source}
+    ).fetchone()
+    totals |= dict(zip(("key", "better"), key or ("", ""), strict=True))
     return {**totals, "parameters": parameters, "is_stale": is_stale}
 
 

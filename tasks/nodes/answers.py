@@ -19,8 +19,7 @@ from tasks.nodes.type_tables import is_unstressed
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import champion, folder_of, new_card, promote, register, require_champion
-from tasks.warehouse.rows import key_of, now, read_row, replace_rows
-from tasks.warehouse.versions import code_version
+from tasks.warehouse.sources import code_version, key_of, now, read_row, replace_rows
 
 if TYPE_CHECKING:
     from tasks.nodes.preprocess.fitting import Preprocessor
@@ -164,10 +163,9 @@ def learn(history: History, params: PreprocessParams, score: ScoreParams) -> "tu
 def answer(history: History, preprocessor: "Preprocessor", reference: "ReferenceFleet", score: ScoreParams) -> Answers:
     """Rank nodes by executions that were neither stressed nor disturbed, and say which stand out by slow ones."""
     from tasks.nodes.preprocess.fitting import tables_of
-    from tasks.nodes.ranking.places import rank_nodes
+    from tasks.nodes.ranking.places import rank_by_threads, rank_nodes
     from tasks.nodes.ranking.repeatability import repeatability_of
     from tasks.nodes.ranking.suspicion import suspicious_nodes
-    from tasks.nodes.ranking.threads import rank_by_threads
 
     tables = tables_of(history, preprocessor)
     is_calm = is_unstressed(history.executions).to_numpy(dtype=bool)
@@ -261,7 +259,7 @@ def thread_scores_of(history: History) -> pd.DataFrame:
     one kind has no row of it."""
     from tasks.nodes.preprocess.fitting import tables_of
     from tasks.nodes.ranking.node_scores import score_nodes
-    from tasks.nodes.ranking.threads import ASPECTS, by_threads
+    from tasks.nodes.ranking.places import ASPECTS, by_threads
 
     score = ScoreParams()
     preprocessor, reference = learn(history, PreprocessParams(), score)

@@ -12,15 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tasks.errors import NotFound
+from tasks.errors import NotFound, report_progress
 from tasks.intake.files import all_refusals, no_refusals
 from tasks.nodes.execution import EXECUTION_COLUMNS, EXECUTIONS_SCHEMA, METRICS_SCHEMA, TELEMETRY_SCHEMA, tabled
 from tasks.nodes.params import ReadParams, ScoreParams
-from tasks.progress import report_progress
 from tasks.warehouse.connection import Connection, fetch_arrow, reading
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.sources import kinds_of
-from tasks.warehouse.versions import data_version
+from tasks.warehouse.sources import data_version, kinds_of
 
 FLAGS = tuple(name for name, (kind, _) in EXECUTION_COLUMNS.items() if pa.types.is_boolean(kind))
 METRICS = {"execution": pa.int64(), "metric": pa.string(), "value": pa.float64(), "unit": pa.string()}

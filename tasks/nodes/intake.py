@@ -16,10 +16,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks.errors import BadInput, quoting_nothing
-from tasks.intake.files import Chunk, guarded, read_head
+from tasks.errors import BadInput, quoting_nothing, report_progress
+from tasks.intake.files import Chunk, Preview, guarded, preview_of, read_head
 from tasks.intake.labels import absolute
-from tasks.intake.limits import ReadLimits
 from tasks.intake.pseudonyms import (
     HOST,
     ID_BYTES,
@@ -31,14 +30,13 @@ from tasks.intake.pseudonyms import (
     without_reasons,
 )
 from tasks.intake.readers import Folder, Landing, reader_called
-from tasks.intake.tally import Preview, preview_of
 from tasks.nodes.execution import SCHEMAS
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers import READERS, Reader, detect
 from tasks.nodes.readers.labels import labelled, node_of, read_manifest, short_names
 from tasks.nodes.readers.logs import ENDINGS as LOG_ENDINGS
 from tasks.nodes.readers.logs import log_names
-from tasks.progress import report_progress
+from tasks.params import ReadLimits
 from tasks.storage import storage_of
 from tasks.warehouse import landing
 from tasks.warehouse.faults import told_clearly

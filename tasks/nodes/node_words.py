@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 EMULATED = "emulated"
 NOT_TOLD = "–"
+MINUTE = "%Y-%m-%d %H:%M"
 MOST_COUNTS = 6  # of nodes of which none stands out
 CHANCE = 0.01  # as suspicion.ALPHA, which needs numpy
 UNDECLARED = ("rule", "none")  # origins of an orientation that nobody declared
@@ -98,9 +99,21 @@ def standing_out(watched: Sequence[Mapping[Any, Any]], names: Mapping[str, str])
     return f"no difference can be told, no node stands out: {counts} executions slow ({why})"
 
 
+def degrading_words(states: Sequence[Mapping[Any, Any]], names: Mapping[str, str]) -> str:
+    """Which nodes degrade by the last watch, in which aspect and since when; empty where nobody watched.
+
+    states: rows as in nodes.states, those that need looking at first; names: of the nodes, as they are shown."""
+    told = [
+        f"{names.get(row['node'], row['node'])} in {row['aspect']} ({row['state']}), since {row['since']:{MINUTE}} UTC"
+        for row in states
+        if row["state"] in GOING_ON
+    ]
+    return "; ".join(told) or ("none" if states else "")
+
+
 def slow_time(row: Mapping[Any, Any]) -> str:
     """How the slow executions of a node lie in time; empty without any. row: as in nodes.watched."""
-    first, last = ("" if is_missing(row[at]) else f"{row[at]:%Y-%m-%d %H:%M}" for at in ("first_at", "last_at"))
+    first, last = ("" if is_missing(row[at]) else f"{row[at]:{MINUTE}}" for at in ("first_at", "last_at"))
     if row["course"] == "lasting":
         return f"slow since {first} UTC" if first else "slow until now"
     if row["course"] == "recovered":
@@ -144,6 +157,7 @@ def placed_by(scores: "pd.DataFrame") -> str:
 
 WORD = "nodes"
 KIND = "preprocessor"
+GOING_ON = ("confirmed", "suspected")  # states of a node that has to be looked at
 DETECTOR = "detector"  # what verdicts are told by
 NETWORK = "fingerprint"  # Perona's network
 CLEARED_KIND = "cleared-degradation"  # of an alarm that is over

@@ -5,9 +5,8 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field, model_validator
 
 from tasks.choices import DEFAULT_SOURCE
-from tasks.intake.limits import ReadLimits
 from tasks.nodes.record.params import RecordParams
-from tasks.params import Params
+from tasks.params import Params, ReadLimits
 from tasks.ray_address import LOCAL
 
 Rules = Literal["robust", "paper"]

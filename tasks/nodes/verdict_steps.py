@@ -24,7 +24,7 @@ from tasks.nodes.params import SEED, AlarmParams, BudgetParams, DetectorParams, 
 from tasks.warehouse.connection import fetch, writing
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import champion, folder_of, new_card, promote, register, require_champion
-from tasks.warehouse.rows import key_of, now, read_row, replace_rows
+from tasks.warehouse.sources import key_of, now, read_row, replace_rows
 
 logger = logging.getLogger(__name__)
 JUDGED = f"""

@@ -1,8 +1,10 @@
-"""A campaign: which of its runs are left, that nobody else records meanwhile, and how a call of it ends."""
+"""A campaign: the order of its runs, which are left, that nobody else records meanwhile, how a call of it ends."""
 
 import contextlib
 import fcntl
+import hashlib
 import os
+import random
 import signal
 import tempfile
 import threading
@@ -15,12 +17,33 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 from tasks.errors import BadSetting
 from tasks.machine import only_recorder
-from tasks.record.parts import Parts
-from tasks.record.plan import AGAIN, CLEAN
+from tasks.record.parts import CLEAN, Parts
 
+T = TypeVar("T")
+AGAIN = ".again"  # and the number of the repetition, behind the id of a run
+DIGEST_DIGITS = 16
 SIGTERM_STATUS = 128 + signal.SIGTERM
 ON_DISK = Path("/var/tmp")
 Tell = Callable[[int, int], None]  # how many runs are done, and planned
+
+
+def digest_of(text: str) -> str:
+    """A short hash of all that a plan says: a campaign that began with another plan is not continued."""
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_DIGITS]
+
+
+def mixed(cases: Sequence[T], subject: Callable[[T], str], dice: random.Random, last: str = "") -> list[T]:
+    """Shuffled, and the same subject never twice in a row as long as there is another way. last: the one before."""
+    left, order = list(cases), list[T]()
+    while left:
+        most, n = Counter(map(subject, left)).most_common(1)[0]
+        others = [case for case in left if subject(case) != last] or left
+        if most != last and 2 * n > len(left):  # or it would be left over
+            others = [case for case in left if subject(case) == most]
+        order.append(dice.choice(others))
+        left.remove(order[-1])
+        last = subject(order[-1])
+    return order
 
 
 class Planned(Protocol, Hashable):

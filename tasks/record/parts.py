@@ -22,10 +22,10 @@ from pydantic import ValidationError
 from tasks.errors import BadInput, BadSetting
 from tasks.intake.tables import RECORD_KEY
 from tasks.params import Params
-from tasks.record.plan import CLEAN
 
 SPOOL = "finished"  # folder of the files of single runs
 STARTED = "started_at"
+CLEAN = "clean"  # what became of a run that nothing disturbed
 EXPECTED = "a part file of the recorder"
 MOST_BYTES = 2_000_000
 LEVEL = 9  # of compression

@@ -1,21 +1,69 @@
-"""Figures of an evaluation as tables and sentences, for every word: what is measured is declared key by key, plain
-baselines stand beside, and what is better than ours is named."""
+"""Figures of an evaluation, `<part>.<measure>[.<slice>]`: one that cannot be had is None, its reason beside it; and
+the tables and sentences of them, for every word: what is measured is declared key by key, plain baselines stand beside,
+and what is better than ours is named."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
 
 from tasks.quantities import MISSING
 from tasks.report.result import NOTHING, Cell, Column, Row, Table, cell_table, sentence
 
+Figures = dict[str, Any]
+Given = Mapping[str, Any]  # figures that are only read
 Show = Callable[[Any], str]
-Figures = Mapping[str, Any]
 Measures = Mapping[str, tuple[str, Show]]  # by key: name with its unit, how values are written
 Name = TypeVar("Name", bound=Hashable)
-REASON = ".reason"  # beside the key of a figure that cannot be had
+REASON = ".reason"  # ends the key that says why a figure cannot be had
 DECIMALS = 2  # what is equal in so many is level
 
 
-def cell_of(figures: Figures, key: str, show: Show) -> Cell:
+@dataclass(frozen=True)
+class Evaluation:
+    """figures: number, text, truth or None by key, and `<key>.reason` beside a None. tables: by name."""
+
+    figures: Figures
+    tables: dict[str, pd.DataFrame]
+
+
+def put(figures: Figures, key: str, value: float | int | None, reason: str = "") -> None:
+    """A figure; None, or a value that is not finite, with its reason as `<key>.reason`."""
+    if value is None or not np.isfinite(value):
+        figures[key], figures[key + REASON] = None, reason or "not a number"
+    else:
+        figures[key] = value if isinstance(value, int) else float(value)
+
+
+def put_mean(figures: Figures, key: str, values: Sequence[float | None], reason: str = "") -> None:
+    """The mean over splits of what is known, and `<key>.deviation` (of the sample) where more than one is."""
+    known = [value for value in values if value is not None and np.isfinite(value)]
+    put(figures, key, float(np.mean(known)) if known else None, reason)
+    if len(known) > 1:
+        figures[f"{key}.deviation"] = float(np.std(known, ddof=1))
+
+
+def rows_of(figures: Figures) -> pd.DataFrame:
+    """The figures that are numbers, or missing ones with the reason beside them: key, value, reason."""
+    keys = [key for key in figures if not key.endswith(REASON)]
+    numbers = [key for key in keys if figures[key] is None or isinstance(figures[key], int | float)]
+    values = pd.array([None if figures[key] is None else float(figures[key]) for key in numbers], "Float64")
+    return pd.DataFrame({"key": numbers, "value": values, "reason": [figures.get(key + REASON) for key in numbers]})
+
+
+def write_tables(tables: Mapping[str, pd.DataFrame], folder: Path) -> list[Path]:
+    """One Parquet file a table that has rows; returns their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = {folder / f"{name}.parquet": table for name, table in tables.items() if len(table)}
+    for path, table in written.items():
+        table.to_parquet(path, index=False)
+    return list(written)
+
+
+def cell_of(figures: Given, key: str, show: Show) -> Cell:
     """A figure, with its interval below it."""
     value = figures.get(key)
     if value is None:
@@ -25,7 +73,7 @@ def cell_of(figures: Figures, key: str, show: Show) -> Cell:
 
 
 def matrix(
-    figures: Figures,
+    figures: Given,
     first: str,
     rows: Mapping[Name, str | tuple[str, str]],
     columns: Measures,
@@ -46,7 +94,7 @@ def matrix(
     return cell_table(first, [heads[at] for at in kept], shown, words=words)
 
 
-def list_table(figures: Figures, measures: Measures) -> Table:
+def list_table(figures: Given, measures: Measures) -> Table:
     """A row a figure that was asked for: words, and value or why there is none."""
     rows = [
         {"words": words, "value": sentence(figures.get(f"{key}{REASON}") or "not measured")}
@@ -57,13 +105,13 @@ def list_table(figures: Figures, measures: Measures) -> Table:
     return Table("", "", (Column("words", "figure"), Column("value", "value")), rows)
 
 
-def reasons(figures: Figures, part: str, most: int = 3) -> str:
+def reasons(figures: Given, part: str, most: int = 3) -> str:
     """Why figures of a part cannot be had, each reason once."""
     told = [value for key, value in figures.items() if key.endswith(REASON) and key.startswith(part) and value]
     return "; ".join(sentence(reason) for reason in list(dict.fromkeys(told))[:most])
 
 
-def missing_lines(figures: Figures, *parts: str) -> list[str]:
+def missing_lines(figures: Given, *parts: str) -> list[str]:
     """What could not be measured of these parts, and why: one line a reason, with its first key."""
     found: dict[str, list[str]] = {}
     for key, reason in figures.items():

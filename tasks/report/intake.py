@@ -10,7 +10,7 @@ import pandas as pd
 
 from tasks.report.result import SAFE, Column, Section, command, count, moment, records, sentence, table
 from tasks.warehouse.connection import Connection
-from tasks.warehouse.versions import data_version
+from tasks.warehouse.sources import data_version
 
 FILES = """
     SELECT origin, reader, n_read, n_kept, n_quarantined, landed_at

@@ -187,13 +187,14 @@ def jobs_result(data: JobsData, item: str = "") -> Result:
     period = (
         f", submitted {moment(summary['first_at'])} to {moment(summary['last_at'])} (UTC)" if summary["n_runs"] else ""
     )
+    key = f"; {summary['key']}" if summary.get("key") else ""
     return Result(
         f"Jobs: {data.source}",
         answer,
         _certainty(data),
         tuple(_reasons(data)),
         made_of=f"source {data.source}, data version {summary['data_version']}, {summary['n_runs']:,} runs of "
-        f"{summary['n_groups']:,} jobs{period}",
+        f"{summary['n_groups']:,} jobs{period}{key}",
         again=shlex.join(["whorl", "report", WORD, "--source", data.source]),
         facts=tuple(_facts(data)),
         notices=tuple(_notices(data)),
@@ -223,9 +224,9 @@ def _answer(data: JobsData) -> tuple[str, str, State]:
     chance = f"a chance of {share(RISKY)} or more to take over twice its usual time next"
     if not n_risky:
         return f"No job of {data.source} has {chance}; the likeliest is {one}.", "", "good"
-    helps = data.command("whatif", "--job", str(first["group_key"]), "--scenario", "no_spare")
+    helps = data.command("predict", "--job", str(first["group_key"]))
     answer = f"{n_risky:,} of {len(listed):,} jobs have {chance.replace('its', 'their')}, first {one}."
-    return answer, f"What would help: {helps}.", "look"
+    return answer, f"Why, and what would help: {helps}.", "look"
 
 
 def _certainty(data: JobsData) -> str:
@@ -565,7 +566,6 @@ def _item(
         ("raised_at", "raised (UTC)", moment),
     )  # fmt: skip
     sections.append(Section("Alarms", tables=(shown,)))
-    helps = data.command("whatif", "--job", key, "--scenario", "no_spare")
-    action = f"Why, and what would help: {data.command('explain', '--job', key)}; {helps}."
+    action = f"Why, and what would help: {data.command('predict', '--job', key)}."
     reasons = tuple(f"{words}." for words in why[:3])
     return Result(one_line(key), answer, "", reasons, facts=facts, sections=tuple(sections), state=state, action=action)

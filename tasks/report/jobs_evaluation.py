@@ -12,13 +12,14 @@ from tasks.jobs.normalisation import Floats
 from tasks.quantities import duration, number, share
 from tasks.report import charts
 from tasks.report.charts import Axis
-from tasks.report.evaluation import Figures
+from tasks.report.evaluation import Given
 from tasks.report.jobs_variation import METHOD, shapes_figure
 from tasks.report.result import Fact, Figure, Result, Section, Table, count, one_line, plot, table
 
 if TYPE_CHECKING:
     from tasks.jobs.evaluate import Evaluation
 
+LEFT_OUT = "own.left_out."
 PREDICTORS = {
     "model": "the model",
     "history": "the job's own earlier runs",
@@ -88,7 +89,7 @@ def evaluation_result(found: "Evaluation", name: str) -> Result:
     )
 
 
-def predictor_words(figures: Figures) -> str:
+def predictor_words(figures: Given) -> str:
     """Whether the model is ahead of everything beside it, in a sentence."""
     crps = {row["name"]: row["crps"] for row in predictor_rows(figures)}
     known = {name: float(value) for name, value in crps.items() if value is not None and value == value}
@@ -109,7 +110,7 @@ def predictors_table(rows: list[dict[str, Any]]) -> Table:
     return table(rows, ("name", "predicted by"), *((key, *one) for key, one in MEASURES.items()))
 
 
-def predictor_rows(figures: Figures) -> list[dict[str, Any]]:
+def predictor_rows(figures: Given) -> list[dict[str, Any]]:
     """One row a predictor that was measured, from keys predict.<measure>.<predictor>; missing measures are None."""
     return [
         {"name": words, **{measure: figures.get(f"predict.{measure}.{key}") for measure in MEASURES}}
@@ -118,7 +119,16 @@ def predictor_rows(figures: Figures) -> list[dict[str, Any]]:
     ]
 
 
-def labels_table(figures: Figures) -> Table:
+def own_facts(figures: Given) -> dict[str, str]:
+    """Which columns of one's own table predictions use, and which they do not and why; nothing where there are none."""
+    if "own.used" not in figures:
+        return {}
+    facts = {"own columns": f"predictions use {', '.join(figures['own.used']) or 'none'}"}
+    left_out = [key for key in figures if key.startswith(LEFT_OUT)]
+    return facts | {f"not {key.removeprefix(LEFT_OUT)}": f"it {figures[key]} (--known-before)" for key in left_out}
+
+
+def labels_table(figures: Given) -> Table:
     """How often the shape of a job is predicted right, beside its references: a row a normalisation that was."""
     rows = [
         {"kind": kind, **{name: figures.get(f"label.{name}.{kind}") for name in ("n", *LABELS)}}

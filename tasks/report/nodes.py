@@ -49,6 +49,7 @@ HASH_DIGITS = 8
 MOST_SHOWN = 12  # nodes of the figure
 MOST_FLAGGED, MOST_OF_NODE = 200, 300  # executions in a list; of a node over time
 MOST_REASONS, MOST_METRICS = 3, 20
+FRESH = "A fresh benchmark there confirms the alarm or clears it"
 STATES = ("confirmed", "suspected", "cleared", "healthy")
 METHOD = (
     "Benchmarks and preprocessing after Scheinert et al., Perona: Robust Infrastructure Fingerprinting for "
@@ -257,7 +258,8 @@ def _answer(data: NodesData) -> tuple[str, str, State]:
     suspected = named(states[states["state"] == "suspected"])
     if suspected:
         told = "; ".join(f"{row['name']} in {row['aspect']}, since {moment(row['since'])} UTC" for row in suspected)
-        action = f"Record a fresh benchmark there: it confirms the alarm or clears it ({data.command('record')})."
+        why = data.command("explain", str(suspected[0]["node"]))
+        action = f"Why: {why}. {FRESH} ({data.command('record')})."
         return f"Suspected to be degrading: {told}.", action, "look"
     if len(states):
         return f"No node of {data.source} is degrading: {counted_states(states)} nodes and aspects.", "", "good"
@@ -576,7 +578,7 @@ def _item(data: NodesData, row: Mapping[Any, Any], seen: Figure | None, why: pd.
     name = row["name"]
     state: State
     states, scores, slow = (data[one][data[one]["node"] == row["node"]] for one in ("states", "scores", "watched"))
-    bad = records(states[states["state"].isin(("confirmed", "suspected"))])
+    bad = records(states[states["state"].isin(node_words.GOING_ON)])
     told = "; ".join(f"{one['state']} in {one['aspect']} since {moment(one['since'])} UTC" for one in bad)
     answer, state = f"Nobody has watched {name} yet.", "unknown"
     if bad:
@@ -608,4 +610,7 @@ def _item(data: NodesData, row: Mapping[Any, Any], seen: Figure | None, why: pd.
         f"{share(one['low_share'])} of its executions slow: {node_words.slow_time(one) or 'none'}"
         for one in records(slow)
     )
-    return Result(name, answer, "", tuple(reasons), facts=tuple(facts), sections=tuple(sections), state=state)
+    asked = f"Why: {data.command('explain', str(row['node']))}. {FRESH} ({data.command('record')})." if bad else ""
+    return Result(
+        name, answer, "", tuple(reasons), facts=tuple(facts), sections=tuple(sections), state=state, action=asked
+    )

@@ -13,7 +13,7 @@ import pandas as pd
 from tasks.quantities import number, ratio, share
 from tasks.report import charts
 from tasks.report.charts import Axis
-from tasks.report.evaluation import REASON, Figures, Measures, Show, better_line, gap, matrix, missing_lines, reasons
+from tasks.report.evaluation import REASON, Given, Measures, Show, better_line, gap, matrix, missing_lines, reasons
 from tasks.report.nodes_tables import decisions_table, ranking_figure
 from tasks.report.result import (
     NOTHING,
@@ -33,7 +33,7 @@ from tasks.report.result import (
 )
 
 if TYPE_CHECKING:
-    from tasks.figures import Evaluation
+    from tasks.report.evaluation import Evaluation
 
 MODEL, PAPER = "model", "paper"  # Perona's network, ours and its authors', and their protocol
 LEARNED = (MODEL, PAPER)
@@ -212,12 +212,12 @@ def detector_name(detector: str) -> str:
     return DETECTORS.get(detector, detector)
 
 
-def is_learned(figures: Figures) -> bool:
+def is_learned(figures: Given) -> bool:
     """Whether Perona's network was asked for at all."""
     return any(key_of(OWN, name, protocol) in figures for name in LEARNED for protocol in ("", PAPER))
 
 
-def detectors_table(figures: Figures, *, doses: bool = False) -> Table:
+def detectors_table(figures: Given, *, doses: bool = False) -> Table:
     """A row a way of splitting and detector, a column a measure; doses: one more a dose of stress.
 
     Of each way of splitting the detector that tells stressed executions best stands on top."""
@@ -239,7 +239,7 @@ def detectors_table(figures: Figures, *, doses: bool = False) -> Table:
                  name="detectors")  # fmt: skip
 
 
-def keys_of(figures: Figures, measure: str) -> dict[tuple[str, str, str], str]:
+def keys_of(figures: Given, measure: str) -> dict[tuple[str, str, str], str]:
     """The keys of a measure that has a figure, by protocol (empty: later executions), dose (`any`: all), detector."""
     found = {}
     for key, value in figures.items():
@@ -266,7 +266,7 @@ def _by_level(dose: str) -> tuple[bool, bool, str]:
     return dose != ANY, not dose.startswith(STRONG), dose
 
 
-def duels(figures: Figures, measure: str) -> dict[tuple[str, str], tuple[str, dict[str, float]]]:
+def duels(figures: Given, measure: str) -> dict[tuple[str, str], tuple[str, dict[str, float]]]:
     """By protocol and dose where the detector and any simpler one have a figure: its key, and the others by name, the
     best first."""
     keys = keys_of(figures, measure)
@@ -284,7 +284,7 @@ def duels(figures: Figures, measure: str) -> dict[tuple[str, str], tuple[str, di
     return found
 
 
-def verdict_tables(figures: Figures) -> list[Table]:
+def verdict_tables(figures: Given) -> list[Table]:
     """By each measure of JUDGED_BY how far the detector is ahead of the best simpler one, by split and dose.
 
     Marked is where it is behind. Nothing without a detector."""
@@ -303,7 +303,7 @@ def verdict_tables(figures: Figures) -> list[Table]:
     return tables
 
 
-def _ahead(figures: Figures, key: str, others: dict[str, float], show: Show) -> Cell:
+def _ahead(figures: Given, key: str, others: dict[str, float], show: Show) -> Cell:
     rival, best = next(iter(others.items()))
     ahead, low = gap(figures[key], best), figures.get(f"{key}.low")
     notes: tuple[str, ...] = (f"{show(figures[key])} against {show(best)}", rival)
@@ -312,7 +312,7 @@ def _ahead(figures: Figures, key: str, others: dict[str, float], show: Show) -> 
     return Cell(f"{ahead:+.2f}" if ahead else "level", notes, is_marked=ahead < 0)
 
 
-def summary_words(figures: Figures) -> str:
+def summary_words(figures: Given) -> str:
     """In how many places the detector is ahead of every simpler one; empty where it was not measured."""
     found = duels(figures, JUDGED_BY[0]).values()
     if not found:
@@ -326,7 +326,7 @@ def summary_words(figures: Figures) -> str:
     )
 
 
-def falls_short(figures: Figures) -> list[str]:
+def falls_short(figures: Given) -> list[str]:
     """Where detector, ranking or network are behind a simpler answer or what they should reach: one line each."""
     lines = []
     for measure in JUDGED_BY:
@@ -345,7 +345,7 @@ def falls_short(figures: Figures) -> list[str]:
     return lines + list(_network_falls_short(figures))
 
 
-def _network_falls_short(figures: Figures) -> Iterator[str]:
+def _network_falls_short(figures: Given) -> Iterator[str]:
     """Where fits of ours are worth less than means of types or tell types wrongly, and the paper's below the paper."""
     for protocol, words in PROTOCOLS.items():
         own, means, told = (figures.get(key_of(key, MODEL, protocol)) for key in (OWN, BY_MEANS, TYPES))
@@ -369,38 +369,38 @@ def _of_fit(row: tuple[str, str], template: str) -> str:
     return "" if row[0] == MODEL and template.startswith(ALL_COLUMNS) else key_of(template, *row)
 
 
-def fitted_table(figures: Figures) -> Table:
+def fitted_table(figures: Given) -> Table:
     """A row a variant and way of splitting, a column a measure of its fits."""
     rows = {(name, protocol): (DETECTORS[name], words) for protocol, words in PROTOCOLS.items() for name in LEARNED}
     return matrix(figures, "fits of the", rows, FITTED, _of_fit)
 
 
-def injected_into(figures: Figures) -> list[tuple[str, str]]:
+def injected_into(figures: Given) -> list[tuple[str, str]]:
     """What results were made of, and the detectors that were asked about them."""
     keys = (key.split(".") for key in figures if key.startswith("inject."))
     places = dict.fromkeys((words[1], words[3]) for words in keys if len(words) == 4 and words[1] in KINDS)
     return sorted(places, key=lambda one: list(KINDS).index(one[0]))
 
 
-def injected_table(figures: Figures) -> Table:
+def injected_table(figures: Given) -> Table:
     """A row a kind of degradation and detector, a column a measure."""
     rows = {(kind, name): (detector_name(name), KINDS[kind]) for kind, name in injected_into(figures)}
     return matrix(figures, "told by", rows, INJECTED, lambda row, measure: f"inject.{row[0]}.{measure}.{row[1]}")
 
 
-def rank_table(figures: Figures) -> Table:
+def rank_table(figures: Given) -> Table:
     """A row a way of ranking, a column a machine type that nodes were ranked in, and all together."""
     return matrix(figures, "ranked by", METHODS, _ranked_in(figures), lambda method, one: f"rank.{method}{one}")
 
 
-def _ranked_in(figures: Figures) -> Measures:
+def _ranked_in(figures: Given) -> Measures:
     """What follows the method in a key, and its words: machine types, all together, and their mean if there are two."""
     types = [key.removeprefix("rank.nodes.") for key in figures if key.startswith("rank.nodes.")]
     found = {f".{one}": (one, ratio) for one in types} | {"": ("all together", ratio)}
     return found | ({".mean": ("mean of machine types", ratio)} if len(types) > 1 else {})
 
 
-def repeated_table(figures: Figures) -> Table:
+def repeated_table(figures: Given) -> Table:
     """A row a benchmark type, and one for all: how much a rerun differs."""
     start = "repeatability.cv"
     types = [key.removeprefix(start).removeprefix(".") for key in figures if key.startswith(start)]

@@ -5,7 +5,6 @@ A page needs no request outside its folder and runs under a strict content secur
 import functools
 import hashlib
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -17,7 +16,8 @@ from markupsafe import Markup, escape
 
 from tasks.report import charts
 from tasks.report.result import Cell, Column, Figure, Result, Section, Table, one_line, slug, spoken
-from tasks.warehouse.versions import code_version
+from tasks.storage import whole
+from tasks.warehouse.sources import code_version
 
 TEMPLATES = Path(__file__).parent / "templates"
 ASSETS = "assets"
@@ -145,10 +145,8 @@ def _prose(text: str) -> Markup:
 
 def write_text(path: Path, text: str) -> Path:
     """Write a file whole or not at all; its folder is made if it is not there."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
+    with whole(path) as draft:
+        draft.write_text(text, encoding="utf-8")
     return path
 
 
@@ -177,14 +175,12 @@ def write_result(folder: Path, name: str, result: Result) -> Path:
 
 def write_images(folder: Path, figures: Sequence[Figure]) -> list[Path]:
     """Write <figure>.png for each figure that has something to draw, whole or not at all."""
-    folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for one in figures:
         if one.chart is not None:
             path = folder / f"{file_slug(one.name)}.png"
-            draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-            draft.write_bytes(one.png())
-            draft.replace(path)
+            with whole(path) as draft:
+                draft.write_bytes(one.png())
             paths.append(path)
     return paths
 

@@ -350,7 +350,7 @@ def _alarms_section(alarms: pd.DataFrame) -> Section:
 
 def _missing(connection: Connection, sources: pd.DataFrame) -> Section:
     """What a source lacks, or has of older data, with the command that makes it."""
-    from tasks.warehouse.versions import data_version
+    from tasks.warehouse.sources import data_version
 
     rows = []
     for word, source in sources[["word", "source"]].itertuples(index=False):

@@ -2,7 +2,7 @@
 
 import shlex
 from collections import Counter as Tally
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +55,7 @@ UNKNOWN, REST, NO_LABEL = "unknown", "others", "no label"
 MOST_RUNS, MOST_ROWS = 300, 14  # of the timeline: the latest runs, and rows of workloads
 MOST_ALIKE = 300  # runs that are held against each other, the latest
 MOST_OF_ITEM, MOST_REASONS, NAME_CHARS = 200, 4, 60
+MOST_LOOKED_AT = 20  # of the latest runs, by the command that identifies them
 IDENTIFIED_WORDS = (
     "What each run was called, how sure the model is, and the counters and phases that speak for it or against it. A "
     "run that is none of the known workloads is unknown; then the one that it is most like is named. Runs that the "
@@ -171,13 +172,13 @@ def _figures(
     return series_figure(connection, source, run, params.n_counters), phases_figure(typical, TYPICAL)
 
 
-def called(row: Mapping[Any, Any]) -> str:
-    """What a run was called: its workload, or unknown with what it is most like."""
+def called(row: Mapping[Any, Any], *, how_sure: bool = False) -> str:
+    """What a run was called: its workload, or unknown with what it is most like; how_sure: with probabilities."""
     if row["is_known"] and isinstance(row["workload"], str):
         present = row.get("present")  # missing, or no list, where an older whorl said it
         kept = present if isinstance(present, list | np.ndarray) else None
-        return one_line(said({**row, "present": kept}), NAME_CHARS)
-    return f"unknown, most like {one_line(str(row['nearest']), NAME_CHARS)}"
+        return one_line(said({**row, "present": kept}, how_sure=how_sure), NAME_CHARS * (1 + how_sure))
+    return f"{said(row, how_sure=how_sure)}, most like {one_line(str(row['nearest']), NAME_CHARS)}"
 
 
 def reasons_of(row: Mapping[Any, Any]) -> list[str]:
@@ -211,11 +212,10 @@ def _answer(data: WorkloadsData) -> tuple[str, str, State]:
         n_labelled, n_kinds = data.groups["workload"].nunique(), len(data.alike.clusters) if data.alike else 0
         kinds = f"of {n_labelled:,} labelled workloads" if n_labelled else "without a label"
         kinds += f", of {n_kinds:,} kinds" if n_kinds and not n_labelled else ""
-        verb = "identify" if data.measured.model_id else "train" if n_labelled else "clusters"
-        return f"{data.n_runs:,} runs {kinds}; none was identified yet.", f"Next: {data.command(verb)}.", "unknown"
-    odd = _is_odd(found)
+        return f"{data.n_runs:,} runs {kinds}; none was identified yet.", f"Next: {_towards_names(data)}.", "unknown"
+    odd = _is_odd(found, data.alarms["subject"])
     latest = found.iloc[0].to_dict()
-    last = f"The latest run, {one_line(latest['run_id'], 60)}, is {called(latest)} ({share(latest['confidence'])} sure)"
+    last = f"The latest run, {one_line(latest['run_id'], 60)}, is {called(latest, how_sure=True)}"
     if odd.any():
         n_unknown = int((~found["is_known"].astype(bool)).sum())
         told = (
@@ -226,10 +226,17 @@ def _answer(data: WorkloadsData) -> tuple[str, str, State]:
     return f"{last}{more}.", "", "good"
 
 
-def _is_odd(found: pd.DataFrame) -> "pd.Series[bool]":
-    """Runs that are unknown, or that have another label than they were called."""
+def _towards_names(data: WorkloadsData) -> str:
+    """The next command where no run was identified: the one that keeps what runs are called, or what that needs."""
+    if data.measured.model_id:
+        return data.command("watch", "--newest", str(MOST_LOOKED_AT))
+    return data.command("train" if data.groups["workload"].nunique() else "clusters")
+
+
+def _is_odd(found: pd.DataFrame, alarmed: Iterable[object] = ()) -> "pd.Series[bool]":
+    """Runs that are unknown, that have another label than they were called, or that have raised an alarm."""
     mislabelled = found["label"].notna() & (found["label"] != found["workload"])
-    return ~found["is_known"].astype(bool) | mislabelled
+    return ~found["is_known"].astype(bool) | mislabelled | found["run_id"].isin([str(one) for one in alarmed])
 
 
 def _certainty(data: WorkloadsData) -> str:
@@ -269,7 +276,7 @@ def _sections(data: WorkloadsData, item: str) -> Iterator[Section]:
     yield Section(
         "Latest identifications", IDENTIFIED_WORDS, f"model {found['model_id'].iloc[0]}" if len(found) else "",
         tables=(identified_table(found),), is_open=True,
-        nothing=f"No run of this source was identified yet: {data.command('identify')} says what a run was.",
+        nothing=f"No run of this source was identified yet. Next: {_towards_names(data)}.",
     )  # fmt: skip
     yield _groups_section(data, item, version)
     if data.alike:
@@ -360,7 +367,7 @@ def timeline_figure(found: pd.DataFrame, odd: Collection[str] = ()) -> Figure:
             "called": [name if name in most or name == UNKNOWN else REST for name in names],
             "run": ordered["run_id"].astype(str).to_numpy(),
             "confidence": ordered["confidence"].to_numpy(dtype=float),
-            "odd": _marked(_is_odd(ordered) | ordered["run_id"].isin(list(odd))),
+            "odd": _marked(_is_odd(ordered, odd)),
         }
     )
     at = ordered["started_at"]
@@ -393,13 +400,13 @@ def item_chart() -> charts.Chart:
 def workload_items(connection: Connection, data: WorkloadsData) -> Iterator[tuple[str, Result]]:
     """Each workload with its result: its runs over time, what they were called, and how it looks."""
     del connection
-    called_as = data.identifications.set_index("run_id") if len(data.identifications) else data.identifications
+    called_as = data.identifications.set_index("run_id", drop=False)
     for name, runs in data.runs.groupby("workload", sort=True):
-        own = [called_as.loc[run_id] for run_id in runs["run_id"] if run_id in called_as.index]
-        yield str(name), _item(str(name), runs, pd.DataFrame(own))
+        own = [run_id for run_id in runs["run_id"] if run_id in called_as.index]
+        yield str(name), _item(str(name), runs, called_as.loc[own], data.alarms["subject"])
 
 
-def _item(name: str, runs: pd.DataFrame, found: pd.DataFrame) -> Result:
+def _item(name: str, runs: pd.DataFrame, found: pd.DataFrame, alarmed: Iterable[object]) -> Result:
     right = int((found["workload"] == name).sum()) if len(found) else 0
     answer = f"{len(runs):,} runs of {one_line(name, 60)}"
     answer += (
@@ -429,7 +436,7 @@ def _item(name: str, runs: pd.DataFrame, found: pd.DataFrame) -> Result:
                 "workload": name,
                 "started_at": pd.to_datetime(timed["started_at"]).to_numpy(),
                 "called": [called(row) for row in records(timed)],
-                "odd": _marked(_is_odd(timed)),
+                "odd": _marked(_is_odd(timed, alarmed)),
                 "confidence": timed["confidence"].to_numpy(dtype=float),
             }
         )

@@ -11,13 +11,13 @@ import pandas as pd
 from tasks.quantities import ratio, share
 from tasks.report import charts
 from tasks.report.charts import Axis
-from tasks.report.evaluation import REASON, Figures, Measures, list_table, matrix, missing_lines
+from tasks.report.evaluation import REASON, Given, Measures, list_table, matrix, missing_lines
 from tasks.report.result import Column, Fact, Figure, Result, Section, Table, alone, count, plot, records, table
 from tasks.report.workloads_runs import short_number
 from tasks.warehouse.connection import Connection
 
 if TYPE_CHECKING:
-    from tasks.figures import Evaluation
+    from tasks.report.evaluation import Evaluation
 
 METHOD = (
     "Method, tables and figures after Hossain et al., CWD: A Machine Learning based Approach to Detect Unknown Cloud "
@@ -116,7 +116,7 @@ def evaluation_result(found: "Evaluation", name: str) -> Result:
     )
 
 
-def _sections(figures: Figures, tables: Mapping[str, pd.DataFrame], evidence: str) -> Iterator[Section]:
+def _sections(figures: Given, tables: Mapping[str, pd.DataFrame], evidence: str) -> Iterator[Section]:
     rows = {name: tables.get(name, pd.DataFrame()) for name in (*TABLES, "confusion", "thresholds")}
     missing = tuple(missing_lines(figures, "known."))
     known, nothing = known_table(figures), "No split could be made."
@@ -139,7 +139,7 @@ def _sections(figures: Figures, tables: Mapping[str, pd.DataFrame], evidence: st
 TABLES = ("table_iii", "table_iv", "online", "unknown_scores", "shared")
 
 
-def known_table(figures: Figures) -> Table:
+def known_table(figures: Given) -> Table:
     """Table II: how well known workloads are told apart, by how runs were split and what tells them."""
     rows = {(split, method): (METHODS[method], words) for split, words in SLICES.items() for method in METHODS}
     words = "F1, precision and recall are means over the workloads."
@@ -158,7 +158,7 @@ def shared_table(shared: pd.DataFrame) -> Table:
     )  # fmt: skip
 
 
-def online_accuracy(figures: Figures, method: str = "") -> dict[float, float]:
+def online_accuracy(figures: Given, method: str = "") -> dict[float, float]:
     """Accuracy by seconds seen, rising. method: keys `online.accuracy.<n>s.<method>`; without one that of the model."""
     start, found = "online.accuracy.", {}
     for key, value in figures.items():
@@ -204,9 +204,9 @@ class MeasuredModel:
     Figures are by key, None with `<key>.reason` beside it where one cannot be had."""
 
     model_id: str | None
-    figures: Figures
+    figures: Given
     confusion: pd.DataFrame
-    evaluation: Figures
+    evaluation: Given
     evaluated_version: str | None
 
 
@@ -292,7 +292,7 @@ def _open_set_figure(scores: pd.DataFrame, auroc: float | None) -> Figure:
     return plot("open-set", title, words, evidence, charts.histogram, rows, *axes, panel="runs", rule=limit)
 
 
-def _online_figure(figures: Figures, measured: pd.DataFrame) -> Figure:
+def _online_figure(figures: Given, measured: pd.DataFrame) -> Figure:
     """Accuracy after so many seconds."""
     lines = {words: online_accuracy(figures, method) for method, words in ONLINE.items()}
     rows = pd.DataFrame(

@@ -16,7 +16,7 @@ from tasks.report.charts import Axis
 from tasks.report.result import Figure, plot, records
 from tasks.warehouse.connection import Connection, reading
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.versions import data_version
+from tasks.warehouse.sources import data_version
 from tasks.workloads.cut_runs import RunPhases, fetch_cut_runs, movement, pick_counters
 from tasks.workloads.evaluate.distances import match_phases
 from tasks.workloads.telemetry import OWN_PREFIX, FloatArray

@@ -11,6 +11,7 @@ import pandas as pd
 
 from tasks.warehouse.connection import Connection, fetch, transaction, writing
 from tasks.warehouse.place import Warehouse
+from tasks.warehouse.sources import insert_rows
 
 ID_CHARS = 16
 
@@ -41,23 +42,12 @@ def raise_alarms(connection: Connection, alarms: Sequence[Alarm], *, now: dateti
         "SELECT alarm_id FROM ops.alarms WHERE list_contains($ids, alarm_id)", {"ids": list(by_id)}
     ).fetchall()
     new = {key: by_id[key] for key in by_id.keys() - {key for (key,) in known}}
-    rows = pd.DataFrame(
-        {
-            "alarm_id": list(new),
-            "word": [alarm.word for alarm in new.values()],
-            "source": [alarm.source for alarm in new.values()],
-            "kind": [alarm.kind for alarm in new.values()],
-            "subject": [alarm.subject for alarm in new.values()],
-            "message": [alarm.message for alarm in new.values()],
-            "evidence": [json.dumps(alarm.evidence, sort_keys=True) for alarm in new.values()],
-        },
-        dtype="str",
-    ).assign(raised_at=pd.Timestamp(raised_at))
-    if new:
-        connection.register("new_alarms", rows)
-        with transaction(connection):
-            connection.execute("INSERT INTO ops.alarms BY NAME SELECT * FROM new_alarms ORDER BY alarm_id")
-        connection.unregister("new_alarms")
+    rows = [
+        vars(one) | {"alarm_id": key, "evidence": json.dumps(one.evidence, sort_keys=True)}
+        for key, one in sorted(new.items())
+    ]
+    with transaction(connection):
+        insert_rows(connection, "ops.alarms", pd.DataFrame(rows), {"raised_at": raised_at})
     return [key for key in by_id if key in new]
 
 

@@ -117,6 +117,8 @@ def transaction(connection: Connection) -> Iterator[None]:
 def fetch(warehouse: Warehouse, sql: str, values: Mapping[str, Any] | None = None) -> "pd.DataFrame":
     """The rows of one query ($name parameters) as a pandas frame; the connection is closed again."""
     with reading(warehouse) as connection:
+        import pandas  # noqa: F401 - DuckDB would import it, and take an interrupt of that for a lack of it
+
         return connection.execute(sql, dict(values or {})).df()
 
 

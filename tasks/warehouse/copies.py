@@ -1,15 +1,17 @@
-"""Copies of the warehouse: snapshots, backups, what was kept aside and for how long, and a hash of each table.
+"""Copies of the warehouse: snapshots, backups, what was kept aside and for how long, a hash of each table, and the
+warehouse made again from the landing folder.
 
 Hashing reads every row, so it is also how a damaged file shows: DuckDB checks each block that it reads."""
 
 import glob
 import json
+import logging
 import os
 import re
 import shutil
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,10 +21,11 @@ import duckdb
 
 from tasks.errors import BadInput, WarehouseBroken, WhorlError
 from tasks.storage import private, remove_inside, storage_of
-from tasks.warehouse import lock
+from tasks.warehouse import landing, lock
 from tasks.warehouse.connection import (
     ENDINGS,
     Connection,
+    create,
     finish,
     logs_of,
     move_logs,
@@ -34,6 +37,7 @@ from tasks.warehouse.connection import (
     transaction,
 )
 from tasks.warehouse.faults import broken, told_clearly
+from tasks.warehouse.ingest import MAIN_TABLES, load
 from tasks.warehouse.landing import is_local, sha256_of
 from tasks.warehouse.migrations import applied, migrate, pending
 from tasks.warehouse.place import Warehouse
@@ -438,3 +442,65 @@ def _hash(connection: Connection, name: str) -> TableHash:
     ).fetchone()
     n_rows, digest = found or (0, "")
     return TableHash(name, int(n_rows), str(digest))
+
+
+MADE_AGAIN = {"ops.migrations", "ops.files", "ops.quarantine", "ops.models", "ops.champions"}  # and the landed tables
+logger = logging.getLogger(__name__)
+
+
+def rebuild(warehouse: Warehouse) -> dict[str, int]:
+    """Build a new warehouse from the landing folder and put it in the place of the present one.
+
+    What no landing file holds (runs, alarms, summaries) is taken over from the present file, as far as it can be read;
+    a damaged file is kept beside it. Returns the number of batches by word, and whether all of that was taken over
+    (`kept_history`). Killed at any moment, the old warehouse stands or the new one does."""
+    draft = warehouse.file.with_name(f"{warehouse.file.name}.rebuilding")
+    with lock.hold(warehouse.home, "exclusive", warehouse.lock_wait_s), told_clearly(warehouse.home):
+        remove_with_logs(draft)
+        damaged = _damaged(warehouse)
+        has_history = damaged is not None
+        create(warehouse, draft)
+        with opened(warehouse, draft, read_only=False) as connection:
+            if damaged is not None:
+                has_history = _take_over(connection, warehouse.file, damaged)
+            counts = {word: _load_word(connection, warehouse.landing_folder, word) for word in MAIN_TABLES}
+            with transaction(connection):
+                index_models(connection, warehouse.models)
+            finish(connection, draft)
+        put_in_place(warehouse, draft, keep_old_as=None if damaged == [] else "broken")
+    return {**counts, "kept_history": int(has_history)}
+
+
+def _damaged(warehouse: Warehouse) -> list[str] | None:
+    """The tables of the present file that cannot be read; None if there is no file, or nothing of it can."""
+    try:
+        return damaged_tables(warehouse, warehouse.file) if settle(warehouse) else None
+    except WarehouseBroken:
+        return None
+
+
+def _load_word(connection: Connection, folder: str, word: str) -> int:
+    batches = landing.live_batches(folder, word)
+    for batch in batches:
+        with transaction(connection):
+            load(connection, folder, batch)
+    return len(batches)
+
+
+def _take_over(connection: Connection, old: Path, damaged: Collection[str]) -> bool:
+    """Copy what is not made again from the old file; false, with a warning, if damaged tables are among it."""
+    path = str(old).replace("'", "''")
+    connection.execute(f"ATTACH '{path}' AS old (READ_ONLY)")
+    names = connection.execute(
+        "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE database_name = 'old' ORDER BY ALL"
+    ).fetchall()
+    landed = {name for table in MAIN_TABLES.values() for name in (table.qualified, *table.qualified_parts)}
+    made_again = MADE_AGAIN | landed
+    history = [name for (name,) in names if name not in made_again]
+    for name in [name for name in history if name not in damaged]:
+        connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM old.{name}")
+    connection.execute("DETACH old")
+    lost = [name for name in history if name in damaged]
+    if lost:
+        logger.warning("%s: damaged, so what stood in %s is lost", old, ", ".join(lost))
+    return not lost

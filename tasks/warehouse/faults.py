@@ -22,6 +22,7 @@ MB = 2**20
 LEAST_FREE_BYTES = 64 * MB  # a home without a row takes 10 MB: Prefect's database, the warehouse, their logs
 SAYS_IN_USE = ("Could not set lock", "different configuration")
 SAYS_DAMAGED = "Corrupt database file"  # of a block whose checksum does not fit; the type is then plain duckdb.Error
+INTERRUPTED = "Query interrupted"  # what DuckDB makes of Ctrl-C while it executes
 GAVE_UP = (duckdb.FatalException, duckdb.InternalException, duckdb.SerializationException)
 
 
@@ -29,8 +30,8 @@ GAVE_UP = (duckdb.FatalException, duckdb.InternalException, duckdb.Serialization
 def told_clearly(where: Path | str) -> Iterator[None]:
     """Faults of the disk below `where`, and those of DuckDB that more memory, space or rights would mend, as one line.
 
-    Raises BadSetting (no right, too little memory), WhorlError (disk full) and WarehouseBroken (a damaged file); all
-    else passes as it is."""
+    Raises BadSetting (no right, too little memory), WhorlError (disk full) and WarehouseBroken (a damaged file), and
+    KeyboardInterrupt for DuckDB's own word for it; all else passes as it is."""
     try:
         yield
     except OSError as error:
@@ -41,6 +42,10 @@ def told_clearly(where: Path | str) -> Iterator[None]:
         if (told := of_duckdb(where, error)) is None:
             raise
         raise told from error
+    except RuntimeError as error:
+        if str(error) == INTERRUPTED:
+            raise KeyboardInterrupt from error
+        raise
 
 
 def make_folder(folder: Path) -> None:

@@ -5,16 +5,63 @@ Parts of a row, such as the counters of a run, come and go with it; so do the ma
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 
+from tasks.intake.files import REFUSE_VALUES
 from tasks.warehouse import landing
 from tasks.warehouse.connection import Connection, transaction, writing
-from tasks.warehouse.landed_tables import MAIN_TABLES, LandedTable
 from tasks.warehouse.landing import Batch
 from tasks.warehouse.place import Warehouse
+from tasks.warehouse.sources import insert_row
 
 UNKNOWN = "unknown"  # the type of a machine of which nobody says it
 # Which of two rows with one key counts: a final one, then that of the later file, then the later line.
 BETTER = "{settled} DESC, ordered_at DESC, batch_id DESC, place DESC"
+
+
+@dataclass(frozen=True)
+class LandedTable:
+    """A table whose rows come from landing files.
+
+    key: columns that name a row within its source. settled: SQL that is true for a row that is final; a final row
+    is never replaced by one that is not (a finished run by an older export of it). n_rows: SQL for the number of rows
+    of the file that a row was made of. parts: further tables of the word whose rows belong to a row of this one (key
+    and place are the same) and come and go with it. has_machines: its column `node` names machines, which ops.machines
+    then lists."""
+
+    word: str
+    name: str
+    key: str
+    settled: str
+    label: str
+    n_rows: str = "1"
+    parts: tuple[str, ...] = ()
+    has_machines: bool = False
+
+    @property
+    def qualified(self) -> str:
+        """Schema and name."""
+        return f"{self.word}.{self.name}"
+
+    @property
+    def qualified_parts(self) -> tuple[str, ...]:
+        """Schema and name of each of the parts."""
+        return tuple(f"{self.word}.{part}" for part in self.parts)
+
+
+RUNS = LandedTable("jobs", "runs", "run_id", "status NOT IN ('running', 'pending')", "run id")
+TELEMETRY = LandedTable("workloads", "runs", "run_id", "true", "run id", n_rows="n_rows", parts=("counters",))
+EXECUTIONS = LandedTable(
+    "nodes",
+    "executions",
+    "execution_id",
+    "true",
+    "execution id",
+    n_rows="n_rows",
+    parts=("metrics", "telemetry", "logs"),
+    has_machines=True,
+)
+MAIN_TABLES = {table.word: table for table in [RUNS, TELEMETRY, EXECUTIONS]}
 
 
 def ingest(warehouse: Warehouse, word: str, batch_id: str) -> bool:
@@ -51,7 +98,7 @@ def load(connection: Connection, folder: str, batch: Batch) -> None:
         refused = stack.enter_context(landing.local_file(folder, batch, "quarantine"))
         _stage(connection, table, batch, [(batch, str(rows))])
         n_repeated = _quarantine(connection, table, batch, str(refused))
-        n_refused = _count_refused(connection, str(refused)) if table.refuses_values else batch.n_quarantined
+        n_refused = _count_refused(connection, str(refused)) if table.word in REFUSE_VALUES else batch.n_quarantined
         n_kept = _count_kept(connection, table)
         _merge(connection, table, folder, batch)
     _register(connection, batch, n_kept, n_refused + n_repeated)
@@ -183,27 +230,15 @@ def _merge(connection: Connection, table: LandedTable, folder: str, batch: Batch
 
 def _register(connection: Connection, batch: Batch, n_kept: int, n_quarantined: int) -> None:
     origin = batch.origin
-    connection.execute(
-        "INSERT INTO ops.files BY NAME SELECT $batch_id AS batch_id, $word AS word, $source AS source, "
-        "$reader AS reader, $version AS reader_version, $options AS options, $path AS origin, "
-        "$sha256 AS origin_sha256, $ordered_at AS ordered_at, $n_read AS n_read, $n_kept AS n_kept, "
-        "$n_quarantined AS n_quarantined, $landed_at AS landed_at",
-        {
-            "batch_id": batch.batch_id,
-            "word": origin.word,
-            "source": origin.source,
-            "reader": origin.reader,
-            "version": origin.reader_version,
-            "options": json.dumps(origin.options, sort_keys=True),
-            "path": origin.path,
-            "sha256": origin.sha256,
-            "ordered_at": batch.ordered_at,
-            "n_read": n_kept + n_quarantined,
-            "n_kept": n_kept,
-            "n_quarantined": n_quarantined,
-            "landed_at": batch.landed_at,
-        },
-    )
+    row = {name: getattr(origin, name) for name in ("word", "source", "reader", "reader_version")}
+    row |= {name: getattr(batch, name) for name in ("batch_id", "ordered_at", "landed_at")}
+    row |= {
+        "options": json.dumps(origin.options, sort_keys=True),
+        "origin": origin.path,
+        "origin_sha256": origin.sha256,
+    }
+    row |= {"n_read": n_kept + n_quarantined, "n_kept": n_kept, "n_quarantined": n_quarantined}
+    insert_row(connection, "ops.files", row)
 
 
 def _reconcile(connection: Connection, folder: str, table: LandedTable, batch: Batch) -> None:

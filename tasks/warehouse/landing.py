@@ -23,8 +23,7 @@ import pyarrow.parquet as pq
 from pydantic import Field, ValidationError
 
 from tasks.errors import BadInput
-from tasks.intake.files import Chunk, input_faults, open_plain
-from tasks.intake.tally import Tally
+from tasks.intake.files import Chunk, Tally, input_faults, open_plain
 from tasks.params import Params, first_fault
 from tasks.storage import narrow, private, storage_of
 from tasks.warehouse.faults import told_clearly

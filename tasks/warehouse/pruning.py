@@ -10,7 +10,7 @@ from tasks.storage import remove_inside, storage_of
 from tasks.warehouse import landing, registry
 from tasks.warehouse.connection import Connection, require, transaction, writing
 from tasks.warehouse.copies import old_copies
-from tasks.warehouse.landed_tables import MAIN_TABLES
+from tasks.warehouse.ingest import MAIN_TABLES
 from tasks.warehouse.place import PruneParams, Warehouse
 
 WORD = "workloads"

@@ -5,8 +5,6 @@ models/<word>/<model id>/training.json             a note that may be written la
 models/<word>/champions.jsonl                      one line a decision, the last of a (source, kind) counts"""
 
 import hashlib
-import json
-import math
 import os
 import shutil
 import uuid
@@ -23,8 +21,7 @@ from tasks.storage import narrow, private, prove_inside, remove_inside
 from tasks.warehouse.connection import Connection, transaction, writing
 from tasks.warehouse.faults import told_clearly
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.rows import now
-from tasks.warehouse.versions import code_version
+from tasks.warehouse.sources import code_version, insert_row, json_of, now
 
 MODEL_FILE = "model.json"
 CHAMPIONS_FILE = "champions.jsonl"
@@ -239,17 +236,11 @@ def index_models(connection: Connection, models: Path) -> int:
     connection.execute("DELETE FROM ops.models; DELETE FROM ops.champions")
     found = cards(models)
     for card in found:
-        row = card.model_dump(exclude={"files"}) | {
-            "parameters": _json(card.parameters),
-            "metrics": _json(card.metrics),
-        }
-        connection.execute(f"INSERT INTO ops.models VALUES ({', '.join('?' * len(row))})", list(row.values()))
+        told = {"parameters": json_of(card.parameters), "metrics": json_of(card.metrics)}
+        insert_row(connection, "ops.models", card.model_dump(exclude={"files"}) | told)
     for word in sorted({card.word for card in found}):
         for sequence, one in enumerate(decisions(models, word), 1):
-            connection.execute(
-                "INSERT INTO ops.champions VALUES (?, ?, ?, ?, ?, ?, ?)",
-                [word, one.source, one.kind, sequence, one.model_id, one.reason, one.decided_at],
-            )
+            insert_row(connection, "ops.champions", {"word": word, "sequence": sequence, **dict(one)})
     return len(found)
 
 
@@ -262,12 +253,6 @@ def remove_model(models: Path, word: str, model_id: str) -> None:
     grave = folder.with_name(f".removed-{model_id}-{uuid.uuid4().hex}")
     folder.rename(grave)
     remove_inside(models, grave)
-
-
-def _json(values: dict[str, Any]) -> str:
-    """JSON with null for what is not a finite number, which JSON does not know."""
-    unknown = {key for key, value in values.items() if isinstance(value, float) and not math.isfinite(value)}
-    return json.dumps({**values, **dict.fromkeys(unknown)}, sort_keys=True)
 
 
 ID_DIGITS = 8

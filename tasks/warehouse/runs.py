@@ -1,7 +1,6 @@
 """Runs of flows, kept in ops.runs so that they can be listed and compared."""
 
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -13,7 +12,7 @@ from tasks.errors import BadSetting, NotFound
 from tasks.params import Params
 from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.versions import code_version, data_version
+from tasks.warehouse.sources import code_version, data_version, insert_row, json_of
 
 
 class RunRecord(Params):
@@ -33,24 +32,11 @@ class RunRecord(Params):
 def record_run(warehouse: Warehouse, run: RunRecord) -> str:
     """Write one run, or write it again after a retry; returns its id."""
     code = code_version()
+    told = {"parameters": json_of(run.parameters), "figures": json_of(run.figures), "code_version": code}
     with writing(warehouse) as connection, transaction(connection):
         connection.execute("DELETE FROM ops.runs WHERE run_id = ?", [run.run_id])
-        connection.execute(
-            "INSERT INTO ops.runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                run.run_id,
-                run.flow,
-                run.word,
-                run.source,
-                run.status,
-                run.started_at,
-                run.ended_at,
-                _json(run.parameters),
-                _json(run.figures),
-                data_version(connection, run.word, run.source),
-                code,
-            ],
-        )
+        version = data_version(connection, run.word, run.source)
+        insert_row(connection, "ops.runs", {**vars(run), **told, "data_version": version})
     return run.run_id
 
 
@@ -144,16 +130,3 @@ def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
     if isinstance(value, dict):
         return {k: v for key, inner in value.items() for k, v in _flat(inner, f"{prefix}{key}.").items()}
     return {prefix.removesuffix("."): value}
-
-
-def _json(values: dict[str, Any]) -> str:
-    """JSON with null for what is not a finite number, which JSON does not know."""
-    return json.dumps(_known(values), sort_keys=True, default=str, allow_nan=False)
-
-
-def _known(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _known(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_known(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

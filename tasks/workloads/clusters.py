@@ -1,7 +1,8 @@
 """Telemetry without labels: which runs are alike, what sets each kind apart, what is new, and when it changed.
 
 A run is a point: logarithms of means and deviations of its counters, each in units of what the two halves of one run
-differ by, so that a counter that wavers while one thing runs says little about what runs. Ward's method joins points;
+differ by, so that a counter that wavers while one thing runs says little about what runs, and one that never does not
+all. Ward's method joins points;
 Rousseeuw's silhouette (1987) says how many clusters there are. Labels, where there are some, change nothing."""
 
 from collections import Counter as Tally
@@ -25,6 +26,7 @@ MOST_RUNS = 2_000  # whose distances are held in memory; of more, an even sample
 MOST_CLUSTERS = 30
 LEAST_SILHOUETTE = 0.25  # below it there is no substantial structure (Kaufman and Rousseeuw 1990): one cluster
 LEAST_WAVER = 0.1  # of a logarithm, between the halves of a run
+MOST_OF_USUAL = 4.0  # deviation over the runs, in that of most counters, beyond which one would decide alone
 NEW = timedelta(days=7)  # what was first seen so long before the last run is new
 N_TELLING = 3  # counters that are named for a cluster
 LEAST_GAP = 3.0  # wavers between a cluster and the others from which on a counter tells them apart
@@ -110,7 +112,9 @@ def seen_words(cluster: RunCluster) -> str:
 
 
 def points_of(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> FloatArray:
-    """Logarithms of means and deviations, in units of what the halves of a run differ by: (n_runs, 2 n_counters)."""
+    """Logarithms of means and deviations, in units of what the halves of a run differ by: (n_runs, 2 n_counters).
+
+    None deviates over the runs by more than MOST_OF_USUAL of what most do."""
     moments = np.nan_to_num(np.abs(moments_of(runs, counters)))
     floor = floors_of(moments)
     halves = (
@@ -119,7 +123,10 @@ def points_of(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> FloatAr
     )
     first, second = (np.log(np.nan_to_num(np.abs(moments_of(half, counters))) + floor) for half in halves)
     waver = np.sqrt(np.mean((first - second) ** 2, axis=0) / 4 + LEAST_WAVER**2)
-    return np.asarray(np.log(moments + floor) / waver)
+    points = np.log(moments + floor) / waver
+    deviations = points.std(axis=0)
+    usual = np.median(deviations[deviations > 0]) if deviations.any() else 1.0
+    return np.asarray(points / np.maximum(1, deviations / (MOST_OF_USUAL * usual)))
 
 
 def partition_of(points: FloatArray) -> tuple[NDArray[np.int64], float | None]:

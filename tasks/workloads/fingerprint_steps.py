@@ -29,7 +29,7 @@ from tasks.storage import storage_of
 from tasks.warehouse.connection import fetch, reading, transaction, writing
 from tasks.warehouse.landing import put_whole
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.versions import data_version
+from tasks.warehouse.sources import data_version
 from tasks.workloads.identify.counters import giveaway_of
 from tasks.workloads.intake import fetch_runs
 from tasks.workloads.models import WORD

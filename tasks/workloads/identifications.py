@@ -20,7 +20,7 @@ from tasks.warehouse.alarms import Alarm, raise_alarms
 from tasks.warehouse.connection import fetch, fetch_arrow, transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard
-from tasks.warehouse.rows import insert_rows, now
+from tasks.warehouse.sources import insert_rows, now
 from tasks.workloads.evaluate.items import cut
 from tasks.workloads.intake import fetch_runs
 from tasks.workloads.models import model_in_use

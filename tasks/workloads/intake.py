@@ -15,8 +15,8 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tasks.errors import quoting_nothing
-from tasks.intake.files import Chunk, input_faults
+from tasks.errors import BadInput, quoting_nothing, report_progress
+from tasks.intake.files import Chunk, Preview, input_faults, preview_of
 from tasks.intake.labels import absolute, manifest
 from tasks.intake.pseudonyms import (
     HOST,
@@ -29,8 +29,6 @@ from tasks.intake.pseudonyms import (
     without_reasons,
 )
 from tasks.intake.readers import REMOTE, Landing, files_below, reader_called, sha256_of_all
-from tasks.intake.tally import Preview, preview_of
-from tasks.progress import report_progress
 from tasks.storage import storage_of
 from tasks.warehouse import landing
 from tasks.warehouse.connection import Connection, fetch_arrow
@@ -118,17 +116,24 @@ def _is_plainly_ours(name: str) -> bool:
 
 
 def read_telemetry(paths: Sequence[str], params: ReadParams, reader: str = "") -> list[Telemetry]:
-    """All runs of the files, in memory and in the order of the paths; what was refused is only counted.
+    """All runs of the files, in memory and in the order of the paths; what was refused is left out.
 
-    A run id that two files give is told apart by the path. Raises BadInput for a file that is wrong as a whole."""
+    A run id that two files give is told apart by the path. Raises BadInput for a file that is wrong as a whole, and
+    where no run can be used."""
     runs: list[Telemetry] = []
     taken: set[str] = set()
+    reasons: list[str] = []
     for path in find_files(list(paths), params.manifest):
-        prepared, _ = read_file(path, params, reader)
+        prepared, refused = read_file(path, params, reader)
+        reasons += refused["reason"].head(1).to_list()
         for one in (run.telemetry for run in prepared):
             run_id = one.run_id if one.run_id not in taken else f"{absolute(path)}/{one.run_id}"
             taken.add(run_id)
             runs.append(replace(one, run_id=run_id))
+    if not runs:
+        why = f": {reasons[0]}" if reasons else ""
+        where = ", ".join(paths) or params.manifest
+        raise BadInput(where, f"no run in it that can be used{why}", "telemetry", "read.regular says what is too short")
     return runs
 
 

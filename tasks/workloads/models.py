@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tasks.figures import REASON, Figures, rows_of
+from tasks.report.evaluation import REASON, Figures, rows_of
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard, champion, decisions, folder_of, require_champion
-from tasks.warehouse.rows import now, replace_rows
+from tasks.warehouse.sources import now, replace_rows
 
 if TYPE_CHECKING:
     from tasks.workloads.identify.model import Model

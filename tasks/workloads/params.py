@@ -6,8 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from tasks.choices import HoldOut
-from tasks.intake.limits import ReadLimits
-from tasks.params import Params
+from tasks.params import Params, ReadLimits
 
 TELEMETRY_BYTES = 2 * 2**30
 

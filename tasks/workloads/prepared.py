@@ -20,9 +20,9 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tasks.intake.cells import LAST_S
 from tasks.intake.files import all_refusals, refusals
 from tasks.intake.labels import absolute, manifest, named_column, path_label, path_stem
-from tasks.intake.times import LAST_S
 from tasks.workloads.params import ReadParams, RegularParams
 from tasks.workloads.telemetry import Conditions, Counter, FloatArray, Telemetry
 

@@ -4,14 +4,14 @@ import logging
 from pathlib import Path
 from typing import Any, TypedDict
 
-from tasks.figures import Evaluation, write_tables
-from tasks.progress import report_progress
+from tasks.errors import report_progress
+from tasks.report.evaluation import Evaluation, write_tables
 from tasks.warehouse import ingest
 from tasks.warehouse.alarms import unannounced
 from tasks.warehouse.connection import fetch, reading
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.pruning import live_folder
-from tasks.warehouse.versions import data_version
+from tasks.warehouse.sources import data_version
 from tasks.workloads import intake
 from tasks.workloads.identifications import Which, latest_runs
 from tasks.workloads.params import EvaluateParams, IdentifyParams, ReadParams, RecordParams, TrainParams, WatchParams
@@ -162,7 +162,7 @@ def evaluate_source(
     warehouse: Warehouse, source: str, evaluate: EvaluateParams, identify: IdentifyParams, folder: str
 ) -> dict[str, Any]:
     """The figures of an evaluation of the labelled runs of a source, which are kept. folder, `report`: as for files."""
-    from tasks.warehouse.versions import code_version
+    from tasks.warehouse.sources import code_version
     from tasks.workloads.evaluate.protocol import evaluate_runs
     from tasks.workloads.models import write_evaluation as write_figures
     from tasks.workloads.training import labelled_runs

@@ -19,6 +19,10 @@ Kind = Literal["hardware", "software", "unknown"]
 Scope = Literal["machine", "workload"]
 FloatArray = NDArray[np.float64]
 
+TIMES = (  # what other people call a column of times
+    "timestamp", "time", "ts", "datetime", "date", "unixtime", "epoch", "times", "sampledat", "recordedat", "at",
+    "clock", "zeit", "zeitpunkt",
+)  # fmt: skip
 OWN_PREFIX = "own."
 GROUP_COUNTERS = f"{OWN_PREFIX}*"  # in Telemetry.missing: all that a control group tells
 NOT_IN_NAMES = re.compile(r"[^a-z0-9_.]+")

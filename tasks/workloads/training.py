@@ -1,4 +1,5 @@
-"""Training on a source of the warehouse: learn from labelled runs, measure on those held out, keep the better model."""
+"""Training on a source of the warehouse: learn from labelled runs, measure on those held out, then learn those as well,
+and keep the better model."""
 
 import logging
 from collections.abc import Sequence
@@ -13,8 +14,7 @@ from tasks.errors import BadInput, NotFound
 from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard, new_card, promote, register
-from tasks.warehouse.sources import kinds_of
-from tasks.warehouse.versions import data_version
+from tasks.warehouse.sources import data_version, kinds_of
 from tasks.workloads.evaluate.items import Item, Split, Splits, cut, splits_of
 from tasks.workloads.evaluate.scores import confusion_of, score_of
 from tasks.workloads.identify.identification import Identification, identify_all, view_of
@@ -25,6 +25,7 @@ from tasks.workloads.params import EvaluateParams, IdentifyParams, TrainParams
 from tasks.workloads.telemetry import Telemetry
 
 METRIC = "held_out.accuracy"
+OF_SPLIT = ("held_out", "left_out")  # parameters of a model that say which runs it was measured on
 UNKNOWN = ""  # in confusions: none of the known workloads
 MOST_WINDOWS = 120  # of one long trace, evenly spread: more of the same teaches nothing
 EARLIER_SHARE = 0.7  # of each workload's runs, or of a long trace, that is learned from where time decides
@@ -36,8 +37,10 @@ logger = logging.getLogger(__name__)
 class LabelledSplit:
     """Runs, or windows of long traces, to learn from and to be measured on. name: of the split, such as `round 5`.
 
-    n_windows: windows among train; is_window: of each of test."""
+    runs: all of them, also windows across the border, which are on neither side; n_windows: windows among them;
+    is_window: of each of test."""
 
+    runs: list[Telemetry]
     train: list[Telemetry]
     test: list[Telemetry]
     name: str
@@ -68,18 +71,20 @@ def train_source(
     run_id: str,
     left_out: Sequence[str] = (),
 ) -> Training:
-    """Learn the labelled runs of a source, measure on those held out, register, promote if it is the better model.
+    """Measure on runs held out what the others teach, learn all, register, promote if it is the better model.
 
-    Better: more held-out runs identified, the present model being asked about the same ones as far as it has not
-    learned them itself. run_id: of the flow run; the same one with the same data and parameters gives the same model.
+    What is kept has learned the held-out runs as well: of few labelled runs each counts. Better: more held-out runs
+    identified, before they were learned; of other data the present model is asked about those that are new to it.
+    run_id: of the flow run; the same one with the same data and parameters gives the same model.
     left_out: runs that are neither learned nor measured. Raises NotFound without labelled runs,
     BadInput where nothing can be held out."""
     runs, version = labelled_runs(warehouse, source, left_out)
     parameters = {"identify": identifying.model_dump(mode="json"), "train": params.model_dump(mode="json")}
     with threadpool_limits(1):
         parts = hold_out(runs, params)
-        model = fit_model(parts.train, identifying)
-        told = identify_all(parts.test, model, with_reasons=False)
+        measured = fit_model(parts.train, identifying)
+        told = identify_all(parts.test, measured, with_reasons=False)
+        model = fit_model(parts.runs, identifying)
     figures = figures_of(parts, told)
     card = new_card(
         word=WORD,
@@ -93,7 +98,7 @@ def train_source(
         identity=f"{run_id}{parameters}{sorted(left_out)}",
     )
     register(warehouse, card, lambda folder: save_model(model, folder))
-    in_use = _promoted(warehouse, card, model, parts)
+    in_use = _promoted(warehouse, card, measured, parts, model.learned_ids)
     logger.info("trained %s of source %s: %s %.3f; in use: %s", card.model_id, source, METRIC, figures[METRIC], in_use)
     return Training(card.model_id, in_use, version, parts.name, figures, confusion(parts.test, told))
 
@@ -114,8 +119,12 @@ def labelled_runs(warehouse: Warehouse, source: str, left_out: Sequence[str] = (
     return runs, version
 
 
-def _promoted(warehouse: Warehouse, card: ModelCard, model: Model, parts: LabelledSplit) -> str:
-    """The id of the model in use after the new one was compared with the one before it."""
+def _promoted(
+    warehouse: Warehouse, card: ModelCard, measured: Model, parts: LabelledSplit, learned_ids: Sequence[str]
+) -> str:
+    """The id of the model in use after the new one was compared with the one before it.
+
+    measured: what the new one was before it learned the held-out runs; learned_ids: what it has learned in the end."""
     new, reason = card.metrics[METRIC], "first of its kind"
     try:
         present = champion_of(warehouse, card.source)
@@ -128,11 +137,17 @@ def _promoted(warehouse: Warehouse, card: ModelCard, model: Model, parts: Labell
     old_card, old = present
     if old_card.model_id == card.model_id:
         return card.model_id
-    learned = set(old.learned_ids)
-    fresh = [run for run in parts.test if run.run_id not in learned]
-    score, new_score = accuracy_on(old, fresh), accuracy_on(model, fresh)
-    is_newer = card.data_version != old_card.data_version
-    if score is not None and new_score is not None and (new_score < score or (new_score == score and not is_newer)):
+    is_same = card.data_version == old_card.data_version
+    score: float | None
+    new_score: float | None
+    if is_same and all(card.parameters[key] == old_card.parameters.get(key) for key in OF_SPLIT):
+        score, new_score = old_card.metrics.get(METRIC), new
+    else:
+        learned = set(old.learned_ids)
+        fresh = [run for run in parts.test if run.run_id not in learned]
+        score, new_score = accuracy_on(old, fresh), accuracy_on(measured, fresh)
+    knows_no_more = is_same and len(learned_ids) <= len(old.learned_ids)
+    if score is not None and new_score is not None and (new_score < score or (new_score == score and knows_no_more)):
         logger.info("kept %s: %s %.4g against %.4g of %s", old_card.model_id, METRIC, score, new_score, card.model_id)
         return old_card.model_id
     had = "has learned all of them itself" if score is None else f"had {score:.4g} on the same runs"
@@ -159,8 +174,9 @@ def hold_out(runs: Sequence[Telemetry], params: TrainParams) -> LabelledSplit:
             "record or ingest more runs, or choose another train.hold_out",
         )
     train, test = ([items[at] for at in part] for part in (found.train, found.test))
-    n_windows, is_window = sum(item.is_window for item in train), [item.is_window for item in test]
-    return LabelledSplit([item.run for item in train], [item.run for item in test], found.name, n_windows, is_window)
+    n_windows, is_window = sum(item.is_window for item in items), [item.is_window for item in test]
+    learned, tested, told = ([item.run for item in part] for part in (train, test, items))
+    return LabelledSplit(told, learned, tested, found.name, n_windows, is_window)
 
 
 def thinned(items: Sequence[Item], most: int) -> list[Item]:
@@ -223,9 +239,9 @@ def figures_of(parts: LabelledSplit, told: Sequence[Identification]) -> Figures:
         ),
         "held_out.n_new": len(new),
         "held_out.n_new_unknown": sum(not one.is_known for one in new),
-        "trained.n": len(parts.train),
+        "trained.n": len(parts.runs),
         "trained.n_windows": parts.n_windows,
-        "trained.classes": len(classes),
+        "trained.classes": len({run.workload for run in parts.runs}),
     }
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from tasks.advice.machines import MachineType, stated_need
 from tasks.advice.params import ReplayParams
-from tasks.advice.readers.tables import read_machines, read_runs
 from tasks.advice.replay import METHODS, LearnableRuns, figures_of, jobs_of, parts_of, replay, replay_all
+from tasks.advice.tables import read_machines, read_runs
 from tasks.errors import BadInput
 
 MACHINES = {"a": MachineType("a", 2, 4, 1.0), "b": MachineType("b", 4, 8, 2.0)}

@@ -9,7 +9,6 @@ import pytest
 
 from tasks.advice.machines import Configurations, MachineType, stated_need
 from tasks.advice.params import SearchParams
-from tasks.advice.readers.tables import read_runs
 from tasks.advice.search import (
     CandidateOutcomes,
     Problem,
@@ -24,6 +23,7 @@ from tasks.advice.search import (
     search,
 )
 from tasks.advice.surrogate import FIXED, TrialRuns
+from tasks.advice.tables import read_runs
 from tasks.errors import BadInput, BadSetting
 
 Costs = Callable[[Configurations, float], np.ndarray]
@@ -183,6 +183,13 @@ def test_it_ends_with_the_cheapest_valid_run_once_everything_has_run() -> None:
     slow = next_run(history(*rows), "sort_1", MACHINES, PARAMS, max_runtime_s=1)
     assert slow.answer == "Stop: every configuration has run, and none of them will do."
     assert {run.status for run in slow.tried} == {"too slow"}
+
+
+def test_a_search_that_ends_says_chances_of_what_it_leaves_out_by_its_name() -> None:
+    rows = [(name, n, 600.0, True) for name in MACHINES for n in (2, 4, 8)]
+    found = next_run(history(*rows), "sort_1", MACHINES, PARAMS.model_copy(update={"nodes": (2, 4, 8, 12)}))
+    assert found.answer.startswith("Stop: 2 × a is the one to use")
+    assert found.certainty.startswith("The next to try, 12 × a, completes with a chance of ")
 
 
 def test_a_configuration_that_completed_once_can_and_counts_by_its_mean() -> None:

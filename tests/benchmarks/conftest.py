@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from tasks.nodes.params import ModelParams, PreprocessParams, ScoreParams
-from tasks.nodes.perona.graph import GraphSet, graphs_of, predecessors_of
-from tasks.nodes.perona.inputs import inputs_of, learn_inputs
+from tasks.nodes.perona.inputs import GraphSet, graphs_of, inputs_of, learn_inputs, predecessors_of
 from tests.nodes.synthetic import synthetic_history
 
 

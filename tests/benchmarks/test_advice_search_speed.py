@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from tasks.advice.params import ReplayParams
-from tasks.advice.readers.tables import read_machines, read_runs
 from tasks.advice.replay import LearnableRuns, jobs_of, replay
 from tasks.advice.search import Problem, propose
 from tasks.advice.surrogate import TrialRuns
+from tasks.advice.tables import read_machines, read_runs
 
 pytestmark = pytest.mark.bench
 SCOUT = Path(os.environ.get("WHORL_DATASETS", "")) / "scout" / "runs.csv"

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tasks.nodes.params import ModelParams, NetworkSearchParams
-from tasks.nodes.perona.graph import GraphSet
 from tasks.nodes.perona.hyperparameters import search
+from tasks.nodes.perona.inputs import GraphSet
 
 pytestmark = pytest.mark.bench
 N_TRIALS = int(os.environ.get("BENCH_TRIALS", "100"))

@@ -72,7 +72,7 @@ def test_the_best_nodes_are_named_and_told_again_nothing_is_ranked_or_learned_an
         monkeypatch.setattr(f"tasks.nodes.{work}", None)  # whoever did it again would fail
     assert demo.tell_nodes(warehouse, QUICK, "recorded") == first
     assert sorted(card.kind for card in cards(warehouse.models)) == ["detector", "preprocessor"]
-    monkeypatch.setattr("tasks.warehouse.rows.code_version", lambda: "9.9")
+    monkeypatch.setattr("tasks.warehouse.sources.code_version", lambda: "9.9")
     with pytest.raises(TypeError, match="not callable"):  # a detector of other code is not used again
         demo.tell_nodes(warehouse, QUICK, "recorded")
 
@@ -162,7 +162,7 @@ def test_the_held_out_run_is_named_with_confidence_and_reasons(warehouse: Wareho
     assert told["nearest"][0]["workload"] == "d"
     assert [near["distance"] for near in told["nearest"]] == sorted(near["distance"] for near in told["nearest"])
     assert 0 <= told["confidence"] <= 1
-    assert (told["n_runs"] + told["n_held_out"], told["n_workloads"]) == (23, 4)
+    assert (told["n_runs"], told["n_workloads"]) == (23, 4)
     kept = read_identifications(warehouse, "recorded", ["d-05"])
     assert kept["model_id"].to_list() == [told["model_id"]]
     assert list(kept["reasons"].iloc[0]) == told["reasons"]

@@ -140,7 +140,7 @@ def test_a_training_shows_what_it_made_of_the_held_out_runs(
     found = call(workloads_train, params)
     assert (found["champion_id"], found["held_out"]) == (found["model_id"], "round 3")
     page = artifact("workloads-log-model")
-    assert "16 runs of 4 workloads" in page and "this model" in page
+    assert "24 runs of 4 workloads" in page and "this model" in page
     assert "8 runs (round 3)" in page
     assert "What runs were taken for" in page and pictures_in(page) == 1
     assert Path(found["report"]).exists()

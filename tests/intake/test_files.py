@@ -14,18 +14,21 @@ import pytest
 
 from tasks.errors import BadInput
 from tasks.intake import files
+from tasks.intake.fields import csv_fields
 from tasks.intake.files import (  # fmt: skip
+    PART_OF_A_JOB,
+    UNSUPPORTED_EVENT,
     Chunk,
-    csv_fields,
     guarded,
     input_faults,
     json_of,
+    preview_of,
     read_blocks,
     read_head,
     read_lines,
     refusals,
 )
-from tasks.intake.limits import ReadLimits
+from tasks.params import ReadLimits
 
 LIMITS = ReadLimits()
 KIB = 1024
@@ -101,10 +104,8 @@ def test_a_broken_line_is_refused_alone_and_the_lines_around_it_keep_their_numbe
     path = tmp_path / "log.txt"
     path.write_bytes(b"head\n" + b"x\n" * n_before + line + b"tail\n")
     block = list(read_lines(str(path), ReadLimits(max_line_bytes=KIB)))
-    assert [one for part in block for one in part.refused["reason"]] == [reason]
-    assert [one for part in block for one in part.refused["raw"]] == [raw]
     place = n_before + 2
-    assert [one for part in block for one in part.refused["place"]] == [place]
+    assert [one for part in block for one in part.refused] == [(place, reason, raw)]
     assert (block[-1].places[-1], block[-1].lines[-1]) == (place + 1, "tail")
 
 
@@ -119,7 +120,7 @@ def test_lines_and_their_numbers_do_not_depend_on_the_size_of_a_block(
     parts = list(read_lines(str(path), ReadLimits(max_line_bytes=KIB)))
     found = {place: line for part in parts for place, line in zip(part.places, part.lines, strict=True)}
     assert found == {1: "one", 2: "", 3: "thré", 5: "five", 7: "last"}
-    assert [place for part in parts for place in part.refused["place"]] == [4, 6]
+    assert [place for part in parts for place, _, _ in part.refused] == [4, 6]
 
 
 WAYS = {  # gzip is told by its content
@@ -214,3 +215,47 @@ def test_half_a_character_in_a_refused_line_is_written_out() -> None:
     assert told["reason"].to_list() == ["Name '\\ud800' is wrong", "né"]
     assert told["raw"].to_list() == ["a\\udfff", "b"]
     assert refusals([1], "\ud800", [""])["reason"].to_list() == ["\\ud800"]
+
+
+def chunk(n_kept: int, reasons: list[str], first: int = 1, **more: object) -> Chunk:
+    rows = pd.DataFrame({"place": range(first, first + n_kept), **more})
+    places = range(first + n_kept, first + n_kept + len(reasons))
+    return Chunk(rows, refusals(places, reasons, [""] * len(reasons)), {})
+
+
+def test_more_than_the_share_stops_the_file_and_exactly_the_share_does_not() -> None:
+    seen = preview_of("jobs", "log.csv", "own", [chunk(7, ["bad"] * 2), chunk(1, [], first=10)])
+    assert (seen.n_read, seen.n_kept, seen.n_refused) == (10, 8, 2)
+    seen.require(0.2)
+    with pytest.raises(BadInput) as refusal:
+        seen.require(0.19)
+    assert str(refusal.value) == (
+        "log.csv: not loaded: 2 of 10 rows are refused, most of them (2, in line 8, 9) because: bad; expected at most "
+        "19.0 % refused; mend or map what is named, or raise --max-refused-share (read.limits.max_refused_share)"
+    )
+
+
+def test_a_reason_of_few_rows_is_not_called_that_of_most() -> None:
+    seen = preview_of("jobs", "log.csv", "own", [chunk(0, ["bad a", "bad b", "bad c"])])
+    with pytest.raises(BadInput, match="3 of 3 rows are refused, some of them \\(1, in line 1\\) because: bad a"):
+        seen.require(0.2)
+
+
+def test_lines_that_are_left_out_with_good_reason_stop_no_file() -> None:
+    seen = preview_of("workloads", "a.perf", "perf", [chunk(1, [UNSUPPORTED_EVENT] * 9, n_rows=4)])
+    assert (seen.n_kept, seen.n_refused, seen.n_faulty) == (4, 9, 0)
+    seen.require(0)
+    preview_of("jobs", "a.swf", "swf", [chunk(1, [PART_OF_A_JOB] * 3)]).require(0.2)
+
+
+def test_faults_of_single_values_of_kept_rows_are_no_refused_rows() -> None:
+    rows = pd.DataFrame({"place": [1, 5], "n_rows": [4, 4]})
+    refused = refusals([1, 1, 9, 9], ["a", "b", "c", "d"], [""] * 4)
+    seen = preview_of("nodes", "f", "long", [Chunk(rows, refused, {})])
+    assert (seen.n_kept, seen.n_refused) == (8, 1)
+
+
+def test_the_most_frequent_reasons_are_told_with_their_first_places() -> None:
+    seen = preview_of("jobs", "f", "own", [chunk(0, ["x"] + ["y"] * 5 + [f"z{n}" for n in range(9)])])
+    assert (seen.refused[0].reason, seen.refused[0].n_rows, seen.refused[0].places) == ("y", 5, [2, 3, 4])
+    assert len(seen.refused) == 5

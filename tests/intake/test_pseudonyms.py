@@ -11,13 +11,13 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput, quoted, quoting_nothing, without_quotes
-from tasks.intake.limits import ReadLimits
 from tasks.intake.pseudonyms import HOST, KEY_FILE, load_key, pseudonym
 from tasks.jobs import intake as jobs
 from tasks.jobs.params import GroupParams
 from tasks.jobs.params import ReadParams as JobsRead
 from tasks.nodes import intake as nodes
 from tasks.nodes.params import ReadParams as NodesRead
+from tasks.params import ReadLimits
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.ingest import ingest
 from tasks.warehouse.place import Warehouse

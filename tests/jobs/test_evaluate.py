@@ -4,57 +4,9 @@ import numpy as np
 import pytest
 
 from tasks.errors import BadInput
-from tasks.jobs.evaluate import GIVEN, choose_key, evaluate_logs, evaluate_runs
+from tasks.jobs.evaluate import evaluate_logs, evaluate_runs
 from tasks.jobs.intake import Intake
-from tasks.jobs.params import EvaluateParams, GroupParams, PredictParams, ReadParams, SplitParams
-
-
-@pytest.fixture
-def users(log_of):
-    """400 runs of ten users, each with its own usual time; every run has a name, and a job, of its own."""
-    user = np.arange(400) % 10
-    runtime_s = np.exp(1 + 0.5 * user + np.random.default_rng(0).normal(0, 0.1, 400))
-    known = {"user_name": [f"u{i}" for i in user], "requested_cpus": 4.0, "requested_runtime_s": 3600.0}
-    # names that no rule takes for the same: words of letters
-    words = ["".join(chr(97 + int(digit)) for digit in f"{i:06}") for i in range(400)]
-    return log_of(runtime_s, words, name=words, **known)
-
-
-def test_where_no_job_recurs_the_key_is_the_one_whose_history_tells_most(users):
-    found = choose_key(users, SplitParams())
-    assert found.by == ("user", "cpus", "limit") or found.by == ("user", "cpus")
-    assert found.crps_s[",".join(found.by)] < 0.5 * found.crps_s[GIVEN]
-    assert "only 0% of the runs recur" in found.reason
-    assert found.regrouped(users)["group_key"].nunique() == 10
-
-
-def test_jobs_that_recur_stay_as_they_are_grouped_and_the_better_key_is_told(users):
-    pairs = users.assign(group_key=[f"job{i // 20}" for i in range(400)])
-    found = choose_key(pairs, SplitParams())
-    assert found.by == ()
-    assert "100% of the runs recur as they are grouped, which stays" in found.reason
-    assert found.regrouped(pairs) is pairs
-
-
-def test_whole_names_are_the_key_where_they_recur_and_tell_more_than_what_is_left_of_them(log_of):
-    pipeline = np.arange(400) % 10
-    runtime_s = np.exp(1 + 0.5 * pipeline + np.random.default_rng(0).normal(0, 0.1, 400))
-    names = [f"pipeline_{10_001 + i}_load" for i in pipeline]
-    log = log_of(runtime_s, ["pipeline_{n}_load"] * 400, name=names)
-    found = choose_key(log, SplitParams())
-    assert found.by == ("user", "full_name")
-    assert "100% of the runs recur by their whole names" in found.reason
-    assert found.regrouped(log)["group_key"].nunique() == 10
-    once = log.assign(name=[f"pipeline_{10_001 + i}_load" for i in range(400)])  # a name a run tells nothing
-    assert choose_key(once, SplitParams()).by == ()
-
-
-def test_the_test_runs_do_not_choose(users):
-    later = users.index >= 320
-    changed = users.assign(runtime_s=users["runtime_s"].where(~later, 9.0), user_name=np.where(later, "x", "y"))
-    changed["user_name"] = changed["user_name"].where(later, users["user_name"])
-    assert choose_key(changed, SplitParams()) == choose_key(users, SplitParams())
-
+from tasks.jobs.params import EvaluateParams, GroupParams, PredictParams, ReadParams
 
 QUICK = EvaluateParams(baseline_trees=5, predict=PredictParams(n_rounds=5, n_trees=5))
 

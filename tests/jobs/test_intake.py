@@ -17,7 +17,6 @@ import pytest
 
 from tasks.errors import BadInput, BadSetting
 from tasks.intake.files import Chunk, no_refusals, refusals
-from tasks.intake.limits import ReadLimits
 from tasks.intake.pseudonyms import KEY_BYTES, KEY_FILE, load_key, without_names
 from tasks.jobs import intake
 from tasks.jobs.columns import ALL_COLUMNS, SKYLINE, vet_runs
@@ -25,6 +24,7 @@ from tasks.jobs.grouping import group_keys, normalise_names
 from tasks.jobs.intake import Intake, Spool, land_log, pseudonymise
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers import READERS
+from tasks.params import ReadLimits
 from tasks.warehouse.place import Warehouse
 
 ADDRESS = "http://127.0.0.1:4200/api"

@@ -87,6 +87,16 @@ def test_a_job_is_answered_for_from_its_own_finished_runs(job_log):
     assert [(one.level, one.time_s) for one in found.bounds] == list(zip(LEVELS, [6, 10, None, None], strict=True))
 
 
+def test_a_run_stopped_by_its_limit_has_exceeded_what_lies_before_it_and_says_nothing_of_what_lies_behind(job_log):
+    rows = [{"runtime_s": float(x)} for x in range(1, 11)]
+    rows += [{"runtime_s": 20.0, "status": "timeout"}, {"runtime_s": 8.0, "status": "timeout"}]
+    rows += [{"runtime_s": 15.0, "status": "failed", "requested_runtime_s": 15.5}]
+    rows += [{"runtime_s": 12.0, "status": "failed"}]
+    warehouse = job_log(rows)
+    chances = [next_run(warehouse, "log", "job", SummaryParams(), time_s=time_s).chance for time_s in (9, 30)]
+    assert [(one.k, one.n, one.n_stopped) for one in chances] == [(3, 12, 2), (0, 10, 0)]
+
+
 def test_a_job_that_never_finished_says_so(job_log):
     warehouse = job_log([{"runtime_s": 1.0, "status": "failed"}])
     with pytest.raises(NotFound, match=r"job 'job' of .* has no finished run \(status completed or unknown\)"):

@@ -72,11 +72,11 @@ def small(seed=0, epochs=2):
 
 def trained(warehouse, run_id="run", **asked):
     """A training on the source `log`."""
-    from tasks.nodes import network_steps
+    from tasks.nodes import steps
     from tasks.nodes.params import PreprocessParams, ScoreParams
 
     given = (PreprocessParams(), ScoreParams(resamples=100))
-    return network_steps.train(warehouse, "log", small(**asked), *given, run_id)
+    return steps.train(warehouse, "log", small(**asked), *given, run_id)
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def train():
 @pytest.fixture(scope="session")
 def trained_home(tmp_path_factory, nodes_home, warehouse_in):
     """The home of nodes_home after trainings of the source, verdicts and fingerprints."""
-    from tasks.nodes import network_steps, verdict_steps
+    from tasks.nodes import steps, verdict_steps
     from tasks.nodes.params import AlarmParams, BudgetParams, DetectorParams, PreprocessParams, ScoreParams
 
     warehouse = warehouse_in(tmp_path_factory.mktemp("trained") / "home", nodes_home)
@@ -97,7 +97,7 @@ def trained_home(tmp_path_factory, nodes_home, warehouse_in):
     verdict_steps.learn(warehouse, "log", *given, "run")
     verdict_steps.judge(warehouse, "log", quick)
     trained(warehouse)
-    network_steps.fingerprint(warehouse, "log", quick)
+    steps.fingerprint(warehouse, "log", quick)
     return warehouse.home
 
 

@@ -12,8 +12,7 @@ from tasks.jobs.summary import summarise
 from tasks.report.page import describe
 from tasks.report.result import Result
 from tasks.warehouse.connection import fetch, reading, transaction, writing
-from tasks.warehouse.rows import insert_rows
-from tasks.warehouse.versions import data_version
+from tasks.warehouse.sources import data_version, insert_rows
 from tests.jobs.synthetic import SimulatedJob, simulate_runs
 from tests.report import rows
 

@@ -1,7 +1,17 @@
-"""Figures by key as tables: every word's evaluation is shown by these."""
+"""Figures by key, and as tables: every word's evaluation is shown by these."""
 
 from tasks.quantities import ratio, share
-from tasks.report.evaluation import better_line, cell_of, list_table, matrix, missing_lines, reasons
+from tasks.report.evaluation import (
+    better_line,
+    cell_of,
+    list_table,
+    matrix,
+    missing_lines,
+    put,
+    put_mean,
+    reasons,
+    rows_of,
+)
 
 FIGURES = {
     "f1.ours": 0.5, "f1.ours.low": 0.4, "f1.ours.high": 0.6, "f1.plain": 0.7, "recall.plain": 0.25,
@@ -31,3 +41,20 @@ def test_a_rival_within_the_decimals_shown_is_not_better():
         "F1: 0.50; better: c 0.90, b 0.60"
     ]
     assert better_line("F1", None, {"a": 1.0}, ratio) == better_line("F1", 0.5, {"a": 0.5}, ratio) == []
+
+
+def test_a_missing_figure_is_none_with_its_reason():
+    figures = {}
+    put(figures, "a", 0.0)
+    put(figures, "b", float("nan"))
+    put_mean(figures, "c", [], "one round only")
+    put_mean(figures, "d", [1.0, None, 1.0])
+    put_mean(figures, "e", [0.5])
+    none = {"b": None, "b.reason": "not a number", "c": None, "c.reason": "one round only"}
+    assert figures == {"a": 0.0, **none, "d": 1.0, "d.deviation": 0.0, "e": 0.5}
+
+
+def test_the_rows_of_figures_are_numbers_and_missing_ones():
+    rows = rows_of({"n": 3, "name": "text", "a": None, "a.reason": "why"})
+    assert rows["key"].tolist() == ["n", "a"] and rows["reason"].dropna().tolist() == ["why"]
+    assert rows["value"].isna().tolist() == [False, True]

@@ -52,7 +52,7 @@ def test_the_riskiest_job_is_the_answer_with_what_would_help_and_jobs_with_few_r
         f"{keys[1]} with 30.0 % (usually 50 s; 95 % under 95 s)."
     )
     assert result.state == "look"
-    assert "whorl jobs whatif" in result.action
+    assert "whorl jobs predict" in result.action  # which change would help is not known before it is asked
     assert result.certainty == (
         "The model misses runtimes by 1.5 s on average (CRPS), 25.0 % less than the best beside it, the job's own "
         "earlier runs (2 s)."

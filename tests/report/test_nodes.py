@@ -49,7 +49,10 @@ def test_a_suspected_node_is_told_with_the_command_that_clears_it_and_a_healthy_
         connection.execute("DELETE FROM nodes.states WHERE node = 'node-3'").fetchall()
     result = result_of(watched)
     assert result.answer == "Suspected to be degrading: node-2 in disk, since 2026-01-06 12:00 UTC."
-    assert "whorl nodes record --source log" in result.action
+    assert result.action == (
+        "Why: `whorl nodes explain --source log node-2`. A fresh benchmark there confirms the alarm or clears it "
+        "(`whorl nodes record --source log`)."
+    )
     assert not any("older" in line for line in result.notices)
     with writing(watched) as connection:
         connection.execute("DELETE FROM nodes.states WHERE node <> 'node-1'").fetchall()
@@ -99,6 +102,8 @@ def test_every_node_has_a_page_with_its_verdicts_over_time(watched):
         items = dict(node_items(connection, fetch_nodes(connection, "log")))
     assert set(items) == {"node-1", "node-2", "node-3"}
     assert items["node-3"].answer == "node-3 needs looking at: confirmed in disk since 2026-01-06 12:00 UTC."
+    assert "`whorl nodes explain --source log node-3`" in items["node-3"].action
+    assert items["node-1"].action == ""
     assert {figure.use for part in items["node-3"].sections for figure in part.figures} == {"verdicts"}
 
 

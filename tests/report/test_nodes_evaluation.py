@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from tasks.figures import Evaluation
 from tasks.nodes.evaluate import applications
 from tasks.nodes.evaluate.network_fits import FIT_MEASURES
+from tasks.report.evaluation import Evaluation
 from tasks.report.nodes_evaluation import (
     FITTED,
     METHODS,

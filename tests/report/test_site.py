@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from flows.cli import run
+from flows.engine.serving import metrics_text
 from tasks.errors import NotFound
 from tasks.jobs.params import SummaryParams
 from tasks.jobs.summary import summarise
 from tasks.quantities import plain
-from tasks.report.metrics import metrics_text
 from tasks.report.result import Result, as_markdown
 from tasks.report.site import (
     SiteParams,
@@ -266,6 +266,17 @@ def test_a_page_is_whole_wide_and_narrow_light_and_dark(home, browser, name, n_c
         hrefs = browser.evaluate("[...document.querySelectorAll('a[href]')].map((a) => a.getAttribute('href'))")
         for href in {href.split("#")[0] for href in hrefs} - {""}:
             assert (home.home / "reports" / href).is_file(), href
+
+
+@needs_chromium
+def test_a_sentence_in_a_list_has_room_on_a_phone(home, browser):
+    browser.open(f"{(home.home / 'reports').as_uri()}/jobs-log.html", width=400)
+    width = browser.evaluate(
+        "(() => { const e = document.querySelector('#list tbody td:first-child'); e.className = 'long';"
+        " e.textContent = 'the run took longer than was expected '.repeat(5);"
+        " return e.getBoundingClientRect().width; })()"
+    )
+    assert width >= browser.evaluate("innerWidth") / 2
 
 
 @needs_chromium

@@ -5,6 +5,7 @@ import pytest
 
 from tasks.errors import BadInput, NotFound
 from tasks.report.workloads import called, fetch_workloads, timeline_figure, workload_items, workloads_result
+from tasks.warehouse.alarms import Alarm, raise_alarms
 from tasks.warehouse.connection import reading, writing
 from tasks.workloads.params import WorkloadsReportParams
 from tests.report import rows
@@ -30,6 +31,18 @@ def test_the_latest_run_is_the_answer_and_how_many_are_odd_stands_beside_it(ware
     assert result.reasons[0] == "cpu.user_cores in phase 2 matches best: 5.1 against 5.0"
 
 
+def test_a_run_that_has_raised_an_alarm_is_not_as_it_should_be(warehouse, fill_workloads):
+    with writing(fill_workloads(warehouse)) as connection:
+        raise_alarms(connection, [Alarm("workloads", "box", "unexpected-workload", "round-2/005", "redis runs", {})])
+    assert "; 2 of 6 identified runs are not what they should be" in result_of(warehouse).answer
+
+
+def test_runs_that_nobody_identified_are_called_by_the_command_that_keeps_it(warehouse, fill_workloads):
+    with writing(fill_workloads(warehouse)) as connection:
+        connection.execute("DELETE FROM workloads.identifications").fetchall()
+    assert result_of(warehouse).action == "Next: `whorl workloads watch --source box --newest 20`."
+
+
 def test_all_that_is_known_has_its_part(warehouse, fill_workloads, told):
     result = result_of(fill_workloads(warehouse))
     drawn = {figure.name for part in result.sections for figure in part.figures if figure.chart}
@@ -51,7 +64,7 @@ def test_runs_are_listed_by_workload_and_input_and_lead_to_their_pages(warehouse
 
 def test_a_source_without_phases_or_model_says_how_to_make_them(warehouse, put_rows, told):
     words = told(result_of(put_rows(warehouse, "workloads", "box", **rows.telemetry())))
-    for verb in ("fingerprint", "train", "identify", "watch"):
+    for verb in ("fingerprint", "train", "watch"):
         assert f"whorl workloads {verb} --source box" in words
 
 

@@ -5,7 +5,7 @@ import re
 import pandas as pd
 import pytest
 
-from tasks.figures import Evaluation
+from tasks.report.evaluation import Evaluation
 from tasks.report.result import as_markdown
 from tasks.report.workloads_evaluation import confusion_figure, evaluation_result, known_table, online_accuracy
 

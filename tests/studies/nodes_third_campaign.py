@@ -17,13 +17,13 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput
-from tasks.figures import Figures, put
 from tasks.nodes.detect.alarms import follow
 from tasks.nodes.detect.plain import DETECTORS
 from tasks.nodes.evaluate.detection import Detection, detect, detection_results
 from tasks.nodes.history import read_results
 from tasks.nodes.params import EvaluateParams, ReadParams
 from tasks.nodes.type_tables import HOUR_S, Bools, hours_of, is_unstressed
+from tasks.report.evaluation import Figures, put
 
 STRETCH = 18  # executions of the plan: one of each benchmark on each node
 LOWERED = {"cpu": ("cpu", "memory"), "disk": ("disk",), "network": ("network",)}  # what a limit is of, and who feels it

@@ -15,10 +15,10 @@ from tasks.jobs.columns import RUNS_SCHEMA
 from tasks.warehouse import copies, landing, pruning, registry
 from tasks.warehouse import migrations as schema
 from tasks.warehouse.connection import opened, reading, writing
+from tasks.warehouse.copies import rebuild
 from tasks.warehouse.ingest import ingest
 from tasks.warehouse.landing import Batch, Origin
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.rebuild import rebuild
 from tasks.warehouse.runs import RunRecord, record_run
 
 TIMES = ("applied_at", "decided_at")  # when this machine did it: the only columns that may differ

@@ -25,7 +25,7 @@ import duckdb
 from kill_scenarios import FILLED, SCENARIOS, Scenario, chapter, outcome, place, prepare_broken_file, read, write
 
 from tasks.warehouse import connection as connections
-from tasks.warehouse.rebuild import rebuild
+from tasks.warehouse.copies import rebuild
 
 WATCHED = ("open", "os.rename", "os.remove", "os.link", "os.mkdir", "os.rmdir", "os.truncate", "shutil.copyfile")
 

@@ -1,10 +1,12 @@
-"""Connections: what is found after a kill, and who may have the file open at once."""
+"""Connections: what is found after a kill, who may have the file open at once, and crowds that nobody starves in."""
 
+import json
 import logging
 import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -37,6 +39,26 @@ def one_line(error):
     text = str(error.value)
     assert "\n" not in text
     return text
+
+
+INTERRUPTED_READER = """
+import sys
+from pathlib import Path
+from tasks.warehouse.connection import fetch
+from tasks.warehouse.place import Warehouse
+class CtrlC:
+    def find_spec(self, name, *_):
+        if name == "pandas":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, CtrlC())
+fetch(Warehouse(home=Path(sys.argv[1]), memory_mb=128, threads=1), "SELECT 1")
+"""
+
+
+def test_an_interrupt_while_pandas_is_imported_is_no_lack_of_pandas(warehouse):
+    command = [sys.executable, "-c", INTERRUPTED_READER, str(warehouse.home)]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.stderr.endswith("KeyboardInterrupt\n")
 
 
 def test_there_is_no_warehouse_before_somebody_fills_it(bare):
@@ -281,3 +303,35 @@ def test_a_writer_that_spills_more_than_it_may_is_one_clear_line(tight):
 
 def test_a_larger_limit_lets_the_same_query_through(tight):
     assert fetch(tight.model_copy(update={"spill_mb": 2000}), SORTED).iloc[0, 0] == 3_000_000
+
+
+PROGRAM = Path(__file__).with_name("crowd.py")
+
+
+def crowd(warehouse, n_readers, n_writers, seconds):
+    command = [sys.executable, str(PROGRAM), str(warehouse.home), str(n_readers), str(n_writers), str(seconds)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    print(done.stdout)
+    return json.loads(done.stdout)
+
+
+def test_readers_beside_a_writer_for_some_seconds(warehouse):
+    found = crowd(warehouse, 4, 1, 2)
+    assert found["readers"]["faults"] == found["writers"]["faults"] == []
+    assert min(found["readers"]["served"] + found["writers"]["served"]) >= 1
+
+
+@pytest.mark.slow
+def test_ten_readers_beside_one_writer_for_a_minute(warehouse):
+    found = crowd(warehouse, 10, 1, 60)
+    assert found["readers"]["faults"] == found["writers"]["faults"] == []
+    assert min(found["readers"]["served"] + found["writers"]["served"]) >= 5
+
+
+@pytest.mark.slow
+def test_one_reader_and_one_more_writer_beside_two_writers_that_never_pause(warehouse):
+    """The rare one must get in between those that take the lock again at once."""
+    found = crowd(warehouse, 1, 3, 30)
+    assert found["readers"]["faults"] == found["writers"]["faults"] == []
+    assert min(found["readers"]["served"] + found["writers"]["served"]) >= 5

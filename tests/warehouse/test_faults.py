@@ -163,6 +163,13 @@ def test_faults_that_nobody_can_mend_from_outside_pass_as_they_are():
     assert faults.first_line(ValueError("")) == "ValueError"
 
 
+def test_an_interrupted_query_is_an_interrupt_and_no_fault():
+    with pytest.raises(KeyboardInterrupt), faults.told_clearly("home"):
+        raise RuntimeError("Query interrupted")
+    with pytest.raises(RuntimeError, match="other"), faults.told_clearly("home"):
+        raise RuntimeError("other")
+
+
 @pytest.mark.parametrize("number", [28, 122, 27])
 def test_a_full_disk_is_told_where_it_is_full(number):
     with pytest.raises(WhorlError, match=r"^/data/file: the disk is full"), faults.told_clearly("home"):

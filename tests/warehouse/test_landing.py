@@ -19,8 +19,8 @@ from tasks.errors import BadInput, BadSetting, WhorlError
 from tasks.intake.files import Chunk, no_refusals
 from tasks.jobs.columns import RUNS_SCHEMA
 from tasks.warehouse import landing
+from tasks.warehouse.copies import rebuild
 from tasks.warehouse.ingest import ingest
-from tasks.warehouse.rebuild import rebuild
 
 SCHEMAS = {"runs": RUNS_SCHEMA}
 ROWS = [{"run_id": "1", "runtime_s": 10.0}, {"run_id": "2", "runtime_s": 20.0}]

@@ -19,11 +19,10 @@ from tasks.record.parts import write_table
 from tasks.warehouse import landing, pruning, registry
 from tasks.warehouse.alarms import Alarm, raise_alarms
 from tasks.warehouse.connection import fetch, transaction, writing
-from tasks.warehouse.copies import hash_tables
+from tasks.warehouse.copies import hash_tables, rebuild
 from tasks.warehouse.ingest import ingest
 from tasks.warehouse.place import PruneParams, Warehouse
 from tasks.warehouse.pruning import Pruned, live_folder, prune
-from tasks.warehouse.rebuild import rebuild
 from tasks.warehouse.runs import RunRecord, record_run
 from tasks.workloads import steps
 from tasks.workloads.intake import fetch_runs

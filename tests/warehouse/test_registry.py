@@ -11,7 +11,7 @@ import pytest
 from tasks.errors import BadInput, BadSetting, NotFound, WhorlError
 from tasks.warehouse import registry
 from tasks.warehouse.connection import fetch
-from tasks.warehouse.rebuild import rebuild
+from tasks.warehouse.copies import rebuild
 
 NOON = datetime(2026, 1, 1, 12)
 

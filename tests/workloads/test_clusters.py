@@ -43,6 +43,18 @@ def test_runs_of_a_kind_are_one_cluster_and_none_needs_a_label(runs):
     assert "MB a second, elsewhere" in scan.telling[0]
 
 
+def test_a_counter_that_never_wavers_does_not_decide_alone():
+    rng = np.random.default_rng(5)
+    shared = Counter("memory.shared_bytes", "B", "software", is_rate=True)
+    drawn = [
+        replace(run, counters=(*COUNTERS, shared), values=np.column_stack([run.values * factors, np.full(30, level)]))
+        for name, level, factors in (("a", 1.0, (1, 1, 1)), ("b", 1.0, (1, 3, 1)), ("c", 1e12, (1, 1, 3)))
+        for run in (run_of("serve", f"{name}-{at}", rng) for at in range(6))
+    ]
+    found = clusters_of(drawn, WINDOWS)
+    assert sorted({run_id[0] for run_id in one.run_ids} for one in found.clusters) == [{"a"}, {"b"}, {"c"}]
+
+
 def test_labels_and_the_order_of_runs_change_nothing(runs):
     plain = {frozenset(one.run_ids) for one in clusters_of(runs, WINDOWS).clusters}
     labelled = [replace(run, workload="the same") for run in runs[::-1]]

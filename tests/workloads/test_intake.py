@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from tasks.errors import BadInput
-from tasks.intake.limits import ReadLimits
+from tasks.params import ReadLimits
 from tasks.warehouse.connection import fetch
-from tasks.warehouse.copies import hash_tables
-from tasks.warehouse.rebuild import rebuild
+from tasks.warehouse.copies import hash_tables, rebuild
 from tasks.workloads import steps
 from tasks.workloads.intake import fetch_runs, find_files, read_telemetry
 from tasks.workloads.params import ReadParams, RegularParams

@@ -17,7 +17,7 @@ from tasks.jobs.record.templates import PARTS, Template, composite, draw, templa
 from tasks.nodes.record.params import PAPER, SHORT, SLUG, BenchmarkTemplate, NodeParams
 from tasks.nodes.record.plan import PlannedExecution
 from tasks.params import Params
-from tasks.record.plan import AGAIN, digest_of
+from tasks.record.campaign import AGAIN, digest_of
 
 Role = Literal["history", "held_back"]
 PERCENT = 100

@@ -37,8 +37,8 @@ from tasks.jobs.predict.preparation import read_runs, with_ends
 from tasks.jobs.predict.trained import Trained, needed_champion
 from tasks.jobs.shapes import ShapeSet
 from tasks.jobs.summary import find_group
-from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
+from tasks.warehouse.sources import replace_rows
 
 SHARE = "vertex_share_{}_mean"
 LARGEST_LOG = 2.0  # of one run's deviation from what was expected: further ones have other causes
@@ -375,14 +375,7 @@ def write_answer(warehouse: Warehouse, source: str, model_id: str, answer: Chang
         "what_if_pairs": pd.DataFrame([_pair_row(answer)]),
         "what_if_claims": pd.DataFrame(claims, columns=["about", "place", "claim"]),
     }
-    with writing(warehouse) as connection, transaction(connection):
-        for table, frame in rows.items():
-            sql = f"DELETE FROM jobs.{table} WHERE source = $source AND scenario = $scenario"
-            connection.execute(sql, asked).fetchall()
-            if len(frame):
-                connection.register("new_rows", frame.assign(**asked, model_id=model_id))
-                connection.execute(f"INSERT INTO jobs.{table} BY NAME SELECT * FROM new_rows").fetchall()
-                connection.unregister("new_rows")
+    replace_rows(warehouse, "jobs", asked | {"model_id": model_id}, rows, within=tuple(asked))
 
 
 def _value(value: Any) -> Any:

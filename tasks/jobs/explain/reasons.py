@@ -57,11 +57,12 @@ SAID_AS = {
 }
 # The first pattern that fits the whole name, and what undoes its logarithm; the rest goes by the unit of the feature.
 PEERS = r"(job|user|user_request|request|log)_"
+RUNTIMES = PEERS + r"(last|before_last|mean\d+|median\d*|q\d+)|input_usual|log_median_before"
 STYLES: tuple[tuple[str, Style, Callable[[float], float] | None], ...] = (
     (PEERS + "runs", "count", math.expm1),
     (PEERS + "since", "seconds", math.expm1),
     (PEERS + "limit_share", "share", math.exp),
-    (PEERS + r"(last|before_last|mean\d+|median\d*|q\d+)|input_usual|log_median_before", "seconds", math.exp),
+    (RUNTIMES, "seconds", math.exp),
     (r"log_ratio_.*|.*log_ratio", "multiple", math.exp),
     (r"(load_|sku_load_|vertex_share_|outlier_share|(recent_)?shape_).*", "share", None),
     (r".*_ratio|p25_p75.*", "multiple", None),
@@ -199,14 +200,16 @@ def _others(family: Family, parts: dict[str, float], shown: str) -> str:
 
 
 def _compared(feature: str, value: float, usual: float, whose: Whose) -> str:
-    """The value beside the usual one: 3.2 GB, 2.1 times the usual 1.5 GB of the job."""
-    said = in_words(feature, value)
+    """The value beside the usual one: 3.2 GB, 2.1 times the usual 1.5 GB of the job.
+
+    The usual time of a job is the median of its runs: what is usual of another runtime has another word."""
+    said, word = in_words(feature, value), "typical" if re.fullmatch(RUNTIMES, feature) else "usual"
     if math.isnan(usual):
         return said
     multiple = multiple_of(feature, value, usual)
     if multiple is None:
-        return f"{said}, usual for {whose} {in_words(feature, usual)}"
-    return f"{said}, {number(multiple)} times the usual {in_words(feature, usual)} of {whose}"
+        return f"{said}, {word} for {whose} {in_words(feature, usual)}"
+    return f"{said}, {number(multiple)} times the {word} {in_words(feature, usual)} of {whose}"
 
 
 def _effect(contribution: float, scale: Scale) -> str:

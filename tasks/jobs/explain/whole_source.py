@@ -24,7 +24,7 @@ from tasks.jobs.predict.trained import Trained
 from tasks.jobs.scores import CONFIDENCE
 from tasks.warehouse.connection import Connection, reading, transaction, writing
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.versions import data_version
+from tasks.warehouse.sources import data_version, insert_rows
 
 Places = NDArray[np.intp]
 MAX_RUNS = 4000  # held-out runs that are explained, an even sample over time of more
@@ -378,7 +378,4 @@ def reason_rows(found: RunReasons) -> list[dict[str, Any]]:
 
 def _replace(connection: Connection, name: str, source: str, rows: pd.DataFrame) -> None:
     connection.execute(f"DELETE FROM jobs.{name} WHERE source = $source", {"source": source})
-    if len(rows):
-        connection.register("new_rows", rows)
-        connection.execute(f"INSERT INTO jobs.{name} BY NAME SELECT * FROM new_rows")
-        connection.unregister("new_rows")
+    insert_rows(connection, f"jobs.{name}", rows.drop(columns="source", errors="ignore"), {"source": source})

@@ -112,7 +112,7 @@ FEATURES: dict[str, Feature] = {
     "outlier_share_before": Feature("history", "", "how often the job was slow before", "more often"),
     "wait_mean_s": Feature("history", "s", "wait of earlier runs of the job before they started", "longer"),
     "hours_since_last": Feature("history", "h", "time since the last run of the job ended", "longer"),
-    "input_usual": Feature("history", "", "usual runtime of the job for an input of this size (log)", "longer"),
+    "input_usual": Feature("history", "", "runtime of the job for an input of this size (log)", "longer"),
     "<peers>_runs": Feature("history", "", "earlier runs of <peers> (log)", "more"),
     "<peers>_last": Feature("history", "", "runtime of the last run of <peers> (log of seconds)", "longer"),
     "<peers>_before_last": Feature("history", "", "runtime of the run of <peers> before the last (log)", "longer"),

@@ -2,7 +2,8 @@
 
 A prediction is here a row of quantiles at LEVELS, in logs of seconds. Mixed are distributions (a linear pool, Stone
 1961), with the weights that have the least CRPS on runs that none of them had learnt from; the CRPS of a mixture is a
-quadratic function of the weights, so these are found exactly."""
+quadratic function of the weights, so these are found exactly. A mixture is wider than its parts where these disagree;
+means of quantiles are not (Lichtendahl, Grushka-Cockayne & Winkler 2013), and can stand in at both ends."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ SUPPORT = (1, 5, 20)  # runs that a job has had, from which on other weights cou
 N_CLASSES = len(SUPPORT) + 1
 BLOCK = 1_000  # submissions worked on together: their quantiles, 3 MB, stay in the cache of a core
 ROUNDING = 1e-12  # of sums of weights
+FIRST_END, FULL_END = 0.25, 0.45  # how far from the median quantiles of a mixture begin to give way, and do so fully
 PART_BITS = 15  # the last bits of a value in a mixture: the number of its part
 SAME = 1e-9  # logs of seconds that differ by less are of the same runtime
 LOG_RANGE = (-12.0, 25.0)  # of seconds: from 6 microseconds to 2,000 years
@@ -65,13 +67,22 @@ def order_quantiles(latest: Floats) -> Floats:
     return _in_blocks(len(latest), of_full_block if is_full.all() and latest.shape[1] else of_block)
 
 
-def mixture_by_support(parts: Sequence[Floats], weights: Floats, support: NDArray[np.intp]) -> Floats:
-    """Quantiles of the mixtures: parts of (n, n_levels) each, weights (N_CLASSES, n_parts), support (n,) the class."""
+def mixture_by_support(
+    parts: Sequence[Floats], weights: Floats, support: NDArray[np.intp], ends: float = 0.0
+) -> Floats:
+    """Quantiles of the mixtures: parts of (n, n_levels) each, weights (N_CLASSES, n_parts), support (n,) the class.
+
+    ends: the share that means of the parts' quantiles have at both ends, 0 to 1; the middle half has none of them."""
     quantiles = np.empty_like(parts[0])
     for each in np.unique(support):
         is_in = support == each
         quantiles[is_in] = mixture([part[is_in] for part in parts], weights[each])
-    return quantiles
+    if ends == 0:
+        return quantiles
+    share = ends * np.clip((np.abs(LEVELS - 0.5) - FIRST_END) / (FULL_END - FIRST_END), 0.0, 1.0)
+    of_parts = zip(parts, weights.T, strict=True)
+    means = np.sum([part * of_classes[support, None] for part, of_classes in of_parts], axis=0)
+    return np.sort(quantiles + share * (means - quantiles), axis=1)
 
 
 def mixture(parts: Sequence[Floats], weights: Floats) -> Floats:

@@ -20,12 +20,12 @@ import pandas as pd
 from tasks.boosters import booster_from, matrix, train_booster
 from tasks.errors import BadInput
 from tasks.jobs.distribution import Empirical, Floats
+from tasks.jobs.outlook import REACHED
 from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, USER_REQUEST, EarlierRuns, peers_of
 from tasks.jobs.predict.preparation import FINISHED, with_ends
 from tasks.jobs.scores import bootstrap_difference
 
 ENDED = (*FINISHED, "failed", "timeout", "cancelled")  # statuses of the runs that are learnt from
-REACHED = 0.95  # of the time limit: a run that took so long has run into it
 REACHES, COMPLETES = "reaches", "completes"
 MEASURES = {REACHES: "limit95", COMPLETES: "completes"}  # event: how figures call its chance
 TREES, RATE = "trees", "rate"

@@ -25,9 +25,9 @@ from tasks.jobs.predict.preparation import fetch_runs, log_end, with_ends
 from tasks.jobs.predict.trained import WORD, Trained, needed_champion
 from tasks.jobs.shapes import ShapeSet
 from tasks.jobs.summary import find_group, refuse_mixture
-from tasks.warehouse.connection import Connection, fetch, reading, transaction, writing
+from tasks.warehouse.connection import fetch, reading
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.versions import data_version
+from tasks.warehouse.sources import data_version, replace_rows
 
 LAST_RUNS = 10  # the next run is predicted as if it came under the conditions of each of these
 ATOMS = 400  # quantiles that stand for the prediction under one of them: chances to 0.25 % and finer
@@ -145,11 +145,9 @@ def predict_source(warehouse: Warehouse, source: str) -> Predictions:
         raise BadInput(f"source {source!r}", "no finished run with a runtime", "runs that have ended")
     found = predict_next(trained, past)
     at = pd.Timestamp(found.conditions["submitted_at"].iloc[0])
-    rows = table_of_next(trained, found, ended).assign(
-        source=source, model_id=card.model_id, predicted_at=at, data_version=version
-    )
-    with writing(warehouse) as connection, transaction(connection):
-        _write(connection, source, rows)
+    rows = table_of_next(trained, found, ended)
+    about = {"source": source, "model_id": card.model_id, "predicted_at": at, "data_version": version}
+    replace_rows(warehouse, "jobs", about, {"predictions": rows})
     return Predictions(card.model_id, version, at, len(rows))
 
 
@@ -206,13 +204,6 @@ def are_fresh(warehouse: Warehouse, source: str, model_id: str) -> bool:
             "SELECT DISTINCT model_id, data_version FROM jobs.predictions WHERE source = $source", {"source": source}
         ).fetchall()
         return made == [(model_id, data_version(connection, WORD, source))]
-
-
-def _write(connection: Connection, source: str, rows: pd.DataFrame) -> None:
-    connection.execute("DELETE FROM jobs.predictions WHERE source = $source", {"source": source})
-    connection.register("new_rows", rows)
-    connection.execute("INSERT INTO jobs.predictions BY NAME SELECT * FROM new_rows").fetchall()
-    connection.unregister("new_rows")
 
 
 QUARTILES = (0.25, 0.75, 0.95)
@@ -334,7 +325,8 @@ LEAST_LEFT = 0.01  # chance to go on so long, below which the tail of the runtim
 
 @dataclass(frozen=True)
 class GoingOn:
-    """runs: of running_outlook, the ones that run longest against what was expected first; as_of: UTC; model_id."""
+    """runs: of running_outlook, the ones that run longest against what was expected first, with is_past_limit: longer
+    than the log's runs are let run; as_of: UTC; model_id."""
 
     model_id: str
     as_of: pd.Timestamp
@@ -346,7 +338,8 @@ def runs_going_on(
 ) -> GoingOn:
     """What to expect of the runs that have started and not ended when the log ends.
 
-    The log says nothing of what came after its last moment, so each run is as old as it was then. within_s: the time
+    The log says nothing of what came after its last moment, so each run is as old as it was then. It is done when it
+    ends by itself or, where the log's runs keep their limits, by its limit. within_s: the time
     that each should take at most, for chance_in_time: that it has ended by then, by itself or by its limit. Raises
     NotFound if the source has no model, or no runs."""
     card, trained = needed_champion(warehouse, source)
@@ -365,4 +358,9 @@ def runs_going_on(
         is_told = (goes_on[:, 0] > LEAST_LEFT) & (times_s[:, 0] < within_s)
         in_time = 1 - goes_on[:, 1] / np.where(is_told, goes_on[:, 0], 1.0)
         table["chance_in_time"] = np.where(is_told, in_time, table["chance_in_time"])
+    limit_s = running["requested_runtime_s"].to_numpy(dtype=float) * (trained.model.grace or np.nan)
+    to_limit_s = limit_s - table["elapsed_s"].to_numpy(dtype=float)
+    for name in [name for name in table if str(name).startswith("left_")]:
+        table[name] = np.where(to_limit_s > 0, np.fmin(table[name], to_limit_s), table[name])
+    table["is_past_limit"] = to_limit_s <= 0
     return GoingOn(card.model_id, as_of, table.sort_values(["chance_so_long", "run_id"]).reset_index(drop=True))

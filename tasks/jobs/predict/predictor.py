@@ -6,7 +6,8 @@ queue + w_7 the last 50 of all + w_8 all that it learnt from, recalibrated by th
 learnt from, and cut off at the time limit where the log shows that limits are kept. The weights are those with the
 least CRPS on the latest part of the training runs, by trees of the earlier part (`pool.best_weights_by_support`), and
 others for jobs with few and with many runs: history counts as much as it deserves, all in a log where nothing else
-tells more, nothing where the features say it better, and all runs where jobs are alike."""
+tells more, nothing where the features say it better, and all runs where jobs are alike. At both ends the parts'
+quantiles are half averaged, not mixed, where that foretold the latest part better."""
 
 import json
 from collections.abc import Mapping
@@ -50,6 +51,7 @@ POOLED: dict[str, tuple[str, int]] = {  # name of a part: its peers, and how man
 RELATIVE = ("input_usual", "job_median10", "user_request_median10", "user_median10", "log_median")
 RELATIVE_GAIN = 0.005  # of CRPS, for trees to be relative: they can go beyond all runs
 LEAST_SHARE = 1e-3  # of the median runtime: shorter runs count as this long
+ENDS = (0.0, 0.5)  # the shares of averaged quantiles at both ends that are tried
 EARLY_SHARE = 0.6  # of the training runs: what the weights are chosen with learns from these, and is tried on the rest
 BOOSTED_LEVELS = np.array([0.05, 0.15, 0.25, 0.4, 0.5, 0.6, 0.75, 0.85, 0.95])
 SETTINGS = {
@@ -138,10 +140,11 @@ def fit_boosted(
 
 @dataclass(frozen=True)
 class Predictor:
-    """weights: of the parts of the pool, for each class of support, of which they sum to 1; is_relative: the trees are
-    of the runtime over what peers usually take; usual_log_s: stands in for that without peers; typical_log_s:
-    (n_levels,) quantiles of all runs that it learnt from; recalibration: of the pool; grace: of time limits, None where
-    they are not kept; columns: features in their order; least_s: shorter runs count as this long."""
+    """weights: of the parts of the pool, for each class of support, of which they sum to 1; ends: the share of their
+    averaged quantiles at both ends; is_relative: the trees are of the runtime over what peers usually take;
+    usual_log_s: stands in for that without peers; typical_log_s: (n_levels,) quantiles of all runs that it learnt from;
+    recalibration: of the pool; grace: of time limits, None where they are not kept; columns: features in their order;
+    least_s: shorter runs count as this long."""
 
     boosted: Boosted
     weights: Mapping[str, tuple[float, ...]]
@@ -152,6 +155,7 @@ class Predictor:
     grace: float | None
     columns: tuple[str, ...]
     least_s: float
+    ends: float = 0.0
 
     def predict(self, features: pd.DataFrame, known: Histories, *, shift: Floats | None = None) -> Empirical:
         """Distributions for the rows of features, in seconds. known: their Histories; shift: (n,) added to log seconds.
@@ -171,16 +175,19 @@ class Predictor:
         """Quantiles of the pool at LEVELS in logs of seconds, before recalibration and limit: (n, n_levels)."""
         weights = {part: of_classes for part, of_classes in self.weights.items() if max(of_classes) > 0}
         parts = self.parts(features, known, list(weights))
-        return mixture_by_support(parts, np.array(list(weights.values())).T, support_of(known, len(features)))
+        support = support_of(known, len(features))
+        return mixture_by_support(parts, np.array(list(weights.values())).T, support, self.ends)
 
     def parts(self, features: pd.DataFrame, known: Histories, asked: list[str]) -> list[Floats]:
         """What these parts of the pool say, (n, n_levels) each; without such peers what the trees say stands in."""
         of_trees = self.boosted.quantiles(features[list(self.columns)]) + self._base(features)[:, None]
+        least = np.log(self.least_s)  # many runs may count as just this long: all parts say so in the same number
+        of_trees = np.where(of_trees <= least + np.log(NEAR_LEAST), least, of_trees)
         found = []
         for part in asked:
             peers, most = POOLED.get(part, (part, 0))
             if peers in known.log_s:
-                quantiles = order_quantiles(known.log_s[peers][:, :most])
+                quantiles = order_quantiles(np.maximum(known.log_s[peers][:, :most], least))
                 found.append(np.where(np.isnan(quantiles[:, :1]), of_trees, quantiles))
             else:
                 found.append(np.tile(self.typical_log_s, (len(features), 1)) if part == ALL_RUNS else of_trees)
@@ -206,6 +213,7 @@ class Predictor:
             "grace": self.grace,
             "columns": list(self.columns),
             "least_s": self.least_s,
+            "ends": self.ends,
         }
         (folder / MAIN).write_text(json.dumps(main, indent=1), encoding="utf-8")
 
@@ -225,6 +233,9 @@ class Predictor:
         shapes = {one.shape for one in (typical, levels, moved)}
         if shapes != {(N_LEVELS,)} or (abs(levels - 0.5) > 0.5).any():
             raise ValueError(f"typical_log_s, levels or moved; expected {N_LEVELS} numbers, levels from 0 to 1")
+        ends = float(main.get("ends", 0.0))  # models of before have none
+        if not 0 <= ends <= 1:
+            raise ValueError(f"ends {ends:g}; expected a share from 0 to 1")
         return cls(
             Boosted.load(folder, len(columns)),
             weights,
@@ -235,6 +246,7 @@ class Predictor:
             grace,
             columns,
             float(main["least_s"]),
+            ends,
         )
 
 
@@ -291,12 +303,19 @@ def fit_predictor(
         weights = best_weights_by_support(parts, runtime_s[cut:], support)
         pooled = mixture_by_support(parts, weights, support)
         crps = float(told_as(pooled).crps(runtime_s[cut:]).mean())
-        candidates.append((crps, is_relative, weights, pooled))
+        candidates.append((crps, is_relative, weights, parts))
     absolute, relative = candidates
     is_better = relative[0] < (1 - RELATIVE_GAIN) * absolute[0]
-    _, is_relative, weights, pooled = relative if is_better else absolute
+    _, is_relative, weights, parts = relative if is_better else absolute
+    tried = []
+    for ends in ENDS:
+        pooled = mixture_by_support(parts, weights, support, ends)
+        moved = recalibration(pooled, log_s[cut:])
+        crps = float(told_as(limited(moved.applied(pooled), later, grace)).crps(runtime_s[cut:]).mean())
+        tried.append((crps, ends, pooled, moved))
+    _, ends, pooled, moved = min(tried, key=lambda one: one[0])
     named = {part: tuple(map(float, of_classes)) for part, of_classes in zip(names, weights.T, strict=True)}
-    model = replace(fitted(slice(None), is_relative), weights=named, recalibration=recalibration(pooled, log_s[cut:]))
+    model = replace(fitted(slice(None), is_relative), weights=named, ends=ends, recalibration=moved)
     return model, EarlierPredictions(late, pooled)
 
 

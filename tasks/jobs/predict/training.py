@@ -4,11 +4,11 @@ import logging
 from dataclasses import dataclass, replace
 
 import pandas as pd
-import pyarrow as pa
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
 from tasks.errors import BadInput
-from tasks.jobs.evaluate import Evaluation, Figures, choose_key, evaluate_runs, key_figures
+from tasks.jobs.evaluate import Evaluation, Figures, evaluate_runs, key_figures
+from tasks.jobs.job_keys import choose_key, read_key
 from tasks.jobs.params import EvaluateParams
 from tasks.jobs.predict.classifier import LightGbm
 from tasks.jobs.predict.outcomes import ENDED
@@ -18,10 +18,11 @@ from tasks.jobs.predict.trained import KIND, WORD, Trained
 from tasks.jobs.predict.trained import champion_of as champion_of
 from tasks.jobs.scores import crps_of
 from tasks.jobs.summary import refuse_mixture
-from tasks.warehouse.connection import reading, transaction, writing
+from tasks.report.evaluation import REASON, rows_of
+from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard, new_card, promote, register
-from tasks.warehouse.versions import code_version, data_version
+from tasks.warehouse.sources import code_version, data_version, replace_rows
 
 METRIC = "predict.crps.model"
 HEADLINE = (METRIC, "predict.crps.history", "predict.coverage90.model")  # first in the card, for lists of models
@@ -83,9 +84,13 @@ def _evaluated(warehouse: Warehouse, source: str, params: EvaluateParams) -> tup
         named = named_columns(connection, source)
     if runs.empty:
         raise BadInput(f"source {source!r}", "no finished run with a runtime", "runs that have ended")
+    key = read_key(warehouse, source)
     with threadpool_limits(1):
-        found, choice = evaluate_runs(runs, params, ended, named), choose_key(runs, params.predict.characterise.split)
-    found.figures.update(key_figures(replace(choice, by=()), []))  # the warehouse is grouped already
+        found = evaluate_runs(runs, params, ended, named)
+        choice = choose_key(runs, params.predict.characterise.split, key.by if key else ())
+    if key:
+        choice = replace(choice, by=key.by, reason=key.reason)
+    found.figures.update(key_figures(choice, []))
     return found, version
 
 
@@ -135,28 +140,10 @@ def score_of(trained: Trained, rows: pd.DataFrame, past: pd.DataFrame) -> float 
     return crps_of(predict_rows(trained, rows, past), rows["runtime_s"].to_numpy(dtype=float)).value
 
 
-REASON = ".reason"
-
-
 def write_figures(warehouse: Warehouse, source: str, model_id: str, figures: Figures) -> None:
     """Write the figures of one model; twice changes nothing. `<key>.reason` becomes the reason of `<key>`."""
-    keys = [key for key in figures if not key.endswith(REASON)]
-    numbers = [key for key in keys if figures[key] is None or isinstance(figures[key], int | float)]
-    rows = pa.table(
-        {
-            "source": pa.array([source] * len(numbers), pa.string()),
-            "model_id": pa.array([model_id] * len(numbers), pa.string()),
-            "key": pa.array(numbers, pa.string()),
-            "value": pa.array([figures[key] for key in numbers], pa.float64()),
-            "reason": pa.array([figures.get(key + REASON) for key in numbers], pa.string()),
-        }
-    )
-    values = {"source": source, "model_id": model_id}
-    with writing(warehouse) as connection, transaction(connection):
-        connection.execute("DELETE FROM jobs.model_figures WHERE source = $source AND model_id = $model_id", values)
-        connection.register("new_rows", rows)
-        connection.execute("INSERT INTO jobs.model_figures BY NAME SELECT * FROM new_rows").fetchall()
-        connection.unregister("new_rows")
+    about = {"source": source, "model_id": model_id}
+    replace_rows(warehouse, "jobs", about, {"model_figures": rows_of(figures)}, within=tuple(about))
 
 
 def read_figures(warehouse: Warehouse, source: str, model_id: str) -> Figures:

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from tasks.intake import readers
 from tasks.intake.files import Chunk, read_head
-from tasks.intake.limits import ReadLimits
 from tasks.jobs.params import ReadParams
 from tasks.jobs.readers.airflow import AirflowReader
 from tasks.jobs.readers.prefect_api import PrefectApiReader
@@ -12,6 +11,7 @@ from tasks.jobs.readers.slurm import SlurmReader
 from tasks.jobs.readers.spark import SparkReader, unpacked_head
 from tasks.jobs.readers.swf import SwfReader
 from tasks.jobs.readers.table import TableReader
+from tasks.params import ReadLimits
 
 Reader = readers.Reader[ReadParams, Iterator[Chunk]]  # chunks of at most about 100,000 rows
 _ALL: tuple[Reader, ...] = (

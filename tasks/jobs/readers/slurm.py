@@ -13,9 +13,8 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput, BadSetting, quoted
-from tasks.intake.files import Chunk, Lines, all_refusals, read_lines, refusals
-from tasks.intake.tables import refused_rows
-from tasks.intake.times import TimeReadings, check_zone, needs_zone, read_times, settle
+from tasks.intake.cells import TimeReadings, check_zone, needs_zone, read_times, settle
+from tasks.intake.files import Chunk, Lines, Refused, all_refusals, read_lines, refusals, refused_rows
 from tasks.jobs.columns import KNOWN_TO_SLURM, status_of, vet_runs
 from tasks.jobs.params import ReadParams, Status
 
@@ -52,7 +51,7 @@ def read_table(lines: Lines, layout: Layout) -> tuple[pd.DataFrame, pd.DataFrame
     table: columns of WANTED as far as the log has them (str) and place (int64). Blank lines and repeated
     headers are left out; a line with too few or too many bars is refused, with those of the block."""
     n_fields = len(layout.fields)
-    places, rows, bad = list[int](), list[list[str]](), list[tuple[int, str, str]]()
+    places, rows, bad = list[int](), list[list[str]](), list[Refused]()
     for place, line in zip(lines.places, lines.lines, strict=True):
         if not line or line.isspace() or line == layout.header:
             continue
@@ -69,7 +68,7 @@ def read_table(lines: Lines, layout: Layout) -> tuple[pd.DataFrame, pd.DataFrame
     at = {name: layout.fields.index(name) for name in WANTED if name in layout.fields}  # of one listed twice the first
     texts = {name: pd.Series([row[column] for row in rows], dtype="str") for name, column in at.items()}
     table = pd.DataFrame(texts).assign(place=pd.Series(places, dtype="int64"))
-    return table, all_refusals([lines.refused, refused_rows(bad)])
+    return table, refused_rows([*lines.refused, *bad])
 
 
 def sacct_fields_in(line: str) -> set[str]:
@@ -195,16 +194,16 @@ def _looks_like_a_job(line: str) -> bool:
 def _batches(path: str, params: ReadParams) -> Iterator[tuple[Lines, Layout]]:
     """The lines in large batches that end before a job, so that it stays together with its steps."""
     layout = None
-    places, texts, refused = list[int](), list[str](), list[pd.DataFrame]()
+    places, texts, refused = list[int](), list[str](), list[Refused]()
     for block in read_lines(path, params.limits):
-        places, texts, refused = places + block.places, texts + block.lines, [*refused, block.refused]
+        places, texts, refused = places + block.places, texts + block.lines, [*refused, *block.refused]
         if len(texts) >= CHUNK_LINES or sum(map(len, texts)) >= CHUNK_CHARS:
             layout = layout or _layout(path, texts, params)
             end = _last_job(texts, layout)
-            yield Lines(places[:end], texts[:end], all_refusals(refused)), layout
+            yield Lines(places[:end], texts[:end], refused), layout
             places, texts, refused = places[end:], texts[end:], []
     if texts or refused:
-        yield Lines(places, texts, all_refusals(refused)), layout or _layout(path, texts, params)
+        yield Lines(places, texts, refused), layout or _layout(path, texts, params)
 
 
 def _last_job(texts: list[str], layout: Layout) -> int:

@@ -29,9 +29,19 @@ import pandas as pd
 import pyarrow as pa
 
 from tasks.errors import BadInput
-from tasks.intake.files import HEAD_BYTES, Chunk, Lines, all_refusals, counted, open_checked, open_plain, read_lines
-from tasks.intake.limits import ReadLimits
-from tasks.intake.tables import refused_rows
+from tasks.intake.files import (
+    HEAD_BYTES,
+    RAW_CHARS,
+    Chunk,
+    Lines,
+    Refused,
+    all_refusals,
+    counted,
+    open_checked,
+    open_plain,
+    read_lines,
+    refused_rows,
+)
 from tasks.jobs.columns import vet_runs
 from tasks.jobs.params import ReadParams
 from tasks.jobs.readers.spark_events import (
@@ -46,6 +56,7 @@ from tasks.jobs.readers.spark_events import (
     parse_event,
     signature,
 )
+from tasks.params import ReadLimits
 from tasks.storage import storage_of
 
 ROLLED = "eventlog_v2_"
@@ -111,8 +122,8 @@ def read_parts(path: str, limits: ReadLimits) -> Iterator[Lines]:
         last, may_be_cut = 0, is_running and part == parts[-1]
         try:
             for lines in read_lines(part, limits, open_as=open_event_log):
-                last = max([last, *lines.places[-1:], *lines.refused["place"][-1:]])
-                refused = lines.refused.assign(place=lines.refused["place"] + before)
+                last = max([last, *lines.places[-1:], *(place for place, _, _ in lines.refused)])
+                refused = [(place + before, why, raw) for place, why, raw in lines.refused]
                 yield Lines([place + before for place in lines.places], lines.lines, refused)
         except CutOff:
             if not may_be_cut or not before + last:
@@ -309,11 +320,11 @@ class SparkReader:
         if is_rolled(path) and any(name.endswith(COMPACT) for name in parts_of(path)):
             logger.warning("%s: Spark has compacted this log; sums over its tasks are too small", path)
         latest_ms = (now.replace(tzinfo=UTC).timestamp() + params.future_slack_s) * MS
-        ended, refused = list[Application](), list[pd.DataFrame]()
+        ended, refused = list[Application](), list[Refused]()
         current: Application | None = None
         n_runs, n_lines, has_refused_start = 0, 0, False
         for lines in read_parts(path, params.limits):
-            bad: list[tuple[int, str, str]] = []
+            refused += lines.refused
             for place, line in zip(lines.places, lines.lines, strict=True):
                 if not line or line.isspace():
                     continue
@@ -327,11 +338,10 @@ class SparkReader:
                     if name and current and name != LOG_START:
                         HANDLERS[name](current, event)
                 except ValueError as error:
-                    bad.append((place, str(error), line))
+                    refused.append((place, str(error), line[:RAW_CHARS]))
                     has_refused_start |= APP_START in line
-            refused += [lines.refused, refused_rows(bad)]
             n_lines += len(lines.refused)
-            if len(ended) >= CHUNK_RUNS or sum(map(len, refused)) >= CHUNK_REFUSED:
+            if len(ended) >= CHUNK_RUNS or len(refused) >= CHUNK_REFUSED:
                 yield _chunk(ended, refused, params, now)
                 ended, refused = [], []
         ended += [current] if current else []
@@ -349,8 +359,8 @@ def _begins_another(name: str, current: Application) -> bool:
     return name == LOG_START or is_second or (current.ended_ms is not None and name in BEFORE_START)
 
 
-def _chunk(apps: list[Application], refused: list[pd.DataFrame], params: ReadParams, now: datetime) -> Chunk:
-    known, bad = list[Application](), list[tuple[int, str, str]]()
+def _chunk(apps: list[Application], refused: list[Refused], params: ReadParams, now: datetime) -> Chunk:
+    known, bad = list[Application](), list[Refused]()
     for app in apps:
         why = "a log without a start of an application; expected a SparkListenerApplicationStart" if not app.id else ""
         if app.outruns_its_end:
@@ -361,7 +371,7 @@ def _chunk(apps: list[Application], refused: list[pd.DataFrame], params: ReadPar
     vetted = vet_runs(pd.DataFrame(map(application_row, known)) if known else none, params, now)
     if left_out := sum(app.n_left_out > 0 for app in known):
         logger.warning("%d applications have too many stages and hosts: some vertices are left out", left_out)
-    return Chunk(vetted.rows, all_refusals([*refused, refused_rows(bad), vetted.refused]), {})
+    return Chunk(vetted.rows, all_refusals([refused_rows([*refused, *bad]), vetted.refused]), {})
 
 
 def application_row(app: Application) -> dict[str, object]:

@@ -24,10 +24,8 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput
-from tasks.intake.files import Chunk, all_refusals, read_lines, refusals
-from tasks.intake.tables import refused_rows
-from tasks.intake.tally import PART_OF_A_JOB
-from tasks.intake.times import from_epoch_s
+from tasks.intake.cells import from_epoch_s
+from tasks.intake.files import PART_OF_A_JOB, Chunk, all_refusals, read_lines, refusals, refused_rows
 from tasks.jobs.columns import vet_runs
 from tasks.jobs.params import ReadParams
 
@@ -88,7 +86,7 @@ class SwfReader:
             jobs = [job for job in jobs if not job[1].lstrip(BLANKS).startswith(";")] if comments else jobs
             first_job = min([first_job, *(place for place, _ in jobs[:1])])
             header.add(path, comments, first_job)
-            if not jobs and not len(block.refused):
+            if not jobs and not block.refused:
                 continue
             is_first = shape is None and bool(jobs)
             shape = find_shape(path, jobs) if is_first else shape
@@ -99,7 +97,7 @@ class SwfReader:
             chunk = _vetted(places, values, header, params, now)
             at, why = chunk.refused["place"], chunk.refused["reason"].to_list()
             vetoed = refusals(at, why, [lines[place] for place in at])
-            yield Chunk(chunk.rows, all_refusals([block.refused, refused, vetoed]), {})
+            yield Chunk(chunk.rows, all_refusals([refused_rows(block.refused), refused, vetoed]), {})
         if shape is None:
             raise BadInput(path, "no job in it, only comments", EXPECTED, "export it again")
 

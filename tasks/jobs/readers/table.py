@@ -33,7 +33,6 @@ from tasks.intake.aliases import (
     has_decimal_commas,
     is_text,
     iso_dates,
-    key_of,
     meaning_of,
     merged,
     named,
@@ -42,10 +41,10 @@ from tasks.intake.aliases import (
     trimmed,
     unit_of_values,
 )
-from tasks.intake.cells import flags
+from tasks.intake.cells import LAST_S, check_zone, flags, utc_times
+from tasks.intake.fields import key_of, split_header
 from tasks.intake.files import UTF8_MARK, Chunk, all_refusals, refusals
-from tasks.intake.tables import JSON_MARKS, MAGIC, PANDAS_INDEX, RowBatch, check_once, split_header, table_batches
-from tasks.intake.times import LAST_S, check_zone, utc_times
+from tasks.intake.tables import JSON_MARKS, MAGIC, PANDAS_INDEX, RowBatch, check_once, table_batches
 from tasks.jobs.columns import (
     ALL_COLUMNS,
     FLAT_COLUMNS,

@@ -18,7 +18,7 @@ import numpy as np
 
 from tasks.jobs.params import PAIRS, STEADY, Campaign, LoadLevel
 from tasks.jobs.record.templates import DATA_SETS, PARTS, Template, draw, templates
-from tasks.record.plan import digest_of
+from tasks.record.campaign import digest_of
 
 T = TypeVar("T")
 Schedule = Literal["daily", "twice_daily", "six_hourly", "bursty", "ad_hoc"]

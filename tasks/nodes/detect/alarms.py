@@ -24,14 +24,13 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from tasks.nodes.node_words import LEAST_DEVIATION, NO_REASON, WORD, reason_of_row
+from tasks.nodes.node_words import GOING_ON, LEAST_DEVIATION, NO_REASON, WORD, reason_of_row
 from tasks.nodes.params import AlarmParams
 from tasks.nodes.type_tables import Bools, Floats, Ints
 from tasks.quantities import utc_text
 from tasks.warehouse.alarms import Alarm
 
 State = Literal["healthy", "suspected", "confirmed", "cleared"]
-GOING_ON: frozenset[State] = frozenset({"suspected", "confirmed"})
 DAY_S = 86_400.0
 WINDOW_DAYS = 30.0  # executions longer ago raise no alarm together with the newest
 NEVER = -1

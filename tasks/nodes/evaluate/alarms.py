@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasks.figures import Figures, put
 from tasks.nodes.detect.alarms import follow
 from tasks.nodes.detect.verdicts import degraded_until_now, pace, threshold_of_alarms
 from tasks.nodes.params import AlarmParams, BudgetParams, EvaluateParams
 from tasks.nodes.type_tables import HOUR_S, Bools, Floats, hours_of, is_stressed, is_unstressed
+from tasks.report.evaluation import Figures, put
 
 FLEET, FLEET_EXECUTIONS_PER_DAY = "fleet", 500 * 6 * 24.0  # one a day over 500 nodes, six benchmarks an hour
 LEAST_ALARMS = 30  # from which a measured rate says something

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from tasks.figures import Figures, put
 from tasks.nodes.params import EvaluateParams, ScoreParams
 from tasks.nodes.ranking.node_scores import (
     COMMON,
@@ -21,6 +20,7 @@ from tasks.nodes.ranking.node_scores import (
     score_nodes,
 )
 from tasks.nodes.type_tables import APPLICATION, Bools, Floats, NodeTables, group_medians, robust_deviation
+from tasks.report.evaluation import Figures, put
 
 LEAST = 4  # pairs of values from which a correlation is told
 UNKNOWN = "unknown"  # machine type of nodes of which nobody says it, in keys of figures

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from tasks.figures import Figures, put, put_mean
+from tasks.errors import report_progress
 from tasks.nodes.detect.detector import EVEN_ODDS
 from tasks.nodes.detect.plain import BASELINE, DETECTORS, OUT_OF_FOLD, WITHOUT_LABELS, DetectionCase, Detector
 from tasks.nodes.evaluate import alarms
@@ -26,7 +26,7 @@ from tasks.nodes.preprocess.fitting import learn_tables
 from tasks.nodes.readers.labels import is_dose
 from tasks.nodes.readers.vetting import slug
 from tasks.nodes.type_tables import Bools, Floats, is_stressed, is_unstressed, type_names
-from tasks.progress import report_progress
+from tasks.report.evaluation import Figures, put, put_mean
 
 Protocol = Literal["rolling", "chronological", "random", "left_node", "after_warm_up", "transfer"]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)

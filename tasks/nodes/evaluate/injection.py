@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasks.figures import Figures, put
+from tasks.errors import report_progress
 from tasks.nodes.detect.alarms import watch_nodes
 from tasks.nodes.detect.plain import OUT_OF_FOLD, WITHOUT_LABELS, DetectionCase, Detector
 from tasks.nodes.evaluate import alarms
@@ -30,7 +30,7 @@ from tasks.nodes.type_tables import (
     robust_deviation,
     type_names,
 )
-from tasks.progress import report_progress
+from tasks.report.evaluation import Figures, put
 
 EARLIEST, LATEST = 0.2, 0.6  # where among a node's tested executions the spoiled ones begin
 CUT = 5.0  # deviations of one metric

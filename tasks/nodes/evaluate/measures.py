@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as students_t
 
-from tasks.figures import Figures, put, put_mean
 from tasks.nodes.type_tables import Bools, Floats
+from tasks.report.evaluation import Figures, put, put_mean
 
 CONFIDENCE = 0.95  # of intervals of the mean over fits
 MEASURES = (

@@ -15,8 +15,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from tasks.errors import BadInput
-from tasks.figures import Figures, put
+from tasks.errors import BadInput, report_progress
 from tasks.nodes.detect.detector import EVEN_ODDS
 from tasks.nodes.evaluate.detection import (
     BY_TIME,
@@ -32,12 +31,22 @@ from tasks.nodes.evaluate.detection import (
 from tasks.nodes.evaluate.measures import put_seeds
 from tasks.nodes.history import History
 from tasks.nodes.params import NAMES, EvaluateParams, LearnedProtocol, ModelParams
-from tasks.nodes.perona.graph import ABSENT, Batches, GraphSet, graphs_of, predecessors_of
-from tasks.nodes.perona.inputs import STRESSED, UNKNOWN, UNSTRESSED, NetworkInputs, labels_of
+from tasks.nodes.perona.inputs import (
+    ABSENT,
+    STRESSED,
+    UNKNOWN,
+    UNSTRESSED,
+    Batches,
+    GraphSet,
+    NetworkInputs,
+    graphs_of,
+    labels_of,
+    predecessors_of,
+)
 from tasks.nodes.perona.network import PeronaNetwork
 from tasks.nodes.perona.training import MOST_GRAPHS, PreparedInputs, fit_prepared, measures_of, prepare
 from tasks.nodes.type_tables import Bools, Floats
-from tasks.progress import report_progress
+from tasks.report.evaluation import Figures, put
 
 BY_LABELS = "the paper's protocol makes its graphs by labels, which are hidden"
 NO_STRESS = "no training execution is known to be stressed, so the network learns no verdicts"

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
-from tasks.errors import BadInput, MissingTool
-from tasks.figures import Evaluation, Figures, put
+from tasks.errors import BadInput, MissingTool, report_progress
 from tasks.nodes.detect.plain import DETECTORS, Detector
 from tasks.nodes.evaluate.applications import compare_by_machine_type, node_matrix, rank_figures
 from tasks.nodes.evaluate.detection import detect, detection_results, learning_curve
@@ -22,8 +21,8 @@ from tasks.nodes.ranking.places import ALL, lacking, rank_nodes
 from tasks.nodes.ranking.repeatability import Repeatability, repeatability_of
 from tasks.nodes.ranking.suspicion import suspicious_nodes
 from tasks.nodes.type_tables import Bools, NodeTables, is_contaminated, is_stressed, is_unstressed
-from tasks.progress import report_progress
-from tasks.warehouse.versions import code_version
+from tasks.report.evaluation import Evaluation, Figures, put
+from tasks.warehouse.sources import code_version
 
 REPEATED = ("cv", "rerun_median", "rerun_p90", "runs_for_5", "runs_for_10")
 ALL_NODES = "all nodes, their executions without known stress"

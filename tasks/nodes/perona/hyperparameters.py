@@ -22,7 +22,7 @@ import pandas as pd
 
 from tasks.errors import BadInput
 from tasks.nodes.params import LARGE_BATCH, RAY_SETTING, SMALL_BATCH, WITHOUT_RAY, ModelParams, NetworkSearchParams
-from tasks.nodes.perona.graph import GraphSet
+from tasks.nodes.perona.inputs import GraphSet
 from tasks.ray_address import LOCAL, check_ray, connected
 
 if TYPE_CHECKING:

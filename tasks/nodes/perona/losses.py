@@ -27,7 +27,7 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, logsigmoid, normalize
 
 from tasks.nodes.params import LossParams
-from tasks.nodes.perona.graph import GraphBatch
+from tasks.nodes.perona.inputs import GraphBatch
 from tasks.nodes.perona.network import GraphOutputs, Outputs, p_norms
 
 SMALLEST = 1e-6  # norm of an input that a ratio is taken to

@@ -33,8 +33,7 @@ from torch_geometric.utils import dropout_edge
 
 from tasks.errors import BadInput
 from tasks.nodes.params import ModelParams, NetworkParams
-from tasks.nodes.perona.graph import GraphBatch
-from tasks.nodes.perona.inputs import Floats, Floats32, NetworkInputs
+from tasks.nodes.perona.inputs import Floats, Floats32, GraphBatch, NetworkInputs
 from tasks.params import Params
 
 HOPS = 3  # of the topology adaptive convolution, as in the authors' code

@@ -26,16 +26,20 @@ from torch.utils.data import DataLoader
 from tasks.errors import BadInput
 from tasks.nodes.history import History
 from tasks.nodes.params import ALL, FitParams, ModelParams, PreprocessParams, ScoreParams, Term
-from tasks.nodes.perona.graph import Batches, GraphBatch, GraphSet, graphs_of, predecessors_of
 from tasks.nodes.perona.inputs import (
     NO_TYPE,
     STRESSED,
     UNKNOWN,
     UNSTRESSED,
+    Batches,
+    GraphBatch,
+    GraphSet,
     InputScales,
     NetworkInputs,
+    graphs_of,
     inputs_of,
     learn_inputs,
+    predecessors_of,
 )
 from tasks.nodes.perona.losses import ClassCounts, input_norms, loss_terms, lowest_norms, summed
 from tasks.nodes.perona.network import Encoder, PeronaNetwork, codes_of, fingerprints_of, judging, network_of

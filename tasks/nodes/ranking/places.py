@@ -4,18 +4,25 @@ Where enough nodes of one machine type ran several tools, they stand in the orde
 common (shared_component): on nodes that taught it nothing, that follows the speed of applications better than the score
 does. Elsewhere, between machine types, and by aspect, in that of the score.
 
+A task uses one thread, a cluster all of them: the aspect `cpu` mixes both, which is right for one number of a node, and
+wrong for a task's runtime, so scores of processors are given apart too. What says how many threads a metric had: its
+benchmark's command, or its name, as the tools and SpareCores name them.
+
 Intervals are of medians of bootstrap resamples, drawn from their exact distribution without drawing the resamples. The
 k-th smallest of n draws with replacement from n sorted values is the value at place floor(n·U), where U is the k-th
 smallest of n uniform numbers: U ~ Beta(k, n - k + 1). Given it, the next one is U + (1 - U)·Beta(1, n - k). So a
 resample's median costs two draws, however many values there are (Efron 1979, section 3; David & Nagaraja 2003, 2.5)."""
 
+import re
 import zlib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
+from tasks.nodes.history import History
 from tasks.nodes.params import CONFIDENCE, MIN_EXECUTIONS, SEED, ScoreParams
 from tasks.nodes.ranking.node_scores import (
     Levels,
@@ -27,7 +34,7 @@ from tasks.nodes.ranking.node_scores import (
     shared_components,
     usual_aspects,
 )
-from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables, group_medians
+from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables, group_medians, type_names
 
 
 def resampled_medians(values: Floats, n_drawn: int, n_resamples: int, rng: np.random.Generator) -> Floats:
@@ -232,3 +239,56 @@ def is_tie(one: Floats, other: Floats, confidence: float) -> bool:
         return True
     low, high = np.quantile(apart, [(1 - confidence) / 2, (1 + confidence) / 2])
     return bool(low <= 0 <= high)
+
+
+Threads = Literal["one", "all", "unsaid"]
+ASPECTS: dict[Threads, str] = {"one": "cpu_one_thread", "all": "cpu_all_threads"}
+COMMAND = re.compile(r"(?:--threads|--cpu|num_threads|number of threads|threads)[=: ]+(\d+)", re.IGNORECASE)
+SETTING = re.compile(r"(?:^|_)threads_(\d+)(?:_|$)")
+SINGLE, MULTI = re.compile(r"single_?(core|thread)"), re.compile(r"multi_?(core|thread)")
+SINGLE_BENCHMARKS, MULTI_BENCHMARKS = ("stressngsinglecore",), ("stressng",)
+COUNTED = ("stressngfull", "stressng-benchmarks")  # the last part of a metric's name says how many workers it had
+MOST = ("n", "most")
+
+
+def threads_of(benchmark: str, metric: str, template: str = "") -> Threads:
+    """How many threads a metric of a benchmark had. template: its command, or the settings that its log prints.
+
+    More than one counts as all: tools ask for as many as there are, or for more."""
+    if told := COMMAND.search(template) or SETTING.search(metric):
+        return "one" if int(told[1]) == 1 else "all"
+    if benchmark in SINGLE_BENCHMARKS or SINGLE.search(metric):
+        return "one"
+    if benchmark in MULTI_BENCHMARKS or MULTI.search(metric):
+        return "all"
+    if benchmark in COUNTED:
+        last = metric.rpartition("_")[2]
+        return "one" if last == "1" else "all" if last in MOST else "unsaid"
+    return "unsaid"
+
+
+def by_threads(tables: NodeTables, history: History) -> NodeTables:
+    """The tables of processors by how many threads a metric had, as aspects cpu_one_thread and cpu_all_threads.
+
+    tables: of executions of the history. What says nothing of its threads is in neither."""
+    template = history.executions["template"].fillna("").astype(str)
+    templates = dict(zip(type_names(history.executions), template, strict=True))
+    parts = []
+    for table in tables.tables:
+        benchmark, command = table.name.partition("@")[0], templates.get(table.name, "")
+        threads = np.array([threads_of(benchmark, metric, command) for metric in table.metrics])
+        for kind, aspect in ASPECTS.items():
+            if table.aspect == "cpu" and (threads == kind).any():
+                parts.append(replace(table.of_metrics(threads == kind), aspect=aspect))
+    return replace(tables, tables=tuple(parts))
+
+
+def rank_by_threads(
+    tables: NodeTables, history: History, reference: ReferenceFleet, params: ScoreParams
+) -> pd.DataFrame:
+    """The rows of rank_nodes for one thread and for all; none where the aspect `cpu` is of one of them alone."""
+    apart = by_threads(tables, history)
+    if {table.aspect for table in apart.tables} != set(ASPECTS.values()):
+        apart = replace(apart, tables=())
+    ranked = rank_nodes(apart, reference, params)
+    return ranked[ranked["aspect"] != ALL]

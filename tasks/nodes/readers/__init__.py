@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tasks.intake.files import Chunk, input_faults, read_head
-from tasks.intake.limits import ReadLimits
 from tasks.intake.readers import Folder, unknown_format
 from tasks.intake.tables import column_names
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers import azure, logs, long_table, perona, recorded, sparecores
+from tasks.params import ReadLimits
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.errors import BadInput, quoted
-from tasks.intake.aliases import MISSING
-from tasks.intake.cells import flag_of
+from tasks.intake.cells import flag_of, time_of
+from tasks.intake.fields import MISSING
 from tasks.intake.files import Chunk
 from tasks.intake.labels import absolute, manifest, named_column, path_label, path_stem
-from tasks.intake.times import time_of
 from tasks.nodes.execution import EXECUTIONS_SCHEMA, framed, tabled
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers.vetting import FLAGS, TIMES, slug, template_hash

@@ -16,11 +16,11 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from tasks.errors import BadInput
-from tasks.intake.files import Chunk, open_checked
+from tasks.intake.cells import time_of
+from tasks.intake.files import Chunk, open_checked, refused_rows
 from tasks.intake.labels import absolute
 from tasks.intake.readers import Folder
-from tasks.intake.tables import refused_rows
-from tasks.intake.times import time_of
+from tasks.intake.tables import MAGIC
 from tasks.nodes.execution import Execution, ParsedLog, as_chunk
 from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
 from tasks.nodes.readers.labels import HOW_TO_NAME, node_of, read_manifest, stem_of
@@ -37,8 +37,8 @@ Refusal = tuple[int, str, str]
 
 
 def sniff(head: bytes, path: str) -> bool:  # noqa: ARG001
-    """Text in which a known tool's log begins."""
-    return bool(head) and detect(head.decode("utf-8", "replace")) is not None
+    """Text in which a known tool's log begins: no half of a Parquet file that holds one."""
+    return bool(head) and not head.startswith(MAGIC) and detect(head.decode("utf-8", "replace")) is not None
 
 
 def read(path: str, params: ReadParams) -> Iterator[Chunk]:

@@ -22,9 +22,7 @@ from numpy.typing import NDArray
 
 from tasks.errors import BadInput, quoted
 from tasks.intake.cells import flags, times
-from tasks.intake.files import Chunk, all_refusals, no_refusals, open_plain, refusals
-from tasks.intake.limits import ReadLimits
-from tasks.intake.tables import refused_rows
+from tasks.intake.files import Chunk, all_refusals, no_refusals, open_plain, refusals, refused_rows
 from tasks.nodes.execution import Execution, MetricValue, SampledMetric, as_chunk
 from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
 from tasks.nodes.readers.labels import read_manifest
@@ -38,6 +36,7 @@ from tasks.nodes.readers.vetting import (
     slug,
     vet,
 )
+from tasks.params import ReadLimits
 from tasks.storage import ADDRESS
 
 ENDINGS = (".db", ".sqlite", ".sqlite3")

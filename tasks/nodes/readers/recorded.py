@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput
-from tasks.intake.files import PARQUET_FAULTS, Chunk, damaged_parquet, open_plain, refusals
+from tasks.intake.files import Chunk, damaged_parquet, open_plain, parquet_faults, refusals
 from tasks.intake.tables import MAGIC, check_size, column_names
 from tasks.nodes.execution import PART_SCHEMA, Ints, chunk_of, entries_of, record_of, rows_of
 from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
@@ -51,7 +51,7 @@ def read(path: str, params: ReadParams) -> Iterator[Chunk]:
                 part = _in_our_types(path, table, says_simulated)
                 yield _chunk_of(part, np.arange(first, first + len(part)), now)
                 first += len(part)
-        except PARQUET_FAULTS as error:
+        except parquet_faults() as error:
             raise damaged_parquet(path, error) from error
 
 

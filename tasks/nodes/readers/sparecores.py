@@ -12,11 +12,10 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from tasks.errors import BadInput
-from tasks.intake.files import RAW_CHARS, Chunk, csv_fields, encodable, json_of
+from tasks.intake.cells import time_of
+from tasks.intake.fields import csv_fields
+from tasks.intake.files import NO_BENCHMARK, RAW_CHARS, Chunk, encodable, json_of, refused_rows
 from tasks.intake.readers import Folder
-from tasks.intake.tables import refused_rows
-from tasks.intake.tally import NO_BENCHMARK
-from tasks.intake.times import time_of
 from tasks.nodes.execution import Execution, Fault, MetricValue, as_chunk
 from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
 from tasks.nodes.readers.labels import IDENTITY, Manifest, read_manifest

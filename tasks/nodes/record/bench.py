@@ -20,7 +20,7 @@ from tasks.nodes.record.params import BenchmarkTemplate, Dose, RecordParams
 from tasks.nodes.record.plan import PlannedExecution
 from tasks.nodes.tools.parsing import Parser
 from tasks.record.facts import Usages, all_known, disturbance_between, known
-from tasks.record.plan import CLEAN
+from tasks.record.parts import CLEAN
 from tasks.record.processes import cpu_s, io_of, members
 
 ASKED = {"ioping": "-v", "qperf": "--version"}  # their logs do not tell which version wrote them

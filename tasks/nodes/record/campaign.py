@@ -33,8 +33,7 @@ from tasks.nodes.tools import PARSERS
 from tasks.nodes.tools.parsing import Parser
 from tasks.record.campaign import Ledger, RecordSummary, Tell, on_disk, recording
 from tasks.record.facts import Usages, machine_facts
-from tasks.record.parts import Parts, Record, check_same, deciding
-from tasks.record.plan import CLEAN
+from tasks.record.parts import CLEAN, Parts, Record, check_same, deciding
 from tasks.record.processes import end_registered
 
 MARGIN_S = 1.0  # metrics of a node are kept from this long before an execution until this long after it

@@ -9,7 +9,8 @@ from itertools import takewhile
 
 from tasks.errors import BadSetting
 from tasks.nodes.record.params import LEVELS, PAPER, BenchmarkTemplate, Dose, RecordParams, doses_of
-from tasks.record.plan import AGAIN, CLEAN, digest_of, mixed
+from tasks.record.campaign import AGAIN, digest_of, mixed
+from tasks.record.parts import CLEAN
 
 EPSILON = 1e-9  # 0.2 of 35 is 7, whatever binary fractions say
 MOST_REPEATS = 2  # of a flagged benchmark before it waits for its turn like the others

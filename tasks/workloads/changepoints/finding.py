@@ -7,7 +7,6 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
@@ -38,6 +37,7 @@ Ints = NDArray[np.int64]
 
 
 WINDOW = 7  # samples of the running median; a phase of three samples in the middle of it is an outlier or a phase
+MEDIANS_AT_ONCE = 100_000  # of windows: each is copied
 LONGEST_OUTLIER = 2  # adjacent samples; three alike are a phase
 SD_OF_MAD = 1.4826  # of a normal distribution: deviation over median absolute deviation
 SD_OF_MEAN = 1.2533  # and over mean absolute deviation, where more than half the residuals are 0
@@ -100,8 +100,9 @@ def changes_of(values: Floats, found: ChangePoints) -> list[dict[str, float]]:
     ):
         change = {"row": after[0], "probability": probability}
         for side, segment in (("before", before), ("after", after)):
-            part = pd.Series(values[slice(*segment)])
-            change |= {f"mean_{side}": float(part.mean()), f"deviation_{side}": float(part.std(ddof=0))}
+            part = values[slice(*segment)]
+            part = part[~np.isnan(part)]
+            change |= {f"mean_{side}": float(part.mean()), f"deviation_{side}": float(part.std())}
         told.append(change)
     return told
 
@@ -188,7 +189,7 @@ def _told_by_evidence(
             model = best_model(
                 samples[is_there, counter], measured[is_there, counter], rows[is_there], params.min_segment
             )
-            left[is_there, counter] = model.values  # noqa: PD011
+            left[is_there, counter] = model.values
             models.append(model)
     if samples.shape[1] == 1:
         return left, prior_of(models[0].noise), models[0].correlation, tuple(models)
@@ -278,7 +279,11 @@ def blank_outliers(column: Floats, deviations: float) -> None:
     if len(places) < WINDOW:
         return
     seen = column[places]
-    apart = np.abs(seen - pd.Series(seen).rolling(WINDOW, center=True, min_periods=1).median().to_numpy())
+    windows = np.lib.stride_tricks.sliding_window_view(seen, WINDOW)
+    inner = [np.median(part, axis=1) for part in np.array_split(windows, 1 + len(windows) // MEDIANS_AT_ONCE)]
+    at_ends = range(WINDOW // 2 + 1, WINDOW)  # so many of the window are there
+    first, last = [np.median(seen[:n]) for n in at_ends], [np.median(seen[-n:]) for n in reversed(at_ends)]
+    apart = np.abs(seen - np.concatenate([first, *inner, last]))
     spread = SD_OF_MAD * float(np.median(apart)) or SD_OF_MEAN * float(apart.mean())
     is_far = apart > deviations * spread
     if not spread or not np.isfinite(spread) or not is_far.any():

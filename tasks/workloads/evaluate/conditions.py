@@ -13,9 +13,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
-from tasks.errors import BadInput
-from tasks.figures import Figures, put, put_mean
-from tasks.progress import report_progress
+from tasks.errors import BadInput, report_progress
+from tasks.report.evaluation import Figures, put, put_mean
 from tasks.workloads.evaluate.items import Split
 from tasks.workloads.evaluate.known import BASELINES, Cohort, log_distances, nnls_shares, paired_means
 from tasks.workloads.evaluate.scores import auroc, false_known

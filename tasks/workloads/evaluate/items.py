@@ -15,10 +15,9 @@ from typing import Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.errors import BadInput
+from tasks.errors import BadInput, report_progress
 from tasks.intake.labels import absolute
 from tasks.intake.readers import REMOTE
-from tasks.progress import report_progress
 from tasks.warehouse.landing import sha256_of
 from tasks.workloads.intake import find_files, read_file
 from tasks.workloads.params import EvaluateParams, ReadParams, WindowParams

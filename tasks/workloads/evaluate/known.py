@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from tasks.figures import Figures, put, put_mean
-from tasks.progress import report_progress
+from tasks.errors import report_progress
+from tasks.report.evaluation import Figures, put, put_mean
 from tasks.workloads.evaluate.items import LEAST_SAMPLES, Item, Positions, Slice, Split, part_of, span_s
 from tasks.workloads.evaluate.paper import DISTANCES, PaperModel, by_distance, fit_paper
 from tasks.workloads.evaluate.scores import MEASURES, SplitScore, score_of

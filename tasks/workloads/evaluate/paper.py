@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tasks.boosters import ONE_THREAD, booster_from, lightgbm_alone
-from tasks.figures import Figures, put
+from tasks.report.evaluation import Figures, put
 from tasks.workloads.evaluate.distances import (
     DistanceSpread,
     Measure,

@@ -7,10 +7,9 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
-from tasks.errors import BadInput
-from tasks.figures import Evaluation, Figures
-from tasks.progress import report_progress
-from tasks.warehouse.versions import code_version
+from tasks.errors import BadInput, report_progress
+from tasks.report.evaluation import Evaluation, Figures
+from tasks.warehouse.sources import code_version
 from tasks.workloads.evaluate.conditions import shared_results, unknown_results
 from tasks.workloads.evaluate.items import SLICES, Slice, Split, base_splits, cut, read_labelled, sampled, splits_of
 from tasks.workloads.evaluate.known import (

@@ -109,12 +109,13 @@ def missing_counters(
     is_missing = np.array([one.name not in present for one in counters], dtype=bool)
     missing = tuple(one.name for one in counters if one.name not in present)
     if weights[is_missing].sum() > (1 - least_share) * weights.sum() + 1e-9:
+        kin = "train on the counters that both have" if len(missing) < len(counters) else "train on runs of its kind"
         told = ", ".join(missing[:NAMED]) + (f" and {len(missing) - NAMED} more" if len(missing) > NAMED else "")
         raise BadInput(
             f"run {run.run_id}",
             f"lacks {len(missing)} of {len(counters)} counters: {told}",
             "the counters that the model was trained on",
-            "record them, or train on the counters that both have",
+            f"record them, or {kin}",
         )
     return missing
 

@@ -1,9 +1,9 @@
 """What a run is: known workloads with their shares, something unknown, or nothing at all; how sure, and why.
 
 Of a group both its counters and its programs say it, where the learned runs tell of theirs. The reasons hold it against
-the nearest known fingerprint of one workload, at the weight at which it fits best. A gap is measured in deviations
-between runs of the same workload. What matched best is chosen among counters that set the workload apart from the
-others: that both make no page faults says little if nobody makes any."""
+the nearest known fingerprint of one workload, at the weight at which it fits best, or against the sum of several. A gap
+is measured in deviations between runs of the same workload. What matched best is chosen among counters that set the
+workload apart from the others: that both make no page faults says little if nobody makes any."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -30,19 +30,22 @@ BYTES = ("B", "bytes")
 CORES = ("core-seconds", "cores")
 SAID_BY_THE_VALUE = "_cores"
 DIGITS = 3
+TOGETHER = {2: "both together", 3: "all three together"}  # of the workloads of a sum, MOST_PARTS at most
 
 
-def why(seen: FloatArray, view: View, workload: str, *, is_known: bool) -> tuple[str, ...]:
-    """What matched and what did not against a known workload, one line each; for an unknown run what did not comes
-    first. seen: (n_counters,), means of the run."""
-    library = view.library
-    alone = sums_of(seen, library)[0]
+def why(seen: FloatArray, view: View, workloads: Sequence[str], *, is_known: bool) -> tuple[str, ...]:
+    """What matched and what did not against a known workload, or several at once, one line each; for an unknown run
+    what did not comes first. seen: (n_counters,), means of the run."""
+    library, sums = view.library, sums_of(seen, view.library)
     names = np.asarray(library.workloads)
-    is_it = names[alone.rows[:, 0]] == workload
-    at = int(np.where(is_it, alone.cost, np.inf).argmin())
-    expected, gaps = alone.fitted[at], np.abs(alone.deviations[at])
+    if len(workloads) > 1 and (found := best_sum(sums, library)):
+        workload, expected, gaps = TOGETHER[len(workloads)], found.fitted, np.abs(found.deviations)
+    else:
+        workload, alone = workloads[0], sums[0]
+        at = int(np.where(names[alone.rows[:, 0]] == workload, alone.cost, np.inf).argmin())
+        expected, gaps = alone.fitted[at], np.abs(alone.deviations[at])
     logs = np.log(library.rows + library.floor)
-    others = logs[names != workload]
+    others = logs[~np.isin(names, workloads)]
     apart = np.zeros(len(seen))
     if len(others):
         own = np.log(np.maximum(np.nan_to_num(seen), 0) + library.floor)
@@ -60,7 +63,7 @@ def why(seen: FloatArray, view: View, workload: str, *, is_known: bool) -> tuple
     matched = [line(c, "{0}, as in {1} ({2})") for c in telling[:N_REASONS]]
     differed = [line(c, "{0} against {2} of {1}") for c in far[:N_REASONS]]
     if not differed:
-        told = f"no counter by itself differs from {workload} by more than its own runs do"
+        told = f"no counter by itself differs from {workload} by more than runs of one workload do"
         differed = [told if is_known else f"{told}, but all together do"]
     return tuple(matched + differed if is_known else differed + matched)
 
@@ -148,7 +151,7 @@ class Identification:
         run_id: The run.
         statement: Known, unknown, both, or idle.
         workload: What ran, of several the largest; None: no known workload.
-        confidence: Probability of the statement, 0 to 1.
+        confidence: Probability that `workload` is there, or that it is something unknown, 0 to 1.
         is_known: Whether `workload` is named.
         unknown_score: Probability that something runs that is not known, 0 to 1.
         present: All known workloads that are there, the one with the largest weight first.
@@ -219,7 +222,8 @@ def identify_all(
         answer = _with_conditions(answer, run)
         if with_reasons and answer.statement != IDLE:
             seen = moments[: len(chosen.counters)]
-            reasons = why(seen, chosen, answer.workload or answer.nearest[0].workload, is_known=answer.is_known)
+            against = [part.workload for part in answer.present] or [answer.workload or answer.nearest[0].workload]
+            reasons = why(seen, chosen, against, is_known=answer.is_known)
             alone = judge(run.run_id, moments, chosen, name).workload if said else answer.workload
             differs = () if alone == answer.workload else (f"its counters alone say {alone or 'unknown'}",)
             told = reasons_of(run.processes, model.programs)

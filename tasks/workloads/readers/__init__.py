@@ -2,7 +2,7 @@
 
 from tasks.intake import readers
 from tasks.intake.files import read_head
-from tasks.intake.limits import ReadLimits
+from tasks.params import ReadLimits
 from tasks.workloads.params import ReadParams
 from tasks.workloads.prepared import Reading
 from tasks.workloads.readers.perf import PerfSpectReader, PerfStatReader

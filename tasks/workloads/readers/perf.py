@@ -17,9 +17,8 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput, quoted
-from tasks.intake.files import all_refusals, json_of, read_lines, refusals
+from tasks.intake.files import CUT_OFF, UNSUPPORTED_EVENT, all_refusals, json_of, read_lines, refusals, refused_rows
 from tasks.intake.tables import WholeTable, column_names, whole_table
-from tasks.intake.tally import CUT_OFF, UNSUPPORTED_EVENT
 from tasks.workloads.params import ReadParams
 from tasks.workloads.prepared import FileRun, Reading, label_column
 from tasks.workloads.readers.tables import side_by_side, start_and_offsets, unix_seconds
@@ -106,7 +105,7 @@ def _counts(path: str, params: ReadParams) -> tuple[pd.DataFrame, list[datetime 
     started: list[datetime | None] = [None]
     refused, separator, last_s = [], "", -math.inf
     for block in read_lines(path, params.limits):
-        bad: list[tuple[int, str, str]] = []
+        bad = [*block.refused]
         separator = separator or separator_of(block.lines)
         for place, line in zip(block.places, block.lines, strict=True):
             if line.startswith(STARTED):
@@ -121,7 +120,7 @@ def _counts(path: str, params: ReadParams) -> tuple[pd.DataFrame, list[datetime 
                     started.append(None)
                 last_s = found.time_s
                 rows.append((len(started) - 1, place, *found))
-        refused += [block.refused, refusals([b[0] for b in bad], [b[1] for b in bad], [b[2] for b in bad])]
+        refused.append(refused_rows(bad))
     counts = pd.DataFrame(rows, columns=["recording", "place", *Count._fields])
     return counts.astype({"value": float, "is_supported": bool}), started, refused
 

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tasks.errors import BadInput, quoted, reason_of
+from tasks.intake.cells import time_of
 from tasks.intake.files import json_of, no_refusals, open_checked
 from tasks.intake.http_server import HttpServer, Patience, Words
 from tasks.intake.readers import REMOTE
-from tasks.intake.times import time_of
 from tasks.workloads.params import ReadParams
 from tasks.workloads.prepared import FileRun, Reading, one_row_a_sample
 from tasks.workloads.readers.tables import start_and_offsets

@@ -24,7 +24,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput
-from tasks.intake.files import all_refusals, read_head, read_lines, refusals
+from tasks.intake.files import all_refusals, read_head, read_lines, refusals, refused_rows
 from tasks.workloads.params import ReadParams
 from tasks.workloads.prepared import FileRun, Reading
 from tasks.workloads.readers.sar import DEVICE, SarLines, is_other, is_sar
@@ -75,7 +75,8 @@ class SadfReader:
         if is_other(read_head(path, params.limits)):
             problem = "a file of sysstat itself, or JSON or XML of sadf"
             raise BadInput(path, problem, EXPECTED, "sadf -d FILE -- -A, where FILE is sysstat's own, such as sa26")
-        parts, refused = _parts(section_files(path), params)
+        files = section_files(path)
+        parts, refused = _parts(files, params)
         runs = []
         for number, part in enumerate(parts, 1):
             run, bad = _run(part, params.time_zone, f"{part.host}-{number}" if len(parts) > 1 else "")
@@ -83,7 +84,8 @@ class SadfReader:
             refused.append(bad)
         if not runs and not any(len(one) for one in refused):
             raise BadInput(path, "no line of counters in it", EXPECTED, "sadf -d FILE -- -A prints all of them")
-        return Reading(runs, all_refusals(refused))
+        also = ", ".join(Path(file).name for file in files[1:])
+        return Reading(runs, all_refusals(refused), (f"with the sections of {also}",) if also else ())
 
 
 def is_sadf(head: bytes) -> bool:
@@ -154,8 +156,11 @@ def _outline_of(path: Path) -> Outline | None:
 
 @lru_cache(maxsize=4096)
 def _outline(path: Path, mtime_ns: int, size: int) -> Outline | None:  # noqa: ARG001 - they tell versions apart
-    with path.open("rb") as file:
-        head = file.read(HEAD_BYTES)
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except OSError:  # who reads it says why; beside another file it is none of its sections
+        return None
     if not (is_sadf(head) or is_sar(head)):
         return None
     as_sadf = _translation(head)
@@ -184,7 +189,7 @@ def _parts(files: Sequence[str], params: ReadParams) -> tuple[list[HostSection],
         last = 0
         as_sadf = _translation(read_head(path, params.limits))
         for block in read_lines(path, params.limits):
-            bad: list[tuple[int, str, str]] = []
+            bad = [(n_before + place, reason, raw) for place, reason, raw in block.refused]
             for place, line in zip(block.places, block.lines, strict=True):
                 last = place
                 said = as_sadf(line)
@@ -197,8 +202,7 @@ def _parts(files: Sequence[str], params: ReadParams) -> tuple[list[HostSection],
                     part = parts.setdefault((fields[0], restarts.get(fields[0], 0)), HostSection(fields[0]))
                     if fault := _add(part, number, n_before + place, fields, names):
                         bad.append((n_before + place, fault, line))
-            unread = block.refused.assign(place=block.refused["place"] + n_before) if number else block.refused
-            refused += [unread, refusals([b[0] for b in bad], [b[1] for b in bad], [b[2] for b in bad])]
+            refused.append(refused_rows(bad))
         n_before += last
     return [part for part in parts.values() if part.places], refused
 

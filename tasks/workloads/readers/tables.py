@@ -1,8 +1,6 @@
 """Tables of samples: rows of CSV, columns of numbers, times, and values of one time put side by side."""
 
-from array import array
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -12,22 +10,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput, headless, quoted
-from tasks.intake import times
-from tasks.intake.aliases import MISSING, date_order, distinct_texts, is_text, iso_dates, key_of, named
-from tasks.intake.cells import Cells, number_of
+from tasks.intake.aliases import date_order, distinct_texts, is_text, iso_dates, named
+from tasks.intake.cells import DATED, FIRST_S, LAST_S, Cells, calendar_dates, in_seconds
 from tasks.intake.cells import numbers as to_numbers
-from tasks.intake.files import read_lines
-from tasks.intake.limits import ReadLimits
-from tasks.intake.tables import split_header
-from tasks.intake.times import FIRST_S, LAST_S
 from tasks.workloads.prepared import KEY_COLUMNS, FileRun
-from tasks.workloads.telemetry import Counter, FloatArray
+from tasks.workloads.telemetry import TIMES, Counter, FloatArray
 
 ALIASES = {  # of key columns; those of labels count where they hold text
-    "timestamp": (
-        "timestamp", "time", "ts", "datetime", "date", "unixtime", "epoch", "times", "sampledat", "recordedat", "at",
-        "clock", "zeit", "zeitpunkt",
-    ),
+    "timestamp": TIMES,
     "run_id": ("run", "session"),
     "workload": ("job", "jobname", "application", "app", "benchmark"),
     "machine": ("host", "hostname", "node", "nodename", "server", "instance"),
@@ -37,7 +27,6 @@ VALUES = ("value", "val", "reading", "wert")
 TEXT_SHARE = 0.5  # of the values that are there: a column with more that are no numbers holds text
 NANOSECONDS = 1e9
 DATES_SHARE = 0.5  # of the numbers in a column of dates: every third of consecutive seconds may look like one
-EXPECTED = "a header line, then numbers; an empty cell is a missing sample"
 
 
 def choose_keys(
@@ -99,7 +88,7 @@ def unix_seconds(column: pa.ChunkedArray, zone: str) -> FloatArray:
     if is_text(kind) and (order := date_order("the table", {"time": distinct_texts(column)})):
         column = pa.chunked_array([iso_dates(column, order)])
     texts = pd.Series(column.to_pandas()).astype("str").str.strip().str.replace(r"\s*UTC$", "Z", regex=True)
-    dated = texts.where(texts.str.contains(times.DATED, na=False))
+    dated = texts.where(texts.str.contains(DATED, na=False))
     parsed = pd.to_datetime(dated, errors="coerce", format="ISO8601", utc=_has_zone(column))
     from_text = _seconds_of(parsed, zone)
     return np.where(numbers.is_bad, from_text, _in_seconds(numbers.values, zone))
@@ -108,11 +97,11 @@ def unix_seconds(column: pa.ChunkedArray, zone: str) -> FloatArray:
 def _in_seconds(values: FloatArray, zone: str) -> FloatArray:
     """Times written as numbers in seconds: dates where most of them are some, else Unix time or since some start."""
     known = values[~np.isnan(values)]
-    dates = times.calendar_dates(values)
+    dates = calendar_dates(values)
     if len(known) and np.isfinite(known).all() and (~np.isnat(dates)).sum() > DATES_SHARE * len(known):
         return _seconds_of(pd.Series(dates), zone)
     size = float(np.median(np.abs(known))) if len(known) else 0.0
-    seconds = times.in_seconds(values, np.full(len(values), size))
+    seconds = in_seconds(values, np.full(len(values), size))
     return np.where(np.abs(seconds) <= LAST_S, seconds, np.nan)
 
 
@@ -166,81 +155,3 @@ def side_by_side(
         "running_pct": np.full(len(counters), np.nan),
     }
     return FileRun(counters, times, values, places=places, sample_of=sample_of.astype(np.int64), **(defaults | more))
-
-
-@dataclass(frozen=True)
-class Series:
-    """names: of the columns, k; values: (n, k), NaN: missing; times: (n,) as written, empty without a column of times.
-
-    Row i is line i + 2 of the file."""
-
-    names: tuple[str, ...]
-    values: FloatArray
-    times: tuple[str, ...] = ()
-
-
-def read_series(path: str, limits: ReadLimits, columns: Sequence[str] = ()) -> Series:
-    """Columns of a CSV file as series; without names all but the times. Lines are read as they come.
-
-    An empty cell, and an empty line, is a missing sample and keeps its row; so do empty lines after the last line with
-    a value, but not the line end that closes the file. A column that is called a time, such as date or timestamp, holds
-    the times of the rows, in whatever form, unless it is the only one or named in columns.
-    Raises BadInput, with the line, for a cell that is no number and for a line with another number of fields (a sample
-    that were left out would move all change points after it), and for a column that is not there."""
-    names: list[str] = []
-    mark, place, time_at = "", 1, -1
-    wanted: list[int] = []
-    values, moments = array("d"), []
-    for block in read_lines(path, limits):
-        if len(block.refused):
-            first = block.refused.iloc[0]
-            raise BadInput(f"{path}, line {first['place']}", str(first["reason"]), EXPECTED)
-        for line in block.lines:
-            if not names:
-                names, mark = _header_of(path, line)
-                wanted, time_at = _columns_of(path, names, columns)
-                continue
-            place += 1
-            cells = line.split(mark) if line.strip() else [""] * len(names)
-            if len(cells) != len(names):
-                raise BadInput(f"{path}, line {place}", f"{len(cells)} fields; the header has {len(names)}", EXPECTED)
-            values.extend([_cell(path, place, cells[at].strip().strip('"'), mark) for at in wanted])
-            if time_at >= 0:
-                moments.append(cells[time_at].strip().strip('"'))
-    if not names:
-        raise BadInput(path, "no header line", EXPECTED, "put the names of the columns into the first line")
-    if not values:
-        raise BadInput(path, "no sample in it", EXPECTED)
-    table = np.frombuffer(values, dtype=np.float64).reshape(-1, len(wanted))
-    return Series(tuple(names[at] for at in wanted), table, tuple(moments) if time_at >= 0 else ())
-
-
-def _header_of(path: str, line: str) -> tuple[list[str], str]:
-    if not line.strip():
-        raise BadInput(path, "no header line", EXPECTED, "put the names of the columns into the first line")
-    names, mark = split_header(line)
-    if all(number_of(name) is not None for name in names):
-        raise BadInput(path, "no header line: the first line holds numbers", EXPECTED, "add one")
-    return names, mark
-
-
-def _columns_of(path: str, names: list[str], columns: Sequence[str]) -> tuple[list[int], int]:
-    """The places of the columns that are read, and that of the times, -1 without one."""
-    for column in columns:
-        if column not in names:
-            raise BadInput(path, f"no column {quoted(column)}", f"one of {', '.join(names[:20])}", "name one of these")
-    called = [at for at, name in enumerate(names) if key_of(name) in ALIASES["timestamp"] and name not in columns]
-    time_at = called[0] if called and len(names) > 1 else -1
-    return [names.index(one) for one in columns] or [at for at in range(len(names)) if at != time_at], time_at
-
-
-def _cell(path: str, place: int, cell: str, mark: str) -> float:
-    """1.234,5 is 1234.5 where commas do not part the fields."""
-    if cell.lower() in MISSING:
-        return float("nan")
-    number = number_of(cell.replace(".", "").replace(",", ".") if "," in cell and mark != "," else cell)
-    if number is None or not np.isfinite(number):
-        raise BadInput(
-            f"{path}, line {place}", f"{cell[:40]!r} is no finite number", EXPECTED, "mend the line, or name --column"
-        )
-    return number

@@ -17,7 +17,7 @@ import pandas as pd
 from tasks.errors import BadSetting, NotFound, WhorlError
 from tasks.machine import CGROUP_ROOT, ControlGroup
 from tasks.record.facts import DIGITS, NAN, Disturbance, all_known, known, shared_server_cpu_s
-from tasks.record.plan import CLEAN
+from tasks.record.parts import CLEAN
 from tasks.workloads.params import RecordParams
 from tasks.workloads.record.counters import Source, Unavailable, machine_sources, opened
 from tasks.workloads.record.parts import machine_name

@@ -12,7 +12,7 @@ from tasks.errors import MissingTool, WhorlError
 from tasks.machine import campaign_group, counts_hardware_events, remove_scratch, scratch_folder
 from tasks.record.campaign import RecordSummary, Tell, recording
 from tasks.record.facts import machine_facts
-from tasks.record.plan import CLEAN
+from tasks.record.parts import CLEAN
 from tasks.workloads.params import RecordParams
 from tasks.workloads.record.bench import Bench, joined, own_group
 from tasks.workloads.record.parts import RunLedger, machine_name

@@ -24,7 +24,7 @@ from operator import itemgetter
 from typing import Any
 
 from tasks.errors import BadSetting
-from tasks.record.plan import AGAIN, digest_of, mixed
+from tasks.record.campaign import AGAIN, digest_of, mixed
 from tasks.workloads.params import Condition, RecordParams
 from tasks.workloads.record.counters import Unavailable
 from tasks.workloads.record.programs.program import N_USUAL, Program

@@ -30,6 +30,15 @@ def python(code: str, *, cwd: Path = ROOT, **environment: str) -> "subprocess.Co
     )
 
 
+def test_an_interrupt_while_the_commands_are_imported_ends_quietly() -> None:
+    code = (
+        "import sys, flows.cli\nclass CtrlC:\n def find_spec(self, name, *_):\n"
+        "  if name == 'flows.cli.app': raise KeyboardInterrupt\nsys.meta_path.insert(0, CtrlC()); flows.cli.main()"
+    )
+    ended = python(code)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
+
+
 @pytest.mark.parametrize(
     "arguments", [["--help"], ["--version"], ["jobs", "ingest", "--help"], ["nodes", "train", "--help"], ["warehouse"]]
 )
@@ -40,6 +49,17 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     assert "flows.cli.app" in loaded
     assert loaded & HEAVY == set()
     assert "pydantic" not in loaded or arguments != ["--help"]  # typer checks the values of options with it
+
+
+def test_changes_of_a_series_are_told_without_pandas_or_a_warehouse(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("a\n" + "0\n1\n" * 20 + "8\n9\n" * 20)
+    arguments = ["workloads", "changepoints", str(tmp_path / "s.csv"), "--json"]
+    ended = python(
+        f"import sys; from flows.cli import run; run({arguments!r}); print(sorted(sys.modules), file=sys.stderr)"
+    )
+    assert json.loads(ended.stdout)["changepoints"] == [40]
+    loaded = set(re.findall(r"'([^']+)'", ended.stderr))
+    assert loaded & {"pandas", "pyarrow", "duckdb", "fsspec", "prefect"} == set()
 
 
 def test_the_version_is_that_of_the_package(whorl: Callable[..., Any]) -> None:
@@ -148,6 +168,36 @@ def test_tracebacks_of_this_user_go_after_a_week_or_when_there_are_many(
     whorl.done("--version")
     assert [file.exists() for file in made] == [at < 21 and at != 3 for at in range(25)]
     assert all(other.is_symlink() or other.exists() for other in others)
+
+
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [(28, "/data/page: the disk is full (full); expected room"), (20, "/data/page: cannot be used (full)")],
+)
+def test_what_is_wrong_with_a_place_that_is_written_to_is_one_line(
+    whorl: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, number: int, told: str
+) -> None:
+    def full() -> str:
+        raise OSError(number, "full", "/data/page")
+
+    monkeypatch.setattr("tasks.warehouse.migrations.data_dictionary", full)
+    ended = whorl("warehouse", "dictionary")
+    assert (ended.code, ended.err.count("\n")) == (1, 1)
+    assert ended.err.startswith(f"whorl: {told}")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("jobs", "evaluate", "log.csv"), ("nodes", "evaluate", "x"), ("advice", "groups"), ("jobs", "explain"),
+     ("report", "workloads")],
+)  # fmt: skip
+def test_a_folder_for_pages_that_is_a_file_is_refused_before_the_work(
+    whorl: Callable[..., Any], tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    (tmp_path / "out").touch()
+    ended = whorl(*arguments, "--out", tmp_path / "out")
+    assert ended.code == 2
+    assert "is a file" in " ".join(ended.err.split())
 
 
 def test_ctrl_c_ends_with_130_and_no_traceback(whorl: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:

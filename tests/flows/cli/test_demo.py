@@ -93,7 +93,7 @@ def test_the_answers_come_first_then_reports_then_what_was_read(
         "",
         "What ran here?",
         "answer redis, a known workload (labelled nginx, so that is wrong): 5-nginx-large-09, which was held out",
-        "how sure 73.4 %; the model is right for 97.5 % of 40 other runs that it has not seen",
+        "how sure 73.4 %; the model is right for 97.5 % of 40 other runs that were held out",
         "because net sent bytes in phase 2: 3 MB a second, as in redis (3.1 MB a second)",
         "",
         "Which node is best?",

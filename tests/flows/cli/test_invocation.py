@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from flows.cli.invocation import Invocation, progress_bar, run_flow
-from tasks.progress import report_progress
+from tasks.errors import report_progress
 
 
 def work(invocation: Invocation) -> None:

@@ -209,6 +209,10 @@ WRONG = ["", " log", "log\n", "a\tb", "x" * 101]
 EXPECTED = "not a name that everyone can type; expected 1 to 100 printable characters without blanks at the ends"
 
 
+READ = {
+    "batches": [], "group_by": [], "key": "runs of one job share name", "better": "by user it is", "data_version": "0",
+    "report": "r.html",
+}  # fmt: skip
 VERBS = ("jobs ingest .", "jobs ingest . --dry-run", "jobs summary", "jobs watch", "report jobs")
 
 
@@ -226,8 +230,7 @@ def test_the_next_command_after_an_ingest_can_be_pasted(
     source = "it's mine"
     warehouse = job_log([{"runtime_s": 1.0}], source=source)
     summarise(warehouse, source, SummaryParams())
-    ended = {"batches": [], "data_version": "0", "report": "r.html"}
-    flow_finds(ended)
+    flow_finds(READ)
     (tmp_path / "log.csv").write_text("run_id,name,started_at,runtime_s\n")
     noted = whorl("jobs", "ingest", tmp_path / "log.csv", "--source", source).err.splitlines()[-1]
     assert noted.startswith("next: ")
@@ -241,9 +244,10 @@ def test_an_ingest_tells_names_that_recur_and_are_taken_for_one_job(
     dated = [("load {date}", f"load 2026-01-0{n}") for n in range(1, 6)]  # a name a run: they are one job
     warehouse = job_log([{"runtime_s": 1.0, "group_key": job, "name": name} for job, name in named + dated])
     summarise(warehouse, "log", SummaryParams())
-    flow_finds({"batches": [], "data_version": "0", "report": "r.html"})
+    flow_finds(READ)
     (tmp_path / "log.csv").write_text("run_id,name,started_at,runtime_s\n")
     told = whorl("jobs", "ingest", tmp_path / "log.csv", "--source", "log").out
+    assert all(line in told for line in (READ["key"], READ["better"]))
     assert "3 names that recur as they stand, such as pipeline_1001, are taken for 1 job," in " ".join(told.split())
     assert "--group-by user,full_name" in told
 

@@ -84,6 +84,8 @@ def test_one_job_is_told_beside_what_its_own_runs_say(whorl: Whorl, trained_log:
     assert "% predicted;" in lines["longer than 30 s"] and "of its 60 runs did" in lines["longer than 30 s"]
     assert "half of whose runs take" in lines["shape (ratio)"] and "times the median" in lines["shape (ratio)"]
     found = json.loads(whorl("jobs", "predict", "--job", "job03", "--exceeds", 30, "--json").out)
+    assert shown.out.startswith(found["next_run"]["answer"])
+    assert found["next_run"] in json.loads(whorl("jobs", "predict", "--json").out)["jobs"]
     assert [limit["level"] for limit in found["limits"]] == [0.5, 0.9, 0.95, 0.99]
     assert found["limits"][3]["own"] == {"level": 0.99, "time_s": None, "n_needed": 100}
     assert found["chances"][0]["history"]["n"] == 60

@@ -40,7 +40,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_rank_prints_place_score_interval_and_ties_by_aspect(whorl: Whorl, nodes_log: Warehouse, quick: None) -> None:
     ended = whorl.done("nodes", "rank")
-    lines = ended.out.splitlines()
+    best, suspicious, _, *lines = ended.out.splitlines()
     assert lines[0].split() == [
         "aspect", "place", "node", "score", "interval", "tied", "executions", "machine", "type",
         "first", "component",
@@ -50,8 +50,9 @@ def test_rank_prints_place_score_interval_and_ties_by_aspect(whorl: Whorl, nodes
         ["cpu", "2", "node-2"],
         ["cpu", "3", "node-3"],
     ]
-    assert any(line.startswith("best: ") for line in lines)
-    assert any(line.startswith("most suspicious: ") for line in lines)
+    assert best.startswith("best: ")
+    assert suspicious.startswith("most suspicious: ")
+    assert ended.err.endswith("which executions look degraded: whorl nodes train --source log\n")
 
 
 @pytest.mark.slow

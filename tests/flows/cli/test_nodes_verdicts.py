@@ -13,7 +13,7 @@ from tasks.nodes.params import FitParams, ModelParams, NetworkParams
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import new_card, promote, register
-from tasks.warehouse.rows import insert_rows
+from tasks.warehouse.sources import insert_rows
 from tests.flows.cli.conftest import Whorl
 
 pytestmark = pytest.mark.usefixtures("flows_as_they_are")
@@ -182,6 +182,9 @@ def test_a_watch_asks_for_benchmarks_unless_told_not_to(whorl: Whorl, flow_finds
     assert "no deployment nodes-record/<node> for node-1: run 'whorl nodes record' there" in ended.err
     assert json.loads(whorl("nodes", "watch", "--no-ask", "--json").out)["excluded"] == ["node-2"]
     assert [one.asks_for_benchmarks for one in asked] == [True, False]
+    ranked = whorl.done("nodes", "rank")
+    assert ranked.out.splitlines()[2] == "degrading: node-2 in disk (confirmed), since 2026-01-06 12:00 UTC"
+    assert ranked.err.endswith("which executions look degraded: whorl nodes explain NODE --source log\n")
 
 
 @pytest.mark.usefixtures("prefect_server", "quick")

@@ -286,11 +286,12 @@ def test_the_server_refuses_a_wrong_name_or_value_when_the_run_is_made(tmp_path:
         with pytest.raises(PrefectHTTPStatusError, match="409"):
             client.create_flow_run_from_deployment(made, parameters={**known, "source": "x" * 1000})
         for wrong, told in (
-            ({"evaluate.predict.n_trees": -3}, "-3 is less than the minimum of 1"),
-            ({"evaluate.predict.n_tree": 3}, "evaluate.predict.n_tree' does not match"),
+            ({"expert": {"evaluate.predict.n_trees": -3}}, "-3 is less than the minimum of 1"),
+            ({"expert": {"evaluate.predict.n_tree": 3}}, "evaluate.predict.n_tree' does not match"),
+            ({"sauce": "cluster-a"}, "'sauce' was unexpected"),  # it would crash when it runs
         ):
             with pytest.raises(PrefectHTTPStatusError, match="409") as refused:
-                client.create_flow_run_from_deployment(made, parameters={**known, "expert": wrong})
+                client.create_flow_run_from_deployment(made, parameters={**known, **wrong})
             assert told in refused.value.response.text
 
 

@@ -34,6 +34,14 @@ from tasks.errors import BadSetting
 from tasks.machine import read_server_file, remove_server_file, server_file, write_server_file
 from tests.loopback import Quiet, listening
 
+LOGGED_BESIDE_A_FLOW = """
+import logging, sys, pathlib
+from flows.engine import servers
+servers.prepare(pathlib.Path(sys.argv[1]))
+from prefect.logging.configuration import setup_logging
+setup_logging()
+logging.getLogger("flows.cli.output").warning("left out")
+"""
 STUBBORN = (
     "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(600)"
 )
@@ -371,3 +379,9 @@ def test_a_server_for_the_network_has_a_key_and_the_origin_of_its_own_pages(tmp_
     (tmp_path / "api.key").write_text("")
     with pytest.raises(BadSetting, match="holds no key of a server"):
         server_environment(tmp_path, "0.0.0.0", 4200)
+
+
+def test_what_a_command_says_after_its_flow_brings_no_warning_of_prefect(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", LOGGED_BESIDE_A_FLOW, str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "UserWarning" not in ended.stderr

@@ -28,7 +28,7 @@ from tasks.jobs import steps as job_models
 from tasks.jobs import steps as job_steps
 from tasks.jobs.params import EvaluateParams, GroupParams
 from tasks.jobs.params import ReadParams as JobReadParams
-from tasks.nodes import answers, network_steps, verdict_steps
+from tasks.nodes import answers, steps, verdict_steps
 from tasks.nodes import steps as node_steps
 from tasks.nodes.params import (
     AlarmParams,
@@ -86,7 +86,7 @@ def train_nodes(warehouse: Warehouse) -> None:
 
 def train_network(warehouse: Warehouse) -> None:
     few = ModelParams(fit=FitParams(epochs=5))
-    network_steps.train(warehouse, SOURCE, few, PreprocessParams(), SCORE, "run")
+    steps.train(warehouse, SOURCE, few, PreprocessParams(), SCORE, "run")
 
 
 def judge_nodes(warehouse: Warehouse) -> None:

@@ -125,7 +125,7 @@ def test_of_a_logarithm_what_counts_is_what_it_is_of():
     assert explain_run(parts, frame, "a", within).reasons == ()  # no "9.1 h, as usual: makes it 0.88 times as long"
     [reason] = explain_run(parts, frame + math.log(0.5), "a", within).reasons
     assert reason.text == (
-        "median runtime of the last 10 runs of the job: 4.5 h, 0.5 times the usual 9.1 h of the job: "
+        "median runtime of the last 10 runs of the job: 4.5 h, 0.5 times the typical 9.1 h of the job: "
         "makes it 0.88 times as long"
     )
 

@@ -11,6 +11,7 @@ from tasks.jobs.predict.mixture import (
     EVEN_RUNS,
     LEVELS,
     MOST_GRACE,
+    N_CLASSES,
     N_LEVELS,
     UNMOVED_RUNS,
     Recalibration,
@@ -19,6 +20,7 @@ from tasks.jobs.predict.mixture import (
     learn_grace,
     limited,
     mixture,
+    mixture_by_support,
     order_quantiles,
     recalibrated_in_time,
     recalibration,
@@ -71,6 +73,22 @@ def test_a_mixture_has_the_mean_of_the_distribution_functions():
     expected = sum(w * norm.cdf(mixed, m, s) for w, m, s in zip(weights, (0, 2, -3), (1, 0.5, 2), strict=True))
     np.testing.assert_allclose(expected, LEVELS, atol=0.011)
     assert (np.diff(mixed) >= 0).all()
+
+
+def test_at_both_ends_means_of_quantiles_stand_in_for_those_of_the_mixture():
+    """Of uniform parts on -0.5 … 0.5 and -1.5 … 1.5, each with half of the weight, quantile q is u or 3 u, u = q - 0.5.
+
+    Their mean is 2 u. The mixture is 1.5 u as far as u = 1/3, where it is 0.5, and 6 u - 1.5 beyond."""
+    u = np.tile(LEVELS - 0.5, (2, 1))
+    halves, support = np.full((N_CLASSES, 2), 0.5), np.array([0, 3])
+    quantiles = mixture_by_support([u, 3 * u], halves, support, ends=0.5)[1]
+    of = dict(zip((100 * LEVELS).round(1).tolist(), quantiles, strict=True))
+    assert of[99.5] == pytest.approx((1.47 + 0.99) / 2, abs=0.03)  # u = 0.495: half-way
+    assert of[0.5] == pytest.approx(-(1.47 + 0.99) / 2, abs=0.03)
+    assert of[84.5] == pytest.approx(0.7625 * 0.57 + 0.2375 * 0.69, abs=0.03)  # u = 0.345: (u - 0.25) / 0.2 of that
+    plain = mixture_by_support([u, 3 * u], halves, support)[1]
+    np.testing.assert_array_equal(quantiles[25:75], plain[25:75])
+    assert (np.diff(quantiles) >= 0).all()
 
 
 def test_a_part_without_weight_changes_nothing_and_one_alone_is_the_mixture():

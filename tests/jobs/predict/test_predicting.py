@@ -118,6 +118,9 @@ def test_a_run_that_goes_on_has_ended_by_its_limit_at_the_latest(limited):
         connection.execute(UNFINISHED)
     runs = runs_going_on(limited, "limited", PARAMS, within_s=1.5 * LIMIT_S).runs
     assert (runs[runs["elapsed_s"] < LIMIT_S / 2]["chance_in_time"] > 0.99).all()
+    ends_s = (runs["elapsed_s"] + runs["left_99_s"])[~runs["is_past_limit"]]
+    assert len(ends_s) and ends_s.max() <= 1.25 * LIMIT_S  # with the largest grace
+    assert runs["is_past_limit"].any() and (runs["elapsed_s"] > LIMIT_S)[runs["is_past_limit"]].all()
 
 
 UNFINISHED = """UPDATE jobs.runs SET status = 'running', runtime_s = NULL, ended_at = NULL

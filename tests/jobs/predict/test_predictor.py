@@ -109,6 +109,27 @@ def test_where_the_request_of_a_user_says_all_its_runs_are_leant_on():
     assert split.crps <= 1.03 * told_as(order_quantiles(latest)).crps(split.runtime_s).mean()
 
 
+def test_quantiles_are_averaged_at_the_ends_where_the_parts_are_of_one_kind_and_not_where_jobs_have_two_modes():
+    """Of jobs that drift each part tells about the same, more or less late; of two modes the last runs may lack one."""
+    rng = np.random.default_rng(0)
+    jobs = rng.integers(0, 20, 2_000)
+    names = [f"j{i}" for i in jobs]
+    drift = np.cumsum(0.05 * rng.normal(size=2_000))
+    drifting = Split(log_of(np.exp(2 + drift + 0.1 * jobs + 0.3 * rng.normal(size=2_000)), names))
+    of_two_modes = Split(log_of(np.where(rng.random(2_000) < 0.4, 5.0, 500.0) * (1 + 0.2 * jobs), names))
+    assert (drifting.model.ends, of_two_modes.model.ends) == (0.5, 0.0)
+    assert drifting.coverage() == pytest.approx(0.9, abs=0.04)
+
+
+def test_jobs_that_take_no_time_do_not_spoil_the_intervals_of_others():
+    """Parts that say 0 s in different small numbers made all runs of such jobs look well inside their intervals."""
+    rng = np.random.default_rng(0)
+    jobs = rng.integers(0, 10, 600)
+    runtime_s = np.where(jobs < 5, 0.0, np.round(np.exp(3 + 0.4 * rng.normal(size=600))))
+    split = Split(log_of(runtime_s, [f"j{i}" for i in jobs]), share=0.8)
+    assert split.crps <= 1.05 * split.crps_of_history()
+
+
 def test_from_columns_of_ones_own_more_is_learnt_by_three_times_as_many_trees():
     """30 configurations in no order, 20 runs each: with 20 runs a leaf no tree tells one from its neighbours."""
     rng = np.random.default_rng(11)
@@ -251,6 +272,14 @@ def test_a_predictor_comes_back_from_its_files_with_the_same_numbers(fitted, tmp
     np.testing.assert_array_equal(back.recalibration.levels, model.recalibration.levels)
     np.testing.assert_array_equal(back.recalibration.moved, model.recalibration.moved)
     assert (back.weights, back.grace, back.columns) == (dict(model.weights), model.grace, model.columns)
+    assert back.ends == model.ends
+
+
+def test_a_predictor_from_before_its_ends_were_averaged_still_loads(fitted, tmp_path):
+    fitted[0].save(tmp_path)
+    main = json.loads((tmp_path / MAIN).read_text())
+    (tmp_path / MAIN).write_text(json.dumps(without("ends")(main)))
+    assert Predictor.load(tmp_path).ends == 0
 
 
 def without(key):
@@ -270,6 +299,7 @@ def without(key):
         lambda main: main | {"weights": {"boosted": [1.0]}},
         lambda main: main | {"weights": {}},
         lambda main: main | {"levels": [1.0]},
+        lambda main: main | {"ends": 2},
         lambda main: main | {"levels": [2.0] * 100},
         lambda main: main | {"columns": main["columns"][1:]},
         lambda main: [main],

@@ -11,13 +11,13 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
-from tasks.intake.limits import ReadLimits
 from tasks.intake.pseudonyms import without_names
 from tasks.jobs import intake
 from tasks.jobs.intake import pseudonymise
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers import READERS, detect
 from tasks.jobs.readers.airflow import AirflowReader
+from tasks.params import ReadLimits
 from tasks.warehouse.connection import reading
 from tasks.warehouse.ingest import ingest
 from tasks.warehouse.place import Warehouse

@@ -13,13 +13,13 @@ import pyarrow as pa
 import pytest
 
 from tasks.errors import BadInput
-from tasks.intake.limits import ReadLimits
 from tasks.jobs import intake
 from tasks.jobs.intake import pseudonymise
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers import READERS, detect
 from tasks.jobs.readers.spark import SparkReader, parts_of
 from tasks.jobs.readers.spark_events import MAX_STEPS, Tokens
+from tasks.params import ReadLimits
 from tasks.warehouse.place import Warehouse
 
 LOGS = Path(__file__).parent / "fixtures" / "spark"

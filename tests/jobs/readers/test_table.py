@@ -24,12 +24,12 @@ from pydantic import ValidationError
 
 from tasks.errors import BadInput, BadSetting
 from tasks.intake import files, tables
-from tasks.intake.limits import ReadLimits
 from tasks.jobs.columns import COLUMNS, CONDITIONS, LIST_COLUMNS, MADE_COLUMNS, NUMBER_COLUMNS, RUNS_SCHEMA
 from tasks.jobs.grouping import group_keys
 from tasks.jobs.intake import Intake, land_log
 from tasks.jobs.params import GroupParams, Measured, ReadParams
 from tasks.jobs.readers.table import TableReader, in_microseconds
+from tasks.params import ReadLimits
 from tasks.warehouse.connection import reading
 from tasks.warehouse.ingest import ingest
 from tasks.warehouse.place import Warehouse

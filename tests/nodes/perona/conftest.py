@@ -17,8 +17,16 @@ from tasks.nodes.params import (
     PreprocessParams,
     ScoreParams,
 )
-from tasks.nodes.perona.graph import GraphBatch, edge_size, graphs_of, predecessors_of
-from tasks.nodes.perona.inputs import UNKNOWN, NetworkInputs, inputs_of, learn_inputs
+from tasks.nodes.perona.inputs import (
+    UNKNOWN,
+    GraphBatch,
+    NetworkInputs,
+    edge_size,
+    graphs_of,
+    inputs_of,
+    learn_inputs,
+    predecessors_of,
+)
 from tasks.nodes.perona.network import GraphOutputs, network_of
 from tests.nodes.synthetic import synthetic_history
 

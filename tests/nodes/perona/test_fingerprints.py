@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
-from tasks.nodes import network_steps
+from tasks.nodes import steps
 from tasks.nodes.history import benchmarks_of
 from tasks.nodes.params import FitParams, ModelParams, NetworkParams, NetworkSearchParams, PreprocessParams, ScoreParams
 from tasks.nodes.perona import fingerprints
@@ -252,9 +252,7 @@ ASKED = {"preprocess": PreprocessParams(), "score": QUICK}
 
 
 def trained_again(warehouse, quick_model, run_id="other", *, again=False, **changed):
-    return network_steps.train(
-        warehouse, "log", **({"model": quick_model} | ASKED | changed), run_id=run_id, again=again
-    )
+    return steps.train(warehouse, "log", **({"model": quick_model} | ASKED | changed), run_id=run_id, again=again)
 
 
 def test_the_same_training_in_another_run_gives_what_the_first_came_to(nodes_log, quick_model):
@@ -286,7 +284,7 @@ def test_what_is_not_the_same_is_learned_anew(trained_log, quick_model, monkeypa
         with writing(trained_log) as connection, transaction(connection):
             connection.execute("UPDATE ops.files SET ordered_at = ordered_at + INTERVAL 1 DAY, batch_id = 'another'")
     if changed == "code":
-        monkeypatch.setattr("tasks.warehouse.rows.code_version", lambda: "9.9")
+        monkeypatch.setattr("tasks.warehouse.sources.code_version", lambda: "9.9")
     monkeypatch.setattr(fingerprints, "train_source", learning)
     with pytest.raises(Learned):
         trained_again(trained_log, quick_model, **given)
@@ -298,7 +296,7 @@ MODEL = ModelParams(network=NetworkParams(hidden=8, intermediate=8, heads=1), fi
 def tuned(warehouse, n_trials=5):
     search = NetworkSearchParams(runner="here", n_trials=n_trials)
     given = (PreprocessParams(), QUICK)
-    return network_steps.tune(warehouse, "log", MODEL, *given, search)
+    return steps.tune(warehouse, "log", MODEL, *given, search)
 
 
 @pytest.fixture

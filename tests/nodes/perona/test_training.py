@@ -12,8 +12,7 @@ from torch import nn
 
 from tasks.errors import BadInput
 from tasks.nodes.params import FitParams, ModelParams, NetworkParams, PreprocessParams, ScoreParams
-from tasks.nodes.perona.graph import Batches
-from tasks.nodes.perona.inputs import UNKNOWN, UNSTRESSED
+from tasks.nodes.perona.inputs import UNKNOWN, UNSTRESSED, Batches
 from tasks.nodes.perona.network import fingerprints_of
 from tasks.nodes.perona.training import (
     Diverged,

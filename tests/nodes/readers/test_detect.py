@@ -5,10 +5,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.errors import BadInput
-from tasks.intake.limits import ReadLimits
 from tasks.nodes.execution import Execution, write_part
 from tasks.nodes.intake import find_files
 from tasks.nodes.readers import detect
+from tasks.params import ReadLimits
 
 LIMITS = ReadLimits()
 LONG = {"node": ["n"], "benchmark": ["x"], "metric": ["m"], "value": [1.0], "started_at": ["2026-01-31"]}

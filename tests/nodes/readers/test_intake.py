@@ -9,17 +9,16 @@ import pytest
 
 from tasks.errors import BadInput, BadSetting
 from tasks.intake.files import Chunk
-from tasks.intake.limits import ReadLimits
 from tasks.nodes import intake, steps
 from tasks.nodes.execution import Execution, MetricValue, SampledMetric, table_of, write_part
 from tasks.nodes.intake import find_files, tell_left_out
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers import READERS
+from tasks.params import ReadLimits
 from tasks.record.parts import write_table
 from tasks.warehouse.connection import fetch
-from tasks.warehouse.copies import hash_tables
+from tasks.warehouse.copies import hash_tables, rebuild
 from tasks.warehouse.landing import find_batch
-from tasks.warehouse.rebuild import rebuild
 
 HEADER = "execution_id,node,machine_type,benchmark,started_at,metric,value\n"
 LENIENT = ReadLimits(max_refused_share=1)

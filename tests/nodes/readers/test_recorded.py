@@ -1,5 +1,6 @@
 """whorl's own recordings: what is written is read, a broken value is refused alone, a broken part as a whole."""
 
+from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
@@ -9,7 +10,6 @@ import pytest
 
 from tasks.errors import BadInput
 from tasks.nodes.execution import Execution, MetricValue, SampledMetric, table_of, write_part
-from tasks.record.parts import write_table
 
 FACTS = {
     "execution_id": "e1", "node": "full", "machine_type": "local", "benchmark": "cpu-sysbench", "aspect": "cpu",
@@ -114,11 +114,13 @@ def test_a_part_of_an_older_recorder_lacks_columns_and_is_read(found_in):
     assert (found.column("load_1m"), len(found.telemetry), found.n_read) == ([None], 0, 1)
 
 
-def test_half_a_part_is_refused(tmp_path, found_in):
-    write_table(tmp_path / "a.parquet", table_of([execution()]), {})
+@pytest.mark.parametrize("reader", ["recorded", ""])
+def test_half_a_part_is_refused_even_where_the_log_in_it_is_whole(tmp_path, found_in, reader):
+    logged = replace(execution(), log="sysbench 1.0.20\nPrime numbers limit: 10000\n")
+    pq.write_table(table_of([logged]), tmp_path / "a.parquet", compression="none", use_dictionary=False)
     whole = (tmp_path / "a.parquet").read_bytes()
     with pytest.raises(BadInput, match=r"the Parquet file is damaged .*; expected a whole file; copy it again"):
-        found_in(whole[: len(whole) // 2], "half.parquet", reader="recorded")
+        found_in(whole[:-100], "half.parquet", reader=reader)
 
 
 def test_a_part_without_a_row_is_refused(tmp_path, found_in):

@@ -13,8 +13,8 @@ from tasks.nodes.execution import MetricValue, record_of
 from tasks.nodes.record.campaign import ExecutionLedger, parts_in, planned
 from tasks.nodes.record.params import RecordParams
 from tasks.nodes.tools import PARSERS
+from tasks.record.campaign import AGAIN
 from tasks.record.parts import read_table
-from tasks.record.plan import AGAIN
 
 RECORDED = Path(tasks.__file__).parents[1] / "data" / "recorded"
 NODES = ("emulated-a", "emulated-b", "emulated-c")

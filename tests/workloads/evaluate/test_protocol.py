@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
-from tasks.figures import write_tables
+from tasks.report.evaluation import write_tables
 from tasks.workloads.evaluate.known import METHODS
 from tasks.workloads.evaluate.protocol import evaluate_read, evaluate_runs
 from tasks.workloads.params import EvaluateParams, IdentifyParams, ReadParams, WindowParams

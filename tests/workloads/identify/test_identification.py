@@ -75,6 +75,8 @@ def test_two_workloads_on_one_machine_are_both_named(case):
     assert {part.workload for part in one.present} == {"redis", "nginx"}
     assert sum(part.share for part in one.present) == pytest.approx(1)
     assert one.confidence == one.present[0].probability
+    assert ", as in both together (" in one.reasons[0]  # what only one of them does speaks against neither
+    assert not any(" against " in reason for reason in one.reasons)
 
 
 def test_others_on_the_machine_change_nothing_for_a_group(case):
@@ -186,5 +188,6 @@ def test_a_counter_that_was_changed_is_the_first_that_differs(case):
 def test_a_run_that_is_the_known_one_differs_in_nothing(case):
     found = identify(case.train[0], case.model)
     assert (
-        found.reasons[-1] == f"no counter by itself differs from {case.train[0].workload} by more than its own runs do"
+        found.reasons[-1]
+        == f"no counter by itself differs from {case.train[0].workload} by more than runs of one workload do"
     )

@@ -3,7 +3,7 @@
 import pytest
 
 from tasks.errors import BadInput
-from tasks.intake.limits import ReadLimits
+from tasks.params import ReadLimits
 from tasks.workloads.intake import find_files
 from tasks.workloads.readers import detect
 

@@ -1,5 +1,6 @@
 """sysstat's sadf -d: real output with several sections, devices, restarts and broken lines."""
 
+import errno
 from datetime import datetime
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from tasks.errors import BadInput
 from tasks.workloads.intake import find_files, read_telemetry, sha256_of
 from tasks.workloads.params import ReadParams
+from tasks.workloads.readers.sadf import SadfReader
 
 CPU = "# hostname;interval;timestamp;CPU;%user;%idle\n"
 SWITCHES = "# hostname;interval;timestamp;proc/s;cswch/s\n"
@@ -115,10 +117,28 @@ def sections(tmp_path):
 def test_files_that_hold_one_section_each_are_one_run(sections, pattern, run_id, tmp_path):
     files = sections(pattern)
     assert find_files([str(tmp_path)]) == find_files([str(files[2])]) == [str(sorted(files)[0])]
+    others = ", ".join(one.name for one in sorted(files)[1:])
+    assert SadfReader().read(str(files[0]), ReadParams()).understood == (f"with the sections of {others}",)
     [run] = read_telemetry([str(tmp_path)], ReadParams(label_from="stem"))
     assert (run.run_id, run.workload, run.n_samples) == (run_id, run_id.partition("/")[2], 6)
     assert {"cpu.all.pct_user", "sar.tps", "sar.kbmemfree", "iface.eth0.rxpck"} <= set(run.names)
     assert not (run.values != run.values).any()
+
+
+def test_a_file_that_may_not_be_opened_is_refused_where_it_is_named_and_no_section_of_others(
+    sections, tmp_path, monkeypatch
+):
+    first, *others = sections("runs/{section}.csv")
+    opened = Path.open
+
+    def refuse(path, *how, **more):
+        if path == first:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return opened(path, *how, **more)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    assert find_files([str(first)]) == [str(first)]
+    assert find_files([str(others[0])]) == [str(sorted(others)[0])]
 
 
 @pytest.mark.parametrize("apart_s", [20, 0])

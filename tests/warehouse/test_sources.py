@@ -1,15 +1,15 @@
-"""Versions: a data version changes if and only if the files of its source do."""
+"""Sources: a data version changes if and only if the files of its source do."""
 
 import subprocess
 from importlib import metadata
 
 import pytest
 
-from tasks.warehouse import versions
+from tasks.warehouse import sources
 from tasks.warehouse.connection import reading, writing
+from tasks.warehouse.copies import rebuild
 from tasks.warehouse.ingest import ingest
-from tasks.warehouse.rebuild import rebuild
-from tasks.warehouse.versions import code_version, data_version
+from tasks.warehouse.sources import code_version, data_version
 
 ROWS = [{"run_id": "1", "runtime_s": 10.0}]
 
@@ -60,7 +60,7 @@ def test_the_order_of_ingest_does_not_change_the_version(bare, tmp_path, land):
 def test_the_code_version_names_the_commit_where_there_is_one(monkeypatch):
     release = metadata.version("whorl")
     done = subprocess.CompletedProcess([], 0, stdout="1a2b3c4d5e6f\n")
-    monkeypatch.setattr(versions.subprocess, "run", lambda *args, **kwargs: done)
+    monkeypatch.setattr(sources.subprocess, "run", lambda *args, **kwargs: done)
     assert code_version() == f"{release}+1a2b3c4d5e6f"
 
 
@@ -68,7 +68,7 @@ def test_the_code_version_is_the_release_where_there_is_no_checkout(monkeypatch)
     def no_git(*_args, **_kwargs):
         raise FileNotFoundError("git")
 
-    monkeypatch.setattr(versions.subprocess, "run", no_git)
+    monkeypatch.setattr(sources.subprocess, "run", no_git)
     assert code_version() == metadata.version("whorl")
 
 
@@ -76,5 +76,5 @@ def test_a_checkout_that_is_not_installed_has_a_version_too(monkeypatch):
     def not_installed(_name):
         raise metadata.PackageNotFoundError
 
-    monkeypatch.setattr(versions.metadata, "version", not_installed)
+    monkeypatch.setattr(sources.metadata, "version", not_installed)
     assert code_version().split("+")[0] == "0"

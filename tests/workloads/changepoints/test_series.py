@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tasks.errors import BadInput
-from tasks.intake.limits import ReadLimits
-from tasks.workloads.readers.tables import read_series
+from tasks.params import ReadLimits
+from tasks.workloads.changepoints.series import read_series
 
 
 def series(tmp_path, text):

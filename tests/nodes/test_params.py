@@ -1,8 +1,13 @@
-"""What is left to the variant becomes numbers: fast ones in ours, Table II's in the paper's."""
+"""Parameters of nodes: what is left to the variant becomes numbers, what cannot be is told, and none needs torch."""
+
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
-from tasks.nodes.params import ALL, FitParams, LossParams, ModelParams
+from tasks.nodes.params import ALL, FitParams, InjectionParams, LossParams, ModelParams
 
 OURS, PAPER = ModelParams(), ModelParams(variant="paper")
 
@@ -48,3 +53,27 @@ def test_the_papers_defaults_are_what_its_search_found_and_its_edges_tell_node_m
     assert (loss.focal_gamma, loss.class_balance) == (0.5, 0.999)
     assert (PAPER.epochs, PAPER.fit.weight_decay, PAPER.graph.node_metrics) == (64, 0.001, True)
     assert (PAPER.n_predecessors, OURS.n_predecessors) == (3, 0)
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_factors_and_shares_that_cannot_be_are_told():
+    with pytest.raises(ValidationError, match=r"least_factor \(2\) must not be more than largest_factor \(1.5\)"):
+        InjectionParams(least_factor=2)
+    with pytest.raises(ValidationError, match="expected less than 1, the rest tests"):
+        InjectionParams(train_share=0.8, validation_share=0.2)
+
+
+@pytest.mark.slow
+def test_an_evaluation_that_asks_for_no_variant_needs_no_torch():
+    code = (
+        "import sys\n"
+        "from tasks.nodes.params import EvaluateParams\n"
+        "from tasks.nodes.evaluate.protocol import evaluate_history\n"
+        "from tests.nodes.synthetic import synthetic_history\n"
+        "evaluate_history(synthetic_history(nodes=2, runs=6, types=1), EvaluateParams(resamples=100))\n"
+        "print(sorted(set(sys.modules) & {'torch', 'torch_geometric', 'pytorch_lightning'}))\n"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert found.stdout.strip() == "[]"

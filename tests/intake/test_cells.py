@@ -1,4 +1,4 @@
-"""Times that could be meant in several ways: each is read by the rule that tasks.intake.times states, or refused."""
+"""Times that could be meant in several ways: each is read by the rule that tasks.intake.cells states, or refused."""
 
 from datetime import datetime
 from pathlib import Path
@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from tasks.errors import BadSetting
+from tasks.intake.cells import check_zone, from_epoch_s, needs_zone, read_times, settle, time_of, utc_times
 from tasks.intake.cells import times as times_of_nodes
-from tasks.intake.times import check_zone, from_epoch_s, needs_zone, read_times, settle, time_of, utc_times
 from tasks.jobs.intake import Intake, land_log
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers.table import TableReader

@@ -1,1 +1,0 @@
-"""Readers of what advice is given on: tables of runs, machine types, memory profiles and scores."""

@@ -1,0 +1,93 @@
+"""Series that change points are sought in, from a CSV file; light: neither pandas nor pyarrow is imported."""
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tasks.errors import BadInput, quoted
+from tasks.intake.fields import MISSING, key_of, number_of, split_header
+from tasks.intake.files import read_lines
+from tasks.params import ReadLimits
+from tasks.workloads.telemetry import TIMES, FloatArray
+
+EXPECTED = "a header line, then numbers; an empty cell is a missing sample"
+
+
+@dataclass(frozen=True)
+class Series:
+    """names: of the columns, k; values: (n, k), NaN: missing; times: (n,) as written, empty without a column of times.
+
+    Row i is line i + 2 of the file."""
+
+    names: tuple[str, ...]
+    values: FloatArray
+    times: tuple[str, ...] = ()
+
+
+def read_series(path: str, limits: ReadLimits, columns: Sequence[str] = ()) -> Series:
+    """Columns of a CSV file as series; without names all but the times. Lines are read as they come.
+
+    An empty cell, and an empty line, is a missing sample and keeps its row; so do empty lines after the last line with
+    a value, but not the line end that closes the file. A column that is called a time, such as date or timestamp, holds
+    the times of the rows, in whatever form, unless it is the only one or named in columns.
+    Raises BadInput, with the line, for a cell that is no number and for a line with another number of fields (a sample
+    that were left out would move all change points after it), and for a column that is not there."""
+    names: list[str] = []
+    mark, place, time_at = "", 1, -1
+    wanted: list[int] = []
+    values, moments = array("d"), []
+    for block in read_lines(path, limits):
+        if block.refused:
+            first, reason, _ = block.refused[0]
+            raise BadInput(f"{path}, line {first}", reason, EXPECTED)
+        for line in block.lines:
+            if not names:
+                names, mark = _header_of(path, line)
+                wanted, time_at = _columns_of(path, names, columns)
+                continue
+            place += 1
+            cells = line.split(mark) if line.strip() else [""] * len(names)
+            if len(cells) != len(names):
+                raise BadInput(f"{path}, line {place}", f"{len(cells)} fields; the header has {len(names)}", EXPECTED)
+            values.extend([_cell(path, place, cells[at].strip().strip('"'), mark) for at in wanted])
+            if time_at >= 0:
+                moments.append(cells[time_at].strip().strip('"'))
+    if not names:
+        raise BadInput(path, "no header line", EXPECTED, "put the names of the columns into the first line")
+    if not values:
+        raise BadInput(path, "no sample in it", EXPECTED)
+    table = np.frombuffer(values, dtype=np.float64).reshape(-1, len(wanted))
+    return Series(tuple(names[at] for at in wanted), table, tuple(moments) if time_at >= 0 else ())
+
+
+def _header_of(path: str, line: str) -> tuple[list[str], str]:
+    if not line.strip():
+        raise BadInput(path, "no header line", EXPECTED, "put the names of the columns into the first line")
+    names, mark = split_header(line)
+    if all(number_of(name) is not None for name in names):
+        raise BadInput(path, "no header line: the first line holds numbers", EXPECTED, "add one")
+    return names, mark
+
+
+def _columns_of(path: str, names: list[str], columns: Sequence[str]) -> tuple[list[int], int]:
+    """The places of the columns that are read, and that of the times, -1 without one."""
+    for column in columns:
+        if column not in names:
+            raise BadInput(path, f"no column {quoted(column)}", f"one of {', '.join(names[:20])}", "name one of these")
+    called = [at for at, name in enumerate(names) if key_of(name) in TIMES and name not in columns]
+    time_at = called[0] if called and len(names) > 1 else -1
+    return [names.index(one) for one in columns] or [at for at in range(len(names)) if at != time_at], time_at
+
+
+def _cell(path: str, place: int, cell: str, mark: str) -> float:
+    """1.234,5 is 1234.5 where commas do not part the fields."""
+    if cell.lower() in MISSING:
+        return float("nan")
+    number = number_of(cell.replace(".", "").replace(",", ".") if "," in cell and mark != "," else cell)
+    if number is None or not np.isfinite(number):
+        raise BadInput(
+            f"{path}, line {place}", f"{cell[:40]!r} is no finite number", EXPECTED, "mend the line, or name --column"
+        )
+    return number

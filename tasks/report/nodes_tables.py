@@ -59,7 +59,7 @@ def states_table(states: pd.DataFrame, item: str = "") -> Table:
     return table(
         named(states, item), ("name", "node", "key"), ("aspect", "aspect", "name"), ("state", "state", "name"),
         ("since", "since (UTC)", moment), ("n_executions", "executions", count),
-        ("n_recent_flagged", "flagged of the last", count), *extra(("n_left_out", "left out", count)),
+        ("n_recent_flagged", "flagged lately", count), *extra(("n_left_out", "left out", count)),
         ("cost_share", "share of its time", share), name="states",
     )  # fmt: skip
 

@@ -145,8 +145,8 @@ def shared_results(
     value, low, high, n; the interval is Wilson's).
 
     shared: runs that were recorded in a condition: by rounds in turn, half of those of known workloads are learned from
-    (by the view on the group alone), but for those on other inputs, and what was not learned from is tested. In each
-    split a part of the workloads is left out in turn, to be what nobody has learned."""
+    (by the view on the machine only what speaks for a part), but for those on other inputs, and what was not learned
+    from is tested. In each split a part of the workloads is left out in turn, to be what nobody has learned."""
     names = sorted(set(cohort.labels))
     rows: list[dict[str, Any]] = []
     if len(names) < LEAST_WORKLOADS:

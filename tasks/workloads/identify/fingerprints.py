@@ -2,14 +2,14 @@
 
 A fingerprint is the mean of each counter over a run. Rates of several workloads on one machine add up, so a busy
 machine is a sum of fingerprints, each with a weight of its own: a workload that gets less of the machine does less of
-everything. Sums of one, two and three are fitted by non-negative least squares on relative deviations, and each is
-judged by the deviation that is left, in units of what runs of one workload differ by; a counter that is far off counts
-no more than one that is a little off, as there may always be something that nobody has learned.
+everything. Sums of one, two and three are fitted by least squares on relative deviations, weights within bounds; a
+counter that is far off pulls no more than one that is a little off, as there may always be something that nobody has
+learned. The best is the one that leaves least by L1, whitened by what repetitions differ by among each other: counters
+that go together, as those of many cores do, count once, and what differs from session to session counts little.
 
 What has the machine to itself is named best by the known runs near it, by L1 between logarithms of means and
-deviations, whitened by what runs of one workload differ by among each other: counters that go together, as those of
-many cores do, count once, and what differs from session to session counts little. To its name the shapes of counters
-say more, which a session moves less; how far it is from all that is known they tell badly, as they vary by themselves.
+deviations, whitened as well. To its name the shapes of counters say more, which a session moves less; how far it is
+from all that is known they tell badly, as they vary by themselves.
 
 Groups are compared by L1 as well, with weights learned from pairs of runs: what tells workloads apart, whatever they
 work on. Runs are kept one by one, as a workload may be in many states, which no mean of them shows."""
@@ -29,7 +29,7 @@ from tasks.workloads.identify.logistic import fit_logistic
 from tasks.workloads.telemetry import FloatArray
 
 MOST_PARTS = 3
-PART_COST = 6.0  # squared deviations that a further part must take away
+PART_SHARE = 0.25  # of what is left, that each part adds: where nothing fits well, a further part must take away more
 MOST_COST = 16.0  # squared deviations that one counter counts at most
 # of the logarithm of a mean, between runs of one workload with one input: a group's counters are nobody else's, so
 # that they may differ more, as with another input, before they are another workload's
@@ -42,7 +42,7 @@ STEPS = 4  # of the reweighted least squares
 SWEEPS = 8  # of the coordinate descent inside a step
 ROBUST_DEVIATIONS = 3.0  # from which on a counter weighs less
 LEAST_GRAM = 1e-300
-WEIGHTS = np.exp(np.linspace(np.log(0.12), np.log(1.6), 15))  # of a fingerprint alone
+PART_WEIGHTS = (0.1, 1.5)  # the least and the most of a part of a sum
 WEIGHT_SPREAD = 1.0  # of the logarithm of a weight: a workload seldom does three times or a third of what it did
 DOMINANT = 0.7  # share of a counter from which on a part answers for it
 
@@ -56,7 +56,8 @@ class Library:
     rows: (n, c), first the prototypes (means over the runs of a workload with one input), then single runs.
     workloads: of each row. n_prototypes: rows that take part in sums. floor: (c,), below which a counter is as good as
     0. spread: (c,), deviation of the logarithm between runs of one workload. idle: (c,), of levels what an idle machine
-    shows, 0 of rates. is_scaled: (c,), whether a counter shrinks with the weight; levels of a group do not."""
+    shows, 0 of rates. is_scaled: (c,), whether a counter shrinks with the weight; levels of a group do not. whitening:
+    (c, c), turns deviations of logarithms into ones that each vary by 1 between repetitions."""
 
     rows: FloatArray
     workloads: tuple[str, ...]
@@ -66,6 +67,7 @@ class Library:
     idle: FloatArray
     is_scaled: NDArray[np.bool_]
     most_parts: int
+    whitening: FloatArray
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -76,8 +78,8 @@ class Library:
 @dataclass(frozen=True)
 class FingerprintPart:
     """One known workload in a sum. weight: of its fingerprint, 1 being what it was learned at. share: mean share of the
-    counters that is its. gain: squared deviations that are left without it, less those with it. purity: mean squared
-    deviation of the counters that it answers for, MOST_COST where there are none; n_dominant: how many."""
+    counters that is its. gain: cost without it, less that with it. purity: mean squared deviation of the counters that
+    it answers for, MOST_COST where there are none; n_dominant: how many."""
 
     workload: str
     row: int
@@ -112,8 +114,8 @@ class Sum:
 
 @dataclass(frozen=True)
 class Sums:
-    """All sums of one number of parts. rows: (n, m) places in the library; weights: (n, m); cost: (n,), with what the
-    parts cost; fitted, deviations: (n, c)."""
+    """All sums of one number of parts. rows: (n, m) places in the library; weights: (n, m); cost: (n,), whitened
+    deviations, with what the parts cost; fitted, deviations: (n, c)."""
 
     rows: Places
     weights: FloatArray
@@ -153,7 +155,15 @@ def learn_library(
         idle=np.where(is_rate, 0.0, means.min(axis=0)),
         is_scaled=np.asarray(is_rate) | is_sum,
         most_parts=MOST_PARTS if is_sum else 1,
+        whitening=_whitening_of(residuals, freedom),
     )
+
+
+def _whitening_of(residuals: FloatArray, freedom: int) -> FloatArray:
+    """What turns residuals within groups, (n, c), into ones that each vary by 1: (c, c)."""
+    covariance = residuals.T @ residuals / freedom
+    shrunken = (1 - SHRINKAGE) * covariance + np.diag(SHRINKAGE * np.diag(covariance) + LEAST_VARIANCE)
+    return np.asarray(np.linalg.cholesky(np.linalg.inv(shrunken)))
 
 
 def superpose(means: FloatArray, others: FloatArray, weight: float, idle: FloatArray) -> FloatArray:
@@ -191,8 +201,6 @@ def best_sum(sums: Sequence[Sums], library: Library, without: Sequence[str] = ()
     is_sign = fitted > FLOORS * library.floor
     parts = []
     for row, weight in zip(chosen.rows[at].tolist(), chosen.weights[at].tolist(), strict=True):
-        if weight <= 0:
-            continue
         of_part = np.where(library.is_scaled, weight, 1.0) * library.rows[row] / np.maximum(fitted, library.floor)
         is_dominant = is_sign & (of_part > DOMINANT)
         rest = [
@@ -217,40 +225,25 @@ def best_sum(sums: Sequence[Sums], library: Library, without: Sequence[str] = ()
 def _fitted(seen: FloatArray, rows: Places, library: Library) -> Sums:
     """Each sum with its best weights."""
     is_there = np.isfinite(seen)
-    values, floor, spread = np.where(is_there, np.maximum(seen, 0), 0.0), library.floor, library.spread
+    values = np.where(is_there, np.maximum(seen, 0), 0.0)
     parts = library.rows[rows]  # (n, m, c)
     m = parts.shape[1]
     free = library.is_scaled & is_there
     fixed = np.where(library.is_scaled, 0.0, parts.sum(axis=1))  # (n, c)
-    if m == 1:
-        weights = _best_weights(values, parts[:, 0], library, is_there)
-        fitted = np.where(library.is_scaled, weights * parts[:, 0], parts[:, 0])
-        deviations = np.log((values + floor) / (fitted + floor)) / spread
-    else:
-        weights, fitted, deviations = _least_squares(values, parts, fixed, free, library)
+    weights, fitted, deviations = _least_squares(values, parts, fixed, free, library)
     deviations = np.where(is_there, deviations, np.nan)
-    unlikely = (np.log(np.maximum(weights, 1e-3)) / WEIGHT_SPREAD) ** 2
-    cost = _cost(deviations).sum(axis=1) + PART_COST * m + unlikely.sum(axis=1)
+    unlikely = (np.log(weights) / WEIGHT_SPREAD) ** 2
+    left = np.abs(np.nan_to_num(deviations * library.spread) @ library.whitening).sum(axis=1)
+    share = max(float(is_there.mean()), 1 / len(is_there))  # what was measured stands for the rest
+    cost = left / share * (1 + PART_SHARE * m) + unlikely.sum(axis=1)
     return Sums(rows, weights, fitted, deviations, cost)
-
-
-def _best_weights(values: FloatArray, parts: FloatArray, library: Library, is_there: NDArray[np.bool_]) -> FloatArray:
-    """The weight of each fingerprint alone, (n, 1), out of WEIGHTS: the one that costs least."""
-    logs = np.log(values + library.floor)
-    costs = []
-    for weight in WEIGHTS:
-        fitted = np.where(library.is_scaled, weight * parts, parts)
-        squares = ((logs - np.log(fitted + library.floor)) / library.spread) ** 2
-        unlikely = (np.log(weight) / WEIGHT_SPREAD) ** 2
-        costs.append(np.minimum(squares, MOST_COST)[:, is_there].sum(axis=1) + unlikely)
-    return np.asarray(WEIGHTS[np.argmin(costs, axis=0)][:, None])
 
 
 def _least_squares(
     values: FloatArray, parts: FloatArray, fixed: FloatArray, free: NDArray[np.bool_], library: Library
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Non-negative weights (n, m), what they add up to and its deviations, (n, c) each: least squares, reweighted by
-    what each counter is expected to be and by how far off it is."""
+    """Weights within PART_WEIGHTS, (n, m), what they add up to and its deviations, (n, c) each: least squares,
+    reweighted by what each counter is expected to be and by how far off it is."""
     floor, spread = library.floor, library.spread
     n, m, _ = parts.shape
     weights = np.full((n, m), 1.0 / m)
@@ -262,7 +255,7 @@ def _least_squares(
         for _ in range(SWEEPS):
             for i in range(m):
                 left = slope[:, i] - (gram[:, i] * weights).sum(axis=1) + gram[:, i, i] * weights[:, i]
-                weights[:, i] = np.maximum(left / np.maximum(gram[:, i, i], LEAST_GRAM), 0)
+                weights[:, i] = np.clip(left / np.maximum(gram[:, i, i], LEAST_GRAM), *PART_WEIGHTS)
         fitted = fixed + np.where(library.is_scaled, (weights[:, None, :] @ parts)[:, 0], 0.0)
         deviations = np.log((values + floor) / (fitted + floor)) / spread
         robust = 1 / (1 + (deviations / ROBUST_DEVIATIONS) ** 2)
@@ -407,9 +400,7 @@ def learn_neighbours(
     logs = np.log(np.abs(moments) + floor)
     if likeness is None:
         residuals = np.concatenate([logs[places] - logs[places].mean(axis=0) for places in groups])
-        covariance = residuals.T @ residuals / max(1, len(residuals) - 1)
-        shrunken = (1 - SHRINKAGE) * covariance + np.diag(SHRINKAGE * np.diag(covariance) + LEAST_VARIANCE)
-        whitening = np.linalg.cholesky(np.linalg.inv(shrunken))
+        whitening = _whitening_of(residuals, max(1, len(residuals) - 1))
     else:
         whitening = np.diag(len(floor) * likeness.weights)  # the mean over counters is the weighted sum
     kept = np.concatenate([_even(places, MOST_RUNS) for places in groups])

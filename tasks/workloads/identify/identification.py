@@ -115,7 +115,7 @@ def _scaled(value: float) -> str:
 
 # from which on a part is named, by whether something unknown is there too: where nothing is, a part is there more often
 # than among the sums with something unknown in them, from which its probability was learned as well
-LEAST_PROBABILITY = {False: 0.3, True: 0.6}
+LEAST_PROBABILITY = {False: 0.15, True: 0.6}
 LEAST_COMMON = 0.6  # share of the weight of a view's counters that a run must have
 LEAST_WEIGHT = 0.15  # of a part that is named beside another
 LEAST_SHARE = 1e-9
@@ -264,7 +264,7 @@ def judge(
         if found is None or not found.parts:
             return _unknown(run_id, 1.0, nearest, name)
         rest, has_rest = view.rest(found, strangeness)
-        probabilities = view.presence.probability(presence_features(found)).tolist()
+        probabilities = view.presence.probability(presence_features(found, near)).tolist()
         present = _present(found, probabilities, has_rest=has_rest)
         if not present:
             return _unknown(run_id, rest if has_rest else 1 - max(probabilities), nearest, name)

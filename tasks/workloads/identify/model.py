@@ -35,8 +35,10 @@ from tasks.workloads.identify.counters import (
     shapes_of,
 )
 from tasks.workloads.identify.fingerprints import (
+    LEAST_DISTANCE,
     Library,
     Likeness,
+    Near,
     Neighbours,
     Sum,
     best_sum,
@@ -70,11 +72,12 @@ GROUP_LIMIT = 0.46  # of a group learned with several inputs: those that were me
 LEAST_PROBABILITY, MOST_PROBABILITY = 1e-6, 1 - 1e-6  # whose odds are taken
 UNKNOWN_PASSED = 0.02  # share of unknown cases that may pass for known
 MAIN, ARRAYS = "identify.json", "arrays.parquet"
-FORMAT, VERSION = "whorl.workloads.identify", 11
+FORMAT, VERSION = "whorl.workloads.identify", 12
 SCHEMA = pa.schema([("name", pa.string()), ("shape", pa.list_(pa.int64())), ("values", pa.list_(pa.float64()))])
-LIBRARY_ARRAYS = ("rows", "floor", "spread", "idle", "is_scaled")
+LIBRARY_ARRAYS = ("rows", "floor", "spread", "idle", "is_scaled", "whitening")
 N_ALONE = {"own": 1, "machine": 3}  # features of what is not known, where a sum has one part
 N_IN_COMPANY = 5  # and where it has more
+N_PRESENCE = 7  # of what speaks for a part
 LOGISTICS = ("rest_alone", "presence", "rest_in_company")
 NEIGHBOUR_ARRAYS = ("logs", "floor", "whitening", "usual", "shapes", "shape_spread")
 LOGISTIC_ARRAYS = ("centre", "deviation", "weights")
@@ -142,15 +145,12 @@ def fit_model(runs: Sequence[Telemetry], params: IdentifyParams, views: Sequence
     for run in ordered:
         if run.workload is None:
             raise BadInput(f"run {run.run_id}", "has no workload", "labelled runs to learn from", "name what ran")
-    quiet = [run for run in ordered if condition_of(run) in QUIET]
-    at_work = [run for run in ordered if run.workload != IDLE]  # its processors tell whether a group is idle
-    taught = {"own": at_work or ordered, "machine": quiet or ordered}  # the machine's are of all that runs on it
     counters = {name: common_counters(ordered, name, LEAST_MEASURED[name]) for name in views}
     if not any(counters.values()):
         problem = "no counter in common that does not give the session away"
         raise BadInput(f"{len(runs)} runs", problem, "runs sampled in the same way", "leave out those that differ")
     fit = {"own": _fit_group, "machine": _fit_machine}
-    learned = {name: fit[name](taught[name], shared, params) for name, shared in counters.items() if shared}
+    learned = {name: fit[name](ordered, shared, params) for name, shared in counters.items() if shared}
     return Model(params, learned, tuple(run.run_id for run in ordered), learn_programs(ordered))
 
 
@@ -168,8 +168,15 @@ def seen_moments(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> Floa
     return np.hstack([means, np.where(is_rate, means / np.maximum(cores, LEAST_CORES), means)])
 
 
-def presence_features(found: Sum) -> FloatArray:
-    """What speaks for each part of a sum: (n_parts, 6)."""
+def presence_features(found: Sum, near: Mapping[str, Near]) -> FloatArray:
+    """What speaks for each part of a sum, and how far the known runs of its workload are, over those of the nearest
+    other one: (n_parts, N_PRESENCE). near: as Neighbours.near gives them."""
+
+    def apart(workload: str) -> float:
+        others = [one.distance for other, one in near.items() if other != workload]
+        own, next_one = (max(one, LEAST_DISTANCE) for one in (near[workload].distance, min(others, default=np.inf)))
+        return float(np.log(own / next_one)) if others else 0.0
+
     return np.array(
         [
             [
@@ -177,12 +184,13 @@ def presence_features(found: Sum) -> FloatArray:
                 np.log1p(found.cost),
                 part.share,
                 np.log1p(part.purity),
-                abs(np.log(max(part.weight, 1e-3))),
+                abs(np.log(part.weight)),
                 float(len(found.parts)),
+                apart(part.workload),
             ]
             for part in found.parts
         ]
-    ).reshape(len(found.parts), 6)
+    ).reshape(len(found.parts), N_PRESENCE)
 
 
 def group_features(strangeness: tuple[float, float, float]) -> FloatArray:
@@ -286,15 +294,15 @@ def load_model(folder: Path) -> Model:
 
 def _view_from(name: ViewName, told: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> View:
     counters = tuple(Counter(**counter) for counter in told["counters"])
-    rows, floor, spread, idle, is_scaled = (arrays[f"{name}.{key}"] for key in LIBRARY_ARRAYS)
+    rows, floor, spread, idle, is_scaled, whitening = (arrays[f"{name}.{key}"] for key in LIBRARY_ARRAYS)
     workloads = tuple(str(workload) for workload in told["workloads"])
-    if rows.shape != (len(workloads), len(counters)) or any(
-        one.shape != (len(counters),) for one in (floor, spread, idle, is_scaled)
+    n_each = (len(counters),)
+    if (rows.shape, whitening.shape) != ((len(workloads), *n_each), 2 * n_each) or any(
+        one.shape != n_each for one in (floor, spread, idle, is_scaled)
     ):
         raise ValueError(f"arrays of view {name} that do not fit its {len(counters)} counters")
-    library = Library(
-        rows, workloads, int(told["n_prototypes"]), floor, spread, idle, is_scaled > 0, int(told["most_parts"])
-    )
+    n_prototypes, most_parts = int(told["n_prototypes"]), int(told["most_parts"])
+    library = Library(rows, workloads, n_prototypes, floor, spread, idle, is_scaled > 0, most_parts, whitening)
     logs, *others = (arrays[f"{name}.neighbours.{key}"] for key in NEIGHBOUR_ARRAYS)
     neighbours = Neighbours(logs, tuple(str(workload) for workload in told["neighbours"]), *others)
     m, s = (len(counters), 0) if name == "own" else (2 * len(counters), N_SHAPES * len(counters))
@@ -318,6 +326,7 @@ def _logistics(view: View) -> dict[str, Logistic]:
 
 def _fit_group(runs: Sequence[Telemetry], counters: tuple[Counter, ...], params: IdentifyParams) -> View:
     """From whole runs and their later halves, rounds and inputs held out in turn."""
+    runs = [run for run in runs if run.workload != IDLE] or runs  # its processors tell whether a group is idle
     runs, folds = _with_later_halves(runs, folds_of(runs))
     means, rows = np.split(seen_moments(runs, counters), 2, axis=1)
     workloads, inputs = [str(run.workload) for run in runs], clusters_of(runs)
@@ -342,7 +351,13 @@ def _fit_group(runs: Sequence[Telemetry], counters: tuple[Counter, ...], params:
 
 
 def _fit_machine(runs: Sequence[Telemetry], counters: tuple[Counter, ...], params: IdentifyParams) -> View:
-    """From runs alone and superposed, rounds or stretches of time held out in turn."""
+    """From runs alone and superposed, rounds or stretches of time held out in turn; what speaks for a part is learned
+    from runs that were recorded beside others as well: these work on more than anybody has learned, and are not on a
+    machine like a sum."""
+    crowded = [run for run in runs if condition_of(run) not in QUIET]
+    quiet = [run for run in runs if condition_of(run) in QUIET]  # the machine's counters are of all that runs on it
+    runs, crowded = (quiet, crowded) if quiet else (runs, [])
+    beside = seen_moments(crowded, counters)
     moments = seen_moments(runs, counters)
     workloads, clusters = [str(run.workload) for run in runs], clusters_of(runs)
     names, is_rate = np.asarray(workloads), np.array([counter.is_rate for counter in counters])
@@ -359,28 +374,31 @@ def _fit_machine(runs: Sequence[Telemetry], counters: tuple[Counter, ...], param
     drifted: list[FloatArray] = []  # of known runs alone, as a later session may show them
     has_sessions = all(run.round is not None for run in runs)
     rng = np.random.default_rng(params.seed)
-    for outside, inside, near in _held_out(moments, workloads, by_fold, known):
+    for turn, (outside, inside, near) in enumerate(_held_out(moments, workloads, by_fold, known)):
         library = library_of(outside)
-        for at in _thinned(inside, MOST_CASES * len(inside) // len(runs) + 1):
-            for seen, present, unknown in _cases(at, inside, moments, names, library, rng):
-                sums = sums_of(seen[: len(counters)], library)
-                near_by = near.near(seen)
-                for left_out in unknown:
-                    found = best_sum(sums, library, left_out)
-                    if found is None or not found.parts:
-                        continue
-                    apart = {other: one for other, one in near_by.items() if other not in left_out}
+        kept = _thinned(inside, MOST_CASES * len(inside) // len(runs) + 1)
+        made = [case for at in kept for case in _cases(at, inside, moments, names, library, rng)]
+        recorded = [_recorded_case(crowded[at], beside[at]) for at in range(turn, len(crowded), len(by_fold))]
+        for case, (seen, present, unknown) in enumerate([*made, *recorded]):
+            sums = sums_of(seen[: len(counters)], library)
+            near_by = near.near(seen)
+            for left_out in unknown:
+                found = best_sum(sums, library, left_out)
+                if found is None or not found.parts:
+                    continue
+                apart = {other: one for other, one in near_by.items() if other not in left_out}
+                parts += list(presence_features(found, apart))
+                is_there += [part.workload in present.keys() - set(left_out) for part in found.parts]
+                if case < len(made):  # what else ran beside a recorded one nobody knows
                     has_rest = any(present[workload] >= REST_WEIGHT for workload in left_out)
                     features = rest_features(found, near.strangeness(apart))
                     rests[len(found.parts) == 1].append((features, has_rest))
-                    parts += list(presence_features(found))
-                    is_there += [part.workload in present.keys() - set(left_out) for part in found.parts]
         if not has_sessions:
             later = (near.drifted(moments[at], workloads[at]) for at in inside.tolist())
             drifted += [np.array(near.strangeness(near.near(seen))) for seen in later]
     alone = _fit_rest(rests[True], N_ALONE["machine"], params.known_recall, drifted, is_safe=has_sessions)
     in_company = _fit_rest(rests[False], N_IN_COMPANY, params.known_recall)
-    presence = fit_logistic(np.array(parts).reshape(-1, 6), np.array(is_there, dtype=bool), PENALTY)
+    presence = fit_logistic(np.array(parts).reshape(-1, N_PRESENCE), np.array(is_there, dtype=bool), PENALTY)
     return View(counters, library_of(np.arange(len(runs))), known, alone, presence, in_company)
 
 
@@ -486,6 +504,12 @@ def _cases(
         turns: list[tuple[str, ...]] = [(), (workload,), (partner,)]
         cases.append((seen, {workload: 1.0, partner: weight}, turns if weight == 1 else turns[:2]))
     return cases
+
+
+def _recorded_case(run: Telemetry, seen: FloatArray) -> tuple[FloatArray, dict[str, float], list[tuple[str, ...]]]:
+    """As _cases: a run that was recorded beside others, what is said to have run, and that left out in turn."""
+    there = [str(run.workload), *([run.conditions.partner] if run.conditions and run.conditions.partner else [])]
+    return seen, dict.fromkeys(there, 1.0), [(), *((name,) for name in there)]
 
 
 def _limit(known: FloatArray, unknown: FloatArray, known_recall: float, *, is_safe: bool = False) -> float:

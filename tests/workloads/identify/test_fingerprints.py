@@ -74,6 +74,19 @@ def test_one_wild_counter_costs_no_more_than_the_most(drawn, library):
     assert parts(seen, library).keys() == {"redis"}
 
 
+def test_counters_that_go_together_cost_less_together_than_apart():
+    """Four of eight counters vary as one between repetitions; all four, or two up and two down, are 1.5 times off."""
+    rng = np.random.default_rng(5)
+    runs = 100 * np.exp(rng.normal(0, 0.02, (12, 8)))
+    runs[:, :4] *= np.exp(rng.normal(0, 0.3, (12, 1)))
+    library = learn_library(runs, ["redis"] * 12, ["redis"] * 12, np.ones(8, dtype=bool), is_sum=True)
+    signs = np.array([[1.0, 1, 1, 1, 0, 0, 0, 0], [1, -1, 1, -1, 0, 0, 0, 0]])
+    together, apart = np.linalg.norm(np.log(1.5) * signs @ library.whitening, axis=1)
+    assert together < apart / 2
+    seen = library.rows[0] * np.exp(np.log(1.5) * signs)
+    assert sums_of(seen[0], library)[0].cost[0] < sums_of(seen[1], library)[0].cost[0]
+
+
 def test_a_counter_that_was_not_measured_does_not_count(drawn, library):
     seen = drawn[0][0].copy()
     seen[:5] = np.nan

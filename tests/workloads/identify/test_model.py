@@ -82,12 +82,15 @@ def test_a_higher_recall_of_known_runs_never_lowers_the_limit(case):
     assert strict.views["machine"].rest_in_company.limit <= lenient.views["machine"].rest_in_company.limit
 
 
-def test_the_machine_is_learned_from_runs_that_had_it_to_themselves(case):
+def test_runs_beside_others_teach_the_machine_only_what_speaks_for_a_part(case):
+    """The known runs and what is unknown are learned from runs that had the machine to themselves."""
     shared = replace(case.train[0], run_id="shared", values=1000 * case.train[0].values)
     shared = replace(shared, conditions=Conditions("r1", "pair", partner="nginx"))
-    model, quiet = fit_model([*case.train, shared], IdentifyParams()), case.model
-    np.testing.assert_array_equal(model.views["machine"].library.rows, quiet.views["machine"].library.rows)
-    assert len(model.views["own"].library.rows) > len(quiet.views["own"].library.rows)
+    taught, quiet = fit_model([*case.train, shared], IdentifyParams()).views, case.model.views
+    np.testing.assert_array_equal(taught["machine"].library.rows, quiet["machine"].library.rows)
+    assert taught["machine"].rest_in_company.limit == quiet["machine"].rest_in_company.limit
+    assert taught["machine"].presence.intercept != quiet["machine"].presence.intercept
+    assert len(taught["own"].library.rows) > len(quiet["own"].library.rows)
 
 
 def test_a_group_at_work_is_never_taken_for_an_idle_one(case):

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from flows.cli.invocation import Invocation, progress_bar, raise_last, refuse_unreadable, run_flow, tell_understood
-from flows.cli.output import plain, show_facts, show_json, show_table
+from flows.cli.output import plain, say, show_facts, show_json, show_table
 from tasks.errors import NotAllRead
 from tasks.quantities import counted, share
 from tasks.report.result import Column, as_text, columns, count, records
@@ -132,12 +132,12 @@ def show_files(result: dict[str, Any]) -> None:
     show_facts({**recurrence_facts(result), **key_facts(result)})
     n_apart = result["n_groups"] - result["n_groups_without_users"]
     if n_apart > 0:
-        print(
+        say(
             f"{count(n_apart)} of the jobs differ from another one by their user alone; runs of all users are one job "
             "with group.by_user: false in conf/jobs.yaml"
         )
     if (n_merged := result["n_merged_names"]) and not result["is_key_decided"]:  # else whole names were compared
-        print(
+        say(
             f"{count(n_merged)} names that recur as they stand, such as {result['merged_example']}, are taken for "
             f"{counted(result['n_merged_jobs'], 'job')}, as numbers and dates are no part of a name; "
             "--group-by user,full_name keeps them apart"

@@ -30,10 +30,6 @@ REASONS = """
     WHERE source = $source AND ($ids IS NULL OR list_contains($ids, batch_id))
     GROUP BY reason ORDER BY n_rows DESC, reason LIMIT $most
 """
-JOBS_WITHOUT_USERS = """
-    SELECT count(DISTINCT coalesce(replace(group_key, ' · ' || user_name, ''), group_key)) AS n
-    FROM jobs.runs WHERE source = $source
-"""
 MERGED_NAMES = """
     WITH names AS (
         SELECT group_key, name, count(*) AS n FROM jobs.runs WHERE source = $source AND name IS NOT NULL GROUP BY ALL
@@ -107,13 +103,11 @@ def file_results(warehouse: "Warehouse", source: str, batches: list[str] | None 
     from tasks.jobs.summary import read_summary
     from tasks.warehouse.connection import fetch, reading
 
-    with reading(warehouse):  # kept open for all four: opening it costs 20 ms of CPU
+    with reading(warehouse):  # kept open for all three: opening it costs 20 ms of CPU
         found, totals = read_results(warehouse, source, batches), read_summary(warehouse, source)
         [merged] = records(fetch(warehouse, MERGED_NAMES, {"source": source}))
-        without_users = int(fetch(warehouse, JOBS_WITHOUT_USERS, {"source": source})["n"].iloc[0])
     kept = ("n_runs", "n_groups", *SHARES)
-    more = {"n_groups_without_users": without_users, "is_key_decided": bool(totals["key"])}
-    return found | {key: totals[key] for key in kept} | more | merged
+    return found | {key: totals[key] for key in kept} | {"is_key_decided": bool(totals["key"])} | merged
 
 
 def show_read(result: dict[str, Any]) -> None:
@@ -130,12 +124,6 @@ def show_files(result: dict[str, Any]) -> None:
     show_read(result)
     print()
     show_facts({**recurrence_facts(result), **key_facts(result)})
-    n_apart = result["n_groups"] - result["n_groups_without_users"]
-    if n_apart > 0:
-        say(
-            f"{count(n_apart)} of the jobs differ from another one by their user alone; runs of all users are one job "
-            "with group.by_user: false in conf/jobs.yaml"
-        )
     if (n_merged := result["n_merged_names"]) and not result["is_key_decided"]:  # else whole names were compared
         say(
             f"{count(n_merged)} names that recur as they stand, such as {result['merged_example']}, are taken for "

@@ -108,8 +108,7 @@ def group_keys(rows: pd.DataFrame, params: GroupParams = DEFAULTS) -> pd.Series:
         return _keys_by(rows, params)
     given, name, plan = (_coded(rows, column) for column in ("group_key", "name", "plan_signature"))
     name = _renamed(name, normalise_names(name.texts, params))
-    has_user = (plan.codes < 0) & params.by_user
-    user, size = _coded(rows, "user_name").only(has_user), _sizes(rows).only(plan.codes < 0)
+    user, size = (column.only(plan.codes < 0) for column in (_coded(rows, "user_name"), _sizes(rows)))
     columns = (given, name, plan, user, size)
     group, example = _distinct(*(column.codes for column in columns))
     parts = zip(*(column.at(example) for column in columns), strict=True)

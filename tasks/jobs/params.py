@@ -443,20 +443,14 @@ def dimension_of(column: str) -> Dimension:
 
 
 class GroupParams(Params):
-    """Which runs are of one job: whether users are told apart, and which numbers in its name are part of the name."""
+    """Which runs are of one job: what they share, and which numbers in its name are part of the name."""
 
     by: list[KeyPart] = Field(
         [],
         description="What runs of one job share, such as user, cpus, limit (full_name: a name with its numbers "
         "and dates; short_name: without its last word); empty: what predicts best, decided once. For jobs as you know "
-        "them",
+        "them, such as name,cpus where a team shares its jobs",
     )
-    by_user: bool = Field(
-        True,
-        description="Runs of two users are two jobs, also where name and size are the same and no plan is known. "
-        "False where a team shares its jobs",
-    )
-
     kept_after: list[str] = Field(
         ["app", "level", "phase", "q", "query", "stage", "step", "tier", "tpcds", "tpch", "v", "version"],
         max_length=100,

@@ -84,7 +84,7 @@ def test_rows_with_nothing_to_go_by_still_have_a_key() -> None:
 def test_the_parameters_reach_the_names() -> None:
     keys = group_keys(pd.DataFrame([RUN | {"name": "shift 2"}]), GroupParams(kept_after=["shift"]))
     assert keys.to_list() == ["shift 2 · alice · 16 cpus"]
-    assert group_keys(pd.DataFrame([RUN]), GroupParams(by_user=False)).to_list() == ["backup.sh · 16 cpus"]
+    assert group_keys(pd.DataFrame([RUN]), GroupParams(by=["name", "cpus"])).to_list() == ["backup.sh · 16 cpus"]
 
 
 @pytest.mark.skipif(not RECORDED, reason="data/recorded/jobs holds no recording")

@@ -472,10 +472,16 @@ def die_with_parent(parent_pid: int, signal_number: signal.Signals = signal.SIGK
         os._exit(1)
 
 
-def tied_to_parent(command: list[str]) -> list[str]:
-    """The command, made to end with its parent where util-linux's setpriv is there."""
+def tied_to_parent(
+    command: Sequence[str], first_signal: signal.Signals = signal.SIGTERM, rights: Sequence[str] = ()
+) -> list[str]:
+    """The command, made to end with this process, its parent, where util-linux's setpriv is there.
+
+    It does not begin where its parent ends before that is asked for. rights: further options of setpriv."""
     setpriv = shutil.which("setpriv")
-    return [setpriv, "--pdeathsig", "TERM", "--", *command] if setpriv else command
+    only_with_us = ["/bin/sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"', str(os.getpid())]
+    death = ["--pdeathsig", first_signal.name.removeprefix("SIG"), "--"]
+    return [setpriv, *rights, *death, *only_with_us, *command] if setpriv else [*command]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """Programs of a node in its control groups: what they may use, who is in them, and how exactly they are ended."""
 
 import contextlib
-import shutil
 import signal
 import subprocess
 import time
@@ -9,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tasks.machine import UNLIMITED, ControlGroup, disk_of, joining
+from tasks.machine import UNLIMITED, ControlGroup, disk_of, joining, tied_to_parent
 from tasks.nodes.record.params import NodeParams
 from tasks.record.processes import end_session, last_words, started, wait_for_end, write_down
 
@@ -111,10 +110,10 @@ class Surroundings:
 
     def command(self, words: Sequence[str]) -> list[str]:
         """The words, made to move into the surroundings first."""
-        tied = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
         entering = ["nsenter", f"--net=/run/netns/{self.namespace}", "--"] if self.namespace else []
         pinned = ["taskset", "-c", ",".join(map(str, self.cores))] if self.cores else []
-        return joining(self.group.doors if self.group else (), [*tied, *entering, *pinned, *words])
+        tied = tied_to_parent([*entering, *pinned, *words], signal.SIGKILL)
+        return joining(self.group.doors if self.group else (), tied)
 
 
 @dataclass

@@ -139,7 +139,7 @@ def test_a_source_is_fingerprinted_trained_and_watched_from_the_command_line(
     trained = whorl.done("workloads", "train", "--leave-out", "a-00", "--seed", 3)
     facts = dict(line.split("  ", 1) for line in trained.out.splitlines() if "  " in line)
     assert facts["in use"].strip() == "this model"
-    assert facts["held out"].strip() == "8 runs (round 3), which the figures below are of"
+    assert facts["held out"].strip() == "8 runs (round 3) at first, which the figures below are of"
     watched = json.loads(whorl("workloads", "watch", "--newest", 2, "--expect", "nothing", "--json").out)
     assert len(watched["run_ids"]) == 2
     assert {alarm["kind"] for alarm in watched["alarms"]} <= {"unexpected-workload", "unknown-workload"}

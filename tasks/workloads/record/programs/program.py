@@ -97,7 +97,7 @@ class ProgramPlace:
             if self.is_stopped.is_set():
                 raise Stopped
             process = subprocess.Popen(
-                machine.joining(self.joins, [*_demoted(first_signal, reads_all), *command]),
+                machine.joining(self.joins, machine.tied_to_parent(command, first_signal, _rights(reads_all))),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -151,17 +151,15 @@ class ProgramPlace:
         return path
 
 
-def _demoted(first_signal: signal.Signals, reads_all: bool) -> list[str]:
-    setpriv = shutil.which("setpriv")
-    if setpriv is None:
+def _rights(reads_all: bool) -> list[str]:
+    if shutil.which("setpriv") is None:
         raise ProgramFailed(machine.not_installed("setpriv"))
-    death = ["--pdeathsig", first_signal.name.removeprefix("SIG")]
     if os.geteuid() != 0:
-        return [setpriv, *death, "--"]
+        return []
     group = str(pwd.getpwnam(USER).pw_gid)
     user = ["--reuid", USER, "--regid", group, "--clear-groups"]
     capability = ["--inh-caps", READS_ALL, "--ambient-caps", READS_ALL, "--bounding-set", READS_ALL]
-    return [setpriv, *user, *(capability if reads_all else ["--no-new-privs"]), *death, "--"]
+    return [*user, *(capability if reads_all else ["--no-new-privs"])]
 
 
 def make_place(folder: Path, seed: int = 1) -> ProgramPlace:

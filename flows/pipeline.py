@@ -40,8 +40,8 @@ from tasks.jobs import steps as jobs_steps
 from tasks.jobs.params import CharacteriseParams, JobsParams
 from tasks.jobs.summary import read_summary
 from tasks.nodes import answers as node_answers
-from tasks.nodes import steps, verdict_steps
 from tasks.nodes import steps as node_steps
+from tasks.nodes import verdict_steps
 from tasks.nodes.params import ModelParams, NodesParams
 from tasks.params import Params
 from tasks.quantities import plain
@@ -229,7 +229,7 @@ def nodes_preprocess(inputs: StageInputs[NodesParams]) -> Found:
 def nodes_search(inputs: StageInputs[NodesParams]) -> Found:
     """The best parameters of Perona's network, by Ray Tune with Optuna; a search that was stopped goes on."""
     settings = inputs.settings
-    found = steps.tune(*inputs.where, ModelParams(), settings.preprocess, settings.score, settings.search)
+    found = node_steps.tune(*inputs.where, ModelParams(), settings.preprocess, settings.score, settings.search)
     return {"best": found["best"], "path": found["trials"], "said": f"{inputs.settings.search.n_trials} trials"}
 
 
@@ -239,7 +239,7 @@ def nodes_train(inputs: StageInputs[NodesParams]) -> Found:
     best = next((found["best"] for found in inputs.after if "best" in found), None)
     model = ModelParams.model_validate(best) if best else ModelParams()
     settings = inputs.settings
-    found = steps.train(*inputs.where, model, settings.preprocess, settings.score, str(flow_run.id))
+    found = node_steps.train(*inputs.where, model, settings.preprocess, settings.score, str(flow_run.id))
     return _model("nodes", inputs.warehouse, found) | {"said": "a network that makes fingerprints"}
 
 
@@ -258,8 +258,8 @@ def nodes_fingerprint(inputs: StageInputs[NodesParams]) -> Found:
     """Which executions were degraded, and by which metrics; fingerprints where there is a network."""
     found = verdict_steps.judge(*inputs.where, inputs.settings.score)
     n_prints = 0
-    if steps.has_network(*inputs.where):
-        n_prints = steps.fingerprint(*inputs.where, inputs.settings.score)["n_fingerprints"]
+    if node_steps.has_network(*inputs.where):
+        n_prints = node_steps.fingerprint(*inputs.where, inputs.settings.score)["n_fingerprints"]
     return {"said": f"{found['n_flagged']:,} of {found['n_judged']:,} executions degraded, {n_prints:,} fingerprints"}
 
 

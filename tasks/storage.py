@@ -176,8 +176,11 @@ def whole(path: Path) -> Iterator[Path]:
     """A draft beside a file, put in its place when the block ends: a file appears whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    yield draft
-    draft.replace(path)
+    try:
+        yield draft
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def make_private_file(path: Path, content: bytes) -> None:

@@ -1,6 +1,7 @@
 """One recording at a time on a machine, and scratch folders that are found again and closed to others."""
 
 import os
+import shutil
 import socket
 import stat
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tasks.errors import BadSetting
-from tasks.machine import is_ours, only_recorder, remove_scratch, scratch_folder
+from tasks.machine import is_ours, only_recorder, remove_scratch, scratch_folder, tied_to_parent
 
 ROOT = Path(__file__).parents[1]
 NOBODY = 65534
@@ -162,3 +163,11 @@ def test_in_a_place_that_others_write_to_a_folder_of_our_own_is_made(shared, tmp
     assert is_ours(folder)
     remove_scratch(folder, str(shared))
     assert list(shared.iterdir()) == []
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="util-linux's setpriv is not on this machine")
+def test_what_is_tied_to_this_process_begins_as_its_child_and_not_as_anybody_else_s(tmp_path):
+    command = tied_to_parent(["/bin/sh", "-c", "echo begun"])
+    assert subprocess.run(command, capture_output=True, text=True).stdout == "begun\n"
+    of_another = subprocess.run(["/bin/sh", "-c", '"$@"; exit $?', "sh", *command], capture_output=True, text=True)
+    assert (of_another.stdout, of_another.returncode) == ("", 1)

@@ -17,7 +17,7 @@ from tasks.jobs.intake import Intake, find_logs, land_log
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers import READERS
 from tasks.params import ReadLimits
-from tasks.storage import narrow, private, remove_inside, storage_of
+from tasks.storage import narrow, private, remove_inside, storage_of, whole
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.copies import backup, rebuild, restore
 from tasks.warehouse.ingest import ingest
@@ -181,6 +181,16 @@ def test_a_folder_that_may_not_be_listed_is_told_and_not_taken_for_an_empty_one(
     assert f"{tmp_path}/closed cannot be listed (Permission denied); its files are left out" in caplog.text
     with pytest.raises(BadInput, match=r"closed: cannot be listed \(Permission denied\); expected a readable folder"):
         files.find(str(tmp_path / "closed"))
+
+
+def test_a_file_appears_whole_or_not_at_all_and_no_draft_stays(tmp_path):
+    with pytest.raises(OSError, match="full"), whole(tmp_path / "inner" / "file") as draft:
+        draft.write_text("ha")
+        raise OSError("full")
+    assert list((tmp_path / "inner").iterdir()) == []
+    with whole(tmp_path / "inner" / "file") as draft:
+        draft.write_text("half, and the rest")
+    assert [(one.name, one.read_text()) for one in (tmp_path / "inner").iterdir()] == [("file", "half, and the rest")]
 
 
 @pytest.mark.parametrize("path", ["../precious", "..", "inner/../../precious", "link/precious"])

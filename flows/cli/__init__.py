@@ -123,8 +123,8 @@ def _of_disk(error: OSError) -> str | None:
     where = error.filename or "what this command writes"
     if error.errno in NO_SPACE:
         return f"{where}: the disk is full ({error.strerror}); expected room for it; free some and run the same again"
-    if error.errno in NO_PLACE:
-        return f"{where}: cannot be used ({error.strerror}); expected a place for this user to write to; name another"
+    if error.errno in NO_PLACE and error.filename:
+        return f"{where}: cannot be used ({error.strerror}); expected a place that this user may use; name another"
     return None
 
 

@@ -116,7 +116,7 @@ SAY_OTHERWISE = "say otherwise with --map OURS=THEIRS (and, of jobs, --unit, --m
 def tell_understood(note: Callable[[str], None], path: str, lines: Sequence[str]) -> None:
     """Say what a file and its columns were taken for, where its names and words are not ours."""
     if lines:
-        hint = [SAY_OTHERWISE] if any(line.startswith("read ") for line in lines) else []
+        hint = [] if all(line.startswith("with the sections of ") for line in lines) else [SAY_OTHERWISE]
         note("\n".join([f"{clean(Path(path).name)}:", *(f"  {clean(line)}" for line in (*lines, *hint))]))
 
 

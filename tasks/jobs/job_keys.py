@@ -1,7 +1,8 @@
 """What a job is in a source: the key by which the past predicts best, why, and its runs grouped by it.
 
 A key is decided once: as it was set, else when enough runs are there, at the latest by a training. Files that come
-later are grouped by it. It stands in the options of landed batches, so the landing folder alone gives the same jobs."""
+later are grouped by it. One that is not name and plan stands in the options of landed batches, so the landing
+folder alone gives it again."""
 
 import logging
 import shlex
@@ -201,16 +202,19 @@ def settle_key(warehouse: Warehouse, source: str, group: GroupParams, *, is_fina
 
     group.by: as the user sets it; empty: a key in use stays. is_final: too few runs decide for name and plan, which is
     left open otherwise. Twice changes nothing; killed in between, the next call goes on."""
-    before = read_key(warehouse, source)
+    before, version = read_key(warehouse, source), _version_of_key(warehouse, source)
+    is_cut_short = bool(before and before.by and not version)  # killed before all runs were grouped by it
     if group.by:
         key = SourceKey(tuple(group.by), f"{_job(group.by)}, {AS_SET}", is_set=True)
-    elif before and (before.is_set or _is_fresh(warehouse, source)):
+    elif before and (before.is_set or is_cut_short or version == _version(warehouse, source)):
         key = before
     else:
         chosen = _chosen(warehouse, source, before)
         if chosen is None and not is_final:
             return SourceKey((), _too_few())
         key = chosen or SourceKey((), _too_few())
+    if not key.is_set and (now := read_key(warehouse, source)) and now.is_set:  # by another process, meanwhile
+        return settle_key(warehouse, source, group, is_final=is_final)
     if key != before:
         _write(warehouse, source, key, "")  # what follows may be killed
     if key.by:
@@ -231,7 +235,7 @@ def _chosen(warehouse: Warehouse, source: str, before: SourceKey | None) -> Sour
     landed = [batch.origin.options.get("by", ()) for batch in _batches(warehouse, source)]
     if before is None and any(landed):  # of files that were read when a source had no key
         by = next(tuple(by) for by in reversed(landed) if by)
-        return SourceKey(by, f"{_job(by)}, {AS_SET}", is_set=True)
+        return SourceKey(by, f"{_job(by)}, as its files are grouped")
     present = before.by if before else ()
     try:
         choice = choose_key(read_runs(warehouse, source), SplitParams(), present)
@@ -252,9 +256,10 @@ def _version(warehouse: Warehouse, source: str) -> str:
         return data_version(connection, WORD, source)
 
 
-def _is_fresh(warehouse: Warehouse, source: str) -> bool:
-    row = read_row(warehouse, "jobs.keys", source) or {}
-    return row.get("data_version") == _version(warehouse, source)
+def _version_of_key(warehouse: Warehouse, source: str) -> str | None:
+    """Of the data that were grouped by the key; empty: not all were; None: there is no key."""
+    row = read_row(warehouse, "jobs.keys", source) if warehouse.file.exists() else None
+    return row["data_version"] if row else None
 
 
 def _write(warehouse: Warehouse, source: str, key: SourceKey, version: str) -> None:

@@ -448,8 +448,8 @@ class GroupParams(Params):
     by: list[KeyPart] = Field(
         [],
         description="What runs of one job share, such as user, cpus, limit (full_name: a name with its numbers "
-        "and dates; short_name: without its last word); empty: what predicts best, decided once. For jobs as you know "
-        "them, such as name,cpus where a team shares its jobs",
+        "and dates; short_name: without its last word); empty: as it was set before, else what predicts best, decided "
+        "once. For jobs as you know them, such as name,cpus where a team shares its jobs",
     )
     kept_after: list[str] = Field(
         ["app", "level", "phase", "q", "query", "stage", "step", "tier", "tpcds", "tpch", "v", "version"],

@@ -25,7 +25,7 @@ from tasks.workloads.params import EvaluateParams, IdentifyParams, TrainParams
 from tasks.workloads.telemetry import Telemetry
 
 METRIC = "held_out.accuracy"
-OF_SPLIT = ("held_out", "left_out")  # parameters of a model that say which runs it was measured on
+OF_SPLIT = ("held_out", "left_out", "train")  # parameters of a model that say which runs it was measured on
 UNKNOWN = ""  # in confusions: none of the known workloads
 MOST_WINDOWS = 120  # of one long trace, evenly spread: more of the same teaches nothing
 EARLIER_SHARE = 0.7  # of each workload's runs, or of a long trace, that is learned from where time decides

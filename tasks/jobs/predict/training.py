@@ -88,8 +88,7 @@ def _evaluated(warehouse: Warehouse, source: str, params: EvaluateParams) -> tup
     with threadpool_limits(1):
         found = evaluate_runs(runs, params, ended, named)
         choice = choose_key(runs, params.predict.characterise.split, key.by if key else ())
-    if key:
-        choice = replace(choice, by=key.by, reason=key.reason)
+    choice = replace(choice, by=key.by, reason=key.reason) if key else replace(choice, by=())
     found.figures.update(key_figures(choice, []))
     return found, version
 

@@ -38,7 +38,8 @@ def why(seen: FloatArray, view: View, workloads: Sequence[str], *, is_known: boo
     what did not comes first. seen: (n_counters,), means of the run."""
     library, sums = view.library, sums_of(seen, view.library)
     names = np.asarray(library.workloads)
-    if len(workloads) > 1 and (found := best_sum(sums, library)):
+    found = best_sum(sums, library, sorted(set(library.workloads) - set(workloads))) if len(workloads) > 1 else None
+    if found and len(found.parts) == len(workloads):
         workload, expected, gaps = TOGETHER[len(workloads)], found.fitted, np.abs(found.deviations)
     else:
         workload, alone = workloads[0], sums[0]

@@ -328,8 +328,9 @@ def answer_of(choice: Choice) -> str:
 def sureness_of(choice: Choice) -> str:
     """The interval, and which cheaper types were left for it."""
     one = choice.estimate
+    interval = " to ".join(dict.fromkeys((share(one.low), share(one.high))))  # not twice the same
     told = (
-        f"{share(choice.level)} interval of the chance {share(one.low)} to {share(one.high)}, from {choice.n_runs} "
+        f"{share(choice.level)} interval of the chance {interval}, from {choice.n_runs} "
         f"runs on {choice.source}; {share(one.meets)} sure that it is at most {share(choice.late_share)}"
     )
     unclear = [e.machine_type for e in choice.estimates if e.cost < one.cost and e.is_unclear(choice.late_share)]

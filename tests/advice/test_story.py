@@ -155,7 +155,7 @@ def test_the_sentences_name_type_chance_reason_and_next_run():
     told = tell(choose_type(history, MACHINES, SCORES, "job0", 40.0))
     assert told.answer.startswith("Run job0 on slow: late in < 0.1 %")
     assert "% cheaper a run than a" in told.answer
-    assert told.sureness.startswith("80.0 % interval of the chance < 0.1 % to") and "from 20 runs on a" in told.sureness
+    assert told.sureness.startswith("80.0 % interval of the chance < 0.1 %, from 20 runs on a")
     assert "on a it is bound by CPU" in told.reason and "on slow it is bound by CPU" in told.reason
     assert told.next_run.startswith("nothing")
     assert told.types["machine_type"][0] == "slow" and told.types["verdict"][0] == "answer"

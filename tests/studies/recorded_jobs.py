@@ -1,5 +1,8 @@
-"""What a recording holds, as a Markdown table: `python tests/studies/recorded_jobs.py FOLDER`. Look at it first."""
+"""What a recording holds, as a Markdown table: `python tests/studies/recorded_jobs.py FOLDER [PREDICTIONS]`.
 
+PREDICTIONS, predictions.parquet of `whorl jobs evaluate FOLDER --out`, puts its error beside the least possible one."""
+
+import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,10 +12,12 @@ import pandas as pd
 
 from tasks.jobs.explain.variance import explain_variance
 from tasks.jobs.record.run_rows import part_paths
+from tasks.jobs.scores import bootstrap_difference
 
 Row = tuple[str, str]
 LONG = (2, 3, 10)
 KNOWN = "recorded_cause"
+ALIKE_LOADS = (math.inf, 0.2, 0.1)  # largest difference of the mean load before the two
 
 
 def read_recording(folder: Path) -> pd.DataFrame:
@@ -115,7 +120,31 @@ def pairs(runs: pd.DataFrame) -> Iterator[Row]:
         yield f"what-if {what_if}", f"{told}; {spread}"
 
 
-def review(folder: Path) -> list[Row]:
+def repetitions(runs: pd.DataFrame, predictions: pd.DataFrame | None) -> Iterator[Row]:
+    """Half the mean difference of a run and its unchanged repetition, in s, by how alike the load before them was.
+
+    It is the CRPS of who knows the distribution of the request exactly: the expected score of the true distribution
+    is half the mean difference of two draws (Gneiting and Raftery 2007, eq. 21). Less is possible only by what tells
+    the two apart, the load. Beside it the CRPS of predictions (run_id, crps_s) of the same runs, and how far it lies
+    above, with a 95 % interval over jobs."""
+    again = runs[runs["what_if"] == "baseline"].merge(
+        runs[runs["what_if"].isna()], left_on="matched_run_id", right_on="run_id", suffixes=("_again", "")
+    )
+    again = again.assign(half_s=(again["runtime_s_again"] - again["runtime_s"]).abs() / 2)
+    if predictions is not None:
+        again = again.merge(predictions[["run_id", "crps_s"]], on="run_id")
+    for most in ALIKE_LOADS:
+        alike = again[(again["load_mean_again"] - again["load_mean"]).abs() <= most]
+        told = f"{len(alike):,} runs; half the mean difference {alike['half_s'].mean():.3f} s"
+        if predictions is not None:
+            beyond = bootstrap_difference(alike["crps_s"], alike["half_s"], alike["job"], np.random.default_rng(0))
+            told += (
+                f", CRPS {alike['crps_s'].mean():.3f} s, {beyond.value:+.3f} [{beyond.low:+.3f}, {beyond.high:+.3f}]"
+            )
+        yield "unchanged repetition" + (f", load within {most:g}" if most < math.inf else ""), told
+
+
+def review(folder: Path, predictions: pd.DataFrame | None = None) -> list[Row]:
     """Every row of the table."""
     runs = read_recording(folder)
     usual = runs[runs["what_if"].isna()]
@@ -123,10 +152,17 @@ def review(folder: Path) -> list[Row]:
     first, last = runs["submitted_at"].min(), runs["ended_at"].max()
     span = f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC"
     head = [("runs", f"{len(runs):,}: {statuses}; {span}")]
-    return [*head, *periods(usual), *distributions(usual), *causes(usual), *pairs(runs)]
+    return [
+        *head,
+        *periods(usual),
+        *distributions(usual),
+        *causes(usual),
+        *pairs(runs),
+        *repetitions(runs, predictions),
+    ]
 
 
 if __name__ == "__main__":
     print("| | |\n|---|---|")
-    for name, told in review(Path(sys.argv[1])):
+    for name, told in review(Path(sys.argv[1]), *map(pd.read_parquet, sys.argv[2:3])):
         print(f"| {name} | {told} |")

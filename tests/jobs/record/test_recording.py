@@ -7,7 +7,7 @@ import pytest
 
 import tasks
 from tasks.jobs.record.run_rows import part_paths
-from tests.studies.recorded_jobs import pairs, read_recording
+from tests.studies.recorded_jobs import pairs, read_recording, repetitions
 
 FOLDER = Path(tasks.__file__).parents[1] / "data" / "recorded" / "jobs"
 
@@ -71,3 +71,21 @@ def test_pairs_are_compared_with_their_own_baseline():
     [(name, told)] = pairs(runs)
     assert name == "what-if no_spare"
     assert told.startswith("1 pairs; runtime over that of the baseline 1.50 / 1.50 / 1.50;")
+
+
+def test_half_the_difference_of_a_run_and_its_unchanged_repetition_is_the_least_error():
+    """|4 - 1| / 2, |3 - 2| / 2 and |4 - 5| / 2: 5 / 6 s over all, 0.5 s where the load was alike."""
+    runs = pd.DataFrame(
+        {
+            "run_id": ["a", "b", "c", "a again", "b again", "c again", "c changed"], "job": list("abcabcc"),
+            "what_if": [None] * 3 + ["baseline"] * 3 + ["no_spare"],
+            "matched_run_id": [None] * 3 + ["a", "b", "c", "c again"],
+            "runtime_s": [1.0, 2.0, 5.0, 4.0, 3.0, 4.0, 9.0], "load_mean": [0.1, 0.5, 0.5, 0.8, 0.55, 0.5, 0.5],
+        }
+    )  # fmt: skip
+    told = dict(repetitions(runs, None))
+    assert told["unchanged repetition"] == "3 runs; half the mean difference 0.833 s"
+    assert told["unchanged repetition, load within 0.1"] == "2 runs; half the mean difference 0.500 s"
+    scores = pd.DataFrame({"run_id": ["a", "b", "c"], "crps_s": [1.6, 0.2, 0.4]})
+    beside = dict(repetitions(runs, scores))["unchanged repetition"]
+    assert beside.startswith("3 runs; half the mean difference 0.833 s, CRPS 0.733 s, -0.100 [")

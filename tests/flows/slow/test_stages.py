@@ -36,9 +36,10 @@ class Killed(Exception):
 
 @pytest.fixture
 def after(monkeypatch: pytest.MonkeyPatch) -> Die:
-    """A context in which a flow's module dies after the named stage was done once."""
+    """A context in which a flow's module, or artifacts for it, dies after the named stage was done once."""
 
     def dying(module: Any, stage: str) -> Any:
+        module = module if hasattr(module, stage) else module.artifacts
         done = getattr(module, stage)
 
         def die(*args: Any, **kwargs: Any) -> Any:

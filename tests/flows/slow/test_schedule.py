@@ -15,13 +15,13 @@ EVERY_S = 15
 def test_an_interval_schedule_makes_runs_that_a_worker_completes(served: Any) -> None:
     log = served.home / "log.csv"
     log.write_text("run_id,name,submitted_at,runtime_s\n" + "".join(f"{n},load,2026-01-0{n},60\n" for n in range(1, 9)))
-    batch = land_log(served.warehouse, str(log), Intake("main", "", ReadParams(), GroupParams()))
+    batch = land_log(served.warehouse, str(log), Intake("scheduled", "", ReadParams(), GroupParams()))
     ingest(served.warehouse, "jobs", batch.batch_id)
     deployment = served.deployment("jobs-watch")
     path = f"/deployments/{deployment['id']}/schedules"
-    [made] = served.post(
-        path, [{"schedule": {"interval": EVERY_S, "anchor_date": "2026-01-01T00:00:00Z"}, "active": True}]
-    )
+    schedule = {"interval": EVERY_S, "anchor_date": "2026-01-01T00:00:00Z"}
+    # other tests have left their sources on this server
+    [made] = served.post(path, [{"schedule": schedule, "active": True, "parameters": {"source": "scheduled"}}])
     wanted = {
         "deployments": {"id": {"any_": [deployment["id"]]}},
         "flow_runs": {"state": {"type": {"any_": ["COMPLETED"]}}},
@@ -33,7 +33,7 @@ def test_an_interval_schedule_makes_runs_that_a_worker_completes(served: Any) ->
 
     try:
         [run, *_] = served.until("a run that the schedule made", made_by_schedule, 180)
-        assert run["name"] == "watch the only source"
+        assert run["name"] == "watch scheduled"
         assert run["created_by"]["type"] == "SCHEDULE"
     finally:
         served.ask("DELETE", f"{path}/{made['id']}")

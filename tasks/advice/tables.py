@@ -18,7 +18,7 @@ from tasks.advice.params import CPU_ONE_THREAD
 from tasks.errors import BadInput, quoted
 from tasks.intake import aliases
 from tasks.intake.cells import flag_of
-from tasks.intake.fields import number_of
+from tasks.intake.files import number_of
 from tasks.intake.tables import WholeTable, choose_columns, known_otherwise, whole_table
 from tasks.jobs.columns import status_of
 from tasks.params import ReadLimits

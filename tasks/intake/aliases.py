@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.errors import BadInput, quoted
-from tasks.intake.fields import MISSING, key_of
+from tasks.intake.files import MISSING, key_of
 from tasks.quantities import FACTORS, Dimension, unit_in_name
 
 Order = Literal["", "day", "month"]  # what comes first in dates such as 03.04.2024

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tasks.errors import BadSetting
 from tasks.intake.aliases import date_order, distinct_texts, has_decimal_commas, is_text, iso_dates, trimmed
-from tasks.intake.fields import number_of
+from tasks.intake.files import number_of
 
 UTC = "UTC"
 FIRST_S = 1e8  # smaller numbers are no Unix time: 1e8 is March 1973

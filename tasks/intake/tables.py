@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from tasks.errors import BadInput, headless, quoted
 from tasks.intake.aliases import named
-from tasks.intake.fields import split_header
 from tasks.intake.files import (
     BLOCK_BYTES,
     HEAD_BYTES,
@@ -41,6 +40,7 @@ from tasks.intake.files import (
     read_blocks,
     read_lines,
     refused_rows,
+    split_header,
 )
 from tasks.params import ReadLimits
 

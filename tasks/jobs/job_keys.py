@@ -54,6 +54,7 @@ LEAST_SCORED = 100  # of fewer runs a gain of LEAST_GAIN is within luck
 LEAST_RECURRING = 0.5  # share of the runs whose job ran at least twice; below it a key makes no jobs
 LEAST_GAIN = 0.05  # of CRPS
 AS_SET = "as it was set"
+OTHERWISE_SET = "is_set AND (parts <> '{parts}' OR NOT {is_set})"
 LOADED = "SELECT batch_id FROM ops.files WHERE word = $word AND source = $source"
 Rows = NDArray[np.intp]
 
@@ -213,14 +214,13 @@ def settle_key(warehouse: Warehouse, source: str, group: GroupParams, *, is_fina
         if chosen is None and not is_final:
             return SourceKey((), _too_few())
         key = chosen or SourceKey((), _too_few())
-    if not key.is_set and (now := read_key(warehouse, source)) and now.is_set:  # by another process, meanwhile
-        return settle_key(warehouse, source, group, is_final=is_final)
-    if key != before:
-        _write(warehouse, source, key, "")  # what follows may be killed
-    if key.by:
+    own = "" if group.by else OTHERWISE_SET.format(parts=_listed(key.by), is_set=key.is_set)
+    is_ours = key == before or _write(warehouse, source, key, "", own)  # what follows may be killed
+    if is_ours and key.by:
         _regroup(warehouse, source, group.model_copy(update={"by": list(key.by)}))
-    _write(warehouse, source, key, _version(warehouse, source))
-    return key
+    if is_ours and _write(warehouse, source, key, _version(warehouse, source), own):
+        return key
+    return settle_key(warehouse, source, group, is_final=is_final)  # another process has set one meanwhile
 
 
 def ids_now(warehouse: Warehouse, batch_ids: Sequence[str]) -> list[str]:
@@ -262,9 +262,10 @@ def _version_of_key(warehouse: Warehouse, source: str) -> str | None:
     return row["data_version"] if row else None
 
 
-def _write(warehouse: Warehouse, source: str, key: SourceKey, version: str) -> None:
+def _write(warehouse: Warehouse, source: str, key: SourceKey, version: str, unless: str) -> bool:
     row = {"parts": _listed(key.by), "reason": key.reason, "better": key.better, "is_set": key.is_set}
-    replace_rows(warehouse, WORD, {"source": source}, {"keys": pd.DataFrame([row | {"data_version": version}])})
+    keys = pd.DataFrame([row | {"data_version": version}])
+    return replace_rows(warehouse, WORD, {"source": source}, {"keys": keys}, unless=unless)
 
 
 def _regroup(warehouse: Warehouse, source: str, group: GroupParams) -> None:

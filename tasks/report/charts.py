@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -23,6 +24,7 @@ DIGITS = 5
 MANY = 600  # points of a line that are drawn beside it
 LEAST_SHARE = 1e-4  # at which bars on a logarithmic axis begin
 REACH = 4.0  # deviations at which a colour is strongest
+MOST_DRAWN = 16  # images that are kept: flows of one process show the same figure one after the other
 MOST_TONES = 256  # of an image; a palette can have no more
 SECONDS = (
     *(step * 10.0**power for power in (-4, -3, -2, -1) for step in (1, 2, 5)),
@@ -97,12 +99,16 @@ def themed(spec: Mapping[str, Any], scheme: Literal["light", "dark"] = "light") 
 
 def to_png(spec: Mapping[str, Any], scale: float = 1.5) -> bytes:
     """The chart as an image in light colours, of a tenth of the bytes that vl-convert makes of it."""
+    return _drawn(json.dumps(themed(spec)), scale)
+
+
+@lru_cache(maxsize=MOST_DRAWN)
+def _drawn(text: str, scale: float) -> bytes:
     import vl_convert
     from PIL import Image
 
-    drawn = bytes(vl_convert.vegalite_to_png(json.dumps(themed(spec)), scale=scale))
     found = io.BytesIO()
-    image = Image.open(io.BytesIO(drawn)).convert("RGB")
+    image = Image.open(io.BytesIO(vl_convert.vegalite_to_png(text, scale=scale))).convert("RGB")
     image.quantize(MOST_TONES).save(found, "PNG", optimize=True)
     return found.getvalue()
 

@@ -247,14 +247,21 @@ def _reasons(data: JobsData) -> Iterator[str]:
         f"Half of the {first['n_finished']:,.0f} runs of {one_line(first['group_key'], 60)} took "
         f"{duration(first['p25_s'])} to {duration(first['p75_s'])}, one in twenty over {duration(first['p95_s'])}."
     )
-    for words in _reasons_of(data.tables["reasons"], str(first["group_key"]))[:2]:
-        yield f"{words}."
+    yield from _reasons_by_job(data).get(str(first["group_key"]), [])[:2]
 
 
-def _reasons_of(reasons: pd.DataFrame, key: str) -> list[str]:
-    """What makes the next run of a job vary, the largest first."""
-    own = reasons[(reasons["group_key"] == key) & reasons["run_id"].isna() & (reasons["factor"] > 1)]
-    return [sentence(words) for words in dict.fromkeys(own.sort_values("rank")["words"])]
+def _reasons_by_job(data: JobsData) -> dict[str, list[str]]:
+    """What makes the next run of each job vary, the largest first, as sentences; a name in them stays as it is."""
+    rows = data.tables["reasons"]
+    rows = rows[rows["run_id"].isna() & (rows["factor"] > 1)].sort_values(["group_key", "rank"], kind="stable")
+    told = {
+        key: dict.fromkeys(sentence(one["words"]) for one in own)
+        for key, own in _by_job(rows[["group_key", "words"]]).items()
+    }
+    return {
+        key: [f"{line[:1].upper() if line.partition(' ')[0].isalpha() else line[:1]}{line[1:]}." for line in lines]
+        for key, lines in told.items()
+    }
 
 
 def _facts(data: JobsData) -> Iterator[Fact]:
@@ -493,9 +500,7 @@ def job_items(connection: Connection, data: JobsData) -> Iterator[tuple[str, Res
     runs = connection.execute(HISTORY, asked | {"statuses": list(data.asked.statuses), "most": MOST_OF_ITEM}).df()
     shapes, alarms = (_by_job(connection.execute(sql, asked).df()) for sql in (SHAPES_OF_JOBS, ALARMS_OF_JOBS))
     columns, history = charts.parts_of(_history(runs, data), "group_key")
-    why = data.tables["reasons"]
-    why = why[why["run_id"].isna() & (why["factor"] > 1)].sort_values(["group_key", "rank"], kind="stable")
-    reasons = _by_job(why[["group_key", "words"]])
+    reasons = _reasons_by_job(data)
     for row in records(data.jobs):
         key = str(row["group_key"])
         seen = None
@@ -503,8 +508,7 @@ def job_items(connection: Connection, data: JobsData) -> Iterator[tuple[str, Res
             n = sum(one[1] is not None for one in history[key])
             seen = Figure("history", "Runs and the next one", HISTORY_WORDS, f"n = {n:,} latest finished runs",
                           use="history", columns=columns, rows=history[key])  # fmt: skip
-        told = dict.fromkeys(sentence(one["words"]) for one in reasons.get(key, ()))
-        yield key, _item(data, row, seen, shapes.get(key, []), alarms.get(key, []), list(told))
+        yield key, _item(data, row, seen, shapes.get(key, []), alarms.get(key, []), reasons.get(key, []))
 
 
 def _by_job(rows: pd.DataFrame) -> dict[str, list[dict[str, Any]]]:
@@ -567,5 +571,5 @@ def _item(
     )  # fmt: skip
     sections.append(Section("Alarms", tables=(shown,)))
     action = f"Why, and what would help: {data.command('predict', '--job', key)}."
-    reasons = tuple(f"{words}." for words in why[:3])
+    reasons = tuple(why[:3])
     return Result(one_line(key), answer, "", reasons, facts=facts, sections=tuple(sections), state=state, action=action)

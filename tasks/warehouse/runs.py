@@ -123,7 +123,9 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_path(value: Any) -> bool:
-    return isinstance(value, str) and value.startswith("/")
+    """Whether it is a path, or a list of nothing else."""
+    values = value if isinstance(value, list) and value else [value]
+    return all(isinstance(one, str) and one.startswith("/") for one in values)
 
 
 def _flat(value: Any, prefix: str = "") -> dict[str, Any]:

@@ -143,15 +143,21 @@ def replace_rows(
     about: Mapping[str, Any],
     frames: "Mapping[str, pd.DataFrame]",
     within: Sequence[str] = ("source",),
-) -> None:
-    """Put rows into tables of a word in the place of those before, all tables or none.
+    unless: str = "",
+) -> bool:
+    """Put rows into tables of a word in the place of those before, all tables or none; returns whether it did.
 
-    frames: by table. about: columns of all rows, beside their own; rows that have the same of `within` are replaced."""
+    frames: by table. about: columns of all rows, beside their own; rows that have the same of `within` are replaced.
+    unless: SQL of what may stand in the first table by now, written by another process, that must stay."""
     same, of = " AND ".join(f"{name} = ${name}" for name in within), {name: about[name] for name in within}
     with writing(warehouse) as connection, transaction(connection):
+        first = f"SELECT 1 FROM {word}.{next(iter(frames))} WHERE {same} AND ({unless})"
+        if unless and connection.execute(first, of).fetchone():
+            return False
         for name, frame in frames.items():
             connection.execute(f"DELETE FROM {word}.{name} WHERE {same}", of).fetchall()
             insert_rows(connection, f"{word}.{name}", frame, about)
+    return True
 
 
 def insert_row(connection: Connection, table: str, row: Mapping[str, Any]) -> None:

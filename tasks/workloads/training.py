@@ -2,6 +2,7 @@
 and keep the better model."""
 
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,7 @@ from tasks.workloads.telemetry import Telemetry
 
 METRIC = "held_out.accuracy"
 OF_SPLIT = ("held_out", "left_out", "train")  # parameters of a model that say which runs it was measured on
+WINDOW = re.compile(r"@[\d.e+-]+s$")  # at the end of the name of a window, after that of its run
 UNKNOWN = ""  # in confusions: none of the known workloads
 MOST_WINDOWS = 120  # of one long trace, evenly spread: more of the same teaches nothing
 EARLIER_SHARE = 0.7  # of each workload's runs, or of a long trace, that is learned from where time decides
@@ -138,15 +140,21 @@ def _promoted(
     if old_card.model_id == card.model_id:
         return card.model_id
     is_same = card.data_version == old_card.data_version
+    is_cut_alike = card.parameters["train"]["windows"] == old_card.parameters.get("train", {}).get("windows")
+
+    def name(run_id: str) -> str:
+        """What tells whether a run, or a window, was learned: of windows that are cut otherwise the whole run."""
+        return run_id if is_cut_alike else WINDOW.sub("", run_id)
+
+    learned = set(map(name, old.learned_ids))
     score: float | None
     new_score: float | None
     if is_same and all(card.parameters[key] == old_card.parameters.get(key) for key in OF_SPLIT):
         score, new_score = old_card.metrics.get(METRIC), new
     else:
-        learned = set(old.learned_ids)
-        fresh = [run for run in parts.test if run.run_id not in learned]
+        fresh = [run for run in parts.test if name(run.run_id) not in learned]
         score, new_score = accuracy_on(old, fresh), accuracy_on(measured, fresh)
-    knows_no_more = is_same and len(learned_ids) <= len(old.learned_ids)
+    knows_no_more = is_same and len(set(map(name, learned_ids))) <= len(learned)
     if score is not None and new_score is not None and (new_score < score or (new_score == score and knows_no_more)):
         logger.info("kept %s: %s %.4g against %.4g of %s", old_card.model_id, METRIC, score, new_score, card.model_id)
         return old_card.model_id

@@ -14,11 +14,11 @@ import pytest
 
 from tasks.errors import BadInput
 from tasks.intake import files
-from tasks.intake.fields import csv_fields
 from tasks.intake.files import (  # fmt: skip
     PART_OF_A_JOB,
     UNSUPPORTED_EVENT,
     Chunk,
+    csv_fields,
     guarded,
     input_faults,
     json_of,

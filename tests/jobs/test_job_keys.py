@@ -208,6 +208,23 @@ def test_what_another_process_sets_while_a_key_is_chosen_stays(bare, inbox, monk
     assert keys_of(bare) == [f"u{i}" for i in range(10)]
 
 
+@pytest.mark.parametrize("before", ["_write", "_regroup", "_version"])
+def test_what_another_process_sets_just_before_a_key_is_written_stays(bare, inbox, monkeypatch, before):
+    """It was looked for once, and then written over: there is no moment between the look and the writing."""
+    known = getattr(job_keys, before)
+
+    def late(*given):
+        monkeypatch.setattr(job_keys, before, known)
+        job_keys.settle_key(bare, "log", GroupParams(by=["user"]))
+        return known(*given)
+
+    read(bare, inbox(0, 100))
+    monkeypatch.setattr(job_keys, before, late)
+    found = read(bare, inbox(100, 400))
+    assert (found["parts"], read_key(bare, "log").is_set) == (["user"], True)
+    assert keys_of(bare) == [f"u{i}" for i in range(10)]
+
+
 class Killed(Exception):
     """Stands for a kill at some call."""
 

@@ -68,6 +68,18 @@ def test_a_chart_becomes_an_image_without_a_browser_that_is_small_enough_for_an_
     assert png.startswith(b"\x89PNG") and 1_000 < len(png) < 40_000
 
 
+def test_the_same_chart_is_drawn_once_in_a_process_and_one_with_other_rows_anew(monkeypatch):
+    import vl_convert
+
+    draw, drawn = vl_convert.vegalite_to_png, []
+    monkeypatch.setattr(
+        vl_convert, "vegalite_to_png", lambda text, scale: drawn.append(text) or draw(text, scale=scale)
+    )
+    frames = [pd.DataFrame({"x": [0.0, 1.0], "y": [0.25, at]}) for at in (0.5, 0.5, 0.75)]
+    first, again, other = (charts.to_png(spec(charts.lines(one, Axis("x", "x"), Axis("y", "y")))) for one in frames)
+    assert first == again != other and len(drawn) == 2
+
+
 def test_a_rule_at_one_place_is_drawn_once_and_not_once_a_row():
     rows = pd.DataFrame({"low": [0.0, 0.5], "end": [0.5, 1.0], "share": [0.25, 0.75]})
     found = spec(charts.histogram(rows, Axis("low", "x"), Axis("share", "share", "share"), rule=0.4))

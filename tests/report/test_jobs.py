@@ -175,6 +175,16 @@ def test_every_job_has_a_page_with_its_history_and_its_next_run(predicted, keys)
     assert kinds == ["as usual"] * 6 + ["next run"]
 
 
+def test_reasons_are_sentences_once_each_and_the_name_of_a_feature_stays_as_it_is(predicted, keys, put):
+    why = [(1, "more input"), (2, "more input"), (3, "spare_tokens: more of them"), (4, "its past")]
+    put(predicted, reasons=[reason(keys[1], None, words, rank=rank) for rank, words in why])
+    with reading(predicted) as connection:
+        data = fetch_jobs(connection, "log", ReportParams())
+        late = dict(job_items(connection, data))[keys[1]]
+    assert late.reasons == ("More input.", "spare_tokens: more of them.", "Its past.")
+    assert jobs_result(data).reasons[1:] == late.reasons[:2]
+
+
 def test_the_artifact_takes_nothing_as_markup(log, put):
     put(log, predictions=[next_run(HOSTILE, twice=0.5, beyond=1.0)], **what_if(HOSTILE))
     text = as_markdown(result_of(log))

@@ -86,7 +86,8 @@ def test_which_way_a_figure_is_better_is_told_by_its_name(warehouse, record):
 
 def test_times_paths_and_places_are_no_differences(warehouse, record):
     for run_id in ("a", "b"):
-        record(run_id, parameters={"warehouse": {"home": run_id}}, figures={"report": run_id, "out": f"/x/{run_id}"})
+        parameters = {"warehouse": {"home": run_id}, "paths": [f"/x/{run_id}", "/y"]}
+        record(run_id, parameters=parameters, figures={"report": run_id, "out": f"/x/{run_id}"})
     assert compare_runs(warehouse, ["a", "b"]).empty
 
 

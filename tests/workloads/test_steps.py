@@ -100,6 +100,15 @@ def test_long_traces_are_learned_and_identified_in_windows(workloads_log, quick_
     assert found["run_ids"] == ["a-00"]
 
 
+def test_a_model_of_other_windows_is_not_asked_about_runs_that_it_has_learned(workloads_log, quick_identify):
+    """Its own runs, cut otherwise, were taken for new ones: it was right about them all, and stayed in use."""
+    for at, width_s in enumerate((5, 10)):
+        train = TrainParams(windows=WindowParams(width_s=width_s), hold_out="time")
+        found = steps.train(workloads_log, "log", quick_identify, train, [], f"run-{at}")
+        assert found["champion_id"] == found["model_id"]
+    assert decisions(workloads_log.models, "workloads")[-1].reason.endswith("has learned all of them itself")
+
+
 def test_a_source_without_labels_says_how_to_give_some(warehouse, drawn_telemetry, quick_identify):
     put(warehouse, drawn_telemetry("plain", n_runs=2, unlabelled=True))
     with pytest.raises(NotFound, match=r"no labelled runs of workloads; ingest some .* --label-from"):

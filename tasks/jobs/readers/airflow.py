@@ -21,8 +21,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tasks.errors import BadInput
-from tasks.intake.fields import DELIMITERS, MISSING
-from tasks.intake.files import UTF8_MARK, Chunk, all_refusals, refused_rows
+from tasks.intake.files import DELIMITERS, MISSING, UTF8_MARK, Chunk, all_refusals, refused_rows
 from tasks.intake.tables import check_once, table_batches
 from tasks.jobs.columns import status_of, unknown_status, vet_runs
 from tasks.jobs.params import ReadParams, Status

@@ -42,8 +42,7 @@ from tasks.intake.aliases import (
     unit_of_values,
 )
 from tasks.intake.cells import LAST_S, check_zone, flags, utc_times
-from tasks.intake.fields import key_of, split_header
-from tasks.intake.files import UTF8_MARK, Chunk, all_refusals, refusals
+from tasks.intake.files import UTF8_MARK, Chunk, all_refusals, key_of, refusals, split_header
 from tasks.intake.tables import JSON_MARKS, MAGIC, PANDAS_INDEX, RowBatch, check_once, table_batches
 from tasks.jobs.columns import (
     ALL_COLUMNS,

@@ -19,8 +19,7 @@ import pyarrow.compute as pc
 
 from tasks.errors import BadInput, quoted
 from tasks.intake.cells import flag_of, time_of
-from tasks.intake.fields import MISSING
-from tasks.intake.files import Chunk
+from tasks.intake.files import MISSING, Chunk
 from tasks.intake.labels import absolute, manifest, named_column, path_label, path_stem
 from tasks.nodes.execution import EXECUTIONS_SCHEMA, framed, tabled
 from tasks.nodes.params import ReadParams

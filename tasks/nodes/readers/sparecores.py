@@ -13,8 +13,7 @@ from typing import Any
 
 from tasks.errors import BadInput
 from tasks.intake.cells import time_of
-from tasks.intake.fields import csv_fields
-from tasks.intake.files import NO_BENCHMARK, RAW_CHARS, Chunk, encodable, json_of, refused_rows
+from tasks.intake.files import NO_BENCHMARK, RAW_CHARS, Chunk, csv_fields, encodable, json_of, refused_rows
 from tasks.intake.readers import Folder
 from tasks.nodes.execution import Execution, Fault, MetricValue, as_chunk
 from tasks.nodes.params import FUTURE_SLACK_S, ReadParams

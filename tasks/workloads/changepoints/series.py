@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.errors import BadInput, quoted
-from tasks.intake.fields import MISSING, key_of, number_of, split_header
-from tasks.intake.files import read_lines
+from tasks.intake.files import MISSING, key_of, number_of, read_lines, split_header
 from tasks.params import ReadLimits
 from tasks.workloads.telemetry import TIMES, FloatArray
 

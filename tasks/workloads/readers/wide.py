@@ -20,8 +20,7 @@ from tasks.errors import BadInput, headless, quoted
 from tasks.intake.aliases import is_text, named
 from tasks.intake.cells import Cells
 from tasks.intake.cells import numbers as to_numbers
-from tasks.intake.fields import split_header
-from tasks.intake.files import UTF8_MARK, all_refusals, refusals
+from tasks.intake.files import UTF8_MARK, all_refusals, refusals, split_header
 from tasks.intake.tables import MAGIC, PANDAS_INDEX, RECORD_KEY, row_text, whole_table
 from tasks.workloads.params import ReadParams
 from tasks.workloads.prepared import KEY_COLUMNS, LABELS, Reading, are_totals, label_column, one_row_a_sample

@@ -13,6 +13,7 @@ from tasks.machine import CGROUP_ROOT
 from tasks.workloads.params import Condition, ReadParams, RecordParams
 from tasks.workloads.readers import READERS
 from tasks.workloads.record.campaign import planned, record_workloads
+from tasks.workloads.record.plan import Plan, make_plan
 
 RECORDED = Path(__file__).parents[3] / "data" / "recorded" / "workloads"
 ALL = get_args(Condition)
@@ -53,9 +54,19 @@ def test_the_same_seed_gives_the_same_plan_and_only_the_conditions_asked_for():
     assert {run.limit_cores for run in planned(params).runs} == {0.5, 1.0, None}
 
 
+def two_of_each(params, programs):
+    """The plan, cut to two runs of each condition and limit: a whole round takes three times as long."""
+    kept, counts = [], Counter()
+    for run in make_plan(params, programs).runs:
+        counts[run.condition, run.limit_cores] += 1
+        kept += [run] if counts[run.condition, run.limit_cores] <= 2 else []
+    return Plan((tuple(kept),))
+
+
 @pytest.fixture
-def shared(busy, quick, tmp_path, lock):
+def shared(busy, quick, tmp_path, lock, monkeypatch):
     """Two learned workloads, one that is not and nothing, recorded under these conditions: the runs by name."""
+    monkeypatch.setattr("tasks.workloads.record.campaign.make_plan", two_of_each)
     programs = {name: busy(name) for name in ("red", "blue", "grey", "idle")}
     programs["grey"].role, programs["idle"].role = "unlearned", "idle"
     programs["idle"].code = "import time; time.sleep(60)"

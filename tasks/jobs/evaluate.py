@@ -169,7 +169,7 @@ def runtime_figures(found: RuntimeEvaluation) -> Figures:
     figures: Figures = {"predict.n": len(found.rows)}
     for part, weights in found.model.weights.items():
         figures |= {f"model.weight.{part}.{least}": one for least, one in zip((0, *SUPPORT), weights, strict=True)}
-    figures |= {"model.is_relative": found.model.is_relative, "model.ends": found.model.ends}
+    figures["model.ends"] = found.model.ends
     _set(figures, "model.grace", found.model.grace, "time limits are not kept, or there are none")
     for name, one in found.scored.items():
         for measure, (value, reason) in _measures(one).items():

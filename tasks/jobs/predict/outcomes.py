@@ -1,10 +1,10 @@
 """How a run will end: the chances that it completes, that it is stopped, and that it still runs at some time.
 
 A run that its time limit stops is a censored observation: what it would have taken is unknown, so it says nothing of
-the runtime of runs that complete, and all of how often the limit strikes. Two chances are learnt, over all runs that
-ended: to complete, and to run for at least REACHED of the limit. Each is a mixture of boosted trees and of the rates
-among the earlier runs of its peers. With F the predictor's distribution of the runtime if the run completes, and G
-that of the times of stopped runs as shares of their limits, competing risks give (Fine & Gray 1999, section 1)
+the runtime of runs that complete, and all of how often the limit strikes. Two chances are learnt by boosted trees, over
+all runs that ended: to complete, and to run for at least REACHED of the limit. With F the predictor's distribution of
+the runtime if the run completes, and G that of the times of stopped runs as shares of their limits, competing risks
+give (Fine & Gray 1999, section 1)
 
     P(ended by t) = P(completes) F(t) + P(stopped) G(t / limit)."""
 
@@ -28,21 +28,16 @@ from tasks.jobs.scores import bootstrap_difference
 ENDED = (*FINISHED, "failed", "timeout", "cancelled")  # statuses of the runs that are learnt from
 REACHES, COMPLETES = "reaches", "completes"
 MEASURES = {REACHES: "limit95", COMPLETES: "completes"}  # event: how figures call its chance
-TREES, RATE = "trees", "rate"
+RATE = "rate"
 WINDOWS = (5, 20, 50)  # last runs of each kind of peers that a rate is of
-OVER_RUNS = 20
 MOST_RUNS = 120_000  # that ended, the last ones: what is learnt from takes 2 kB a run
-EARLY_SHARE = 0.6  # of the training runs: trees of these show on the rest how much each part of the mixture counts
-LEAST_TRIED = 20  # runs; with fewer all parts count the same
-TRUST = 0.5  # in the trees: the weights are half way between the best ones on the runs tried and the trees alone
 MOST_SHARES = 200  # quantiles that the times of stopped runs are kept as
-SUM_WEIGHT = 1e3  # of the equation that weights sum to 1, against all runs together
 N_TREES = 150
+MIN_LEAF, LEAF_SHARE = 50, 20  # rows of a leaf; of few rows one in twenty
 SETTINGS = {
     "objective": "binary",
     "learning_rate": 0.03,
     "num_leaves": 15,
-    "min_data_in_leaf": 50,
     "feature_fraction": 0.3,
     "bagging_fraction": 0.7,
     "bagging_freq": 1,
@@ -56,24 +51,15 @@ MAIN = "outcomes.json"
 
 @dataclass(frozen=True)
 class EventModel:
-    """The chance of one event. booster: lightgbm.Booster; columns: features in its order; weights: of the trees and of
-    rates, which are columns of the features; they sum to 1."""
+    """The chance of one event. booster: lightgbm.Booster; columns: features in its order."""
 
     booster: Any
     columns: tuple[str, ...]
-    weights: Mapping[str, float]
 
     def predict(self, features: pd.DataFrame) -> Floats:
         """The chance for each row: (n,) between 0 and 1. features: of outcome_features."""
-        return np.asarray(self.parts(features) @ np.array(list(self.weights.values())))
-
-    def parts(self, features: pd.DataFrame) -> Floats:
-        """What each part of the mixture says: (n, n_parts), in the order of weights."""
-        asked = features.reindex(columns=list(self.columns))
-        return np.column_stack([self._trees(asked) if part == TREES else asked[part] for part in self.weights])
-
-    def _trees(self, asked: pd.DataFrame) -> Floats:
-        return np.asarray(self.booster.predict(matrix(asked), num_threads=1)) if len(asked) else np.zeros(0)
+        asked = matrix(features.reindex(columns=list(self.columns)))
+        return np.asarray(self.booster.predict(asked, num_threads=1)) if len(asked) else np.zeros(0)
 
 
 @dataclass(frozen=True)
@@ -142,7 +128,7 @@ class Outcomes:
         main: dict[str, Any] = {"early": self.early.tolist(), "late": self.late.tolist()}
         for event, chance in self.chances.items():
             (folder / _trees_of(event)).write_text(chance.booster.model_to_string(), encoding="utf-8")
-            main[event] = {"columns": list(chance.columns), "weights": dict(chance.weights)}
+            main[event] = list(chance.columns)
         (folder / MAIN).write_text(json.dumps(main, indent=1), encoding="utf-8")
 
     @classmethod
@@ -151,12 +137,9 @@ class Outcomes:
         main = json.loads((folder / MAIN).read_text(encoding="utf-8"))
         chances = {}
         for event in (REACHES, COMPLETES):
-            columns = tuple(map(str, main[event]["columns"]))
+            columns = tuple(map(str, main[event]))
             booster = booster_from((folder / _trees_of(event)).read_text(encoding="utf-8"), len(columns))
-            weights = {str(part): float(weight) for part, weight in main[event]["weights"].items()}
-            if not weights or not set(weights) <= {TREES, *columns}:
-                raise ValueError(f"{MAIN}: weights of {event} name {list(weights)}, expected {TREES} and rates")
-            chances[event] = EventModel(booster, columns, weights)
+            chances[event] = EventModel(booster, columns)
         return cls(chances, *(np.array(main[name], dtype=float) for name in ("early", "late")))
 
 
@@ -164,23 +147,18 @@ def outcome_features(runs: pd.DataFrame, past: pd.DataFrame) -> pd.DataFrame:
     """What is known at submission of how runs end: (n, p), NaN where unknown.
 
     runs: as read_runs has them; past: runs that ended, of all statuses of ENDED. Of each kind of peers, among those
-    that had ended before: how often the last ones, and all, ran into their limit and completed, how often the last
-    ones took as long as the limit of this run allows, the share of its limit that the last one took, and how this
-    limit compares with its."""
+    that had ended before: how often the last ones, and all, ran into their limit and completed, and the share of its
+    limit that the last one took."""
     past = with_ends(past)
     past = past.assign(**_events(past), log_s=np.log(np.maximum(past["runtime_s"], LEAST_RUNTIME_S)))
-    limits_s, times = _limits_s(runs), runs["submitted_at"].dt
+    times = runs["submitted_at"].dt
     known: dict[str, Any] = {name: runs[name] for name in ("requested_runtime_s", "requested_cpus") if name in runs}
     known |= {"hour": times.hour + times.minute / 60, "day": times.day_of_week}
     for peers, earlier in peers_of(runs, past).items():
         for event in (REACHES, COMPLETES):
             known |= _rates(f"{event}_{peers}", earlier, earlier.values(event))
         past_log_s, past_limits_s = earlier.values("log_s"), _limits_s(earlier.past)[earlier.order]
-        last = earlier.latest(past_log_s, OVER_RUNS)
-        is_over = np.where(np.isfinite(last), last >= np.log(REACHED * limits_s)[:, None], np.nan)
-        known[f"over_{peers}"] = _rate(np.where(np.isfinite(limits_s)[:, None], is_over, np.nan))
         known[f"limit_share_{peers}"] = earlier.at_last(past_log_s - np.log(past_limits_s))
-        known[f"limit_ratio_{peers}"] = np.log(limits_s) - earlier.at_last(np.log(past_limits_s))
     return pd.DataFrame(known, index=runs.index).astype(float)
 
 
@@ -192,9 +170,12 @@ def fit_outcomes(features: pd.DataFrame, runs: pd.DataFrame, *, seed: int = 0) -
     is_limited = np.isfinite(limits_s)
     if not is_limited.any():
         raise BadInput("training rows", NO_LIMITS, "runs with requested_runtime_s", "predict runtimes alone")
-    chances = {
-        event: _fit_chance(features[np.isfinite(y)], y[np.isfinite(y)], event, seed) for event, y in events.items()
-    }
+    chances = {}
+    for event, y in events.items():
+        known = np.isfinite(y)
+        settings = SETTINGS | {"min_data_in_leaf": max(1, min(MIN_LEAF, int(known.sum()) // LEAF_SHARE))}
+        booster = train_booster(features[known], y[known], settings, N_TREES, seed)
+        chances[event] = EventModel(booster, tuple(features.columns))
     is_stopped = is_limited & (events[COMPLETES] == 0)
     shares = np.sort(runs["runtime_s"].to_numpy(dtype=float)[is_stopped] / limits_s[is_stopped])
     cut = int(np.searchsorted(shares, REACHED))
@@ -207,7 +188,7 @@ def evaluate_outcomes(ended: pd.DataFrame, seed: int = 0) -> tuple[dict[str, Any
     """Brier scores of the two chances on the last TEST_SHARE of the submissions, by predictor, as figures by key; and
     what was learnt from the others, None without limits.
 
-    ended: read_runs of the statuses ENDED. Beside the mixture (model): trees of LightGBM's own settings, and the rates
+    ended: read_runs of the statuses ENDED. Beside the model: trees of LightGBM's own settings, and the rates
     (k + 1/2) / (n + 1) among the job's earlier runs, those of user and request, and in the training runs (base)."""
     ended = ended.iloc[-MOST_RUNS:].reset_index(drop=True)
     cut = int((1 - TEST_SHARE) * len(ended))
@@ -267,32 +248,6 @@ def _rates(name: str, earlier: EarlierRuns, values: Floats) -> dict[str, Floats]
 def _rate(latest: Floats) -> Floats:
     """(k + 1/2) / (n + 1) of the known ones of each row: (n, m) to (n,)."""
     return np.asarray((np.nansum(latest, axis=1) + 0.5) / (np.isfinite(latest).sum(axis=1) + 1))
-
-
-def _fit_chance(features: pd.DataFrame, y: Floats, event: str, seed: int) -> EventModel:
-    columns = tuple(features.columns)
-    parts = [TREES, *(name for name in columns if name.startswith(event) and name.endswith(RATE))]
-    even = dict.fromkeys(parts, 1 / len(parts))
-    chance = EventModel(train_booster(features, y, SETTINGS, N_TREES, seed), columns, even)
-    cut = int(EARLY_SHARE * len(y))
-    if cut < 1 or len(y) - cut < LEAST_TRIED:
-        return chance
-    early = EventModel(train_booster(features.iloc[:cut], y[:cut], SETTINGS, N_TREES, seed), columns, even)
-    weights = (1 - TRUST) * least_brier_weights(early.parts(features.iloc[cut:]), y[cut:])
-    weights[0] += TRUST
-    return EventModel(chance.booster, columns, dict(zip(parts, weights.tolist(), strict=True)))
-
-
-def least_brier_weights(parts: Floats, y: Floats) -> Floats:
-    """Weights of the mixture of chances with the least Brier score: (n_parts,), none below 0, they sum to 1.
-
-    Least squares of parts w = y, with the sum as an equation that counts more than all runs. parts: (n, n_parts), y:
-    (n,) 0 or 1."""
-    from scipy.optimize import nnls  # not above: a third of a second that answers need not pay
-
-    heavy = SUM_WEIGHT * np.sqrt(len(y))
-    weights, _ = nnls(np.vstack([parts, np.full(parts.shape[1], heavy)]), np.append(y, heavy))
-    return np.asarray(weights / weights.sum())
 
 
 def _thinned(shares: Floats) -> Floats:

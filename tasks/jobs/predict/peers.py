@@ -207,7 +207,7 @@ SHARED: dict[str, tuple[str, ...]] = {
     LOG: (),
 }
 NEEDED = {USER: ("user_name",), USER_REQUEST: ("user_name",), REQUEST: ("requested_cpus", "requested_runtime_s")}
-OF_THE_POOL = (JOB, USER_REQUEST, REQUEST, LOG)
+OF_THE_POOL = (JOB, USER_REQUEST, LOG)
 MOST_RUNS = 50  # of the peers of each submission, the last ones
 MOST_OF_JOB = 200  # of its job
 LEAST_RUNTIME_S = 0.001  # shorter runs count as this long in logarithms

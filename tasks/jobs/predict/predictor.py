@@ -1,13 +1,12 @@
 """How long a run will take, as a distribution, from what is known when it is submitted.
 
 P(runtime) = w_0 boosted quantiles(features) + w_1 job's last 4 runs + w_2 its last 30 + w_3 its last 200
-+ w_4 its user's last 3 with the same request + w_5 the last 10 + w_6 the last 50 with the same request in the same
-queue + w_7 the last 50 of all + w_8 all that it learnt from, recalibrated by the last runs that the model had not
-learnt from, and cut off at the time limit where the log shows that limits are kept. The weights are those with the
-least CRPS on the latest part of the training runs, by trees of the earlier part (`pool.best_weights_by_support`), and
-others for jobs with few and with many runs: history counts as much as it deserves, all in a log where nothing else
-tells more, nothing where the features say it better, and all runs where jobs are alike. At both ends the parts'
-quantiles are half averaged, not mixed, where that foretold the latest part better."""
++ w_4 its user's last 10 with the same request + w_5 the last 50 of all + w_6 all that it learnt from, recalibrated by
+the last runs that the model had not learnt from, and cut off at the time limit where the log shows that limits are
+kept. The weights are those with the least CRPS on the latest part of the training runs, by trees of the earlier part
+(`mixture.best_weights_by_support`), and others for jobs with few and with many runs: history counts as much as it
+deserves, all in a log where nothing else tells more, nothing where the features say it better, and all runs where jobs
+are alike. At both ends the parts' quantiles are half averaged, not mixed, where that foretold the latest better."""
 
 import json
 from collections.abc import Mapping
@@ -36,20 +35,16 @@ from tasks.jobs.predict.mixture import (
     order_quantiles,
     recalibration,
 )
-from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, LOG, MOST_OF_JOB, REQUEST, USER_REQUEST, Histories
+from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, LOG, MOST_OF_JOB, USER_REQUEST, Histories
 
 BOOSTED, ALL_RUNS = "boosted", "all runs"
 POOLED: dict[str, tuple[str, int]] = {  # name of a part: its peers, and how many of their last runs
     "job, last 4": (JOB, 4),
     "job, last 30": (JOB, 30),
     "job": (JOB, MOST_OF_JOB),
-    "user and request, last 3": (USER_REQUEST, 3),
     "user and request": (USER_REQUEST, 10),
-    "request": (REQUEST, 50),
     "log": (LOG, 50),
 }
-RELATIVE = ("input_usual", "job_median10", "user_request_median10", "user_median10", "log_median")
-RELATIVE_GAIN = 0.005  # of CRPS, for trees to be relative: they can go beyond all runs
 LEAST_SHARE = 1e-3  # of the median runtime: shorter runs count as this long
 ENDS = (0.0, 0.5)  # the shares of averaged quantiles at both ends that are tried
 EARLY_SHARE = 0.6  # of the training runs: what the weights are chosen with learns from these, and is tried on the rest
@@ -71,7 +66,7 @@ FIRST_EXPONENT, LAST_EXPONENT = (int(one) for one in np.frexp(np.exp(LOG_RANGE))
 SCALES = 10.0 ** (DIGITS - np.floor(np.log10(0.5) + np.arange(FIRST_EXPONENT, LAST_EXPONENT + 1) * np.log10(2)))
 TOGETHER = 2_000  # submissions asked at once: their quantiles, 2 MB a part, stay in the cache
 LEAST_TRIED = 20  # runs; with fewer all parts count the same
-MAIN, TREES = "predictor.json", "boosted.json"
+MAIN, TREES, FORMAT = "predictor.json", "boosted.json", 2
 
 
 @dataclass(frozen=True)
@@ -141,15 +136,12 @@ def fit_boosted(
 @dataclass(frozen=True)
 class Predictor:
     """weights: of the parts of the pool, for each class of support, of which they sum to 1; ends: the share of their
-    averaged quantiles at both ends; is_relative: the trees are of the runtime over what peers usually take;
-    usual_log_s: stands in for that without peers; typical_log_s: (n_levels,) quantiles of all runs that it learnt from;
+    averaged quantiles at both ends; typical_log_s: (n_levels,) quantiles of all runs that it learnt from;
     recalibration: of the pool; grace: of time limits, None where they are not kept; columns: features in their order;
     least_s: shorter runs count as this long."""
 
     boosted: Boosted
     weights: Mapping[str, tuple[float, ...]]
-    is_relative: bool
-    usual_log_s: float
     typical_log_s: Floats
     recalibration: Recalibration
     grace: float | None
@@ -180,7 +172,7 @@ class Predictor:
 
     def parts(self, features: pd.DataFrame, known: Histories, asked: list[str]) -> list[Floats]:
         """What these parts of the pool say, (n, n_levels) each; without such peers what the trees say stands in."""
-        of_trees = self.boosted.quantiles(features[list(self.columns)]) + self._base(features)[:, None]
+        of_trees = self.boosted.quantiles(features[list(self.columns)])
         least = np.log(self.least_s)  # many runs may count as just this long: all parts say so in the same number
         of_trees = np.where(of_trees <= least + np.log(NEAR_LEAST), least, of_trees)
         found = []
@@ -195,18 +187,14 @@ class Predictor:
 
     def expected_log_s(self, features: pd.DataFrame) -> Floats:
         """The mean log of runtime in seconds that the trees expect: (n,)."""
-        return np.asarray(self.boosted.quantiles(features[list(self.columns)]).mean(axis=1) + self._base(features))
-
-    def _base(self, features: pd.DataFrame) -> Floats:
-        return _usual(features, self.usual_log_s) if self.is_relative else np.zeros(len(features))
+        return np.asarray(self.boosted.quantiles(features[list(self.columns)]).mean(axis=1))
 
     def save(self, folder: Path) -> None:
         """Write everything into an existing folder."""
         self.boosted.save(folder)
         main = {
+            "format": FORMAT,
             "weights": dict(self.weights),
-            "is_relative": self.is_relative,
-            "usual_log_s": self.usual_log_s,
             "typical_log_s": self.typical_log_s.tolist(),
             "levels": self.recalibration.levels.tolist(),
             "moved": self.recalibration.moved.tolist(),
@@ -221,6 +209,8 @@ class Predictor:
     def load(cls, folder: Path) -> Self:
         """What save wrote. Raises BadInput, OSError, ValueError, KeyError or TypeError for anything else."""
         main = json.loads((folder / MAIN).read_text(encoding="utf-8"))
+        if "format" not in main or main["format"] != FORMAT:
+            raise ValueError(f"{MAIN}: not of format {FORMAT}")
         columns = tuple(map(str, main["columns"]))
         grace = None if main["grace"] is None else float(main["grace"])
         weights = {str(part): tuple(map(float, of_classes)) for part, of_classes in main["weights"].items()}
@@ -233,14 +223,12 @@ class Predictor:
         shapes = {one.shape for one in (typical, levels, moved)}
         if shapes != {(N_LEVELS,)} or (abs(levels - 0.5) > 0.5).any():
             raise ValueError(f"typical_log_s, levels or moved; expected {N_LEVELS} numbers, levels from 0 to 1")
-        ends = float(main.get("ends", 0.0))  # models of before have none
+        ends = float(main["ends"])
         if not 0 <= ends <= 1:
             raise ValueError(f"ends {ends:g}; expected a share from 0 to 1")
         return cls(
             Boosted.load(folder, len(columns)),
             weights,
-            bool(main["is_relative"]),
-            float(main["usual_log_s"]),
             typical,
             Recalibration(levels, moved),
             grace,
@@ -284,30 +272,18 @@ def fit_predictor(
     has_own = any(str(name).startswith(OWN) for name in features)
     settings, times = (OF_OWN, TIMES_OF_OWN) if has_own else (SETTINGS, 1)
 
-    def fitted(rows: slice, is_relative: bool) -> Predictor:
-        usual = float(np.median(log_s[rows])) if len(log_s[rows]) else 0.0
-        frame = features.iloc[rows]
-        target = log_s[rows] - (_usual(frame, usual) if is_relative else 0.0)
-        boosted = fit_boosted(frame, target, n_trees=times * n_trees, seed=seed, settings=settings)
+    def fitted(rows: slice) -> Predictor:
+        boosted = fit_boosted(features.iloc[rows], log_s[rows], n_trees=times * n_trees, seed=seed, settings=settings)
         columns, typical = tuple(features.columns), np.quantile(log_s[rows], LEVELS)
-        return Predictor(boosted, even, is_relative, usual, typical, Recalibration(), grace, columns, least_s)
+        return Predictor(boosted, even, typical, Recalibration(), grace, columns, least_s)
 
     cut = int(EARLY_SHARE * len(runs))
     late, later, later_known = np.arange(cut, len(runs)), features.iloc[cut:], known.rows(slice(cut, None))
     if cut < 1 or len(late) < LEAST_TRIED:
-        return fitted(slice(None), False), EarlierPredictions(late[:0], np.zeros((0, N_LEVELS)))
-    support, candidates = support_of(later_known, len(late)), []
-    for is_relative in (False, True):
-        told = fitted(slice(0, cut), is_relative).parts(later, later_known, names)
-        parts = [limited(part, later, grace) for part in told]
-        weights = best_weights_by_support(parts, runtime_s[cut:], support)
-        pooled = mixture_by_support(parts, weights, support)
-        crps = float(told_as(pooled).crps(runtime_s[cut:]).mean())
-        candidates.append((crps, is_relative, weights, parts))
-    absolute, relative = candidates
-    is_better = relative[0] < (1 - RELATIVE_GAIN) * absolute[0]
-    _, is_relative, weights, parts = relative if is_better else absolute
-    tried = []
+        return fitted(slice(None)), EarlierPredictions(late[:0], np.zeros((0, N_LEVELS)))
+    support, tried = support_of(later_known, len(late)), []
+    parts = [limited(part, later, grace) for part in fitted(slice(0, cut)).parts(later, later_known, names)]
+    weights = best_weights_by_support(parts, runtime_s[cut:], support)
     for ends in ENDS:
         pooled = mixture_by_support(parts, weights, support, ends)
         moved = recalibration(pooled, log_s[cut:])
@@ -315,7 +291,7 @@ def fit_predictor(
         tried.append((crps, ends, pooled, moved))
     _, ends, pooled, moved = min(tried, key=lambda one: one[0])
     named = {part: tuple(map(float, of_classes)) for part, of_classes in zip(names, weights.T, strict=True)}
-    model = replace(fitted(slice(None), is_relative), weights=named, ends=ends, recalibration=moved)
+    model = replace(fitted(slice(None)), weights=named, ends=ends, recalibration=moved)
     return model, EarlierPredictions(late, pooled)
 
 
@@ -333,12 +309,3 @@ def _seconds(quantiles: Floats, least_s: float) -> Floats:
     low = values[:, :LOW_LEVELS]
     low[low <= NEAR_LEAST * least_s] = 0.0
     return values
-
-
-def _usual(features: pd.DataFrame, usual_log_s: float) -> Floats:
-    """What peers usually take, the closest that are known: (n,), log seconds."""
-    found = np.full(len(features), np.nan)
-    for name in RELATIVE:
-        if name in features:
-            found = np.where(np.isfinite(found), found, features[name].to_numpy(dtype=float))
-    return np.where(np.isfinite(found), found, usual_log_s)

@@ -17,19 +17,10 @@ from pandas.api.types import is_numeric_dtype
 
 from tasks.errors import BadInput, NotFound
 from tasks.jobs.columns import FLAT_COLUMNS
-from tasks.jobs.normalisation import (
-    SMOOTHING_BINS,
-    Bins,
-    bins_of,
-    histogram,
-    historic_medians,
-    normalise,
-    pmfs_of,
-    smooth,
-)
+from tasks.jobs.normalisation import bins_of, histogram, historic_medians, normalise
 from tasks.jobs.params import CharacteriseParams, Kind, ShapeParams, SplitParams
 from tasks.jobs.predict.features import OPERATOR, OWN, HistoricShapes, is_of_peers, make_features
-from tasks.jobs.shapes import ShapeSet, fit_shapes, rank_by_runs
+from tasks.jobs.shapes import ShapeSet, fit_shapes, largest_k, rank_by_runs
 from tasks.jobs.summary import refuse_mixture
 from tasks.warehouse.connection import Connection, reading
 from tasks.warehouse.place import Warehouse
@@ -325,7 +316,7 @@ def _shapes(
     bins = bins_of(kind, params.bins, values[sizes[numbers] >= support])
     counts = histogram(values, numbers, len(keys), bins)
     asked = params.shapes.model_copy(update={"min_support": support})
-    k = min(params.shapes.k, _n_distinct(counts, bins, asked))
+    k = min(params.shapes.k, largest_k(counts, bins, asked))
     if (k, support) != (params.shapes.k, params.shapes.min_support):
         logger.warning("%s: %d shapes of jobs with at least %d runs: this log has no more", kind, k, support)
     fit = fit_shapes(counts, bins, asked.model_copy(update={"k": k}))
@@ -339,8 +330,3 @@ def _possible_support(sizes: NDArray[np.int64], params: ShapeParams) -> int:
     n_groups = [int((sizes >= support).sum()) for support in tried]
     enough = [support for support, n in zip(tried, n_groups, strict=True) if n >= params.k]
     return enough[0] if enough else 1
-
-
-def _n_distinct(counts: NDArray[np.int64], bins: Bins, params: ShapeParams) -> int:
-    is_used = counts.sum(axis=1) >= params.min_support
-    return len(np.unique(smooth(pmfs_of(counts[is_used]), bins, SMOOTHING_BINS), axis=0))

@@ -232,7 +232,7 @@ def test_a_number_or_a_missing_name_written_otherwise_makes_no_other_peers():
 def test_a_log_has_the_peers_that_it_tells_apart(columns, expected):
     runs = peer_log(("a", 0, 1), ("a", 10, 2), **columns)
     assert set(peers_of(runs, runs)) == expected
-    assert set(histories(peers_of(runs, runs)).log_s) == expected - {USER}
+    assert set(histories(peers_of(runs, runs)).log_s) == expected - {USER, REQUEST}
     assert all(len(values) == 2 for values in peer_features(runs, peers_of(runs, runs)).values())
 
 

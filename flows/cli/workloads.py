@@ -352,7 +352,7 @@ def _runs(settings: "Settings", source: str, what: str, reader: str) -> "list[Te
 
     if "://" in what or Path(what).exists():
         path = what if "://" in what else str(Path(what).absolute())
-        return read_telemetry([path], settings.workloads.read, reader)
+        return read_telemetry([path], settings.workloads.read, reader).runs
     found = fetch(settings.warehouse, MATCHING, {"source": source, "text": what})["run_id"].to_list()
     run_id = only_id(found, what, f"{what}: no file, and no run of source {source!r} begins so")
     return fetch_runs(settings.warehouse, source, [run_id])
@@ -388,7 +388,7 @@ def clusters(
     settings = call.settings
     if paths:
         read = settings.workloads.read
-        runs = read_telemetry(paths, read, reader_asked_for(reader))
+        runs = read_telemetry(paths, read, reader_asked_for(reader)).runs
     else:
         source = one_source_with_telemetry(settings.warehouse, source)
         runs = fetch_runs(settings.warehouse, source)

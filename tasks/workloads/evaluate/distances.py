@@ -62,13 +62,6 @@ def distances_of_pairs(runs: Sequence[FloatArray], measure: Measure = "dtw") -> 
     return np.asarray(_matched_pairs(*_packed(runs), measure == "dtw"))
 
 
-def warping_distance(one: FloatArray, other: FloatArray) -> float:
-    """Least total local cost over all warping paths between (n, d) and (m, d), whatever their lengths."""
-    points, _ = _packed([one])
-    turned = np.ascontiguousarray(_packed([other])[0].T)
-    return float(_warp(points, turned, np.inf))
-
-
 def _packed(sequences: Sequence[FloatArray]) -> tuple[FloatArray, Indices]:
     """Sequences one after another, (sum of lengths, d), C-contiguous, and where each begins, (n + 1,)."""
     shaped = [np.asarray(sequence, dtype=np.float64) for sequence in sequences]

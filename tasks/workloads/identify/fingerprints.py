@@ -133,7 +133,9 @@ def learn_library(
     freedom = max(1, len(means) - len(groups))
     spread = np.maximum(LEAST_SPREAD[is_sum], np.sqrt(np.sum(residuals**2, axis=0) / freedom))
     prototypes = np.array([means[places].mean(axis=0) for places in groups])
-    kept = np.concatenate([_even(np.flatnonzero(names == name), MOST_EXEMPLARS) for name in sorted(set(workloads))])
+    kept = np.concatenate(
+        [even_sample(np.flatnonzero(names == name), MOST_EXEMPLARS) for name in sorted(set(workloads))]
+    )
     return Library(
         rows=np.maximum(np.concatenate([prototypes, means[kept]]), 0),
         workloads=tuple(str(names[places[0]]) for places in groups) + tuple(str(names[at]) for at in kept),
@@ -257,7 +259,8 @@ def _cost(deviations: FloatArray) -> FloatArray:
     return np.asarray(np.minimum(np.nan_to_num(deviations) ** 2, MOST_COST) / share)
 
 
-def _even(places: Places, most: int) -> Places:
+def even_sample(places: Places, most: int) -> Places:
+    """At most so many of the places, evenly spread."""
     return places if len(places) <= most else places[np.linspace(0, len(places) - 1, most).round().astype(int)]
 
 
@@ -389,7 +392,7 @@ def learn_neighbours(
         whitening = _whitening_of(residuals, max(1, len(residuals) - 1))
     else:
         whitening = np.diag(len(floor) * likeness.weights)  # the mean over counters is the weighted sum
-    kept = np.concatenate([_even(places, MOST_RUNS) for places in groups])
+    kept = np.concatenate([even_sample(places, MOST_RUNS) for places in groups])
     names = tuple(workloads[at] for at in kept)
     shapes = np.nan_to_num(np.zeros((len(logs), 0)) if shapes is None else shapes)
     within = np.concatenate([shapes[places] - shapes[places].mean(axis=0) for places in groups])
@@ -415,7 +418,7 @@ def learn_likeness(rows: FloatArray, workloads: Sequence[str], inputs: Sequence[
     spread = _spread(logs)
     plain = np.where(spread > 0, 1 / np.where(spread > 0, spread, 1.0), 0.0) if spread.any() else np.ones(len(spread))
     gaps, is_other = [np.zeros(logs.shape[1])], [False]  # a run is like itself
-    for at in np.concatenate([_even(places, MOST_PAIRED) for places in groups]).tolist():
+    for at in np.concatenate([even_sample(places, MOST_PAIRED) for places in groups]).tolist():
         apart = np.nan_to_num(np.abs(logs - logs[at]))  # (n, m)
         far = apart @ plain
         is_later = (names == names[at]) & (blocks != blocks[at])

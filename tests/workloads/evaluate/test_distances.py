@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tasks.workloads.evaluate.distances import (
-    MEASURES,
+    DISTANCES,
     DistanceSpread,
     distances_between,
     distances_of_pairs,
@@ -55,7 +55,7 @@ def test_dtw_is_symmetric_and_the_same_in_either_direction_of_time(runs):
     assert there.diagonal().tolist() == [0, 0]
 
 
-@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("measure", DISTANCES)
 def test_a_part_of_a_run_is_found_at_its_offset(measure):
     run = np.array([[0.0], [5.0], [9.0], [2.0]])
     match = match_phases(run[1:3], run, measure)
@@ -65,7 +65,7 @@ def test_a_part_of_a_run_is_found_at_its_offset(measure):
         assert match_phases(alike[:1], alike, measure).offset == 0
 
 
-@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("measure", DISTANCES)
 def test_distances_of_many_runs_are_those_one_by_one(measure):
     runs = sequences(np.random.default_rng(4), n=9)
     one_by_one = np.array([[match_phases(one, other, measure).distance for other in runs] for one in runs])

@@ -2,9 +2,10 @@
 
 A fingerprint is the mean of each counter over a run. Rates of several workloads on one machine add up, so a busy
 machine is a sum of fingerprints, each with a weight of its own: a workload that gets less of the machine does less of
-everything. Sums of one, two and three are fitted by least squares on relative deviations, weights within bounds. The
-best is the one that leaves least by L1, whitened by what repetitions differ by among each other: counters that go
-together, as those of many cores do, count once, and what differs from session to session counts little.
+everything. Sums of one, two and three are fitted by least squares on relative deviations, weights within bounds; a
+counter that is far off pulls no more than one that is a little off, as there may always be something that nobody has
+learned. The best is the one that leaves least by L1, whitened by what repetitions differ by among each other: counters
+that go together, as those of many cores do, count once, and what differs from session to session counts little.
 
 What has the machine to itself is named best by the known runs near it, by L1 between logarithms of means and
 deviations, whitened as well. To its name the shapes of counters say more, which a session moves less; how far it is
@@ -39,6 +40,7 @@ MOST_PROTOTYPES = 60  # that take part in sums; of more, those that fit best alo
 MOST_EXEMPLARS = 60  # runs of a workload that are tried one by one, an even sample
 STEPS = 4  # of the reweighted least squares
 SWEEPS = 8  # of the coordinate descent inside a step
+ROBUST_DEVIATIONS = 3.0  # from which on a counter weighs less
 LEAST_GRAM = 1e-300
 PART_WEIGHTS = (0.1, 1.5)  # the least and the most of a part of a sum
 WEIGHT_SPREAD = 1.0  # of the logarithm of a weight: a workload seldom does three times or a third of what it did
@@ -92,12 +94,22 @@ class FingerprintPart:
 class Sum:
     """The best sum. parts: by weight, the largest first. fitted: (c,). deviations: (c,), of the logarithm of what was
     seen from that of the sum, in units of spread, NaN: not measured. cost: their squares, each at most MOST_COST,
-    summed."""
+    summed; excess: of those where more was seen; lack: of those where less was."""
 
     parts: tuple[FingerprintPart, ...]
     fitted: FloatArray
     deviations: FloatArray
     cost: float
+
+    @property
+    def excess(self) -> float:
+        """Cost of the counters of which there is more than the sum says."""
+        return float(np.where(np.nan_to_num(self.deviations) > 0, _cost(self.deviations), 0.0).sum())
+
+    @property
+    def lack(self) -> float:
+        """Cost of the counters of which there is less than the sum says."""
+        return self.cost - self.excess
 
 
 @dataclass(frozen=True)
@@ -133,9 +145,7 @@ def learn_library(
     freedom = max(1, len(means) - len(groups))
     spread = np.maximum(LEAST_SPREAD[is_sum], np.sqrt(np.sum(residuals**2, axis=0) / freedom))
     prototypes = np.array([means[places].mean(axis=0) for places in groups])
-    kept = np.concatenate(
-        [even_sample(np.flatnonzero(names == name), MOST_EXEMPLARS) for name in sorted(set(workloads))]
-    )
+    kept = np.concatenate([even_sample(places, MOST_EXEMPLARS) for places in _places_of(workloads)])
     return Library(
         rows=np.maximum(np.concatenate([prototypes, means[kept]]), 0),
         workloads=tuple(str(names[places[0]]) for places in groups) + tuple(str(names[at]) for at in kept),
@@ -233,12 +243,12 @@ def _least_squares(
     values: FloatArray, parts: FloatArray, fixed: FloatArray, free: NDArray[np.bool_], library: Library
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Weights within PART_WEIGHTS, (n, m), what they add up to and its deviations, (n, c) each: least squares,
-    reweighted by what each counter is expected to be."""
+    reweighted by what each counter is expected to be and by how far off it is."""
     floor, spread = library.floor, library.spread
     n, m, _ = parts.shape
     weights = np.full((n, m), 1.0 / m)
     precision = np.broadcast_to(np.where(free, 1 / (spread * (values + FLOORS * floor)) ** 2, 0.0), fixed.shape)
-    fitted = fixed
+    fitted = deviations = fixed
     for _ in range(STEPS):
         weighted = parts * precision[:, None, :]
         gram, slope = weighted @ parts.transpose(0, 2, 1), weighted @ values  # (n, m, m), (n, m)
@@ -247,8 +257,10 @@ def _least_squares(
                 left = slope[:, i] - (gram[:, i] * weights).sum(axis=1) + gram[:, i, i] * weights[:, i]
                 weights[:, i] = np.clip(left / np.maximum(gram[:, i, i], LEAST_GRAM), *PART_WEIGHTS)
         fitted = fixed + np.where(library.is_scaled, (weights[:, None, :] @ parts)[:, 0], 0.0)
-        precision = np.where(free, 1 / (spread * ((fitted + values) / 2 + FLOORS * floor)) ** 2, 0.0)
-    return weights, fitted, np.log((values + floor) / (fitted + floor)) / spread
+        deviations = np.log((values + floor) / (fitted + floor)) / spread
+        robust = 1 / (1 + (deviations / ROBUST_DEVIATIONS) ** 2)
+        precision = np.where(free, robust / (spread * ((fitted + values) / 2 + FLOORS * floor)) ** 2, 0.0)
+    return weights, fitted, deviations
 
 
 def _cost(deviations: FloatArray) -> FloatArray:

@@ -62,6 +62,7 @@ REST_WEIGHT = 0.25  # of an unknown partner from which on there is something unk
 MOST_CASES = 120  # training runs that are superposed
 N_FOLDS = 5
 LEAST_ROUNDS = 2
+LEAST_SHARE = 1e-6
 LEAST_CORES = 1e-3  # that a group is taken to have used
 PENALTY = 0.02  # on the squared weights of what is there and what is not
 MOST_IN_A_FOLD = 0.6  # share of the runs
@@ -72,11 +73,11 @@ GROUP_LIMIT = 0.46  # of a group learned with several inputs: those that were me
 LEAST_PROBABILITY, MOST_PROBABILITY = 1e-6, 1 - 1e-6  # whose odds are taken
 UNKNOWN_PASSED = 0.02  # share of unknown cases that may pass for known
 MAIN, ARRAYS = "identify.json", "arrays.parquet"
-FORMAT, VERSION = "whorl.workloads.identify", 13
+FORMAT, VERSION = "whorl.workloads.identify", 12
 SCHEMA = pa.schema([("name", pa.string()), ("shape", pa.list_(pa.int64())), ("values", pa.list_(pa.float64()))])
 LIBRARY_ARRAYS = ("rows", "floor", "spread", "idle", "is_scaled", "whitening")
 N_ALONE = {"own": 1, "machine": 3}  # features of what is not known, where a sum has one part
-N_IN_COMPANY = 1  # and where it has more
+N_IN_COMPANY = 5  # and where it has more
 N_PRESENCE = 7  # of what speaks for a part
 LOGISTICS = ("rest_alone", "presence", "rest_in_company")
 NEIGHBOUR_ARRAYS = ("logs", "floor", "whitening", "usual", "shapes", "shape_spread")
@@ -203,8 +204,13 @@ def rest_features(found: Sum, strangeness: tuple[float, float, float]) -> FloatA
     """What speaks for something unknown on the machine besides the parts of a sum.
 
     Where there is one part, how strange the run is among its neighbours, (3,): it tells the unknown better than what
-    the sum costs, which a crowd raises as well. Where there are more, the cost, (1,)."""
-    return np.array(strangeness) if len(found.parts) == 1 else np.log1p([found.cost])
+    the sum costs, which a crowd raises as well. Where there are more, the costs, (5,)."""
+    n_parts = len(found.parts)
+    if n_parts == 1:
+        return np.array(strangeness)
+    shares = [part.share + LEAST_SHARE for part in found.parts]
+    purity = float(np.average([part.purity for part in found.parts], weights=shares))
+    return np.array([*np.log1p([found.cost, found.excess, found.lack, purity]), float(n_parts)])
 
 
 def folds_of(runs: Sequence[Telemetry], n_folds: int = N_FOLDS) -> NDArray[np.int64]:

@@ -62,7 +62,7 @@ def test_what_is_left_out_of_the_library_leaves_a_rest(drawn, library):
     sums = sums_of(means[0] + means[16], library)
     whole, without = best_sum(sums, library), best_sum(sums, library, ["cnn"])
     assert "cnn" not in {part.workload for part in without.parts}
-    assert without.cost > whole.cost + 20
+    assert without.cost > whole.cost + 20 and without.excess > without.lack
     assert best_sum(sums, library, NAMES) is None
 
 

@@ -32,9 +32,10 @@ from tasks.quantities import duration
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard, champion, read_card
-from tasks.workloads.identifications import identify_runs, latest_labelled_run
+from tasks.workloads.identifications import identify_each, latest_labelled_run
 from tasks.workloads.intake import fetch_runs
 from tasks.workloads.models import KIND as WORKLOADS_KIND
+from tasks.workloads.models import model_in_use
 from tasks.workloads.params import WorkloadsParams
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def tell_workload(warehouse: Warehouse, workloads: WorkloadsParams, source: str)
         call(workloads_fingerprint, known)
         call(workloads_train, known, left_out=[run_id])
     found = call(workloads_identify, known, run_ids=[run_id])
-    asked = identify_runs(warehouse, source, fetch_runs(warehouse, source, [run_id]))
+    asked = identify_each(fetch_runs(warehouse, source, [run_id]), *model_in_use(warehouse, source))
     if asked.refused:
         raise asked.refused[0]
     [one] = asked.found

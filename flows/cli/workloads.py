@@ -352,7 +352,7 @@ def _runs(settings: "Settings", source: str, what: str, reader: str) -> "list[Te
 
     if "://" in what or Path(what).exists():
         path = what if "://" in what else str(Path(what).absolute())
-        return read_telemetry([path], settings.workloads.read, reader)
+        return read_telemetry([path], settings.workloads.read, reader).runs
     found = fetch(settings.warehouse, MATCHING, {"source": source, "text": what})["run_id"].to_list()
     run_id = only_id(found, what, f"{what}: no file, and no run of source {source!r} begins so")
     return fetch_runs(settings.warehouse, source, [run_id])
@@ -388,7 +388,7 @@ def clusters(
     settings = call.settings
     if paths:
         read = settings.workloads.read
-        runs = read_telemetry(paths, read, reader_asked_for(reader))
+        runs = read_telemetry(paths, read, reader_asked_for(reader)).runs
     else:
         source = one_source_with_telemetry(settings.warehouse, source)
         runs = fetch_runs(settings.warehouse, source)
@@ -405,7 +405,11 @@ def clusters(
     call.note(f"compared {counted(n_runs, 'run')} on {counted(found.n_counters, 'counter')}")
     if found.left_out:
         call.note(f"left out, without a counter in common: {', '.join(found.left_out[:N_LEFT_OUT])}")
-    if any(not one.labels for one in found.clusters):
+    nameless = [one for one in found.clusters if not one.labels]
+    if any(one.n_windows for one in nameless):
+        stretch = "a manifest names whole runs; give each stretch of a trace a run_id and a workload in columns"
+        call.note(f"next: {stretch}, or a file of its own")
+    if any(one.n_windows < len(one.run_ids) for one in nameless):
         command = as_command("whorl", "workloads", "ingest", "--manifest", "FILE", "--source", source or DEFAULT_SOURCE)
         call.note(f"next: name a run of each in a manifest (path, run_id, workload): {command}")
 

@@ -34,11 +34,13 @@ LEAST_GAP = 3.0  # wavers between a cluster and the others from which on a count
 
 @dataclass(frozen=True)
 class RunCluster:
-    """Runs that are alike. medoid: the run that is nearest to all of them. labels: workloads that they say they are of,
-    the most frequent first. telling: counters that set it apart, in words. is_new: first seen in the last week."""
+    """Runs that are alike, n_windows of them windows of long traces. medoid: the run that is nearest to all of them.
+    labels: workloads that they say they are of, the most frequent first. telling: counters that set it apart, in words.
+    is_new: first seen in the last week."""
 
     number: int
     run_ids: tuple[str, ...]
+    n_windows: int
     medoid: str
     labels: tuple[str, ...]
     first_at: datetime | None
@@ -94,7 +96,7 @@ def clusters_of(runs: Sequence[Telemetry], windows: WindowParams) -> Clusters:
     order = sorted(sizes, key=lambda one: (-sizes[one], int(np.flatnonzero(numbers == one)[0])))
     numbers = np.array([order.index(one) + 1 for one in numbers.tolist()])
     means = moments_of(found, counters)[:, : len(counters)]
-    clusters = [_cluster(number, numbers, points, means, found, counters) for number in range(1, len(order) + 1)]
+    clusters = [_cluster(number, numbers, points, means, items, counters) for number in range(1, len(order) + 1)]
     return Clusters(tuple(clusters), tuple(_changes(items, numbers)), silhouette, len(counters), left_out)
 
 
@@ -152,11 +154,12 @@ def _cluster(
     numbers: NDArray[np.int64],
     points: FloatArray,
     means: FloatArray,
-    runs: Sequence[Telemetry],
+    items: Sequence[Item],
     counters: Sequence[Counter],
 ) -> RunCluster:
     from scipy.spatial.distance import cdist
 
+    runs = [item.run for item in items]
     inside, outside = (np.flatnonzero(is_it).tolist() for is_it in (numbers == number, numbers != number))
     medoid = inside[int(cdist(points[inside], points[inside]).sum(axis=1).argmin())]
     telling = []
@@ -176,6 +179,7 @@ def _cluster(
     return RunCluster(
         number=number,
         run_ids=tuple(runs[at].run_id for at in inside),
+        n_windows=sum(items[at].is_window for at in inside),
         medoid=runs[medoid].run_id,
         labels=tuple(name for name, _ in labels.most_common()),
         first_at=times[0] if times else None,

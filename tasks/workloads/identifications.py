@@ -153,11 +153,6 @@ def identify_source(warehouse: Warehouse, source: str, run_ids: Sequence[str] | 
     return found
 
 
-def identify_runs(warehouse: Warehouse, source: str, runs: Sequence[Telemetry]) -> Identified:
-    """Identify runs in memory by the model in use for a source; nothing is kept. Raises NotFound, BadInput."""
-    return identify_each(runs, *model_in_use(warehouse, source))
-
-
 def identify_each(runs: Sequence[Telemetry], card: ModelCard, model: "Model") -> Identified:
     """Identify each run; of a long trace what ran last, in a window as the model learned them."""
     from tasks.workloads.identify.identification import identify_all

@@ -4,7 +4,7 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -39,6 +39,7 @@ from tasks.workloads.prepared import (
     EXPECTED,
     RUNS_SCHEMA,
     FileLabels,
+    FileRun,
     PreparedRun,
     Reading,
     file_labels,
@@ -115,26 +116,45 @@ def _is_plainly_ours(name: str) -> bool:
     return any(reader.sniff(head, name) for reader in READERS.values() if reader.name != "wide")
 
 
-def read_telemetry(paths: Sequence[str], params: ReadParams, reader: str = "") -> list[Telemetry]:
-    """All runs of the files, in memory and in the order of the paths; what was refused is left out.
+@dataclass(frozen=True)
+class TelemetryRead:
+    """runs: in the order of the files. n_rows, n_refused: rows of the files behind runs, and those that no run could be
+    made of. data_sha256: of the files' contents, in order."""
 
-    A run id that two files give is told apart by the path. Raises BadInput for a file that is wrong as a whole, and
-    where no run can be used."""
+    runs: list[Telemetry]
+    n_rows: int
+    n_refused: int
+    data_sha256: str
+
+
+def read_telemetry(paths: Sequence[str], params: ReadParams, reader: str = "") -> TelemetryRead:
+    """All runs of the files, in memory; a run id that two files give is told apart by the path.
+
+    Raises BadInput for a file that is wrong as a whole, and where no run can be used."""
+    files = find_files(list(paths), params.manifest)
     runs: list[Telemetry] = []
     taken: set[str] = set()
     reasons: list[str] = []
-    for path in find_files(list(paths), params.manifest):
+    n_rows = n_refused = 0
+    digest = hashlib.sha256()
+    for done, path in enumerate(files):
+        report_progress("reading telemetry", done, len(files))
         prepared, refused = read_file(path, params, reader)
         reasons += refused["reason"].head(1).to_list()
-        for one in (run.telemetry for run in prepared):
-            run_id = one.run_id if one.run_id not in taken else f"{absolute(path)}/{one.run_id}"
+        of_file = [one.telemetry for one in prepared]
+        n_rows, n_refused = n_rows + sum(one.n_rows for one in prepared), n_refused + len(refused)
+        by_id = {run.run_id: run for run in of_file}
+        digest.update((_sha256_of(by_id) if path.startswith(REMOTE) else sha256_of(path)).encode())
+        for run in of_file:
+            run_id = run.run_id if run.run_id not in taken else f"{absolute(path)}/{run.run_id}"
             taken.add(run_id)
-            runs.append(replace(one, run_id=run_id))
+            runs.append(replace(run, run_id=run_id))
     if not runs:
         why = f": {reasons[0]}" if reasons else ""
         where = ", ".join(paths) or params.manifest
         raise BadInput(where, f"no run in it that can be used{why}", "telemetry", "read.regular says what is too short")
-    return runs
+    logger.info("read %d runs of %d files, %d rows refused", len(runs), len(files), n_refused)
+    return TelemetryRead(runs, n_rows, n_refused, digest.hexdigest())
 
 
 def read_file(path: str, params: ReadParams, reader: str = "") -> tuple[list[PreparedRun], Any]:
@@ -187,7 +207,8 @@ def land_telemetry(warehouse: Warehouse, path: str, intake: Intake) -> landing.B
         if path.startswith(REMOTE):
             with input_faults(path):
                 reading = reader.read(path, intake.read)
-            sha256, chunks = _sha256_of(reading), _chunks(path, intake.read, lambda: reading, key)
+            sha256 = _sha256_of({repr((run.part, run.labels)): run for run in reading.runs})
+            chunks = _chunks(path, intake.read, lambda: reading, key)
         else:
             sha256 = sha256_of(path)
             chunks = _chunks(path, intake.read, lambda: reader.read(path, intake.read), key)
@@ -237,11 +258,11 @@ def _reader(path: str, name: str, params: ReadParams) -> Reader:
     return reader_called(path, name, READERS, lambda: detect(path, params.limits))
 
 
-def _sha256_of(reading: Reading) -> str:
-    """Hash of what an address gave: it has no bytes of its own."""
+def _sha256_of(runs: Mapping[str, FileRun | Telemetry]) -> str:
+    """Hash of what an address gave, which has no bytes of its own. runs: by what tells them apart."""
     digest = hashlib.sha256()
-    for run in reading.runs:
-        digest.update(repr((run.part, run.labels, run.started_at, run.counters)).encode())
+    for name, run in runs.items():
+        digest.update(repr((name, run.started_at, run.counters)).encode())
         digest.update(run.at_s.tobytes() + run.values.tobytes())  # noqa: PD011
     return digest.hexdigest()
 

@@ -18,7 +18,7 @@ from tasks.warehouse.registry import ModelCard, new_card, promote, register
 from tasks.warehouse.sources import data_version, kinds_of
 from tasks.workloads.evaluate.items import Item, Split, Splits, cut, splits_of
 from tasks.workloads.evaluate.scores import confusion_of, score_of
-from tasks.workloads.identify.identification import Identification, identify_all, view_of
+from tasks.workloads.identify.identification import Identification, can_answer, identify_all
 from tasks.workloads.identify.model import Model, fit_model, save_model
 from tasks.workloads.intake import fetch_runs
 from tasks.workloads.models import KIND, WORD, champion_of
@@ -270,16 +270,7 @@ def _nearest(one: Identification) -> str:
 
 def accuracy_on(model: Model, runs: Sequence[Telemetry]) -> float | None:
     """Share of the runs that a model identifies; None without a run. One that lacks its counters is not identified."""
-    able = [run for run in runs if _is_comparable(run, model)]
+    able = [run for run in runs if can_answer(model, run)]
     told = identify_all(able, model, with_reasons=False)
     n_right = sum(called(one) == run.workload for run, one in zip(able, told, strict=True))
     return n_right / len(runs) if runs else None
-
-
-def _is_comparable(run: Telemetry, model: Model) -> bool:
-    try:
-        view_of(run, model)
-    except BadInput as error:
-        logger.info("%s", error)
-        return False
-    return True

@@ -25,11 +25,12 @@ import numpy as np
 
 from tasks.errors import MissingTool
 from tasks.machine import campaign_group
-from tasks.workloads.evaluate.items import part_of, read_labelled
+from tasks.workloads.evaluate.items import part_of
 from tasks.workloads.identify.counters import OWN_BUSY, common_counters, condition_of, floors_of, means_of
 from tasks.workloads.identify.identification import identify
 from tasks.workloads.identify.model import fit_model
 from tasks.workloads.identify.programs import shares_of_programs
+from tasks.workloads.intake import read_telemetry
 from tasks.workloads.params import IdentifyParams, ReadParams
 from tasks.workloads.record.bench import record_live
 from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
@@ -45,7 +46,7 @@ DATA_MB, N_SOURCES, N_FUNCTIONS = 200, 6, 300
 
 def learnable(folders: Sequence[str]) -> list[Telemetry]:
     """The labelled runs below the folders, without the workloads that they hold to be never learned."""
-    runs = read_labelled(folders, ReadParams()).runs
+    runs = [run for run in read_telemetry(folders, ReadParams()).runs if run.workload]
     unlearned = {run.workload for run in runs if condition_of(run) in ("unlearned", "idle")}
     return [run for run in runs if run.workload not in unlearned]
 

@@ -58,7 +58,7 @@ def same(one, other):
 @pytest.mark.parametrize("name", sorted(path.name for path in FIXTURES.iterdir()))
 def test_a_run_comes_back_as_it_was_read_and_the_counts_add_up(warehouse, name):
     put(warehouse, FIXTURES / name)
-    (stored,), (direct,) = fetch_runs(warehouse, "log"), read_telemetry([str(FIXTURES / name)], READ)
+    (stored,), (direct,) = fetch_runs(warehouse, "log"), read_telemetry([str(FIXTURES / name)], READ).runs
     assert same(stored, direct)
     ((n_read, n_kept, n_quarantined, n_listed),) = counts(warehouse)
     assert (n_read, n_quarantined) == (n_kept + n_quarantined, n_listed)
@@ -68,7 +68,7 @@ def test_a_run_comes_back_as_it_was_read_and_the_counts_add_up(warehouse, name):
 
 def test_the_programs_of_a_recorded_run_come_back_but_for_pseudonyms(warehouse):
     path = RECORDED / "runs-0002.parquet"
-    read = read_telemetry([str(path)], READ)
+    read = read_telemetry([str(path)], READ).runs
     put(warehouse, path)
     put(warehouse, path, source="other", read=READ.model_copy(update={"pseudonymise": True}))
     shares = {run.run_id: run.processes for run in read}
@@ -131,7 +131,7 @@ def test_missing_samples_are_null_in_the_long_view(warehouse, tmp_path):
 
 def test_two_files_with_the_same_run_id_stay_two_runs_in_memory(tmp_path):
     files = [table(tmp_path, "1.csv", "r,0,1,2", "r,1,1,2"), table(tmp_path, "2.csv", "r,0,3,4", "r,1,3,4")]
-    runs = read_telemetry([str(path) for path in files], READ)
+    runs = read_telemetry([str(path) for path in files], READ).runs
     assert [run.run_id for run in runs] == ["r", f"{files[1]}/r"]
 
 

@@ -11,6 +11,7 @@ from tasks.intake.files import MISSING, key_of, number_of, read_lines, split_hea
 from tasks.params import ReadLimits
 from tasks.workloads.telemetry import TIMES, FloatArray
 
+OWN_TIME = "ats"  # at_s, the times of whorl's own tables
 EXPECTED = "a header line, then numbers; an empty cell is a missing sample"
 
 
@@ -75,7 +76,7 @@ def _columns_of(path: str, names: list[str], columns: Sequence[str]) -> tuple[li
     for column in columns:
         if column not in names:
             raise BadInput(path, f"no column {quoted(column)}", f"one of {', '.join(names[:20])}", "name one of these")
-    called = [at for at, name in enumerate(names) if key_of(name) in TIMES and name not in columns]
+    called = [at for at, name in enumerate(names) if key_of(name) in (*TIMES, OWN_TIME) and name not in columns]
     time_at = called[0] if called and len(names) > 1 else -1
     return [names.index(one) for one in columns] or [at for at in range(len(names)) if at != time_at], time_at
 

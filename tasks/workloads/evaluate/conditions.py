@@ -13,14 +13,14 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
-from tasks.errors import BadInput, report_progress
+from tasks.errors import report_progress
 from tasks.report.evaluation import Figures, put, put_mean
 from tasks.workloads.evaluate.items import Split
 from tasks.workloads.evaluate.known import BASELINES, Cohort, log_distances, nnls_shares, paired_means
 from tasks.workloads.evaluate.scores import auroc, false_known
 from tasks.workloads.identify.counters import condition_of, means_of
 from tasks.workloads.identify.fingerprints import best_sum, sums_of
-from tasks.workloads.identify.identification import Identification, identify_all, view_of
+from tasks.workloads.identify.identification import Identification, can_answer, identify_all
 from tasks.workloads.identify.model import Model, ViewName, fit_model
 from tasks.workloads.params import IdentifyParams
 from tasks.workloads.telemetry import Telemetry
@@ -220,7 +220,8 @@ def _recorded(run: Telemetry, model: Model) -> ConditionCase:
 def _judged(
     cases: Mapping[str, Sequence[ConditionCase]], model: Model, view: ViewName, train: Sequence[Telemetry]
 ) -> list[dict[str, Any]]:
-    asked = [(condition, case) for condition, each in cases.items() for case in each if _answers(model, view, case.run)]
+    of_view = replace(model, views={view: model.views[view]})
+    asked = [(condition, case) for condition, each in cases.items() for case in each if can_answer(of_view, case.run)]
     if view == "own":  # the group is one workload, whatever runs beside it
         asked = [(condition, _alone(case)) for condition, case in asked]
     runs = [_on_view(case.run, view) for _, case in asked]
@@ -237,13 +238,6 @@ def _judged(
             known = set(case.known)
             rows += [{**about, "method": method, "right": set(told[at]) == known} for method, told in named.items()]
     return rows
-
-
-def _answers(model: Model, view: ViewName, run: Telemetry) -> bool:
-    try:
-        return view_of(run, replace(model, views={view: model.views[view]}))[0] == view
-    except BadInput:
-        return False
 
 
 def _number_known(runs: Sequence[Telemetry], n_names: Sequence[int], model: Model, view: ViewName) -> list[list[str]]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tasks.workloads.telemetry import FloatArray
 
 Measure = Literal["ed", "dtw"]  # ed: eq. 5; dtw: local cost |p − q| summed over dimensions (V-D)
-MEASURES: tuple[Measure, ...] = get_args(Measure)
+DISTANCES: tuple[Measure, ...] = get_args(Measure)
 Indices = NDArray[np.int64]
 
 
@@ -36,17 +36,10 @@ def match_phases(one: FloatArray, other: FloatArray, measure: Measure = "dtw") -
     windows = [longer[offset : offset + len(shorter)] for offset in range(len(longer) - len(shorter) + 1)]
     distances = [float(distances_between([window], [shorter], measure)[0, 0]) for window in windows]
     offset = int(np.argmin(distances))
-    return Match(distances[offset], offset, phase_distances(windows[offset], shorter, measure))
-
-
-def phase_distances(one: FloatArray, other: FloatArray, measure: Measure) -> FloatArray:
-    """Distance of phase i of one to phase i of the other, both (p, d): (p,).
-
-    A phase is one vector, so warping has nothing to warp: with DTW this is its local cost."""
-    gaps = one - other
-    if measure == "dtw":
-        return np.asarray(np.sum(np.abs(gaps), axis=1))
-    return np.asarray(np.sqrt(np.sum(gaps**2, axis=1)))
+    gaps = windows[offset] - shorter
+    # a phase is one vector, so warping has nothing to warp: with DTW this is its local cost
+    phases = np.abs(gaps).sum(axis=1) if measure == "dtw" else np.linalg.norm(gaps, axis=1)
+    return Match(distances[offset], offset, np.asarray(phases))
 
 
 def distances_between(runs: Sequence[FloatArray], known: Sequence[FloatArray], measure: Measure = "dtw") -> FloatArray:
@@ -60,13 +53,6 @@ def distances_between(runs: Sequence[FloatArray], known: Sequence[FloatArray], m
 def distances_of_pairs(runs: Sequence[FloatArray], measure: Measure = "dtw") -> FloatArray:
     """Distance of every pair of runs, each at its best offset: (n, n), symmetric; each pair is computed once."""
     return np.asarray(_matched_pairs(*_packed(runs), measure == "dtw"))
-
-
-def warping_distance(one: FloatArray, other: FloatArray) -> float:
-    """Least total local cost over all warping paths between (n, d) and (m, d), whatever their lengths."""
-    points, _ = _packed([one])
-    turned = np.ascontiguousarray(_packed([other])[0].T)
-    return float(_warp(points, turned, np.inf))
 
 
 def _packed(sequences: Sequence[FloatArray]) -> tuple[FloatArray, Indices]:

@@ -3,8 +3,6 @@
 Runs that depend on each other are on one side of a split: the pieces of a trace always, its windows but for the split
 by time, where those that reach over the border are on neither."""
 
-import hashlib
-import logging
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -15,12 +13,7 @@ from typing import Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.errors import BadInput, report_progress
-from tasks.intake.labels import absolute
-from tasks.intake.readers import REMOTE
-from tasks.warehouse.landing import sha256_of
-from tasks.workloads.intake import find_files, read_file
-from tasks.workloads.params import EvaluateParams, ReadParams, WindowParams
+from tasks.workloads.params import EvaluateParams, WindowParams
 from tasks.workloads.telemetry import Telemetry
 
 Slice = Literal["random", "by_time", "by_round", "by_input", "by_machine"]
@@ -36,20 +29,6 @@ MIN_MEASURED = 0.5  # windows with values in a smaller share of their samples ar
 TRAINING_SHARE = 0.7  # of a workload's runs to learn from (RQ1)
 EARLIER_SHARE = 0.6  # of a trace's time, or of a workload's runs by their start, to learn from
 MAX_SLICES = 20  # rounds, inputs or machines that are left out in turn; of more, an even sample
-NAMED = 3  # files that a message names
-logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Labelled:
-    """runs: with a label, in the order of the files. n_unlabelled: runs without one. n_rows, n_refused: rows of the
-    files behind runs, and those that no run could be made of. data_sha256: of the files' contents."""
-
-    runs: list[Telemetry]
-    n_unlabelled: int
-    n_rows: int
-    n_refused: int
-    data_sha256: str
 
 
 @dataclass(frozen=True)
@@ -94,32 +73,6 @@ class Splits:
 
     splits: list[Split]
     reason: str = ""
-
-
-def read_labelled(paths: Sequence[str], params: ReadParams, reader: str = "") -> Labelled:
-    """Read all files into memory; a run id that two files give is told apart by the path.
-
-    Raises BadInput for a file that is wrong as a whole, and if no run has a label."""
-    files = find_files(list(paths), params.manifest)
-    runs: list[Telemetry] = []
-    taken: set[str] = set()
-    n_rows = n_refused = 0
-    digest = hashlib.sha256()
-    for done, path in enumerate(files):
-        report_progress("reading telemetry", done, len(files))
-        prepared, refused = read_file(path, params, reader)
-        of_file = [one.telemetry for one in prepared]
-        n_rows, n_refused = n_rows + sum(one.n_rows for one in prepared), n_refused + len(refused)
-        digest.update((_sha256_of_runs(of_file) if path.startswith(REMOTE) else sha256_of(path)).encode())
-        for run in of_file:
-            run_id = run.run_id if run.run_id not in taken else f"{absolute(path)}/{run.run_id}"
-            taken.add(run_id)
-            runs.append(replace(run, run_id=run_id))
-    labelled = [run for run in runs if run.workload is not None]
-    if not labelled:
-        raise _without_labels(files, len(runs), n_refused)
-    logger.info("read %d runs of %d files, %d rows refused", len(labelled), len(files), n_refused)
-    return Labelled(labelled, len(runs) - len(labelled), n_rows, n_refused, digest.hexdigest())
 
 
 def cut(runs: Sequence[Telemetry], params: WindowParams) -> Cutting:
@@ -197,27 +150,6 @@ def base_splits(items: Sequence[Item], params: EvaluateParams) -> tuple[Slice, S
     cut into windows, by time."""
     kind: Slice = "by_time" if any(item.is_window for item in items) else "random"
     return kind, splits_of(items, kind, params)
-
-
-def _without_labels(files: Sequence[str], n_runs: int, n_refused: int) -> BadInput:
-    named = ", ".join(files[:NAMED]) + (" …" if len(files) > NAMED else "")
-    if not n_runs:
-        return BadInput(named, f"no run that can be used ({n_refused} rows refused)", "telemetry of labelled runs")
-    return BadInput(
-        named,
-        f"none of {n_runs} runs has a label",
-        "runs that say which workload they are of",
-        "name it with --label-from stem|parent|column:NAME, --manifest FILE or a column workload",
-    )
-
-
-def _sha256_of_runs(runs: Sequence[Telemetry]) -> str:
-    """Of what an address gave: it has no bytes of its own."""
-    digest = hashlib.sha256()
-    for run in runs:
-        digest.update(repr((run.run_id, run.counters)).encode())
-        digest.update(run.at_s.tobytes() + np.ascontiguousarray(run.values).tobytes())
-    return digest.hexdigest()
 
 
 def _placed(pieces: Sequence[Telemetry]) -> list[tuple[Telemetry, float]]:

@@ -12,8 +12,9 @@ import pandas as pd
 
 from tasks.errors import report_progress
 from tasks.report.evaluation import Figures, put, put_mean
+from tasks.workloads.evaluate.distances import DISTANCES
 from tasks.workloads.evaluate.items import LEAST_SAMPLES, Item, Positions, Slice, Split, part_of, span_s
-from tasks.workloads.evaluate.paper import DISTANCES, PaperModel, by_distance, fit_paper
+from tasks.workloads.evaluate.paper import PaperModel, by_distance, fit_paper
 from tasks.workloads.evaluate.scores import MEASURES, SplitScore, score_of
 from tasks.workloads.identify.counters import FLOOR_QUANTILE, common_counters, floors_of, giveaway_of, means_of, unfit
 from tasks.workloads.identify.identification import Identification, identify_all

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tasks.boosters import ONE_THREAD, booster_from, lightgbm_alone
 from tasks.report.evaluation import Figures, put
 from tasks.workloads.evaluate.distances import (
+    DISTANCES,
     DistanceSpread,
     Measure,
     distances_between,
@@ -35,7 +36,6 @@ from tasks.workloads.identify.phases import (
 )
 from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 
-DISTANCES: tuple[Measure, ...] = ("ed", "dtw")
 COUNTS = ("n_own", "n_rejected", "n_other", "n_accepted")
 MOST_RUNS = 600  # in Table IV; of more, an even sample
 N_TREES = 60  # for each workload

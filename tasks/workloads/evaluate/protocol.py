@@ -11,7 +11,7 @@ from tasks.errors import BadInput, report_progress
 from tasks.report.evaluation import Evaluation, Figures
 from tasks.warehouse.sources import code_version
 from tasks.workloads.evaluate.conditions import shared_results, unknown_results
-from tasks.workloads.evaluate.items import SLICES, Slice, Split, base_splits, cut, read_labelled, sampled, splits_of
+from tasks.workloads.evaluate.items import SLICES, Slice, Split, base_splits, cut, sampled, splits_of
 from tasks.workloads.evaluate.known import (
     Cohort,
     Told,
@@ -39,6 +39,7 @@ from tasks.workloads.identify.counters import PLAIN, condition_of
 from tasks.workloads.identify.identification import identify_all
 from tasks.workloads.identify.model import fit_model
 from tasks.workloads.identify.phases import fingerprints_of, learn_scale
+from tasks.workloads.intake import read_telemetry
 from tasks.workloads.params import EvaluateParams, IdentifyParams, ReadParams
 from tasks.workloads.telemetry import Telemetry
 
@@ -57,11 +58,10 @@ def evaluate_read(
 
     Raises BadInput for a file that is wrong as a whole, if no run has a label, and if the runs have no counter in
     common."""
-    found = read_labelled(paths, read, reader)
+    found = read_telemetry(paths, read, reader)
     evaluation = evaluate_runs(found.runs, params, identify)
     evaluation.figures.update(
         {
-            "n_unlabelled": found.n_unlabelled,
             "rows.kept": found.n_rows,
             "rows.refused": found.n_refused,
             "data_sha256": found.data_sha256,
@@ -78,7 +78,10 @@ def evaluate_runs(runs: Sequence[Telemetry], params: EvaluateParams, identify: I
     labelled = [run for run in runs if run.workload is not None]
     if not labelled:
         raise BadInput(
-            f"{len(runs)} runs", "none has a label", "runs that say which workload they are of", "label some"
+            "telemetry",
+            f"none of {len(runs)} runs has a label",
+            "runs that say which workload they are of",
+            "name it with --label-from stem|parent|column:NAME, --manifest FILE or a column workload",
         )
     with threadpool_limits(1):
         evaluation = _evaluate(labelled, params, identify)

@@ -145,7 +145,7 @@ def learn_library(
     freedom = max(1, len(means) - len(groups))
     spread = np.maximum(LEAST_SPREAD[is_sum], np.sqrt(np.sum(residuals**2, axis=0) / freedom))
     prototypes = np.array([means[places].mean(axis=0) for places in groups])
-    kept = np.concatenate([_even(np.flatnonzero(names == name), MOST_EXEMPLARS) for name in sorted(set(workloads))])
+    kept = np.concatenate([even_sample(places, MOST_EXEMPLARS) for places in _places_of(workloads)])
     return Library(
         rows=np.maximum(np.concatenate([prototypes, means[kept]]), 0),
         workloads=tuple(str(names[places[0]]) for places in groups) + tuple(str(names[at]) for at in kept),
@@ -271,7 +271,8 @@ def _cost(deviations: FloatArray) -> FloatArray:
     return np.asarray(np.minimum(np.nan_to_num(deviations) ** 2, MOST_COST) / share)
 
 
-def _even(places: Places, most: int) -> Places:
+def even_sample(places: Places, most: int) -> Places:
+    """At most so many of the places, evenly spread."""
     return places if len(places) <= most else places[np.linspace(0, len(places) - 1, most).round().astype(int)]
 
 
@@ -279,7 +280,6 @@ N_NEAREST = 3  # runs of a workload that decide together how near it is
 MOST_RUNS = 120  # of a workload, an even sample
 LEAST_PART = 0.1  # of the counters, in whose place the others stand
 LEAST_DISTANCE = 0.1  # in deviations within a workload: what is nearer is as good as equal
-DRIFT = 2.0  # of a later session, in deviations of a held-out stretch from the rest of its trace
 HALF = 0.5  # a counter, added to each side of the odds
 # of shapes beside levels in what names a run, and the deviations that a shape of one counter counts at most: chosen on
 # X5650 and on rounds 1 to 3 of the recordings
@@ -359,11 +359,12 @@ class Neighbours:
         return dict(sorted(found.items(), key=lambda item: (item[1].distance, item[0])))
 
     def drifted(self, seen: FloatArray, workload: str) -> FloatArray:
-        """What a later session may show of a run: farther from the known runs of its workload on every counter, by
-        DRIFT times as much as it is already. seen: (m,), means and deviations."""
+        """What a later session may show of a run: twice as far from the known runs of its workload on every counter.
+
+        seen: (m,), means and deviations."""
         logs = np.log(np.abs(seen) + self.floor)
         centre = self.logs[np.asarray(self.workloads) == workload].mean(axis=0)
-        return np.asarray(np.maximum(np.exp(logs + DRIFT * (logs - centre)) - self.floor, 0.0))
+        return np.asarray(np.maximum(np.exp(2 * logs - centre) - self.floor, 0.0))
 
     def strangeness(self, near: Mapping[str, Near]) -> tuple[float, float, float]:
         """How far the nearest workload is, as logarithms of ratios: to what is usual for it, and to the next workload;
@@ -403,7 +404,7 @@ def learn_neighbours(
         whitening = _whitening_of(residuals, max(1, len(residuals) - 1))
     else:
         whitening = np.diag(len(floor) * likeness.weights)  # the mean over counters is the weighted sum
-    kept = np.concatenate([_even(places, MOST_RUNS) for places in groups])
+    kept = np.concatenate([even_sample(places, MOST_RUNS) for places in groups])
     names = tuple(workloads[at] for at in kept)
     shapes = np.nan_to_num(np.zeros((len(logs), 0)) if shapes is None else shapes)
     within = np.concatenate([shapes[places] - shapes[places].mean(axis=0) for places in groups])
@@ -429,7 +430,7 @@ def learn_likeness(rows: FloatArray, workloads: Sequence[str], inputs: Sequence[
     spread = _spread(logs)
     plain = np.where(spread > 0, 1 / np.where(spread > 0, spread, 1.0), 0.0) if spread.any() else np.ones(len(spread))
     gaps, is_other = [np.zeros(logs.shape[1])], [False]  # a run is like itself
-    for at in np.concatenate([_even(places, MOST_PAIRED) for places in groups]).tolist():
+    for at in np.concatenate([even_sample(places, MOST_PAIRED) for places in groups]).tolist():
         apart = np.nan_to_num(np.abs(logs - logs[at]))  # (n, m)
         far = apart @ plain
         is_later = (names == names[at]) & (blocks != blocks[at])

@@ -203,6 +203,15 @@ def view_of(run: Telemetry, model: Model) -> tuple[ViewName, tuple[str, ...]]:
     raise problem or BadInput(f"run {run.run_id}", "no view of it is known", "a model of its counters", "train again")
 
 
+def can_answer(model: Model, run: Telemetry) -> bool:
+    """Whether a run has the counters of a view of a model."""
+    try:
+        view_of(run, model)
+    except BadInput:
+        return False
+    return True
+
+
 def identify(run: Telemetry, model: Model) -> Identification:
     """Say what a run is. Raises BadInput if it lacks too many counters of the model."""
     return identify_all([run], model)[0]

@@ -42,6 +42,7 @@ from tasks.workloads.identify.fingerprints import (
     Neighbours,
     Sum,
     best_sum,
+    even_sample,
     learn_library,
     learn_likeness,
     learn_neighbours,
@@ -337,7 +338,7 @@ def _fit_group(runs: Sequence[Telemetry], counters: tuple[Counter, ...], params:
     known = replace(known, usual=np.sqrt(known.usual * np.median(known.usual)))
     cases: list[tuple[FloatArray, bool]] = []
     for _, inside, near in _held_out(rows, workloads, [*by_round, *by_input], known, likeness):
-        for at in _thinned(inside, MOST_CASES * len(inside) // len(runs) + 1):
+        for at in even_sample(inside, MOST_CASES * len(inside) // len(runs) + 1):
             found = near.near(rows[at])
             others = {other: one for other, one in found.items() if other != workloads[at]}
             asked = ((found, False), (others, True))
@@ -376,7 +377,7 @@ def _fit_machine(runs: Sequence[Telemetry], counters: tuple[Counter, ...], param
     rng = np.random.default_rng(params.seed)
     for turn, (outside, inside, near) in enumerate(_held_out(moments, workloads, by_fold, known)):
         library = library_of(outside)
-        kept = _thinned(inside, MOST_CASES * len(inside) // len(runs) + 1)
+        kept = even_sample(inside, MOST_CASES * len(inside) // len(runs) + 1)
         made = [case for at in kept for case in _cases(at, inside, moments, names, library, rng)]
         recorded = [_recorded_case(crowded[at], beside[at]) for at in range(turn, len(crowded), len(by_fold))]
         for case, (seen, present, unknown) in enumerate([*made, *recorded]):
@@ -435,7 +436,7 @@ def _with_usual(
     known = learn_neighbours(rows, workloads, likeness, shapes)
     apart: dict[str, list[float]] = {name: [] for name in known.names}
     for _, inside, near in _held_out(rows, workloads, held_out, known, likeness):
-        for at in _thinned(inside, MOST_CASES):
+        for at in even_sample(inside, MOST_CASES):
             apart[workloads[at]].append(near.near(rows[at])[workloads[at]].distance)
     of_all = [distance for each in apart.values() for distance in each]
     return replace(known, usual=np.array([np.median(apart[name] or of_all or [1.0]) for name in known.names]))
@@ -523,11 +524,6 @@ def _limit(known: FloatArray, unknown: FloatArray, known_recall: float, *, is_sa
     first = float(np.quantile(unknown, UNKNOWN_PASSED))
     ends = np.clip([least, first if is_safe else max(least, first)], LEAST_PROBABILITY, MOST_PROBABILITY)
     return float(1 / (1 + np.exp(-np.mean(np.log(ends / (1 - ends))))))
-
-
-def _thinned(places: NDArray[np.int64], most: int) -> list[int]:
-    kept = places if len(places) <= most else places[np.linspace(0, len(places) - 1, most).round().astype(int)]
-    return [int(at) for at in kept]
 
 
 def _time_of(run: Telemetry) -> tuple[str, str, float, str]:

@@ -26,7 +26,7 @@ from tasks.workloads.readers.wide import WideTable, check_counters, counters_of,
 from tasks.workloads.telemetry import OWN_PREFIX, Counter, Kind, described, spelled
 
 NOT_COUNTED = ("<not counted>", "<not supported>")
-TIME = re.compile(r"^\s*(\d+[.,]\d{9})([^0-9A-Za-z])")
+TIME = re.compile(r"^\s*(\d+\.\d{9}|\d+,\d{9}(?![,.]))([^0-9A-Za-z])")  # 1,404218089,5 is a table: 404 MB in second 1
 UNIT_OF_CPUS = re.compile(r"^(CPU\d+|S\d+(-D\d+)?(-.*)?|N\d+|D\d+|.+-\d+)$")
 NUMBER = re.compile(r"^-?\d+([.,]\d+)?$")
 SHARE = re.compile(r"^\d{1,3}[.,]\d+$")

@@ -280,6 +280,14 @@ def test_clusters_of_a_source_and_of_files_need_no_label(
     assert "compared 6 runs on" in ended.err
 
 
+def test_who_has_windows_of_a_trace_is_not_told_to_name_them_in_a_manifest(whorl: Whorl, tmp_path: Path) -> None:
+    rows = [f"{at},{1000 if at < 150 else 5},{at % 7}" for at in range(300)]
+    (tmp_path / "trace.csv").write_text("\n".join(["at_s,reads_per_s,tasks", *rows]))
+    told = whorl.done("workloads", "clusters", tmp_path / "trace.csv").err
+    assert "give each stretch of a trace a run_id and a workload in columns" in told
+    assert "in a manifest" not in told
+
+
 def test_public_workloads_that_may_stand_for_it_are_listed_with_their_distance(
     whorl: Whorl, identifying_log: Warehouse
 ) -> None:

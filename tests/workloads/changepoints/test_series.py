@@ -26,6 +26,13 @@ def test_a_comma_is_a_decimal_point_where_it_parts_no_fields(tmp_path):
     assert (found.names, found.values.tolist()) == (("a", "b"), [[12.5, 1234.5], [13, 0.25]])
 
 
+@pytest.mark.parametrize("name", ["at_s", "Timestamp", "date"])
+def test_a_column_that_is_called_a_time_is_no_series_unless_it_is_named(tmp_path, name):
+    found = series(tmp_path, f"{name},a\n0,1\n1,2\n")
+    assert (found.names, found.times) == (("a",), ("0", "1"))
+    assert read_series(str(tmp_path / "s.csv"), ReadLimits(), [name]).names == (name,)
+
+
 BROKEN = {
     "no header": ("1,2\n3,4\n", "the first line holds numbers"),
     "nothing": ("a,b\n", "no sample in it"),

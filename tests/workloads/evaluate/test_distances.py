@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tasks.workloads.evaluate.distances import (
-    MEASURES,
+    DISTANCES,
     DistanceSpread,
     distances_between,
     distances_of_pairs,
@@ -16,7 +16,6 @@ from tasks.workloads.evaluate.distances import (
     nearest_workloads,
     spread_by_workload,
     spread_of,
-    warping_distance,
 )
 
 
@@ -25,11 +24,10 @@ def sequences(rng, n=8, d=3):
 
 
 def test_a_warping_worked_out_by_hand():
-    """0 1 2 against 0 2: match 0-0, 1-2 or 1-0 (cost 1), 2-2."""
-    one, other = np.array([[0.0], [1.0], [2.0]]), np.array([[0.0], [2.0]])
-    assert warping_distance(one, other) == 1.0
-    assert warping_distance(2 * one, 2 * other) == 2.0
-    assert warping_distance(one, np.repeat(one, 3, axis=0)) == 0.0  # a repeated sample costs nothing
+    """0 1 2 2 against 0 0 2 2: match 0-0, 0-0, 1-2 or 1-0 (cost 1), 2-2; a repeated phase costs nothing."""
+    one, other, slow = (np.array([values]).T for values in ([0.0, 1, 2, 2], [0.0, 0, 2, 2], [0.0, 0, 1, 2]))
+    assert distances_between([one, 2 * one], [other, 2 * other]).diagonal().tolist() == [1.0, 2.0]
+    assert distances_between([one], [slow]).tolist() == [[0.0]]
 
 
 @pytest.mark.parametrize(("measure", "expected"), [("ed", 5.0), ("dtw", 7.0)])
@@ -43,22 +41,21 @@ def test_distances_by_hand(measure, expected):
 @pytest.mark.slow  # its first call compiles for half a minute
 def test_the_own_kernel_agrees_with_a_library():
     metrics = pytest.importorskip("tslearn.metrics")
-    some = sequences(np.random.default_rng(1))
+    some = list(np.random.default_rng(1).normal(size=(8, 7, 3)))
     theirs = [[metrics.dtw_path_from_metric(a, b, metric="cityblock")[1] for b in some] for a in some]
-    ours = [[warping_distance(a, b) for b in some] for a in some]
-    np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(distances_of_pairs(some), theirs, rtol=1e-12, atol=1e-12)
 
 
-@given(arrays(float, (4, 2), elements=st.floats(-9, 9)), arrays(float, (6, 2), elements=st.floats(-9, 9)))
+@given(arrays(float, (2, 6, 2), elements=st.floats(-9, 9)))
 @settings(deadline=None, max_examples=50)
-def test_dtw_is_symmetric_and_the_same_in_either_direction_of_time(one, other):
-    there = warping_distance(one, other)
-    assert there == pytest.approx(warping_distance(other, one), abs=1e-9)
-    assert there == pytest.approx(warping_distance(one[::-1], other[::-1]), abs=1e-9)
-    assert warping_distance(one, one) == 0
+def test_dtw_is_symmetric_and_the_same_in_either_direction_of_time(runs):
+    there = distances_between(runs, runs)
+    np.testing.assert_allclose(there, there.T, atol=1e-9)
+    np.testing.assert_allclose(there, distances_between(runs[:, ::-1], runs[:, ::-1]), atol=1e-9)
+    assert there.diagonal().tolist() == [0, 0]
 
 
-@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("measure", DISTANCES)
 def test_a_part_of_a_run_is_found_at_its_offset(measure):
     run = np.array([[0.0], [5.0], [9.0], [2.0]])
     match = match_phases(run[1:3], run, measure)
@@ -68,7 +65,7 @@ def test_a_part_of_a_run_is_found_at_its_offset(measure):
         assert match_phases(alike[:1], alike, measure).offset == 0
 
 
-@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("measure", DISTANCES)
 def test_distances_of_many_runs_are_those_one_by_one(measure):
     runs = sequences(np.random.default_rng(4), n=9)
     one_by_one = np.array([[match_phases(one, other, measure).distance for other in runs] for one in runs])

@@ -7,6 +7,8 @@ import pytest
 
 from tasks.errors import BadInput
 from tasks.workloads.evaluate.conditions import superposed
+from tasks.workloads.identify.counters import means_of
+from tasks.workloads.identify.fingerprints import best_sum, sums_of
 from tasks.workloads.identify.identification import identify, identify_all, name_in_words, value_in_words
 from tasks.workloads.identify.model import fit_model
 from tasks.workloads.params import IdentifyParams
@@ -77,6 +79,16 @@ def test_two_workloads_on_one_machine_are_both_named(case):
     assert one.confidence == one.present[0].probability
     assert ", as in both together (" in one.reasons[0]  # what only one of them does speaks against neither
     assert not any(" against " in reason for reason in one.reasons)
+
+
+def test_reasons_are_held_against_the_named_parts_of_a_sum_alone(case):
+    redis, nginx, cnn = (next(run for run in case.test if run.workload == name) for name in ("redis", "nginx", "cnn"))
+    run, view = superposed(superposed(redis, nginx, 1.0, {}), cnn, 0.12, {}), case.model.views["machine"]
+    found = best_sum(sums_of(means_of([run], view.counters)[0], view.library), view.library)
+    assert [part.workload for part in found.parts][2:] == ["cnn"]  # it is seen, and weighs too little to be named
+    [one] = identify_all([run], case.model, view="machine")
+    assert {part.workload for part in one.present} == {"redis", "nginx"}
+    assert any(" both together" in line for line in one.reasons) and "all three" not in "".join(one.reasons)
 
 
 def test_others_on_the_machine_change_nothing_for_a_group(case):

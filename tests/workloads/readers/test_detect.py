@@ -14,7 +14,9 @@ HEADS = {
     "sadf": "# hostname;interval;timestamp;CPU;%user\n",
     "perfspect": "TS,SKT,CPU,CID,CPU utilization %\n",
     "perfspect of version 1": "time,metric_CPU utilization %\n0,1\n",
+    "perf with decimal commas": "     1,000000000;1;;cycles;1;100,00;;\n",
     "wide": "timestamp,a,b\n1,2,3\n",
+    "wide with numbers of nine digits": "at_s,disk.read_bytes_per_s,a\n0,405060957.9,1\n1,404218089,1\n",
 }
 
 

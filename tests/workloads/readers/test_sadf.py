@@ -119,7 +119,7 @@ def test_files_that_hold_one_section_each_are_one_run(sections, pattern, run_id,
     assert find_files([str(tmp_path)]) == find_files([str(files[2])]) == [str(sorted(files)[0])]
     others = ", ".join(one.name for one in sorted(files)[1:])
     assert SadfReader().read(str(files[0]), ReadParams()).understood == (f"with the sections of {others}",)
-    [run] = read_telemetry([str(tmp_path)], ReadParams(label_from="stem"))
+    [run] = read_telemetry([str(tmp_path)], ReadParams(label_from="stem")).runs
     assert (run.run_id, run.workload, run.n_samples) == (run_id, run_id.partition("/")[2], 6)
     assert {"cpu.all.pct_user", "sar.tps", "sar.kbmemfree", "iface.eth0.rxpck"} <= set(run.names)
     assert not (run.values != run.values).any()
@@ -146,14 +146,14 @@ def test_eight_runs_in_thirty_two_files_are_eight_runs(sections, tmp_path, apart
     for number in range(1, 3) if apart_s else range(1, 9):
         first = 1 + apart_s * (number - 1)
         sections(f"runs/{{section}}-{number}.csv", range(first, first + 6))
-    runs = read_telemetry([str(tmp_path)], ReadParams())
+    runs = read_telemetry([str(tmp_path)], ReadParams()).runs
     assert [run.run_id for run in runs] == [f"runs/{number}" for number in range(1, 3 if apart_s else 9)]
     assert {len(run.counters) for run in runs} == {6}
 
 
 def test_sections_that_were_sampled_a_little_later_stand_at_the_same_times(sections, tmp_path):
     sections("runs/redis-{section}.csv", range(1, 30, 3), shift=1)
-    [run] = read_telemetry([str(tmp_path)], ReadParams())
+    [run] = read_telemetry([str(tmp_path)], ReadParams()).runs
     assert (run.n_samples, run.interval_s) == (10, 3.0)
     assert not (run.values != run.values).any()
 
@@ -168,7 +168,7 @@ def test_other_hosts_other_times_and_the_same_sections_are_other_runs(tmp_path):
     }
     for name, text in texts.items():
         (tmp_path / f"{name}.csv").write_text(text)
-    assert len(read_telemetry([str(tmp_path)], ReadParams())) == 4
+    assert len(read_telemetry([str(tmp_path)], ReadParams()).runs) == 4
     assert len({sha256_of(str(tmp_path / f"{name}.csv")) for name in texts}) == 4
 
 

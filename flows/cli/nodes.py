@@ -122,6 +122,17 @@ SELECT count(*) AS n_executions, count(DISTINCT node) AS n_nodes, count(*) FILTE
     count(DISTINCT node) FILTER (is_emulated) AS n_emulated
 FROM nodes.executions WHERE source = $source
 """
+UNITS = "SELECT unit, count(*) AS n FROM nodes.metrics WHERE source = $source AND unit <> '' GROUP BY ALL ORDER BY unit"
+
+
+def unknown_units(warehouse: "Warehouse", source: str) -> dict[str, int]:
+    """How many values of a source stand in a unit that nobody defined, by unit: they are kept as they were written."""
+    from tasks.nodes.preprocess.unification import conversion_of
+    from tasks.warehouse.connection import fetch
+
+    found = fetch(warehouse, UNITS, {"source": source})
+    each = zip(found["unit"].astype(str), found["n"].astype(int), strict=True)
+    return {unit: n for unit, n in each if not conversion_of(unit).is_known}
 
 
 def ingest(
@@ -160,7 +171,7 @@ def ingest(
         if found is None:
             return
         result = read_results(call.warehouse, source, found["batches"]) | totals(call.warehouse, TOTALS, source)
-        result |= {"not_loaded": found["not_loaded"]}
+        result |= {"not_loaded": found["not_loaded"], "unknown_units": unknown_units(call.warehouse, source)}
         yield result
         if result["files"] or not found["not_loaded"]:
             show_read(result)
@@ -168,6 +179,10 @@ def ingest(
             emulated = f" ({result['n_emulated']:,} of them emulated)" if result["n_emulated"] else ""
             on = f"{counted(result['n_nodes'], 'node')}{emulated}"
             print(f"source {source}: {counted(result['n_executions'], 'execution')} on {on}{stressed}")
+            if units := result["unknown_units"]:
+                told = ", ".join(map(repr, list(units)[:MOST_UNITS])) + (", …" if len(units) > MOST_UNITS else "")
+                values = counted(sum(units.values()), "value")
+                call.note(f"{values} not converted, as nobody knows the unit: {told}; each is a scale of its own")
             call.go_on("nodes", "rank", source=source)
 
 
@@ -193,6 +208,7 @@ BENCHMARK_COLUMNS = columns(
     ("n_nodes", "nodes", count), ("duration_s", "takes", duration), ("n_metrics", "metrics", count),
 )  # fmt: skip
 MOST_NODES = 50  # of a table for a person
+MOST_UNITS = 5  # that are named in a line
 
 
 def summary(call: Invocation, source: str | None = None) -> Output:

@@ -296,7 +296,6 @@ class NetworkSearchParams(Params):
 
 LearnedProtocol = Literal["chronological", "paper"]
 Kind = Literal["replaced", "shifted"]
-Share = Annotated[float, Field(gt=0, le=1)]
 PerDay = Annotated[float, Field(gt=0, le=1_000_000)]
 NAMES: dict[Variant, str] = {"ours": "model", "paper": "paper"}  # of the detectors, in the keys of figures
 
@@ -311,19 +310,9 @@ class InjectionParams(Params):
     least_runs: int = Field(
         20, ge=5, le=1_000_000, description="Executions of one benchmark from which a node counts as long-lived"
     )
-    most_executions: int = Field(
-        100_000,
-        ge=100,
-        le=100_000_000,
-        description="Executions of them that are judged; of more, as many whole benchmark types are drawn",
-    )
     max_nodes: int = Field(30, ge=2, le=100_000, description="Long-lived nodes; of more, those with most executions")
-    altered_nodes: Share = Field(0.5, description="Share of the long-lived nodes that is spoiled in each repeat")
-    altered_share: Share = Field(0.5, description="Share of a node's later executions that is spoiled")
     least_factor: float = Field(1.05, gt=1, le=1000, description="Shifted: worse by at least this factor")
     largest_factor: float = Field(1.5, gt=1, le=1000, description="Shifted: worse by at most this factor")
-    train_share: float = Field(0.4, gt=0, lt=1, description="First share of each node's executions, to learn from")
-    validation_share: float = Field(0.1, gt=0, lt=1, description="Share after it, to choose thresholds on")
     alarm: AlarmParams = AlarmParams()
 
     @model_validator(mode="after")
@@ -332,9 +321,6 @@ class InjectionParams(Params):
             raise ValueError(
                 f"least_factor ({self.least_factor:g}) must not be more than largest_factor ({self.largest_factor:g})"
             )
-        if self.train_share + self.validation_share >= 1:
-            total = self.train_share + self.validation_share
-            raise ValueError(f"train_share and validation_share make {total:g}; expected less than 1, the rest tests")
         return self
 
 
@@ -362,19 +348,8 @@ class EvaluateParams(Params):
     score: ScoreParams = ScoreParams()
     learned: LearnedParams = LearnedParams()
     injection: InjectionParams = InjectionParams()
-    train_share: float = Field(0.6, gt=0, lt=1, description="Share of the executions to learn from")
-    validation_share: float = Field(
-        0.2, gt=0, lt=1, description="Share of them to choose thresholds on; the rest tests"
-    )
     repeats: int = Field(5, ge=1, le=1000, description="Random splits")
     max_left_nodes: int = Field(10, ge=1, le=10_000, description="Nodes that are left out in turn; of more, the first")
-    false_alarm_share: float = Field(
-        0.01, gt=0, lt=1, description="Share of flagged executions where validation has no stressed one to choose by"
-    )
-    least_nodes: int = Field(
-        10, ge=4, le=100_000, description="Nodes of a machine type from which correlations with applications are told"
-    )
-    min_runs: int = Field(5, ge=3, le=100_000, description="Runs of a node and metric from which repeatability is told")
     max_ranked: int = Field(
         200, ge=1, le=1_000_000, description="Nodes up to which the ranking is given intervals and ties"
     )

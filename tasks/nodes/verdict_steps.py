@@ -34,12 +34,18 @@ FROM nodes.verdicts AS own JOIN nodes.executions AS executions USING (source, ex
 WHERE source = $source ORDER BY {BY_START}
 """
 UNDER_ALARM = """
-SELECT DISTINCT execution_id
-FROM nodes.executions AS executions JOIN nodes.states AS states USING (source, node)
-WHERE source = $source AND states.state IN ('suspected', 'confirmed')
-    AND coalesce(executions.aspect, 'unknown') = states.aspect AND executions.started_at >= states.since
+WITH under AS (
+    SELECT execution_id, executions.node, states.aspect,
+        coalesce(is_flagged, false) AND NOT coalesce(is_stressed, false) AS is_unexplained
+    FROM nodes.executions AS executions JOIN nodes.states AS states USING (source, node)
+    LEFT JOIN nodes.verdicts AS verdicts USING (source, execution_id)
+    WHERE source = $source AND states.state IN ('suspected', 'confirmed')
+        AND coalesce(executions.aspect, 'unknown') = states.aspect AND executions.started_at >= states.since
+)
+SELECT DISTINCT execution_id FROM under
+QUALIFY count(*) FILTER (is_unexplained) OVER (PARTITION BY node, aspect) >= $flagged
 ORDER BY execution_id
-"""
+"""  # of alarms that known stress does not explain
 OPEN = """
 SELECT subject, arg_max(alarm_id, (raised_at, kind = 'confirmed-degradation')) AS alarm_id,
     arg_max(message, (raised_at, kind = 'confirmed-degradation')) AS message, any_value(evidence) AS evidence
@@ -118,7 +124,8 @@ def learn(
 ) -> LearnedVerdicts:
     """Learn a detector from all executions of a source, and use it from now on.
 
-    What a node did while an alarm goes on does not count as calm, or a sickness that lasts would become what is usual.
+    What a node did while an alarm goes on does not count as calm, or a sickness that lasts would become what is usual;
+    unless fewer of its flags than raise an alarm are without known stress: then the stressor raised it.
     The same data, alarms, parameters and code make the same detector once, unless `again` says so. Raises NotFound
     without executions, BadInput where there is too little to learn from."""
     from tasks.nodes.detect.verdicts import learn_verdicts, save_verdict_model
@@ -126,15 +133,16 @@ def learn(
     version = version_of(warehouse, source)
     parts = {"preprocess": preprocess, "detect": detect, "budget": budget, "alarm": alarm}
     asked = {name: part.model_dump(mode="json") for name, part in parts.items()}
-    under_alarm = fetch(warehouse, UNDER_ALARM, {"source": source})["execution_id"].astype(str).tolist()
-    key = key_of(source, version, asked, under_alarm)
+    under_alarm = fetch(warehouse, UNDER_ALARM, {"source": source, "flagged": alarm.flagged})
+    left_out = under_alarm["execution_id"].astype(str).tolist()
+    key = key_of(source, version, asked, left_out)
     present = champion(warehouse.models, WORD, source, DETECTOR)
     if present is not None and present.parameters.get("key") == key and not again:
         before = cast(LearnedVerdicts, present.parameters["learned"])
         return {**before, "model_id": present.model_id, "is_from_before": True}
 
     history, _ = benchmarks_of(warehouse, source, score)
-    found = learn_verdicts(history, preprocess, detect, budget, alarm, under_alarm=under_alarm, seed=SEED)
+    found = learn_verdicts(history, preprocess, detect, budget, alarm, under_alarm=left_out, seed=SEED)
     chosen = found.model.budget
     told = LearnedVerdicts(
         model_id="", data_version=version, figures=found.figures, n_learned=found.n_learned,

@@ -147,6 +147,20 @@ def test_a_sickness_that_nobody_labelled_does_not_become_what_is_usual(warehouse
             assert again["n_learned"] <= len(rows) - 75  # two benchmarks, 40 runs of each, a few before the first flag
 
 
+def test_an_alarm_that_recorded_stress_raised_changes_no_training(warehouse):
+    """A stressor ran in the last executions: the node is under alarm, and the same data teach the same detector."""
+    rows, metrics = stressed_for_a_while(on=ON, off=RUNS, stressed=0.0)
+    is_late = rows.groupby(["node", "benchmark"]).cumcount() >= ON
+    rows = rows.assign(is_stressed=is_late & (rows["node"] == SICK))
+    ingest(warehouse, "executions-0001.parquet", rows, metrics, [True] * len(rows))
+    first = learn(warehouse)
+    verdict_steps.judge(warehouse, "log", QUICK)
+    verdict_steps.watch(warehouse, "log", AlarmParams(), "")
+    states = fetch(warehouse, "SELECT state FROM nodes.states WHERE node = $node", {"node": SICK})["state"]
+    assert set(states) & {"suspected", "confirmed"}
+    assert learn(warehouse) == {**first, "is_from_before": True}
+
+
 class Stopped(Exception):
     """In place of a kill."""
 

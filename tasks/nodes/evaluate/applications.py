@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from tasks.nodes.params import EvaluateParams, ScoreParams
+from tasks.nodes.params import ScoreParams
 from tasks.nodes.ranking.node_scores import (
     COMMON,
+    LEAST_NODES,
     LIMIT,
     PER_SECOND,
     Levels,
@@ -158,13 +159,13 @@ def is_second_half(nodes: tuple[str, ...]) -> Bools:
     return np.array([zlib.crc32(node.encode()) % 2 == 1 for node in nodes], dtype=bool)
 
 
-def compare_by_machine_type(matrix: NodeMatrix, params: EvaluateParams) -> list[OfMachineType]:
+def compare_by_machine_type(matrix: NodeMatrix) -> list[OfMachineType]:
     """Compare scores with applications within each machine type, in order of name: learn from one half of the nodes and
     ask the other, both ways round."""
     found = []
     for machine_type in sorted({str(one) for one in matrix.machine_types}):
         own = matrix.where((matrix.machine_types == machine_type) & ~np.isnan(matrix.micro).all(axis=1))
-        why = _why_not_compared(own, params)
+        why = _why_not_compared(own)
         reasons = dict.fromkeys(METHODS, why) if why else {}
         rows: list[tuple[object, ...]] = []
         is_second = is_second_half(own.nodes)
@@ -186,7 +187,7 @@ def compare_by_machine_type(matrix: NodeMatrix, params: EvaluateParams) -> list[
     return found
 
 
-def _why_not_compared(own: NodeMatrix, params: EvaluateParams) -> str:
+def _why_not_compared(own: NodeMatrix) -> str:
     """Why nodes of one machine type cannot be compared with applications; empty where they can."""
     if not own.series or np.isnan(own.applications).all():
         return NO_APPLICATION
@@ -194,8 +195,8 @@ def _why_not_compared(own: NodeMatrix, params: EvaluateParams) -> str:
         return "no microbenchmark ran on these nodes"
     n_second = int(is_second_half(own.nodes).sum())
     n_each = min(n_second, len(own.nodes) - n_second)
-    if n_each < params.least_nodes / 2:
-        return f"{len(own.nodes)} nodes, {n_each} in the smaller half; at least {params.least_nodes} are needed"
+    if n_each < LEAST_NODES / 2:
+        return f"{len(own.nodes)} nodes, {n_each} in the smaller half; at least {LEAST_NODES} are needed"
     return ""
 
 

@@ -25,7 +25,7 @@ from tasks.nodes.params import CONFIDENCE, EvaluateParams
 from tasks.nodes.preprocess.fitting import learn_tables
 from tasks.nodes.readers.labels import is_dose
 from tasks.nodes.readers.vetting import slug
-from tasks.nodes.type_tables import Bools, Floats, is_stressed, is_unstressed, type_names
+from tasks.nodes.type_tables import Bools, Floats, is_stressed, is_unstressed, time_places, type_names
 from tasks.report.evaluation import Figures, put, put_mean
 
 Protocol = Literal["rolling", "chronological", "random", "left_node", "after_warm_up", "transfer"]
@@ -33,6 +33,8 @@ PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 BY_TIME: Final = "chronological"  # its figures have no protocol in their keys
 RANDOM, LEFT, WARM, TRANSFER = "random", "left_node", "after_warm_up", "transfer"
 PAPER = "paper"  # the protocol of Perona's authors, and the variant of the network that gives verdicts
+TRAIN, SEEN = 0.6, 0.8  # shares of the executions that are learned from, and with those that choose a threshold
+FLAGGED_WITHOUT = 0.01  # share of validation that is flagged where it has no stressed execution to choose by
 ORIGINS, STEP, WARM_UP = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9), 0.1, 0.1
 NEARBY = 0.02  # of the executions, on either side of a threshold, over which its F1 is averaged
 CLAIMS, LABELS = ("is_stressed", "stress_wanted"), ("dose", "dose_level")
@@ -100,26 +102,30 @@ def splits_of(
     node. taught: (n_executions,) executions that `transfer` learns from."""
     keys = pd.DataFrame({"node": executions["node"].to_numpy(), "type": type_names(executions).to_numpy()})
     if protocol == "rolling":
-        share = params.train_share / (params.train_share + params.validation_share)
+        share = TRAIN / SEEN
         places = _time_places(keys)
         bounds = [(share * origin, origin, origin + STEP) for origin in ORIGINS]
         return [[_by_place(f"from {one[1]:.0%}", places, *one)] for one in bounds]
-    train, seen = params.train_share, params.train_share + params.validation_share
     if protocol == "chronological":
-        return [[_by_place("all nodes", _time_places(keys), train, seen)]]
+        return [[split_by_time(executions, TRAIN, SEEN)]]
     if protocol == "after_warm_up":
         return [[_by_place("after warm-up", _time_places(keys), WARM_UP, WARM_UP)]]
     if protocol == "random":
         strata = keys.assign(is_stressed=is_stressed(executions).to_numpy(dtype=bool))
         drawn = (_drawn_places(strata, at, params.seed) for at in range(params.repeats))
-        return [[_by_place(f"repeat {at + 1}", places, train, seen)] for at, places in enumerate(drawn)]
+        return [[_by_place(f"repeat {at + 1}", places, TRAIN, SEEN)] for at, places in enumerate(drawn)]
     if protocol == "transfer":
         of_others = np.zeros(len(keys), dtype=bool) if taught is None else taught
-        return [[_beside("another recording", keys, of_others, params)]]
+        return [[_beside("another recording", keys, of_others)]]
     nodes = sorted(keys["node"].unique())
     left = nodes[: params.max_left_nodes] if len(nodes) > 1 else []
-    splits = [_beside(str(node), keys, (keys["node"] != node).to_numpy(), params) for node in left]
+    splits = [_beside(str(node), keys, (keys["node"] != node).to_numpy()) for node in left]
     return [splits] if splits else []
+
+
+def split_by_time(executions: pd.DataFrame, train: float, seen: float) -> Split:
+    """Of each node and type what lies before `train` trains, before `seen` validates, and the rest tests."""
+    return _by_place("all nodes", time_places(executions), train, seen)
 
 
 def _time_places(keys: pd.DataFrame) -> Floats:
@@ -142,24 +148,24 @@ def _by_place(name: str, places: Floats, train: float, seen: float, tested: floa
     return Split(name, is_train, is_seen & ~is_train, ~is_seen & (places < tested))
 
 
-def _beside(name: str, keys: pd.DataFrame, taught: Bools, params: EvaluateParams) -> Split:
+def _beside(name: str, keys: pd.DataFrame, taught: Bools) -> Split:
     """The executions of the mask (n_executions,) train and validate, by time; all others test."""
     places = np.full(len(keys), np.inf)
     places[taught] = _time_places(keys[taught])
-    is_train = places < params.train_share / (params.train_share + params.validation_share)
+    is_train = places < TRAIN / SEEN
     return Split(name, is_train, taught & ~is_train, ~taught)
 
 
-def choose_threshold(scores: Floats, is_stressed: Bools, false_alarm_share: float) -> float:
+def choose_threshold(scores: Floats, is_stressed: Bools) -> float:
     """The threshold with the best F1 on these executions, the highest of equals. Flagged: scores above it.
 
     scores: (n,) finite. It lies half way between two scores, so that it does not hang on one of them, and its F1 is the
     mean of its own and of those of the thresholds nearby, so that it stands on no lone peak. Without a stressed
-    execution: the score that this share of them exceeds. Infinite without any: nothing is flagged."""
+    execution: the score that one in a hundred of them exceeds. Infinite without any: nothing is flagged."""
     if not len(scores):
         return np.inf
     if not is_stressed.any():
-        return float(np.quantile(scores, 1 - false_alarm_share))
+        return float(np.quantile(scores, 1 - FLAGGED_WITHOUT))
     order = np.argsort(-scores, kind="stable")
     ranked, hits = scores[order], np.cumsum(is_stressed[order])
     f1 = 2 * hits / (np.arange(1, len(scores) + 1) + is_stressed.sum())
@@ -250,7 +256,7 @@ def _threshold_of(history: History, case: DetectionCase, name: str, scores: Floa
         may_choose = case.is_validation | case.is_train
     chosen = may_choose & history.executions["is_stressed"].notna().to_numpy() & ~np.isnan(scores)
     stressed = is_stressed(case.history.executions).to_numpy(dtype=bool)
-    return choose_threshold(scores[chosen], stressed[chosen], params.false_alarm_share)
+    return choose_threshold(scores[chosen], stressed[chosen])
 
 
 def judged_rows(history: History, split: Split, name: str, scores: Floats, threshold: float) -> pd.DataFrame:

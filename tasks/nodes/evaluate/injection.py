@@ -14,7 +14,7 @@ from tasks.errors import report_progress
 from tasks.nodes.detect.alarms import watch_nodes
 from tasks.nodes.detect.plain import OUT_OF_FOLD, WITHOUT_LABELS, DetectionCase, Detector
 from tasks.nodes.evaluate import alarms
-from tasks.nodes.evaluate.detection import Split, case_of, choose_threshold, labels_reason, splits_of
+from tasks.nodes.evaluate.detection import Split, case_of, choose_threshold, labels_reason, split_by_time
 from tasks.nodes.evaluate.measures import put_seeds
 from tasks.nodes.history import History
 from tasks.nodes.params import AlarmParams, EvaluateParams, InjectionParams, Kind
@@ -33,6 +33,9 @@ from tasks.nodes.type_tables import (
 from tasks.report.evaluation import Figures, put
 
 EARLIEST, LATEST = 0.2, 0.6  # where among a node's tested executions the spoiled ones begin
+TRAIN, SEEN = 0.4, 0.5  # shares of each node and type: learned from, and with those that choose thresholds
+ALTERED_NODES, ALTERED = 0.5, 0.5  # shares: of the nodes, and of their later executions, that are spoiled
+MOST_EXECUTIONS = 100_000  # that are judged
 CUT = 5.0  # deviations of one metric
 TYPES = 9  # stream of the seed: which benchmark types are judged
 MONTH_H = 730.5
@@ -61,8 +64,8 @@ def inject(history: History, detectors: Mapping[str, Detector], params: Evaluate
     """Spoil results of long-lived nodes, and let the detectors that need no labels find them.
 
     Every detector learns once, from a first share of each node's executions that is never spoiled, and has its
-    threshold from the share after that, where it flags params.false_alarm_share. Applications are left out; of more
-    than injection.most_executions whole benchmark types are drawn. Whether budgets of false alarms are held is counted
+    threshold from the share after that, where it flags one in a hundred. Applications are left out; of more
+    than MOST_EXECUTIONS whole benchmark types are drawn. Whether budgets of false alarms are held is counted
     on the history as it is.
 
     Returns the figures, means over repeats, and what they are of: one row a repeat, kind and detector; kind `unaltered`
@@ -78,15 +81,14 @@ def inject(history: History, detectors: Mapping[str, Detector], params: Evaluate
         reason = FEW_NODES.format(len(nodes), asked.least_runs)
         return figures | _figures(pd.DataFrame(), list(judges), params, reason), pd.DataFrame()
     own = micro.where(micro.executions["node"].astype(str).isin(nodes).to_numpy(dtype=bool))
-    own = own.where(types_drawn(own.executions, asked.most_executions, np.random.default_rng([params.seed, TYPES])))
-    shares = {"train_share": asked.train_share, "validation_share": asked.validation_share}
-    ((split,),) = splits_of(own.executions, "chronological", params.model_copy(update=shares))
+    own = own.where(types_drawn(own.executions, MOST_EXECUTIONS, np.random.default_rng([params.seed, TYPES])))
+    split = split_by_time(own.executions, TRAIN, SEEN)
     case = case_of(own, split, params)
     scores = {name: judge(case) for name, judge in judges.items()}
     tested = own.executions[split.is_test]
     rows: list[dict[str, Any]] = []
     for name, every in scores.items():
-        flags = every[split.is_test] > _threshold_of(every, split, params)
+        flags = every[split.is_test] > _threshold_of(every, split)
         measured = calm_measures(tested, every[split.is_test], flags, asked.alarm)
         rows.append({"repeat": 0, "kind": CALM, "detector": name, **measured})
     rows += _repeated(case, split, judges, params)
@@ -145,7 +147,7 @@ def _repeated(
             n_nodes = spoiled.executions.loc[is_spoiled, "node"].nunique()
             for name, judge in judges.items():
                 scores = judge(other)
-                flags = scores > _threshold_of(scores, split, params)
+                flags = scores > _threshold_of(scores, split)
                 for part, is_in in parts.items():
                     told = spoiled_measures(
                         spoiled.executions[is_in], scores[is_in], flags[is_in], is_spoiled[is_in], asked.alarm
@@ -154,10 +156,10 @@ def _repeated(
                     yield {**about, "n_spoiled": int(is_spoiled[is_in].sum()), **told}
 
 
-def _threshold_of(scores: Floats, split: Split, params: EvaluateParams) -> float:
-    """What the share of false alarms of the validation executions exceeds."""
+def _threshold_of(scores: Floats, split: Split) -> float:
+    """What one in a hundred of the validation executions exceeds."""
     chosen = scores[split.is_validation & ~np.isnan(scores)]
-    return choose_threshold(chosen, np.zeros(len(chosen), dtype=bool), params.false_alarm_share)
+    return choose_threshold(chosen, np.zeros(len(chosen), dtype=bool))
 
 
 def long_lived(history: History, params: InjectionParams) -> list[str]:
@@ -200,12 +202,12 @@ def spoil(
     nodes = np.unique(node_of[is_test])
     if len(nodes) < 2:
         raise ValueError(FEW_NODES.format(len(nodes), params.least_runs))
-    count = min(max(1, round(params.altered_nodes * len(nodes))), len(nodes) - 1)
+    count = min(max(1, round(ALTERED_NODES * len(nodes))), len(nodes) - 1)
     drawn = np.zeros(len(node_of), dtype=bool)
     for node in np.sort(rng.choice(nodes, size=count, replace=False)):
         own = np.flatnonzero(is_test & (node_of == node))
         later = own[int(len(own) * rng.uniform(EARLIEST, LATEST)) :]
-        drawn[later[rng.random(len(later)) < params.altered_share]] = True
+        drawn[later[rng.random(len(later)) < ALTERED]] = True
     if kind == "shifted":  # one factor a node, drawn evenly in logarithm
         factors = np.exp(rng.uniform(np.log(params.least_factor), np.log(params.largest_factor), len(names)))
         return shifted(history, tables, np.where(drawn, factors[node_of], 1.0)), drawn

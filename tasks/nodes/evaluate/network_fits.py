@@ -140,7 +140,7 @@ def _fit(
     if isinstance(network, PeronaNetwork):
         if "detection" not in network.params.loss.terms:
             raise BadInput("training", NO_STRESS, "labels of both classes", "record stress")
-        logits, threshold = _verdicts(told, prepared, protocol, split, network, params)
+        logits, threshold = _verdicts(told, prepared, protocol, split, network)
         rows = judged_rows(history, split, NAMES["paper"], logits, threshold)
         is_tested = np.zeros(len(logits), dtype=bool)
         is_tested[rows["execution"].to_numpy(dtype=np.int64)] = True
@@ -157,7 +157,6 @@ def _verdicts(
     protocol: LearnedProtocol,
     split: Split,
     network: PeronaNetwork,
-    params: EvaluateParams,
 ) -> tuple[Floats, float]:
     """The logit of each execution, NaN where nothing can be said, and the threshold.
 
@@ -173,7 +172,7 @@ def _verdicts(
     guessed = judge_in_time(inputs, network, EVEN_ODDS, prepared.is_calm)
     chosen = split.is_validation & np.isfinite(guessed) & (inputs.labels != UNKNOWN)
     stressed = inputs.labels[chosen] == STRESSED
-    limit = choose_threshold(guessed[chosen], stressed, params.false_alarm_share)
+    limit = choose_threshold(guessed[chosen], stressed)
     return judge_in_time(inputs, network, limit, prepared.is_calm), limit
 
 

@@ -84,14 +84,14 @@ def _evaluate(
     if params.curve and taught is None:
         parts.append((learning_curve(history, params), {}))
     report_progress("ranking nodes", 2, 4)
-    compared = compare_by_machine_type(node_matrix(tables, is_calm, params.score), params)
+    compared = compare_by_machine_type(node_matrix(tables, is_calm, params.score))
     each = [one.correlations for one in compared if len(one.correlations)]
     correlations = pd.concat(each, ignore_index=True) if each else pd.DataFrame()
     ranked, best = ranked_nodes(tables, is_calm, params)
     parts.append((rank_figures(compared) | best, {"correlations": correlations, **ranked}))
     report_progress("measuring repeatability", 3, 4)
-    repeated = repeatability_of(tables, is_calm, params.min_runs)
-    of_reruns = repeatability_figures(repeated, tables, counted_in(ranked["reference"]), params.min_runs)
+    repeated = repeatability_of(tables, is_calm, MIN_EXECUTIONS)
+    of_reruns = repeatability_figures(repeated, tables, counted_in(ranked["reference"]))
     parts.append((of_reruns, {"repeatability": repeated.metrics, "pairs": repeated.pairs}))
     if params.injection.repeats:
         injected, rows = inject(history, detectors, params)
@@ -150,9 +150,7 @@ def sha256_of_history(history: History) -> str:
     return digest.hexdigest()
 
 
-def repeatability_figures(
-    found: Repeatability, tables: NodeTables, counted: Collection[tuple[str, str]], min_runs: int
-) -> Figures:
+def repeatability_figures(found: Repeatability, tables: NodeTables, counted: Collection[tuple[str, str]]) -> Figures:
     """Medians over nodes and metrics: cv, rerun_median, rerun_p90, runs_for_5, runs_for_10, and runs_to_tell_apart over
     pairs of nodes of one type; all types together, and each alone.
 
@@ -167,7 +165,7 @@ def repeatability_figures(
         metrics, pairs = (one[one["type"] == name] if name and len(one) else one for one in own)
         for measure in REPEATED:
             value = float(metrics[measure].median()) if len(metrics) else None
-            reason = f"no node ran a benchmark {min_runs} times without stress"
+            reason = f"no node ran a benchmark {MIN_EXECUTIONS} times without stress"
             put(figures, f"repeatability.{measure}{slice_}", value, reason)
         n_runs = float(pairs["n_runs"].median()) if len(pairs) else None
         alike = "half of the pairs of nodes or more do not differ"

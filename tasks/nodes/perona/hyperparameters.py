@@ -46,7 +46,7 @@ OURS: Space = {
     "network.dropout": TABLE_II["network.dropout"],
     "fit.weight_decay": TABLE_II["fit.weight_decay"],
     "fit.batch_size": (SMALL_BATCH, 32, 64, LARGE_BATCH),  # Table II fixes 16
-    "fit.learning_rate": (0.1, 0.02, 0.01, 0.001),  # 0.02 is what batches of 128 learn with (perona/params.py)
+    "fit.learning_rate": (0.1, 0.02, 0.01, 0.001),  # 0.02 is what batches of 128 learn with (nodes/params.py)
 }
 LOSS, EPOCH = "validation_loss", "epoch"  # what a trial reports
 WORST = 1e6  # stands for a loss that is not finite: samplers and schedulers take no NaN

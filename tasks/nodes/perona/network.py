@@ -28,8 +28,6 @@ from pydantic import Field
 from safetensors import SafetensorError
 from safetensors import torch as tensors
 from torch import Tensor, nn
-from torch_geometric.nn import Linear, TAGConv, TransformerConv
-from torch_geometric.utils import dropout_edge
 
 from tasks.errors import BadInput
 from tasks.nodes.params import ModelParams, NetworkParams
@@ -141,6 +139,8 @@ class PeronaNetwork(Encoder):
 
     def _infer(self, enc: Tensor, batch: GraphBatch) -> tuple[Tensor, Tensor]:
         """nxt (v, h) and is_inferred (v,), after the edges that a training step leaves out."""
+        from torch_geometric.utils import dropout_edge
+
         edge_index, is_kept = dropout_edge(batch.edge_index, self.params.network.edge_dropout, training=self.training)
         edge_attr = batch.edge_attr[is_kept] if self.training else batch.edge_attr
         source, to = edge_index
@@ -154,6 +154,8 @@ class Aggregation(nn.Module):
     """Two graph convolutions, averaged, with root weight and gate as the parameters say."""
 
     def __init__(self, edge_size: int, params: NetworkParams) -> None:
+        from torch_geometric.nn import Linear, TAGConv, TransformerConv  # seconds, for the paper's variant alone
+
         super().__init__()
         size = params.hidden
         self.transformer = TransformerConv(

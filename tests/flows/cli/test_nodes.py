@@ -198,3 +198,16 @@ def test_report_nodes_and_nodes_report_are_the_same(whorl: Whorl, nodes_log: War
     one, other = whorl("nodes", "report"), whorl("report", "nodes")
     assert one.out == other.out
     assert Path(one.out.strip()).name == "nodes-log.html"
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_an_ingest_says_which_units_nobody_knows(whorl: Whorl, home: Path, tmp_path: Path) -> None:
+    """Their values are kept as they were written."""
+    rows = ["node,benchmark,started_at,metric,value,unit"]
+    for at, (metric, unit) in enumerate([("rate", "MB/s"), ("speed", "blorps"), ("height", "blorps"), ("odd", "wugs")]):
+        rows.append(f"a,mine,2026-01-0{at + 1}T00:00:00Z,{metric},{at + 1},{unit}")
+    (tmp_path / "results.csv").write_text("\n".join(rows))
+    ended = whorl.done("nodes", "ingest", tmp_path / "results.csv", "--source", "mine")
+    assert "3 values not converted, as nobody knows the unit: 'blorps', 'wugs'; each is a scale of its own" in ended.err
+    told = json.loads(whorl.done("nodes", "ingest", tmp_path / "results.csv", "--source", "mine", "--json").out)
+    assert told["unknown_units"] == {"blorps": 2, "wugs": 1}

@@ -15,12 +15,10 @@ from tasks.nodes.evaluate.applications import (
     rank_figures,
     spearman,
 )
-from tasks.nodes.params import EvaluateParams, PreprocessParams, ScoreParams
+from tasks.nodes.params import PreprocessParams, ScoreParams
 from tasks.nodes.preprocess.fitting import learn_tables
 from tasks.nodes.ranking.node_scores import Levels
 from tests.nodes.synthetic import synthetic_history
-
-PARAMS = EvaluateParams(resamples=200)
 
 
 def drawn(n=200, signal=1.0, seed=0, n_types=6, n_series=3, machine_type="m"):
@@ -56,7 +54,7 @@ def test_spearman_agrees_with_scipy_where_values_are_missing_or_equal_and_consta
 
 
 def test_many_noisy_microbenchmarks_together_beat_the_best_of_them_and_the_oracle_never_loses():
-    figures = rank_figures(compare_by_machine_type(drawn(), PARAMS))
+    figures = rank_figures(compare_by_machine_type(drawn()))
     assert figures["rank.spearman.m"] > figures["rank.best_single.m"]
     assert figures["rank.best_oracle.m"] >= figures["rank.best_single.m"]
     assert figures["rank.pc1.m"] > figures["rank.best_single.m"]
@@ -68,7 +66,7 @@ def test_the_single_microbenchmark_is_chosen_without_the_nodes_that_it_is_measur
     matrix = drawn(signal=0.0)
     is_second = is_second_half(matrix.nodes)
     matrix.micro[is_second, 4] = matrix.applications[is_second].mean(axis=1)
-    (found,) = compare_by_machine_type(matrix, PARAMS)
+    (found,) = compare_by_machine_type(matrix)
     first = found.correlations[found.correlations["half"] == 0]
     chosen = {method: own["chosen"].iloc[0] for method, own in first.groupby("method")}
     assert chosen["best_oracle"] == "type-4"
@@ -86,7 +84,7 @@ def test_machine_types_are_never_mixed():
         np.concatenate([part.applications + 100 * at for at, part in enumerate(parts)]),
         parts[0].series,
     )
-    figures = rank_figures(compare_by_machine_type(both, PARAMS))
+    figures = rank_figures(compare_by_machine_type(both))
     assert figures["rank.spearman"] < 0.3 and figures["rank.nodes.m"] == figures["rank.nodes.n"] == 200
 
 
@@ -106,7 +104,6 @@ def test_latencies_that_mirror_throughputs_are_no_series_of_their_own(table, tog
     assert only.series == ("redis-latency",) and only.applications[1, 0] > only.applications[0, 0]
 
 
-COMPARED = EvaluateParams(resamples=100)
 NODES, TYPES = 200, 6
 
 
@@ -127,7 +124,7 @@ def varying_beside_no_application():
 
 
 def figures_of(*matrices):
-    return rank_figures([one for matrix in matrices for one in compare_by_machine_type(matrix, COMPARED)])
+    return rank_figures([one for matrix in matrices for one in compare_by_machine_type(matrix)])
 
 
 UNCHOSEN = "no microbenchmark varies beside an application"
@@ -158,8 +155,7 @@ def test_nodes_without_a_machine_type_have_keys_that_name_it_unknown():
     history = synthetic_history(nodes=2, runs=6, types=2)
     history = replace(history, executions=history.executions.assign(machine_type=""))
     every = np.ones(len(history.executions), dtype=bool)
-    params = EvaluateParams(resamples=100)
-    matrix = node_matrix(learn_tables(history, every, PreprocessParams()), every, params.score)
-    figures = rank_figures(compare_by_machine_type(matrix, params))
+    matrix = node_matrix(learn_tables(history, every, PreprocessParams()), every, ScoreParams())
+    figures = rank_figures(compare_by_machine_type(matrix))
     assert figures["rank.nodes.unknown"] == 2 and "rank.spearman.unknown" in figures
     assert [key for key in figures if ".." in key or key.endswith(".")] == []

@@ -283,14 +283,14 @@ def test_a_left_node_is_tested_whole_and_teaches_nothing(executions):
     ],
 )
 def test_a_threshold_has_the_best_f1(scores, stressed, expected):
-    found = choose_threshold(np.array(scores), np.array(stressed, dtype=bool), 0.01)
+    found = choose_threshold(np.array(scores), np.array(stressed, dtype=bool))
     assert found == pytest.approx(expected) and found not in scores
 
 
 def test_without_stress_in_validation_a_stated_share_is_flagged():
     scores = np.arange(100.0)
-    assert (scores > choose_threshold(scores, np.zeros(100, dtype=bool), 0.05)).sum() == 5
-    assert choose_threshold(np.zeros(0), np.zeros(0, dtype=bool), 0.05) == np.inf
+    assert (scores > choose_threshold(scores, np.zeros(100, dtype=bool))).sum() == 1
+    assert choose_threshold(np.zeros(0), np.zeros(0, dtype=bool)) == np.inf
 
 
 def test_a_threshold_is_judged_by_those_nearby_as_well_in_all_but_small_sets():

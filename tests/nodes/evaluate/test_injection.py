@@ -27,7 +27,7 @@ from tasks.nodes.params import AlarmParams, InjectionParams
 from tasks.nodes.type_tables import type_names
 from tests.nodes.synthetic import synthetic_history
 
-PARAMS = InjectionParams(least_runs=5, altered_share=0.5)
+PARAMS = InjectionParams(least_runs=5)
 ALARM = AlarmParams(flagged=2, last=2, min_executions=2)
 
 

@@ -35,7 +35,7 @@ from pathlib import Path
 sys.path.insert(0, {tests!r})
 from conftest import draw_inputs, small_params, split
 from tasks.nodes.perona import hyperparameters as search_module
-from tasks.nodes.params import SearchParams
+from tasks.nodes.params import NetworkSearchParams
 {imported}
 own, n_calls = {name}, 0
 
@@ -51,7 +51,7 @@ def counted(*arguments, **named):
 
 {name} = counted
 train, validation, _ = split(draw_inputs())
-search_module.search(train, validation, small_params(epochs=3), SearchParams.model_validate_json({search!r}),
+search_module.search(train, validation, small_params(epochs=3), NetworkSearchParams.model_validate_json({search!r}),
                      journal=Path({journal!r}))
 """
 

@@ -240,10 +240,12 @@ def parse_jobs(jobs: Sequence[Placed], shape: Shape) -> tuple[Any, Any, pd.DataF
     good, bad = list[Placed](), list[tuple[int, str, str]]()
     is_plain = _plain_line(shape).fullmatch
     for place, line in jobs:
-        if fault := "" if is_plain(line) else _fault(line.split(), shape):
+        if is_plain(line):
+            good.append((place, line))
+        elif fault := _fault(line.split(), shape):
             bad.append((place, fault, line))
         else:
-            good.append((place, line))
+            good.append((place, " ".join(line.split())))  # loadtxt takes no carriage return inside a line
     values = np.full((len(good), N_FIELDS), np.nan)
     if good:
         known = range(shape.n_fields)

@@ -129,6 +129,7 @@ OTHER_LOGS = {
     "tabs": "\t".join(LINE.split()),
     "many spaces": "     " + LINE.replace(" ", "    ") + "   ",
     "CR LF": LINE + "\r",
+    "a carriage return inside": LINE.replace(" ", "\r", 1),
     "floats": fields(submit="100.0", wait="2e1", run="300.00", status="1.0", user="12.0", job="7.0", queue="3.0"),
     "no last line end": LINE,
 }

@@ -55,7 +55,8 @@ class Meaning:
     def said(self, ours: str, dimension: Dimension | None) -> str:
         """What was understood: read `dur_s` as runtime_s in seconds."""
         names = "/".join(", else ".join(f"`{name}`" for name in part) for part in self.parts)
-        unit = {"s": "seconds", "B": "bytes", "binary": "bytes"}.get(self.unit, self.unit)
+        unit = self.unit.lower() if dimension == "s" else self.unit
+        unit = {"s": "seconds", "B": "bytes", "binary": "bytes"}.get(unit, unit)
         unit = unit or {"s": "seconds", "bytes": "bytes"}.get(dimension or "", "")
         told = [f" in {unit}" if unit and dimension else "", ", with decimal commas" if self.has_commas else ""]
         return f"read {names} as {ours}{''.join(told)}{f', the {self.order} first' if self.order else ''}"

@@ -38,6 +38,8 @@ GZIP_MAGIC = b"\x1f\x8b"
 OTHER_PACKERS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"(\xb5/\xfd": "zstd", b"PK\x03\x04": "zip"}
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 UTF8_MARK = b"\xef\xbb\xbf"
+WINDOWS = "cp1252"
+LEAST_WINDOWS = 2  # lines that are not UTF-8; a single one is a fault
 NEWLINE = ord("\n")
 HEAD_BYTES = 64 * 1024
 BLOCK_BYTES = 4 * 1024 * 1024
@@ -56,7 +58,7 @@ NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 logger = logging.getLogger(__name__)
 Opener = Callable[[str, ReadLimits], AbstractContextManager[IO[bytes]]]
 Refused = tuple[int, str, str]  # line or row in the file, from 1; the reason; what stands there
-MISSING = ["", "-", "--", "n/a", "na", "nan", "none", "null", "nat", "\\n"]  # in lower case
+MISSING = ["", "-", "--", "n/a", "na", "nan", "none", "null", "nat", "undefined", "\\n"]  # in lower case
 DELIMITERS = ",;\t|"
 
 
@@ -315,13 +317,17 @@ def read_lines(path: str, limits: ReadLimits, *, open_as: Opener = open_checked)
 def read_blocks(path: str, limits: ReadLimits, *, open_as: Opener = open_checked) -> Iterator[Block]:
     """A UTF-8 text file in blocks of whole lines, at most 4 MiB (or one line) and 100,000 lines each.
 
-    CR LF becomes LF. Lines that are not UTF-8, hold a NUL byte or are too long are refused one by one.
-    Raises BadInput for UTF-16, binary content, a text without line feeds, and what open_checked refuses."""
+    CR LF becomes LF. Lines that are not UTF-8, hold a NUL byte or are too long are refused one by one; a text of
+    Windows-1252, as Excel saves it, is read as that, and a warning says so. Raises BadInput for UTF-16, binary content,
+    a text without line feeds, and what open_checked refuses."""
     with open_as(path, limits) as stream:
-        rest, first, is_start = b"", 1, True
+        rest, first, is_start, is_windows = b"", 1, True, False
         while block := stream.read(BLOCK_BYTES):
             if is_start:
                 block, is_start = _as_text(path, block), False
+                is_windows = _is_windows(path, block)
+            if is_windows:
+                block = block.decode(WINDOWS, "replace").encode()
             whole, newline, tail = block.rpartition(b"\n")
             if newline:
                 for data in _pieces(rest + whole + newline):
@@ -347,6 +353,19 @@ def _as_text(path: str, start: bytes) -> bytes:
     if b"\r" in start and b"\n" not in start:
         raise BadInput(path, "lines end in CR alone", "LF or CR LF", "convert it: tr '\\r' '\\n'")
     return start.removeprefix(UTF8_MARK)
+
+
+def _is_windows(path: str, start: bytes) -> bool:
+    """Whether a text is of Windows-1252: several lines are not UTF-8, and none holds one of its characters."""
+    lines = [line for line in start.split(b"\n") if not line.isascii()]
+    if len(lines) < LEAST_WINDOWS or any(_is_utf8(line) or b"\x00" in line for line in lines):
+        return False
+    try:
+        b"".join(lines).decode(WINDOWS)
+    except UnicodeDecodeError:
+        return False
+    logger.warning("%s: not UTF-8, read as Windows-1252; where names look wrong, convert it to UTF-8", path)
+    return True
 
 
 def _pieces(data: bytes) -> Iterator[bytes]:

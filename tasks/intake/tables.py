@@ -575,7 +575,7 @@ def _lists(value: Any, name: str, around: Record, depth: int) -> Iterator[tuple[
     if isinstance(value, list) and (not value or any(isinstance(one, dict) for one in value)):
         yield name, value, around
     elif isinstance(value, dict) and depth < MOST_NESTED:
-        outer = {key: one for key, one in value.items() if not isinstance(one, list)}
+        outer = {key: one for key, one in value.items() if not any(True for _ in _lists(one, key, {}, depth + 1))}
         named = around | {f"{AROUND}{key}": one for key, one in flat(outer).items()}
         for key, one in value.items():
             yield from _lists(one, key, named, depth + 1)

@@ -168,6 +168,12 @@ DATABRICKS: dict[str, Status] = {  # result states, and codes of what ended a ru
     ),
     "BLOCKED": "pending",
 }  # fmt: skip
+CLUSTERS: dict[str, Status] = {  # YARN, AWS Batch, Azure, Tekton
+    **dict.fromkeys(("NEW", "NEW_SAVING", "ACCEPTED", "RUNNABLE", "STARTING", "notStarted"), "pending"),
+    "partiallySucceeded": "completed",
+    **dict.fromkeys(("PipelineRunTimeout", "TaskRunTimeout"), "timeout"),
+    **dict.fromkeys(("TaskRunCancelled", "CancelledRunningFinally", "StoppedRunningFinally"), "cancelled"),
+}
 NEXTFLOW: dict[str, Status] = {"CACHED": "completed"}  # its trace repeats the times of the run that made the result
 PREFECT: dict[str, Status] = {"PAUSED": "running", "CANCELLING": "running", "Late": "pending", "Retrying": "running"}
 SLURM: dict[str, Status] = {  # man sacct, "JOB STATE CODES"
@@ -192,7 +198,8 @@ SLURM_CODES: dict[str, Status] = {
 # What says one thing in Slurm and another elsewhere: F is finished in PBS, STOPPED is final in others
 SLURM_ONLY: dict[str, Status] = {"STOPPED": "running", "ST": "running", "S": "running", "F": "failed"}
 TABLES = (
-    PLAIN, GITHUB, GITLAB, AIRFLOW, KUBERNETES, JENKINS, SNOWFLAKE, DATABRICKS, NEXTFLOW, PREFECT, SLURM, SLURM_CODES,
+    PLAIN, GITHUB, GITLAB, AIRFLOW, KUBERNETES, JENKINS, SNOWFLAKE, DATABRICKS, CLUSTERS, NEXTFLOW, PREFECT,
+    SLURM, SLURM_CODES,
 )  # fmt: skip
 BY_WHOM = re.compile(r" by \S+$")  # CANCELLED by 380693
 SHOWN_CHARS = 60

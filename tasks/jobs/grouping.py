@@ -41,6 +41,7 @@ PATHS = re.compile(  # s3://bucket/in, /data/in, ~/x, C:\in, in/part-7.csv, and 
     r"""(?P<rest>[^\s,;"'()<>\[\]|]*+)"""
 )
 PROGRAM = re.compile(rf"[/\\]([^/\\]+\.(?:{PROGRAMS})|(?<=bin[/\\])[^/\\]+)\Z", re.IGNORECASE)
+LAST_OF_PATH = re.compile(r"[^/\\]+\Z")
 DATA_FILE = re.compile(rf"\.(?:{DATA_FILES})\Z", re.IGNORECASE)
 
 YEAR, MONTH, DAY = r"(?:199[0-9]|20[0-4][0-9])", r"(?:0[1-9]|1[0-2])", r"(?:0[1-9]|[12][0-9]|3[01])"
@@ -292,12 +293,15 @@ def _normaliser(kept_after: tuple[str, ...], counted_after: tuple[str, ...]) -> 
 
 
 def _path(match: re.Match[str]) -> str:
-    """{path}; the file name of a program; or the words as they are, where slashes only join them (team/etl)."""
+    """{path}; the file name of a program, which a path is that is all of a name; or the words as they are, where
+    slashes only join them (team/etl)."""
     program = PROGRAM.search(match[0])
     if program:
         return program[1]
     head, rest = match["head"], match["rest"]
     is_rooted = head in ("", "~", ".", "..") or head.startswith("$") or head.endswith(":")
+    if is_rooted and match[0] == match.string and not DATA_FILE.search(rest) and (last := LAST_OF_PATH.search(rest)):
+        return last[0]
     return "{path}" if (is_rooted and rest) or DATA_FILE.search(rest) else match[0]
 
 

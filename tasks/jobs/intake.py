@@ -147,7 +147,7 @@ def _without_texts(features: str, key: bytes) -> str:
 
 
 WORD = "jobs"
-GROUPING_VERSION = 1  # raise it when the same rows get other group keys
+GROUPING_VERSION = 2  # raise it when the same rows get other group keys
 NO_OPTION = ("limits", "future_slack_s")  # whether and how a log is read, not what its rows are
 
 

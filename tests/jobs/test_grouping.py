@@ -126,6 +126,8 @@ RUNS_OF_COUNTERS = {  # a counter must not leave its group where its digits happ
 }
 PATHS = {
     "/data/in/part-0007.parquet": "{path}",
+    "/home/bob/bin/../mc_gen": "mc_gen",
+    "/opt/jobs/20261121/plots": "plots",
     "load /data/in/a.parquet /data/in/b.parquet": "load {path}",
     "distcp s3://bucket/2026/11/21 hdfs://nn:8020/b": "distcp {path}",
     "load --input=/data/x,~/y": "load --input={path}",

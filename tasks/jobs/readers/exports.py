@@ -7,6 +7,8 @@ list of a JSON document."""
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tasks.jobs.params import Status
+
 BINARY = "binary"  # bytes, of which a KB has 1,024
 ERROR = "error"  # not a column of ours: a row with one is failed, whatever its state says
 ALIASES: dict[str, tuple[str, ...]] = {
@@ -15,46 +17,49 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "databaseid", "idbuild", "uuid", "uid", "id", "job.id", "buildnumber", "runnumber", "number", "hash",
     ),
     "plan_signature": (
-        "queryparameterizedhash", "queryinfo.queryhashes.normalizedliterals", "queryhash", "planhash", "plansignature",
+        "queryparameterizedhash", "queryinfo.queryhashes.normalizedliterals", "queryhash", "planhash",
+        "plansignature",
     ),
     "name": (
-        "jobname", "workflowname", "pipelinename", "runname", "taskname", "dagid", "process", "flowname", "buildname",
-        "job", "workflow", "pipeline", "task", "name", "application", "app", "appname", "script", "title", "auftrag",
-        "toolname", "toolid", "tool",
+        "jobname", "job.name", "workflowname", "pipelinename", "pipeline.name", "definition.name", "runname",
+        "taskname", "dagid", "process", "flowname", "buildname", "job", "workflow", "pipeline", "task", "name",
+        "application", "app", "appname", "script", "title", "auftrag", "toolname", "toolid", "tool",
     ),
     "submitted_at": (
         "submittedat", "submittime", "submitted", "submit", "queuedat", "queuedtime", "queued", "enqueuedat",
         "scheduledat", "requestedat", "createdat", "creationtime", "createtime", "created", "creationdate",
+        "queuetime", "status.timeline.creationdatetime",
     ),
     "started_at": (
-        "startedat", "starttime", "startdate", "startts", "starttimestamp", "started", "start", "runstartedat",
-        "begintime", "beginat", "began", "begin", "executionstart", "startdatetime", "beginn", "timestamp", "datetime",
-        "date", "ts", "time",
+        "startedat", "startedon", "starttime", "startdate", "startts", "starttimestamp", "started", "start",
+        "runstartedat", "runstart", "status.timeline.startdatetime", "begintime", "beginat", "began", "begin",
+        "executionstart", "startdatetime", "beginn", "timestamp", "datetime", "date", "ts", "time",
     ),
     "ended_at": (
-        "endedat", "endtime", "enddate", "endts", "endtimestamp", "ended", "end", "finishedat", "finishtime",
-        "finished", "finish", "completedat", "completiontime", "completetime", "complete", "completed", "stoppedat",
-        "stoptime",
-        "stop", "enddatetime", "ende",
+        "endedat", "completedon", "endtime", "enddate", "endts", "endtimestamp", "ended", "end", "finishedat",
+        "finishtime", "finished", "finish", "runend", "completedat", "completiontime", "completetime", "complete",
+        "completed", "stoppedat", "stoptime", "stop", "stopdate", "enddatetime", "status.timeline.enddatetime",
+        "ende",
     ),
     "wait_s": ("wait", "waittime", "queuedduration", "queueduration", "queuetime", "pendingtime", "delay"),
     "runtime_s": (
-        "runtime", "duration", "elapsed", "elapsedtime", "rundur", "dur", "runduration", "jobduration", "buildduration",
-        "realtime", "executiontime", "totalelapsedtime", "walltime", "wallclock", "took", "timetaken", "totaltime",
-        "dauer", "laufzeit", "seconds",
+        "runtime", "runduration", "duration", "elapsed", "elapsedtime", "rundur", "dur", "durationin",
+        "jobduration", "buildduration", "realtime", "executiontime", "totalelapsedtime", "walltime", "wallclock",
+        "took", "timetaken", "totaltime", "dauer", "laufzeit", "seconds",
     ),
     "status": (
-        "status.terminationdetails.code", "state.resultstate", "conclusion", "resultstate", "jobstatus", "runstatus",
-        "executionstatus", "finalstatus", "outcome", "result", "ergebnis", "status.state", "state.lifecyclestate",
-        "lifecyclestate", "status", "state", "exitstatus", "exitcode", "exit", "returncode", "retcode", "rc",
+        "status.terminationdetails.code", "state.resultstate", "conclusion", "resultstate", "jobstatus",
+        "jobrunstate", "runstatus", "statushumanized", "executionstatus", "finalstatus", "outcome", "result",
+        "ergebnis", "status.state", "state.lifecyclestate", "lifecyclestate", "status", "state", "exitstatus",
+        "exitcode", "exit", "returncode", "retcode", "rc",
     ),
-    "user_name": ("user", "username", "useremail", "owner", "submitter", "submittedby", "benutzer"),
+    "user_name": ("user", "username", "useremail", "owner", "submitter", "submittedby", "benutzer", "bearbeiter"),
     "queue": ("queue", "queuename", "partition", "pool", "warehousename", "warteschlange"),
     "account": ("account",),
     "requested_cpus": ("requestedcpus", "reqcpus", "ncpus", "cpus", "cores", "ncores", "vcpus"),
     "cpu_s": ("cputime", "cpuseconds", "totalcpu"),
     "peak_memory_bytes": ("maxrss", "peakrss", "peakmemory", "maxmemory", "memorypeak"),
-    "input_bytes": ("inputsize", "bytesscanned", "totalbytesprocessed", "datasize"),
+    "input_bytes": ("inputsize", "bytesscanned", "totalbytesprocessed", "datasize", "datenmenge"),
     ERROR: ("errorresult.reason", "errorreason", "errorresult"),
 }  # fmt: skip
 # What a run is called that has no name of its own: its kind where a plan tells jobs apart, else its text, its branch
@@ -66,13 +71,15 @@ TEXTS = ("querytext", "query", "command", "cmd", "ref", "branch")
 class System:
     """An export whose columns alone do not say all. has: columns that tell it (`a|b`: one of them is enough).
 
-    columns: of ours. units: of numbers in other units. without: a pattern that is cut off names."""
+    columns: of ours. units: of numbers in other units. without: a pattern that is cut off names. words: patterns of
+    what stands in its status, which mean that nowhere else."""
 
     title: str
     has: tuple[str, ...]
     columns: Mapping[str, str]
     units: Mapping[str, str] = field(default_factory=dict)
     without: str = ""
+    words: Mapping[str, Status] = field(default_factory=dict)
 
 
 SYSTEMS = (
@@ -139,6 +146,51 @@ SYSTEMS = (
             "ended_at": "timing.-1.completed_at", "runtime_s": "execution_time",
         },
         {"runtime_s": "s"},
+    ),
+    System(
+        "apps of YARN",
+        ("finalStatus", "startedTime", "finishedTime"),
+        {
+            "run_id": "id", "name": "name", "user_name": "user", "queue": "queue", "status": "finalStatus|state",
+            "submitted_at": "startedTime", "started_at": "launchTime|startedTime", "ended_at": "finishedTime",
+        },
+    ),
+    System(
+        "jobs of HTCondor",
+        ("GlobalJobId", "JobStartDate", "JobStatus"),
+        {
+            "run_id": "GlobalJobId", "name": "JobBatchName|Cmd", "user_name": "Owner",
+            "status": "JobStatus+ExitCode|ExitBySignal", "submitted_at": "QDate",
+            "started_at": "JobCurrentStartDate|JobStartDate", "ended_at": "EnteredCurrentStatus",
+            "requested_cpus": "RequestCpus", "requested_memory_bytes": "RequestMemory",
+            "peak_memory_bytes": "MemoryUsage",
+        },
+        {"requested_memory_bytes": "MiB", "peak_memory_bytes": "MiB"},
+        words={
+            "[15](/.*)?": "pending", "[267](/.*)?": "running", "3(/.*)?": "cancelled", "4(/0)?": "completed",
+            "4/.+": "failed",
+        },
+    ),
+    System(
+        "workflows of Argo",
+        ("metadata.uid", "status.phase", "status.startedAt"),
+        {
+            "run_id": "metadata.uid", "status": "status.phase",
+            "name": "metadata.namespace+metadata.labels.workflows.argoproj.io/cron-workflow"
+            "|spec.workflowTemplateRef.name|metadata.generateName|metadata.name",
+            "submitted_at": "metadata.creationTimestamp", "started_at": "status.startedAt",
+            "ended_at": "status.finishedAt",
+        },
+        without="-$",  # what it generates names of
+    ),
+    System(
+        "runs of Tekton",
+        ("metadata.uid", "status.startTime", "spec.pipelineRef.name|spec.taskRef.name"),
+        {
+            "run_id": "metadata.uid", "name": "metadata.namespace+spec.pipelineRef.name|spec.taskRef.name",
+            "status": "status.conditions.0.reason", "submitted_at": "metadata.creationTimestamp",
+            "started_at": "status.startTime", "ended_at": "status.completionTime",
+        },
     ),
     System(
         "jobs of Kubernetes",

@@ -14,7 +14,7 @@ import logging
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -60,7 +60,7 @@ class SwfReader:
     """Reads .swf and .swf.gz."""
 
     name: str = "swf"
-    version: int = 2  # 2: groups and partitions
+    version: int = 3  # 2: groups and partitions; 3: statuses as the user maps them
     title: str = "Standard Workload Format (.swf, .swf.gz)"
     endings: tuple[str, ...] = (".swf", ".swf.gz")
 
@@ -151,7 +151,7 @@ def _vetted(places: Any, values: Any, header: SwfHeader, params: ReadParams, now
     status = np.where(np.isnan(numbers["status"]), MISSING, numbers["status"])
     is_part, is_known = np.isin(status, PARTS), np.isin(status, list(STATUS))
     with np.errstate(over="ignore"):  # what becomes infinite is refused
-        rows = _runs(numbers, header).assign(place=places)
+        rows = _runs(numbers, header, params).assign(place=places)
     parts = refusals(places[is_part], PART_OF_A_JOB, [""] * int(is_part.sum()))
     is_odd = ~is_part & ~is_known
     odd = refusals(
@@ -161,7 +161,7 @@ def _vetted(places: Any, values: Any, header: SwfHeader, params: ReadParams, now
     return Chunk(chunk.rows, all_refusals([chunk.refused, parts, odd]), {})
 
 
-def _runs(numbers: Numbers, header: SwfHeader) -> pd.DataFrame:
+def _runs(numbers: Numbers, header: SwfHeader, params: ReadParams) -> pd.DataFrame:
     """The columns of jobs.runs that the format knows; times in UTC."""
     submit = (header.unix_start_s or 0.0) + numbers["submit_s"]
     wait, runtime, used = numbers["wait_s"], numbers["runtime_s"], numbers["used_cpus"]
@@ -181,7 +181,7 @@ def _runs(numbers: Numbers, header: SwfHeader) -> pd.DataFrame:
             "ended_at": from_epoch_s(np.where(never_began, submit + wait, np.nan)),
             "wait_s": np.where(never_began, np.nan, wait),
             "runtime_s": np.where(never_began, np.nan, runtime),
-            "status": _statuses(numbers["status"]),
+            "status": _statuses(numbers["status"], params.statuses),
             "requested_cpus": asked,
             "used_cpus": used,
             "requested_runtime_s": numbers["requested_s"],
@@ -205,9 +205,10 @@ def _labels(word: str, numbers: Any, names: dict[int, str]) -> Any:
     return pd.array([*texts, None], dtype="str").take(codes)
 
 
-def _statuses(numbers: Any) -> Any:
+def _statuses(numbers: Any, mapped: Mapping[str, str]) -> Any:
     codes, distinct = pd.factorize(numbers)
-    return pd.array([*(STATUS.get(int(code)) for code in distinct), "unknown"], dtype="str").take(codes)
+    statuses = STATUS | {int(float(code)): status for code, status in mapped.items() if NUMBER.fullmatch(code)}
+    return pd.array([*(statuses.get(int(code)) for code in distinct), "unknown"], dtype="str").take(codes)
 
 
 @dataclass(frozen=True)

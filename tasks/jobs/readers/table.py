@@ -95,7 +95,7 @@ class TableReader:
     """Reads tables of runs."""
 
     name: str = "table"
-    version: int = 5  # 2: the columns of CONDITIONS; 3: others' words, units in names; 4: features; 5: names by alias
+    version: int = 6  # 4: features; 5: names by alias; 6: more systems
     title: str = "tables, a row a run (.parquet, .csv, .json), also exports of GitLab, GitHub, Jenkins, …"
     endings: tuple[str, ...] = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
 
@@ -110,7 +110,9 @@ class TableReader:
                 return True
         else:
             names, _ = split_header(head.partition(b"\n")[0].decode("utf-8", "replace"), FLAT_COLUMNS)
-        called = {ours: [name for name, _ in _candidates(ours, names, ())] for ours in (*NEEDED[2], *NEEDED[3])}
+        times = (*NEEDED[2], *NEEDED[3])
+        nested = {ours: [one.rpartition(".")[2] for one in ALIASES[ours] if "." in one] for ours in times}
+        called = {ours: [*_candidates(ours, names, ()), *named(names, nested[ours], ())] for ours in times}
         return all(any(called[ours] for ours in group) for group in NEEDED[2:])
 
     def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
@@ -292,14 +294,18 @@ def _is_plausible(ours: str, name: str, sample: pa.Table, texts: Mapping[str, li
         _, is_bad = utc_times(pa.array([text for text in told if not LOCAL_DATE.match(text)], pa.string()), "UTC")
     else:
         parse = duration_s if _dimension(ours) == "s" else size_bytes
-        numbers = pd.to_numeric(pd.Series(told, dtype="str").str.replace(",", "."), errors="coerce").notna()
+        plain = pd.Series(told, dtype="str")
+        plain = plain.str.replace(".", "") if has_decimal_commas(told) else plain
+        numbers = pd.to_numeric(plain.str.replace(",", "."), errors="coerce").notna()
         is_bad = np.array([not is_one and parse(text) is None for text, is_one in zip(told, numbers, strict=True)])
     return 2 * int(is_bad.sum()) <= len(told)
 
 
-def _status(word: str, params: ReadParams, *, has_codes: bool) -> Status | None:
+def _status(word: str, params: ReadParams, *, has_codes: bool, system: System | None = None) -> Status | None:
     """What a word, or an exit code in a column of these, stands for; None where nobody knows."""
-    return status_of(word, params.statuses) or (status_of_exit_code(word) if has_codes else None)
+    words = system.words if system else {}
+    of_system = next((ours for pattern, ours in words.items() if re.fullmatch(pattern, word.strip())), None)
+    return status_of(word, params.statuses) or of_system or (status_of_exit_code(word) if has_codes else None)
 
 
 def _check_renamed(path: str, names: Sequence[str], renamed: Mapping[str, str], known: Sequence[str]) -> None:
@@ -402,7 +408,7 @@ def _said(
     if status := columns.get("status"):
         has_codes = any(map(is_exit_code, status.theirs))
         words = [str(word) for word in pc.unique(trimmed(merged(sample, status))).to_pylist() if word is not None]
-        told = [(word, _status(word, params, has_codes=has_codes)) for word in words]
+        told = [(word, _status(word, params, has_codes=has_codes, system=system)) for word in words]
         if pairs := [f"{word} as {ours}" for word, ours in told if ours and ours != word]:
             found.append(f"read the words {', '.join(pairs[:MOST_WORDS])}")
     if ERROR in columns:
@@ -426,7 +432,7 @@ MAX_TYPE_CHARS = 100  # of a type in a message
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6}  # nanoseconds do not reach so far
 
 # what tables write where a value is missing
-MISSING_WORDS = ["", "-", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "NaT", "\\N"]
+MISSING_WORDS = ["", "-", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "NaT", "undefined", "UNDEFINED", "\\N"]
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?")  # no counter such as 007, no hash such as 12e45
 
 
@@ -488,7 +494,7 @@ def to_runs(table: pa.Table, understood: Understanding, params: ReadParams) -> t
             words = words.mask(words.isin(MISSING_WORDS))
             codes, distinct = pd.factorize(words)
             has_codes = any(map(is_exit_code, meaning.theirs))
-            known = [_status(word, params, has_codes=has_codes) for word in distinct]
+            known = [_status(word, params, has_codes=has_codes, system=understood.system) for word in distinct]
             converted[name] = pd.Series(pd.array([*known, None], dtype="str").take(codes))
             is_bad = (converted[name].isna() & words.notna()).to_numpy()
             faults[is_bad] = [unknown_status(word) for word in words[is_bad]]

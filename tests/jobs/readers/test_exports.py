@@ -1,5 +1,5 @@
 # ruff: noqa: E501 (a row of a table stands in a line)
-"""Tables as people have them: exports of eleven systems in two variants each, read in one call without an option.
+"""Tables as people have them: exports of eleven systems in two variants each and of nine in one, read in one call without an option.
 
 Each was written from the system's published schema (named at its table), before the reader was. Rows by status, jobs and
 the median runtime of the completed runs are worked out by hand."""
@@ -279,7 +279,91 @@ AMERICAN = lines("""
     ,,,,
     ,,,,
 """)
+# hadoop.apache.org, ResourceManager REST APIs: /ws/v1/cluster/apps; one that runs has 0 for its end, and no final status
+YARN = {"apps": {"app": records(
+    "id user name queue state finalStatus startedTime launchTime finishedTime elapsedTime",
+    ("application_1_0001", "etl", "load", "root.prod", "FINISHED", "SUCCEEDED", MARCH_MS, MARCH_MS + 5000, MARCH_MS + 65000, 65000),
+    ("application_1_0002", "etl", "load", "root.prod", "FINISHED", "FAILED", MARCH_MS + 90000, MARCH_MS + 95000, MARCH_MS + 99000, 9000),
+    ("application_1_0003", "etl", "load", "root.prod", "RUNNING", "UNDEFINED", MARCH_MS + 100000, MARCH_MS + 105000, 0, 90000),
+    ("application_1_0004", "ml", "fit", "root.adhoc", "KILLED", "KILLED", MARCH_MS + 100000, MARCH_MS + 105000, MARCH_MS + 125000, 25000),
+)}}  # fmt: skip
+# htcondor.readthedocs.io, job ClassAd attributes: condor_history -json; one that was removed has 0 for its completion
+MARCH_S = MARCH_MS // 1000
+CONDOR = [
+    {"ClusterId": 1, "ProcId": 0, "GlobalJobId": f"sched#{number}.0#1", "Owner": "bob", "Cmd": command, "QDate": MARCH_S,
+     "JobStartDate": MARCH_S + 10, "JobCurrentStartDate": MARCH_S + 10, "EnteredCurrentStatus": MARCH_S + end,
+     "CompletionDate": MARCH_S + end if status == 4 else 0, "RequestCpus": 1, "RequestMemory": 2048, "JobStatus": status} | more
+    for number, (command, end, status, more) in enumerate([
+        ("/home/bob/reco", 110, 4, {"ExitCode": 0, "ExitBySignal": False}),
+        ("/home/bob/plots", 30, 4, {"ExitCode": 0, "ExitBySignal": False}),
+        ("/home/bob/plots", 20, 4, {"ExitCode": 1, "ExitBySignal": False}),
+        ("/home/bob/plots", 20, 4, {"ExitBySignal": True, "ExitSignal": 11}),
+        ("/home/bob/reco", 60, 3, {}),
+    ])
+]  # fmt: skip
+# argo-workflows.readthedocs.io, REST API: a list of workflows; names end in what was drawn
+ARGO = {"metadata": {"resourceVersion": "1"}, "items": [
+    {"metadata": {"name": f"{made_of}x7k{number}q", "generateName": made_of, "namespace": "data", "uid": f"u{number}",
+                  "creationTimestamp": "2024-03-01T02:00:00Z", "labels": {"workflows.argoproj.io/phase": phase}},
+     "spec": {"arguments": {"parameters": [{"name": "date", "value": "x"}]}},
+     "status": {"phase": phase, "startedAt": "2024-03-01T02:00:02Z", "finishedAt": end}}
+    for number, (made_of, phase, end) in enumerate([
+        ("nightly-", "Succeeded", "2024-03-01T02:01:02Z"), ("nightly-", "Succeeded", "2024-03-01T02:02:02Z"),
+        ("hourly-", "Error", "2024-03-01T02:00:09Z"), ("hourly-", "Running", None),
+    ])
+]}  # fmt: skip
+# tekton.dev/docs/pipelines/pipelineruns: kubectl get pipelineruns -o json
+TEKTON = {"apiVersion": "v1", "kind": "List", "items": [
+    {"metadata": {"name": f"build-r-{number}", "namespace": "ci", "uid": f"u{number}", "creationTimestamp": "2024-03-01T02:00:00Z"},
+     "spec": {"pipelineRef": {"name": "build"}},
+     "status": {"startTime": "2024-03-01T02:00:00Z", "completionTime": "2024-03-01T02:03:00Z",
+                "conditions": [{"type": "Succeeded", "status": "False" if "T" in reason else "True", "reason": reason}]}}
+    for number, reason in enumerate(["Succeeded", "Completed", "PipelineRunTimeout"])
+]}  # fmt: skip
+# learn.microsoft.com/rest/api/datafactory/pipeline-runs/query-by-factory
+ADF = {"value": records(
+    "id runId pipelineName runStart runEnd durationInMs status invokedBy lastUpdated",
+    ("/SUB/1", "r1", "Copy", "2024-03-01T02:00:00.1234567Z", "2024-03-01T02:01:00.1234567Z", 60000, "Succeeded", {"name": "Daily"}, "2024-03-01T02:01:00Z"),
+    ("/SUB/2", "r2", "Load", "2024-03-01T02:00:00.1234567Z", "2024-03-01T02:00:20.1234567Z", 20000, "Cancelled", {"name": "Daily"}, "2024-03-01T02:01:00Z"),
+)}  # fmt: skip
+# docs.getdbt.com/dbt-cloud/api-v2: list runs; `duration` holds the wait, too, `status` is a code
+DBT_CLOUD = {"status": {"code": 200, "is_success": True}, "data": records(
+    "id status created_at started_at finished_at job duration queued_duration run_duration status_humanized",
+    (9, 10, "2024-03-01 02:00:00.000000+00:00", "2024-03-01 02:00:10.000000+00:00", "2024-03-01 02:07:10.000000+00:00",
+     {"id": 5, "name": "Marts"}, "00:07:10", "00:00:10", "00:07:00", "Success"),
+    (8, 20, "2024-03-01 02:00:00.000000+00:00", "2024-03-01 02:00:10.000000+00:00", "2024-03-01 02:01:10.000000+00:00",
+     {"id": 6, "name": "CI"}, "00:01:10", "00:00:10", "00:01:00", "Error"),
+), "extra": {"pagination": {"count": 2}}}  # fmt: skip
+# buildkite.com/docs/apis/rest-api/builds: list all builds; jobs of a build have times of their own
+BUILDKITE = [
+    {"id": f"b{number}", "number": number, "state": state, "branch": f"feature-{number}", "creator": {"name": "Ann"},
+     "created_at": "2024-03-01T02:00:00.000Z", "scheduled_at": "2024-03-01T02:00:00.000Z",
+     "started_at": "2024-03-01T02:00:05.000Z", "finished_at": "2024-03-01T02:00:35.000Z",
+     "pipeline": {"id": "p", "name": "API", "slug": "api"},
+     "jobs": [{"id": f"j{number}", "name": "test", "state": state, "started_at": "2024-03-01T02:00:05.000Z"}]}
+    for number, state in enumerate(["passed", "failed", "canceled"])
+]  # fmt: skip
+# docs.aws.amazon.com/glue: get-job-runs; /emr: list-steps
+GLUE = {"JobRuns": records(
+    "Id JobName StartedOn LastModifiedOn CompletedOn JobRunState ExecutionTime",
+    ("jr_1", "load", "2024-03-01T03:00:00+01:00", "2024-03-01T03:05:00+01:00", "2024-03-01T03:05:00+01:00", "SUCCEEDED", 290),
+    ("jr_2", "load", "2024-03-02T03:00:00+01:00", "2024-03-02T03:05:00+01:00", "2024-03-02T03:05:00+01:00", "TIMEOUT", 290),
+)}  # fmt: skip
+EMR = {"Steps": [
+    {"Id": f"s-{number}", "Name": "spark-submit load", "ActionOnFailure": "CONTINUE", "Status": {"State": state, "Timeline": {
+        "CreationDateTime": "2024-03-01T02:00:00Z", "StartDateTime": "2024-03-01T02:00:30Z", "EndDateTime": "2024-03-01T02:02:00Z"}}}
+    for number, state in enumerate(["COMPLETED", "FAILED"])
+]}  # fmt: skip
 EXPORTS = {
+    "YARN": Export("apps.json", json.dumps(YARN), {"completed": 1, "failed": 1, "running": 1, "cancelled": 1}, 2, 60, "`finalStatus`, else `state` as status"),
+    "HTCondor": Export("history.json", json.dumps(CONDOR, indent=1), {"completed": 2, "failed": 2, "cancelled": 1}, 2, 60, "4/true as failed"),
+    "Argo": Export("argo.json", json.dumps(ARGO), {"completed": 2, "failed": 1, "running": 1}, 2, 90, "`status.startedAt` as started_at"),
+    "Tekton": Export("tekton.json", json.dumps(TEKTON), {"completed": 2, "timeout": 1}, 1, 180, "`status.conditions.0.reason` as status"),
+    "Azure Data Factory": Export("adf.json", json.dumps(ADF), {"completed": 1, "cancelled": 1}, 2, 60, "`durationInMs` as runtime_s in ms"),
+    "dbt Cloud": Export("cloud.json", json.dumps(DBT_CLOUD), {"completed": 1, "failed": 1}, 2, 420, "`run_duration` as runtime_s"),
+    "Buildkite": Export("kite.json", json.dumps(BUILDKITE), {"completed": 1, "failed": 1, "cancelled": 1}, 1, 30, "`pipeline.name` as name"),
+    "AWS Glue": Export("glue.json", json.dumps(GLUE), {"completed": 1, "timeout": 1}, 1, 290, "`ExecutionTime` as runtime_s"),
+    "AWS EMR": Export("emr.json", json.dumps(EMR), {"completed": 1, "failed": 1}, 1, 90, "`Status.Timeline.StartDateTime` as started_at"),
     "GitLab jobs": Export("jobs.json", json.dumps(GITLAB_JOBS), {"completed": 2, "failed": 1, "cancelled": 1, "pending": 1}, 2, 630, "`duration` as runtime_s in seconds"),
     "GitLab pipelines": Export("pipelines.csv", GITLAB_PIPELINES, {"completed": 2, "failed": 1, "running": 1}, 2, 350, "`ref` as name"),
     "GitHub runs": Export("runs.json", json.dumps({"total_count": 4, "workflow_runs": GITHUB_RUNS}), {"completed": 2, "failed": 1, "running": 1}, 2, 210, "`updated_at` as ended_at"),
@@ -334,6 +418,20 @@ def test_sizes_of_nextflow_count_1024_bytes_to_a_kilobyte(tmp_path: Path) -> Non
     (tmp_path / "trace.txt").write_text(NEXTFLOW)
     rows = pd.concat(chunk.rows for chunk in TableReader().read(str(tmp_path / "trace.txt"), ReadParams()))
     assert rows["peak_memory_bytes"].to_list()[:3] == [1.5 * 2**30, 12.5 * 2**20, 32 * 2**30]
+
+
+def test_a_spreadsheet_that_excel_saved_on_a_german_machine_is_read_with_its_umlauts(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "laufzeiten.csv"
+    rows = "Beginn;Auftrag;Bearbeiter;Dauer (min);Datenmenge (MB)\n" + "".join(
+        f"{day}.03.2024 02:00;Monatsabschluß;Müller;12,5;1.234,5\n" for day in (13, 14)
+    )
+    path.write_bytes(rows.encode("cp1252"))
+    read = pd.concat(chunk.rows for chunk in TableReader().read(str(path), ReadParams()))
+    assert read[["name", "user_name"]].to_numpy().tolist() == [["Monatsabschluß", "Müller"]] * 2
+    assert read[["runtime_s", "input_bytes"]].to_numpy().tolist() == [[750.0, 1_234_500_000.0]] * 2
+    assert "not UTF-8, read as Windows-1252" in caplog.text
 
 
 def test_dates_that_may_be_day_or_month_first_are_refused(tmp_path: Path) -> None:

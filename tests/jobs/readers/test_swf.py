@@ -49,10 +49,12 @@ VICTIM = 500  # the line that is mutated
 Mutation = Callable[[list[str]], None]
 
 
-def read(path: Path | str, content: str | bytes | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
+def read(
+    path: Path | str, content: str | bytes | None = None, params: ReadParams | None = None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     if content is not None:
         Path(path).write_bytes(content.encode() if isinstance(content, str) else content)
-    chunks = list(SwfReader().read(str(path), ReadParams()))
+    chunks = list(SwfReader().read(str(path), params or ReadParams()))
     return pd.concat([chunk.rows for chunk in chunks]), pd.concat([chunk.refused for chunk in chunks])
 
 
@@ -99,6 +101,13 @@ def test_a_job_without_a_wait_began_at_its_submit_time(log: Path) -> None:
 def test_status_codes_are_words(log: Path, code: str, status: str) -> None:
     rows, _ = read(log, HEADER + fields(status=code) + "\n")
     assert rows["status"].to_list() == [status]
+
+
+def test_a_log_that_writes_its_statuses_otherwise_is_read_by_what_the_user_says(log: Path) -> None:
+    """Some logs have 0 for every job that ended."""
+    rows, _ = read(log, HEADER + fields(status="0") + "\n", ReadParams(statuses={"0": "completed"}))
+    assert rows["status"].to_list() == ["completed"]
+
 
 
 @pytest.mark.parametrize("runtime", ["0", "-1"])

@@ -28,11 +28,11 @@ COLUMNS = "Columns of the table that have other names (ours: theirs)"
 def answered(question: Callable[..., steps.Answered]) -> Task[[Warehouse | Path, dict[str, Any]], dict[str, Any]]:
     """The step that asks a question of advice and writes the page of its answer, into a home's site or a folder."""
 
-    def asked(place: Warehouse | Path, arguments: dict[str, Any]) -> dict[str, Any]:
+    def ask(place: Warehouse | Path, arguments: dict[str, Any]) -> dict[str, Any]:
         return question(**arguments).page(place)
 
-    asked.__module__, asked.__name__, asked.__qualname__ = question.__module__, question.__name__, question.__qualname__
-    return step(asked)
+    ask.__module__, ask.__name__, ask.__qualname__ = question.__module__, question.__name__, question.__qualname__
+    return step(ask)
 
 
 search, groups, evaluate = answered(steps.search), answered(steps.groups), answered(steps.evaluate)
@@ -69,7 +69,7 @@ class SearchFlowParams(forms.InHomeParams):
 def advice_search(params: SearchFlowParams) -> dict[str, Any]:
     """Say on which configuration a job should run next, what that is expected to cost, and when to stop."""
     need = {"memory_gb": params.memory_gb, "recorded": params.peaks_of or None, "warehouse": params.warehouse}
-    asked = {
+    inputs = {
         "history": params.history or str(params.warehouse.home / HISTORY),
         "job": params.job or None,
         "machines": params.machines or None,
@@ -78,9 +78,9 @@ def advice_search(params: SearchFlowParams) -> dict[str, Any]:
         "max_runtime_s": params.max_runtime_s,
         "renamed": params.columns,
     }
-    found = search(params.warehouse, asked)
-    _publish(params.warehouse, (found["job"], "search"), found, f"Where to run {found['job']} next")
-    return {key: found[key] for key in (*SEARCHED, "report")}
+    answer = search(params.warehouse, inputs)
+    _publish(params.warehouse, (answer["job"], "search"), answer, f"Where to run {answer['job']} next")
+    return {key: answer[key] for key in (*SEARCHED, "report")}
 
 
 class GroupsFlowParams(forms.InHomeParams):
@@ -99,7 +99,7 @@ class GroupsFlowParams(forms.InHomeParams):
 def advice_groups(params: GroupsFlowParams) -> dict[str, Any]:
     """Say which machines are alike as far as their scores tell them apart, and which tasks belong on which."""
     source = None if params.scores else source_of(params.warehouse, "nodes", params.nodes_of or None)
-    asked = {
+    inputs = {
         "scores": params.scores or None,
         "source": source,
         "warehouse": params.warehouse,
@@ -108,10 +108,10 @@ def advice_groups(params: GroupsFlowParams) -> dict[str, Any]:
         "params": params.groups,
         "renamed": params.columns,
     }
-    found = groups(params.warehouse, asked)
+    answer = groups(params.warehouse, inputs)
     name = source or Path(params.scores).name
-    _publish(params.warehouse, (name, "groups"), found, f"Which machines of {name} are alike")
-    return found
+    _publish(params.warehouse, (name, "groups"), answer, f"Which machines of {name} are alike")
+    return answer
 
 
 class AdviceEvaluateParams(forms.InHomeParams):
@@ -136,7 +136,7 @@ def advice_evaluate(params: AdviceEvaluateParams) -> dict[str, Any]:
     """Replay every search method on a table of runs; a run that is continued does not search again what it has."""
     folder = Path(forms.evaluation_folder(params.warehouse, WORD))
     runs = params.runs or str(params.warehouse.home / HISTORY)
-    asked = {
+    inputs = {
         "runs": runs,
         "machines": params.machines or None,
         "needs": params.needs or None,
@@ -146,9 +146,9 @@ def advice_evaluate(params: AdviceEvaluateParams) -> dict[str, Any]:
         "renamed": params.columns,
         "out": str(folder),
     }
-    found = evaluate(folder, asked)
-    _publish(params.warehouse, (Path(runs).name, "evaluation"), found, f"Searches on {runs}")
-    return found
+    answer = evaluate(folder, inputs)
+    _publish(params.warehouse, (Path(runs).name, "evaluation"), answer, f"Searches on {runs}")
+    return answer
 
 
 class AdviceRecordParams(Params):
@@ -195,22 +195,24 @@ def advice_estimate(params: EstimateFlowParams) -> dict[str, Any]:
     onto, start = params.onto, params.start
     if params.job:
         source = params.jobs_source or source_of(params.warehouse, "jobs", None)
-        asked = {"warehouse": params.warehouse, "source": source, "job": params.job, "params": params.estimate}
-        found = estimate_job(params.warehouse, asked | {"onto": onto, "start": start, "deadline_s": params.deadline_s})
+        inputs = {"warehouse": params.warehouse, "source": source, "job": params.job, "params": params.estimate}
+        answer = estimate_job(
+            params.warehouse, inputs | {"onto": onto, "start": start, "deadline_s": params.deadline_s}
+        )
     else:
-        told = steps.scores_for(params.scores or None, params.warehouse, params.scores_of or None, params.columns)
-        asked = {"paths": params.traces, "scores": told, "params": params.estimate, "machine": params.machine}
-        asked |= {"size_ratio": params.size_ratio, "renamed": params.columns}
-        found = estimate_traces(params.warehouse, asked | {"onto": onto, "start": start})
+        scores = steps.scores_for(params.scores or None, params.warehouse, params.scores_of or None, params.columns)
+        inputs = {"paths": params.traces, "scores": scores, "params": params.estimate, "machine": params.machine}
+        inputs |= {"size_ratio": params.size_ratio, "renamed": params.columns}
+        answer = estimate_traces(params.warehouse, inputs | {"onto": onto, "start": start})
     title = f"Runtimes on {params.onto}"
-    _publish(params.warehouse, (params.job or "traces", params.onto, "estimate"), found, title)
-    return found
+    _publish(params.warehouse, (params.job or "traces", params.onto, "estimate"), answer, title)
+    return answer
 
 
-def _publish(warehouse: Warehouse, about: tuple[str, ...], found: dict[str, Any], title: str) -> None:
+def _publish(warehouse: Warehouse, about: tuple[str, ...], answer: dict[str, Any], title: str) -> None:
     """Show an answer as an artifact that leads to its page; its markdown leaves what the flow returns."""
     artifacts.publish(
         artifacts.artifact_key(WORD, *about),
-        artifacts.joined([found.pop("markdown"), artifacts.page_line(warehouse, found["report"])]),
+        artifacts.joined([answer.pop("markdown"), artifacts.page_line(warehouse, answer["report"])]),
         title,
     )

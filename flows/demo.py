@@ -61,22 +61,26 @@ def tell_workload(warehouse: Warehouse, workloads: WorkloadsParams, source: str)
     if version != read["data_version"] or run_id not in left_out:
         call(workloads_fingerprint, known)
         call(workloads_train, known, left_out=[run_id])
-    found = call(workloads_identify, known, run_ids=[run_id])
-    asked = identify_each(fetch_runs(warehouse, source, [run_id]), *model_in_use(warehouse, source))
-    if asked.refused:
-        raise asked.refused[0]
-    [one] = asked.found
-    return _told(one, label, read_card(warehouse.models, "workloads", asked.model_id), found["report"])
+    answer = call(workloads_identify, known, run_ids=[run_id])
+    identified = identify_each(fetch_runs(warehouse, source, [run_id]), *model_in_use(warehouse, source))
+    if identified.refused:
+        raise identified.refused[0]
+    [identification] = identified.identifications
+    return _identification_facts(
+        identification, label, read_card(warehouse.models, "workloads", identified.model_id), answer["report"]
+    )
 
 
-def _told(one: "Identification", label: str, card: ModelCard, report: str) -> dict[str, Any]:
+def _identification_facts(identification: "Identification", label: str, card: ModelCard, report: str) -> dict[str, Any]:
     return {
-        "run_id": one.run_id,
+        "run_id": identification.run_id,
         "label": label,
-        "workload": one.workload if one.is_known else None,
-        "confidence": one.confidence,
-        "nearest": [{"workload": near.workload, "distance": near.distance} for near in one.nearest[:N_NEAREST]],
-        "reasons": list(one.reasons),
+        "workload": identification.workload if identification.is_known else None,
+        "confidence": identification.confidence,
+        "nearest": [
+            {"workload": near.workload, "distance": near.distance} for near in identification.nearest[:N_NEAREST]
+        ],
+        "reasons": list(identification.reasons),
         "model_id": card.model_id,
         "accuracy": card.metrics["held_out.accuracy"],
         "n_held_out": int(card.metrics["held_out.n"]),
@@ -133,7 +137,7 @@ def tell_verdicts(warehouse: Warehouse, nodes: NodesParams, source: str, names: 
     judged = call(nodes_fingerprint, known)
     call(nodes_watch, known, asks_for_benchmarks=False)
     states = read_states(warehouse, source)
-    evidence = [json.loads(one) for one in fetch(warehouse, EVIDENCE, {"source": source})["evidence"]]
+    evidence = [json.loads(line) for line in fetch(warehouse, EVIDENCE, {"source": source})["evidence"]]
     cost = states["cost_share"].max()
     return {
         "model_id": judged["model_id"],
@@ -152,11 +156,11 @@ def degrading(
 
     states: as read_states gives them. evidence: of the alarms of the source. verdicts: in time order, with node,
     aspect, execution_id, is_flagged and is_stressed. names: of the nodes, as they are shown."""
-    found = []
+    alarms = []
     for row in states[states["state"] != HEALTHY].to_dict("records"):
         alarm = _alarm_of(row, evidence)
         behind = _behind(verdicts, alarm) if alarm else verdicts.head(0)
-        found.append(
+        alarms.append(
             {
                 "node": names.get(str(row["node"]), str(row["node"])),
                 "aspect": str(row["aspect"]),
@@ -167,17 +171,17 @@ def degrading(
                 "worst": str(next(iter(alarm["reasons"]), "")) if alarm else "",
             }
         )
-    return found
+    return alarms
 
 
 def _best(rows: list[dict[Any, Any]], names: dict[str, str]) -> list[dict[str, Any]]:
     """rows: of the ranking, by aspect, the one number and the best first."""
-    found = []
+    best = []
     for aspect in dict.fromkeys(str(row["aspect"]) for row in rows):
         first = [row for row in rows if row["aspect"] == aspect and row["rank"] == 1]
         nodes = [names[str(row["node"])] for row in first]
-        found.append({"aspect": aspect, "nodes": nodes, "score": float(first[0]["score"])})
-    return found
+        best.append({"aspect": aspect, "nodes": nodes, "score": float(first[0]["score"])})
+    return best
 
 
 def _alarm_of(state: Mapping[Any, Any], evidence: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
@@ -185,17 +189,17 @@ def _alarm_of(state: Mapping[Any, Any], evidence: Sequence[Mapping[str, Any]]) -
     latest of that node, aspect and state. None for a cleared one."""
     if state["state"] == CLEARED:
         return None
-    same = [one for one in evidence if all(one.get(name) == state[name] for name in ("node", "aspect", "state"))]
-    exact = [one for one in same if state["since_execution"] == one.get("first_execution")]
-    found = exact or same
-    return found[-1] if found else None
+    same = [alarm for alarm in evidence if all(alarm.get(name) == state[name] for name in ("node", "aspect", "state"))]
+    exact = [alarm for alarm in same if state["since_execution"] == alarm.get("first_execution")]
+    matching = exact or same
+    return matching[-1] if matching else None
 
 
 def _behind(verdicts: pd.DataFrame, alarm: Mapping[str, Any]) -> pd.DataFrame:
     """The flagged executions of the node and aspect of an alarm that goes on, from its first one on."""
-    own = verdicts[(verdicts["node"] == alarm["node"]) & (verdicts["aspect"] == alarm["aspect"])]
-    is_since = (own["execution_id"] == alarm["first_execution"]).cumsum() > 0
-    behind: pd.DataFrame = own[is_since & own["is_flagged"].astype(bool)]
+    of_aspect = verdicts[(verdicts["node"] == alarm["node"]) & (verdicts["aspect"] == alarm["aspect"])]
+    is_since = (of_aspect["execution_id"] == alarm["first_execution"]).cumsum() > 0
+    behind: pd.DataFrame = of_aspect[is_since & of_aspect["is_flagged"].astype(bool)]
     return behind
 
 
@@ -215,16 +219,16 @@ def whorl_demo(params: DemoParams) -> dict[str, Any]:
     run of each job; then name a recorded run of a workload that was held out; and rank recorded nodes, learn what is
     normal for them, and say which look degraded; and choose a machine type for a job that has run on one alone."""
     with pages_at_the_end(params.warehouse):
-        return _told_all(params)
+        return _story(params)
 
 
-def _told_all(params: DemoParams) -> dict[str, Any]:
+def _story(params: DemoParams) -> dict[str, Any]:
     jobs = params.jobs
     known = {"source": SOURCE, "warehouse": params.warehouse, **dict(jobs)}
-    found = call(jobs_ingest, known, paths=[str(datasets.RECORDED / "jobs")])
+    ingested = call(jobs_ingest, known, paths=[str(datasets.RECORDED / "jobs")])
     watch = jobs.watch.model_copy(update={"alarms_per_day": ALARMS_PER_DAY})
     watched = call(jobs_watch, known, watch=watch)
-    predicted = _predicted(params.warehouse, found["data_version"], jobs)
+    predicted = _predicted(params.warehouse, ingested["data_version"], jobs)
     riskiest = tell_riskiest(params.warehouse, jobs)
     workload = tell_workload(params.warehouse, params.workloads, SOURCE)
     nodes = tell_nodes(params.warehouse, params.nodes, SOURCE)
@@ -232,11 +236,11 @@ def _told_all(params: DemoParams) -> dict[str, Any]:
     return {
         "source": SOURCE,
         "n_files": {str(word): int(n) for word, n in zip(files["word"], files["n_files"], strict=True)},
-        "n_rows": found["n_rows"],
-        "n_quarantined": found["n_quarantined"],
+        "n_rows": ingested["n_rows"],
+        "n_quarantined": ingested["n_quarantined"],
         "n_runs": totals["n_runs"],
         "n_jobs": totals["n_groups"],
-        "data_version": found["data_version"],
+        "data_version": ingested["data_version"],
         "alarms": watched["alarms"],
         "riskiest": riskiest,
         "report": predicted["report"],
@@ -252,15 +256,15 @@ def tell_advice(warehouse: Warehouse, params: AdviceParams) -> dict[str, Any]:
     from tasks.report.advice import story_checks, story_result
     from tasks.report.site import write_advice
 
-    told = recorded_story(str(datasets.RECORDED / "advice"), params.choose)
+    story = recorded_story(str(datasets.RECORDED / "advice"), params.choose)
     again = "whorl advice choose --recording data/recorded/advice"
-    write_advice(warehouse, "advice-story", story_result(told, "recorded", again))
+    write_advice(warehouse, "advice-story", story_result(story, "recorded", again))
     return {
-        "answer": told.answer,
-        "sureness": told.sureness,
-        "reason": told.reason,
-        "next_run": told.next_run,
-        "checks": list(story_checks(told)),
+        "answer": story.answer,
+        "sureness": story.sureness,
+        "reason": story.reason,
+        "next_run": story.next_run,
+        "checks": list(story_checks(story)),
     }
 
 
@@ -298,7 +302,7 @@ def tell_riskiest(warehouse: Warehouse, jobs: JobsParams) -> dict[str, Any] | No
 
 def _because(warehouse: Warehouse, key: str, jobs: JobsParams) -> str:
     """How far apart the runs of a job lie, and what, known before a run, makes the next one long: often nothing."""
-    own = next_run(warehouse, SOURCE, key, jobs.summary)
-    low, high, longest = (duration(own.quantiles_s[level]) for level in (0.25, 0.75, 0.95))
-    spread = f"half of its {own.n:,} runs took {low} to {high}, one in twenty over {longest}"
+    outlook = next_run(warehouse, SOURCE, key, jobs.summary)
+    low, high, longest = (duration(outlook.quantiles_s[level]) for level in (0.25, 0.75, 0.95))
+    spread = f"half of its {outlook.n:,} runs took {low} to {high}, one in twenty over {longest}"
     return f"{spread}; {reason_of(explain_next_of(warehouse, SOURCE, key)) or NO_REASON}"

@@ -10,7 +10,7 @@ from pydantic import Field
 from flows.engine import artifacts, forms
 from flows.engine.forms import flow
 from flows.engine.steps import files_or_inbox, load_each, step, unless_refused
-from tasks.choices import DEFAULT_SOURCE, ONLY_SOURCE, Named, ReaderName, reader_asked_for
+from tasks.choices import DEFAULT_SOURCE, ONLY_SOURCE, Named, ReaderName, intake_reader
 from tasks.jobs import intake, steps
 from tasks.jobs import params as of_jobs
 from tasks.jobs.summary import read_summary
@@ -81,7 +81,7 @@ def jobs_ingest(params: IngestParams) -> dict[str, Any]:
 
     Files that were read before add nothing. A file that cannot be read does not hold up the others: they are loaded,
     and the run fails at its end with a line that says which file and why. Single bad rows go to the quarantine."""
-    warehouse, source, reader = params.warehouse, params.source, reader_asked_for(params.reader)
+    warehouse, source, reader = params.warehouse, params.source, intake_reader(params.reader)
     is_named = bool(params.paths) and params.paths != [str(warehouse.home / INBOX)]
     logs = files_or_inbox(warehouse, INBOX, params.paths, is_named=is_named, find=find_logs)
     ids, refused = load_each(
@@ -91,7 +91,7 @@ def jobs_ingest(params: IngestParams) -> dict[str, Any]:
     ids, notice = grouped["batches"], plain("; ".join(filter(None, (grouped["key"], grouped["better"]))))
     batches = artifacts.show_ingest(warehouse, WORD, source, "Job logs", ids, {"runs": "run"}, refused, notice)
     n_rows = sum(batch.tables["runs"].n_rows for batch in batches)
-    found = _summary(warehouse, source, params.summary, ids) if params.with_summary and n_rows else {}
+    summary = _summary(warehouse, source, params.summary, ids) if params.with_summary and n_rows else {}
     result = {
         "batches": ids,
         "group_by": grouped["parts"],
@@ -99,8 +99,8 @@ def jobs_ingest(params: IngestParams) -> dict[str, Any]:
         "better": grouped["better"],
         "n_rows": n_rows,
         "n_quarantined": sum(batch.n_quarantined for batch in batches),
-        "data_version": found.get("data_version", ""),
-        "report": found.get("report", ""),
+        "data_version": summary.get("data_version", ""),
+        "report": summary.get("report", ""),
     }
     return unless_refused(result, refused, len(logs), "job logs")
 
@@ -135,9 +135,9 @@ def jobs_watch(params: WatchFlowParams) -> dict[str, Any]:
     ids = watch(warehouse, source, params.watch, params.drift)
     announce_alarms(warehouse, ids)
     title = f"Slow runs, stopped and drifting jobs of source {source}"
-    found = {"alarms": ids, "n_alarms": len(ids)}
+    answer = {"alarms": ids, "n_alarms": len(ids)}
     part = artifacts.alarms_part(title, warehouse, ids, NO_ALARM)
-    return artifacts.reported(WORD, params, found, "alarms", title, part, has_page=bool(ids))
+    return artifacts.reported(WORD, params, answer, "alarms", title, part, has_page=bool(ids))
 
 
 class RecordFlowParams(Params):
@@ -169,11 +169,11 @@ def jobs_characterise(params: CharacteriseFlowParams) -> dict[str, Any]:
     from tasks.report.result import as_markdown
 
     warehouse, source = params.warehouse, params.source
-    found = characterise(warehouse, source, params.evaluate.predict.characterise)
+    answer = characterise(warehouse, source, params.evaluate.predict.characterise)
     drawn = [f"shapes-{kind}" for kind in ("ratio", "delta")]
     part = as_markdown(shapes_result(source, read_characterised(warehouse, source), ""), pictures=drawn)
     return artifacts.reported(
-        WORD, params, found, "shapes", f"The typical runtime distributions of source {source}", part
+        WORD, params, answer, "shapes", f"The typical runtime distributions of source {source}", part
     )
 
 
@@ -193,33 +193,37 @@ def jobs_train(params: TrainFlowParams) -> dict[str, Any]:
     the very same runs. Models stay until they are pruned, so 'whorl models rollback' brings the former one back."""
     from tasks.jobs.predict.training import read_figures  # not above: a second that other flows need not pay
 
-    found = train(params.warehouse, params.source, params.evaluate, str(flow_run.id), params.group)
-    figures = read_figures(params.warehouse, params.source, found["model_id"])
+    training = train(params.warehouse, params.source, params.evaluate, str(flow_run.id), params.group)
+    figures = read_figures(params.warehouse, params.source, training["model_id"])
     parts = (
         f"# A model of the jobs of source {plain(params.source)}",
-        artifacts.facts_part(training_facts(found, figures), "of the model"),
+        artifacts.facts_part(training_facts(training, figures), "of the model"),
         _measured(figures),
     )
-    return artifacts.reported(WORD, params, found, "model", f"The model of the jobs of source {params.source}", *parts)
+    return artifacts.reported(
+        WORD, params, training, "model", f"The model of the jobs of source {params.source}", *parts
+    )
 
 
-def training_facts(found: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[str, str]:
+def training_facts(training: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[str, str]:
     """What a training came to, in words. figures: of its model."""
     from tasks.report.jobs_evaluation import own_facts
 
-    champion = found["champion_id"]
+    champion = training["champion_id"]
     in_use = (
-        "this model" if champion == found["model_id"] else f"{champion}: no worse on the same runs, so it stays in use"
+        "this model"
+        if champion == training["model_id"]
+        else f"{champion}: no worse on the same runs, so it stays in use"
     )
     return {
-        "model": found["model_id"],
+        "model": training["model_id"],
         "in use": in_use,
-        "a job": found["key"],
-        **({"better": found["better"]} if found["better"] else {}),
-        **own_facts(found["own"]),
-        "shapes": ", ".join(found["shapes"].values()),
+        "a job": training["key"],
+        **({"better": training["better"]} if training["better"] else {}),
+        **own_facts(training["own"]),
+        "shapes": ", ".join(training["shapes"].values()),
         "held out": f"{count(figures['predict.n'])} later runs, which the figures below are of",
-        "data version": found["data_version"],
+        "data version": training["data_version"],
     }
 
 
@@ -230,8 +234,8 @@ class PredictFlowParams(forms.OfSourceParams):
 @flow(lambda: forms.of_source("predict"))
 def jobs_predict(params: PredictFlowParams) -> dict[str, Any]:
     """Predict the next run of every job of a source by the model in use; the riskiest jobs are listed first."""
-    found, title = predict(params.warehouse, params.source), f"The next runs of source {params.source}"
-    return artifacts.reported(WORD, params, found, "predictions", title, sections=("Jobs and their next runs",))
+    predictions, title = predict(params.warehouse, params.source), f"The next runs of source {params.source}"
+    return artifacts.reported(WORD, params, predictions, "predictions", title, sections=("Jobs and their next runs",))
 
 
 class EvaluateFlowParams(forms.InHomeParams):
@@ -255,7 +259,7 @@ def jobs_evaluate(params: EvaluateFlowParams) -> dict[str, Any]:
     The figures are the result of the run, so 'whorl runs compare A B' shows two experiments beside each other."""
     folder = forms.evaluation_folder(params.warehouse, WORD)
     if params.logs:
-        reader, memory_mb = reader_asked_for(params.reader), params.warehouse.memory_mb
+        reader, memory_mb = intake_reader(params.reader), params.warehouse.memory_mb
         figures = evaluate_logs(params.logs, reader, params.read, params.group, params.evaluate, memory_mb, folder)
         what, about = forms.files_or_source("logs", "logs"), "logs"
     else:
@@ -305,8 +309,8 @@ def jobs_explain(params: ExplainFlowParams) -> dict[str, Any]:
     model_id = explain_source(warehouse, source, params.explain)
     n_reasons = explain_runs(warehouse, source, params.explain, model_id)
     [counts] = fetch(warehouse, COUNTS, {"source": source}).to_dict("records")
-    found = {"model_id": model_id, **{str(name): int(n) for name, n in counts.items()}, "n_reasons": n_reasons}
-    return artifacts.reported(WORD, params, found, "reasons", f"Why runs of {source} take long", sections=REASONS)
+    answer = {"model_id": model_id, **{str(name): int(n) for name, n in counts.items()}, "n_reasons": n_reasons}
+    return artifacts.reported(WORD, params, answer, "reasons", f"Why runs of {source} take long", sections=REASONS)
 
 
 class WhatIfFlowParams(forms.OfSourceParams):
@@ -329,9 +333,9 @@ def jobs_whatif(params: WhatIfFlowParams) -> dict[str, Any]:
 
     Where runs were done again with a change, the predicted effect is held against the measured one."""
     warehouse, source, names = params.warehouse, params.source, [str(name) for name in params.scenarios]
-    found = ask_what_ifs(warehouse, source, names, params.sets, params.shifts, params.stds, params.whatif)
-    refused = [f"- {plain(name)}: {plain(line)}" for name, line in found["refused"].items()]
+    answer = ask_what_ifs(warehouse, source, names, params.sets, params.shifts, params.stds, params.whatif)
+    refused = [f"- {plain(name)}: {plain(line)}" for name, line in answer["refused"].items()]
     part = "\n".join(["## What this log cannot answer", *refused]) if refused else ""
-    sections = ("What a change would do", *(f"What if: {name}" for name in found["scenarios"]))
+    sections = ("What a change would do", *(f"What if: {name}" for name in answer["scenarios"]))
     title = f"What would change the runtimes of the jobs of {source}"
-    return artifacts.reported(WORD, params, found, "whatif", title, part, sections=sections)
+    return artifacts.reported(WORD, params, answer, "whatif", title, part, sections=sections)

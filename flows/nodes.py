@@ -23,7 +23,7 @@ from flows.engine.steps import (
     take_back_turns,
     unless_refused,
 )
-from tasks.choices import DEFAULT_SOURCE, ONLY_SOURCE, NodeReader, reader_asked_for
+from tasks.choices import DEFAULT_SOURCE, ONLY_SOURCE, NodeReader, intake_reader
 from tasks.nodes import answers, steps, verdict_steps
 from tasks.nodes import params as of_nodes
 from tasks.nodes.node_words import KIND, called_all
@@ -87,9 +87,9 @@ def record(params: RecordParams, folder: str) -> dict[str, Any]:
 
 
 def _record_name() -> str:
-    asked = flow_run.parameters
-    is_local = asked["place"] == "local"
-    return f"record benchmarks on {asked['node'] or 'this node'}" if is_local else "record emulated nodes"
+    parameters = flow_run.parameters
+    is_local = parameters["place"] == "local"
+    return f"record benchmarks on {parameters['node'] or 'this node'}" if is_local else "record emulated nodes"
 
 
 class NodeRecordParams(Params):
@@ -118,10 +118,10 @@ def nodes_record(params: NodeRecordParams) -> dict[str, Any]:
 
     Without a campaign it completes what the node lacks, and then repeats what is doubtful or stalest, so it can be put
     on a schedule. Nodes that share a Prefect server use the network one after another. A continued run goes on."""
-    found = record(params.record, _folder(params.folder))
-    landing, n_recorded = params.landing, found["n_clean"] + found["n_new"]
-    batches = land_recording(found["folder"], landing, params.source, n_recorded) if landing else []
-    return {**found, "batches": batches}
+    recording = record(params.record, _folder(params.folder))
+    landing, n_recorded = params.landing, recording["n_clean"] + recording["n_new"]
+    batches = land_recording(recording["folder"], landing, params.source, n_recorded) if landing else []
+    return {**recording, "batches": batches}
 
 
 class NodeIngestParams(forms.InHomeParams):
@@ -144,7 +144,7 @@ def nodes_ingest(params: NodeIngestParams) -> dict[str, Any]:
 
     Files that were read before add nothing. A file that cannot be read does not hold up the others: they are loaded,
     and the run fails at its end with a line that says which file and why. Single bad rows go to the quarantine."""
-    warehouse, source, read, reader = params.warehouse, params.source, params.read, reader_asked_for(params.reader)
+    warehouse, source, read, reader = params.warehouse, params.source, params.read, intake_reader(params.reader)
     is_named, find = bool(params.results or read.manifest), lambda paths: find_files(paths, read)
     landed = [] if is_named else landed_batches(warehouse, source)
     known = [ingest_batch(warehouse, batch_id) for batch_id in landed]
@@ -168,9 +168,9 @@ def nodes_ingest(params: NodeIngestParams) -> dict[str, Any]:
     return unless_refused(result, refused, len(files), "results of benchmarks")
 
 
-def _folder(asked: str) -> str:
+def _folder(pattern: str) -> str:
     """The folder of a recording, with the places in braces filled in."""
-    folder = asked.replace("{run}", str(flow_run.id)[:RUN_DIGITS])
+    folder = pattern.replace("{run}", str(flow_run.id)[:RUN_DIGITS])
     return folder.replace("{home}", str(load_settings().settings.warehouse.home)) if "{home}" in folder else folder
 
 
@@ -191,15 +191,15 @@ def nodes_preprocess(params: NodePreprocessParams) -> dict[str, Any]:
 
     Scores are ratios to that reference: they can be compared until it is made anew, with other data or parameters."""
     warehouse, source = params.warehouse, params.source
-    found = preprocess(warehouse, source, params.preprocess, params.score, str(flow_run.id))
+    metrics = preprocess(warehouse, source, params.preprocess, params.score, str(flow_run.id))
     done = (
-        f"{found['n_kept']:,} of {counted(found['n_recorded'], 'metric')} kept, from "
-        f"{counted(found['n_executions'], 'execution')}; {PAPER}. The paper's rule of orientation contradicts what "
-        f"is declared in {counted(found['n_disagree'], 'metric')}. Model {plain(found['model_id'])}, reference: "
-        f"{plain(found['reference'])}."
+        f"{metrics['n_kept']:,} of {counted(metrics['n_recorded'], 'metric')} kept, from "
+        f"{counted(metrics['n_executions'], 'execution')}; {PAPER}. The paper's rule of orientation contradicts what "
+        f"is declared in {counted(metrics['n_disagree'], 'metric')}. Model {plain(metrics['model_id'])}, reference: "
+        f"{plain(metrics['reference'])}."
     )
     title, sections = f"The metrics of source {source}", ("Metrics: kept or dropped, and why",)
-    return artifacts.reported(WORD, params, found, "metrics", title, done, sections=sections)
+    return artifacts.reported(WORD, params, metrics, "metrics", title, done, sections=sections)
 
 
 class NodeRankParams(PreparedParams):
@@ -220,10 +220,10 @@ def nodes_rank(params: NodeRankParams) -> dict[str, Any]:
         if in_use
         else preprocess(warehouse, source, params.preprocess, params.score, str(flow_run.id))["model_id"]
     )
-    found = rank(warehouse, source, params.score, model_id)
+    ranking = rank(warehouse, source, params.score, model_id)
     title = f"The ranking of the nodes of source {source}"
     sections = ("How good each node is", "Nodes")
-    return artifacts.reported(WORD, params, found, "ranking", title, sections=sections, is_summarised=True)
+    return artifacts.reported(WORD, params, ranking, "ranking", title, sections=sections, is_summarised=True)
 
 
 class NodeEvaluateParams(forms.InHomeParams):
@@ -247,7 +247,7 @@ def nodes_evaluate(params: NodeEvaluateParams) -> dict[str, Any]:
     of a source shows the last ones."""
     warehouse, source, folder = params.warehouse, params.source, forms.evaluation_folder(params.warehouse, WORD)
     if params.results or params.read.manifest:
-        reader = reader_asked_for(params.reader)
+        reader = intake_reader(params.reader)
         figures = evaluate_files(params.results, reader, params.read, params.evaluate, folder)
         what, about = forms.files_or_source("results"), "files"
     else:
@@ -291,8 +291,8 @@ def nodes_train(params: NodeTrainParams) -> dict[str, Any]:
     known = steps.in_use(params.warehouse, params.source) if params.as_in_use else None
     model = of_nodes.ModelParams.model_validate(known) if known else params.model
     model = model if model.variant == params.variant else params.model.model_copy(update={"variant": params.variant})
-    found = _trained(params, model, again=params.trains_again)
-    return _shown(params, found, *_training(params.source, found))
+    training = _trained(params, model, again=params.trains_again)
+    return _shown(params, training, *_training(params.source, training))
 
 
 class NodeTuneParams(PreparedParams):
@@ -308,17 +308,17 @@ def nodes_tune(params: NodeTuneParams) -> dict[str, Any]:
     """Search the parameters of the model, train with the best, and use that if it is better than the one before.
 
     Only executions that models learn from and choose by are looked at; a search that was stopped goes on."""
-    asked = (params.preprocess, params.score)
-    found = tune(params.warehouse, params.source, params.model, *asked, params.search)
-    trained = _trained(params, of_nodes.ModelParams.model_validate(found["best"]))
-    resumed = f", {found['n_resumed']:,} of them from before" if found["n_resumed"] else ""
+    scoring = (params.preprocess, params.score)
+    search = tune(params.warehouse, params.source, params.model, *scoring, params.search)
+    trained = _trained(params, of_nodes.ModelParams.model_validate(search["best"]))
+    resumed = f", {search['n_resumed']:,} of them from before" if search["n_resumed"] else ""
     parts = (
         f"# The search for source {plain(params.source)}",
-        f"{counted(found['n_trials'], 'trial')}{resumed}; the least validation loss is "
-        f"{number(found['validation_loss'])}. All of them: {plain(found['trials'])}",
-        artifacts.facts_part(leaves(found["best"]), "parameter"),
+        f"{counted(search['n_trials'], 'trial')}{resumed}; the least validation loss is "
+        f"{number(search['validation_loss'])}. All of them: {plain(search['trials'])}",
+        artifacts.facts_part(leaves(search["best"]), "parameter"),
     )
-    return _shown(params, {**found, "trained": trained}, *parts, *_training(params.source, trained))
+    return _shown(params, {**search, "trained": trained}, *parts, *_training(params.source, trained))
 
 
 class NodeFingerprintParams(forms.OfSourceParams):
@@ -335,20 +335,24 @@ def nodes_fingerprint(params: NodeFingerprintParams) -> dict[str, Any]:
     With the same data and models what stands there is given again."""
     warehouse, source = params.warehouse, params.source
     verdicts = judge(warehouse, source, params.score)
-    found = fingerprint(warehouse, source, params.score) if steps.has_network(warehouse, source) else None
+    fingerprinted = fingerprint(warehouse, source, params.score) if steps.has_network(warehouse, source) else None
     done = (
         f"{verdicts['n_flagged']:,} of {counted(verdicts['n_judged'], 'execution')} with a verdict look degraded, by "
         f"{plain(verdicts['model_id'])}; {verdicts['n_executions'] - verdicts['n_judged']:,} others are of benchmarks "
         "that it did not learn."
     )
-    if found:
-        done += f" {found['n_fingerprints']:,} have a fingerprint by model {plain(found['model_id'])}."
+    if fingerprinted:
+        done += f" {fingerprinted['n_fingerprints']:,} have a fingerprint by model {plain(fingerprinted['model_id'])}."
     title = f"Verdicts and fingerprints of the nodes of source {source}"
     network = {"network_id": "", "n_fingerprints": 0, "best": []}
-    if found:
-        network = {"network_id": found["model_id"], "n_fingerprints": found["n_fingerprints"], "best": found["best"]}
-    told = {**verdicts, **network}
-    return artifacts.reported(WORD, params, told, "fingerprints", title, done, sections=FINGERPRINTS)
+    if fingerprinted:
+        network = {
+            "network_id": fingerprinted["model_id"],
+            "n_fingerprints": fingerprinted["n_fingerprints"],
+            "best": fingerprinted["best"],
+        }
+    answer = {**verdicts, **network}
+    return artifacts.reported(WORD, params, answer, "fingerprints", title, done, sections=FINGERPRINTS)
 
 
 class NodeWatchParams(forms.OfSourceParams):
@@ -370,36 +374,36 @@ def nodes_watch(params: NodeWatchParams) -> dict[str, Any]:
     when it has been ingested and this runs again. Confirmed nodes are listed to be left out."""
     warehouse, source = params.warehouse, params.source
     verdicts = judge(warehouse, source, params.score)
-    found = watch(warehouse, source, params.alarm, f"{verdicts}")
-    announce_alarms(warehouse, found["alarms"])
+    watched = watch(warehouse, source, params.alarm, f"{verdicts}")
+    announce_alarms(warehouse, watched["alarms"])
     least = enough_for(params.alarm)
-    asked, cannot = ask(warehouse, source, found["suspected"], least) if params.asks_for_benchmarks else ([], [])
+    started, cannot = ask(warehouse, source, watched["suspected"], least) if params.asks_for_benchmarks else ([], [])
     title = f"Which nodes of source {source} are degrading"
     parts = (
-        artifacts.alarms_part(title, warehouse, found["alarms"], "No alarm that had not been raised before."),
-        f"{counted(found['n_nodes'], 'node')} watched by model {plain(found['model_id'])}. To be left out: "
-        f"{plain(', '.join(found['excluded'])) or 'none'}.",
-        f"Fresh benchmarks were asked for: {plain(', '.join(asked))}." if asked else "",
+        artifacts.alarms_part(title, warehouse, watched["alarms"], "No alarm that had not been raised before."),
+        f"{counted(watched['n_nodes'], 'node')} watched by model {plain(watched['model_id'])}. To be left out: "
+        f"{plain(', '.join(watched['excluded'])) or 'none'}.",
+        f"Fresh benchmarks were asked for: {plain(', '.join(started))}." if started else "",
         f"Suspected, without a deployment nodes-record/<node> on this server: {plain(', '.join(cannot))}. Record "
         "them by hand."
         if cannot
         else "",
     )
-    told = {**found, "asked": asked, "cannot_ask": cannot}
-    return artifacts.reported(WORD, params, told, "states", title, *parts, sections=("Which nodes are degrading",))
+    answer = {**watched, "asked": started, "cannot_ask": cannot}
+    return artifacts.reported(WORD, params, answer, "states", title, *parts, sections=("Which nodes are degrading",))
 
 
 def _detector(params: NodeTrainParams) -> dict[str, Any]:
     """A detector of degraded executions, with its page."""
     given = (params.preprocess, params.detect, params.budget, params.alarm, params.score)
-    found = learn(params.warehouse, params.source, *given, str(flow_run.id), again=params.trains_again)
+    detector = learn(params.warehouse, params.source, *given, str(flow_run.id), again=params.trains_again)
     parts = (
         f"# The detector of the nodes of source {plain(params.source)}",
-        artifacts.facts_part(detector_facts(found), "of the detector"),
-        "The figures are of each execution by what the other fifths of its type taught." if found["figures"] else "",
-        artifacts.figures_part(found["figures"]),
+        artifacts.facts_part(detector_facts(detector), "of the detector"),
+        "The figures are of each execution by what the other fifths of its type taught." if detector["figures"] else "",
+        artifacts.figures_part(detector["figures"]),
     )
-    return _shown(params, found, *parts)
+    return _shown(params, detector, *parts)
 
 
 WORDS = {
@@ -416,67 +420,69 @@ WORDS = {
 }
 
 
-def detector_facts(found: LearnedVerdicts) -> dict[str, str]:
+def detector_facts(detector: LearnedVerdicts) -> dict[str, str]:
     """What the training of a detector came to, in words."""
-    known = f"{count(found['n_learned'])} executions, {count(found['n_stressed'])} of them known to be stressed"
-    basis = "models that know stress" if found["n_stressed"] else "headline metrics alone, as no stress is known"
+    known = f"{count(detector['n_learned'])} executions, {count(detector['n_stressed'])} of them known to be stressed"
+    basis = "models that know stress" if detector["n_stressed"] else "headline metrics alone, as no stress is known"
     return {
-        "detector": found["model_id"],
-        "learned": f"{known}{', before' if found['is_from_before'] else ''}",
+        "detector": detector["model_id"],
+        "learned": f"{known}{', before' if detector['is_from_before'] else ''}",
         "verdicts by": basis,
-        **{words: number(found["figures"][key]) for key, words in WORDS.items() if key in found["figures"]},
-        "false alarms": budget_words(found),
-        "data version": found["data_version"],
+        **{words: number(detector["figures"][key]) for key, words in WORDS.items() if key in detector["figures"]},
+        "false alarms": budget_words(detector),
+        "data version": detector["data_version"],
     }
 
 
-def facts_of(found: TrainedNodes) -> dict[str, str]:
+def facts_of(training: TrainedNodes) -> dict[str, str]:
     """What a training came to, in words."""
-    champion, figures = found["champion_id"], found["figures"]
-    in_use = "this model" if champion == found["model_id"] else f"{champion}: this one was not found to be better"
+    champion, figures = training["champion_id"], training["figures"]
+    in_use = "this model" if champion == training["model_id"] else f"{champion}: this one was not found to be better"
     return {
-        "model": found["model_id"],
+        "model": training["model_id"],
         "in use": in_use,
-        "learned": f"{count(found['n_learned'])} executions{', before' if found['is_from_before'] else ''}",
-        "held out": f"{count(found['n_tested'])} executions, the latest, which the figures below are of",
+        "learned": f"{count(training['n_learned'])} executions{', before' if training['is_from_before'] else ''}",
+        "held out": f"{count(training['n_tested'])} executions, the latest, which the figures below are of",
         **{words: number(figures[key]) for key, words in WORDS.items() if key in figures},
-        "data version": found["data_version"],
+        "data version": training["data_version"],
     }
 
 
 def _trained(
     params: NodeTrainParams | NodeTuneParams, model: of_nodes.ModelParams, *, again: bool = False
 ) -> TrainedNodes:
-    asked = (params.preprocess, params.score)
-    return train(params.warehouse, params.source, model, *asked, str(flow_run.id), again=again)
+    scoring = (params.preprocess, params.score)
+    return train(params.warehouse, params.source, model, *scoring, str(flow_run.id), again=again)
 
 
-def _training(source: str, found: TrainedNodes) -> tuple[str, ...]:
+def _training(source: str, training: TrainedNodes) -> tuple[str, ...]:
     """What a training of the network learned, and how good it is on executions that it did not see."""
     return (
         f"# The model of the nodes of source {plain(source)}",
-        artifacts.facts_part(facts_of(found), "of the model"),
-        f"The better model is chosen by {plain(found['metric'])}.",
-        artifacts.figures_part(found["figures"]),
+        artifacts.facts_part(facts_of(training), "of the model"),
+        f"The better model is chosen by {plain(training['metric'])}.",
+        artifacts.figures_part(training["figures"]),
     )
 
 
-def _shown(params: NodeTrainParams | NodeTuneParams, found: Mapping[str, Any], *parts: str) -> dict[str, Any]:
-    """What a training or a search found, shown as what is known of the model, with the page of the source."""
-    return artifacts.reported(WORD, params, found, "model", f"The model of the nodes of source {params.source}", *parts)
+def _shown(params: NodeTrainParams | NodeTuneParams, answer: Mapping[str, Any], *parts: str) -> dict[str, Any]:
+    """What a training or a search gave, shown as what is known of the model, with the page of the source."""
+    return artifacts.reported(
+        WORD, params, answer, "model", f"The model of the nodes of source {params.source}", *parts
+    )
 
 
-def budget_words(found: LearnedVerdicts) -> str:
+def budget_words(detector: LearnedVerdicts) -> str:
     """What the threshold costs, in a sentence."""
-    if found["alarms_per_day"] is None:
+    if detector["alarms_per_day"] is None:
         return "The threshold was chosen by the share of flags that is asked for."
-    a_day, n, per_day = found["alarms_per_day"], found["n_learned"], found["executions_per_day"]
+    a_day, n, per_day = detector["alarms_per_day"], detector["n_learned"], detector["executions_per_day"]
     if per_day is None:
-        told, expected = f"in as many executions as these {n:,}, as nobody knows when they ran", a_day
+        span, expected = f"in as many executions as these {n:,}, as nobody knows when they ran", a_day
     else:
-        told, expected = f"a day, at {per_day:,.0f} executions a day", a_day * n / per_day
+        span, expected = f"a day, at {per_day:,.0f} executions a day", a_day * n / per_day
     about = f"about {number(a_day)}" if a_day >= LEAST_RATE else f"fewer than {LEAST_RATE:g}"
-    words = f"To be expected over this fleet: {about} false {'alarm' if number(a_day) == '1' else 'alarms'} {told}."
+    words = f"To be expected over this fleet: {about} false {'alarm' if number(a_day) == '1' else 'alarms'} {span}."
     if expected >= LEAST_EXPECTED:
         return words
     return f"{words} A guess: {LEAST_EXPECTED} alarms tell a rate, and these executions are too few to raise so many."
@@ -495,7 +501,7 @@ def evaluation_parts(what: str, figures: Mapping[str, Any]) -> list[str]:
     return [
         f"# Answers about the nodes of {plain(what)}",
         plain(summary_words(figures)),
-        *(part for one in verdict_tables(figures) for part in (f"### {one.title}", table_markdown(one))),
+        *(part for table in verdict_tables(figures) for part in (f"### {table.title}", table_markdown(table))),
         "\n".join(["## What falls short", *(f"- {plain(line)}" for line in short)]) if short else "",
         artifacts.figures_part({**figures, **shown}),
     ]
@@ -522,10 +528,10 @@ def ask_for_benchmarks(
             if deployment is None or not benchmarks:
                 without.add(node)
                 continue
-            asked = {"benchmarks": benchmarks, "runs": 0, "executions": max(len(benchmarks), least)}
+            overrides = {"benchmarks": benchmarks, "runs": 0, "executions": max(len(benchmarks), least)}
             client.create_flow_run_from_deployment(
                 deployment.id,
-                parameters={**deployment.parameters, **asked},
+                parameters={**deployment.parameters, **overrides},
                 tags=ASKED_TAGS,
                 idempotency_key=f"whorl fresh benchmark {source} {node} {aspect} {newest}",
             )
@@ -544,11 +550,15 @@ def _deployments(client: SyncPrefectClient, source: str) -> dict[str, Deployment
 
     The server tells of so many at once only."""
     of_flow = FlowFilter(name=FlowFilterName(any_=[DEPLOYED]))
-    found: list[DeploymentResponse] = []
-    while page := client.read_deployments(flow_filter=of_flow, offset=len(found)):
-        found += page
-    remote = [one for one in found if one.name != DEPLOYED]
-    return {node_name(one.name): one for one in remote if one.parameters.get("source", source) == source}
+    deployments: list[DeploymentResponse] = []
+    while page := client.read_deployments(flow_filter=of_flow, offset=len(deployments)):
+        deployments += page
+    remote = [deployment for deployment in deployments if deployment.name != DEPLOYED]
+    return {
+        node_name(deployment.name): deployment
+        for deployment in remote
+        if deployment.parameters.get("source", source) == source
+    }
 
 
 ask = step(ask_for_benchmarks)

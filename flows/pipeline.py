@@ -58,9 +58,9 @@ INBOXES = {"jobs": "inbox", "workloads": "inbox-workloads", "nodes": "inbox-node
 READ = "SELECT count(*) AS n FROM ops.files WHERE list_contains($batches, batch_id) HAVING n = $n_batches"
 SOURCES = "SELECT DISTINCT source FROM ops.files WHERE word = $word ORDER BY source"
 LONG_AGO = DateTime(1970, 1, 1, tzinfo=UTC)
-Found = dict[str, Any]
+NodeOutcome = dict[str, Any]
 S = TypeVar("S", bound=Params)
-Future = PrefectFuture[Found]
+Future = PrefectFuture[NodeOutcome]
 
 
 class Pipelined(TypedDict):
@@ -90,11 +90,11 @@ class WhileThere(CachePolicy):
             store.write(obj=None, key=key, expiration=LONG_AGO)
         return key
 
-    def _is_there(self, warehouse: Warehouse, found: Found) -> bool:
-        if "refused" in found:
+    def _is_there(self, warehouse: Warehouse, outcome: NodeOutcome) -> bool:
+        if "refused" in outcome:
             return True
-        paths = [Path(path) for path in (found.get("path"), found.get("folder")) if path]
-        values = {name: value for name, value in found.items() if f"${name}" in self.there}
+        paths = [Path(path) for path in (outcome.get("path"), outcome.get("folder")) if path]
+        values = {name: value for name, value in outcome.items() if f"${name}" in self.there}
         return all(path.exists() for path in paths) and len(fetch(warehouse, self.there, values)) > 0
 
 
@@ -105,7 +105,7 @@ class StageInputs(Generic[S]):
     warehouse: Warehouse
     source: str
     settings: S
-    after: list[Found]
+    after: list[NodeOutcome]
 
     @property
     def where(self) -> tuple[Warehouse, str]:
@@ -113,39 +113,45 @@ class StageInputs(Generic[S]):
         return self.warehouse, self.source
 
 
-def node(there: str) -> Callable[[Callable[..., Found]], Task[..., Found]]:
+def node(there: str) -> Callable[[Callable[..., NodeOutcome]], Task[..., NodeOutcome]]:
     """A node of the graph: the task of a function that takes warehouse, source, data version, settings, and what it
     rests on. Data that cannot give an answer are no failure: the node says so. there: as in WhileThere."""
 
-    def decorate(function: Callable[..., Found]) -> Task[..., Found]:
-        def told(warehouse: Warehouse, source: str, version: str, settings: Params | None, after: list[Found]) -> Found:
+    def decorate(function: Callable[..., NodeOutcome]) -> Task[..., NodeOutcome]:
+        def run_node(
+            warehouse: Warehouse, source: str, version: str, settings: Params | None, after: list[NodeOutcome]
+        ) -> NodeOutcome:
             try:
-                found = function(StageInputs(warehouse, source, settings, after))
+                outcome = function(StageInputs(warehouse, source, settings, after))
             except (BadInput, NotFound) as error:
                 logger.warning("%s: %s", function.__name__, error)
                 return {"refused": str(error)}
-            return {"source": source, "data_version": version, **found}
+            return {"source": source, "data_version": version, **outcome}
 
-        told.__module__, told.__name__, told.__qualname__ = function.__module__, function.__name__, function.__name__
-        told.__doc__ = function.__doc__
-        return step(told).with_options(cache_policy=WhileThere(there=there))
+        run_node.__module__, run_node.__name__, run_node.__qualname__ = (
+            function.__module__,
+            function.__name__,
+            function.__name__,
+        )
+        run_node.__doc__ = function.__doc__
+        return step(run_node).with_options(cache_policy=WhileThere(there=there))
 
     return decorate
 
 
 @node(READ)
-def jobs_ingest(inputs: StageInputs[JobsParams]) -> Found:
+def jobs_ingest(inputs: StageInputs[JobsParams]) -> NodeOutcome:
     """Job logs of the inbox into the warehouse."""
-    found = _read_each(inputs, jobs_intake.find_logs, jobs_steps, jobs_steps.land_log, inputs.settings.group)
-    grouped = jobs_steps.group_source(*inputs.where, inputs.settings.group, found["batches"])
-    return found | {
+    ingested = _read_each(inputs, jobs_intake.find_logs, jobs_steps, jobs_steps.land_log, inputs.settings.group)
+    grouped = jobs_steps.group_source(*inputs.where, inputs.settings.group, ingested["batches"])
+    return ingested | {
         "batches": sorted(grouped["batches"]),
-        "said": "; ".join(filter(None, (found["said"], grouped["key"]))),
+        "said": "; ".join(filter(None, (ingested["said"], grouped["key"]))),
     }
 
 
 @node("SELECT 1 FROM jobs.summaries WHERE source = $source AND data_version = $data_version")
-def jobs_preprocess(inputs: StageInputs[JobsParams]) -> Found:
+def jobs_preprocess(inputs: StageInputs[JobsParams]) -> NodeOutcome:
     """Which jobs recur, how often, and how much their runtimes vary."""
     jobs_steps.summarise(*inputs.where, inputs.settings.summary)
     totals = read_summary(*inputs.where)
@@ -153,38 +159,38 @@ def jobs_preprocess(inputs: StageInputs[JobsParams]) -> Found:
 
 
 @node("SELECT 1 FROM ops.models WHERE model_id = $model_id")
-def jobs_train(inputs: StageInputs[JobsParams]) -> Found:
+def jobs_train(inputs: StageInputs[JobsParams]) -> NodeOutcome:
     """A model of runtimes, put into use if it is better than the one before."""
-    found = jobs_steps.train(*inputs.where, inputs.settings.evaluate, str(flow_run.id))
-    return _model("jobs", inputs.warehouse, found) | {"said": f"CRPS {found['crps']:,.3g} s on held-out runs"}
+    training = jobs_steps.train(*inputs.where, inputs.settings.evaluate, str(flow_run.id))
+    return _model("jobs", inputs.warehouse, training) | {"said": f"CRPS {training['crps']:,.3g} s on held-out runs"}
 
 
 @node("SELECT 1 FROM jobs.shapes WHERE source = $source AND data_version = $data_version")
-def jobs_cluster(inputs: StageInputs[JobsParams]) -> Found:
+def jobs_cluster(inputs: StageInputs[JobsParams]) -> NodeOutcome:
     """The typical shapes of runtime distributions (K-means), and the shape of each job."""
-    found = jobs_steps.characterise(*inputs.where, CharacteriseParams())
-    return {"said": f"{found['n_groups']:,} jobs in {max(found['k'].values(), default=0)} shapes"}
+    characterised = jobs_steps.characterise(*inputs.where, CharacteriseParams())
+    return {"said": f"{characterised['n_groups']:,} jobs in {max(characterised['k'].values(), default=0)} shapes"}
 
 
 @node("SELECT 1 FROM jobs.predictions WHERE source = $source AND model_id = $model_id AND data_version = $data_version")
-def jobs_answer(inputs: StageInputs[JobsParams]) -> Found:
+def jobs_answer(inputs: StageInputs[JobsParams]) -> NodeOutcome:
     """How the next run of each job will go, and alarms about runs that went beyond that."""
-    found = jobs_steps.predict(*inputs.where)
+    predictions = jobs_steps.predict(*inputs.where)
     ids = jobs_steps.watch(*inputs.where, inputs.settings.watch, inputs.settings.drift)
     announce(inputs.warehouse, ids)
-    said = f"the next runs of {found['n_jobs']:,} jobs, {len(ids):,} new alarms"
-    return {"model_id": found["model_id"], "said": said}
+    line = f"the next runs of {predictions['n_jobs']:,} jobs, {len(ids):,} new alarms"
+    return {"model_id": predictions["model_id"], "said": line}
 
 
 @node(READ)
-def workloads_ingest(inputs: StageInputs[WorkloadsParams]) -> Found:
+def workloads_ingest(inputs: StageInputs[WorkloadsParams]) -> NodeOutcome:
     """Telemetry of the inbox into the warehouse."""
     find = partial(workload_steps.find_files, read=inputs.settings.read)
     return _read_each(inputs, find, workload_steps, workload_steps.land_telemetry)
 
 
 @node("SELECT 1 FROM workloads.run_phases WHERE source = $source LIMIT 1")
-def workloads_fingerprint(inputs: StageInputs[WorkloadsParams]) -> Found:
+def workloads_fingerprint(inputs: StageInputs[WorkloadsParams]) -> NodeOutcome:
     """The phases of each run, and the counters that tell them."""
     plan = fingerprint_steps.plan_fingerprints(
         *inputs.where,
@@ -197,89 +203,95 @@ def workloads_fingerprint(inputs: StageInputs[WorkloadsParams]) -> Found:
 
 
 @node("SELECT 1 FROM ops.models WHERE model_id = $model_id")
-def workloads_train(inputs: StageInputs[WorkloadsParams]) -> Found:
+def workloads_train(inputs: StageInputs[WorkloadsParams]) -> NodeOutcome:
     """A model of the labelled runs, put into use if it is better than the one before."""
-    found = workload_steps.train(*inputs.where, inputs.settings.identify, inputs.settings.train, [], str(flow_run.id))
-    said = f"accuracy {found['accuracy']:.2f} on held-out runs ({found['held_out']})"
-    return _model("workloads", inputs.warehouse, found) | {"said": said}
+    training = workload_steps.train(
+        *inputs.where, inputs.settings.identify, inputs.settings.train, [], str(flow_run.id)
+    )
+    line = f"accuracy {training['accuracy']:.2f} on held-out runs ({training['held_out']})"
+    return _model("workloads", inputs.warehouse, training) | {"said": line}
 
 
 @node("SELECT 1 FROM workloads.identifications WHERE source = $source AND model_id = $model_id LIMIT 1")
-def workloads_answer(inputs: StageInputs[WorkloadsParams]) -> Found:
+def workloads_answer(inputs: StageInputs[WorkloadsParams]) -> NodeOutcome:
     """What ran, run by run."""
-    found = workload_steps.identify(*inputs.where, None, "all")
-    return {"model_id": found["model_id"], "said": f"{len(found['run_ids']):,} runs identified"}
+    identified = workload_steps.identify(*inputs.where, None, "all")
+    return {"model_id": identified["model_id"], "said": f"{len(identified['run_ids']):,} runs identified"}
 
 
 @node(READ)
-def nodes_ingest(inputs: StageInputs[NodesParams]) -> Found:
+def nodes_ingest(inputs: StageInputs[NodesParams]) -> NodeOutcome:
     """Results of benchmarks of the inbox into the warehouse."""
     find = partial(node_steps.find_files, read=inputs.settings.read)
     return _read_each(inputs, find, node_steps, node_steps.land_executions)
 
 
 @node("SELECT 1 FROM ops.models WHERE model_id = $model_id")
-def nodes_preprocess(inputs: StageInputs[NodesParams]) -> Found:
+def nodes_preprocess(inputs: StageInputs[NodesParams]) -> NodeOutcome:
     """Which metrics count, and which way; the reference that nodes are measured against."""
-    found = node_answers.preprocess(*inputs.where, inputs.settings.preprocess, inputs.settings.score, str(flow_run.id))
-    return _model("nodes", inputs.warehouse, found) | {"said": "metrics that count are chosen"}
+    preprocessing = node_answers.preprocess(
+        *inputs.where, inputs.settings.preprocess, inputs.settings.score, str(flow_run.id)
+    )
+    return _model("nodes", inputs.warehouse, preprocessing) | {"said": "metrics that count are chosen"}
 
 
 @node("SELECT 1 FROM nodes.executions WHERE source = $source LIMIT 1")
-def nodes_search(inputs: StageInputs[NodesParams]) -> Found:
+def nodes_search(inputs: StageInputs[NodesParams]) -> NodeOutcome:
     """The best parameters of Perona's network, by Ray Tune with Optuna; a search that was stopped goes on."""
     settings = inputs.settings
-    found = node_steps.tune(*inputs.where, ModelParams(), settings.preprocess, settings.score, settings.search)
-    return {"best": found["best"], "path": found["trials"], "said": f"{inputs.settings.search.n_trials} trials"}
+    search = node_steps.tune(*inputs.where, ModelParams(), settings.preprocess, settings.score, settings.search)
+    return {"best": search["best"], "path": search["trials"], "said": f"{inputs.settings.search.n_trials} trials"}
 
 
 @node("SELECT 1 FROM ops.models WHERE model_id = $model_id")
-def nodes_train(inputs: StageInputs[NodesParams]) -> Found:
+def nodes_train(inputs: StageInputs[NodesParams]) -> NodeOutcome:
     """Perona's network, with the parameters that the search found."""
-    best = next((found["best"] for found in inputs.after if "best" in found), None)
+    best = next((outcome["best"] for outcome in inputs.after if "best" in outcome), None)
     model = ModelParams.model_validate(best) if best else ModelParams()
     settings = inputs.settings
-    found = node_steps.train(*inputs.where, model, settings.preprocess, settings.score, str(flow_run.id))
-    return _model("nodes", inputs.warehouse, found) | {"said": "a network that makes fingerprints"}
+    training = node_steps.train(*inputs.where, model, settings.preprocess, settings.score, str(flow_run.id))
+    return _model("nodes", inputs.warehouse, training) | {"said": "a network that makes fingerprints"}
 
 
 @node("SELECT 1 FROM ops.models WHERE model_id = $model_id")
-def nodes_detector(inputs: StageInputs[NodesParams]) -> Found:
+def nodes_detector(inputs: StageInputs[NodesParams]) -> NodeOutcome:
     """What tells degraded executions, at the stated budget of false alarms."""
     of = inputs.settings
-    found = verdict_steps.learn(
+    detector = verdict_steps.learn(
         *inputs.where, of.preprocess, of.detect, of.budget, of.alarm, of.score, str(flow_run.id)
     )
-    return _model("nodes", inputs.warehouse, found) | {"said": "a detector of degraded executions"}
+    return _model("nodes", inputs.warehouse, detector) | {"said": "a detector of degraded executions"}
 
 
 @node("SELECT 1 FROM nodes.judgings WHERE source = $source AND data_version = $data_version")
-def nodes_fingerprint(inputs: StageInputs[NodesParams]) -> Found:
+def nodes_fingerprint(inputs: StageInputs[NodesParams]) -> NodeOutcome:
     """Which executions were degraded, and by which metrics; fingerprints where there is a network."""
-    found = verdict_steps.judge(*inputs.where, inputs.settings.score)
+    verdicts = verdict_steps.judge(*inputs.where, inputs.settings.score)
     n_prints = 0
     if node_steps.has_network(*inputs.where):
         n_prints = node_steps.fingerprint(*inputs.where, inputs.settings.score)["n_fingerprints"]
-    return {"said": f"{found['n_flagged']:,} of {found['n_judged']:,} executions degraded, {n_prints:,} fingerprints"}
+    return {
+        "said": f"{verdicts['n_flagged']:,} of {verdicts['n_judged']:,} executions degraded, {n_prints:,} fingerprints"
+    }
 
 
 @node("SELECT 1 FROM nodes.rankings WHERE source = $source AND data_version = $data_version")
-def nodes_answer(inputs: StageInputs[NodesParams]) -> Found:
+def nodes_answer(inputs: StageInputs[NodesParams]) -> NodeOutcome:
     """How good each node is, by aspect."""
-    found = node_answers.rank(*inputs.where, inputs.settings.score, f"{inputs.after}")
-    return {"said": f"nodes ranked by {found['n_executions']:,} executions"}
+    ranking = node_answers.rank(*inputs.where, inputs.settings.score, f"{inputs.after}")
+    return {"said": f"nodes ranked by {ranking['n_executions']:,} executions"}
 
 
 @node("SELECT 1 FROM nodes.scores WHERE source = $source LIMIT 1")
-def advice_cluster(inputs: StageInputs[MachineGroupParams]) -> Found:
+def advice_cluster(inputs: StageInputs[MachineGroupParams]) -> NodeOutcome:
     """Which machines are alike, as far as their scores tell them apart (Tarema)."""
     answer = advice_steps.groups(None, inputs.source, inputs.warehouse, [], None, inputs.settings, {})
-    found = answer.page(inputs.warehouse)
-    return {"path": found["report"], "said": str(found.get("answer", "machines are grouped"))}
+    published = answer.page(inputs.warehouse)
+    return {"path": published["report"], "said": str(published.get("answer", "machines are grouped"))}
 
 
 @node("SELECT 1 FROM ops.files WHERE source = $source LIMIT 1")
-def page(inputs: StageInputs[Params]) -> Found:
+def page(inputs: StageInputs[Params]) -> NodeOutcome:
     """The page of a source in the site."""
     from tasks.report.site import write_source
 
@@ -339,7 +351,7 @@ class Graph:
         files = sorted(path for path in inbox.rglob("*") if path.is_file()) if inbox.is_dir() else []
         if files:
             stats = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
-            after: Found = {"inbox": str(inbox), "files": stats}
+            after: NodeOutcome = {"inbox": str(inbox), "files": stats}
             settings = getattr(self.params, word)
             work = {"jobs": jobs_ingest, "workloads": workloads_ingest, "nodes": nodes_ingest}[word]
             source = self.params.sources[0] if len(self.params.sources) == 1 else DEFAULT_SOURCE
@@ -391,10 +403,10 @@ class Graph:
 
         Raises the error of the first node that failed, when the others are done."""
         states = {name: self._state(future) for name, future in self.futures.items()}
-        said = {f"{name} {source}": _said(future) for (name, source), future in self.futures.items()}
+        lines = {f"{name} {source}": _node_line(future) for (name, source), future in self.futures.items()}
         rows = [
-            f"| {plain(key)} | {states[name].name} | {plain(said[key])} |"
-            for name, key in zip(states, said, strict=True)
+            f"| {plain(key)} | {states[name].name} | {plain(lines[key])} |"
+            for name, key in zip(states, lines, strict=True)
         ]
         publish(
             artifact_key("whorl", "-".join(self.params.sources) or "all", "pipeline"),
@@ -404,10 +416,10 @@ class Graph:
         for future in self.futures.values():
             future.result()
         n_done = sum(state.name != "Cached" for state in states.values())
-        return Pipelined(n_nodes=len(states), n_done=n_done, said=said)
+        return Pipelined(n_nodes=len(states), n_done=n_done, said=lines)
 
     def _submit(
-        self, work: Task[..., Found], source: str, version: str, settings: Params | None, after: list[Any]
+        self, work: Task[..., NodeOutcome], source: str, version: str, settings: Params | None, after: list[Any]
     ) -> Future:
         future = work.submit(self.warehouse, source, version, settings, after)
         self.futures[work.name, source] = future
@@ -437,28 +449,28 @@ def _read_each(
     steps: Any,
     land: Callable[..., str],
     *more: Params,
-) -> Found:
+) -> NodeOutcome:
     """The files of an inbox, landed and loaded. steps: of the word; more: what `land` takes beside settings."""
     paths = find([inputs.after[0]["inbox"]])
     read = (inputs.source, "", inputs.settings.read, *more)
     ids, refused = load_each(
         paths, lambda path: steps.ingest_batch(inputs.warehouse, land(inputs.warehouse, path, *read))
     )
-    told = f"{len(ids):,} of {len(paths):,} files are in the warehouse"
+    headline = f"{len(ids):,} of {len(paths):,} files are in the warehouse"
     lines = "; ".join(str(error) for error in refused)
     return {
         "batches": sorted(ids),
         "n_batches": len(set(ids)),
-        "said": f"{told}{f'; refused: {lines}' if lines else ''}",
+        "said": f"{headline}{f'; refused: {lines}' if lines else ''}",
     }
 
 
-def _model(word: str, warehouse: Warehouse, found: Mapping[str, Any]) -> Found:
-    return {"model_id": found["model_id"], "folder": str(folder_of(warehouse.models, word, found["model_id"]))}
+def _model(word: str, warehouse: Warehouse, answer: Mapping[str, Any]) -> NodeOutcome:
+    return {"model_id": answer["model_id"], "folder": str(folder_of(warehouse.models, word, answer["model_id"]))}
 
 
-def _said(future: Future) -> str:
+def _node_line(future: Future) -> str:
     if not future.state.is_completed():
         return str(future.state.message or future.state.name)
-    found = future.result()
-    return str(found.get("said") or found.get("refused", ""))
+    outcome = future.result()
+    return str(outcome.get("said") or outcome.get("refused", ""))

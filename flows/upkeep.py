@@ -49,9 +49,9 @@ def remove_old_backups(folder: str, n_kept: int) -> int:
     """Remove all whole backups but the latest, and the latest that was verified; returns how many went.
 
     Other folders are left alone."""
-    made = sorted(one for one in backup_folders(Path(folder)) if (one / copies.MANIFEST).is_file())
-    kept = {*made[max(0, len(made) - n_kept) :], *[one for one in made if copies.is_verified(one)][-1:]}
-    old = [one for one in made if one not in kept]
+    made = sorted(path for path in backup_folders(Path(folder)) if (path / copies.MANIFEST).is_file())
+    kept = {*made[max(0, len(made) - n_kept) :], *[path for path in made if copies.is_verified(path)][-1:]}
+    old = [path for path in made if path not in kept]
     for backup in old:
         remove_inside(Path(folder), backup)
     return len(old)
@@ -66,10 +66,10 @@ def remove_old_flow_runs(kept_days: float) -> int:
     )
     n_removed = 0
     with get_client(sync_client=True) as client:
-        while found := client.read_flow_runs(flow_run_filter=wanted, limit=PAGE):
-            for run in found:
+        while runs := client.read_flow_runs(flow_run_filter=wanted, limit=PAGE):
+            for run in runs:
                 client.delete_flow_run(run.id)
-            n_removed += len(found)
+            n_removed += len(runs)
     return n_removed
 
 

@@ -13,7 +13,7 @@ from flows.cli.output import runs_or_windows
 from flows.engine import artifacts, forms
 from flows.engine.forms import flow
 from flows.engine.steps import files_or_inbox, load_each, step, unless_refused
-from tasks.choices import DEFAULT_SOURCE, ONLY_SOURCE, TelemetryReader, reader_asked_for
+from tasks.choices import DEFAULT_SOURCE, ONLY_SOURCE, TelemetryReader, intake_reader
 from tasks.errors import BadInput, MissingTool
 from tasks.params import Params
 from tasks.quantities import counted, plain, share
@@ -87,7 +87,7 @@ def workloads_ingest(params: WorkloadIngestParams) -> dict[str, Any]:
 
     Files that were read before add nothing. A file that cannot be read does not hold up the others: they are loaded,
     and the run fails at its end with a line that says which file and why. Single bad rows go to the quarantine."""
-    warehouse, source, read, reader = params.warehouse, params.source, params.read, reader_asked_for(params.reader)
+    warehouse, source, read, reader = params.warehouse, params.source, params.read, intake_reader(params.reader)
     is_named, find = bool(params.telemetry or read.manifest), lambda paths: find_files(paths, read)
     files = files_or_inbox(warehouse, INBOX, params.telemetry, is_named=is_named, find=find)
     ids, refused = load_each(
@@ -127,10 +127,10 @@ def workloads_fingerprint(params: FingerprintFlowParams) -> dict[str, Any]:
         f"{counted(n_new, 'run')} of {plan['n_runs']:,} cut now, in {counted(n_parts, 'part')}; "
         f"{plan['n_done']:,} had their phases."
     )
-    found: dict[str, Any] = {"n_runs": plan["n_runs"], "n_new": n_new, "n_done": plan["n_done"], "n_parts": n_parts}
-    found["data_version"] = plan["data_version"]
+    answer: dict[str, Any] = {"n_runs": plan["n_runs"], "n_new": n_new, "n_done": plan["n_done"], "n_parts": n_parts}
+    answer["data_version"] = plan["data_version"]
     sections = ("Runs by workload and input", "Phases side by side", "When a run changes")
-    return artifacts.reported(WORD, params, found, "fingerprints", title, done, sections=sections, is_summarised=True)
+    return artifacts.reported(WORD, params, answer, "fingerprints", title, done, sections=sections, is_summarised=True)
 
 
 class WorkloadTrainParams(forms.OfSourceParams):
@@ -150,16 +150,16 @@ def workloads_train(params: WorkloadTrainParams) -> dict[str, Any]:
     them as well in the end. Better: more of the very same held-out runs identified. Models stay until they are pruned,
     so 'whorl models rollback' brings the former one back."""
     warehouse, source = params.warehouse, params.source
-    found = train(warehouse, source, params.identify, params.train, params.left_out, str(flow_run.id))
-    figures = read_figures(warehouse, source, found["model_id"])
+    training = train(warehouse, source, params.identify, params.train, params.left_out, str(flow_run.id))
+    figures = read_figures(warehouse, source, training["model_id"])
     parts = (
         f"# A model of the workloads of source {plain(source)}",
-        artifacts.facts_part(training_facts(found, figures), "of the model"),
+        artifacts.facts_part(training_facts(training, figures), "of the model"),
         "## On what was held out",
         artifacts.figures_part({key: value for key, value in figures.items() if key.startswith("held_out.")}),
     )
     title, sections = f"The model of the workloads of source {source}", ("What runs were taken for",)
-    return artifacts.reported(WORD, params, {**found}, "model", title, *parts, sections=sections)
+    return artifacts.reported(WORD, params, {**training}, "model", title, *parts, sections=sections)
 
 
 SHARES = {
@@ -169,20 +169,20 @@ SHARES = {
 }
 
 
-def training_facts(found: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[str, str]:
+def training_facts(training: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[str, str]:
     """What a training came to, in words. figures: of its model."""
     learned, held_out = (
         runs_or_windows(figures[f"{part}.n"], figures.get(f"{part}.n_windows")) for part in ("trained", "held_out")
     )
-    champion = found["champion_id"]
-    in_use = "this model" if champion == found["model_id"] else f"{champion}: no worse on the same runs, so it stays"
+    champion = training["champion_id"]
+    in_use = "this model" if champion == training["model_id"] else f"{champion}: no worse on the same runs, so it stays"
     return {
-        "model": found["model_id"],
+        "model": training["model_id"],
         "in use": in_use,
         "learned": f"{learned} of {count(figures['trained.classes'])} workloads",
-        "held out": f"{held_out} ({found['held_out']}) at first, which the figures below are of",
+        "held out": f"{held_out} ({training['held_out']}) at first, which the figures below are of",
         **{words: share(figures[key]) for key, words in SHARES.items()},
-        "data version": found["data_version"],
+        "data version": training["data_version"],
     }
 
 
@@ -201,20 +201,20 @@ def workloads_identify(params: WorkloadIdentifyParams) -> dict[str, Any]:
 
     A run that lacks the counters of the model is listed, and does not hold up the others."""
     warehouse, source = params.warehouse, params.source
-    found = identify(warehouse, source, params.run_ids or None, params.which)
-    rows = read_identifications(warehouse, source, found["run_ids"])
+    identified = identify(warehouse, source, params.run_ids or None, params.which)
+    rows = read_identifications(warehouse, source, identified["run_ids"])
     done = (
-        f"{counted(found['n_runs'], 'run')} identified by {plain(found['model_id'])}: {found['n_known']:,} known, "
-        f"{found['n_unknown']:,} unknown."
+        f"{counted(identified['n_runs'], 'run')} identified by {plain(identified['model_id'])}: "
+        f"{identified['n_known']:,} known, {identified['n_unknown']:,} unknown."
     )
     parts = (
         f"# What ran in source {plain(source)}",
-        done if found["n_runs"] else "No run that had not been identified before.",
-        *_identified(rows, found["refused"]),
+        done if identified["n_runs"] else "No run that had not been identified before.",
+        *_identified(rows, identified["refused"]),
     )
     title, sections = f"What ran in source {source}", ("What ran when",) if len(rows) else ()
     return artifacts.reported(
-        WORD, params, {**found}, "identifications", title, *parts, sections=sections, is_summarised=True
+        WORD, params, {**identified}, "identifications", title, *parts, sections=sections, is_summarised=True
     )
 
 
@@ -242,7 +242,7 @@ def workloads_evaluate(params: WorkloadEvaluateParams) -> dict[str, Any]:
     of a source shows the last ones."""
     warehouse, source, folder = params.warehouse, params.source, forms.evaluation_folder(params.warehouse, WORD)
     if params.telemetry or params.read.manifest:
-        reader = reader_asked_for(params.reader)
+        reader = intake_reader(params.reader)
         figures = evaluate_files(params.telemetry, reader, params.read, params.evaluate, params.identify, folder)
         what, about = forms.files_or_source("telemetry"), "files"
     else:
@@ -283,9 +283,9 @@ def workloads_watch(params: WorkloadWatchParams) -> dict[str, Any]:
         "## Looked at",
         *(_identified(rows, seen["refused"]) if len(rows) else ("No run.",)),
     )
-    found = {"run_ids": seen["run_ids"], "model_id": seen["model_id"], "alarms": ids, "n_alarms": len(ids)}
+    answer = {"run_ids": seen["run_ids"], "model_id": seen["model_id"], "alarms": ids, "n_alarms": len(ids)}
     sections = ("What ran when",)
-    return artifacts.reported(WORD, params, found, "alarms", title, *parts, sections=sections, has_page=bool(ids))
+    return artifacts.reported(WORD, params, answer, "alarms", title, *parts, sections=sections, has_page=bool(ids))
 
 
 def _identified(rows: pd.DataFrame, refused: Sequence[str]) -> tuple[str, str]:
@@ -300,23 +300,26 @@ def _identified(rows: pd.DataFrame, refused: Sequence[str]) -> tuple[str, str]:
 
 def _looked_at(params: WorkloadWatchParams) -> list[str]:
     """The runs to look at: one that is recorded now, or the latest of the source."""
-    warehouse, source, asked = params.warehouse, params.source, params.watch
-    if asked.look_at == "newest":
-        return newest(warehouse, source, asked.newest)
-    path, read = record_live(warehouse, asked.subject, asked.seconds, params.record, str(flow_run.id)), RECORDED_AS
+    warehouse, source, settings = params.warehouse, params.source, params.watch
+    if settings.look_at == "newest":
+        return newest(warehouse, source, settings.newest)
+    path, read = (
+        record_live(warehouse, settings.subject, settings.seconds, params.record, str(flow_run.id)),
+        RECORDED_AS,
+    )
     batch_id = ingest_batch(warehouse, land_telemetry(warehouse, path, source, read, of_workloads.ReadParams()))
-    found = runs_of_batch(warehouse, source, batch_id)
-    if not found:
+    run_ids = runs_of_batch(warehouse, source, batch_id)
+    if not run_ids:
         raise BadInput(path, "no run in it that can be used", "what was just recorded", "ops.quarantine says why")
-    return found
+    return run_ids
 
 
-def _require_sight(source: str, found: IdentifiedRuns) -> None:
+def _require_sight(source: str, identified: IdentifiedRuns) -> None:
     """Raise BadInput if nothing that was looked at could be identified: silence would pass for all being well."""
-    if found["refused"] and not found["run_ids"]:
+    if identified["refused"] and not identified["run_ids"]:
         raise BadInput(
             f"source {source!r}",
-            f"the model in use cannot see what runs: {found['refused'][0]}",
+            f"the model in use cannot see what runs: {identified['refused'][0]}",
             "the counters that it was trained on",
             "train on what is recorded here",
         )

@@ -68,10 +68,10 @@ def train_boosters(
     if not len(features):
         raise BadInput("training rows", "none", "at least one run that has ended", "give more of the log")
     # a tree sees a whole number of rows and at least one: of a handful each counts several times
-    times = math.ceil(1 / (min(one.get("bagging_fraction", 1.0) for one in each) * len(features)))
+    times = math.ceil(1 / (min(params.get("bagging_fraction", 1.0) for params in each) * len(features)))
     x, y = np.repeat(matrix(features), times, axis=0), np.repeat(np.asarray(target, dtype=float), times)
     data = lightgbm.Dataset(x, y, weight=None if weights is None else np.repeat(weights, times), free_raw_data=True)
-    return [lightgbm.train({**ONE_THREAD, **one, "seed": seed}, data, n_rounds) for one in each]
+    return [lightgbm.train({**ONE_THREAD, **params, "seed": seed}, data, n_rounds) for params in each]
 
 
 def matrix(features: pd.DataFrame) -> Floats:

@@ -25,7 +25,7 @@ TelemetryReader = Literal["auto", "prometheus", "perf", "perfspect", "sadf", "wi
 AUTO: Final = "auto"
 
 
-def reader_asked_for(name: str) -> str:
+def intake_reader(name: str) -> str:
     """The reader's name for an intake: empty where the file decides."""
     return "" if name == AUTO else name
 
@@ -48,18 +48,20 @@ Statement = Literal["known", "known and something unknown", "unknown", "idle"]
 UNKNOWN = "unknown"
 
 
-def said(row: Mapping[Any, Any], *, how_sure: bool = False) -> str:
+def identification_words(row: Mapping[Any, Any], *, how_sure: bool = False) -> str:
     """An identification in words: "redis", "redis + nginx, and something unknown", "unknown", "idle".
 
     how_sure: with the probability of each: "redis (74.3 % sure) + nginx (40.6 % sure)"."""
 
-    def one(name: str, probability: Any) -> str:
+    def with_probability(name: str, probability: Any) -> str:
         return f"{name} ({share(probability)} sure)" if how_sure else name
 
     if not row["is_known"]:
-        return one(UNKNOWN, row.get("confidence"))
+        return with_probability(UNKNOWN, row.get("confidence"))
     present = row.get("present")  # missing where an older whorl said it
-    parts = [one(str(part["workload"]), part["probability"]) for part in ([] if present is None else present)]
+    parts = [
+        with_probability(str(part["workload"]), part["probability"]) for part in ([] if present is None else present)
+    ]
     has_rest = row.get("statement") == "known and something unknown"
-    rest = f", and {one(f'something {UNKNOWN}', row.get('unknown_score'))}" if has_rest else ""
-    return (" + ".join(parts) or one(str(row["workload"]), row.get("confidence"))) + rest
+    rest = f", and {with_probability(f'something {UNKNOWN}', row.get('unknown_score'))}" if has_rest else ""
+    return (" + ".join(parts) or with_probability(str(row["workload"]), row.get("confidence"))) + rest

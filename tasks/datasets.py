@@ -148,11 +148,11 @@ DATA_SETS = (
 
 def find_data_set(name: str, known: tuple[DataSet, ...] = DATA_SETS) -> DataSet:
     """The data set of that name. Raises NotFound, naming those that there are."""
-    found = next((one for one in known if one.name == name), None)
-    if found is None:
-        names = ", ".join(one.name for one in known)
+    data_set = next((entry for entry in known if entry.name == name), None)
+    if data_set is None:
+        names = ", ".join(entry.name for entry in known)
         raise NotFound(f"data set {name!r}: there is none of that name; there are {names}")
-    return found
+    return data_set
 
 
 def fetch(data_set: DataSet, folder: Path) -> Path:

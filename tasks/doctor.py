@@ -60,10 +60,10 @@ def requirements(root: Path = ROOT) -> tuple[str, list[str]]:
 
 def check_python() -> Finding:
     """The interpreter against requires-python."""
-    wanted, found = requirements()[0], platform.python_version()
-    fits = found in SpecifierSet(wanted)
+    wanted, version = requirements()[0], platform.python_version()
+    fits = version in SpecifierSet(wanted)
     fix = "" if fits else f"make a virtual environment with Python {wanted}"
-    return Finding("whorl", "Python", "ok" if fits else "broken", found, "everything", fix)
+    return Finding("whorl", "Python", "ok" if fits else "broken", version, "everything", fix)
 
 
 def check_packages(needed: tuple[str, list[str]]) -> list[Finding]:
@@ -76,12 +76,12 @@ def check_packages(needed: tuple[str, list[str]]) -> list[Finding]:
 def _wrong_package(wanted: Requirement) -> Finding | None:
     fix = f"pip install -c constraints.txt '{wanted}'"
     try:
-        found = metadata.version(wanted.name)
+        version = metadata.version(wanted.name)
     except metadata.PackageNotFoundError:
         return Finding("whorl", wanted.name, "broken", f"not installed; needs {wanted.specifier}", "everything", fix)
-    if wanted.specifier.contains(found, prereleases=True):
+    if wanted.specifier.contains(version, prereleases=True):
         return None
-    return Finding("whorl", wanted.name, "broken", f"{found}; needs {wanted.specifier}", "everything", fix)
+    return Finding("whorl", wanted.name, "broken", f"{version}; needs {wanted.specifier}", "everything", fix)
 
 
 def _home(settings: Settings) -> Iterator[Finding]:
@@ -89,8 +89,8 @@ def _home(settings: Settings) -> Iterator[Finding]:
     there = next(place for place in (home, *home.parents) if place.exists())
     may_write = there.is_dir() and os.access(there, os.W_OK)
     fix = "" if may_write else "name another home with WHORL_HOME, or change its rights"
-    found = str(home) if may_write else f"{there}: this user may not write there"
-    yield Finding("whorl", "home", "ok" if may_write else "broken", found, "everything", fix)
+    text = str(home) if may_write else f"{there}: this user may not write there"
+    yield Finding("whorl", "home", "ok" if may_write else "broken", text, "everything", fix)
     free = machine.free_bytes(home)
     has_room = free >= LEAST_DISK_BYTES
     fix = "" if has_room else f"free some: {LEAST_DISK_BYTES / 2**30:.0f} GiB are enough for a million runs"
@@ -114,8 +114,8 @@ def check_warehouse(settings: Settings) -> Finding:
         return Finding("whorl", "warehouse", "ok", f"in use at this moment ({error})", purpose)
     except WhorlError as error:
         return Finding("whorl", "warehouse", "broken", str(error), purpose, "whorl warehouse rebuild, or restore")
-    found = f"all of {len(tables)} tables can be read, {warehouse.file.stat().st_size / MB:,.1f} MiB"
-    return Finding("whorl", "warehouse", "ok", found, purpose)
+    text = f"all of {len(tables)} tables can be read, {warehouse.file.stat().st_size / MB:,.1f} MiB"
+    return Finding("whorl", "warehouse", "ok", text, purpose)
 
 
 def check_models(settings: Settings) -> Finding:
@@ -124,23 +124,23 @@ def check_models(settings: Settings) -> Finding:
 
     purpose, models = "answers of models", settings.warehouse.models
     try:
-        found = cards(models)
-        for card in found:
+        registered = cards(models)
+        for card in registered:
             folder_of(models, card.word, card.model_id)
     except WhorlError as error:
         return Finding("whorl", "models", "broken", str(error), purpose, "what the line says, or train again")
-    if unsigned := [card.model_id for card in found if card.files is None]:
-        said = f"{len(found)}; by an earlier version, so without checksums: {', '.join(unsigned)}"
-        return Finding("whorl", "models", "missing", said, purpose, "train again")
-    return Finding("whorl", "models", "ok", f"{len(found)}, each file as it was registered", purpose)
+    if unsigned := [card.model_id for card in registered if card.files is None]:
+        text = f"{len(registered)}; by an earlier version, so without checksums: {', '.join(unsigned)}"
+        return Finding("whorl", "models", "missing", text, purpose, "train again")
+    return Finding("whorl", "models", "ok", f"{len(registered)}, each file as it was registered", purpose)
 
 
 def _datasets(folder: str) -> Finding:
     purpose = "tests on reference data"
     if folder and Path(folder).expanduser().is_dir():
         return Finding("whorl", "WHORL_DATASETS", "ok", folder, purpose)
-    found = f"{folder}: no such folder" if folder else "not set"
-    return Finding("whorl", "WHORL_DATASETS", "missing", found, purpose, "set it to a folder; see whorl datasets list")
+    text = f"{folder}: no such folder" if folder else "not set"
+    return Finding("whorl", "WHORL_DATASETS", "missing", text, purpose, "set it to a folder; see whorl datasets list")
 
 
 def _machine(settings: Settings) -> Iterator[Finding]:
@@ -151,31 +151,31 @@ def _machine(settings: Settings) -> Iterator[Finding]:
     yield Finding("machine", "cores", "ok", str(machine.usable_cores()), "warehouse, recording")
     is_root = os.geteuid() == 0
     fix = "" if is_root else "run recorders as root, or in a container of your own"
-    found = "root" if is_root else f"user {os.geteuid()}"
-    yield Finding("machine", "user", "ok" if is_root else "missing", found, "recording under quotas", fix)
+    user = "root" if is_root else f"user {os.geteuid()}"
+    yield Finding("machine", "user", "ok" if is_root else "missing", user, "recording under quotas", fix)
     yield _cgroups(machine.read_cgroups())
     yield _counters()
     yield _network()
 
 
-def _cgroups(found: machine.Cgroups) -> Finding:
+def _cgroups(groups: machine.Cgroups) -> Finding:
     purpose = "recording: quotas and quiet benchmarks"
-    if found.writable:
-        return Finding("machine", "cgroups", "ok", f"{found.layout}, writable: {', '.join(found.writable)}", purpose)
+    if groups.writable:
+        return Finding("machine", "cgroups", "ok", f"{groups.layout}, writable: {', '.join(groups.writable)}", purpose)
     fix = "run as root with /sys/fs/cgroup writable; without, recordings use threads and say so"
-    return Finding("machine", "cgroups", "missing", f"{found.layout}, none writable", purpose, fix)
+    return Finding("machine", "cgroups", "missing", f"{groups.layout}, none writable", purpose, fix)
 
 
 def _counters() -> Finding:
     purpose = "workloads: hardware counters"
     paranoia, counts = machine.perf_paranoia(), machine.counts_hardware_events()
-    said = f"perf_event_paranoid {'not there' if paranoia is None else paranoia}"
+    setting = f"perf_event_paranoid {'not there' if paranoia is None else paranoia}"
     if counts:
-        return Finding("machine", "PMU", "ok", f"hardware events count; {said}", purpose)
+        return Finding("machine", "PMU", "ok", f"hardware events count; {setting}", purpose)
     if counts is None:
-        return Finding("machine", "PMU", "missing", f"not known without perf; {said}", purpose, "install linux-perf")
+        return Finding("machine", "PMU", "missing", f"not known without perf; {setting}", purpose, "install linux-perf")
     fix = "a virtual machine often has none: whorl then uses kernel tracepoints and /proc"
-    return Finding("machine", "PMU", "missing", f"hardware events do not count; {said}", purpose, fix)
+    return Finding("machine", "PMU", "missing", f"hardware events do not count; {setting}", purpose, fix)
 
 
 def _network() -> Finding:
@@ -185,10 +185,10 @@ def _network() -> Finding:
         return Finding("machine", "network", "missing", "no network namespaces", purpose, fix)
     kinds = {"tc tbf (rate)": machine.RATE, "tc netem (delay)": machine.DELAY}
     able = {name: machine.shapes_traffic(discipline) for name, discipline in kinds.items()}
-    said = ", ".join(f"{name} {'works' if works else 'does not'}" for name, works in able.items())
+    abilities = ", ".join(f"{name} {'works' if works else 'does not'}" for name, works in able.items())
     state: State = "ok" if all(able.values()) else "missing"
     fix = "" if all(able.values()) else "needs iproute2 and the kernel modules sch_tbf and sch_netem"
-    return Finding("machine", "network", state, f"namespaces; {said}", purpose, fix)
+    return Finding("machine", "network", state, f"namespaces; {abilities}", purpose, fix)
 
 
 def check_tool(tool: Tool) -> Finding:

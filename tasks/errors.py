@@ -49,11 +49,11 @@ class NotAllRead(BadInput):
 def quoted(values: str | Iterable[object], most: int = 20) -> str:
     """A text of a file, or several (names of columns) with commas between them, in quotes, as a message shows them."""
     n_chars = QUOTED_CHARS if isinstance(values, str) else NAME_CHARS
-    told = [value for value in ([values] if isinstance(values, str) else [str(value) for value in values]) if value]
-    if told and _quotes_nothing.get():
+    texts = [value for value in ([values] if isinstance(values, str) else [str(value) for value in values]) if value]
+    if texts and _quotes_nothing.get():
         return HIDDEN
-    shown = ", ".join(f"'{value[:n_chars]}'" for value in told[:most])
-    return f"{shown} and {len(told) - most} more" if len(told) > most else shown
+    shown = ", ".join(f"'{value[:n_chars]}'" for value in texts[:most])
+    return f"{shown} and {len(texts) - most} more" if len(texts) > most else shown
 
 
 def without_quotes(text: str) -> str:
@@ -70,8 +70,8 @@ def quoting_nothing(is_wanted: bool = True) -> Iterator[None]:
     except BadInput as error:
         if not is_wanted:
             raise
-        told = map(without_quotes, (error.problem, error.expected, error.fix))
-        raise BadInput(error.where, *told) from None  # what led to it quotes the file as well
+        texts = map(without_quotes, (error.problem, error.expected, error.fix))
+        raise BadInput(error.where, *texts) from None  # what led to it quotes the file as well
     finally:
         _quotes_nothing.reset(token)
 
@@ -118,8 +118,8 @@ def reason_of(error: BaseException) -> str:
     It may quote the file, so it is left out where nothing is quoted."""
     if _quotes_nothing.get():
         return type(error).__name__
-    said = (error.strerror if isinstance(error, OSError) else None) or str(error).strip() or type(error).__name__
-    return " ".join(said.split())[:REASON_CHARS]
+    text = (error.strerror if isinstance(error, OSError) else None) or str(error).strip() or type(error).__name__
+    return " ".join(text.split())[:REASON_CHARS]
 
 
 def headless(names: Sequence[str]) -> str:

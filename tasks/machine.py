@@ -102,7 +102,7 @@ def find_tool(*names: str) -> str | None:
     """The path of the first of these programs, also where a plain user's PATH does not look."""
     versions = [str(folder) for folder in sorted(Path(POSTGRES_FOLDERS).glob("*/bin"), reverse=True)]
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), *SYSTEM_FOLDERS, *versions])
-    return next((found for name in names if (found := shutil.which(name, path=path))), None)
+    return next((program for name in names if (program := shutil.which(name, path=path))), None)
 
 
 def counts_hardware_events() -> bool | None:
@@ -110,8 +110,8 @@ def counts_hardware_events() -> bool | None:
     perf = find_tool("perf")
     if perf is None:
         return None
-    asked = _ask([perf, "stat", "-x,", "-e", "cycles", "true"])
-    return asked is not None and asked.returncode == 0 and not any(mark in asked.stderr for mark in NOT_COUNTED)
+    probe = _ask([perf, "stat", "-x,", "-e", "cycles", "true"])
+    return probe is not None and probe.returncode == 0 and not any(mark in probe.stderr for mark in NOT_COUNTED)
 
 
 def perf_paranoia() -> int | None:
@@ -122,15 +122,15 @@ def perf_paranoia() -> int | None:
 
 def makes_network_namespaces() -> bool:
     """Whether this user may make a network namespace; the one that is made ends with its only process."""
-    asked = _ask(["unshare", "--net", "true"])
-    return asked is not None and asked.returncode == 0
+    probe = _ask(["unshare", "--net", "true"])
+    return probe is not None and probe.returncode == 0
 
 
 def shapes_traffic(discipline: tuple[str, ...]) -> bool:
     """Whether the kernel takes a queueing discipline; tried in a namespace that ends with its only process."""
     tc = find_tool("tc")
-    asked = tc and _ask(["unshare", "--net", tc, "qdisc", "add", "dev", "lo", "root", *discipline])
-    return bool(asked and asked.returncode == 0)
+    probe = tc and _ask(["unshare", "--net", tc, "qdisc", "add", "dev", "lo", "root", *discipline])
+    return bool(probe and probe.returncode == 0)
 
 
 def _ask(command: list[str]) -> "subprocess.CompletedProcess[str] | None":
@@ -236,12 +236,12 @@ class ControlGroup:
 
     def processes(self) -> set[int]:
         """The processes in the group and below it; those that only share its disk limit are not among them."""
-        found: set[int] = set()
+        pids: set[int] = set()
         for folder in dict.fromkeys(path for name, path in self.folders.items() if name != "blkio"):
             for file in folder.rglob(PROCS):
                 with suppress(OSError):  # a group below it may end meanwhile
-                    found |= set(map(int, file.read_text().split()))
-        return found
+                    pids |= set(map(int, file.read_text().split()))
+        return pids
 
     def end_processes(self) -> bool:
         """Kill every process in the group, and wait until they are gone; false if some will not go."""
@@ -275,8 +275,8 @@ class ControlGroup:
         """CPU seconds that the group and its children have used."""
         if self.version == 1:
             return int((self.folders["cpuacct"] / "cpuacct.usage").read_text()) * NS
-        told = dict(line.split() for line in (self.folders["cpu"] / "cpu.stat").read_text().splitlines())
-        return int(told["usage_usec"]) * US
+        fields = dict(line.split() for line in (self.folders["cpu"] / "cpu.stat").read_text().splitlines())
+        return int(fields["usage_usec"]) * US
 
     def limit_memory(self, mib: float) -> bool:
         """Set the memory that the group may use; false where the system does not let us."""
@@ -341,8 +341,8 @@ def root_group(root: Path = CGROUP_ROOT, controllers: Sequence[str] = CONTROLLER
     if (root / "cgroup.controllers").is_file():
         has_cpu = "cpu" in (root / "cgroup.controllers").read_text().split()
         return ControlGroup(2, dict.fromkeys(("cpu", "memory", "blkio"), root)) if has_cpu else None
-    found = {name: root / name for name in controllers if (root / name / PROCS).is_file()}
-    return ControlGroup(1, found) if {"cpu", "cpuacct"} <= found.keys() else None
+    folders = {name: root / name for name in controllers if (root / name / PROCS).is_file()}
+    return ControlGroup(1, folders) if {"cpu", "cpuacct"} <= folders.keys() else None
 
 
 @contextmanager
@@ -420,8 +420,8 @@ def _holder(address: str) -> str:
     with suppress(OSError, psutil.Error, KeyError), socket.socket(socket.AF_UNIX) as asking:
         asking.settimeout(ASK_S)
         asking.connect(address)
-        told = asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
-        pid, user, _ = CREDENTIALS.unpack(told)
+        credentials = asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
+        pid, user, _ = CREDENTIALS.unpack(credentials)
         command = " ".join(" ".join(psutil.Process(pid).cmdline()).split())[:COMMAND_CHARS]
         other = "" if user == os.geteuid() else f" of user {pwd.getpwuid(user).pw_name}"
         return f" (process {pid}{other}: {command})"
@@ -527,8 +527,8 @@ def write_server_file(
 def read_server_file(home: Path) -> ServerFile | None:
     """What the file says; None if there is none, if it is damaged, or if its process is gone."""
     with suppress(OSError, ValueError, TypeError):
-        found = ServerFile(**json.loads(server_file(home).read_text(encoding="utf-8")))
-        return found if found.is_alive else None
+        server = ServerFile(**json.loads(server_file(home).read_text(encoding="utf-8")))
+        return server if server.is_alive else None
     return None
 
 

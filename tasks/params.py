@@ -56,7 +56,7 @@ def _place(path: list[str], origins: Mapping[str, str]) -> str:
     related = [
         (len(known.split(".")) >= len(path), place)
         for known, place in origins.items()
-        if all(one == other for one, other in zip(known.split("."), path, strict=False))
+        if all(part == other for part, other in zip(known.split("."), path, strict=False))
     ]
     nearest = [place for is_below, place in related if is_below == any(below for below, _ in related)]
     return nearest[-1] if nearest else "parameter"

@@ -128,11 +128,11 @@ def load_settings(flags: Mapping[str, Any] | None = None, *, conf: Path = ROOT /
 
 def leaves(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Dotted key to value, without the inner nodes."""
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for key, value in values.items():
         inner = leaves(value, f"{prefix}{key}.") if isinstance(value, dict) and value else {f"{prefix}{key}": value}
-        found |= inner
-    return found
+        flat |= inner
+    return flat
 
 
 def _layers(conf: Path, flags: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -179,8 +179,8 @@ def _value(name: str, text: str) -> Any:
     try:
         return yaml.safe_load(text) if text[:1] in ("[", "{") else text
     except yaml.YAMLError as error:
-        told = " ".join(str(error).split())
-        raise BadSetting(f"{name}: {text!r} is not YAML: {told}; expected [one, two] or {{key: value}}") from error
+        problem = " ".join(str(error).split())
+        raise BadSetting(f"{name}: {text!r} is not YAML: {problem}; expected [one, two] or {{key: value}}") from error
 
 
 def overlaid(below: dict[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

@@ -67,9 +67,9 @@ def stranger_in_our_place() -> str | None:
     """What is wrong if Python finds another project's package under one of our two generic names."""
     for name in ("flows", "tasks"):
         spec = importlib.util.find_spec(name)
-        found = [Path(place).resolve() for place in (spec.submodule_search_locations or [] if spec else [])]
-        if found != [(ROOT / name).resolve()]:
-            stands = ", ".join(str(place) for place in found) or "nothing"
+        places = [Path(place).resolve() for place in (spec.submodule_search_locations or [] if spec else [])]
+        if places != [(ROOT / name).resolve()]:
+            stands = ", ".join(str(place) for place in places) or "nothing"
             return (
                 f"Python finds {stands} as package {name!r} instead of {ROOT / name}; remove the other package, "
                 "or install whorl into a virtual environment of its own"
@@ -84,33 +84,33 @@ def _ending(command: Callable[[], None], *, is_verbose: bool, as_json: bool = Fa
     from flows.cli.output import clean
     from tasks.errors import WhorlError
 
-    code, said = 0, _n_printed()
+    code, n_before = 0, _n_printed()
     try:
         try:
             command()
         except SystemExit as ending:
             code = ending.code if isinstance(ending.code, int) else 1
             usage = getattr(ending.__context__, "format_message", None)  # of click, which has told people already
-            if as_json and usage is not None and _n_printed() == said:
+            if as_json and usage is not None and _n_printed() == n_before:
                 _tell_machine(clean(usage()), code)
         except KeyboardInterrupt:
             code = INTERRUPTED
         except WhorlError as error:
             print(f"whorl: {clean(str(error))}", file=sys.stderr)
             code = error.exit_code
-            if as_json and _n_printed() == said:
+            if as_json and _n_printed() == n_before:
                 _tell_machine(clean(str(error)), code)
             _let_go(error)
         sys.stdout.flush()  # a reader that has gone (`| head`) shows up only here
     except BrokenPipeError:
         return _without_reader()
     except OSError as error:
-        if (told := _of_disk(error)) is None:
+        if (reason := _of_disk(error)) is None:
             _tell_bug(error, is_verbose=is_verbose)
             return INTERNAL_ERROR
-        print(f"whorl: {clean(told)}", file=sys.stderr)
-        if as_json and _n_printed() == said:
-            _tell_machine(clean(told), 1)
+        print(f"whorl: {clean(reason)}", file=sys.stderr)
+        if as_json and _n_printed() == n_before:
+            _tell_machine(clean(reason), 1)
         return 1
     except Exception as error:
         _tell_bug(error, is_verbose=is_verbose)
@@ -171,8 +171,8 @@ def _tell_bug(error: Exception, *, is_verbose: bool) -> None:
 def _remove_old_tracebacks() -> None:
     """Remove this user's tracebacks but for the latest few, and those that are older than a week."""
     with suppress(OSError):  # somebody else may tidy up at the same time; a start never fails by this
-        found = [entry for entry in os.scandir(tempfile.gettempdir()) if TRACEBACK_NAME.match(entry.name)]
-        states = {entry.path: entry.stat(follow_symlinks=False) for entry in found}
+        entries = [entry for entry in os.scandir(tempfile.gettempdir()) if TRACEBACK_NAME.match(entry.name)]
+        states = {entry.path: entry.stat(follow_symlinks=False) for entry in entries}
         ours = [path for path, state in states.items() if stat.S_ISREG(state.st_mode) and state.st_uid == os.geteuid()]
         ours.sort(key=lambda path: states[path].st_mtime, reverse=True)
         oldest_s = time.time() - TRACEBACK_KEPT_S

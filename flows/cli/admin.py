@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from flows.cli.invocation import Invocation, Output, one_source, progress_bar, run_flow
+from flows.cli.invocation import Invocation, Output, progress_bar, run_flow, source_with_rows
 from flows.cli.output import as_command, figure, moment, plain, setting, show_facts, show_table
 from tasks.choices import checked_source
 from tasks.quantities import counted, duration
@@ -47,9 +47,9 @@ def report(
         raise BadSetting(f"{'--counter' if counter else '--out'}: goes with --run, which names a run of workloads")
     if source and word is None:
         raise BadSetting(f"--source: goes with a word; write 'whorl report jobs --source {source}'")
-    told = _figures_of_runs(call, source, run, counter or [], out) if run else _pages(call, word, source)
-    yield told
-    print(told["path"], *told.get("figures", []), sep="\n")
+    page = _figures_of_runs(call, source, run, counter or [], out) if run else _pages(call, word, source)
+    yield page
+    print(page["path"], *page.get("figures", []), sep="\n")
 
 
 def _pages(call: "Invocation", word: Word | None, source: str | None) -> dict[str, Any]:
@@ -64,13 +64,13 @@ def _pages(call: "Invocation", word: Word | None, source: str | None) -> dict[st
         require(warehouse)
         with progress_bar(call):
             return {"path": str(write_site(warehouse, params))}
-    chosen = one_source(warehouse, source, word)
+    source_name = source_with_rows(warehouse, source, word)
     with progress_bar(call):
         if word == "jobs":
             from flows.cli.jobs import fresh_summary
 
-            fresh_summary(warehouse, chosen, settings.jobs.summary)
-        return {"word": word, "source": chosen, "path": str(write_source(warehouse, word, chosen, params))}
+            fresh_summary(warehouse, source_name, settings.jobs.summary)
+        return {"word": word, "source": source_name, "path": str(write_source(warehouse, word, source_name, params))}
 
 
 def _figures_of_runs(
@@ -83,22 +83,24 @@ def _figures_of_runs(
     from tasks.report.workloads_runs import run_figures
 
     warehouse = call.warehouse
-    chosen = one_source(warehouse, source, "workloads")
+    source_name = source_with_rows(warehouse, source, "workloads")
     named = [part for run in runs for part in ("--run", run)]
-    named += [part for one in counters for part in ("--counter", one)]
-    words = ("whorl", "report", "workloads", "--source", chosen, *named, *(("--out", out) if out else ()))
+    named += [part for counter in counters for part in ("--counter", counter)]
+    words = ("whorl", "report", "workloads", "--source", source_name, *named, *(("--out", out) if out else ()))
     with progress_bar(call):
-        figures, version = run_figures(warehouse, chosen, runs, counters, call.settings.workloads.report.n_counters)
+        figures, version = run_figures(
+            warehouse, source_name, runs, counters, call.settings.workloads.report.n_counters
+        )
         result = Result(
-            f"Runs of workloads: {chosen}",
+            f"Runs of workloads: {source_name}",
             ", ".join(runs),
             figures=tuple(figures),
             made_of=f"data version {version}",
             again=as_command(*words),
             method=METHOD,
         )
-        page, *images = write_figures(out or warehouse.home / "reports", f"workloads-{chosen}-runs", result)
-    return {"word": "workloads", "source": chosen, "path": str(page), "figures": [str(image) for image in images]}
+        page, *images = write_figures(out or warehouse.home / "reports", f"workloads-{source_name}-runs", result)
+    return {"word": "workloads", "source": source_name, "path": str(page), "figures": [str(image) for image in images]}
 
 
 CHANGE_COLOURS = {"created": "green", "updated": "yellow", "unchanged": "dim"}
@@ -174,13 +176,15 @@ def doctor(call: Invocation) -> Output:
     findings = examine(lambda: call.settings)
     with suppress(WhorlError):  # a wrong setting is among the findings already
         findings.append(_server(call.settings.warehouse.home))
-    findings.sort(key=lambda one: AREAS.index(one.area))
+    findings.sort(key=lambda finding: AREAS.index(finding.area))
     with suppress(GeneratorExit):  # told as JSON
         yield {"findings": findings}
         show_table(plain(findings), FINDINGS)
-        if missing := [one.fix.split()[-1] for one in findings if one.area == "tools" and one.state == "missing"]:
+        if missing := [
+            finding.fix.split()[-1] for finding in findings if finding.area == "tools" and finding.state == "missing"
+        ]:
             call.note(f"all missing tools at once, on Debian: apt-get install {' '.join(missing)}")
-    if any(one.state == "broken" for one in findings):
+    if any(finding.state == "broken" for finding in findings):
         raise typer.Exit(1)
 
 
@@ -197,9 +201,9 @@ def _server(home: Path) -> "Finding":
         is_shared = bool(server and server.is_shared and server.url == url)
         what = f"{url}, which commands share, process {server.pid}; no schedules" if server and is_shared else url
         return Finding("whorl", "Prefect server", "ok", what, purpose, "whorl serve" if is_shared else "")
-    found = f"{named} (PREFECT_API_URL) does not answer" if named else "none runs for this home"
+    fault = f"{named} (PREFECT_API_URL) does not answer" if named else "none runs for this home"
     fix = "mend or unset PREFECT_API_URL" if named else "whorl serve"
-    return Finding("whorl", "Prefect server", "broken" if named else "missing", found, purpose, fix)
+    return Finding("whorl", "Prefect server", "broken" if named else "missing", fault, purpose, fix)
 
 
 RUNS = columns(
@@ -229,13 +233,13 @@ def pipeline(
     --word WORD: Only the nodes of this word; once for each
     --trials (0..): Trials of the search for Perona's network; 0: no search
     --network/--no-network: Train Perona's network, which makes fingerprints"""
-    own = {"sources": tuple(source or ()), "trials": trials, "trains_network": network}
-    found = run_flow(call, "whorl-pipeline", **own, **({"words": tuple(word)} if word else {}))
-    yield found
-    rows = [{"node": name, "said": said} for name, said in found["said"].items()]
+    parameters = {"sources": tuple(source or ()), "trials": trials, "trains_network": network}
+    outcome = run_flow(call, "whorl-pipeline", **parameters, **({"words": tuple(word)} if word else {}))
+    yield outcome
+    rows = [{"node": name, "said": line} for name, line in outcome["said"].items()]
     show_table(rows, NODES)
-    others = ", the others were as they are" if found["n_done"] < found["n_nodes"] else ""
-    print(f"\n{counted(found['n_done'], 'node')} of {found['n_nodes']} done{others}")
+    others = ", the others were as they are" if outcome["n_done"] < outcome["n_nodes"] else ""
+    print(f"\n{counted(outcome['n_done'], 'node')} of {outcome['n_nodes']} done{others}")
 
 
 def list_runs(call: Invocation, top: int = 20) -> Output:
@@ -259,13 +263,13 @@ def show(call: Invocation, run: str) -> Output:
     from tasks.settings import leaves
     from tasks.warehouse import runs
 
-    found = runs.read_run(call.warehouse, run)
-    yield found
-    facts = {key: moment(value) if key.endswith("_at") else as_text(value) for key, value in found.items()}
-    facts["took"] = duration((found["ended_at"] - found["started_at"]).total_seconds())
+    record = runs.read_run(call.warehouse, run)
+    yield record
+    facts = {key: moment(value) if key.endswith("_at") else as_text(value) for key, value in record.items()}
+    facts["took"] = duration((record["ended_at"] - record["started_at"]).total_seconds())
     for part, show_value in (("figures", figure), ("parameters", setting)):
         del facts[part]
-        facts |= {f"{part}.{key}": show_value(value) for key, value in leaves(found[part]).items()}
+        facts |= {f"{part}.{key}": show_value(value) for key, value in leaves(record[part]).items()}
     show_facts(facts)
 
 
@@ -278,24 +282,30 @@ def compare(call: Invocation, run: list[str]) -> Output:
     from tasks.errors import BadSetting
     from tasks.warehouse import runs
 
-    ids = list(dict.fromkeys(runs.run_id_of(call.warehouse, one) for one in run))
+    ids = list(dict.fromkeys(runs.run_id_of(call.warehouse, run_id) for run_id in run))
     if len(run) < 2:
         raise BadSetting("runs: one alone; expected two or more to compare")
     rows = records(runs.compare_runs(call.warehouse, ids))
-    told = [{"key": row["key"], "values": [row[one] for one in ids], "best": row["best"] or None} for row in rows]
-    yield {"runs": ids, "differences": told}
+    differences = [
+        {"key": row["key"], "values": [row[run_id] for run_id in ids], "best": row["best"] or None} for row in rows
+    ]
+    yield {"runs": ids, "differences": differences}
     if not rows:
         call.note("the runs differ in nothing")
         return
-    names = {one: chr(ord("A") + at) if at < N_LETTERS else str(at + 1) for at, one in enumerate(ids)}
-    show_facts({name: one for one, name in names.items()})
+    names = {run_id: chr(ord("A") + at) if at < N_LETTERS else str(at + 1) for at, run_id in enumerate(ids)}
+    show_facts({name: run_id for run_id, name in names.items()})
     print()
     shown = [
-        {"key": row["key"]} | {one: f"{figure(row[one])}{' *' if row['best'] == one else ''}" for one in ids}
+        {"key": row["key"]}
+        | {run_id: f"{figure(row[run_id])}{' *' if row['best'] == run_id else ''}" for run_id in ids}
         for row in rows
     ]
-    kind: Kind = "text" if any(isinstance(row[one], str) for row in rows for one in ids) else "number"  # words wrap
-    show_table(shown, (Column("key", "differs in"), *(Column(one, name, kind=kind) for one, name in names.items())))
+    # words wrap
+    kind: Kind = "text" if any(isinstance(row[run_id], str) for row in rows for run_id in ids) else "number"
+    show_table(
+        shown, (Column("key", "differs in"), *(Column(run_id, name, kind=kind) for run_id, name in names.items()))
+    )
     call.note(f"{counted(len(rows), 'difference')}; * the best")
 
 
@@ -316,7 +326,7 @@ def list_models(call: Invocation) -> Output:
 
     folder = call.warehouse.models
     cards = registry.cards(folder)
-    in_use = {key: registry.champion(folder, *key) for key in {(one.word, one.source, one.kind) for one in cards}}
+    in_use = {key: registry.champion(folder, *key) for key in {(card.word, card.source, card.kind) for card in cards}}
     champions = {card.model_id for card in in_use.values() if card}
     rows = [{**card.model_dump(exclude={"files"}), "is_champion": card.model_id in champions} for card in cards]
     yield {"models": rows}
@@ -357,9 +367,9 @@ def rollback(call: Invocation, word: str, kind: str, source: str) -> Output:
 
 def _first(metrics: dict[str, float]) -> str:
     """The first few of many metrics; a training puts those that matter most first."""
-    told = [f"{key} {metrics[key]:.4g}" for key in list(metrics)[:MOST_METRICS]]
-    more = len(metrics) - len(told)
-    return ", ".join([*told, *([f"{more:,} more"] if more > 0 else [])])
+    texts = [f"{key} {metrics[key]:.4g}" for key in list(metrics)[:MOST_METRICS]]
+    more = len(metrics) - len(texts)
+    return ", ".join([*texts, *([f"{more:,} more"] if more > 0 else [])])
 
 
 def _tell(decision: dict[str, object]) -> Output:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from flows.cli.invocation import Invocation, Output, given, one_source, progress_bar
+from flows.cli.invocation import Invocation, Output, given, progress_bar, source_with_rows
 from flows.cli.options import absolute, pairs
 from flows.cli.output import say, show_described
 
@@ -71,8 +71,8 @@ def search(
         "warehouse": call.warehouse if peaks_of else None,
     }
     most_s = None if max_runtime is None else seconds("--max-runtime", max_runtime)
-    found = steps.search(str(history.absolute()), job, machines, call.settings.advice.search, need, most_s, columns)
-    yield from tell(call, found, out)
+    answer = steps.search(str(history.absolute()), job, machines, call.settings.advice.search, need, most_s, columns)
+    yield from tell(call, answer, out)
 
 
 def evaluate(
@@ -101,10 +101,10 @@ def evaluate(
     columns = pairs(renamed, "--map", EXAMPLE)
     folder = None if out is None else str(out.absolute())
     with progress_bar(call):
-        found = steps.evaluate(
+        answer = steps.evaluate(
             runs, machines, needs, scores, call.settings.advice.search, call.settings.advice.evaluate, columns, folder
         )
-    yield from tell(call, found, out)
+    yield from tell(call, answer, out)
 
 
 def estimate(
@@ -144,11 +144,11 @@ def estimate(
         raise typer.BadParameter("expected --traces PATH or --job JOB, one of them")
     if job is not None:
         deadline_s = None if deadline is None else seconds("--deadline", deadline)
-        params, named = call.settings.advice.estimate, one_source(call.warehouse, source)
-        found = steps.estimate_job(call.warehouse, named, job, onto, params, start=start or "", deadline_s=deadline_s)
+        params, named = call.settings.advice.estimate, source_with_rows(call.warehouse, source)
+        answer = steps.estimate_job(call.warehouse, named, job, onto, params, start=start or "", deadline_s=deadline_s)
     else:
         columns = pairs(renamed, "--map", "size=rchar")
-        found = steps.estimate_traces(
+        answer = steps.estimate_traces(
             traces,
             onto,
             steps.scores_for(scores, call.warehouse, scores_of, columns),
@@ -158,7 +158,7 @@ def estimate(
             size_ratio=size_ratio,
             renamed=columns,
         )
-    yield from tell(call, found, out)
+    yield from tell(call, answer, out)
 
 
 def choose(
@@ -194,17 +194,17 @@ def choose(
     if recording is not None:
         if history or machines or scores or deadline:
             raise typer.BadParameter("--recording has its own tables and deadlines; expected it alone, or with --job")
-        told = steps.recorded_story(str(recording.absolute()), params, job)
-        result = story_result(told, recording.name, f"whorl advice choose --recording {recording}", job)
-        found = steps.Answered("advice-story", steps.story_figures(told), result)
+        story = steps.recorded_story(str(recording.absolute()), params, job)
+        result = story_result(story, recording.name, f"whorl advice choose --recording {recording}", job)
+        answer = steps.Answered("advice-story", steps.story_figures(story), result)
     else:
         if history is None or machines is None:
             raise typer.BadParameter("expected --history and --machines with --deadline, or --recording")
         limit_s = seconds("--deadline", deadline)
         columns = pairs(renamed, "--map", EXAMPLE)
         [table, kinds] = absolute([str(history), machines])
-        found = steps.choose(table, job, kinds, scores, limit_s, params, columns, source)
-    yield from tell(call, found, out)
+        answer = steps.choose(table, job, kinds, scores, limit_s, params, columns, source)
+    yield from tell(call, answer, out)
 
 
 def record(
@@ -229,11 +229,13 @@ def record(
 
     params = RecordParams(**given(minutes=minutes, seed=seed, blocks=blocks, repeats=repeats))
     folder = out.absolute() if out else call.warehouse.home / "recordings" / "advice"
-    found = run_flow(call, "advice-record", folder=str(folder), record=params)
-    yield found
-    print(found["folder"])
-    call.note(f"{found['n_done']:,} of {found['n_planned']:,} runs so far, {found['n_clean']:,} undisturbed")
-    call.note(f"next: whorl advice choose --recording {found['folder']}")
+    recording = run_flow(call, "advice-record", folder=str(folder), record=params)
+    yield recording
+    print(recording["folder"])
+    call.note(
+        f"{recording['n_done']:,} of {recording['n_planned']:,} runs so far, {recording['n_clean']:,} undisturbed"
+    )
+    call.note(f"next: whorl advice choose --recording {recording['folder']}")
 
 
 def groups(
@@ -259,8 +261,8 @@ def groups(
     from tasks.advice import steps
 
     if scores is None:
-        source = one_source(call.warehouse, source, "nodes")
-    found = steps.groups(
+        source = source_with_rows(call.warehouse, source, "nodes")
+    answer = steps.groups(
         None if scores is None else str(scores.absolute()),
         source,
         call.warehouse,
@@ -272,15 +274,15 @@ def groups(
     )
     if kubectl is not None:
         call.note(f"script: {kubectl}")
-    yield from tell(call, found, out)
+    yield from tell(call, answer, out)
 
 
-def tell(call: Invocation, found: "Answered", out: Path | None) -> Output:
+def tell(call: Invocation, answer: "Answered", out: Path | None) -> Output:
     """Print an answer for people, or its figures as JSON; out: a folder for its page."""
     if out is not None:
-        call.note(f"page: {found.page(out.absolute())['report']}")
-    yield found.figures
-    show_result(found.result)
+        call.note(f"page: {answer.page(out.absolute())['report']}")
+    yield answer.figures
+    show_result(answer.result)
 
 
 def show_result(result: "Result") -> None:

@@ -63,10 +63,10 @@ GROUPS: dict[str, tuple[str, tuple[ModuleType, ...], str]] = {
 def run_app(arguments: list[str]) -> None:
     """Run one command; ends with SystemExit, or with the error of the command."""
     ordered = hoisted(arguments)
-    words = [one for before, one in zip(["", *ordered], ordered, strict=False) if before not in WITH_VALUE]
-    asked = next((one for one in words if not one.startswith("-")), "")
+    words = [word for before, word in zip(["", *ordered], ordered, strict=False) if before not in WITH_VALUE]
+    command = next((word for word in words if not word.startswith("-")), "")
     is_rich = sys.stdout.isatty() and sys.stderr.isatty()
-    app = build_app(is_rich=is_rich, only=None if COMPLETING in os.environ else asked)
+    app = build_app(is_rich=is_rich, only=None if COMPLETING in os.environ else command)
     app(args=ordered, prog_name="whorl")
 
 
@@ -119,15 +119,15 @@ class CommandGroup(TyperGroup):
         """Write the list of commands; a sentence that is longer than the line goes on in the next one."""
         named = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
         with formatter.section("Commands"):
-            formatter.write_dl([(name, found.get_short_help_str(WHOLE)) for name, found in named if found])
+            formatter.write_dl([(name, command.get_short_help_str(WHOLE)) for name, command in named if command])
 
     def get_command(self, ctx: "Context", cmd_name: str) -> "Command | None":
         """The command of that name."""
-        found = super().get_command(ctx, cmd_name)
-        for one in found.params if found else ():
-            if isinstance(one, TyperArgument) and one.metavar:
-                one.display_type_rich = lambda **_: None  # type: ignore[method-assign]  # the metavar says it
-        return found
+        command = super().get_command(ctx, cmd_name)
+        for parameter in command.params if command else ():
+            if isinstance(parameter, TyperArgument) and parameter.metavar:
+                parameter.display_type_rich = lambda **_: None  # type: ignore[method-assign]  # the metavar says it
+        return command
 
 
 def shared_options(

@@ -142,15 +142,15 @@ def rebuild(call: Invocation) -> Output:
 
     warehouse = call.warehouse
     with progress_bar(call):
-        found = rebuild_warehouse(warehouse)
-    yield found
-    files = ", ".join(f"{counted(n, 'file')} of {word}" for word, n in found.items() if word != "kept_history")
+        rebuilt = rebuild_warehouse(warehouse)
+    yield rebuilt
+    files = ", ".join(f"{counted(n, 'file')} of {word}" for word, n in rebuilt.items() if word != "kept_history")
     print(f"{warehouse.file}: rebuilt from {files}")
-    if not found["kept_history"]:
+    if not rebuilt["kept_history"]:
         call.note("not all runs, alarms and answers could be taken over from the warehouse that was there before")
     held = fetch(warehouse, "SELECT DISTINCT source FROM ops.files WHERE word = 'jobs' ORDER BY source")["source"]
     if sources := [clean(str(source)) for source in held]:
-        call.note(_not_made_again(sources, is_kept=bool(found["kept_history"])))
+        call.note(_not_made_again(sources, is_kept=bool(rebuilt["kept_history"])))
 
 
 def _not_made_again(sources: list[str], *, is_kept: bool) -> str:
@@ -253,7 +253,10 @@ def list_data_sets(call: Invocation) -> Output:
     from tasks.datasets import DATA_SETS
 
     folder = _folder(call.settings)
-    rows = [{**plain(one), "is_here": one.is_in(folder), "can_be_fetched": bool(one.sha256)} for one in DATA_SETS]
+    rows = [
+        {**plain(data_set), "is_here": data_set.is_in(folder), "can_be_fetched": bool(data_set.sha256)}
+        for data_set in DATA_SETS
+    ]
     yield {"datasets": rows}
     show_table(rows, LISTED, piped_width=PIPED)
     call.note(f"looked in {folder} (WHORL_DATASETS); 'whorl datasets fetch NAME' fetches or says where to look")

@@ -29,30 +29,30 @@ def demo(call: Invocation) -> Output:
     are as they were."""
     if call.home is None:
         call = replace(call, home=call.warehouse.home / "demo")
-    told = _kept(call.settings)
-    if told is None:
-        told = run_flow(call, "whorl-demo")
-        _keep(call.settings, told)
-    yield told
-    show_told(told, call.warehouse.home)
+    story = _kept(call.settings)
+    if story is None:
+        story = run_flow(call, "whorl-demo")
+        _keep(call.settings, story)
+    yield story
+    show_story(story, call.warehouse.home)
 
 
 def _kept(settings: "Settings") -> dict[str, Any] | None:
     """What the last demo told, if all that it rests on is as it was. An ending that nobody can read is none."""
     try:
-        found = json.loads((settings.warehouse.home / KEPT).read_text(encoding="utf-8"))
-        return cast(dict[str, Any], found["told"]) if found["state"] == _state(settings) else None
+        kept = json.loads((settings.warehouse.home / KEPT).read_text(encoding="utf-8"))
+        return cast(dict[str, Any], kept["told"]) if kept["state"] == _state(settings) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _keep(settings: "Settings", told: dict[str, Any]) -> None:
+def _keep(settings: "Settings", story: dict[str, Any]) -> None:
     """Write down what was told, without alarms: told again, none of them is new."""
     from tasks.storage import whole
 
     file = settings.warehouse.home / KEPT
     with whole(file) as draft:
-        draft.write_text(json.dumps({"state": _state(settings), "told": {**told, "alarms": []}}), encoding="utf-8")
+        draft.write_text(json.dumps({"state": _state(settings), "told": {**story, "alarms": []}}), encoding="utf-8")
 
 
 def _state(settings: "Settings") -> str:
@@ -72,83 +72,91 @@ def _state(settings: "Settings") -> str:
     return " ".join(parts)
 
 
-def show_told(told: dict[str, Any], home: Path) -> None:
+def show_story(story: dict[str, Any], home: Path) -> None:
     """Print five answers, each with how sure it is and why; then where to look, and what was read."""
-    workload, nodes = told["workload"], told["nodes"]
+    workload, nodes = story["workload"], story["nodes"]
     answers = {
-        "Which job's next run is most at risk?": _risk(told["riskiest"]),
+        "Which job's next run is most at risk?": _risk(story["riskiest"]),
         "What ran here?": _named(workload),
         "Which node is best?": _best(nodes),
         "Is a node degrading?": _health(nodes["verdicts"]),
-        "Which machine type should a job run on?": _advised(told["advice"]),
+        "Which machine type should a job run on?": _advised(story["advice"]),
     }
     for question, facts in answers.items():
         print(question)
         show_facts({f"  {name}": value for name, value in facts.items()})
         print()
-    index = str(Path(told["report"]).with_name("index.html"))
-    pages = {"jobs": told["report"], "workloads": workload["report"], "nodes": nodes["report"]}
+    index = str(Path(story["report"]).with_name("index.html"))
+    pages = {"jobs": story["report"], "workloads": workload["report"], "nodes": nodes["report"]}
     show_facts({"all on one page": index, **pages})
     print()
-    show_facts(_read(told))
+    show_facts(_read(story))
     print()
     ask, alarms = as_command("--home", home), as_command("whorl", "query", ALARMS)
     show_facts({"look further": f"whorl jobs summary {ask}", "all alarms": f"{alarms} {ask}"})
 
 
-def _read(told: dict[str, Any]) -> dict[str, str]:
+def _read(story: dict[str, Any]) -> dict[str, str]:
     """What was read, a line a word."""
-    n_files, workload, nodes = told["n_files"], told["workload"], told["nodes"]
-    refused = f", {counted(told['n_quarantined'], 'row')} refused" if told["n_quarantined"] else ""
+    n_files, workload, nodes = story["n_files"], story["workload"], story["nodes"]
+    refused = f", {counted(story['n_quarantined'], 'row')} refused" if story["n_quarantined"] else ""
     emulated = f", {nodes['n_emulated']:,} of them emulated" if nodes["n_emulated"] else ""
-    said = {
-        "jobs": f"{counted(told['n_runs'], 'run')} of {counted(told['n_jobs'], 'job')}{refused}",
+    lines = {
+        "jobs": f"{counted(story['n_runs'], 'run')} of {counted(story['n_jobs'], 'job')}{refused}",
         "workloads": f"{counted(workload['n_runs'] + workload['n_held_out'] + 1, 'run')} of "
         f"{counted(workload['n_workloads'], 'workload')}",
         "nodes": f"{counted(nodes['n_executions'], 'execution')} of benchmarks on "
         f"{counted(nodes['n_nodes'], 'node')}{emulated}",
     }
-    return {f"read {word}": f"{line}, from {counted(n_files.get(word, 0), 'file')}" for word, line in said.items()}
+    return {f"read {word}": f"{line}, from {counted(n_files.get(word, 0), 'file')}" for word, line in lines.items()}
 
 
-def _risk(found: dict[str, Any] | None) -> dict[str, str]:
-    if found is None:
+def _risk(prediction: dict[str, Any] | None) -> dict[str, str]:
+    if prediction is None:
         return {"answer": NO_RISK}
-    chance, usual, bound = share(found["exceeds_2x_share"]), duration(found["usual_s"]), duration(found["p95_s"])
+    chance, usual, bound = (
+        share(prediction["exceeds_2x_share"]),
+        duration(prediction["usual_s"]),
+        duration(prediction["p95_s"]),
+    )
     return {
-        "answer": found["group_key"],
+        "answer": prediction["group_key"],
         "how sure": f"over twice its usual {usual} with probability {chance}; 95 % under {bound}",
-        "because": found["because"],
-        "would help": found["would_help"],
+        "because": prediction["because"],
+        "would help": prediction["would_help"],
     }
 
 
-def _named(told: dict[str, Any]) -> dict[str, str]:
+def _named(identified: dict[str, Any]) -> dict[str, str]:
     """What the model made of the run that it has never seen, and the counters and phases that say so."""
-    named = f"{told['workload']}, a known workload" if told["workload"] else UNKNOWN
-    label = "so it is labelled" if told["workload"] == told["label"] else f"labelled {told['label']}, so that is wrong"
-    others = f"{share(told['accuracy'])} of {counted(told['n_held_out'], 'other run')} that were held out"
+    named = f"{identified['workload']}, a known workload" if identified["workload"] else UNKNOWN
+    label = (
+        "so it is labelled"
+        if identified["workload"] == identified["label"]
+        else f"labelled {identified['label']}, so that is wrong"
+    )
+    others = f"{share(identified['accuracy'])} of {counted(identified['n_held_out'], 'other run')} that were held out"
     return {
-        "answer": f"{named} ({label}): {told['run_id']}, which was held out",
-        "how sure": f"{share(told['confidence'])}; the model is right for {others}",
-        "because": clean(next(iter(told["reasons"]), "no counter or phase stands out")),
+        "answer": f"{named} ({label}): {identified['run_id']}, which was held out",
+        "how sure": f"{share(identified['confidence'])}; the model is right for {others}",
+        "because": clean(next(iter(identified["reasons"]), "no counter or phase stands out")),
     }
 
 
-def _advised(told: dict[str, Any]) -> dict[str, str]:
+def _advised(advice: dict[str, Any]) -> dict[str, str]:
     return {
-        "answer": told["answer"],
-        "how sure": told["sureness"],
-        "because": told["reason"],
-        "profile next": told["next_run"],
-        "held back": " ".join(told["checks"][:2]),
+        "answer": advice["answer"],
+        "how sure": advice["sureness"],
+        "because": advice["reason"],
+        "profile next": advice["next_run"],
+        "held back": " ".join(advice["checks"][:2]),
     }
 
 
-def _best(told: dict[str, Any]) -> dict[str, str]:
-    overall, *aspects = told["best"]
-    same = [one["aspect"] for one in aspects if one["nodes"] == overall["nodes"]]
-    others = [f"{_nodes(one)} in {one['aspect']}" for one in aspects if one["nodes"] != overall["nodes"]]
+def _best(nodes: dict[str, Any]) -> dict[str, str]:
+    overall, *aspects = nodes["best"]
+    same = [row["aspect"] for row in aspects if row["nodes"] == overall["nodes"]]
+    others = [f"{_nodes(row)} in {row['aspect']}" for row in aspects if row["nodes"] != overall["nodes"]]
     first = [f"it is best in {', '.join(same)}"] if same else []
     return {
         "answer": f"{_nodes(overall)}, {ratio(overall['score'])} times the reference fleet",
@@ -173,12 +181,12 @@ def _health(verdicts: dict[str, Any]) -> dict[str, str]:
     return {"answer": _degrading(verdicts["degrading"]), "how sure": sure, "costs": costs}
 
 
-def _degrading(found: list[dict[str, Any]]) -> str:
-    now = [one for one in found if one["state"] in GOING_ON]
-    if not found:
+def _degrading(alarms: list[dict[str, Any]]) -> str:
+    now = [alarm for alarm in alarms if alarm["state"] in GOING_ON]
+    if not alarms:
         return NEVER
     if not now:
-        last = max(found, key=lambda one: one["since"])
+        last = max(alarms, key=lambda alarm: alarm["since"])
         return f"none now; the last was {last['node']} in {last['aspect']}, cleared {last['since']} UTC"
     first, *others = now
     flags = f"{counted(first['n_flagged'], 'execution')} flagged, {first['n_stressed']:,} of them under recorded stress"
@@ -187,5 +195,5 @@ def _degrading(found: list[dict[str, Any]]) -> str:
     return f"{_place(first)}: {flags}{worst}{also}"
 
 
-def _place(one: dict[str, Any]) -> str:
-    return f"{one['node']} in {one['aspect']} ({one['state']})"
+def _place(alarm: dict[str, Any]) -> str:
+    return f"{alarm['node']} in {alarm['aspect']} ({alarm['state']})"

@@ -61,7 +61,7 @@ def offered_data_sets() -> list[str]:
     """Names of reference data sets."""
     from tasks.datasets import DATA_SETS
 
-    return [one.name for one in DATA_SETS]
+    return [data_set.name for data_set in DATA_SETS]
 
 
 def _column(context: typer.Context, sql: str) -> list[str]:
@@ -84,30 +84,30 @@ def _warehouse(context: typer.Context) -> "Warehouse | None":
 
     home = context.find_root().params.get("home")
     try:
-        found = Invocation(home=Path.cwd() / home if home else None).warehouse
+        warehouse = Invocation(home=Path.cwd() / home if home else None).warehouse
     except WhorlError:
         return None
-    return found.model_copy(update={"lock_wait_s": LONGEST_WAIT_S})
+    return warehouse.model_copy(update={"lock_wait_s": LONGEST_WAIT_S})
 
 
-def one_source(warehouse: "Warehouse", source: str | None, word: str = "jobs") -> str:
+def source_with_rows(warehouse: "Warehouse", source: str | None, word: str = "jobs") -> str:
     """The named source, or the only one with rows of a word. Raises as source_of."""
     from tasks.warehouse.sources import source_of
 
     return source_of(warehouse, word, source)
 
 
-def one_source_with_runs(warehouse: "Warehouse", source: str | None) -> str:
-    """As one_source; it must have runs of one kind, so that this is told before Prefect is started.
+def source_with_runs(warehouse: "Warehouse", source: str | None) -> str:
+    """As source_with_rows; it must have runs of one kind, so that this is told before Prefect is started.
 
     Raises as refuse_mixture too."""
     from tasks.jobs.summary import refuse_mixture
     from tasks.warehouse.connection import reading
 
-    chosen = one_source(warehouse, source)
+    source_name = source_with_rows(warehouse, source)
     with reading(warehouse) as connection:
-        refuse_mixture(connection, chosen)
-    return chosen
+        refuse_mixture(connection, source_name)
+    return source_name
 
 
 SAY_OTHERWISE = "say otherwise with --map OURS=THEIRS (and, of jobs, --unit, --map-value)"
@@ -274,17 +274,17 @@ def progress_bar(call: Invocation, *, first: str = "") -> Iterator[None]:
 
 def _lines() -> ShowProgress:
     """Prints a line when a step begins, the same step once, and now and then how far work is; with the time passed."""
-    started, begun, said = time.monotonic(), set[str](), 0.0
+    started, begun, shown_at_s = time.monotonic(), set[str](), 0.0
 
     def show(what: str, done: float, total: float | None) -> None:
-        nonlocal said
+        nonlocal shown_at_s
         passed = time.monotonic() - started
         is_new = not done and what not in begun
-        if is_new or passed - said >= EVERY_S:
+        if is_new or passed - shown_at_s >= EVERY_S:
             line = clean(f"{what} {_amount(done, total)}".rstrip())
             print(f"{passed:4.0f} s  {line}", file=sys.stderr, flush=True)
             begun.add(what)
-            said = passed
+            shown_at_s = passed
 
     return show
 
@@ -293,16 +293,16 @@ def _amount(done: float, total: float | None) -> str:
     return f"{done:,.0f} of {total:,.0f}" if total and done else f"{done:,.0f}" if done else ""
 
 
-def run_flow(call: Invocation, name: str, /, **own: Any) -> Any:
+def run_flow(call: Invocation, name: str, /, **parameters: Any) -> Any:
     """The result of a flow of this home, such as jobs-train; what it prints goes to stderr.
 
-    own: parameters; the others are those of the settings. Raises WhorlError."""
+    parameters: the others are those of the settings. Raises WhorlError."""
     with progress_bar(call), redirect_stdout(sys.stderr):
         report_progress("starting Prefect", 0)
         call.prepare_flows()
         from flows.engine import forms  # not before: prefect reads the environment when it is imported
 
-        return forms.run_flow(name, call.settings, **own)
+        return forms.run_flow(name, call.settings, **parameters)
 
 
 def write_drawing(

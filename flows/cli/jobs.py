@@ -10,11 +10,11 @@ import typer
 from flows.cli.invocation import (
     Invocation,
     Output,
-    one_source,
-    one_source_with_runs,
     progress_bar,
     run_flow,
     shape_numbers,
+    source_with_rows,
+    source_with_runs,
     write_drawing,
 )
 from flows.cli.output import clean, moment, plain, show_described, show_facts, show_table
@@ -28,7 +28,7 @@ from flows.cli.reading import (
     show_files,
     show_read,
 )
-from tasks.choices import AUTO, DEFAULT_SOURCE, ReaderName, checked_source, reader_asked_for
+from tasks.choices import AUTO, DEFAULT_SOURCE, ReaderName, checked_source, intake_reader
 from tasks.quantities import counted, duration, number, ratio, share
 from tasks.report.result import Column, columns, count, extra, records
 
@@ -54,7 +54,7 @@ def ingest(
     from tasks.jobs.intake import Intake, begin_log, find_logs, preview_log
 
     source, params = checked_source(source), call.settings.jobs
-    intake, logs = Intake(source, reader_asked_for(reader), params.read, params.group), find_logs(paths)
+    intake, logs = Intake(source, intake_reader(reader), params.read, params.group), find_logs(paths)
     if dry_run:
         from tasks.jobs.job_keys import in_use
 
@@ -63,19 +63,19 @@ def ingest(
         from flows.engine.servers import prepare
 
         prepare(call.warehouse.home)  # a server of this home wants to see its key
-    asked = {"paths": paths, "reader": reader, "dry_run": dry_run}
-    with ingesting(call, "jobs-ingest", logs, intake, begin_log, preview_log, **asked) as found:
-        if found is None:
+    parameters = {"paths": paths, "reader": reader, "dry_run": dry_run}
+    with ingesting(call, "jobs-ingest", logs, intake, begin_log, preview_log, **parameters) as ingested:
+        if ingested is None:
             return
-        results = file_results if found["data_version"] else read_results
-        result = results(call.warehouse, source, found["batches"])
-        result |= {key: found[key] for key in ("not_loaded", "group_by", "key", "better", "data_version", "report")}
+        results = file_results if ingested["data_version"] else read_results
+        result = results(call.warehouse, source, ingested["batches"])
+        result |= {key: ingested[key] for key in ("not_loaded", "group_by", "key", "better", "data_version", "report")}
         yield result
-        if not found["data_version"]:
+        if not ingested["data_version"]:
             show_read(result)
         else:
             show_files(result)
-            call.go_on("jobs", "summary", source=source, report=found["report"])
+            call.go_on("jobs", "summary", source=source, report=ingested["report"])
 
 
 def fresh_summary(warehouse: "Warehouse", source: str, params: "SummaryParams") -> dict[str, Any]:
@@ -133,19 +133,19 @@ def summary(
     --all: Every job, also those that ran too seldom"""
     if exceeds is not None and job is None:
         raise typer.BadParameter("say which job with --job KEY", param_hint="--exceeds")
-    chosen = one_source(call.warehouse, source)
+    source_name = source_with_rows(call.warehouse, source)
     if job is not None:
         from tasks.jobs.outlook import next_run
 
-        found = next_run(call.warehouse, chosen, job, call.settings.jobs.summary, time_s=exceeds)
-        yield {"source": chosen, **plain(found)}
-        show_next_run(found)
+        outlook = next_run(call.warehouse, source_name, job, call.settings.jobs.summary, time_s=exceeds)
+        yield {"source": source_name, **plain(outlook)}
+        show_next_run(outlook)
         return
     from tasks.jobs.summary import read_groups
 
-    totals = fresh_summary(call.warehouse, chosen, call.settings.jobs.summary)
+    totals = fresh_summary(call.warehouse, source_name, call.settings.jobs.summary)
     least_of_all, most = (0, None) if every else (None, top)
-    jobs = records(read_groups(call.warehouse, chosen, order=sort, min_support=least_of_all, limit=most))
+    jobs = records(read_groups(call.warehouse, source_name, order=sort, min_support=least_of_all, limit=most))
     yield {**totals, "jobs": jobs}
     show_facts(_totals(totals))
     print()
@@ -160,8 +160,8 @@ def summary(
 
 
 def _totals(totals: dict[str, Any]) -> dict[str, str]:
-    asked = totals["parameters"]
-    times, longer = number(asked["outlier_ratio"]), duration(asked["outlier_delta_s"])
+    parameters = totals["parameters"]
+    times, longer = number(parameters["outlier_ratio"]), duration(parameters["outlier_delta_s"])
     n_finished, n_failed, n_ongoing = (count(totals[f"n_{what}"]) for what in ("finished", "failed", "ongoing"))
     left_out, n_jobs = "", totals["n_zero_median_groups"]
     if n_jobs:
@@ -172,7 +172,7 @@ def _totals(totals: dict[str, Any]) -> dict[str, str]:
         **key_facts(totals),
         "finished": f"{n_finished} runs; {n_failed} failed, {n_ongoing} have not ended",
         "variation": f"median COV {ratio(totals['median_cov'])} over {counted(totals['n_supported_groups'], 'job')} "
-        f"with at least {asked['min_support']} finished runs",
+        f"with at least {parameters['min_support']} finished runs",
         "outliers": f"{share(totals['outlier_share_ratio'])} of their runs take at least {times} times the median "
         f"of their job{left_out}, {share(totals['outlier_share_delta'])} more than {longer} beyond it",
         "lost": f"{duration(totals['excess_s'])} of waiting beyond the medians",
@@ -180,16 +180,16 @@ def _totals(totals: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def show_next_run(found: "NextRun") -> None:
+def show_next_run(next_run: "NextRun") -> None:
     """Print what the runs of one job say of its next run."""
-    facts = {"job": found.group_key, "finished runs": count(found.n)}
-    quantiles = found.quantiles_s.items()
+    facts = {"job": next_run.group_key, "finished runs": count(next_run.n)}
+    quantiles = next_run.quantiles_s.items()
     facts["quantiles"] = ", ".join(f"{100 * level:g} % {duration(time_s)}" for level, time_s in quantiles)
-    for bound in found.bounds:
+    for bound in next_run.bounds:
         missing = f"not known: needs {count(bound.n_needed)} finished runs"
         facts[f"{100 * bound.level:g} % stay under"] = missing if bound.time_s is None else duration(bound.time_s)
-    if found.chance:
-        chance, n_stopped = found.chance, found.chance.n_stopped
+    if next_run.chance:
+        chance, n_stopped = next_run.chance, next_run.chance.n_stopped
         stopped = f", {count(n_stopped)} of them stopped later by their limit" if n_stopped else ""
         facts[f"longer than {duration(chance.time_s)}"] = (
             f"{share(chance.share)} ({count(chance.k)} of {count(chance.n)} runs{stopped}; "
@@ -207,8 +207,8 @@ def watch(call: Invocation, source: str | None = None) -> Output:
     """Raise an alarm for every slow run, stopped job and drifting job, once.
 
     --source"""
-    chosen = one_source_with_runs(call.warehouse, source)
-    alarms = alarm_rows(call.warehouse, run_flow(call, "jobs-watch", source=chosen)["alarms"])
+    source_name = source_with_runs(call.warehouse, source)
+    alarms = alarm_rows(call.warehouse, run_flow(call, "jobs-watch", source=source_name)["alarms"])
     yield {"alarms": alarms}
     if not alarms:
         call.note("no new alarm: no run is slower than predicted, no job has stopped, none has drifted")
@@ -234,21 +234,21 @@ def show_job(
     from tasks.jobs.matching import job_against_shapes
     from tasks.report.jobs_variation import likelihood_figure
 
-    found = job_against_shapes(call.warehouse, source, job, kind, (numbers[0], numbers[1]) if numbers else None)
+    fit = job_against_shapes(call.warehouse, source, job, kind, (numbers[0], numbers[1]) if numbers else None)
     if out is not None:
-        one, other = found.numbers
+        first, second = fit.numbers
         words = (
-            f"Shapes {one} and {other} for {job}",
+            f"Shapes {first} and {second} for {job}",
             f"The runs of one job of source {source} against two of its shapes ({kind}).",
         )
-        name, shapes = f"{kind}-{one}-{other}-{job}", f"{one},{other}"
+        name, shapes = f"{kind}-{first}-{second}-{job}", f"{first},{second}"
         command = ("characterise", "--source", source, "--job", job, "--shapes", shapes, "--normalisation", kind)
-        write_drawing(call, out, name, words, [likelihood_figure(found, name)], f"source {source}", command)
-    pairs = zip(found.log_likelihoods, found.posteriors, strict=True)
+        write_drawing(call, out, name, words, [likelihood_figure(fit, name)], f"source {source}", command)
+    pairs = zip(fit.log_likelihoods, fit.posteriors, strict=True)
     rows = [{"shape": k, "log_likelihood": float(log), "posterior": float(p)} for k, (log, p) in enumerate(pairs)]
-    yield {"source": source, "job": job, "normalisation": kind, "n_runs": found.n_runs, "shapes": rows}
+    yield {"source": source, "job": job, "normalisation": kind, "n_runs": fit.n_runs, "shapes": rows}
     best = max(rows, key=lambda row: row["log_likelihood"])["shape"]
-    show_facts({"job": clean(job), "runs": count(found.n_runs), "most likely": f"shape {best} ({kind})"})
+    show_facts({"job": clean(job), "runs": count(fit.n_runs), "most likely": f"shape {best} ({kind})"})
     print()
     show_table(rows, LIKELIHOODS)
 
@@ -274,18 +274,18 @@ def characterise(
     if shapes is not None and job is None:
         raise typer.BadParameter("say which job with --job KEY", param_hint="--shapes")
     numbers = shape_numbers(shapes, least=2)
-    chosen = one_source_with_runs(call.warehouse, source)
+    source_name = source_with_runs(call.warehouse, source)
     if job is None:
-        yield from _show_all(call, chosen, out)
+        yield from _show_all(call, source_name, out)
         return
     from tasks.jobs.matching import are_shapes_fresh
     from tasks.jobs.summary import find_group
 
-    key = find_group(call.warehouse, chosen, job)
-    if not are_shapes_fresh(call.warehouse, chosen, call.settings.jobs.evaluate.predict.characterise):
+    key = find_group(call.warehouse, source_name, job)
+    if not are_shapes_fresh(call.warehouse, source_name, call.settings.jobs.evaluate.predict.characterise):
         call.note("finding the shapes of the source; they are kept for the next time")
-        run_flow(call, "jobs-characterise", source=chosen)
-    yield from show_job(call, chosen, key, kind=normalisation, numbers=numbers, out=out)
+        run_flow(call, "jobs-characterise", source=source_name)
+    yield from show_job(call, source_name, key, kind=normalisation, numbers=numbers, out=out)
 
 
 def _show_all(call: Invocation, source: str, out: Path | None) -> Output:
@@ -293,28 +293,28 @@ def _show_all(call: Invocation, source: str, out: Path | None) -> Output:
     from tasks.report.jobs_variation import shapes_table
 
     written = run_flow(call, "jobs-characterise", source=source)
-    found = read_characterised(call.warehouse, source)
+    by_kind = read_characterised(call.warehouse, source)
     if out is not None:
         from tasks.report.jobs_variation import shapes_result
 
-        sections = shapes_result(source, found, "").sections
+        sections = shapes_result(source, by_kind, "").sections
         words = (f"Shapes of {source}", "The typical runtime distributions of the jobs of this source.")
         command = ("characterise", "--source", source)
         write_drawing(call, out, f"jobs-{source}-shapes", words, [], f"source {source}", command, sections)
     shown = ["shape", "n_groups", "n_runs", "outlier_percent", "p25_p75", "p95", "std"]
-    told = {
+    figures = {
         kind: {
-            "k": len(one.table),
-            "elbow": one.curve.elbow,
-            "inertia": dict(zip(map(str, one.curve.ks), one.curve.inertias, strict=True)),
-            "shapes": records(one.table[shown]),
+            "k": len(shapes.table),
+            "elbow": shapes.curve.elbow,
+            "inertia": dict(zip(map(str, shapes.curve.ks), shapes.curve.inertias, strict=True)),
+            "shapes": records(shapes.table[shown]),
         }
-        for kind, one in found.items()
+        for kind, shapes in by_kind.items()
     }
-    yield {**written, "source": source, **told}
-    for place, (kind, one) in enumerate(found.items()):
-        print(("\n" if place else "") + shape_words(kind, one))
-        show_described(shapes_table(one.table, kind))
+    yield {**written, "source": source, **figures}
+    for place, (kind, shapes) in enumerate(by_kind.items()):
+        print(("\n" if place else "") + shape_words(kind, shapes))
+        show_described(shapes_table(shapes.table, kind))
     call.note("the shape of each job: whorl query 'SELECT * FROM jobs.group_shapes'; of one: --job KEY")
 
 
@@ -327,17 +327,17 @@ def train(call: Invocation, source: str | None = None) -> Output:
 
     --source, --known-before, --group-by
     --seed (0..2147483647, int .evaluate.seed): Seed of everything random"""
-    chosen = one_source_with_runs(call.warehouse, source)
-    found = run_flow(call, "jobs-train", source=chosen)
+    source_name = source_with_runs(call.warehouse, source)
+    training = run_flow(call, "jobs-train", source=source_name)
     from flows.jobs import training_facts
     from tasks.jobs.predict.training import read_figures  # not before: it imports seconds
 
-    figures = read_figures(call.warehouse, chosen, found["model_id"])
-    yield {**found, "source": chosen, "figures": figures}
-    show_facts(training_facts(found, figures))
+    figures = read_figures(call.warehouse, source_name, training["model_id"])
+    yield {**training, "source": source_name, "figures": figures}
+    show_facts(training_facts(training, figures))
     print()
     show_predictors(figures)
-    call.go_on("jobs", "predict", source=chosen, report=found["report"])
+    call.go_on("jobs", "predict", source=source_name, report=training["report"])
 
 
 def show_predictors(figures: Mapping[str, Any]) -> None:
@@ -362,18 +362,18 @@ def evaluate(call: Invocation, paths: list[str], reader: ReaderName = AUTO, out:
     from tasks.jobs.evaluate import SOURCE, evaluate_logs
     from tasks.jobs.intake import Intake
 
-    intake = Intake(SOURCE, reader_asked_for(reader), settings.jobs.read, settings.jobs.group)
+    intake = Intake(SOURCE, intake_reader(reader), settings.jobs.read, settings.jobs.group)
     with progress_bar(call):
-        found = evaluate_logs(paths, intake, settings.jobs.evaluate, settings.whorl.memory_mb)
+        evaluation = evaluate_logs(paths, intake, settings.jobs.evaluate, settings.whorl.memory_mb)
     if out is not None:
         from tasks.jobs.steps import write_evaluation
 
-        page = write_evaluation(found, ", ".join(Path(path).name for path in paths[:3]), str(out))
+        page = write_evaluation(evaluation, ", ".join(Path(path).name for path in paths[:3]), str(out))
         call.note(f"tables: {out}; page: {page}")
-    yield found.figures
-    show_facts(_evaluation_facts(found.figures))
+    yield evaluation.figures
+    show_facts(_evaluation_facts(evaluation.figures))
     print()
-    show_predictors(found.figures)
+    show_predictors(evaluation.figures)
 
 
 def _evaluation_facts(figures: dict[str, Any]) -> dict[str, str]:
@@ -418,12 +418,12 @@ def record(call: Invocation, out: Path | None = None) -> Output:
 
     check_needs(call.settings.jobs.record)
     folder = out.absolute() if out else call.warehouse.home / "recordings" / "jobs-{run}"
-    found = run_flow(call, "jobs-record", folder=str(folder))
-    yield found
-    print(found["folder"])
-    if found["isolation"] == NOTHING_RAN:
+    recording = run_flow(call, "jobs-record", folder=str(folder))
+    yield recording
+    print(recording["folder"])
+    if recording["isolation"] == NOTHING_RAN:
         call.note("every run was recorded already")
         return
-    runs, cost = counted(found["n_runs"], "run"), share(found["own_cores_ratio"])
-    call.note(f"recorded {runs}, held to their tokens by {found['isolation']}")
+    runs, cost = counted(recording["n_runs"], "run"), share(recording["own_cores_ratio"])
+    call.note(f"recorded {runs}, held to their tokens by {recording['isolation']}")
     call.note(f"the recorder itself took {cost} of one core")

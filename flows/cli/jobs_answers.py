@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from flows.cli.invocation import Invocation, Output, one_source, progress_bar, shape_numbers, write_drawing
+from flows.cli.invocation import Invocation, Output, progress_bar, shape_numbers, source_with_rows, write_drawing
 from flows.cli.output import moment, plain, say, show_described, show_facts, show_table
 from tasks.choices import RISKS, SORTED, Named, Risk
 from tasks.quantities import counted, duration, number, share
@@ -35,27 +35,29 @@ def show_outlook(call: Invocation, source: str, job: str, exceeds: float | None)
     from tasks.jobs.predict.predicting import job_outlook
 
     times_s = () if exceeds is None else (exceeds,)
-    found = job_outlook(call.warehouse, source, job, call.settings.jobs.outlook, times_s=times_s)
-    row = _next_run(call, source, found.group_key)
-    yield {"source": source, "next_run": row, **plain(found)}
+    outlook = job_outlook(call.warehouse, source, job, call.settings.jobs.outlook, times_s=times_s)
+    row = _next_run(call, source, outlook.group_key)
+    yield {"source": source, "next_run": row, **plain(outlook)}
     if row:
         say(row["answer"])
         print()
-    show_facts(_facts(found))
+    show_facts(_facts(outlook))
     print()
     limits = [
         {
-            "level": f"{100 * one.level:g} %",
-            "predicted_s": one.predicted_s,
-            "own": f"needs {count(one.own.n_needed)} runs" if one.own.time_s is None else duration(one.own.time_s),
+            "level": f"{100 * limit.level:g} %",
+            "predicted_s": limit.predicted_s,
+            "own": f"needs {count(limit.own.n_needed)} runs"
+            if limit.own.time_s is None
+            else duration(limit.own.time_s),
         }
-        for one in found.limits
+        for limit in outlook.limits
     ]
     show_table(limits, LIMITS)
-    if found.chances:
+    if outlook.chances:
         print()
-        which = "longer than" if found.ending is None else "all runs, longer than"
-        show_facts({f"{which} {duration(one.time_s)}": _chance(one) for one in found.chances})
+        which = "longer than" if outlook.ending is None else "all runs, longer than"
+        show_facts({f"{which} {duration(chance.time_s)}": _chance(chance) for chance in outlook.chances})
 
 
 def _next_run(call: Invocation, source: str, key: str) -> dict[str, Any] | None:
@@ -64,44 +66,44 @@ def _next_run(call: Invocation, source: str, key: str) -> dict[str, Any] | None:
     from tasks.jobs.predict.predicting import read_predictions
 
     _up_to_date(call.settings, source)
-    found = with_costs(call.warehouse, source, read_predictions(call.warehouse, source, min_before=0))
-    rows = records(with_answers(call.warehouse, source, found[found["group_key"] == key], most=1))
+    predictions = with_costs(call.warehouse, source, read_predictions(call.warehouse, source, min_before=0))
+    rows = records(with_answers(call.warehouse, source, predictions[predictions["group_key"] == key], most=1))
     return rows[0] if rows else None
 
 
-def _facts(found: "JobOutlook") -> dict[str, str]:
+def _facts(outlook: "JobOutlook") -> dict[str, str]:
     facts = {
-        "job": found.group_key,
-        "finished runs": f"{count(found.n_before)}, usually {duration(found.usual_s)}, the last submitted at "
-        f"{moment(found.last_at)} UTC",
+        "job": outlook.group_key,
+        "finished runs": f"{count(outlook.n_before)}, usually {duration(outlook.usual_s)}, the last submitted at "
+        f"{moment(outlook.last_at)} UTC",
     }
-    for kind, shapes in found.shapes.items():
-        likely = [one for one in shapes[:MOST_SHAPES] if one.share >= LIKELY]
-        facts[f"shape ({kind})"] = "; ".join(_shape(kind, one) for one in likely)
-    if found.ending is not None:
+    for kind, shapes in outlook.shapes.items():
+        likely = [chance for chance in shapes[:MOST_SHAPES] if chance.share >= LIKELY]
+        facts[f"shape ({kind})"] = "; ".join(_shape(kind, chance) for chance in likely)
+    if outlook.ending is not None:
         facts["ends"] = (
-            f"completes with {share(found.ending.completes)}; is stopped at its limit with "
-            f"{share(found.ending.at_limit)}, before it with {share(found.ending.before_limit)}"
+            f"completes with {share(outlook.ending.completes)}; is stopped at its limit with "
+            f"{share(outlook.ending.at_limit)}, before it with {share(outlook.ending.before_limit)}"
         )
-    return facts | {"model": f"{found.model_id}, as of {moment(found.predicted_at)} UTC"}
+    return facts | {"model": f"{outlook.model_id}, as of {moment(outlook.predicted_at)} UTC"}
 
 
-def _shape(kind: str, one: "ShapeChance") -> str:
+def _shape(kind: str, chance: "ShapeChance") -> str:
     if kind == "ratio":
-        low, high = number(one.p25), number(one.p75)
+        low, high = number(chance.p25), number(chance.p75)
     else:
-        low, high = (f"{'−' if value < 0 else '+'} {duration(abs(value))}" for value in (one.p25, one.p75))
-    end = " or more" if one.is_open else ""
+        low, high = (f"{'−' if value < 0 else '+'} {duration(abs(value))}" for value in (chance.p25, chance.p75))
+    end = " or more" if chance.is_open else ""
     half = f"{low} to {high}{end} times the median" if kind == "ratio" else f"median {low} to {high}{end}"
-    return f"{one.shape} with {share(one.share)}, half of whose runs take {half}"
+    return f"{chance.shape} with {share(chance.share)}, half of whose runs take {half}"
 
 
-def _chance(one: "PredictedChance") -> str:
-    told, past = f"{share(one.predicted)} predicted", one.history
+def _chance(chance: "PredictedChance") -> str:
+    text, past = f"{share(chance.predicted)} predicted", chance.history
     if past is None:
-        return told
+        return text
     interval = f"90 % interval {share(past.low)} to {share(past.high)}"
-    return f"{told}; {count(past.k)} of its {count(past.n)} runs did ({share(past.share)}, {interval})"
+    return f"{text}; {count(past.k)} of its {count(past.n)} runs did ({share(past.share)}, {interval})"
 
 
 RUNNING = columns(
@@ -114,21 +116,21 @@ def show_running(call: Invocation, source: str, within_s: float | None) -> Outpu
     """Print, or give as JSON, how long each run that goes on still takes."""
     from tasks.jobs.predict.predicting import runs_going_on
 
-    found = runs_going_on(call.warehouse, source, call.settings.jobs.outlook, within_s=within_s)
-    rows = [{**row, "exceeds": 1 - row["chance_in_time"]} for row in records(found.runs)]
-    yield {"source": source, "model_id": found.model_id, "as_of": found.as_of.to_pydatetime(), "runs": rows}
-    as_of = f"as of {moment(found.as_of)} UTC, the last moment in the log"
+    running = runs_going_on(call.warehouse, source, call.settings.jobs.outlook, within_s=within_s)
+    rows = [{**row, "exceeds": 1 - row["chance_in_time"]} for row in records(running.runs)]
+    yield {"source": source, "model_id": running.model_id, "as_of": running.as_of.to_pydatetime(), "runs": rows}
+    as_of = f"as of {moment(running.as_of)} UTC, the last moment in the log"
     if not rows:
         call.note(f"no run goes on {as_of}")
         return
-    left = [str(name) for name in found.runs if str(name).startswith("left_")]
+    left = [str(name) for name in running.runs if str(name).startswith("left_")]
     longer = [] if within_s is None else [Column("exceeds", f"longer than {duration(within_s)}", share, kind="number")]
     ends = [Column(name, f"{name.split('_')[1]} % done in", duration, kind="number") for name in left]
     show_table(rows, [*RUNNING, *longer, *ends])  # what was asked for first: of a narrow terminal the last are left out
-    call.note(f"{counted(len(rows), 'run')} {as_of}, the most unusual first; predicted by {found.model_id}")
-    if found.runs["is_beyond"].any():
+    call.note(f"{counted(len(rows), 'run')} {as_of}, the most unusual first; predicted by {running.model_id}")
+    if running.runs["is_beyond"].any():
         call.note("a run beyond all that was expected: how long it still takes is a rule of thumb")
-    if n_late := int(found.runs["is_past_limit"].sum()):
+    if n_late := int(running.runs["is_past_limit"].sum()):
         call.note(f"{counted(n_late, 'run')} past a time limit that runs of this log keep: has the log lost an end?")
 
 
@@ -170,13 +172,13 @@ def predict(
         raise typer.BadParameter("ask for one of them at a time", param_hint="--job, --running")
     if exceeds is not None and job is None and not running:
         raise typer.BadParameter("say which job with --job KEY, or use --running", param_hint="--exceeds")
-    chosen = one_source(call.warehouse, source)
+    source_name = source_with_rows(call.warehouse, source)
     if job is not None:
-        yield from show_outlook(call, chosen, job, exceeds)
+        yield from show_outlook(call, source_name, job, exceeds)
     elif running:
-        yield from show_running(call, chosen, exceeds)
+        yield from show_running(call, source_name, exceeds)
     else:
-        yield from _show_all(call, chosen, by, None if every else top)
+        yield from _show_all(call, source_name, by, None if every else top)
 
 
 def _show_all(call: Invocation, source: str, by: Risk, top: int | None) -> Output:
@@ -185,15 +187,18 @@ def _show_all(call: Invocation, source: str, by: Risk, top: int | None) -> Outpu
 
     model_id = _up_to_date(call.settings, source)
     least = call.settings.jobs.summary.min_support if top is not None else 0
-    found = with_costs(call.warehouse, source, read_predictions(call.warehouse, source, min_before=least))
+    predictions = with_costs(call.warehouse, source, read_predictions(call.warehouse, source, min_before=least))
     n_idle = 0
-    if len(found):
-        found = found.sort_values(RISKS[by], ascending=False, kind="stable")
-        n_idle = int(found["is_idle"].sum()) if top is not None else 0
-        found = found[~found["is_idle"]] if n_idle else found
-    shown, most = found.head(top if top is not None else len(found)), MOST_ANSWERED if call.as_json else ANSWERED
+    if len(predictions):
+        predictions = predictions.sort_values(RISKS[by], ascending=False, kind="stable")
+        n_idle = int(predictions["is_idle"].sum()) if top is not None else 0
+        predictions = predictions[~predictions["is_idle"]] if n_idle else predictions
+    shown, most = (
+        predictions.head(top if top is not None else len(predictions)),
+        MOST_ANSWERED if call.as_json else ANSWERED,
+    )
     rows = records(with_answers(call.warehouse, source, shown, most=most))
-    yield {"source": source, "model_id": model_id, "n_jobs": len(found), "jobs": rows}
+    yield {"source": source, "model_id": model_id, "n_jobs": len(predictions), "jobs": rows}
     if not rows:
         call.note(f"no job has at least {least} finished runs (jobs.summary.min_support); --all shows every job")
         return
@@ -201,7 +206,7 @@ def _show_all(call: Invocation, source: str, by: Risk, top: int | None) -> Outpu
     print()
     show_table(rows, PREDICTED)
     which = "jobs" if top is None else f"jobs with at least {least} finished runs"
-    call.note(f"{count(len(rows))} of {count(len(found))} {which}, {SORTED[by]} (--by, --top, --all)")
+    call.note(f"{count(len(rows))} of {count(len(predictions))} {which}, {SORTED[by]} (--by, --top, --all)")
     if n_idle:
         call.note(f"{counted(n_idle, 'job')} left out, idle far beyond the usual gap; --all shows every job")
     call.note("all reasons, and what a change would do: whorl jobs explain --job KEY, whorl jobs whatif --job KEY")
@@ -250,15 +255,15 @@ def draw_source(call: Invocation, source: str, kind: "Kind", numbers: tuple[int,
         write_drawing(call, out, name, words, figures, f"model {reasons.model_id}", command)
 
 
-def draw_run(call: Invocation, found: "RunReasons", out: Path) -> None:
+def draw_run(call: Invocation, reasons: "RunReasons", out: Path) -> None:
     """Draw the reasons of one run, or of the next run of a job."""
     from tasks.report.jobs_reasons import run_reason_figure
 
-    which = ("--job", found.group_key) if found.run_id is None else (found.run_id,)
-    name, what = f"reasons-{found.run_id or found.group_key}", found.run_id or found.group_key
-    words = (f"Why this long: {what}", f"A run of job {found.group_key} of source {found.source}. {NOT_CAUSES}")
-    command = ("explain", *which, "--source", found.source)
-    write_drawing(call, out, name, words, [run_reason_figure(found, name)], f"model {found.model_id}", command)
+    which = ("--job", reasons.group_key) if reasons.run_id is None else (reasons.run_id,)
+    name, what = f"reasons-{reasons.run_id or reasons.group_key}", reasons.run_id or reasons.group_key
+    words = (f"Why this long: {what}", f"A run of job {reasons.group_key} of source {reasons.source}. {NOT_CAUSES}")
+    command = ("explain", *which, "--source", reasons.source)
+    write_drawing(call, out, name, words, [run_reason_figure(reasons, name)], f"model {reasons.model_id}", command)
 
 
 UNEXPLAINED = 2  # times the expected time, from which it is said how much the reasons leave open
@@ -290,23 +295,27 @@ def explain(
     if run_id is not None and job is not None:
         raise typer.BadParameter("either a run or a job, not both", param_hint="--job")
     warehouse = call.warehouse
-    chosen = one_source(warehouse, source)
+    source_name = source_with_rows(warehouse, source)
     if run_id is None and job is None:
         if out is not None:
-            draw_source(call, chosen, normalisation, numbers, out)
-        found = _fresh(call, chosen, call.settings.jobs.explain)
-        tables = {"families": found.families, "insights": found.insights}
+            draw_source(call, source_name, normalisation, numbers, out)
+        explanation = _fresh(call, source_name, call.settings.jobs.explain)
+        tables = {"families": explanation.families, "insights": explanation.insights}
         rows = {name: records(table.drop(columns=["source", "model_id"])) for name, table in tables.items()}
-        told = {"source": found.source, "model_id": found.model_id, "data_version": found.data_version}
-        yield told | rows
-        return _show_source(call, found)
+        origin = {
+            "source": explanation.source,
+            "model_id": explanation.model_id,
+            "data_version": explanation.data_version,
+        }
+        yield origin | rows
+        return _show_source(call, explanation)
     from tasks.jobs.explain.reasons import explain_next_of, explain_run_of
     from tasks.jobs.summary import find_group
 
     if run_id is not None:
-        reasons = explain_run_of(warehouse, chosen, run_id)
+        reasons = explain_run_of(warehouse, source_name, run_id)
     else:
-        reasons = explain_next_of(warehouse, chosen, find_group(warehouse, chosen, job or ""))
+        reasons = explain_next_of(warehouse, source_name, find_group(warehouse, source_name, job or ""))
     if out is not None:
         draw_run(call, reasons, out)
     yield reasons
@@ -314,34 +323,34 @@ def explain(
     call.note(NOT_CAUSES_NOTE)
 
 
-def show_reasons(found: "RunReasons") -> None:
+def show_reasons(reasons: "RunReasons") -> None:
     """Print why one run takes as long as it is expected to, longer first, and why its job varies."""
-    against = f"the {count(found.n_usual)} runs of the job before" if found.n_usual else "all runs: the job is new"
-    if found.run_id is None:
-        against += f", as if it came under the conditions of its last {count(found.n_conditions)}"
-    facts = {"run": found.run_id or "the next one", "job": found.group_key}
-    facts |= {"submitted": moment(found.submitted_at)} if found.run_id else {}
-    facts |= {"took": _took(found.runtime_s, found.expected_s)} if found.runtime_s is not None else {}
-    expected = duration(found.expected_s)
-    if found.usual_s > 0:  # and known
-        expected += f", {number(found.expected_s / found.usual_s)} times the usual time"
-    facts |= {"usual": duration(found.usual_s), "expected": expected, "compared with": against}
+    against = f"the {count(reasons.n_usual)} runs of the job before" if reasons.n_usual else "all runs: the job is new"
+    if reasons.run_id is None:
+        against += f", as if it came under the conditions of its last {count(reasons.n_conditions)}"
+    facts = {"run": reasons.run_id or "the next one", "job": reasons.group_key}
+    facts |= {"submitted": moment(reasons.submitted_at)} if reasons.run_id else {}
+    facts |= {"took": _took(reasons.runtime_s, reasons.expected_s)} if reasons.runtime_s is not None else {}
+    expected = duration(reasons.expected_s)
+    if reasons.usual_s > 0:  # and known
+        expected += f", {number(reasons.expected_s / reasons.usual_s)} times the usual time"
+    facts |= {"usual": duration(reasons.usual_s), "expected": expected, "compared with": against}
     show_facts(facts)
-    _show_side("longer because of", found.runtime, is_up=True)
-    _show_side("shorter because of", found.runtime, is_up=False)
-    if not found.runtime.reasons:
-        factor = math.exp(found.runtime.rest)
+    _show_side("longer because of", reasons.runtime, is_up=True)
+    _show_side("shorter because of", reasons.runtime, is_up=False)
+    if not reasons.runtime.reasons:
+        factor = math.exp(reasons.runtime.rest)
         say("", f"no cause by itself changes it much; together they make it {factor:.2f} times as long as usual")
-    if found.variation is None or found.chance is None:
+    if reasons.variation is None or reasons.chance is None:
         return
     from tasks.jobs.explain.contributions import variable_shapes
 
-    variable, last = variable_shapes(found.k), found.k - 1
+    variable, last = variable_shapes(reasons.k), reasons.k - 1
     which = f"{variable[0]} to {last}" if len(variable) > 1 else f"{last}"
     shapes = f"the more variable shapes, {which} of 0 (the steadiest) to {last}"
-    say("", f"the job has one of {shapes}, with probability {share(found.chance)}")
-    _show_side("more variable because of", found.variation, is_up=True)
-    _show_side("steadier because of", found.variation, is_up=False)
+    say("", f"the job has one of {shapes}, with probability {share(reasons.chance)}")
+    _show_side("more variable because of", reasons.variation, is_up=True)
+    _show_side("steadier because of", reasons.variation, is_up=False)
 
 
 def _took(runtime_s: float, expected_s: float) -> str:
@@ -352,10 +361,10 @@ def _took(runtime_s: float, expected_s: float) -> str:
 
 
 def _show_side(title: str, explanation: "Explanation", *, is_up: bool) -> None:
-    reasons = [one for one in explanation.reasons if (one.contribution > 0) == is_up]
+    reasons = [reason for reason in explanation.reasons if (reason.contribution > 0) == is_up]
     if reasons:
         print(f"\n{title}")
-        show_facts({one.family: one.text for one in reasons})
+        show_facts({reason.family: reason.text for reason in reasons})
 
 
 def _fresh(call: Invocation, source: str, params: "ExplainParams") -> "SourceExplanation":
@@ -368,35 +377,37 @@ def _fresh(call: Invocation, source: str, params: "ExplainParams") -> "SourceExp
 
     warehouse = call.warehouse
     card = champion(warehouse.models, WORD, source, KIND)
-    found = read_source(warehouse, source, card.model_id) if card else None
-    if found is None:
+    explanation = read_source(warehouse, source, card.model_id) if card else None
+    if explanation is None:
         call.note("explaining the held-out runs; the answer is kept for the next time")
         model_id = steps.explain_source(warehouse, source, params)
-        found = read_source(warehouse, source, model_id)
-    if found is None:
+        explanation = read_source(warehouse, source, model_id)
+    if explanation is None:
         raise NotFound(f"source {source!r}: its files or its model changed meanwhile; ask again")
-    return found
+    return explanation
 
 
-def _show_source(call: Invocation, found: "SourceExplanation") -> None:
+def _show_source(call: Invocation, explanation: "SourceExplanation") -> None:
     from tasks.jobs.explain.reasons import KIND
     from tasks.report.jobs import families_table, insights_table
 
-    of_runtime = found.families[found.families["question"] == "runtime"]
+    of_runtime = explanation.families[explanation.families["question"] == "runtime"]
     facts = {
-        "source": found.source,
-        "model": found.model_id,
+        "source": explanation.source,
+        "model": explanation.model_id,
         "runs": f"{count(of_runtime['n_runs'].max())} that the model did not learn from, "
         f"{count(of_runtime['n_long'].max())} of them at least twice as long as usual",
     }
     show_facts(facts)
     print()
-    show_described(families_table(found.families))
-    insights = found.insights[found.insights["kind"] == KIND]
+    show_described(families_table(explanation.families))
+    insights = explanation.insights[explanation.insights["kind"] == KIND]
     if len(insights):
         print()
         show_described(insights_table(insights))
-    call.note(f"{NOT_CAUSES_NOTE}; one run: {shlex.join(['whorl', 'jobs', 'explain', '-s', found.source])} RUN_ID")
+    call.note(
+        f"{NOT_CAUSES_NOTE}; one run: {shlex.join(['whorl', 'jobs', 'explain', '-s', explanation.source])} RUN_ID"
+    )
 
 
 def whatif(
@@ -420,7 +431,7 @@ def whatif(
     --set-std NAME=0: Set a standard deviation, such as cpu_load; repeatable
     --job KEY: Only the next run of this job: its key or a part
     --source, --out"""
-    chosen = one_source(call.warehouse, source)
+    source_name = source_with_rows(call.warehouse, source)
     from tasks.jobs.control.scenarios import parse_scenario
 
     params = call.settings.jobs.whatif
@@ -428,56 +439,56 @@ def whatif(
     from tasks.jobs.control.answering import answer_figures, ask_source, most_helped
 
     with progress_bar(call, first="changing runs"):
-        asked = ask_source(call.warehouse, chosen, job=job)
-        found = asked.answer(question, params)
+        ground = ask_source(call.warehouse, source_name, job=job)
+        answer = ground.answer(question, params)
         if out is not None:
             flags = ["--scenario", scenario] if scenario else []
             named = (("--set", sets), ("--shift-sku", shifts), ("--set-std", stds), ("--job", [job] if job else []))
             flags += [word for flag, values in named for value in values or [] for word in (flag, value)]
-            _draw(call, asked, found, flags, out)
-    told = {"source": chosen, "model_id": asked.model_id, "job": asked.job, **answer_figures(found, params)}
-    yield told | {"jobs": most_helped(found.outcome)}
-    _show(call, found, {"model": asked.model_id, **({"job": asked.job} if asked.job else {})})
+            _draw(call, ground, answer, flags, out)
+    figures = {"source": source_name, "model_id": ground.model_id, "job": ground.job, **answer_figures(answer, params)}
+    yield figures | {"jobs": most_helped(answer.outcome)}
+    _show(call, answer, {"model": ground.model_id, **({"job": ground.job} if ground.job else {})})
 
 
-def _draw(call: Invocation, asked: "Ground", found: "ChangeAnswer", flags: list[str], out: Path) -> None:
+def _draw(call: Invocation, ground: "Ground", answer: "ChangeAnswer", flags: list[str], out: Path) -> None:
     from tasks.report.jobs_reasons import what_if_figures
     from tasks.report.result import Section
 
-    n_runs, n_jobs = len(found.outcome.before), int(found.outcome.changes["n_groups"].max())
+    n_runs, n_jobs = len(answer.outcome.before), int(answer.outcome.changes["n_groups"].max())
     words = (
-        f"What if: {found.scenario}",
-        f"Tried on {counted(n_runs, 'run')} of {counted(n_jobs, 'job')} of source {asked.source}.",
+        f"What if: {answer.scenario}",
+        f"Tried on {counted(n_runs, 'run')} of {counted(n_jobs, 'job')} of source {ground.source}.",
     )
     sections = (
-        Section("What the figures support", lines=tuple(found.claims.can), nothing="Nothing.", is_open=True),
-        Section("What they do not", lines=tuple(found.claims.cannot), nothing="Nothing.", is_open=True),
+        Section("What the figures support", lines=tuple(answer.claims.can), nothing="Nothing.", is_open=True),
+        Section("What they do not", lines=tuple(answer.claims.cannot), nothing="Nothing.", is_open=True),
     )
-    name = f"jobs-{asked.source}-what-if-{found.scenario}" + (f"-{asked.job}" if asked.job else "")
-    command = ("whatif", "--source", asked.source, *flags)
-    made_of = f"model {asked.model_id}"
-    write_drawing(call, out, name, words, what_if_figures(found), made_of, command, sections)
+    name = f"jobs-{ground.source}-what-if-{answer.scenario}" + (f"-{ground.job}" if ground.job else "")
+    command = ("whatif", "--source", ground.source, *flags)
+    made_of = f"model {ground.model_id}"
+    write_drawing(call, out, name, words, what_if_figures(answer), made_of, command, sections)
 
 
-def _show(call: Invocation, found: "ChangeAnswer", facts: dict[str, str]) -> None:
+def _show(call: Invocation, answer: "ChangeAnswer", facts: dict[str, str]) -> None:
     from tasks.report.jobs import changes_table
 
-    outcome = found.outcome
+    outcome = answer.outcome
     n_runs, n_jobs = len(outcome.before), int(outcome.changes["n_groups"].max())
-    facts |= {"change": str(found.scenario), "tried on": f"{counted(n_runs, 'run')} of {counted(n_jobs, 'job')}"}
-    for kind, one in outcome.moves.items():
-        runs, jobs = share(one.runs.share_moved), share(one.groups.share_moved)
+    facts |= {"change": str(answer.scenario), "tried on": f"{counted(n_runs, 'run')} of {counted(n_jobs, 'job')}"}
+    for kind, moved in outcome.moves.items():
+        runs, jobs = share(moved.runs.share_moved), share(moved.groups.share_moved)
         facts[f"other shape ({kind})"] = f"{runs} of the runs, {jobs} of the jobs"
-    if found.measured is not None:
-        facts |= _measured(found.measured.comparison.score)
+    if answer.measured is not None:
+        facts |= _measured(answer.measured.comparison.score)
     show_facts(facts)
     print()
     show_described(changes_table(outcome.changes))
-    _lines("Moves between shapes", [f"{kind}: {line}" for kind, one in outcome.moves.items() for line in one.words])
-    _lines("What the figures support", found.claims.can)
-    _lines("What they do not", found.claims.cannot)
-    if found.reason:
-        call.note(f"not measured: {found.reason}")
+    _lines("Moves between shapes", [f"{kind}: {line}" for kind, moved in outcome.moves.items() for line in moved.words])
+    _lines("What the figures support", answer.claims.can)
+    _lines("What they do not", answer.claims.cannot)
+    if answer.reason:
+        call.note(f"not measured: {answer.reason}")
 
 
 def _measured(score: Any) -> dict[str, str]:

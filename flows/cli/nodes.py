@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from flows.cli.invocation import Invocation, Output, one_source, progress_bar, run_flow
+from flows.cli.invocation import Invocation, Output, progress_bar, run_flow, source_with_rows
 from flows.cli.output import as_command, moment, say, show_described, show_facts, show_table
 from flows.cli.reading import ingesting, read_results, show_read, totals
-from tasks.choices import AUTO, DEFAULT_SOURCE, NodeReader, checked_source, reader_asked_for
+from tasks.choices import AUTO, DEFAULT_SOURCE, NodeReader, checked_source, intake_reader
 from tasks.errors import NotFound
 from tasks.nodes.node_words import (
     DETECTOR,
@@ -31,24 +31,24 @@ if TYPE_CHECKING:
     from tasks.warehouse.place import Warehouse
 
 
-def one_learning_source(warehouse: "Warehouse", source: str | None) -> str:
-    """As one_source; it must have executions, so that this is told before Prefect is started.
+def source_with_executions(warehouse: "Warehouse", source: str | None) -> str:
+    """As source_with_rows; it must have executions, so that this is told before Prefect is started.
 
     Raises BadInput if simulated executions stand among measured ones."""
     from tasks.nodes.history import version_of
 
-    chosen = one_source(warehouse, source, "nodes")
-    version_of(warehouse, chosen)
-    return chosen
+    source_name = source_with_rows(warehouse, source, "nodes")
+    version_of(warehouse, source_name)
+    return source_name
 
 
-def one_trained_source(warehouse: "Warehouse", source: str | None) -> str:
-    """As one_learning_source; raises NotFound too if it has no detector."""
+def source_with_detector(warehouse: "Warehouse", source: str | None) -> str:
+    """As source_with_executions; raises NotFound too if it has no detector."""
     from tasks.nodes.verdict_steps import require_detector
 
-    chosen = one_learning_source(warehouse, source)
-    require_detector(warehouse, chosen)
-    return chosen
+    source_name = source_with_executions(warehouse, source)
+    require_detector(warehouse, source_name)
+    return source_name
 
 
 def record(call: Invocation, source: str | None = None, out: Path | None = None, dry_run: bool = False) -> Output:
@@ -76,43 +76,48 @@ def record(call: Invocation, source: str | None = None, out: Path | None = None,
     from tasks.nodes.record.campaign import runnable
 
     runnable(settings.nodes.record)
-    told = {"source": checked_source(source)} if source is not None else {}
+    parameters = {"source": checked_source(source)} if source is not None else {}
     folder = out.absolute() if out else settings.warehouse.home / "recordings" / "nodes"
     landing = settings.warehouse.landing_folder if source is not None else ""
-    found = run_flow(call, "nodes-record", folder=str(folder), landing=landing, **told)
-    yield found
-    print(found["folder"])
-    done = f", {found['n_clean']:,} of {found['n_planned']:,} undisturbed so far" if found["n_planned"] else ""
-    call.note(f"recorded {counted(found['n_new'], 'execution')}{done}")
-    for name, faults in found["unavailable"].items():
+    recording = run_flow(call, "nodes-record", folder=str(folder), landing=landing, **parameters)
+    yield recording
+    print(recording["folder"])
+    done = (
+        f", {recording['n_clean']:,} of {recording['n_planned']:,} undisturbed so far" if recording["n_planned"] else ""
+    )
+    call.note(f"recorded {counted(recording['n_new'], 'execution')}{done}")
+    for name, faults in recording["unavailable"].items():
         call.note(f"{name}: {'; '.join(faults)}")
-    call.note(f"the sampler itself took {share(found['sampler_cores'])} of one core")
-    if found["n_failed"]:
-        call.note(f"{counted(found['n_failed'], 'execution')} could not be run; -v says why")
-    elif not found["n_new"] and found["n_clean"] < found["n_planned"]:
+    call.note(f"the sampler itself took {share(recording['sampler_cores'])} of one core")
+    if recording["n_failed"]:
+        call.note(f"{counted(recording['n_failed'], 'execution')} could not be run; -v says why")
+    elif not recording["n_new"] and recording["n_clean"] < recording["n_planned"]:
         times = counted(settings.nodes.record.repeats, "time")
         call.note(f"what is missing was disturbed, and repeated {times} already; raise nodes.record.repeats")
-    call.go_on("nodes", "ingest", *(() if source is not None else (found["folder"],)), source=source)
+    call.go_on("nodes", "ingest", *(() if source is not None else (recording["folder"],)), source=source)
 
 
 def show_plan(call: Invocation, params: "RecordParams") -> Output:
     """Print the executions of a campaign in order; without a campaign, what one call runs."""
     from tasks.nodes.record.campaign import check_parsers, planned
-    from tasks.nodes.record.plan import chosen_templates, lacking_stress
+    from tasks.nodes.record.plan import lacking_stress, selected_templates
     from tasks.nodes.tools import PARSERS
 
-    templates, has_groups = chosen_templates(params), params.isolation != "none"
+    templates, has_groups = selected_templates(params), params.isolation != "none"
     check_parsers(templates, PARSERS, params.profile)
     plan = planned(params, templates, has_groups=has_groups)
     names = ("number", "node", "benchmark", "dose", "dose_level")
     executions = plan.executions if plan else ()
-    rows = [{name: getattr(one, name) for name in names} for one in executions]
+    rows = [{name: getattr(execution, name) for name in names} for execution in executions]
     yield {"n_executions": len(rows) if plan else params.executions, "executions": rows}
     for row in rows:
         print(f"{row['number']:>5}  {row['node']}  {row['benchmark']}  {row['dose']}".rstrip())
-    n_stressed, one_call = sum(one.stress_wanted for one in executions), counted(params.executions, "execution")
+    n_stressed, per_call = (
+        sum(execution.stress_wanted for execution in executions),
+        counted(params.executions, "execution"),
+    )
     campaign = f"{counted(len(rows), 'execution')}, {n_stressed:,} of them stressed"
-    call.note(campaign if plan else f"no campaign: {one_call} on each node of what it lacks, or what is stalest")
+    call.note(campaign if plan else f"no campaign: {per_call} on each node of what it lacks, or what is stalest")
     for line in lacking_stress(params, templates, has_groups=has_groups):
         call.note(line)
 
@@ -165,15 +170,15 @@ def ingest(
     files = find_files(paths, read.manifest) if paths or read.manifest else []
     if line := tell_left_out(paths):
         call.note(line)
-    intake = Intake(source, reader_asked_for(reader), read)
-    asked = {"results": paths, "reader": reader, "dry_run": dry_run}
-    with ingesting(call, "nodes-ingest", files, intake, begin_executions, preview_executions, **asked) as found:
-        if found is None:
+    intake = Intake(source, intake_reader(reader), read)
+    parameters = {"results": paths, "reader": reader, "dry_run": dry_run}
+    with ingesting(call, "nodes-ingest", files, intake, begin_executions, preview_executions, **parameters) as ingested:
+        if ingested is None:
             return
-        result = read_results(call.warehouse, source, found["batches"]) | totals(call.warehouse, TOTALS, source)
-        result |= {"not_loaded": found["not_loaded"], "unknown_units": unknown_units(call.warehouse, source)}
+        result = read_results(call.warehouse, source, ingested["batches"]) | totals(call.warehouse, TOTALS, source)
+        result |= {"not_loaded": ingested["not_loaded"], "unknown_units": unknown_units(call.warehouse, source)}
         yield result
-        if result["files"] or not found["not_loaded"]:
+        if result["files"] or not ingested["not_loaded"]:
             show_read(result)
             stressed = f", {result['n_stressed']:,} of them stressed" if result["n_stressed"] else ""
             emulated = f" ({result['n_emulated']:,} of them emulated)" if result["n_emulated"] else ""
@@ -221,20 +226,20 @@ def summary(call: Invocation, source: str | None = None) -> Output:
     from tasks.warehouse.connection import fetch
 
     warehouse = call.warehouse
-    chosen = one_source(warehouse, source, "nodes")
+    source_name = source_with_rows(warehouse, source, "nodes")
     nodes = records(
-        fetch(warehouse, TABLES["nodes"], {"source": chosen}).rename(columns={"n_failed": "n_not_completed"})
+        fetch(warehouse, TABLES["nodes"], {"source": source_name}).rename(columns={"n_failed": "n_not_completed"})
     )
-    benchmarks = records(fetch(warehouse, BENCHMARKS, {"source": chosen}))
-    yield {"source": chosen, "nodes": nodes, "benchmarks": benchmarks}
+    benchmarks = records(fetch(warehouse, BENCHMARKS, {"source": source_name}))
+    yield {"source": source_name, "nodes": nodes, "benchmarks": benchmarks}
     show_table([row | {"name": called(row["node"], row["is_emulated"])} for row in nodes[:MOST_NODES]], NODE_COLUMNS)
     if len(nodes) > MOST_NODES:
         print(f"{len(nodes) - MOST_NODES:,} more nodes; --json shows all")
     print()
     show_table(benchmarks, BENCHMARK_COLUMNS)
     n_executions = sum(int(row["n_executions"]) for row in nodes)
-    told = f"{counted(n_executions, 'execution')} on {counted(len(nodes), 'node')}"
-    call.note(f"source {chosen}: {told}; next: {as_command('whorl', 'nodes', 'rank', '--source', chosen)}")
+    counts = f"{counted(n_executions, 'execution')} on {counted(len(nodes), 'node')}"
+    call.note(f"source {source_name}: {counts}; next: {as_command('whorl', 'nodes', 'rank', '--source', source_name)}")
 
 
 def preprocess(call: Invocation, source: str | None = None) -> Output:
@@ -245,19 +250,19 @@ def preprocess(call: Invocation, source: str | None = None) -> Output:
 
     --source
     --variant (robust|paper .preprocess.variant): Whose rules hold: ours, or the paper's"""
-    chosen = one_learning_source(call.warehouse, source)
-    found = run_flow(call, "nodes-preprocess", source=chosen)
-    yield {**found, "source": chosen}
+    source_name = source_with_executions(call.warehouse, source)
+    preprocessing = run_flow(call, "nodes-preprocess", source=source_name)
+    yield {**preprocessing, "source": source_name}
     facts = {
-        "source": chosen,
-        "model": found["model_id"],
-        "executions": f"{found['n_executions']:,}",
-        "metrics kept": f"{found['n_kept']:,} of {found['n_recorded']:,} (the paper: 54 of 153)",
-        "the paper's rule contradicts": f"{found['n_disagree']:,} of them in what is declared",
-        "reference": found["reference"],
+        "source": source_name,
+        "model": preprocessing["model_id"],
+        "executions": f"{preprocessing['n_executions']:,}",
+        "metrics kept": f"{preprocessing['n_kept']:,} of {preprocessing['n_recorded']:,} (the paper: 54 of 153)",
+        "the paper's rule contradicts": f"{preprocessing['n_disagree']:,} of them in what is declared",
+        "reference": preprocessing["reference"],
     }
     show_facts(facts)
-    call.go_on("nodes", "metrics", source=chosen, report=found["report"])
+    call.go_on("nodes", "metrics", source=source_name, report=preprocessing["report"])
 
 
 def metrics(call: Invocation, source: str | None = None, benchmark: str | None = None, kept: bool = False) -> Output:
@@ -272,16 +277,16 @@ def metrics(call: Invocation, source: str | None = None, benchmark: str | None =
     from tasks.report.nodes_tables import decisions_table
 
     warehouse = call.warehouse
-    chosen = one_source(warehouse, source, "nodes")
-    model_id = require_model(warehouse, chosen)
-    found = read_decisions(warehouse, chosen, model_id)
-    n_all, n_kept = len(found), int(found["is_kept"].sum())
+    source_name = source_with_rows(warehouse, source, "nodes")
+    model_id = require_model(warehouse, source_name)
+    decisions = read_decisions(warehouse, source_name, model_id)
+    n_all, n_kept = len(decisions), int(decisions["is_kept"].sum())
     if benchmark is not None:
-        found = found[found["benchmark_type"].str.partition("@")[0] == benchmark.partition("@")[0]]
-    found = found[found["is_kept"]] if kept else found
-    told = {"source": chosen, "model_id": model_id, "n_recorded": n_all, "n_kept": n_kept}
-    yield told | {"metrics": records(found)}
-    show_described(decisions_table(found))
+        decisions = decisions[decisions["benchmark_type"].str.partition("@")[0] == benchmark.partition("@")[0]]
+    decisions = decisions[decisions["is_kept"]] if kept else decisions
+    facts = {"source": source_name, "model_id": model_id, "n_recorded": n_all, "n_kept": n_kept}
+    yield facts | {"metrics": records(decisions)}
+    show_described(decisions_table(decisions))
     call.note(f"{n_kept:,} of {n_all:,} metrics kept by {model_id}; the paper: 54 of 153")
 
 
@@ -297,8 +302,8 @@ LACKS = Column("lacks", "did not run", as_text)
 
 def shown_rank(row: dict[str, Any]) -> dict[str, Any]:
     """A row of a ranking with what RANKED shows of it."""
-    told = {"interval": interval(row) or MISSING, "tied": "tied" if row["is_tied"] else ""}
-    return {**row, **told, "name": called(row["node"], row["is_emulated"])}
+    texts = {"interval": interval(row) or MISSING, "tied": "tied" if row["is_tied"] else ""}
+    return {**row, **texts, "name": called(row["node"], row["is_emulated"])}
 
 
 def rank(
@@ -326,19 +331,19 @@ def rank(
     from tasks.warehouse.registry import champion
 
     warehouse, nodes = call.warehouse, call.settings.nodes
-    chosen = one_source(warehouse, source, "nodes")
+    source_name = source_with_rows(warehouse, source, "nodes")
     with progress_bar(call, first="reading executions"):
-        answers.preprocess_once(warehouse, chosen, nodes.preprocess, nodes.score)
-        found = answers.rank(warehouse, chosen, nodes.score, "")
-    scores, watched = answers.read_scores(warehouse, chosen), answers.read_watched(warehouse, chosen)
+        answers.preprocess_once(warehouse, source_name, nodes.preprocess, nodes.score)
+        ranking = answers.rank(warehouse, source_name, nodes.score, "")
+    scores, watched = answers.read_scores(warehouse, source_name), answers.read_watched(warehouse, source_name)
     names = {str(row.node): called(str(row.node), bool(row.is_emulated)) for row in scores.itertuples()}
     answer = {
-        "best": best_words(found["best"], found["n_nodes"], names),
+        "best": best_words(ranking["best"], ranking["n_nodes"], names),
         "most_suspicious": standing_out(watched.to_dict("records"), names),
-        "degrading": degrading_words(read_states(warehouse, chosen).to_dict("records"), names),
+        "degrading": degrading_words(read_states(warehouse, source_name).to_dict("records"), names),
     }
-    rows = records(_chosen(scores, node, machine_type, aspect, top))
-    yield {"source": chosen, **found, "answer": answer, "scores": rows, "watched": records(watched)}
+    rows = records(_selected_rows(scores, node, machine_type, aspect, top))
+    yield {"source": source_name, **ranking, "answer": answer, "scores": rows, "watched": records(watched)}
     say(*(f"{name.replace('_', ' ')}: {words}" for name, words in answer.items() if words))
     print()
     extra = [SHARED] if scores["shared"].notna().any() else []
@@ -346,21 +351,21 @@ def rank(
     show_table([shown_rank(row) | {"shared_words": shared_words(row)} for row in rows], (*RANKED, *extra))
     print()
     say(f"places: {placed_by(scores)}")
-    if line := left_out(found["n_left_out"], chosen):
+    if line := left_out(ranking["n_left_out"], source_name):
         call.note(line)
-    has_detector = champion(warehouse.models, "nodes", chosen, DETECTOR) is not None
+    has_detector = champion(warehouse.models, "nodes", source_name, DETECTOR) is not None
     verb = ("explain", "NODE") if answer["degrading"] else ("watch",) if has_detector else ("train",)
-    call.note(f"which executions look degraded: {as_command('whorl', 'nodes', *verb, '--source', chosen)}")
+    call.note(f"which executions look degraded: {as_command('whorl', 'nodes', *verb, '--source', source_name)}")
 
 
-def _chosen(
+def _selected_rows(
     scores: "pd.DataFrame", node: str | None, machine_type: str | None, aspect: str | None, top: int | None
 ) -> "pd.DataFrame":
     """The rows that are asked for. Raises NotFound where there are none.
 
     Places are those among all nodes; with a machine type that has a shared component, among its nodes by that."""
-    asked = {"node": node, "machine_type": machine_type, "aspect": aspect}
-    for column, value in asked.items():
+    wanted = {"node": node, "machine_type": machine_type, "aspect": aspect}
+    for column, value in wanted.items():
         if value is not None:
             known = sorted(scores[column].dropna().unique())
             if value not in known:

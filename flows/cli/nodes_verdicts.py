@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import typer
 
 from flows.cli.invocation import Invocation, Output, given, progress_bar, run_flow
-from flows.cli.nodes import RANKED, one_learning_source, one_trained_source, shown_rank
+from flows.cli.nodes import RANKED, shown_rank, source_with_detector, source_with_executions
 from flows.cli.output import say, show_described, show_facts, show_table
-from tasks.choices import AUTO, NodeReader, reader_asked_for
+from tasks.choices import AUTO, NodeReader, intake_reader
 from tasks.nodes.node_words import NO_REASON, TOGETHER, called, called_all
 from tasks.quantities import counted, number, ratio
 from tasks.quantities import share as shown_share
@@ -46,25 +46,25 @@ def train(
     fit = given(epochs=epochs, seed=seed)
     if fit and variant == DETECTOR:
         raise typer.BadParameter("--epochs and --seed are of the network; name --variant ours or paper")
-    chosen = one_learning_source(call.warehouse, source)
-    own: dict[str, Any] = {"as_in_use": not fresh, "trains_again": fresh, "variant": variant}
+    source_name = source_with_executions(call.warehouse, source)
+    parameters: dict[str, Any] = {"as_in_use": not fresh, "trains_again": fresh, "variant": variant}
     if variant != DETECTOR:
         flags = {"variant": variant, **({"fit": fit} if fit else {})}
-        own |= {"model": flags} if fresh else asked_model(call.settings, chosen, flags)
-    found = run_flow(call, "nodes-train", source=chosen, **own)
-    yield {**found, "source": chosen}
+        parameters |= {"model": flags} if fresh else training_parameters(call.settings, source_name, flags)
+    training = run_flow(call, "nodes-train", source=source_name, **parameters)
+    yield {**training, "source": source_name}
     from flows.nodes import detector_facts, facts_of
 
-    if "champion_id" in found:
-        show_facts(facts_of(cast("TrainedNodes", found)))
+    if "champion_id" in training:
+        show_facts(facts_of(cast("TrainedNodes", training)))
     else:
-        show_facts(detector_facts(found))
-    if found["is_from_before"]:
+        show_facts(detector_facts(training))
+    if training["is_from_before"]:
         call.note("nothing was learned: the same data, parameters and code made this model; --fresh trains again")
-    call.go_on("nodes", "fingerprint", source=chosen, report=found["report"])
+    call.go_on("nodes", "fingerprint", source=source_name, report=training["report"])
 
 
-def asked_model(settings: "Settings", source: str, flags: dict[str, Any]) -> dict[str, Any]:
+def training_parameters(settings: "Settings", source: str, flags: dict[str, Any]) -> dict[str, Any]:
     """What a training is told where flags name some parameters: the others are those of the model in use.
 
     They are what the variant begins with where no model of it is in use. Raises BadInput as steps.in_use."""
@@ -91,31 +91,31 @@ def tune(call: Invocation, source: str | None = None) -> Output:
     from tasks.ray_address import check_ray
 
     settings = call.settings
-    chosen = one_learning_source(settings.warehouse, source)
+    source_name = source_with_executions(settings.warehouse, source)
     if settings.nodes.search.runner == "ray":
         address = settings.nodes.search.ray_address  # before minutes of work that would end with this line
         check_ray(address, setting=RAY_SETTING, otherwise=WITHOUT_RAY)
-    found = run_flow(call, "nodes-tune", source=chosen)
-    yield {**found, "source": chosen}
+    search = run_flow(call, "nodes-tune", source=source_name)
+    yield {**search, "source": source_name}
     from flows.nodes import facts_of
 
-    show_facts(_search_facts(found) | facts_of(found["trained"]))
-    call.go_on("nodes", "fingerprint", source=chosen, report=found["report"])
+    show_facts(_search_facts(search) | facts_of(search["trained"]))
+    call.go_on("nodes", "fingerprint", source=source_name, report=search["report"])
 
 
-def _search_facts(found: dict[str, Any]) -> dict[str, str]:
+def _search_facts(search: dict[str, Any]) -> dict[str, str]:
     """What a search came to, in words."""
     from tasks.nodes.params import ModelParams
     from tasks.nodes.perona.hyperparameters import space_of
 
-    names = [name.split(".") for name in space_of(ModelParams.model_validate(found["best"]))]
-    values = [f"{key.replace('_', ' ')} {found['best'][part][key]}" for part, key in names]
-    before = f", {found['n_resumed']:,} of them from before" if found["n_resumed"] else ""
+    names = [name.split(".") for name in space_of(ModelParams.model_validate(search["best"]))]
+    values = [f"{key.replace('_', ' ')} {search['best'][part][key]}" for part, key in names]
+    before = f", {search['n_resumed']:,} of them from before" if search["n_resumed"] else ""
     return {
-        "searched": f"{counted(found['n_trials'], 'trial')}{before}",
-        "least validation loss": number(found["validation_loss"]),
+        "searched": f"{counted(search['n_trials'], 'trial')}{before}",
+        "least validation loss": number(search["validation_loss"]),
         "best": ", ".join(values),
-        "trials": found["trials"],
+        "trials": search["trials"],
     }
 
 
@@ -126,24 +126,24 @@ def fingerprint(call: Invocation, source: str | None = None) -> Output:
     in nodes.verdict_reasons, fingerprints in nodes.fingerprints.
 
     --source"""
-    chosen = one_trained_source(call.warehouse, source)
-    found = run_flow(call, "nodes-fingerprint", source=chosen)
+    source_name = source_with_detector(call.warehouse, source)
+    verdicts = run_flow(call, "nodes-fingerprint", source=source_name)
     from flows.nodes import with_emulated
     from tasks.nodes.steps import read_fingerprint_scores
 
-    scores = read_fingerprint_scores(call.warehouse, chosen) if found["network_id"] else None
-    rows = [] if scores is None else records(with_emulated(scores, call.warehouse, chosen))
-    yield {**found, "source": chosen, "scores": rows}
-    print(f"{found['n_flagged']:,} of {counted(found['n_judged'], 'execution')} look degraded")
-    if found["network_id"]:
-        print(f"{found['n_fingerprints']:,} of {counted(found['n_executions'], 'execution')} have a fingerprint")
+    scores = read_fingerprint_scores(call.warehouse, source_name) if verdicts["network_id"] else None
+    rows = [] if scores is None else records(with_emulated(scores, call.warehouse, source_name))
+    yield {**verdicts, "source": source_name, "scores": rows}
+    print(f"{verdicts['n_flagged']:,} of {counted(verdicts['n_judged'], 'execution')} look degraded")
+    if verdicts["network_id"]:
+        print(f"{verdicts['n_fingerprints']:,} of {counted(verdicts['n_executions'], 'execution')} have a fingerprint")
         print()
-        show_table([shown_rank(row) for row in rows], [one for one in RANKED if not one.is_extra])
+        show_table([shown_rank(row) for row in rows], [column for column in RANKED if not column.is_extra])
         names = {row["node"]: called(row["node"], row["is_emulated"]) for row in rows}
-        say(f"best by fingerprints: {', '.join(names[node] for node in found['best']) or 'none'}")
+        say(f"best by fingerprints: {', '.join(names[node] for node in verdicts['best']) or 'none'}")
     else:
         call.note("without a trained network there are no fingerprints; whorl nodes train --variant ours makes one")
-    call.go_on("nodes", "watch", source=chosen, report=found["report"])
+    call.go_on("nodes", "watch", source=source_name, report=verdicts["report"])
 
 
 def watch(call: Invocation, source: str | None = None, ask: bool = True) -> Output:
@@ -154,32 +154,32 @@ def watch(call: Invocation, source: str | None = None, ask: bool = True) -> Outp
 
     --source
     --ask/--no-ask: Ask suspected nodes for a fresh benchmark, by their deployments"""
-    chosen = one_trained_source(call.warehouse, source)
-    found = run_flow(call, "nodes-watch", source=chosen, asks_for_benchmarks=ask)
+    source_name = source_with_detector(call.warehouse, source)
+    watched = run_flow(call, "nodes-watch", source=source_name, asks_for_benchmarks=ask)
     from flows.nodes import with_emulated
     from tasks.nodes.verdict_steps import open_messages, read_states
     from tasks.report.nodes_tables import states_table
     from tasks.warehouse.alarms import read_alarms
 
-    still = [one for name, one in open_messages(call.warehouse, chosen).items() if name not in found["alarms"]]
-    states = with_emulated(read_states(call.warehouse, chosen), call.warehouse, chosen)
+    still = [text for name, text in open_messages(call.warehouse, source_name).items() if name not in watched["alarms"]]
+    states = with_emulated(read_states(call.warehouse, source_name), call.warehouse, source_name)
     rows = records(states)
-    yield {**found, "source": chosen, "open": still, "states": rows}
+    yield {**watched, "source": source_name, "open": still, "states": rows}
     names = {row["node"]: called(row["node"], row["is_emulated"]) for row in rows}
     show_described(states_table(states))
     print()
-    if found["alarms"]:
-        for message in read_alarms(call.warehouse, ids=found["alarms"], limit=len(found["alarms"]))["message"]:
+    if watched["alarms"]:
+        for message in read_alarms(call.warehouse, ids=watched["alarms"], limit=len(watched["alarms"]))["message"]:
             say(f"alarm: {message}")
     else:
         print("no new alarm")
     say(*(f"open: {message}" for message in still))
-    say(f"to be left out: {', '.join(names.get(node, node) for node in found['excluded']) or 'none'}")
-    print(f"report: {found['report']}")
-    for name in found["asked"]:
+    say(f"to be left out: {', '.join(names.get(node, node) for node in watched['excluded']) or 'none'}")
+    print(f"report: {watched['report']}")
+    for name in watched["asked"]:
         print(f"asked for a fresh benchmark: {name}")
-    if found["cannot_ask"]:
-        nodes_without = ", ".join(found["cannot_ask"])
+    if watched["cannot_ask"]:
+        nodes_without = ", ".join(watched["cannot_ask"])
         call.note(f"no deployment nodes-record/<node> for {nodes_without}: run 'whorl nodes record' there")
 
 
@@ -195,23 +195,24 @@ def explain(call: Invocation, what: str, source: str | None = None) -> Output:
     --source"""
     from tasks.nodes.verdict_steps import explain as steps_explain
 
-    chosen = one_trained_source(call.warehouse, source)
-    found = steps_explain(call.warehouse, chosen, what, call.settings.nodes.score)
-    yield {**found, "source": chosen}
-    say(found["answer"], *found["states"])
-    for one in found["executions"][:MOST]:
-        reasons = one["reasons"] or ([NO_REASON] if one["is_flagged"] else [])
-        heading = [f"  {TOGETHER}"] if one["reasons"] and one["is_together"] else []
-        say("", _head(one), *heading, *(f"  {reason}" for reason in reasons))
-    if len(found["executions"]) > MOST:
-        print(f"\nand {len(found['executions']) - MOST:,} more; --json has them all")
+    source_name = source_with_detector(call.warehouse, source)
+    explanation = steps_explain(call.warehouse, source_name, what, call.settings.nodes.score)
+    yield {**explanation, "source": source_name}
+    say(explanation["answer"], *explanation["states"])
+    for execution in explanation["executions"][:MOST]:
+        reasons = execution["reasons"] or ([NO_REASON] if execution["is_flagged"] else [])
+        heading = [f"  {TOGETHER}"] if execution["reasons"] and execution["is_together"] else []
+        say("", _head(execution), *heading, *(f"  {reason}" for reason in reasons))
+    if len(explanation["executions"]) > MOST:
+        print(f"\nand {len(explanation['executions']) - MOST:,} more; --json has them all")
 
 
-def _head(one: dict[str, Any]) -> str:
-    when = f" at {one['started_at'][:16].replace('T', ' ')} UTC" if one["started_at"] else ""
-    sure = "no verdict" if one["probability"] is None else f"probability {one['probability']:.2f}"
+def _head(execution: dict[str, Any]) -> str:
+    when = f" at {execution['started_at'][:16].replace('T', ' ')} UTC" if execution["started_at"] else ""
+    sure = "no verdict" if execution["probability"] is None else f"probability {execution['probability']:.2f}"
     return (
-        f"{one['execution_id']} ({one['benchmark']}){when}: {'flagged' if one['is_flagged'] else 'not flagged'}, {sure}"
+        f"{execution['execution_id']} ({execution['benchmark']}){when}: "
+        f"{'flagged' if execution['is_flagged'] else 'not flagged'}, {sure}"
     )
 
 
@@ -219,7 +220,7 @@ PROTOCOLS = {"chronological", "paper"}
 LEARNED = {"ours": ("ours",), "paper": ("paper",), "both": ("ours", "paper"), "none": ()}
 
 
-def asked_settings(
+def evaluation_parameters(
     *,
     variant: str | None,
     model: str | None,
@@ -235,15 +236,15 @@ def asked_settings(
         raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join(sorted(PROTOCOLS))}", param_hint="--protocol")
     fit = None if seed is None else {"fit": {"seed": seed}}
     learned = given(seeds=seeds, protocols=protocols or None, model=fit)
-    asked = given(
+    parameters = given(
         seed=seed,
         preprocess={"variant": variant} if variant else None,
         without_labels=without_labels or None,
         curve=curve or None,
     )
     if repeats is not None:
-        asked |= {"injection": {"repeats": repeats}, "repeats": max(repeats, 1)}
-    return {**asked, "learned": {**learned, "variants": LEARNED[model or "both"]}}
+        parameters |= {"injection": {"repeats": repeats}, "repeats": max(repeats, 1)}
+    return {**parameters, "learned": {**learned, "variants": LEARNED[model or "both"]}}
 
 
 LEFT_OUT = {"n_refused": "refused row", "n_values_refused": "refused value", "n_replaced": "replaced execution"}
@@ -284,7 +285,7 @@ def evaluate(
     --repeats (0..1000): Random splits, and draws of injected degradation; 0: no such draw
     --seed
     --out DIR: Write tables as Parquet, and a page with figures, there"""
-    asked = asked_settings(
+    parameters = evaluation_parameters(
         variant=variant,
         model=model,
         seeds=seeds,
@@ -303,16 +304,16 @@ def evaluate(
     from tasks.report.nodes_evaluation import detectors_table
 
     with progress_bar(call, first="reading results"):
-        found, name, emulated = evaluate_results(
-            paths, reader_asked_for(reader), settings.read, EvaluateParams.model_validate(asked), train=train
+        evaluation, name, emulated = evaluate_results(
+            paths, intake_reader(reader), settings.read, EvaluateParams.model_validate(parameters), train=train
         )
     if line := tell_left_out(paths):
         call.note(line)
     if out is not None:
-        call.note(f"tables: {out}; page: {write_page(found, name, str(out), emulated)}")
-    yield found.figures
-    show_facts(_evaluation_facts(found.figures, emulated))
-    if (shown := detectors_table(found.figures)).rows:
+        call.note(f"tables: {out}; page: {write_page(evaluation, name, str(out), emulated)}")
+    yield evaluation.figures
+    show_facts(_evaluation_facts(evaluation.figures, emulated))
+    if (shown := detectors_table(evaluation.figures)).rows:
         print()
         show_described(shown)
 
@@ -320,7 +321,7 @@ def evaluate(
 def _evaluation_facts(figures: dict[str, Any], emulated: frozenset[str]) -> dict[str, str]:
     """What was evaluated, and what is not in the table of detectors."""
 
-    def told(key: str, show: Any = ratio) -> str:
+    def text(key: str, show: Any = ratio) -> str:
         value = figures.get(key)
         return str(figures.get(f"{key}.reason", "not measured")) if value is None else str(show(value))
 
@@ -333,11 +334,11 @@ def _evaluation_facts(figures: dict[str, Any], emulated: frozenset[str]) -> dict
         "evaluated": f"{of}, {figures['n_stressed']:,} known to be stressed",
         "left out": ", ".join(counted(figures[key], what) for key, what in LEFT_OUT.items()),
         "metrics": f"{figures['metrics.kept']:,} of {figures['metrics.recorded']:,} kept",
-        "best node": told("nodes.best", named),
-        "best by first component": told("nodes.best.pc1", named),
-        "most suspicious": told("nodes.most_suspicious", named),
-        "score and applications": f"Spearman {told('rank.spearman')}; best single benchmark {told('rank.best_single')}",
-        "a rerun differs by": f"{told('repeatability.rerun_median', shown_share)} (median), "
-        f"{told('repeatability.rerun_p90', shown_share)} (one in ten)",
-        "stressed executions": told("detect.n", number) if figures.get("detect.n") is None else "see below",
+        "best node": text("nodes.best", named),
+        "best by first component": text("nodes.best.pc1", named),
+        "most suspicious": text("nodes.most_suspicious", named),
+        "score and applications": f"Spearman {text('rank.spearman')}; best single benchmark {text('rank.best_single')}",
+        "a rerun differs by": f"{text('repeatability.rerun_median', shown_share)} (median), "
+        f"{text('repeatability.rerun_p90', shown_share)} (one in ten)",
+        "stressed executions": text("detect.n", number) if figures.get("detect.n") is None else "see below",
     }

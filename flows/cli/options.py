@@ -92,7 +92,7 @@ class OptionLine:
         """The type with what Typer has to know. name: of the argument."""
         least, most = (float(bound) if "." in bound else int(bound) if bound else None for bound in self.bounds)
         completed = next((OFFERED[key] for key in (*self.flags[:1], self.metavar) if key in OFFERED), None)
-        told: dict[str, Any] = {
+        keywords: dict[str, Any] = {
             "help": self.help,
             "metavar": None if self.metavar == name else self.metavar,
             "min": least,
@@ -100,8 +100,8 @@ class OptionLine:
             "autocompletion": completed if annotation in TEXTS else None,
         }
         if OUT in self.flags:  # what is there already is a folder that can be written to
-            told |= {"file_okay": False, "writable": True}
-        return Annotated[annotation, (Option if self.flags else Argument)(*self.flags, **told)]
+            keywords |= {"file_okay": False, "writable": True}
+        return Annotated[annotation, (Option if self.flags else Argument)(*self.flags, **keywords)]
 
 
 def lines_of(text: str) -> Iterator[OptionLine]:
@@ -109,24 +109,24 @@ def lines_of(text: str) -> Iterator[OptionLine]:
     for line in re.sub(r"\n    +", " ", text).strip().splitlines():
         if ": " not in line:
             yield from (shared()[flag] for flag in line.split(", "))
-        elif found := LINE.fullmatch(line):
-            yield _line(found)
+        elif match := LINE.fullmatch(line):
+            yield _line(match)
         else:
             raise TypeError(f"{line!r} is no line about an option")
 
 
-def _line(found: re.Match[str]) -> OptionLine:
-    parts = (found["more"] or "").split(", ")
+def _line(match: re.Match[str]) -> OptionLine:
+    parts = (match["more"] or "").split(", ")
     bounds = next((part.split("..") for part in parts if ".." in part), ["", ""])
     kind, _, setting = next((part for part in parts if " " in part), "").partition(" ")
-    flags = tuple(found["flags"].split(", ")) if found["flags"] else ()
-    return OptionLine(flags, found["metavar"] or None, (bounds[0], bounds[1]), kind, setting, found["help"])
+    flags = tuple(match["flags"].split(", ")) if match["flags"] else ()
+    return OptionLine(flags, match["metavar"] or None, (bounds[0], bounds[1]), kind, setting, match["help"])
 
 
 @cache
 def shared() -> dict[str, OptionLine]:
     """The options that verbs share, by their flag."""
-    return {found.flags[0]: found for found in lines_of(SHARED)}
+    return {line.flags[0]: line for line in lines_of(SHARED)}
 
 
 def described(verb: Callable[..., Any]) -> tuple[str, list[OptionLine]]:
@@ -143,40 +143,40 @@ def command_of(verb: Callable[..., Any], word: str = "") -> Callable[..., None]:
 
     Raises TypeError where the lines of its docstring and its arguments do not fit together."""
     about, lines = described(verb)
-    first, *own = inspect.signature(verb).parameters.values()
-    waiting, asked, settings = iter(own), [], {}
+    first, *arguments = inspect.signature(verb).parameters.values()
+    waiting, parameters, settings = iter(arguments), [], {}
     for line in lines:
         if line.setting:
             settings[line.name] = line
-            one = first.replace(name=line.name, default=False if line.kind == "flag" else None)
-            asked.append(one.replace(annotation=line.type_for(_kind(line.kind), line.name)))
+            parameter = first.replace(name=line.name, default=False if line.kind == "flag" else None)
+            parameters.append(parameter.replace(annotation=line.type_for(_kind(line.kind), line.name)))
         else:
-            one = next(waiting, first)
-            asked.append(one.replace(annotation=line.type_for(one.annotation, one.name)))
-    if len(asked) != len(settings) + len(own) or first.name in (one.name for one in asked):
+            parameter = next(waiting, first)
+            parameters.append(parameter.replace(annotation=line.type_for(parameter.annotation, parameter.name)))
+    if len(parameters) != len(settings) + len(arguments) or first.name in (parameter.name for parameter in parameters):
         raise TypeError(f"{verb.__module__}.{verb.__name__}: its docstring needs a line for each of its arguments")
     if verb.__name__ not in WITHOUT_JSON:
         [json] = lines_of(JSON)
-        asked.append(first.replace(name="as_json", default=False, annotation=json.type_for(bool, "as_json")))
-    paths = [one.name for one, line in zip(asked, lines, strict=False) if line.metavar in PATHS]
+        parameters.append(first.replace(name="as_json", default=False, annotation=json.type_for(bool, "as_json")))
+    paths = [parameter.name for parameter, line in zip(parameters, lines, strict=False) if line.metavar in PATHS]
     context = first.replace(name="context", annotation=typer.Context)
 
     def command(context: typer.Context, *, as_json: bool = False, **values: Any) -> None:
         values |= {name: absolute(values[name]) for name in paths if name in values}
-        chosen = [(line.flags[0], line.kind, line.setting, values.pop(name)) for name, line in settings.items()]
-        flags = [(path, _converted(flag, kind, value, word)) for flag, kind, path, value in chosen if _is_given(value)]
+        options = [(line.flags[0], line.kind, line.setting, values.pop(name)) for name, line in settings.items()]
+        flags = [(path, _converted(flag, kind, value, word)) for flag, kind, path, value in options if _is_given(value)]
         call: Invocation = replace(context.find_root().obj, as_json=as_json)
         for path, value in flags:
             call = call.having(_nested(f"{word}{path}" if path.startswith(".") else path, value))
         answer = verb(call, **values)
-        for found in answer or ():
+        for figures in answer or ():
             if as_json:
-                show_json(found)
+                show_json(figures)
                 answer.close()
 
     command.__name__, command.__doc__ = verb.__name__, about
-    command.__signature__ = inspect.Signature([context, *asked])  # type: ignore[attr-defined]
-    command.__annotations__ = {one.name: one.annotation for one in (context, *asked)}
+    command.__signature__ = inspect.Signature([context, *parameters])  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in (context, *parameters)}
     return command
 
 
@@ -208,11 +208,11 @@ def _converted(flag: str, kind: str, value: Any, word: str) -> Any:
     if kind == "pairs":
         return pairs(value, flag, EXAMPLES.get(flag) or EXAMPLES[word])
     if kind == "statuses":
-        if wrong := [one for one in value if not one.startswith(STATUS)]:
+        if wrong := [pair for pair in value if not pair.startswith(STATUS)]:
             raise typer.BadParameter(
                 f"{wrong[0]!r}: statuses alone can be mapped: status:THEIRS=OURS", param_hint="--map-value"
             )
-        return pairs([one.removeprefix(STATUS) for one in value], flag, EXAMPLES[flag], "status:THEIRS=OURS")
+        return pairs([pair.removeprefix(STATUS) for pair in value], flag, EXAMPLES[flag], "status:THEIRS=OURS")
     return value
 
 

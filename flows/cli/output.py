@@ -88,17 +88,17 @@ def show_table(rows: Sequence[Mapping[str, Any]], shown: Sequence[Column], *, pi
     cells = {column.key: [column.text(row) for row in rows] for column in shown}
     width = min(console.width, UNLIMITED if is_limited() else piped_width)
     widths = fitted(shown, cells, width)
-    chosen = [column for column in shown if column.key in widths]
+    columns = [column for column in shown if column.key in widths]
     if gone := [column.title for column in shown if column.key not in widths]:
         logger.warning("left out at a width of %d: %s (--json has all)", width, ", ".join(gone))
-    if any(column.title for column in chosen):
-        titles = [_lines(column, clean(column.title), widths[column.key]) for column in chosen]
-        for line in _beside(chosen, titles, widths, ["bold"] * len(chosen), paint):
+    if any(column.title for column in columns):
+        titles = [_lines(column, clean(column.title), widths[column.key]) for column in columns]
+        for line in _beside(columns, titles, widths, ["bold"] * len(columns), paint):
             print(line)
     for at, row in enumerate(rows):
-        styles = [column.style(row.get(column.key)) if column.style else "" for column in chosen]
-        parts = [_lines(column, cells[column.key][at], widths[column.key]) for column in chosen]
-        for line in _beside(chosen, parts, widths, styles, paint):
+        styles = [column.style(row.get(column.key)) if column.style else "" for column in columns]
+        parts = [_lines(column, cells[column.key][at], widths[column.key]) for column in columns]
+        for line in _beside(columns, parts, widths, styles, paint):
             print(line)
 
 
@@ -126,21 +126,23 @@ def fitted(columns: Sequence[Column], cells: Mapping[str, Sequence[str]], width:
 
     Titles of numbers and names are broken first, then extras go, keys shrink, text is wrapped, names between their
     words, and text to few letters. Where that is not enough, columns go from the last on; the first stays."""
-    found = {column.key: _natural([column.title, *cells[column.key]]) for column in columns}
-    if _total(found) > width:
+    widths = {column.key: _natural([column.title, *cells[column.key]]) for column in columns}
+    if _total(widths) > width:
         rigid = [column for column in columns if column.kind in ("number", "name")]
-        found |= {column.key: _natural([*column.title.split(), *cells[column.key]]) for column in rigid}
+        widths |= {column.key: _natural([*column.title.split(), *cells[column.key]]) for column in rigid}
     for column in reversed([column for column in columns if column.is_extra]):
-        if _total(found) > width:
-            del found[column.key]
-    words = {one.key: [word for text in (one.title, *cells[one.key]) for word in text.split()] for one in columns}
+        if _total(widths) > width:
+            del widths[column.key]
+    words = {
+        column.key: [word for text in (column.title, *cells[column.key]) for word in text.split()] for column in columns
+    }
     for kind, least in (("key", LEAST_KEY), ("text", LEAST_TEXT), ("name", 0), ("text", NARROW_TEXT)):
-        elastic = {one.key: least or _natural(words[one.key]) for one in columns if one.kind == kind}
-        while _total(found) > width and (wide := [key for key in found if found[key] > elastic.get(key, UNLIMITED)]):
-            found[max(wide, key=lambda key: found[key])] -= 1
-    if _total(found) > width and len(found) > 1:
-        return fitted([column for column in columns if column.key in found][:-1], cells, width)
-    return found
+        elastic = {column.key: least or _natural(words[column.key]) for column in columns if column.kind == kind}
+        while _total(widths) > width and (wide := [key for key in widths if widths[key] > elastic.get(key, UNLIMITED)]):
+            widths[max(wide, key=lambda key: widths[key])] -= 1
+    if _total(widths) > width and len(widths) > 1:
+        return fitted([column for column in columns if column.key in widths][:-1], cells, width)
+    return widths
 
 
 def stdout_console() -> "Console":
@@ -220,21 +222,21 @@ def printed() -> int:
     return _n_printed
 
 
-def _count_one() -> None:
+def _count_printed() -> None:
     global _n_printed  # stdout is one for the process, and so is what was written to it
     _n_printed += 1
 
 
 def show_json(value: Any) -> None:
     """Print one object of dicts, lists, dataclasses, parameter models, numbers, texts and times."""
-    _count_one()
+    _count_printed()
     json.dump(plain(value), sys.stdout, indent=1, ensure_ascii=False, allow_nan=False)
     sys.stdout.write("\n")
 
 
 def show_rows(rows: Iterable[dict[str, Any]]) -> None:
     """Print rows as the list of an object, row by row: a million of them fit into memory."""
-    _count_one()
+    _count_printed()
     first = True
     sys.stdout.write('{"rows": [')
     for row in rows:

@@ -52,13 +52,19 @@ REASON_COLUMNS = columns(("n_rows", "refused", count), ("first_place", "first in
 
 @contextmanager
 def ingesting(
-    call: Invocation, flow: str, files: Sequence[str], intake: Any, begin: Begin, preview: "Previewing", **own: Any
+    call: Invocation,
+    flow: str,
+    files: Sequence[str],
+    intake: Any,
+    begin: Begin,
+    preview: "Previewing",
+    **parameters: Any,
 ) -> Iterator[dict[str, Any] | None]:
-    """What a flow found that reads files; where it could not read all of them, what says so is raised after the block.
+    """What a flow gives that reads files; where it could not read all of them, what says so is raised after the block.
 
-    None with dry_run, which says what each file would give. begin, preview: of one file. own: parameters of the flow.
+    None with dry_run, which says what each file would give. begin, preview: of one file. parameters: of the flow.
     Raises BadInput, before Prefect is started, if none of the files can be read."""
-    if own.pop("dry_run"):
+    if parameters.pop("dry_run"):
         home, most = call.warehouse.home, intake.read.limits.max_refused_share
         look(call, files, lambda path: preview(home, path, intake), most)
         yield None
@@ -66,11 +72,11 @@ def ingesting(
     refuse_unreadable(files, lambda path: begin(path, intake), call.note)
     failed = None
     try:
-        found = run_flow(call, flow, source=intake.source, **own)
+        ingested = run_flow(call, flow, source=intake.source, **parameters)
     except NotAllRead as error:
-        found, failed = error.result, error
+        ingested, failed = error.result, error
     with suppress(GeneratorExit):  # of a verb that has told its JSON
-        yield {**found, "not_loaded": failed.refused if failed else []}
+        yield {**ingested, "not_loaded": failed.refused if failed else []}
     if failed:
         raise failed
 
@@ -104,10 +110,10 @@ def file_results(warehouse: "Warehouse", source: str, batches: list[str] | None 
     from tasks.warehouse.connection import fetch, reading
 
     with reading(warehouse):  # kept open for all three: opening it costs 20 ms of CPU
-        found, totals = read_results(warehouse, source, batches), read_summary(warehouse, source)
+        results, totals = read_results(warehouse, source, batches), read_summary(warehouse, source)
         [merged] = records(fetch(warehouse, MERGED_NAMES, {"source": source}))
     kept = ("n_runs", "n_groups", *SHARES)
-    return found | {key: totals[key] for key in kept} | {"is_key_decided": bool(totals["key"])} | merged
+    return results | {key: totals[key] for key in kept} | {"is_key_decided": bool(totals["key"])} | merged
 
 
 def show_read(result: dict[str, Any]) -> None:
@@ -143,9 +149,9 @@ def recurrence_facts(totals: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def key_facts(found: Mapping[str, Any]) -> dict[str, str]:
-    """What a job is and why, and what would predict better by now; found: `key` and `better`, which may be empty."""
-    return {words: found[key] for words, key in (("a job", "key"), ("better", "better")) if found[key]}
+def key_facts(grouping: Mapping[str, Any]) -> dict[str, str]:
+    """What a job is and why, and what would predict better by now; grouping: `key` and `better`, which may be empty."""
+    return {words: grouping[key] for words, key in (("a job", "key"), ("better", "better")) if grouping[key]}
 
 
 PREVIEWED = (*FILE_COLUMNS[:-1], Column("n_refused", "refused", count, kind="number"))
@@ -164,9 +170,9 @@ def look(call: Invocation, files: Sequence[str], preview: "Callable[[str], Previ
     with progress_bar(call):
         for path in files:
             try:
-                found = preview(path)
-                previews.append(found)
-                found.require(max_refused_share)
+                file_preview = preview(path)
+                previews.append(file_preview)
+                file_preview.require(max_refused_share)
             except BadInput as error:
                 refused.append(error)
     rows = plain(previews)

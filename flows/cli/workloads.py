@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import typer
 
-from flows.cli.invocation import Invocation, Output, one_source, progress_bar, run_flow
+from flows.cli.invocation import Invocation, Output, progress_bar, run_flow, source_with_rows
 from flows.cli.output import as_command, runs_or_windows, say, show_described, show_facts, show_table
 from flows.cli.reading import alarm_rows, ingesting, read_results, show_read, totals
 from tasks.choices import (
@@ -18,8 +18,8 @@ from tasks.choices import (
     ChangePointMethod,
     TelemetryReader,
     checked_source,
-    reader_asked_for,
-    said,
+    identification_words,
+    intake_reader,
 )
 from tasks.quantities import counted, number, share
 from tasks.report.result import Column, columns, count, extra
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from tasks.workloads.telemetry import Telemetry
 
 
-def one_source_with_telemetry(warehouse: "Warehouse", source: str | None) -> str:
-    """As one_source; it must have runs, so that this is told before Prefect is started."""
+def source_with_telemetry(warehouse: "Warehouse", source: str | None) -> str:
+    """As source_with_rows; it must have runs, so that this is told before Prefect is started."""
     from tasks.workloads.steps import newest
 
-    chosen = one_source(warehouse, source, "workloads")
-    newest(warehouse, chosen, 1)
-    return chosen
+    source_name = source_with_rows(warehouse, source, "workloads")
+    newest(warehouse, source_name, 1)
+    return source_name
 
 
 def source_with_model(warehouse: "Warehouse", source: str | None) -> str:
@@ -84,13 +84,15 @@ def ingest(
     read = call.settings.workloads.read
     if not paths and not read.manifest:
         raise typer.BadParameter("name files, folders or an address, or a --manifest that does", param_hint="PATH...")
-    files, intake = find_files(paths, read.manifest), Intake(source, reader_asked_for(reader), read)
-    asked = {"telemetry": paths, "reader": reader, "dry_run": dry_run}
-    with ingesting(call, "workloads-ingest", files, intake, begin_telemetry, preview_telemetry, **asked) as found:
-        if found is None:
+    files, intake = find_files(paths, read.manifest), Intake(source, intake_reader(reader), read)
+    parameters = {"telemetry": paths, "reader": reader, "dry_run": dry_run}
+    with ingesting(
+        call, "workloads-ingest", files, intake, begin_telemetry, preview_telemetry, **parameters
+    ) as ingested:
+        if ingested is None:
             return
-        result = read_results(call.warehouse, source, found["batches"]) | totals(call.warehouse, TOTALS, source)
-        result |= {"not_loaded": found["not_loaded"]}
+        result = read_results(call.warehouse, source, ingested["batches"]) | totals(call.warehouse, TOTALS, source)
+        result |= {"not_loaded": ingested["not_loaded"]}
         yield result
         if result["files"]:
             show_read(result)
@@ -107,7 +109,9 @@ def _next(warehouse: "Warehouse", source: str, n_labelled: int) -> str:
     models = sources_with_model(warehouse)
     if source in models:
         return as_command("whorl", "workloads", "identify", "RUN", "--source", source)
-    others = [as_command("whorl", "workloads", "identify", "FILE", "--source", one) for one in models[:1]]
+    others = [
+        as_command("whorl", "workloads", "identify", "FILE", "--source", model_source) for model_source in models[:1]
+    ]
     return " or ".join([as_command("whorl", "workloads", "clusters", "--source", source), *others])
 
 
@@ -120,14 +124,18 @@ def fingerprint(call: Invocation, source: str | None = None) -> Output:
     --ray ADDRESS (str .fan_out.ray_address): Ray that does it, such as ray://head:10001, or local"""
     from tasks.workloads.models import sources_with_model
 
-    chosen = one_source_with_telemetry(call.warehouse, source)
-    found = run_flow(call, "workloads-fingerprint", source=chosen)
-    yield {**found, "source": chosen}
-    counts = {"runs": found["n_runs"], "cut now": found["n_new"], "had their phases": found["n_done"]}
-    show_facts({"source": chosen, **{name: f"{n:,}" for name, n in counts.items()}})
-    print(f"report: {found['report']}")
-    if chosen in sources_with_model(call.warehouse):
-        call.go_on("workloads", "identify", "RUN", source=chosen)
+    source_name = source_with_telemetry(call.warehouse, source)
+    fingerprinted = run_flow(call, "workloads-fingerprint", source=source_name)
+    yield {**fingerprinted, "source": source_name}
+    counts = {
+        "runs": fingerprinted["n_runs"],
+        "cut now": fingerprinted["n_new"],
+        "had their phases": fingerprinted["n_done"],
+    }
+    show_facts({"source": source_name, **{name: f"{n:,}" for name, n in counts.items()}})
+    print(f"report: {fingerprinted['report']}")
+    if source_name in sources_with_model(call.warehouse):
+        call.go_on("workloads", "identify", "RUN", source=source_name)
 
 
 def train(call: Invocation, source: str | None = None, leave_out: list[str] | None = None) -> Output:
@@ -142,14 +150,14 @@ def train(call: Invocation, source: str | None = None, leave_out: list[str] | No
     --seed (0..2147483647, int .identify.seed): Seed of everything random"""
     from tasks.workloads.models import read_figures
 
-    chosen = one_source_with_telemetry(call.warehouse, source)
-    found = run_flow(call, "workloads-train", source=chosen, left_out=leave_out or [])
-    figures = read_figures(call.warehouse, chosen, found["model_id"])
-    yield {**found, "source": chosen, "figures": figures}
+    source_name = source_with_telemetry(call.warehouse, source)
+    training = run_flow(call, "workloads-train", source=source_name, left_out=leave_out or [])
+    figures = read_figures(call.warehouse, source_name, training["model_id"])
+    yield {**training, "source": source_name, "figures": figures}
     from flows.workloads import training_facts
 
-    show_facts(training_facts(found, figures))
-    call.go_on("workloads", "identify", "--live", source=chosen, report=found["report"])
+    show_facts(training_facts(training, figures))
+    call.go_on("workloads", "identify", "--live", source=source_name, report=training["report"])
 
 
 MANY = columns(
@@ -164,7 +172,7 @@ VIEWS = {"own": "its own group", "machine": "the machine"}
 CONTAINER = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")  # the id of a container, of which its first digits are said
 EACH_GROUP = columns(
     Column("run_id", "control group", lambda name: CONTAINER.sub(r"\1", name), kind="key"),
-    Column("own_share", "of the machine", lambda own: "" if own is None else share(own), kind="number"),
+    Column("own_share", "of the machine", lambda cores: "" if cores is None else share(cores), kind="number"),
     ("said", "what", "name"),
     Column("confidence", "sure", lambda sure: "" if sure is None else share(sure), kind="number"),
     ("like", "nearest", "name"), ("processes", "its processes", "name"),
@@ -172,7 +180,9 @@ EACH_GROUP = columns(
 LEAST_SHOWN = 0.01  # of the processor time: of a program that is named
 
 
-def as_records(found: "Identified", runs: "Sequence[Telemetry]", public: Sequence[str] | None) -> list[dict[str, Any]]:
+def as_records(
+    identified: "Identified", runs: "Sequence[Telemetry]", public: Sequence[str] | None
+) -> list[dict[str, Any]]:
     """One record a run, in their order. public: workloads that may stand for it; given, those among the nearest.
 
     Raises NotFound for a public workload that the model does not know."""
@@ -180,20 +190,20 @@ def as_records(found: "Identified", runs: "Sequence[Telemetry]", public: Sequenc
 
     by_id = {run.run_id: run for run in runs}
     records = []
-    for one in found.found:
-        nearest = [near._asdict() for near in one.nearest]
-        because = dict(line.partition(": ")[::2] for line in by_id[one.run_id].missing)
+    for identification in identified.identifications:
+        nearest = [near._asdict() for near in identification.nearest]
+        because = dict(line.partition(": ")[::2] for line in by_id[identification.run_id].missing)
         record: dict[str, Any] = {
-            **one.record(),
-            "label": by_id[one.run_id].workload,
+            **identification.record(),
+            "label": by_id[identification.run_id].workload,
             "nearest": nearest[:N_NEAREST],
-            "own_share": conditions.own_share if (conditions := by_id[one.run_id].conditions) else None,
-            "view_reason": because.get(GROUP_COUNTERS) if one.view == "machine" else None,
-            "missing": list(one.missing),
-            "reasons_missing": {name: because[name] for name in one.missing if name in because},
-            "model_id": found.model_id,
+            "own_share": conditions.own_share if (conditions := by_id[identification.run_id].conditions) else None,
+            "view_reason": because.get(GROUP_COUNTERS) if identification.view == "machine" else None,
+            "missing": list(identification.missing),
+            "reasons_missing": {name: because[name] for name in identification.missing if name in because},
+            "model_id": identified.model_id,
         }
-        if processes := by_id[one.run_id].processes:
+        if processes := by_id[identification.run_id].processes:
             record["processes"] = [{"program": name, "share": part} for name, part in processes.items()]
         if public:
             unknown = sorted(set(public) - {near["workload"] for near in nearest})
@@ -207,11 +217,16 @@ def as_records(found: "Identified", runs: "Sequence[Telemetry]", public: Sequenc
     return records
 
 
-def show_found(rows: Sequence[Mapping[str, Any]]) -> None:
+def show_identifications(rows: Sequence[Mapping[str, Any]]) -> None:
     """Print one run with its reasons, or a table of several."""
     if len(rows) != 1:
         shown = [
-            {**row, "said": said(row), "view": VIEWS[row["view"]], "sure": " + ".join(map(share, _sure(row)))}
+            {
+                **row,
+                "said": identification_words(row),
+                "view": VIEWS[row["view"]],
+                "sure": " + ".join(map(share, _sure(row))),
+            }
             for row in rows
         ]
         show_table(shown, MANY)
@@ -231,7 +246,7 @@ def _sure(row: Mapping[str, Any]) -> list[float]:
 
 def _run_facts(row: Mapping[str, Any]) -> dict[str, str]:
     """Each percentage belongs to what stands beside it."""
-    facts = {"run": row["run_id"], "workload": said(row, how_sure=True)}
+    facts = {"run": row["run_id"], "workload": identification_words(row, how_sure=True)}
     if len(row["present"]) > 1:
         shares = ", ".join(f"{part['workload']} {share(part['share'])}" for part in row["present"])
         facts["at once"] = f"{shares} of what these do together"
@@ -267,7 +282,9 @@ def _lacking(names: Sequence[str], reasons: Mapping[str, str]) -> str:
 def _processes(row: Mapping[str, Any]) -> str:
     """The programs that took most of what runs now."""
     taken = row.get("processes", [])[:N_NEAREST]
-    return ", ".join(f"{one['program']} {share(one['share'])}" for one in taken if one["share"] >= LEAST_SHOWN)
+    return ", ".join(
+        f"{process['program']} {share(process['share'])}" for process in taken if process["share"] >= LEAST_SHOWN
+    )
 
 
 def _near(near: Mapping[str, Any]) -> str:
@@ -315,8 +332,8 @@ def identify(
     if each and (not live or subject != "machine"):
         raise typer.BadParameter("goes with --live, and without --subject", param_hint="--each")
     settings = call.settings
-    chosen = source_with_model(settings.warehouse, source)
-    card, model = model_in_use(settings.warehouse, chosen)  # before anything is recorded for it
+    source_name = source_with_model(settings.warehouse, source)
+    card, model = model_in_use(settings.warehouse, source_name)  # before anything is recorded for it
     if live:
         from tasks.workloads.record.bench import record_each, record_live
 
@@ -324,23 +341,28 @@ def identify(
         params = settings.workloads.record
         runs = record_each(seconds, params) if each else [record_live(subject, seconds, params)]
     else:
-        runs = _runs(settings, chosen, str(what), reader_asked_for(reader))
-    found = identify_each(runs, card, model)
-    if found.refused and not found.found:
-        raise found.refused[0]
-    rows = as_records(found, runs, public)
-    yield {"source": chosen, "model_id": found.model_id, "runs": rows, "refused": [*map(str, found.refused)]}
+        runs = _runs(settings, source_name, str(what), intake_reader(reader))
+    identified = identify_each(runs, card, model)
+    if identified.refused and not identified.identifications:
+        raise identified.refused[0]
+    rows = as_records(identified, runs, public)
+    yield {
+        "source": source_name,
+        "model_id": identified.model_id,
+        "runs": rows,
+        "refused": [*map(str, identified.refused)],
+    }
     if each:
         by_share = sorted(rows, key=lambda row: (-(row["own_share"] or 0.0), row["run_id"]))
         shown = [
-            {**row, "said": said(row), "processes": _processes(row)}
+            {**row, "said": identification_words(row), "processes": _processes(row)}
             | {"like": "" if row["statement"] == "idle" else row["nearest"][0]["workload"]}
             for row in by_share
         ]
         show_table(shown, EACH_GROUP)
     else:
-        show_found(rows)
-    for error in found.refused:
+        show_identifications(rows)
+    for error in identified.refused:
         call.note(f"not identified: {error}")
 
 
@@ -353,8 +375,8 @@ def _runs(settings: "Settings", source: str, what: str, reader: str) -> "list[Te
     if "://" in what or Path(what).exists():
         path = what if "://" in what else str(Path(what).absolute())
         return read_telemetry([path], settings.workloads.read, reader).runs
-    found = fetch(settings.warehouse, MATCHING, {"source": source, "text": what})["run_id"].to_list()
-    run_id = only_id(found, what, f"{what}: no file, and no run of source {source!r} begins so")
+    run_ids = fetch(settings.warehouse, MATCHING, {"source": source, "text": what})["run_id"].to_list()
+    run_id = only_id(run_ids, what, f"{what}: no file, and no run of source {source!r} begins so")
     return fetch_runs(settings.warehouse, source, [run_id])
 
 
@@ -388,28 +410,36 @@ def clusters(
     settings = call.settings
     if paths:
         read = settings.workloads.read
-        runs = read_telemetry(paths, read, reader_asked_for(reader)).runs
+        runs = read_telemetry(paths, read, intake_reader(reader)).runs
     else:
-        source = one_source_with_telemetry(settings.warehouse, source)
+        source = source_with_telemetry(settings.warehouse, source)
         runs = fetch_runs(settings.warehouse, source)
-    found = clusters_of(runs, settings.workloads.train.windows)
-    yield asdict(found)
-    show_table([{**vars(one), "n_runs": len(one.run_ids), "seen": seen_words(one)} for one in found.clusters], CLUSTERS)
-    if told := [f"{one.number}: {'; '.join(one.telling)}" for one in found.clusters if one.telling]:
+    clustering = clusters_of(runs, settings.workloads.train.windows)
+    yield asdict(clustering)
+    show_table(
+        [
+            {**vars(cluster), "n_runs": len(cluster.run_ids), "seen": seen_words(cluster)}
+            for cluster in clustering.clusters
+        ],
+        CLUSTERS,
+    )
+    if lines := [
+        f"{cluster.number}: {'; '.join(cluster.telling)}" for cluster in clustering.clusters if cluster.telling
+    ]:
         print("\nwhat sets a cluster apart")
-        say(*told)
-    if found.changes:
+        say(*lines)
+    if clustering.changes:
         print()
-        show_table([{**vars(one), "when": _when(one.at, one.at_s)} for one in found.changes], CHANGES)
-    n_runs = sum(len(one.run_ids) for one in found.clusters)
-    call.note(f"compared {counted(n_runs, 'run')} on {counted(found.n_counters, 'counter')}")
-    if found.left_out:
-        call.note(f"left out, without a counter in common: {', '.join(found.left_out[:N_LEFT_OUT])}")
-    nameless = [one for one in found.clusters if not one.labels]
-    if any(one.n_windows for one in nameless):
+        show_table([{**vars(change), "when": _when(change.at, change.at_s)} for change in clustering.changes], CHANGES)
+    n_runs = sum(len(cluster.run_ids) for cluster in clustering.clusters)
+    call.note(f"compared {counted(n_runs, 'run')} on {counted(clustering.n_counters, 'counter')}")
+    if clustering.left_out:
+        call.note(f"left out, without a counter in common: {', '.join(clustering.left_out[:N_LEFT_OUT])}")
+    nameless = [cluster for cluster in clustering.clusters if not cluster.labels]
+    if any(cluster.n_windows for cluster in nameless):
         stretch = "a manifest names whole runs; give each stretch of a trace a run_id and a workload in columns"
         call.note(f"next: {stretch}, or a file of its own")
-    if any(one.n_windows < len(one.run_ids) for one in nameless):
+    if any(cluster.n_windows < len(cluster.run_ids) for cluster in nameless):
         command = as_command("whorl", "workloads", "ingest", "--manifest", "FILE", "--source", source or DEFAULT_SOURCE)
         call.note(f"next: name a run of each in a manifest (path, run_id, workload): {command}")
 
@@ -431,13 +461,13 @@ def watch(call: Invocation, source: str | None = None, newest: int | None = None
         control group by its path, unit, container or pod"""
     if newest is not None:
         call = call.having({"workloads": {"watch": {"newest": newest, "look_at": "newest"}}})
-    chosen = source_with_model(call.warehouse, source)
-    found = run_flow(call, "workloads-watch", source=chosen)
-    alarms = alarm_rows(call.warehouse, found["alarms"])
-    yield {**found, "source": chosen, "alarms": alarms}
+    source_name = source_with_model(call.warehouse, source)
+    watched = run_flow(call, "workloads-watch", source=source_name)
+    alarms = alarm_rows(call.warehouse, watched["alarms"])
+    yield {**watched, "source": source_name, "alarms": alarms}
     say(*(f"- {alarm['message']}" for alarm in alarms))
     new = counted(len(alarms), "new alarm") if alarms else "no new alarm"
-    call.note(f"looked at {counted(len(found['run_ids']), 'run')}: {new}")
+    call.note(f"looked at {counted(len(watched['run_ids']), 'run')}: {new}")
 
 
 CHANGE_COLUMNS = columns(
@@ -475,27 +505,27 @@ def changepoints(
     series = read_series(file, call.settings.workloads.read.limits, column or ())
     is_alone = each or len(series.names) == 1
     if is_alone:
-        found = dict(zip(series.names, find_changepoints_each(series.values, params), strict=True))
+        by_counter = dict(zip(series.names, find_changepoints_each(series.values, params), strict=True))
     else:
-        found = {"": find_changepoints(series.values, params)}
-    told = {
-        name: {"changepoints": one.indices.tolist(), "probabilities": one.probabilities.tolist()}
-        for name, one in found.items()
+        by_counter = {"": find_changepoints(series.values, params)}
+    figures = {
+        name: {"changepoints": changes.indices.tolist(), "probabilities": changes.probabilities.tolist()}
+        for name, changes in by_counter.items()
     }  # a method that gives no probabilities has null in their places
-    yield {"counters": told} if each else next(iter(told.values()))
-    for name, one in found.items():
-        for seen in dict.fromkeys(words for model in one.models for words in model.said()):
+    yield {"counters": figures} if each else next(iter(figures.values()))
+    for name, changes in by_counter.items():
+        for seen in dict.fromkeys(words for model in changes.models for words in model.in_words()):
             call.note(f"{f'{name}: ' if each else ''}{seen}")
     rows: list[dict[str, Any]] = []
-    for name, one in found.items():
+    for name, changes in by_counter.items():
         at = series.names.index(name) if is_alone else 0
         rows += [
             change | {"counter": name, "at": series.times[int(change["row"])] if series.times else ""}
-            for change in changes_of(series.values[:, at], one)
+            for change in changes_of(series.values[:, at], changes)
         ]
     if rows:
         is_shown = {"counter": each, "at": series.times, "mean_before": is_alone, "mean_after": is_alone}
-        show_table(rows, tuple(one for one in CHANGE_COLUMNS if is_shown.get(one.key, True)))
+        show_table(rows, tuple(shown for shown in CHANGE_COLUMNS if is_shown.get(shown.key, True)))
     else:
         call.note(f"no change in {len(series.values):,} samples")
 
@@ -529,19 +559,19 @@ def evaluate(
     from tasks.workloads.steps import write_evaluation
 
     with progress_bar(call, first="reading telemetry"):
-        found = evaluate_read(paths, settings.read, settings.evaluate, settings.identify, reader_asked_for(reader))
+        evaluation = evaluate_read(paths, settings.read, settings.evaluate, settings.identify, intake_reader(reader))
         if out is not None:
             name = ", ".join(Path(path).name for path in paths[:3]) or "telemetry"
-            page = write_evaluation(found, name, str(out))
+            page = write_evaluation(evaluation, name, str(out))
     if out is not None:
         call.note(f"tables: {out}; page: {page}")
-    yield found.figures
+    yield evaluation.figures
     from tasks.report.workloads_evaluation import known_table, shared_table
 
-    show_facts(_evaluation_facts(found.figures))
+    show_facts(_evaluation_facts(evaluation.figures))
     print()
-    show_described(known_table(found.figures))
-    if (shared := shared_table(found.tables["shared"])).rows:
+    show_described(known_table(evaluation.figures))
+    if (shared := shared_table(evaluation.tables["shared"])).rows:
         print()
         show_described(shared)
 
@@ -549,7 +579,7 @@ def evaluate(
 def _evaluation_facts(figures: dict[str, Any]) -> dict[str, str]:
     """What was evaluated, and what is not in the table of known workloads."""
 
-    def told(key: str, *, as_share: bool = True) -> str:
+    def text(key: str, *, as_share: bool = True) -> str:
         value = figures[key]
         return figures[f"{key}.reason"] if value is None else share(value) if as_share else number(value)
 
@@ -559,9 +589,9 @@ def _evaluation_facts(figures: dict[str, Any]) -> dict[str, str]:
     return {
         "evaluated": f"{evaluated} of {counted(figures['classes'], 'workload')}",
         "counters": f"{figures['counters.n']:,}; left out: {n_given:,} give-aways, {n_odd:,} not in every run",
-        "unknown": f"AUROC {told('unknown.auroc', as_share=False)}, {n_pairs} of workloads held out",
-        "threshold": f"rejects {told('threshold.false_reject')} of a workload's own runs, "
-        f"accepts {told('threshold.false_accept')} of others'",
+        "unknown": f"AUROC {text('unknown.auroc', as_share=False)}, {n_pairs} of workloads held out",
+        "threshold": f"rejects {text('threshold.false_reject')} of a workload's own runs, "
+        f"accepts {text('threshold.false_accept')} of others'",
     }
 
 
@@ -587,23 +617,24 @@ def record(
     from tasks.workloads.record.campaign import runnable
 
     if conditions:
-        chosen = get_args(Condition) if "all" in conditions else conditions
-        call = call.having({"workloads": {"record": {"conditions": chosen}}})
+        condition_names = get_args(Condition) if "all" in conditions else conditions
+        call = call.having({"workloads": {"record": {"conditions": condition_names}}})
     settings = call.settings
     if dry_run:
         yield from show_plan(call, settings.workloads.record)
         return
     runnable(settings.workloads.record)
     folder = out.absolute() if out else settings.warehouse.home / "recordings" / "workloads-{run}"
-    found = run_flow(call, "workloads-record", folder=str(folder))
-    yield found
-    print(found["folder"])
+    recording = run_flow(call, "workloads-record", folder=str(folder))
+    yield recording
+    print(recording["folder"])
     call.note(
-        f"recorded {counted(found['n_new'], 'run')}, {found['n_clean']:,} of {found['n_planned']:,} undisturbed so far"
+        f"recorded {counted(recording['n_new'], 'run')}, "
+        f"{recording['n_clean']:,} of {recording['n_planned']:,} undisturbed so far"
     )
-    call.note(f"the sampler itself took {share(found['sampler_cores'])} of one core")
-    if found["n_failed"]:
-        call.note(f"{counted(found['n_failed'], 'run')} failed; -v says why")
+    call.note(f"the sampler itself took {share(recording['sampler_cores'])} of one core")
+    if recording["n_failed"]:
+        call.note(f"{counted(recording['n_failed'], 'run')} failed; -v says why")
 
 
 def show_plan(call: Invocation, params: "RecordParams") -> Output:

@@ -83,8 +83,10 @@ PICTURES = ("over-time", "against-median", "timeline", "series", "phases", "conf
 
 def site_address(warehouse: Warehouse) -> str:
     """Where a browser finds the pages of a home while it is served: as its server says, else by the settings."""
-    found = read_server_file(warehouse.home)
-    return found.pages if found and found.pages else f"http://{LOOPBACK}:{load_settings().settings.whorl.reports_port}"
+    server = read_server_file(warehouse.home)
+    return (
+        server.pages if server and server.pages else f"http://{LOOPBACK}:{load_settings().settings.whorl.reports_port}"
+    )
 
 
 def page_line(warehouse: Warehouse, path: str) -> str:
@@ -162,7 +164,7 @@ def show(
 
         result = read_result(warehouse, word, source, site_params())
         titles = [part.title for part in result.parts if part.title.startswith(tuple(sections))]
-        names = [one.name for part in result.parts for one in part.figures if one.name.startswith(PICTURES)]
+        names = [drawing.name for part in result.parts for drawing in part.figures if drawing.name.startswith(PICTURES)]
         drawn = () if is_shared() else names  # figures only where a UI shows them
         shown = as_markdown(result, only=titles or ["none"], pictures=drawn, site=site_address(warehouse))
     publish(artifact_key(word, source, about), joined([*parts, shown, page_line(warehouse, path)]) or title, title)
@@ -177,7 +179,7 @@ def publish_summary(warehouse: Warehouse, word: str, source: str, path: str) -> 
 def reported(
     word: str,
     params: Any,
-    found: Mapping[str, Any],
+    answer: Mapping[str, Any],
     about: str,
     title: str,
     *parts: str,
@@ -185,16 +187,16 @@ def reported(
     is_summarised: bool = False,
     has_page: bool = True,
 ) -> dict[str, Any]:
-    """What a flow found, with the path of the page of its source, which is written anew; both are shown as an artifact.
+    """A flow's answer, with the path of the page of its source, which is written anew; both are shown as an artifact.
 
     params: of the flow; about, parts, sections: as in `show`; is_summarised: the summary of the source is shown anew
     too; without has_page no page is written."""
     warehouse, source = params.warehouse, params.source
-    path = write_report(warehouse, word, source, f"{found}") if has_page else ""
+    path = write_report(warehouse, word, source, f"{answer}") if has_page else ""
     if is_summarised:
         publish_summary(warehouse, word, source, path)
     show(warehouse, word, source, about, title, *parts, path=path, sections=sections)
-    return {**found, "report": path}
+    return {**answer, "report": path}
 
 
 def show_ingest(
@@ -228,11 +230,13 @@ def ingest_part(
     first, what = next(iter(tables.items()))
     n_rows, n_refused = (sum(int(row[name]) for row in rows) for name in (first, "refused"))
     done = f"{counted(len(batches), 'file')}, {counted(n_rows, what)} and {counted(n_refused, 'row')} in quarantine."
-    lines = "\n".join(["## Files that could not be read", *(f"- {plain(str(one))}" for one in refused)])
+    lines = "\n".join(["## Files that could not be read", *(f"- {plain(str(error))}" for error in refused)])
     shown = table(rows, ("file", "file"), ("reader", "reader"), *counts, ("batch", "batch"))
     files = table_markdown(shown) if rows else ""
-    said = [f"- {plain(one.origin.path)}: {plain('; '.join(one.understood))}" for one in batches if one.understood]
-    understood = "\n".join(["## What columns were taken for", *said]) if said else ""
+    meanings = [
+        f"- {plain(batch.origin.path)}: {plain('; '.join(batch.understood))}" for batch in batches if batch.understood
+    ]
+    understood = "\n".join(["## What columns were taken for", *meanings]) if meanings else ""
     return joined([f"# {plain(title)}", done, notice, files, understood, lines if refused else ""])
 
 
@@ -243,8 +247,8 @@ def alarms_part(title: str, warehouse: Warehouse, ids: Sequence[str], none: str)
     alarms = records(read_alarms(warehouse, ids=ids, limit=len(ids)))
     rows = [row | {"message.href": _page_of(row)} for row in alarms]
     shown = table(rows, ("message", "alarm"), ("kind", "kind"), ("raised_at", "raised (UTC)", moment))
-    told = f"{counted(len(alarms), 'new alarm')}."
-    return joined([f"# {plain(title)}", told, table_markdown(shown, site_address(warehouse))])
+    headline = f"{counted(len(alarms), 'new alarm')}."
+    return joined([f"# {plain(title)}", headline, table_markdown(shown, site_address(warehouse))])
 
 
 def _page_of(alarm: Mapping[str, Any]) -> str:
@@ -257,8 +261,8 @@ def _page_of(alarm: Mapping[str, Any]) -> str:
 
 def figures_part(figures: Mapping[str, Any]) -> str:
     """All figures as a table, with how each spreads, and why some cannot be had (key.reason); "" without any."""
-    own = [key for key in figures if key != "report" and not _is_beside(key, figures)]
-    return facts_part({key: figure(figures, key) for key in own}, "figure")
+    keys = [key for key in figures if key != "report" and not _is_beside(key, figures)]
+    return facts_part({key: figure(figures, key) for key in keys}, "figure")
 
 
 def _is_beside(key: str, figures: Mapping[str, Any]) -> bool:
@@ -295,14 +299,14 @@ def announce(warehouse: Warehouse, ids: list[str]) -> int:
     After MAX_EVENTS of one run a last event says how many more there are: all of them stand in ops.alarms."""
     if not ids:
         return 0
-    found = read_alarms(warehouse, ids=ids, limit=len(ids))
-    for alarm in records(found.head(MAX_EVENTS)):
+    alarms = read_alarms(warehouse, ids=ids, limit=len(ids))
+    for alarm in records(alarms.head(MAX_EVENTS)):
         _emit(alarm | {"page": f"{site_address(warehouse)}/{_page_of(alarm)}"})
-    more = len(found) - MAX_EVENTS
+    more = len(alarms) - MAX_EVENTS
     if more > 0:
-        _emit(_rest(found, more) | {"page": site_address(warehouse)})
+        _emit(_rest(alarms, more) | {"page": site_address(warehouse)})
     mark_announced(warehouse, ids)  # killed before this line, the next run emits the same events again
-    return min(len(found), MAX_EVENTS + 1)
+    return min(len(alarms), MAX_EVENTS + 1)
 
 
 def _emit(alarm: dict[str, Any]) -> None:
@@ -327,9 +331,9 @@ def _emit(alarm: dict[str, Any]) -> None:
     )
 
 
-def _rest(found: pd.DataFrame, more: int) -> dict[str, Any]:
-    first = found.iloc[0]
-    ids = ",".join(sorted(found["alarm_id"]))
+def _rest(alarms: pd.DataFrame, more: int) -> dict[str, Any]:
+    first = alarms.iloc[0]
+    ids = ",".join(sorted(alarms["alarm_id"]))
     return {
         "alarm_id": f"more-{uuid.uuid5(uuid.NAMESPACE_URL, ids).hex[:16]}",
         "word": first["word"],
@@ -337,6 +341,6 @@ def _rest(found: pd.DataFrame, more: int) -> dict[str, Any]:
         "kind": "more",
         "subject": f"{more} more alarms",
         "message": f"{more} more alarms of source {first['source']}: see the table of the run, or ops.alarms",
-        "evidence": json.dumps({"n_alarms": len(found)}),
+        "evidence": json.dumps({"n_alarms": len(alarms)}),
         "raised_at": first["raised_at"],
     }

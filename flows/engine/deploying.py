@@ -78,10 +78,10 @@ class DeploymentEntry(Params):
     def load_flow(self) -> Flow[..., Any]:
         """Import the flow in the plain way: Prefect's own loader hides a failed import."""
         module, name = self.entrypoint.rsplit(".", 1)
-        found = getattr(importlib.import_module(module), name)
-        if not isinstance(found, Flow):
-            raise TypeError(f"{self.entrypoint}: a {type(found).__name__}; expected a flow")
-        return found
+        loaded = getattr(importlib.import_module(module), name)
+        if not isinstance(loaded, Flow):
+            raise TypeError(f"{self.entrypoint}: a {type(loaded).__name__}; expected a flow")
+        return loaded
 
 
 def read_deployments(file: Path = FILE) -> list[DeploymentEntry]:
@@ -118,16 +118,16 @@ def fleet_entries(settings: Settings) -> list[tuple[DeploymentEntry, dict[str, A
             )
         known[name] = node
     shipped = next(entry for entry in read_deployments() if entry.name == DEPLOYED)
-    asked: Any = model_of(shipped.load_flow())
-    found: list[tuple[DeploymentEntry, dict[str, Any]]] = []
+    model: Any = model_of(shipped.load_flow())
+    entries: list[tuple[DeploymentEntry, dict[str, Any]]] = []
     for node in fleet.nodes:
         about = f"Run benchmarks on the node {node}, by its own worker, and put the executions into the landing folder."
         pool = PoolEntry(name=POOL, work_queue_name=node)
         entry = shipped.model_copy(update={"name": node, "work_pool": pool, "description": about})
         record = settings.nodes.record.model_copy(update={"node": node, "place": "local"})
-        params = asked(folder=fleet.folder, record=record, landing=landing, source=fleet.source)
-        found.append((entry, form_fields(params)))
-    return found
+        params = model(folder=fleet.folder, record=record, landing=landing, source=fleet.source)
+        entries.append((entry, form_fields(params)))
+    return entries
 
 
 def fleet_source(settings: Settings, name: str) -> dict[str, Any]:
@@ -247,16 +247,17 @@ def deploy(settings: Settings, api_url: str | None = None) -> list[Registered]:
         deployments = [_deployment(client, entry, settings, fleet_source(settings, entry.name)) for entry in entries]
         remote = [_deployment(client, entry, settings, decided) for entry, decided in fleet]
         ids = {
-            one.deployment: client.read_deployment_by_name(f"{one.deployment}/{one.deployment}").id for one in REACTIONS
+            reaction.deployment: client.read_deployment_by_name(f"{reaction.deployment}/{reaction.deployment}").id
+            for reaction in REACTIONS
         }
-        wanted = [dead_run_automation(), *(one.automation(ids[one.deployment]) for one in REACTIONS)]
-        return [*pools, limit, *deployments, *remote, *(_automation(client, one) for one in wanted)]
+        wanted = [dead_run_automation(), *(reaction.automation(ids[reaction.deployment]) for reaction in REACTIONS)]
+        return [*pools, limit, *deployments, *remote, *(_automation(client, automation) for automation in wanted)]
 
 
 def deploy_settings(settings: str) -> None:
     """Deploy with settings given as JSON, to the server of this process's environment; prints what was done."""
-    for one in deploy(Settings.model_validate_json(settings)):
-        print(f"{one.kind} {one.name}: {one.change}")
+    for registered in deploy(Settings.model_validate_json(settings)):
+        print(f"{registered.kind} {registered.name}: {registered.change}")
 
 
 def _pool(client: SyncPrefectClient, name: str) -> Registered:
@@ -271,14 +272,14 @@ def _pool(client: SyncPrefectClient, name: str) -> Registered:
 
 
 def _automation(client: SyncPrefectClient, wanted: AutomationCore) -> Registered:
-    found = client.read_automations_by_name(wanted.name)
-    if not found:
+    existing = client.read_automations_by_name(wanted.name)
+    if not existing:
         client.create_automation(wanted)
         return Registered("automation", wanted.name, "created")
     ours = {"trigger", "actions", "description", "tags"}  # whether it is enabled is the operator's choice
-    if all(getattr(found[0], key) == getattr(wanted, key) for key in ours):
+    if all(getattr(existing[0], key) == getattr(wanted, key) for key in ours):
         return Registered("automation", wanted.name, "unchanged")
-    client.update_automation(found[0].id, wanted.model_copy(update={"enabled": found[0].enabled}))
+    client.update_automation(existing[0].id, wanted.model_copy(update={"enabled": existing[0].enabled}))
     return Registered("automation", wanted.name, "updated")
 
 
@@ -300,12 +301,12 @@ def _deployment(
     if entry.work_pool.work_queue_name:
         wanted["work_queue_name"] = entry.work_pool.work_queue_name
     try:
-        found = client.read_deployment_by_name(f"{flow.name}/{entry.name}")
+        deployment = client.read_deployment_by_name(f"{flow.name}/{entry.name}")
     except ObjectNotFound:
         limits: dict[str, Any] = {}
-        if asked := entry.concurrency_limit:
-            options = ConcurrencyOptions(collision_strategy=ConcurrencyLimitStrategy(asked.collision_strategy))
-            limits = {"concurrency_limit": asked.limit, "concurrency_options": options}
+        if limit := entry.concurrency_limit:
+            options = ConcurrencyOptions(collision_strategy=ConcurrencyLimitStrategy(limit.collision_strategy))
+            limits = {"concurrency_limit": limit.limit, "concurrency_options": options}
         client.create_deployment(
             flow_id=client.create_flow_from_name(flow.name),
             name=entry.name,
@@ -315,13 +316,13 @@ def _deployment(
             **wanted,
         )
         return Registered("deployment", entry.name, "created")
-    chosen = {name: value for name, value in found.parameters.items() if name in flow.parameters.properties}
-    wanted["parameters"] = first_parameters(settings, flow) | chosen | resolved
-    changed = {key: value for key, value in wanted.items() if getattr(found, key) != value}
+    by_operator = {name: value for name, value in deployment.parameters.items() if name in flow.parameters.properties}
+    wanted["parameters"] = first_parameters(settings, flow) | by_operator | resolved
+    changed = {key: value for key, value in wanted.items() if getattr(deployment, key) != value}
     if changed:
-        client.update_deployment(found.id, DeploymentUpdate(**changed))
-    known = {schedule.slug for schedule in found.schedules}  # those that it has stay, switched on or off
+        client.update_deployment(deployment.id, DeploymentUpdate(**changed))
+    known = {schedule.slug for schedule in deployment.schedules}  # those that it has stay, switched on or off
     missing = [schedule.request() for schedule in entry.schedules if schedule.slug not in known]
     if missing:
-        client.create_deployment_schedules(found.id, missing)
+        client.create_deployment_schedules(deployment.id, missing)
     return Registered("deployment", entry.name, "updated" if changed or missing else "unchanged")

@@ -92,7 +92,7 @@ def kept(flow: str, params: Params, work: Callable[[], Result]) -> Result:
     try:
         result = work()
     except Exception as error:
-        _write(flow, params, "failed", started_at, {"error": f"{type(error).__name__}: {error}"}, told=error)
+        _write(flow, params, "failed", started_at, {"error": f"{type(error).__name__}: {error}"}, raised=error)
         raise
     _write(flow, params, "completed", started_at, dict(result))
     return result
@@ -105,7 +105,7 @@ def _write(
     started_at: datetime,
     figures: dict[str, Any],
     *,
-    told: Exception | None = None,
+    raised: Exception | None = None,
 ) -> None:
     warehouse = getattr(params, "warehouse", None)
     if not isinstance(warehouse, Warehouse) or (status == "failed" and not warehouse.file.exists()):
@@ -131,8 +131,8 @@ def _write(
     try:
         record_run(warehouse, run)
     except WhorlError as error:
-        is_told = type(error) is type(told)
-        logger.log(logging.DEBUG if is_told else logging.WARNING, "the run is missing in ops.runs: %s", error)
+        is_repeated = type(error) is type(raised)
+        logger.log(logging.DEBUG if is_repeated else logging.WARNING, "the run is missing in ops.runs: %s", error)
 
 
 RUN_LOGGERS = ("prefect.flow_runs", "prefect.task_runs")
@@ -269,33 +269,33 @@ def with_source(word: str, params: P) -> P:
     return params.model_copy(update={"source": source_of(params.warehouse, word)})  # type: ignore[attr-defined]
 
 
-def call(called: Flow[..., Result], known: Params | Mapping[str, Any], /, **own: Any) -> Result:
+def call(called: Flow[..., Result], known: Params | Mapping[str, Any], /, **changed: Any) -> Result:
     """Run a flow here and now; returns its result, and its error comes back as the exception.
 
-    known: its parameters, or what is known of them by name, such as the groups of a word; own: those that differ.
+    known: its parameters, or what is known of them by name, such as the groups of a word; changed: those that differ.
 
     The run carries the tags of the flow; a deployed run has those of its deployment."""
-    params = known if isinstance(known, Params) else filled_in(model_of(called), known, **own)
+    params = known if isinstance(known, Params) else filled_in(model_of(called), known, **changed)
     try:
         with prefect.tags(*called.fn.tags):  # type: ignore[attr-defined]
             return cast(Result, called(**form_fields(params)))
     except WhorlError as error:
-        told = copy(error)
+        raised = copy(error)
         # Prefect keeps the error until the exit; with its frames DuckDB would complain there about leaked objects
         error.__traceback__ = error.__cause__ = error.__context__ = None
-        raise told from None
+        raise raised from None
 
 
-def run_flow(name: str, settings: Settings, /, **own: Any) -> Any:
-    """The result of a flow such as jobs-train, run here and now: own parameters as given, the others from settings."""
+def run_flow(name: str, settings: Settings, /, **changed: Any) -> Any:
+    """The result of a flow such as jobs-train, run here and now: changed ones as given, the others from settings."""
     word, _, verb = name.partition("-")
     called = getattr(import_module(f"flows.{verb if word == TAG else word}"), name.replace("-", "_"))
-    return call(called, filled_in(model_of(called), _settings_of(settings, word), **own))
+    return call(called, filled_in(model_of(called), _settings_of(settings, word), **changed))
 
 
-def filled_in(model: type[P], known: Mapping[str, Any], /, **own: Any) -> P:
+def filled_in(model: type[P], known: Mapping[str, Any], /, **changed: Any) -> P:
     """The parameters of a flow: its own, and of what is known, such as the groups of a word, that of the same names."""
-    return model.model_validate({name: known[name] for name in model.model_fields if name in known} | own)
+    return model.model_validate({name: known[name] for name in model.model_fields if name in known} | changed)
 
 
 def model_of(called: Flow[..., Any]) -> type[Params]:
@@ -309,13 +309,13 @@ def arguments_of(model: type[Params]) -> dict[str, str]:
 
     Raises TypeError where FIRST names no parameter."""
     known = _leaves(model)
-    found = {name: name for name in model.model_fields if name in known and name not in getattr(model, "LATER", ())}
+    arguments = {name: name for name in model.model_fields if name in known and name not in getattr(model, "LATER", ())}
     firsts = [first.rpartition("=") for first in getattr(model, "FIRST", "").split()]
-    found |= {name or path.rpartition(".")[2]: path for name, _, path in firsts}
-    found |= {"home": HOME} if HOME in known else {}
-    if missing := [path for path in found.values() if path not in known]:
+    arguments |= {name or path.rpartition(".")[2]: path for name, _, path in firsts}
+    arguments |= {"home": HOME} if HOME in known else {}
+    if missing := [path for path in arguments.values() if path not in known]:
         raise TypeError(f"{model.__name__}.FIRST: {missing[0]} is no parameter of it")
-    return found
+    return arguments
 
 
 def form_fields(params: Params) -> dict[str, Any]:
@@ -365,33 +365,33 @@ def _group(field: FieldInfo) -> type[Params] | None:
 
 def _leaves(model: type[Params], before: str = "") -> dict[str, FieldInfo]:
     """Every parameter by its dotted name."""
-    found: dict[str, FieldInfo] = {}
+    fields: dict[str, FieldInfo] = {}
     for name, field in model.model_fields.items():
         inner = _group(field)
-        found |= _leaves(inner, f"{before}{name}.") if inner else {f"{before}{name}": field}
-    return found
+        fields |= _leaves(inner, f"{before}{name}.") if inner else {f"{before}{name}": field}
+    return fields
 
 
 def _values(dumped: Mapping[str, Any], model: type[Params], before: str = "") -> dict[str, Any]:
     """The values of dumped parameters by dotted name, as far as there are any."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, value in dumped.items():
         inner = _group(model.model_fields[name])
-        found |= _values(value, inner, f"{before}{name}.") if inner else {f"{before}{name}": value}
-    return found
+        values |= _values(value, inner, f"{before}{name}.") if inner else {f"{before}{name}": value}
+    return values
 
 
 def _defaults(model: type[Params]) -> dict[str, Any]:
     """The defaults of the model as JSON; a group without one has those of its own fields."""
-    found = {}
+    defaults = {}
     for name, field in model.model_fields.items():
         inner = _group(field)
         if not field.is_required():
             default = field.get_default()
-            found[name] = default.model_dump(mode="json") if inner else to_jsonable_python(default)
+            defaults[name] = default.model_dump(mode="json") if inner else to_jsonable_python(default)
         elif inner:
-            found[name] = _defaults(inner)
-    return found
+            defaults[name] = _defaults(inner)
+    return defaults
 
 
 def _signature(model: type[Params]) -> inspect.Signature:

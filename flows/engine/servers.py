@@ -113,8 +113,8 @@ def end_runs(worker_pid: int, api_url: str, key: str, *, patience_s: float) -> l
     """End every flow run that this worker runs now; returns their ids. key: that of the server.
 
     The run or its worker gets patience_s to write down the end; after that it is written from here."""
-    found = _runs_of(worker_pid)
-    processes = [process for family in found.values() for process in family]
+    by_run = _runs_of(worker_pid)
+    processes = [process for family in by_run.values() for process in family]
     for process in processes:
         with suppress(psutil.Error):
             process.terminate()
@@ -123,7 +123,7 @@ def end_runs(worker_pid: int, api_url: str, key: str, *, patience_s: float) -> l
         with suppress(psutil.Error):
             process.kill()
     deadline = time.monotonic() + patience_s
-    open_ids = list(found)
+    open_ids = list(by_run)
     while open_ids := [run_id for run_id in open_ids if not _has_ended(api_url, key, run_id)]:
         if time.monotonic() > deadline:
             break
@@ -131,7 +131,7 @@ def end_runs(worker_pid: int, api_url: str, key: str, *, patience_s: float) -> l
     for run_id in open_ids:
         state = {"type": "CRASHED", "name": "Crashed", "message": MESSAGE}
         _ask(f"{api_url}/flow_runs/{run_id}/set_state", key, {"state": state, "force": True})
-    return list(found)
+    return list(by_run)
 
 
 def _runs_of(worker_pid: int) -> dict[str, list[psutil.Process]]:
@@ -153,12 +153,12 @@ def _has_ended(api_url: str, key: str, run_id: str) -> bool:
 def _ask(url: str, key: str, body: dict[str, Any] | None = None) -> dict[str, Any] | None:
     """The answer of the API; None if it gives none (the server is going, too)."""
     data = None if body is None else json.dumps(body).encode()
-    told = {"Content-Type": "application/json", "Authorization": f"Basic {base64.b64encode(key.encode()).decode()}"}
-    request = urllib.request.Request(url, data=data, headers=told)
+    headers = {"Content-Type": "application/json", "Authorization": f"Basic {base64.b64encode(key.encode()).decode()}"}
+    request = urllib.request.Request(url, data=data, headers=headers)
     try:
         with urllib.request.urlopen(request, timeout=REQUEST_TIMEOUT_S) as answer:
-            found: dict[str, Any] = json.load(answer)
-            return found
+            reply: dict[str, Any] = json.load(answer)
+            return reply
     except (urllib.error.URLError, OSError, ValueError):
         return None
 
@@ -202,14 +202,14 @@ def key_for(home: Path, api_url: str) -> str | None:
     """The key of this home if its own server answers at this address; None for any other: nobody else gets it.
 
     Raises BadSetting as load_key."""
-    found = read_server_file(home)
-    return load_key(home) if found and is_same_server(found.url, api_url) else None
+    server = read_server_file(home)
+    return load_key(home) if server and is_same_server(server.url, api_url) else None
 
 
 def running_server(home: Path) -> str | None:
     """The API of the server of this home, if it runs and answers."""
-    found = read_server_file(home)
-    return found.url if found and is_healthy(found.url) else None
+    server = read_server_file(home)
+    return server.url if server and is_healthy(server.url) else None
 
 
 def is_healthy(api_url: str, timeout_s: float = HEALTH_TIMEOUT_S) -> bool:

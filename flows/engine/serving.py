@@ -151,18 +151,18 @@ def serve(
     check_home(home)
     if (other := read_server_file(home)) and not other.is_shared:
         raise NoPrefectServer(f"{home}: process {other.pid} serves it already at {other.url}; stop that one first")
-    chosen = free_port(host, settings.whorl.port if port is None else port)
-    url, key = api_url(host, chosen), load_key(home)
+    server_port = free_port(host, settings.whorl.port if port is None else port)
+    url, key = api_url(host, server_port), load_key(home)
     environment = child_environment(home, api_url=url, key=key)
     logs = home / "prefect" / "logs"
-    page = f"http://{page_host(host)}:{chosen}"
+    page = f"http://{page_host(host)}:{server_port}"
     wanted = (0 if port == 0 else settings.whorl.reports_port) if reports_port is None else reports_port
     with _stop_signals() as stopped, serving_site(settings.warehouse, key, host, free_port(host, wanted)) as pages:
         site = f"http://{page_host(host)}:{pages}"
         say(f"Reports: {site} (the same log-in; metrics at /metrics)")
         say(f"starting Prefect's server on {page} (logs in {logs})")
         with taken_over(home, stopped, say):
-            command, variables = _server_command(host, chosen), server_environment(home, host, chosen)
+            command, variables = _server_command(host, server_port), server_environment(home, host, server_port)
             server = start_child("server", command, variables, logs / "server.log")
             write_server_file(home, url, os.getpid(), pages=site)
         try:
@@ -182,11 +182,11 @@ def serve(
 
 def stop_serving(home: Path) -> ServerFile:
     """End what serves a home, `whorl serve` or the server that commands share; returns what it was. Raises NoServer."""
-    found = read_server_file(home)
-    if found is None:
+    server = read_server_file(home)
+    if server is None:
         raise NoPrefectServer(f"{home}: no server runs; nothing to stop")
-    end(found)
-    return found
+    end(server)
+    return server
 
 
 def _work(

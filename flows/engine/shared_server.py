@@ -85,22 +85,22 @@ def join(home: Path, *, idle_s: float, meanwhile: Callable[[ServerFile], None] =
     started anew once nobody works with it. idle_s: how long a server that is started here outlives its last client;
     meanwhile: what is worth doing while it starts. Raises NoServer if it does not start, or does not answer."""
     with _locked(home, STARTING):
-        found = read_server_file(home)
-        if found and found.is_shared and found.version != version() and not has_clients(home):
-            end(found)
+        server = read_server_file(home)
+        if server and server.is_shared and server.version != version() and not has_clients(home):
+            end(server)
         hold(home)
         keeper = None if read_server_file(home) else _start_keeper(home, idle_s)
-        found = _named(home, keeper)
-        meanwhile(found)
+        server = _named(home, keeper)
+        meanwhile(server)
         deadline = time.monotonic() + START_WAIT_S
-        while not is_healthy(found.url):
-            if not found.is_alive or time.monotonic() > deadline:
-                state = "does not answer" if found.is_alive else "has ended"
+        while not is_healthy(server.url):
+            if not server.is_alive or time.monotonic() > deadline:
+                state = "does not answer" if server.is_alive else "has ended"
                 raise NoPrefectServer(
-                    f"{home}: its server {state} ({found.url}, process {found.pid}); {_last_words(home)}"
+                    f"{home}: its server {state} ({server.url}, process {server.pid}); {_last_words(home)}"
                 )
             time.sleep(LOOK_EVERY_S)
-    return found
+    return server
 
 
 def hold(home: Path) -> None:
@@ -133,7 +133,7 @@ def taken_over(home: Path, stopped: threading.Event, say: Callable[[str], None])
     """A block that starts another server in place of the one that commands share, when no command works with it.
 
     Commands that begin meanwhile wait for the block to end. say: takes one line where it has to wait."""
-    is_said = False
+    is_announced = False
     while not stopped.is_set():
         with _alone(home) as is_alone, _locked(home, STARTING, is_patient=False) as is_ours:
             if is_alone and is_ours:
@@ -141,9 +141,9 @@ def taken_over(home: Path, stopped: threading.Event, say: Callable[[str], None])
                     end(other)
                 yield
                 return
-        if not is_said:
+        if not is_announced:
             say("waiting for the commands that run flows in this home")
-        is_said = True
+        is_announced = True
         stopped.wait(LOOK_EVERY_S)
     yield
 
@@ -188,8 +188,8 @@ def _end(home: Path, server: Child) -> None:
 
 def _is_forgotten(home: Path) -> bool:
     """Whether the home no longer names this process: the folder was removed, or put back from a copy."""
-    found = read_server_file(home)
-    return found is None or found.pid != os.getpid()
+    server = read_server_file(home)
+    return server is None or server.pid != os.getpid()
 
 
 def _start_keeper(home: Path, idle_s: float) -> "subprocess.Popen[bytes]":
@@ -208,11 +208,11 @@ def _start_keeper(home: Path, idle_s: float) -> "subprocess.Popen[bytes]":
 
 def _named(home: Path, keeper: "subprocess.Popen[bytes] | None") -> ServerFile:
     """The server that the home names, once it does."""
-    while (found := read_server_file(home)) is None:
+    while (server := read_server_file(home)) is None:
         if keeper is None or keeper.poll() is not None:
             raise NoPrefectServer(f"{home}: Prefect's server does not start; {_last_words(home)}")
         time.sleep(LOOK_EVERY_S)
-    return found
+    return server
 
 
 def _last_words(home: Path) -> str:

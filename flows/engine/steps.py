@@ -135,7 +135,7 @@ def unless_refused(result: Result, refused: list[BadInput], n_files: int, expect
     else:
         where = f"{len(refused)} of {n_files} files"
         error = NotAllRead(where, f"could not be read, the first: {first}", expected, rest)
-    error.result, error.refused = result, [str(one) for one in refused]
+    error.result, error.refused = result, [str(refusal) for refusal in refused]
     raise error
 
 
@@ -185,7 +185,7 @@ def network_turn(template: BenchmarkTemplate) -> Iterator[None]:
     try:
         turn.__enter__()
     except Exception as error:  # Prefect's client raises whatever it meets
-        problem = f"the Prefect server gives no turn for the network ({_told(error)})"
+        problem = f"the Prefect server gives no turn for the network ({_cause_line(error)})"
         raise NoTurn(f"{template.benchmark}: {problem}; see that it answers and record again, which goes on") from error
     try:
         yield
@@ -193,10 +193,12 @@ def network_turn(template: BenchmarkTemplate) -> Iterator[None]:
         try:
             turn.__exit__(*sys.exc_info())
         except Exception as error:
-            logger.warning("the turn for the network ends in %d s: cannot be given back (%s)", LEASE_S, _told(error))
+            logger.warning(
+                "the turn for the network ends in %d s: cannot be given back (%s)", LEASE_S, _cause_line(error)
+            )
 
 
-def _told(error: Exception) -> str:
+def _cause_line(error: Exception) -> str:
     """The first line of what has gone wrong: of the cause, where Prefect has only wrapped it."""
     cause = error.__cause__ or error
     return (str(cause).strip() or type(cause).__name__).splitlines()[0]

@@ -184,8 +184,10 @@ def arrow(scores: Mapping[str, Mapping[str, float]] | None = None) -> Method:
         candidates, ok, is_new = problem.candidates, runs.is_completed, problem.is_new(runs)
         if len(runs.candidate) < N_STARTS or ok.sum() < FEWEST_PROFILED:
             return int(rng.choice(np.flatnonzero(is_new)))
-        told = [[by_type.get(name, 0.0) for name in candidates.machine_type] for by_type in (scores or {}).values()]
-        metrics = np.array(told).T if told else np.empty((len(candidates), 0))
+        aspect_scores = [
+            [by_type.get(name, 0.0) for name in candidates.machine_type] for by_type in (scores or {}).values()
+        ]
+        metrics = np.array(aspect_scores).T if aspect_scores else np.empty((len(candidates), 0))
         axes = np.stack([candidates.nodes, candidates.vcpu, candidates.memory_gb / candidates.vcpu], axis=1)
         log_cost, best = runs.log_cost[ok], problem.best(runs)
         believed = arrow_proposal(axes, metrics, log_cost, runs.candidate[ok], rng, n_trees=ARROW_TREES)

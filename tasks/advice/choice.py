@@ -122,7 +122,7 @@ class Choice:
 
     def of(self, machine_type: str) -> TypeEstimate:
         """Of any type."""
-        return next(one for one in self.estimates if one.machine_type == machine_type)
+        return next(estimate for estimate in self.estimates if estimate.machine_type == machine_type)
 
 
 def capacities(machines: pd.DataFrame, scores: pd.DataFrame | None = None) -> dict[str, Capacity]:
@@ -135,21 +135,23 @@ def capacities(machines: pd.DataFrame, scores: pd.DataFrame | None = None) -> di
     if len(machines) < LEAST_RUNS:
         raise BadInput("machines", "one type only", "two or more to choose from", "add the types that you could use")
     scored = pd.DataFrame(columns=["machine_type", "aspect", "score"]) if scores is None else scores
-    told = {
+    score_of = {
         (kind, aspect): float(score) for kind, aspect, score in scored[["machine_type", "aspect", "score"]].to_numpy()
     }
     for aspect in dict.fromkeys(scored["aspect"]):
-        if lacking := [name for name in machines["machine_type"] if not told.get((name, aspect), 0.0) > 0]:
+        if lacking := [name for name in machines["machine_type"] if not score_of.get((name, aspect), 0.0) > 0]:
             fault = f"{lacking[0]} has no {aspect}"
             raise BadInput("scores", fault, "a score above 0 of every type", "benchmark it, or drop the type")
-    found = {}
+    by_type = {}
     for name, vcpu, memory_gb, price in machines[["machine_type", "vcpu", "memory_gb", "price_per_h"]].to_numpy():
-        cores, both = max(1.0, vcpu), told.get((name, "cpu"))
-        one = told.get((name, "cpu_one_thread"), min(1.0, vcpu) if both is None else both / cores)
-        every = told.get((name, "cpu_all_threads"), one * cores if both is None else both)
-        disk_bytes_per_s = told.get((name, "disk"), math.nan) * MB
-        found[name] = Capacity(name, float(vcpu), memory_gb * GB, float(price), one, max(every, one), disk_bytes_per_s)
-    return found
+        cores, both = max(1.0, vcpu), score_of.get((name, "cpu"))
+        one_thread = score_of.get((name, "cpu_one_thread"), min(1.0, vcpu) if both is None else both / cores)
+        every = score_of.get((name, "cpu_all_threads"), one_thread * cores if both is None else both)
+        disk_bytes_per_s = score_of.get((name, "disk"), math.nan) * MB
+        by_type[name] = Capacity(
+            name, float(vcpu), memory_gb * GB, float(price), one_thread, max(every, one_thread), disk_bytes_per_s
+        )
+    return by_type
 
 
 @dataclass(frozen=True)
@@ -178,8 +180,8 @@ def runs_of(history: pd.DataFrame, job: str) -> tuple[SourceRuns, str]:
         raise NotFound(f"job {job}: not in the history; expected one of {known[:200]}")
     types = list(dict.fromkeys(rows["machine_type"]))
     if len(types) > 1:
-        told = f"job {job} has run on {', '.join(map(str, types))}"
-        raise BadInput("history", told, "runs on one type", "name the one to go by with --source")
+        problem = f"job {job} has run on {', '.join(map(str, types))}"
+        raise BadInput("history", problem, "runs on one type", "name the one to go by with --source")
     status = rows["status"] if "status" in rows else pd.Series(COMPLETED, index=rows.index)
     done = rows[status == COMPLETED]
     if len(done) < LEAST_RUNS:
@@ -274,7 +276,7 @@ def estimate_type(
     parallel, error, fails = rng.uniform(model.parallel_least, 1, n), rng.standard_normal(n), rng.uniform(size=n)
     stretch = np.sqrt((n_runs - 1) / rng.chisquare(n_runs - 1, n))
     weights = rng.dirichlet(np.ones(n_runs), n)  # (n_draws, n_runs)
-    there, here = (demand_on(runs, source, one, parallel, model) for one in (source, target))
+    there, here = (demand_on(runs, source, each, parallel, model) for each in (source, target))
     lacks = here.lack_ratio > 0
     model_error = error[:, None] * _error(source, target, lacks, runs.has_spilled, model)
     took_s = transferred(runs.runtime_s, there, here) * np.exp(model_error)  # (n_draws, n_runs)
@@ -291,7 +293,7 @@ def estimate_type(
         late_draws = failed_share + (1 - failed_share) * late_draws
     low, high = np.quantile(late_draws, [(1 - params.level) / 2, (1 + params.level) / 2])
     smooth = np.exp(middle[:, :, None] + stretch[:, None, None] * (centred[:, :, None] + _kernel(bandwidth, FEW)))
-    cpu_s, disk_s, mean_s = (float((weights * one).sum(axis=1).mean()) for one in (here.cpu_s, here.disk_s, took_s))
+    cpu_s, disk_s, mean_s = (float((weights * each).sum(axis=1).mean()) for each in (here.cpu_s, here.disk_s, took_s))
     beyond = np.quantile(centred.mean(axis=0)[:, None] + _kernel(bandwidth, MANY), 1 - params.late_share)
     return TypeEstimate(
         machine_type=target.machine_type,
@@ -374,9 +376,9 @@ def choose_type(
     if source not in kinds:
         raise BadInput("machines", f"no type {source}, on which job {job} has run", "its row", "add it")
     estimates = tuple(estimate_type(runs, kinds[source], kind, deadline_s, params, model) for kind in kinds.values())
-    safe = [one for one in estimates if one.is_safe(params.late_share)]
-    least_late = min(estimates, key=lambda one: (round(one.late, 3), one.cost))
-    answer = min(safe, key=lambda one: one.cost) if safe else least_late
+    safe = [estimate for estimate in estimates if estimate.is_safe(params.late_share)]
+    least_late = min(estimates, key=lambda estimate: (round(estimate.late, 3), estimate.cost))
+    answer = min(safe, key=lambda estimate: estimate.cost) if safe else least_late
     next_type, saving = _next_run(answer, estimates, params.late_share, is_safe=bool(safe))
     return Choice(
         job=job,
@@ -399,10 +401,10 @@ def _next_run(
     """The type where a run would tell most, and the expected saving: the chance that it proves safe times what it is
     cheaper by. Where nothing is safe, the type whose verdict is most open."""
     if not is_safe:
-        openness = {one.machine_type: one.meets * (1 - one.meets) for one in estimates}
+        openness = {estimate.machine_type: estimate.meets * (1 - estimate.meets) for estimate in estimates}
         best = max(openness, key=lambda name: openness[name])
         return (best, 0.0) if openness[best] > 0 else (None, 0.0)
-    cheaper = [one for one in estimates if one.cost < answer.cost and not one.is_safe(late_share)]
-    values = {one.machine_type: one.meets * (1 - one.cost / answer.cost) for one in cheaper}
+    cheaper = [estimate for estimate in estimates if estimate.cost < answer.cost and not estimate.is_safe(late_share)]
+    values = {estimate.machine_type: estimate.meets * (1 - estimate.cost / answer.cost) for estimate in cheaper}
     most = max(values.values(), default=0.0)
     return (next(name for name in values if values[name] == most), most) if most > 0 else (None, 0.0)

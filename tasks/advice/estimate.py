@@ -137,12 +137,12 @@ def score_ratio(scores: pd.DataFrame, source: str, target: str, aspect: str = CP
     scores: machine_type, aspect, score > 0; several rows of a machine count by their geometric mean.
     Raises NotFound for a machine without a score of that aspect, with those that have one."""
     rows = scores[scores["aspect"] == aspect]
-    found = np.log(rows["score"]).groupby(rows["machine_type"]).mean()
+    log_scores = np.log(rows["score"]).groupby(rows["machine_type"]).mean()
     for machine in (source, target):
-        if machine not in found.index:
-            known = quoted(sorted(found.index)) or "none"
+        if machine not in log_scores.index:
+            known = quoted(sorted(log_scores.index)) or "none"
             raise NotFound(f"machine {machine!r} has no score of {aspect!r}; known: {known}; add it with --scores")
-    return float(np.exp(found[source] - found[target]))
+    return float(np.exp(log_scores[source] - log_scores[target]))
 
 
 def estimate(
@@ -164,16 +164,16 @@ def estimate(
         raise BadSetting(f"size ratio {size_ratio:g}: expected a number above 0")
     extrapolated = _extrapolated(runs, source, size_ratio)
     ratio = score_ratio(scores, source, target, params.aspect)
-    found = [
+    rows = [
         {
-            "workflow": workflow, "task": task, "size": size, "runtime_s": told.runtime_s * ratio,
-            "spread": told.spread + LEAST_SPREAD, "shape": told.shape, "n_runs": told.n_runs,
-            "n_target_runs": int(((own["machine"] == target)).sum()),
+            "workflow": workflow, "task": task, "size": size, "runtime_s": extrapolation.runtime_s * ratio,
+            "spread": extrapolation.spread + LEAST_SPREAD, "shape": extrapolation.shape, "n_runs": extrapolation.n_runs,
+            "n_target_runs": int(((task_runs["machine"] == target)).sum()),
         }
-        for workflow, task, own, size, told in extrapolated
+        for workflow, task, task_runs, size, extrapolation in extrapolated
     ]  # fmt: skip
     known = _calibrated(runs, source, target, ratio, params.confidence)
-    tasks = pd.DataFrame(found)
+    tasks = pd.DataFrame(rows)
     factor = np.exp(known.task * tasks["spread"])
     tasks = tasks.assign(low_s=tasks["runtime_s"] / factor, high_s=tasks["runtime_s"] * factor)
     return Estimate(source, target, ratio, params.aspect, known, tasks, _workflows(tasks, known))
@@ -188,24 +188,26 @@ def _extrapolated(
         known = quoted(sorted(runs["machine"].unique())) or "none"
         raise NotFound(f"no run on machine {source!r}; the traces have runs on {known}; name one of them with --from")
     everywhere = dict(list(runs.groupby(["workflow", "task"])))
-    found = []
-    for (workflow, task), own in here.groupby(["workflow", "task"]):
-        if len(own) < LEAST_RUNS:
-            problem = f"task {quoted(str(task))} of {quoted(str(workflow))} has {len(own)} finished run on {source}"
+    extrapolations = []
+    for (workflow, task), task_runs in here.groupby(["workflow", "task"]):
+        if len(task_runs) < LEAST_RUNS:
+            problem = (
+                f"task {quoted(str(task))} of {quoted(str(workflow))} has {len(task_runs)} finished run on {source}"
+            )
             raise BadInput("traces", problem, f"at least {LEAST_RUNS}", "run it once more, also on a smaller input")
-        size = float(own["size"].max()) * size_ratio
-        told = extrapolate(own["size"].to_numpy(float), own["runtime_s"].to_numpy(float), size)
-        found.append((str(workflow), str(task), everywhere[workflow, task], size, told))
-    return found
+        size = float(task_runs["size"].max()) * size_ratio
+        extrapolation = extrapolate(task_runs["size"].to_numpy(float), task_runs["runtime_s"].to_numpy(float), size)
+        extrapolations.append((str(workflow), str(task), everywhere[workflow, task], size, extrapolation))
+    return extrapolations
 
 
 def _workflows(tasks: pd.DataFrame, known: EstimateSpread) -> pd.DataFrame:
     """All tasks of a workflow one after the other, with an interval."""
     rows = []
-    for workflow, own in tasks.groupby("workflow"):
-        total = float(own["runtime_s"].sum())
-        factor = float(np.exp(known.workflow * mean_spread(own["runtime_s"], own["spread"])))
-        rows.append((workflow, total, total / factor, total * factor, len(own)))
+    for workflow, workflow_tasks in tasks.groupby("workflow"):
+        total = float(workflow_tasks["runtime_s"].sum())
+        factor = float(np.exp(known.workflow * mean_spread(workflow_tasks["runtime_s"], workflow_tasks["spread"])))
+        rows.append((workflow, total, total / factor, total * factor, len(workflow_tasks)))
     return pd.DataFrame(rows, columns=["workflow", "runtime_s", "low_s", "high_s", "n_tasks"])
 
 
@@ -273,14 +275,16 @@ def errors_between(runs: pd.DataFrame, source: str, target: str, ratio: float) -
 
     Columns as calibrate needs them; tasks with fewer than two runs on the source are left out."""
     rows = []
-    for (workflow, task), own in runs.groupby(["workflow", "task"]):
-        here, there = own[own["machine"] == source], own[own["machine"] == target]
+    for (workflow, task), task_runs in runs.groupby(["workflow", "task"]):
+        here, there = task_runs[task_runs["machine"] == source], task_runs[task_runs["machine"] == target]
         if len(here) < LEAST_RUNS or there.empty:
             continue
         last = there.sort_values("size", kind="stable").iloc[-1]
-        told = extrapolate(here["size"].to_numpy(float), here["runtime_s"].to_numpy(float), float(last["size"]))
-        spread = told.spread + LEAST_SPREAD
-        rows.append((workflow, task, target, told.runtime_s * ratio, spread, float(last["runtime_s"])))
+        extrapolation = extrapolate(
+            here["size"].to_numpy(float), here["runtime_s"].to_numpy(float), float(last["size"])
+        )
+        spread = extrapolation.spread + LEAST_SPREAD
+        rows.append((workflow, task, target, extrapolation.runtime_s * ratio, spread, float(last["runtime_s"])))
     return pd.DataFrame(rows, columns=["workflow", "task", "case", "runtime_s", "spread", "truth_s"])
 
 

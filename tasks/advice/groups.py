@@ -130,19 +130,19 @@ class Grouping:
         fewer = f"{k - 1 or 'one'} would look like this by noise with probability {self.last_split_p:.2g} at most"
         more = f"noise alone makes {k} look like {k + 1} with probability {self.next_split_p:.2g}"
         each = "each machine is a kind of its own"
-        told = "; ".join([fewer] * (k > 1) + [each if k == n else more])
+        text = "; ".join([fewer] * (k > 1) + [each if k == n else more])
         noise = f"a score is taken to vary by {_percent(max(self.noise_ratios.values()))} or less, from {rests_on}"
-        return f"{told}; {noise}"
+        return f"{text}; {noise}"
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """What tells each group from the next: the aspect with the largest ratio."""
-        told = []
+        sentences = []
         for better, worse in pairwise(self.groups):
             ratios = {aspect: better.scores[aspect] / worse.scores[aspect] for aspect in better.scores}
             aspect = max(ratios, key=lambda name: abs(np.log(ratios[name])))
-            told.append(f"{better.name} scores {ratios[aspect]:.3g} times as much as {worse.name} in {aspect}")
-        return tuple(told)
+            sentences.append(f"{better.name} scores {ratios[aspect]:.3g} times as much as {worse.name} in {aspect}")
+        return tuple(sentences)
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for JSON, the answer first."""
@@ -176,7 +176,7 @@ def group_machines(scores: pd.DataFrame, params: MachineGroupParams | None = Non
     n = len(table.machines)  # without intervals the noise needs at least two machines that share a group
     for k in range(1, max(1, min(MAX_GROUPS, n if table.has_intervals else n - 2)) + 1):
         cut = _cut(table, k, params)
-        last, p = p, _p_of_one_more(table, cut, params, rng)
+        last, p = p, _p_of_next_split(table, cut, params, rng)
         if p > 1 - params.confidence:
             break
     return _grouping(table, cut, (last, p), params)
@@ -196,12 +196,12 @@ def score_table(scores: pd.DataFrame) -> ScoreTable:
         )  # fmt: skip
     z = norm.ppf((1 + INTERVAL_CONFIDENCE) / 2)
     low_high = np.log(rows["high"] / rows["low"]) / (2 * z)
-    told = low_high.groupby([rows["machine"], rows["aspect"]]).mean().unstack("aspect")  # noqa: PD010
-    told = told.reindex_like(values)
+    interval_errors = low_high.groupby([rows["machine"], rows["aspect"]]).mean().unstack("aspect")  # noqa: PD010
+    interval_errors = interval_errors.reindex_like(values)
     within = cells["var"].mul(cells["size"] - 1).groupby("aspect").sum()  # NaN of single executions counts as nothing
     freedom = (cells["size"] - 1).groupby("aspect").sum()
     pooled = np.sqrt(within / freedom.where(freedom > 0))
-    errors = told.fillna(pooled / np.sqrt(sizes))
+    errors = interval_errors.fillna(pooled / np.sqrt(sizes))
     errors = errors.fillna(errors.median())
     return ScoreTable(
         tuple(map(str, values.index)),
@@ -288,7 +288,7 @@ def _within_deviation(x: Floats, groups: Ints) -> Floats:
     return np.asarray(np.sqrt(squares / max(1, len(x) - groups.max() - 1)))
 
 
-def _p_of_one_more(table: ScoreTable, cut: _Cut, params: MachineGroupParams, rng: np.random.Generator) -> float:
+def _p_of_next_split(table: ScoreTable, cut: _Cut, params: MachineGroupParams, rng: np.random.Generator) -> float:
     """How probable it is that noise around the centres of the cut looks as if there were more groups.
 
     Known noise: the drop of W_k against redraws of just that noise. Estimated noise: that, and the likelihood ratio,
@@ -418,20 +418,20 @@ def _doubts(table: ScoreTable, cut: _Cut, variances: Floats) -> tuple[Doubt, ...
     sizes, sums = np.bincount(cut.groups), np.stack([cut.points[cut.groups == g].sum(axis=0) for g in range(cut.k)])
     doubts = []
     for i in range(n):
-        own = cut.groups[i]
-        rest = sizes - (np.arange(cut.k) == own)  # machines of each group but this one
-        centres = (sums - np.where(np.arange(cut.k) == own, 1, 0)[:, None] * cut.points[i]) / np.maximum(rest, 1)[
+        group = cut.groups[i]
+        rest = sizes - (np.arange(cut.k) == group)  # machines of each group but this one
+        centres = (sums - np.where(np.arange(cut.k) == group, 1, 0)[:, None] * cut.points[i]) / np.maximum(rest, 1)[
             :, None
         ]
         spread = variances[i] * (1 + 1 / np.maximum(rest, 1))[:, None]  # (k, d)
         squares = ((cut.points[i] - centres) ** 2 / spread).sum(axis=1)
-        squares[own] = squares[own] if rest[own] else d
+        squares[group] = squares[group] if rest[group] else d
         log_p = np.log(sizes) - squares / 2 - np.log(spread).sum(axis=1) / 2
         p = np.exp(log_p - log_p.max())
         p /= p.sum()
-        if 1 - p[own] > DOUBT:
-            other = int(np.where(np.arange(cut.k) == own, -1, p).argmax())
-            doubts.append(Doubt(table.machines[i], _name(int(own)), _name(other), float(p[own])))
+        if 1 - p[group] > DOUBT:
+            other = int(np.where(np.arange(cut.k) == group, -1, p).argmax())
+            doubts.append(Doubt(table.machines[i], _name(int(group)), _name(other), float(p[group])))
     return tuple(doubts)
 
 
@@ -491,14 +491,14 @@ def kubectl_script(grouping: Grouping) -> str:
     for group in grouping.groups:
         labels = {"group": group.name} | {aspect: LEVEL_NAMES[level] for aspect, level in group.levels.items()}
         keys = _label_names(list(labels))
-        told = " ".join(shlex.quote(f"{LABEL}/{keys[name]}={value}") for name, value in labels.items())
+        label_args = " ".join(shlex.quote(f"{LABEL}/{keys[name]}={value}") for name, value in labels.items())
         for machine in group.machines:
             if not NODE_NAME.fullmatch(machine) or len(machine) > MOST_NODE_CHARS:
                 raise BadInput(
                     f"machine {quoted(machine)}", "no Kubernetes node can have this name",
                     "small letters, digits, dots and dashes", "name machines as `kubectl get nodes` does",
                 )  # fmt: skip
-            lines.append(f"kubectl label --overwrite node {shlex.quote(machine)} {told}")
+            lines.append(f"kubectl label --overwrite node {shlex.quote(machine)} {label_args}")
     return "\n".join(lines) + "\n"
 
 

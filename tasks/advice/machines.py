@@ -72,8 +72,8 @@ class Configurations:
     def subset(self, rows: Ints) -> "Configurations":
         """Some of them, in the order of rows."""
         names = tuple(self.machine_type[i] for i in rows)
-        of_one = (self.vcpu[rows], self.memory_gb[rows], self.price_per_h[rows])
-        return Configurations(names, self.nodes[rows], *of_one)
+        per_node = (self.vcpu[rows], self.memory_gb[rows], self.price_per_h[rows])
+        return Configurations(names, self.nodes[rows], *per_node)
 
     def cost(self, runtime_s: Floats) -> Floats:
         """Price of a run on each, from its runtimes in seconds."""

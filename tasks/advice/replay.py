@@ -137,15 +137,15 @@ class LearnableRuns:
 
     def other_inputs(self, job: ReplayedJob) -> tuple[TrialRuns, ...]:
         """Runs of the same application and framework with other inputs, on the job's candidates."""
-        found = []
+        runs = []
         for other in self.jobs:
             if other.family != job.family or other.name == job.name:
                 continue
             places = job.candidates.places(other.candidates)
             rows = [at for at, place in enumerate(places) if place is not None]
             there = np.array([places[at] for at in rows], dtype=np.int64)
-            found.append(TrialRuns(there, other.outcome.log_cost[rows], other.is_completed[rows]))
-        return tuple(found)
+            runs.append(TrialRuns(there, other.outcome.log_cost[rows], other.is_completed[rows]))
+        return tuple(runs)
 
 
 @dataclass(frozen=True)
@@ -273,14 +273,14 @@ def parts_of(jobs: Sequence[ReplayedJob], methods: Sequence[str]) -> list[Search
     sets: tuple[CandidateSet, ...] = ("completed", "all")
     if all(job.is_completed.all() for job in jobs):
         sets = ("completed",)
-    found = []
+    parts = []
     for job in jobs:
         for method in methods:
             uses = WAYS[method].uses
             if ("memory" in uses and job.need is None) or ("inputs" in uses and families[job.family] < 2):
                 continue
-            found += [SearchPart(method, job.name, candidates) for candidates in sets]
-    return found
+            parts += [SearchPart(method, job.name, candidates) for candidates in sets]
+    return parts
 
 
 def replay_all(
@@ -341,33 +341,33 @@ def figures_of(table: pd.DataFrame, params: ReplayParams) -> dict[str, Any]:
     measures: mean, median, hit (share that found the optimum), valid (share that found anything valid), spent (cost of
     the runs, as a multiple of the optimum's), cpu_s of a search, failed and late (shares of runs); minus_ours: mean
     difference from ours, with a 90 % interval over jobs. A mean over searches that found nothing is null."""
-    found: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     table = table.reset_index(drop=True)
     for (candidates, has_target), half in table.groupby(["candidates", table["percentile"].notna()]):
         prefix = f"{candidates}.target" if has_target else str(candidates)
         for method, rows in half.groupby("method"):
-            found |= _measures(rows, f"{prefix}.{method}", params)
+            figures |= _measures(rows, f"{prefix}.{method}", params)
             ours = OURS["memory" in WAYS[str(method)].uses]
             if method != ours and (half["method"] == ours).any():
-                found |= _difference(rows, half[half["method"] == ours], f"{prefix}.{method}", params)
-    return found
+                figures |= _difference(rows, half[half["method"] == ours], f"{prefix}.{method}", params)
+    return figures
 
 
 def _measures(rows: pd.DataFrame, prefix: str, params: ReplayParams) -> dict[str, Any]:
-    found: dict[str, Any] = {f"{prefix}.n": len(rows.groupby(["job", "percentile", "seed"], dropna=False))}
+    figures: dict[str, Any] = {f"{prefix}.n": len(rows.groupby(["job", "percentile", "seed"], dropna=False))}
     for n in (n for n in CHECKPOINTS if n <= params.runs):
         at = rows[rows["run"] == n]
         is_valid = np.isfinite(at["ratio"])
         median = float(at["ratio"].median())
-        found[f"{prefix}.mean.{n}"] = float(at["ratio"].mean()) if is_valid.all() else None
+        figures[f"{prefix}.mean.{n}"] = float(at["ratio"].mean()) if is_valid.all() else None
         if not is_valid.all():
-            found[f"{prefix}.mean.{n}.reason"] = f"{(~is_valid).mean():.1%} of the searches had found nothing valid"
-        found[f"{prefix}.median.{n}"] = median if np.isfinite(median) else None
-        found[f"{prefix}.hit.{n}"] = float((at["ratio"] < OPTIMAL).mean())
-        found[f"{prefix}.valid.{n}"] = float(is_valid.mean())
-        found[f"{prefix}.spent.{n}"] = float(at["spent"].mean())
+            figures[f"{prefix}.mean.{n}.reason"] = f"{(~is_valid).mean():.1%} of the searches had found nothing valid"
+        figures[f"{prefix}.median.{n}"] = median if np.isfinite(median) else None
+        figures[f"{prefix}.hit.{n}"] = float((at["ratio"] < OPTIMAL).mean())
+        figures[f"{prefix}.valid.{n}"] = float(is_valid.mean())
+        figures[f"{prefix}.spent.{n}"] = float(at["spent"].mean())
     searches = rows[rows["run"] == 1]
-    return found | {
+    return figures | {
         f"{prefix}.cpu_s": float(searches["cpu_s"].mean()),
         f"{prefix}.failed": float(rows["is_failed"].mean()),
         f"{prefix}.late": float(rows["is_late"].mean()),
@@ -376,10 +376,11 @@ def _measures(rows: pd.DataFrame, prefix: str, params: ReplayParams) -> dict[str
 
 def _difference(rows: pd.DataFrame, ours: pd.DataFrame, prefix: str, params: ReplayParams) -> dict[str, Any]:
     """Mean of the logarithms' difference from ours after each number of runs, by job, with an interval over jobs."""
-    found: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     for n in (n for n in CHECKPOINTS if n <= params.runs):
         means = [
-            np.log(one[one["run"] == n]["ratio"].clip(upper=1e3)).groupby(one["job"]).mean() for one in (rows, ours)
+            np.log(frame[frame["run"] == n]["ratio"].clip(upper=1e3)).groupby(frame["job"]).mean()
+            for frame in (rows, ours)
         ]
         differences = (means[0] - means[1]).dropna().to_numpy()
         if not len(differences):
@@ -387,9 +388,9 @@ def _difference(rows: pd.DataFrame, ours: pd.DataFrame, prefix: str, params: Rep
         rng = np.random.default_rng(params.seed)
         resampled = rng.choice(differences, (N_RESAMPLES, len(differences))).mean(1)
         low, high = np.quantile(resampled, INTERVAL)
-        found |= {
+        figures |= {
             f"{prefix}.minus_ours.{n}": float(differences.mean()),
             f"{prefix}.minus_ours.{n}.low": float(low),
             f"{prefix}.minus_ours.{n}.high": float(high),
         }
-    return found
+    return figures

@@ -319,16 +319,16 @@ def costs_of_others(candidates: Configurations, runs: pd.DataFrame, job: str) ->
     """Costs of jobs of other applications on the candidates, as multiples of their optimum.
 
     None unless at least three applications have completed on five configurations each."""
-    own = runs["application"][runs["job"] == job]
-    rows = runs[runs["application"] != (own.iloc[0] if len(own) else job.split("_")[0])]
+    applications = runs["application"][runs["job"] == job]
+    rows = runs[runs["application"] != (applications.iloc[0] if len(applications) else job.split("_")[0])]
     of_jobs = {name: runs_on(candidates, part) for name, part in rows.groupby("job")}
-    told = {name: one for name, one in of_jobs.items() if one.is_completed.sum() >= LEAST_TRIED}
-    if rows["application"][rows["job"].isin(list(told))].nunique() < LEAST_APPLICATIONS:
+    tried_jobs = {name: job_runs for name, job_runs in of_jobs.items() if job_runs.is_completed.sum() >= LEAST_TRIED}
+    if rows["application"][rows["job"].isin(list(tried_jobs))].nunique() < LEAST_APPLICATIONS:
         return ()
     costs = []
-    for one in told.values():
-        on_all, log_cost = np.full(len(candidates), np.inf), one.log_cost[one.is_completed]
-        on_all[one.candidate[one.is_completed]] = np.exp(log_cost - log_cost.min())
+    for job_runs in tried_jobs.values():
+        on_all, log_cost = np.full(len(candidates), np.inf), job_runs.log_cost[job_runs.is_completed]
+        on_all[job_runs.candidate[job_runs.is_completed]] = np.exp(log_cost - log_cost.min())
         costs.append(on_all)
     return tuple(costs)
 
@@ -354,29 +354,31 @@ def next_run(
     """The configuration to run next, from all rows of a table of runs; those of the job's family are made use of.
 
     Raises BadInput, BadSetting as candidates_of."""
-    own = runs[runs["job"] == job]
+    job_runs = runs[runs["job"] == job]
     candidates = candidates_of(machines, runs, params)
-    is_alike = runs["family"] == own["family"].iloc[0] if len(own) else runs["application"] == job.split("_")[0]
+    is_alike = (
+        runs["family"] == job_runs["family"].iloc[0] if len(job_runs) else runs["application"] == job.split("_")[0]
+    )
     alike = runs[is_alike & (runs["job"] != job)]
     others = tuple(runs_on(candidates, rows) for _, rows in alike.groupby("job"))
     costs = costs_of_others(candidates, runs, job)
     problem = Problem(candidates, need, max_runtime_s, others=others, other_costs=costs)
-    so_far = runs_on(candidates, own)
+    so_far = runs_on(candidates, job_runs)
     of_job = int.from_bytes(sha256(job.encode()).digest()[:4], "big")  # the same in every process
     proposal = propose(problem, so_far, np.random.default_rng([params.seed, of_job]))
-    tried = tuple(_tried(row, candidates, max_runtime_s) for row in own.itertuples())
+    tried = tuple(_tried(row, candidates, max_runtime_s) for row in job_runs.itertuples())
     best = min((run for run in tried if run.is_valid), key=lambda run: run.cost, default=None)
     is_finished = proposal is None or not proposal.is_worthwhile
-    chosen = None if proposal is None else proposal.candidate
+    candidate = None if proposal is None else proposal.candidate
     return SearchProposal(
         job=job,
         answer=_answer(candidates, proposal, best, is_finished),
         certainty=_certainty(candidates, proposal, best, is_finished),
-        reasons=tuple(_reasons(problem, so_far, proposal, others, own)),
+        reasons=tuple(_reasons(problem, so_far, proposal, others, job_runs)),
         is_finished=is_finished,
-        configuration=None if chosen is None else candidates.name(chosen),
-        machine_type=None if chosen is None else candidates.machine_type[chosen],
-        nodes=None if chosen is None else int(candidates.nodes[chosen]),
+        configuration=None if candidate is None else candidates.name(candidate),
+        machine_type=None if candidate is None else candidates.machine_type[candidate],
+        nodes=None if candidate is None else int(candidates.nodes[candidate]),
         proposal=proposal,
         best=best,
         tried=tried,
@@ -427,35 +429,39 @@ def _certainty(candidates: Configurations, proposal: Proposal | None, best: Trie
 
 
 def _reasons(
-    problem: Problem, runs: TrialRuns, proposal: Proposal | None, others: Sequence[TrialRuns], own: pd.DataFrame
+    problem: Problem, runs: TrialRuns, proposal: Proposal | None, others: Sequence[TrialRuns], job_runs: pd.DataFrame
 ) -> list[str]:
-    candidates, told = problem.candidates, []
-    if not len(own):
-        told.append("The table has no run of this job yet.")
+    candidates, reasons = problem.candidates, []
+    if not len(job_runs):
+        reasons.append("The table has no run of this job yet.")
     if proposal is not None:
         at = proposal.candidate
-        told.append(
+        reasons.append(
             f"{candidates.name(at)} has {number(candidates.total_vcpu[at])} vCPU and "
             f"{number(candidates.total_memory_gb[at])} GB in all, at {number(candidates.rate_per_h[at])} an hour."
         )
         if not np.isnan(proposal.learned_share):
-            told.append(
+            reasons.append(
                 f"A run there makes the cost of all configurations {share(proposal.learned_share)} less uncertain."
             )
     if problem.need is not None:
         n_fit = int(problem.is_promising.sum())
-        told.append(f"Memory: {problem.need.reason}; {n_fit} of {len(candidates)} configurations are promising.")
+        reasons.append(f"Memory: {problem.need.reason}; {n_fit} of {len(candidates)} configurations are promising.")
     starts, n_jobs = ([] if others else problem.starts), len(problem.other_costs)
     if proposal is not None and proposal.candidate in starts and len(runs.candidate) < len(starts):
-        told.append(f"It is among the {len(starts)} that together served {n_jobs} jobs of other applications best.")
+        reasons.append(f"It is among the {len(starts)} that together served {n_jobs} jobs of other applications best.")
     if others:
-        n_others = sum(len(one.candidate) for one in others)
-        told.append(f"{n_others} runs of the same application with other inputs count as well.")
+        n_others = sum(len(other.candidate) for other in others)
+        reasons.append(f"{n_others} runs of the same application with other inputs count as well.")
     if not runs.is_completed.all():
-        told.append(f"{int((~runs.is_completed).sum())} of {len(own)} runs failed; what is like them counts less.")
+        reasons.append(
+            f"{int((~runs.is_completed).sum())} of {len(job_runs)} runs failed; what is like them counts less."
+        )
     if proposal is not None and not proposal.is_worthwhile:
-        told.append(f"After {len(own)} runs (at least {LEAST_RUNS}) another one is expected to save next to nothing.")
-    return told
+        reasons.append(
+            f"After {len(job_runs)} runs (at least {LEAST_RUNS}) another one is expected to save next to nothing."
+        )
+    return reasons
 
 
 def add_run(path: Path, job: str, machine_type: str, nodes: int, runtime_s: float, status: Status) -> None:

@@ -83,9 +83,9 @@ class Answered:
 
         name, result = self.name, self.result
         path = write_advice(place, name, result) if isinstance(place, Warehouse) else write_result(place, name, result)
-        told = {"report": str(path), "answer": result.answer}
-        drawn = [one.name for one in self.result.figures]
-        return self.figures | told | {"markdown": as_markdown(self.result, pictures=drawn)}
+        summary = {"report": str(path), "answer": result.answer}
+        drawn = [figure.name for figure in self.result.figures]
+        return self.figures | summary | {"markdown": as_markdown(self.result, pictures=drawn)}
 
 
 def machines_path(machines: str | None, params: SearchParams) -> str:
@@ -177,10 +177,10 @@ def search(
     named = job_of(runs, job)
     kinds = read_machines(machines_path(machines, params))
     memory, dated = need_for(named, **need), kinds.priced_on
-    found = next_run(runs, named, kinds.types, params, need=memory, max_runtime_s=max_runtime_s, priced_on=dated)
-    logger.info("%s after %d runs: %s", named, len(found.tried), found.answer)
-    result = next_run_result(found, f"whorl advice search --history {history} --job {named}")
-    return Answered(f"advice-search-{named}", asdict(found), result)
+    proposal = next_run(runs, named, kinds.types, params, need=memory, max_runtime_s=max_runtime_s, priced_on=dated)
+    logger.info("%s after %d runs: %s", named, len(proposal.tried), proposal.answer)
+    result = next_run_result(proposal, f"whorl advice search --history {history} --job {named}")
+    return Answered(f"advice-search-{named}", asdict(proposal), result)
 
 
 def evaluate(
@@ -200,9 +200,9 @@ def evaluate(
 
     kinds = read_machines(machines_path(machines, search))
     jobs = jobs_of(read_runs(runs, renamed), kinds.types, read_needs(needs) if needs else {})
-    asked = params.model_dump_json(exclude={"ray_address"}) + code_version()
+    settings = params.model_dump_json(exclude={"ray_address"}) + code_version()
     files = [Path(file) for file in (runs, machines_path(machines, search), needs, scores) if file]
-    inputs = contents_hash(*files) + sha256(asked.encode()).hexdigest()
+    inputs = contents_hash(*files) + sha256(settings.encode()).hexdigest()
     parts = None if out is None else Path(out) / "searches" / sha256(inputs.encode()).hexdigest()[:12]
     table = replay_all(jobs, params, parts, scores=scores_by_aspect(scores, jobs) if scores else None)
     if out is not None:
@@ -224,15 +224,15 @@ def scores_by_aspect(path: str, jobs: Sequence[ReplayedJob]) -> dict[str, dict[s
     """Scores of machine types by aspect. Raises BadInput for a machine type of the jobs that has none."""
     table = read_scores(path, {})
     types = sorted({name for job in jobs for name in job.candidates.machine_type})
-    found = {
+    by_aspect = {
         str(aspect): dict(zip(rows["machine_type"], rows["score"], strict=True))
         for aspect, rows in table.groupby("aspect")
     }
-    for aspect, by_type in found.items():
+    for aspect, by_type in by_aspect.items():
         if missing := [name for name in types if name not in by_type]:
             problem = f"no score of {', '.join(missing[:5])} in aspect {aspect}"
             raise BadInput(path, problem, "a score of each machine type that has run", "add a row for each")
-    return found
+    return by_aspect
 
 
 def groups(
@@ -257,8 +257,8 @@ def groups(
         rows = scores_of_nodes(read_node_scores(warehouse, str(source)))
         rows = rows[rows["aspect"].isin(aspects)] if aspects else rows
         if rows.empty:
-            told = f" in {', '.join(aspects)}" if aspects else ""
-            raise NotFound(f"source {source!r}: no node has scores{told}; run whorl nodes rank first")
+            in_aspects = f" in {', '.join(aspects)}" if aspects else ""
+            raise NotFound(f"source {source!r}: no node has scores{in_aspects}; run whorl nodes rank first")
     grouping = group_machines(rows, params)
     assigned = assign_tasks(task_demands(read_resource_trace(traces)), grouping) if traces else []
     logger.info("%d machines in %d groups, %d tasks", len(grouping.group_of), len(grouping.groups), len(assigned))
@@ -266,7 +266,7 @@ def groups(
     again = f"whorl advice groups --scores {scores}" if scores else f"whorl advice groups --source {source}"
     if kubectl is not None:
         kubectl.write_text(kubectl_script(grouping))
-    figures = grouping.as_json() | {"assigned": [vars(one) for one in assigned], "tarema": published}
+    figures = grouping.as_json() | {"assigned": [vars(assignment) for assignment in assigned], "tarema": published}
     return Answered(f"advice-groups-{name}", figures, groups_result(grouping, assigned, published, name, again))
 
 
@@ -293,15 +293,18 @@ def choose(
         if not (runs["job"] == named).any():
             raise NotFound(f"{history}: job {named!r} has no runs on {source!r}; expected a type of the table")
     kinds = pd.DataFrame([vars(kind) for kind in read_machines(machines).types.values()])
-    told = None if scores is None else read_scores(scores, {})
-    found = choose_type(runs, kinds.rename(columns={"name": "machine_type"}), told, named, deadline_s, params)
-    logger.info("%s: %s from %d runs on %s", found.job, found.machine_type, found.n_runs, found.source)
-    figures = {key: value for key, value in vars(found).items() if key != "estimates"}
-    figures["types"] = [{key: of for key, of in vars(one).items() if key != "late_draws"} for one in found.estimates]
+    score_rows = None if scores is None else read_scores(scores, {})
+    choice = choose_type(runs, kinds.rename(columns={"name": "machine_type"}), score_rows, named, deadline_s, params)
+    logger.info("%s: %s from %d runs on %s", choice.job, choice.machine_type, choice.n_runs, choice.source)
+    figures = {key: value for key, value in vars(choice).items() if key != "estimates"}
+    figures["types"] = [
+        {key: of for key, of in vars(type_estimate).items() if key != "late_draws"}
+        for type_estimate in choice.estimates
+    ]
     again = (
-        f"whorl advice choose --history {history} --machines {machines} --job {found.job} --deadline {deadline_s:g}s"
+        f"whorl advice choose --history {history} --machines {machines} --job {choice.job} --deadline {deadline_s:g}s"
     )
-    return Answered(f"advice-choose-{found.job}", figures, choice_result(found, again))
+    return Answered(f"advice-choose-{choice.job}", figures, choice_result(choice, again))
 
 
 def recorded_story(recording: str, params: ChoiceParams, job: str | None = None) -> Story:
@@ -311,17 +314,17 @@ def recorded_story(recording: str, params: ChoiceParams, job: str | None = None)
     from tasks.advice.record.campaign import read_runs as read_recorded
 
     folder = Path(recording)
-    told = read_recording(folder)
-    history, scores = history_of(told.history), scores_of(told.executions)
-    if job is not None and job not in told.multiples:
-        raise NotFound(f"{folder}: no job {job!r}; expected one of {', '.join(told.multiples)}")
-    choices = choose_all(history, told.machines, scores, deadlines_of(history, told.multiples), params)
-    return story(choices, told.machines, scores, history, read_recorded(folder, "held_back"), job)
+    recorded = read_recording(folder)
+    history, scores = history_of(recorded.history), scores_of(recorded.executions)
+    if job is not None and job not in recorded.multiples:
+        raise NotFound(f"{folder}: no job {job!r}; expected one of {', '.join(recorded.multiples)}")
+    choices = choose_all(history, recorded.machines, scores, deadlines_of(history, recorded.multiples), params)
+    return story(choices, recorded.machines, scores, history, read_recorded(folder, "held_back"), job)
 
 
-def story_figures(told: Story) -> dict[str, Any]:
+def story_figures(summary: Story) -> dict[str, Any]:
     """What a recording says, as plain JSON has it."""
-    return {key: _plain(value) for key, value in vars(told).items()}
+    return {key: _plain(value) for key, value in vars(summary).items()}
 
 
 def _plain(value: Any) -> Any:
@@ -336,16 +339,16 @@ def record(params: RecordParams, folder: str) -> dict[str, Any]:
     Raises BadSetting (no control groups here, another campaign in the folder), MissingTool."""
     from tasks.advice.record.campaign import record_advice
 
-    found = record_advice(params, Path(folder))
-    logger.info("%d of %d runs recorded, %d of them undisturbed", found.done, found.planned, found.clean)
+    progress = record_advice(params, Path(folder))
+    logger.info("%d of %d runs recorded, %d of them undisturbed", progress.done, progress.planned, progress.clean)
     return {
         "folder": folder,
-        "n_planned": found.planned,
-        "n_done": found.done,
-        "n_clean": found.clean,
-        "n_executions": found.executions,
-        "statuses": found.statuses,
-        "unavailable": {name: list(faults) for name, faults in found.unavailable.items()},
+        "n_planned": progress.planned,
+        "n_done": progress.done,
+        "n_clean": progress.clean,
+        "n_executions": progress.executions,
+        "statuses": progress.statuses,
+        "unavailable": {name: list(faults) for name, faults in progress.unavailable.items()},
     }
 
 
@@ -390,10 +393,12 @@ def estimate_job(
                 f"source {source}", problem, "runs elsewhere", "its own runs answer that: whorl jobs predict"
             )
         start = str(counts.value_counts().index[0])
-    found = transfer_job(basis_of(vertices, start, onto, params), runtimes_s, key, params)
+    transferred = transfer_job(basis_of(vertices, start, onto, params), runtimes_s, key, params)
     again = f"whorl advice estimate --onto {onto} --job {key}"
-    result = transfer_result(found, params.confidence, deadline_s, again)
-    return Answered(f"advice-estimate-{key}-{onto}", transfer_figures(found, params.confidence, deadline_s), result)
+    result = transfer_result(transferred, params.confidence, deadline_s, again)
+    return Answered(
+        f"advice-estimate-{key}-{onto}", transfer_figures(transferred, params.confidence, deadline_s), result
+    )
 
 
 def scores_for(table: str | None, warehouse: Warehouse, source: str | None, renamed: Mapping[str, str]) -> pd.DataFrame:
@@ -406,9 +411,9 @@ def scores_for(table: str | None, warehouse: Warehouse, source: str | None, rena
         raise BadSetting(f"{given}; expected --scores FILE or --scores-of SOURCE (of `whorl nodes`)")
     if table is not None:
         return read_scores(table, {ours: theirs for ours, theirs in renamed.items() if ours in SCORES})
-    found = thread_scores_of_source(warehouse, str(source))
-    by_type = found[found["machine_type"] != ""].drop(columns="node")
-    by_name = found[found["node"] != found["machine_type"]].drop(columns="machine_type")
+    thread_scores = thread_scores_of_source(warehouse, str(source))
+    by_type = thread_scores[thread_scores["machine_type"] != ""].drop(columns="node")
+    by_name = thread_scores[thread_scores["node"] != thread_scores["machine_type"]].drop(columns="machine_type")
     return pd.concat([by_type, by_name.rename(columns={"node": "machine_type"})], ignore_index=True)
 
 
@@ -434,6 +439,6 @@ def estimate_traces(
     traces = read_traces(paths, columns, machine=machine)
     for reason, n in traces.n_left_out.items():
         logger.warning("left out %d tasks of the traces: %s", n, reason)
-    found = estimate(traces.runs, scores, one_machine(traces.runs, start), onto, params, size_ratio=size_ratio)
+    estimated = estimate(traces.runs, scores, one_machine(traces.runs, start), onto, params, size_ratio=size_ratio)
     again = f"whorl advice estimate --onto {onto} --traces {' --traces '.join(paths)}"
-    return Answered(f"advice-estimate-{onto}", estimate_figures(found), estimate_result(found, again))
+    return Answered(f"advice-estimate-{onto}", estimate_figures(estimated), estimate_result(estimated, again))

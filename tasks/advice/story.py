@@ -127,19 +127,19 @@ def rule_choices(
     A rule that scales the runtimes takes the cheapest type on which no more than late_share of them are late, or the
     one where fewest are; runs that failed are late."""
     kinds = capacities(machines, scores)
-    chosen: dict[str, dict[str, str]] = {}
+    choices: dict[str, dict[str, str]] = {}
     cheapest = min(kinds.values(), key=lambda kind: kind.price_per_h).machine_type
     largest = max(kinds.values(), key=lambda kind: (kind.vcpu, kind.memory_bytes, kind.price_per_h)).machine_type
     for job, deadline_s in deadlines.items():
         runs, name = runs_of(history, job)
         for rule, kind in ((STAY, name), ("cheapest an hour", cheapest), ("largest type", largest)):
-            chosen.setdefault(rule, {})[job] = kind
+            choices.setdefault(rule, {})[job] = kind
         roomy = [kind for kind in kinds.values() if kind.memory_bytes >= kinds[name].memory_bytes]
         for rule, ratio in SCALINGS.items():
             for label, able in ((rule, list(kinds.values())), (f"{rule}; {WITH_MEMORY}", roomy)):
                 scaled = {kind: runs.runtime_s * ratio(runs, kinds[name], kind) for kind in able}
-                chosen.setdefault(label, {})[job] = _cheapest(scaled, runs.n_failed, deadline_s, late_share)
-    return chosen
+                choices.setdefault(label, {})[job] = _cheapest(scaled, runs.n_failed, deadline_s, late_share)
+    return choices
 
 
 def _cheapest(scaled: Mapping[Capacity, Floats], n_failed: int, deadline_s: float, late_share: float) -> str:
@@ -164,8 +164,8 @@ def truth_of(held_back: pd.DataFrame, machines: pd.DataFrame, deadlines: Mapping
     cells = {}
     for job, kind in itertools.product(deadlines, prices):
         if (job, kind) not in runs:
-            told = f"job {job} has no runs on {kind}"
-            raise BadInput("held-back runs", told, "every job on every type", "record them")
+            problem = f"job {job} has no runs on {kind}"
+            raise BadInput("held-back runs", problem, "every job on every type", "record them")
         rows = runs[job, kind]
         took_s, done = rows["runtime_s"].to_numpy(dtype=float), (rows["status"] == COMPLETED).to_numpy(dtype=bool)
         cells[job, kind] = {
@@ -181,11 +181,11 @@ def truth_of(held_back: pd.DataFrame, machines: pd.DataFrame, deadlines: Mapping
 
 def best_type(truth: pd.DataFrame, job: str, late_share: float) -> str:
     """The cheapest type that meets the share; where none does, the cheapest of those that are late least often."""
-    own = truth.loc[job]
-    return str(own["cost"][own["late"] <= max(late_share, own["late"].min())].idxmin())
+    cells = truth.loc[job]
+    return str(cells["cost"][cells["late"] <= max(late_share, cells["late"].min())].idxmin())
 
 
-def compare(chosen: Mapping[str, Mapping[str, str]], truth: pd.DataFrame, late_share: float) -> pd.DataFrame:
+def compare(choices_by_rule: Mapping[str, Mapping[str, str]], truth: pd.DataFrame, late_share: float) -> pd.DataFrame:
     """Rules beside each other, one row each: what their choices cost and how often they were late in truth.
 
     regret: mean over jobs of the cost over that of the best type, 0 where the choice was cheaper but missed, with its
@@ -199,9 +199,9 @@ def compare(chosen: Mapping[str, Mapping[str, str]], truth: pd.DataFrame, late_s
     dearest = dict.fromkeys(jobs, prices.idxmax())
     least, largest = (truth.loc[[(job, of[job]) for job in jobs]] for of in (best, dearest))
     cost = least["cost"].to_numpy()
-    for rule, choices in {**chosen, ORACLE: best}.items():
-        own = truth.loc[[(job, choices[job]) for job in jobs]]
-        ratio, late = own["cost"].to_numpy() / cost, own["late"].to_numpy()
+    for rule, choices in {**choices_by_rule, ORACLE: best}.items():
+        cells = truth.loc[[(job, choices[job]) for job in jobs]]
+        ratio, late = cells["cost"].to_numpy() / cost, cells["late"].to_numpy()
         regret = np.maximum(0.0, ratio - 1)
         misses = (least["late"].to_numpy() <= late_share) & (late > late_share)
         charged = np.where(misses, np.maximum(0.0, largest["cost"].to_numpy() / cost - 1), regret)
@@ -238,23 +238,25 @@ class LateCheck:
 def check_late(choices: Sequence[Choice], truth: pd.DataFrame, types: Mapping[str, Sequence[str]]) -> LateCheck:
     """The share of late runs against what was said. types: of each job, those to count."""
     rng = np.random.default_rng(SEED)
-    drawn, said, counts, late = [], [], [], []
+    drawn, expected, counts, late = [], [], [], []
     for choice in choices:
         cells = truth.loc[[(choice.job, kind) for kind in types[choice.job]]]
         n = cells["n_runs"].to_numpy()
         estimates = [choice.of(kind) for kind in types[choice.job]]
-        drawn.append(sum(rng.binomial(k, one.late_draws) for one, k in zip(estimates, n, strict=True)))
-        said.append(sum(one.late * k for one, k in zip(estimates, n.tolist(), strict=True)))
+        drawn.append(sum(rng.binomial(k, each.late_draws) for each, k in zip(estimates, n, strict=True)))
+        expected.append(sum(each.late * k for each, k in zip(estimates, n.tolist(), strict=True)))
         late.append(float(cells["late"].to_numpy() @ n))
         counts.append(int(n.sum()))
     total = sum(counts)
-    predicted = np.sum([rng.permutation(one) for one in drawn], axis=0) / total  # jobs are independent of each other
+    predicted = np.sum([rng.permutation(each) for each in drawn], axis=0) / total  # jobs are independent of each other
     at = rng.integers(len(choices), size=(RESAMPLES, len(choices)))
     resampled = np.array(late)[at].sum(axis=1) / np.array(counts)[at].sum(axis=1)
-    said_low, said_high, late_low, late_high = (
+    expected_low, expected_high, late_low, late_high = (
         float(end) for shares in (predicted, resampled) for end in np.quantile(shares, TAILS)
     )
-    return LateCheck(sum(said) / total, said_low, said_high, sum(late) / total, late_low, late_high, total, len(late))
+    return LateCheck(
+        sum(expected) / total, expected_low, expected_high, sum(late) / total, late_low, late_high, total, len(late)
+    )
 
 
 @dataclass(frozen=True)
@@ -291,19 +293,21 @@ def story(
     about: str | None = None,
 ) -> Story:
     """The answer about one job (the first that would leave its source, if none is named) and the check over all."""
-    deadlines = {one.job: one.deadline_s for one in choices}
+    deadlines = {choice.job: choice.deadline_s for choice in choices}
     truth = truth_of(held_back, machines, deadlines)
     late_share = choices[0].late_share
-    ours = {one.job: one.machine_type for one in choices}
+    ours = {choice.job: choice.machine_type for choice in choices}
     rules = {OURS: ours} | rule_choices(history, machines, scores, deadlines, late_share)
-    moving = next((one for one in choices if one.machine_type != one.source), choices[0])
-    told = tell(next((one for one in choices if one.job == about), moving))
+    moving = next((choice for choice in choices if choice.machine_type != choice.source), choices[0])
+    answer = tell(next((choice for choice in choices if choice.job == about), moving))
     return replace(
-        told,
+        answer,
         jobs=jobs_table(choices, truth),
         rules=compare(rules, truth, late_share),
         chosen=check_late(choices, truth, {job: [kind] for job, kind in ours.items()}),
-        everywhere=check_late(choices, truth, {one.job: [e.machine_type for e in one.estimates] for one in choices}),
+        everywhere=check_late(
+            choices, truth, {choice.job: [e.machine_type for e in choice.estimates] for choice in choices}
+        ),
         runtimes=runtimes_table(choices, truth),
         calibration=calibration_table(choices, truth),
     )
@@ -311,73 +315,77 @@ def story(
 
 def answer_of(choice: Choice) -> str:
     """The type, and what it means for lateness and cost."""
-    one, source = choice.estimate, choice.of(choice.source)
-    change = one.cost / source.cost - 1
+    estimate, source = choice.estimate, choice.of(choice.source)
+    change = estimate.cost / source.cost - 1
     cost = "the source itself" if choice.machine_type == choice.source else (
         f"{share(abs(change))} {'cheaper' if change < 0 else 'dearer'} a run than {choice.source}"
     )  # fmt: skip
     if not choice.is_safe:
         return (
             f"No type is surely late in at most {share(choice.late_share)} of the runs of {choice.job}; least often "
-            f"late is {choice.machine_type} ({share(one.late)}), {cost}."
+            f"late is {choice.machine_type} ({share(estimate.late)}), {cost}."
         )
-    told = f"Run {choice.job} on {choice.machine_type}: late in {share(one.late)} of its runs"
-    return f"{told} (deadline {duration(choice.deadline_s)}), {cost}."
+    sentence = f"Run {choice.job} on {choice.machine_type}: late in {share(estimate.late)} of its runs"
+    return f"{sentence} (deadline {duration(choice.deadline_s)}), {cost}."
 
 
 def sureness_of(choice: Choice) -> str:
     """The interval, and which cheaper types were left for it."""
-    one = choice.estimate
-    interval = " to ".join(dict.fromkeys((share(one.low), share(one.high))))  # not twice the same
-    told = (
+    estimate = choice.estimate
+    interval = " to ".join(dict.fromkeys((share(estimate.low), share(estimate.high))))  # not twice the same
+    text = (
         f"{share(choice.level)} interval of the chance {interval}, from {choice.n_runs} "
-        f"runs on {choice.source}; {share(one.meets)} sure that it is at most {share(choice.late_share)}"
+        f"runs on {choice.source}; {share(estimate.meets)} sure that it is at most {share(choice.late_share)}"
     )
-    unclear = [e.machine_type for e in choice.estimates if e.cost < one.cost and e.is_unclear(choice.late_share)]
-    return told + (f"; {', '.join(unclear)} would be cheaper, but cannot be told to be safe" if unclear else "")
+    unclear = [e.machine_type for e in choice.estimates if e.cost < estimate.cost and e.is_unclear(choice.late_share)]
+    return text + (f"; {', '.join(unclear)} would be cheaper, but cannot be told to be safe" if unclear else "")
 
 
 def reason_of(choice: Choice) -> str:
     """What bounds the job on its source and on the answer."""
-    told = []
+    sentences = []
     for name in dict.fromkeys((choice.source, choice.machine_type)):
-        one = choice.of(name)
-        told.append(
-            f"on {name} it is bound by {one.bound} "
-            f"(CPU {duration(one.cpu_s)}, disk {duration(one.disk_s)} of {duration(one.median_s)}"
-            + (f"; memory does not suffice for {share(one.lacks_memory)} of its runs)" if one.lacks_memory else ")")
+        estimate = choice.of(name)
+        sentences.append(
+            f"on {name} it is bound by {estimate.bound} "
+            f"(CPU {duration(estimate.cpu_s)}, disk {duration(estimate.disk_s)} of {duration(estimate.median_s)}"
+            + (
+                f"; memory does not suffice for {share(estimate.lacks_memory)} of its runs)"
+                if estimate.lacks_memory
+                else ")"
+            )
         )
     named = (choice.source, choice.machine_type)
     short = [e.machine_type for e in choice.estimates if e.lacks_memory > 0 and e.machine_type not in named]
-    return "; ".join(told) + (f"; too little memory on {', '.join(short)}" if short else "")
+    return "; ".join(sentences) + (f"; too little memory on {', '.join(short)}" if short else "")
 
 
 def next_run_of(choice: Choice) -> str:
     """The run that would tell most."""
     if choice.next_type is None:
         return "nothing: no run on another type would change the answer"
-    one = choice.of(choice.next_type)
-    told = f"one run of usual size on {choice.next_type}: safe if it takes at most {duration(one.critical_s)}"
-    told += f" ({duration(one.median_s)} are expected)"
-    return told + (f", which is expected to save {share(choice.saving)} of the cost" if choice.saving > 0 else "")
+    estimate = choice.of(choice.next_type)
+    text = f"one run of usual size on {choice.next_type}: safe if it takes at most {duration(estimate.critical_s)}"
+    text += f" ({duration(estimate.median_s)} are expected)"
+    return text + (f", which is expected to save {share(choice.saving)} of the cost" if choice.saving > 0 else "")
 
 
 def types_table(choice: Choice) -> pd.DataFrame:
     """One row a type, the answer first, then by cost."""
     rows: list[dict[str, Any]] = [
         {
-            "machine_type": one.machine_type,
-            "verdict": _verdict(one, choice),
-            "late": one.late,
-            "late_low": one.low,
-            "late_high": one.high,
-            "median_s": one.median_s,
-            "p95_s": one.p95_s,
-            "cost_1000_runs": one.cost * THOUSAND,
-            "bound": one.bound,
-            "lacks_memory": one.lacks_memory,
+            "machine_type": estimate.machine_type,
+            "verdict": _verdict(estimate, choice),
+            "late": estimate.late,
+            "late_low": estimate.low,
+            "late_high": estimate.high,
+            "median_s": estimate.median_s,
+            "p95_s": estimate.p95_s,
+            "cost_1000_runs": estimate.cost * THOUSAND,
+            "bound": estimate.bound,
+            "lacks_memory": estimate.lacks_memory,
         }
-        for one in choice.estimates
+        for estimate in choice.estimates
     ]
     table = pd.DataFrame(rows).sort_values("cost_1000_runs")
     return table.sort_values(
@@ -385,19 +393,19 @@ def types_table(choice: Choice) -> pd.DataFrame:
     )
 
 
-def _verdict(one: TypeEstimate, choice: Choice) -> str:
-    if one.machine_type == choice.machine_type:
+def _verdict(estimate: TypeEstimate, choice: Choice) -> str:
+    if estimate.machine_type == choice.machine_type:
         return "answer"
-    if one.is_safe(choice.late_share):
+    if estimate.is_safe(choice.late_share):
         return "safe, dearer"
-    return "cannot be told" if one.is_unclear(choice.late_share) else "late too often"
+    return "cannot be told" if estimate.is_unclear(choice.late_share) else "late too often"
 
 
 def jobs_table(choices: Sequence[Choice], truth: pd.DataFrame) -> pd.DataFrame:
     """Every job: what was said of the answer, what was true, and the best type."""
     rows, cells = [], truth.to_dict("index")
     for choice in choices:
-        one, best = choice.estimate, best_type(truth, choice.job, choice.late_share)
+        estimate, best = choice.estimate, best_type(truth, choice.job, choice.late_share)
         was, least = cells[choice.job, choice.machine_type], cells[choice.job, best]
         rows.append(
             {
@@ -405,9 +413,9 @@ def jobs_table(choices: Sequence[Choice], truth: pd.DataFrame) -> pd.DataFrame:
                 "deadline_s": choice.deadline_s,
                 "answer": choice.machine_type,
                 "is_safe": choice.is_safe,
-                "said_late": one.late,
-                "said_low": one.low,
-                "said_high": one.high,
+                "said_late": estimate.late,
+                "said_low": estimate.low,
+                "said_high": estimate.high,
                 "late": was["late"],
                 "best": best,
                 "best_late": least["late"],
@@ -422,23 +430,31 @@ def runtimes_table(choices: Sequence[Choice], truth: pd.DataFrame) -> pd.DataFra
     """By type over jobs: median absolute log error of the median runtime, and share of runs below the said p95."""
     rows = []
     for kind, cells in truth.groupby("machine_type", sort=False):
-        said = [choice.of(str(kind)) for choice in choices]
-        errors = np.abs(np.log([one.median_s for one in said] / cells["median_s"].to_numpy()))
-        below = np.concatenate([was <= one.p95_s for one, was in zip(said, cells["runtimes_s"], strict=True)])
-        told = {"median_error": float(np.nanmedian(errors)), "below_p95": float(below.mean())}
-        rows.append({"machine_type": kind} | told)
+        estimates = [choice.of(str(kind)) for choice in choices]
+        errors = np.abs(np.log([estimate.median_s for estimate in estimates] / cells["median_s"].to_numpy()))
+        below = np.concatenate(
+            [was <= estimate.p95_s for estimate, was in zip(estimates, cells["runtimes_s"], strict=True)]
+        )
+        measures = {"median_error": float(np.nanmedian(errors)), "below_p95": float(below.mean())}
+        rows.append({"machine_type": kind} | measures)
     return pd.DataFrame(rows)
 
 
 def calibration_table(choices: Sequence[Choice], truth: pd.DataFrame) -> pd.DataFrame:
     """All jobs on all types by the chance that was said: from, to, mean chance said, share late in truth, n of them."""
-    pairs = [(choice, one) for choice in choices for one in choice.estimates]
-    said = np.array([one.late for _, one in pairs])
+    pairs = [(choice, estimate) for choice in choices for estimate in choice.estimates]
+    predicted = np.array([estimate.late for _, estimate in pairs])
     cells = truth["late"].to_dict()
-    was = np.array([cells[choice.job, one.machine_type] for choice, one in pairs])
-    at = np.digitize(said, BINS[1:-1])
+    was = np.array([cells[choice.job, estimate.machine_type] for choice, estimate in pairs])
+    at = np.digitize(predicted, BINS[1:-1])
     return pd.DataFrame(
-        {"low": low, "high": high, "said": said[at == k].mean(), "late": was[at == k].mean(), "n": int((at == k).sum())}
+        {
+            "low": low,
+            "high": high,
+            "said": predicted[at == k].mean(),
+            "late": was[at == k].mean(),
+            "n": int((at == k).sum()),
+        }
         for k, (low, high) in enumerate(itertools.pairwise(BINS))
         if (at == k).any()
     )

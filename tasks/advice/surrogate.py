@@ -116,17 +116,19 @@ def prior_after(covariance: Floats, others: Sequence[TrialRuns], correlation: fl
     others = [runs for runs in others if runs.is_completed.any()]
     if not others:
         return Prior(np.zeros(len(covariance)), covariance)
-    own = np.concatenate([runs.candidate[runs.is_completed] for runs in others])
+    tried = np.concatenate([runs.candidate[runs.is_completed] for runs in others])
     log_cost = np.concatenate(
         [runs.log_cost[runs.is_completed] - runs.log_cost[runs.is_completed].mean() for runs in others]
     )
     job = np.concatenate([np.full(int(runs.is_completed.sum()), at) for at, runs in enumerate(others)])
     is_same = job[:, None] == job[None]
     among = (
-        covariance[np.ix_(own, own)] * np.where(is_same, 1, correlation) + LEVEL * is_same + noise * np.eye(len(own))
+        covariance[np.ix_(tried, tried)] * np.where(is_same, 1, correlation)
+        + LEVEL * is_same
+        + noise * np.eye(len(tried))
     )
-    weights = np.linalg.solve(among, correlation * covariance[own])  # (k, n)
-    return Prior(weights.T @ log_cost, covariance - correlation * covariance[:, own] @ weights)
+    weights = np.linalg.solve(among, correlation * covariance[tried])  # (k, n)
+    return Prior(weights.T @ log_cost, covariance - correlation * covariance[:, tried] @ weights)
 
 
 def posterior(prior: Prior, runs: TrialRuns, noise: float) -> Posterior:
@@ -229,9 +231,9 @@ def learned(examples: Sequence[Example], *, prior_precision: float = 30.0, n_ste
     with scikit-learn's penalty. Failed runs tell of completion alone."""
     start = np.log([*FIXED.weights, *FIXED.scales, LEAST_NOISE])
     completed = [
-        (one.candidates.subset(rows), one.log_cost[rows])
-        for one in examples
-        for rows in [np.flatnonzero(one.is_completed)]
+        (example.candidates.subset(rows), example.log_cost[rows])
+        for example in examples
+        for rows in [np.flatnonzero(example.is_completed)]
     ]
 
     def unpacked(point: Floats) -> SurrogateParams:
@@ -255,12 +257,12 @@ def learned(examples: Sequence[Example], *, prior_precision: float = 30.0, n_ste
 
 
 def _learned_completion(examples: Sequence[Example]) -> tuple[float, ...]:
-    is_completed = np.concatenate([one.is_completed for one in examples])
+    is_completed = np.concatenate([example.is_completed for example in examples])
     if is_completed.all() or not is_completed.any():
         return FIXED.completion
     # a second that a proposal need not pay
     from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped, unused-ignore]
 
-    axes = np.concatenate([_completion_axes(one.candidates).T[:, 1:] for one in examples])
+    axes = np.concatenate([_completion_axes(example.candidates).T[:, 1:] for example in examples])
     fitted = LogisticRegression().fit(axes, is_completed)
     return (float(fitted.intercept_[0]), *(float(slope) for slope in fitted.coef_[0]))

@@ -88,16 +88,16 @@ def read_columns(path: str, fields: Mapping[str, Field], renamed: Mapping[str, s
     renamed: ours to theirs. Raises BadInput for a column that is missing, and for a value that is none of its kind,
     with its line."""
     table = whole_table(path, ReadLimits())
-    aliases = known_otherwise(table.names, {ours: one.known_as for ours, one in fields.items()}, renamed)
-    needed = [(ours,) for ours, one in fields.items() if one.is_needed]
-    chosen = choose_columns(table, list(fields), needed, {**aliases, **renamed})
+    aliases = known_otherwise(table.names, {ours: field.known_as for ours, field in fields.items()}, renamed)
+    needed = [(ours,) for ours, field in fields.items() if field.is_needed]
+    columns = choose_columns(table, list(fields), needed, {**aliases, **renamed})
     if len(table.refused):
         line = table.refused.iloc[0]
         raise BadInput(path, f"line {line['place']}: {line['reason']}", "a row of the table", "mend that line")
     return pd.DataFrame(
         {
             ours: _values(path, ours, fields[ours], pd.Series(column.to_pylist(), dtype=object), table.places)
-            for ours, column in chosen.items()
+            for ours, column in columns.items()
         }
     )
 
@@ -213,8 +213,8 @@ def read_scores(path: str, renamed: Mapping[str, str]) -> pd.DataFrame:
     numbers = pd.to_numeric(texts, errors="coerce").astype(float)
     if (bad := (texts != "") & ~(numbers > 0)).any():
         at = int(np.flatnonzero(bad.to_numpy())[0])
-        said = quoted(texts.iloc[at]) if np.isnan(numbers.iloc[at]) else f"{numbers.iloc[at]:g}"
-        raise BadInput(path, f"score {said} of {quoted(scores['machine_type'].iloc[at])}", "numbers above 0")
+        shown = quoted(texts.iloc[at]) if np.isnan(numbers.iloc[at]) else f"{numbers.iloc[at]:g}"
+        raise BadInput(path, f"score {shown} of {quoted(scores['machine_type'].iloc[at])}", "numbers above 0")
     if "aspect" not in scores:
         scores["aspect"] = CPU_ONE_THREAD
     return scores.assign(score=numbers)[texts != ""].reset_index(drop=True)
@@ -284,14 +284,14 @@ def duration_s(text: str) -> float:
     NaN for `-` and what is none."""
     if (number := number_of(text)) is not None:
         return number * MS
-    found = aliases.duration_s(text)
-    return float("nan") if found is None else found
+    seconds = aliases.duration_s(text)
+    return float("nan") if seconds is None else seconds
 
 
 def size_bytes(text: str) -> float:
     """Bytes of a size as Nextflow writes it: `1.5 GB` (of 1024), or a bare number of bytes. NaN for what is none."""
-    told = SIZE.fullmatch(text.strip())
-    return float(told[1]) * float(STEP_BYTES ** POWERS[told[2].upper()]) if told else float("nan")
+    match = SIZE.fullmatch(text.strip())
+    return float(match[1]) * float(STEP_BYTES ** POWERS[match[2].upper()]) if match else float("nan")
 
 
 def read_traces(paths: Sequence[str], renamed: Mapping[str, str], *, machine: str = "") -> Traces:
@@ -332,17 +332,17 @@ def _rows(path: str, renamed: Mapping[str, str], machine: str) -> pd.DataFrame:
     """Every row of a file: TASK_COLUMNS and status; NaN where a value is none."""
     table = whole_table(path, ReadLimits())
     others = {ours: theirs for ours, theirs in _aliases(table).items() if ours not in table.names}
-    chosen = choose_columns(
+    columns = choose_columns(
         table, KNOWN, [("task",), ("runtime_s", "runtime_ms", "realtime"), ("size",)], {**others, **renamed}
     )
-    texts = {ours: pd.Series(column.to_pylist()).map(_text) for ours, column in chosen.items()}
+    texts = {ours: pd.Series(column.to_pylist()).map(_text) for ours, column in columns.items()}
     n = len(texts["task"])
     folder = PurePosixPath(path).parent.name
     named = {"machine": machine or folder, "workflow": PurePosixPath(path).name.partition(".")[0]}
-    for name, said in named.items():
+    for name, text in named.items():
         if name not in texts or (name == "machine" and machine):
-            texts[name] = pd.Series([said] * n)
-    if not named["machine"] and "machine" not in chosen:
+            texts[name] = pd.Series([text] * n)
+    if not named["machine"] and "machine" not in columns:
         fix = "name it with --machine, or put the trace into a folder that is called after it"
         raise BadInput(path, "nobody says on which machine its tasks ran", "the name of a machine", fix)
     return pd.DataFrame(
@@ -363,8 +363,8 @@ def _aliases(table: WholeTable) -> dict[str, str]:
     if set(LOTARU.values()) <= names:
         return dict(LOTARU)
     task = next((name for name in NEXTFLOW_TASKS if name in names), "")
-    found = {"task": task} if task else {}
-    return found | ({"size": NEXTFLOW_SIZE} if NEXTFLOW_SIZE in names else {})
+    columns = {"task": task} if task else {}
+    return columns | ({"size": NEXTFLOW_SIZE} if NEXTFLOW_SIZE in names else {})
 
 
 def _runtimes(texts: Mapping[str, pd.Series]) -> pd.Series:

@@ -90,13 +90,13 @@ def assign_tasks(demands: pd.DataFrame, grouping: Grouping) -> list[Assignment]:
     the lowest of its aspects. The group that lacks the fewest levels, then the one that has the fewest to spare, then
     the larger. Resources without an aspect do not count. Raises BadInput if no resource has an aspect."""
     known = tuple(grouping.groups[0].levels)
-    aspects = {name: [one for one in known if one.lower().startswith(ASPECTS_OF[name])] for name in RESOURCES}
+    aspects = {name: [aspect for aspect in known if aspect.lower().startswith(ASPECTS_OF[name])] for name in RESOURCES}
     if not any(aspects.values()):
         raise BadInput(
             f"scores of {quoted(known)}", "no aspect is one of a task's resources",
             "aspects whose names begin with cpu, memory or io", "name the aspects of each resource",
         )  # fmt: skip
-    found = []
+    assignments = []
     for row in demand_levels(demands).to_dict("records"):
         levels = {name: int(row[name]) for name in RESOURCES}
 
@@ -105,8 +105,8 @@ def assign_tasks(demands: pd.DataFrame, grouping: Grouping) -> list[Assignment]:
             return -sum(at for at in gaps if at < 0), sum(at for at in gaps if at > 0), -len(group.machines), group.name
 
         best = min(grouping.groups, key=cost)
-        found.append(Assignment(str(row["task"]), levels, best.name, cost(best)[0]))
-    return found
+        assignments.append(Assignment(str(row["task"]), levels, best.name, cost(best)[0]))
+    return assignments
 
 
 TAREMA_GROUPS = 3  # the smallest k that the original tries, and the one that it always takes

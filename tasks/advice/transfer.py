@@ -87,8 +87,8 @@ def with_slowdowns(vertices: pd.DataFrame) -> pd.DataFrame:
     """The vertices whose CPU time and tokens are known, with log_work and log_slowdown, by submission."""
     known = vertices[(vertices["cpu_s"] > 0) & (vertices["tokens"] > 0)]
     log_work = np.log(known["cpu_s"] / known["tokens"])
-    found = known.assign(log_work=log_work, log_slowdown=np.log(known["duration_s"]) - log_work)
-    return found.sort_values("submitted_at", kind="stable", ignore_index=True)
+    slowdowns = known.assign(log_work=log_work, log_slowdown=np.log(known["duration_s"]) - log_work)
+    return slowdowns.sort_values("submitted_at", kind="stable", ignore_index=True)
 
 
 class Pool:
@@ -118,9 +118,9 @@ class Pool:
         at = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
         ends = np.searchsorted(bins, np.arange(len(self.edges) + 2))
         parts = [values[first:last] for first, last in pairwise(ends)]
-        each = [np.interp(at * (len(one) - 1), np.arange(len(one)), one) if len(one) else None for one in parts]
+        each = [np.interp(at * (len(part) - 1), np.arange(len(part)), part) if len(part) else None for part in parts]
         usual = np.quantile(values, at)  # of a bin that held this job alone
-        return Slowdowns(self.edges, np.stack([usual if one is None else one for one in each]), len(values))
+        return Slowdowns(self.edges, np.stack([usual if part is None else part for part in each]), len(values))
 
 
 class Pools:
@@ -177,8 +177,8 @@ def stages_on_both(history: pd.DataFrame, pools: Pools) -> pd.DataFrame:
         if truth is None or len(stage) < LEAST_SOURCE or len(truth) < LEAST_TRUTH:
             continue
         here, there = pools.without(str(key[0]))
-        said = np.median(transfer_stage(stage, here, there, NO_HABIT))
-        residual = float(np.log(truth["duration_s"].median() / said))
+        estimate_s = np.median(transfer_stage(stage, here, there, NO_HABIT))
+        residual = float(np.log(truth["duration_s"].median() / estimate_s))
         weight = len(stage) * len(truth) / (len(stage) + len(truth))
         rows.append((key[0], key[1], own_deviation(stage, here), residual, weight))
     return pd.DataFrame(rows, columns=["job", "stage", "deviation", "residual", "weight"])
@@ -286,9 +286,9 @@ def basis_of(vertices: pd.DataFrame, source: str, target: str, params: EstimateP
 
 def runs_on(history: pd.DataFrame, job: str, machine_type: str) -> pd.DataFrame:
     """The vertices of a job's runs that touched no other machine type."""
-    own = history[history["job"] == job]
-    elsewhere = own.loc[own["machine_type"] != machine_type, "run_id"]
-    return own[~own["run_id"].isin(elsewhere)]
+    job_vertices = history[history["job"] == job]
+    elsewhere = job_vertices.loc[job_vertices["machine_type"] != machine_type, "run_id"]
+    return job_vertices[~job_vertices["run_id"].isin(elsewhere)]
 
 
 def transfer_job(basis: Basis, runtimes_s: pd.Series, job: str, params: EstimateParams) -> TransferredRuns:
@@ -300,24 +300,24 @@ def transfer_job(basis: Basis, runtimes_s: pd.Series, job: str, params: Estimate
     source, target = basis.pools.source, basis.pools.target
     if job not in set(basis.history["job"]):
         raise NotFound(f"job {job!r} has no completed run with vertices that say CPU seconds and tokens")
-    own = runs_on(basis.history, job, source)
-    own = own[own["run_id"].isin(runtimes_s.index)]
-    n_runs = own["run_id"].nunique()
+    vertices = runs_on(basis.history, job, source)
+    vertices = vertices[vertices["run_id"].isin(runtimes_s.index)]
+    n_runs = vertices["run_id"].nunique()
     if n_runs < LEAST_RUNS:
         problem = f"job {quoted(job)} has {n_runs} completed runs on {source} alone"
         raise BadInput("history", problem, f"at least {LEAST_RUNS}", "wait for more runs")
     here, there = basis.pools.without(job)
     habit = habit_without(basis.stages, job)
     widening = widening_without(basis.scores, job, params.confidence)
-    durations = np.empty((len(own), N_QUANTILES))
-    place = pd.Series(np.arange(len(own)), index=own.index)
+    durations = np.empty((len(vertices), N_QUANTILES))
+    place = pd.Series(np.arange(len(vertices)), index=vertices.index)
     stages = []
-    for stage, rows in own.groupby("stage"):
+    for stage, rows in vertices.groupby("stage"):
         there_s = transfer_stage(rows, here, there, habit)
         durations[place[rows.index]] = there_s
         interval = stage_interval(there_s.ravel(), params.confidence, widening.interval)
         stages.append((stage, rows["run_id"].nunique(), float(np.median(there_s)), *interval))
-    draws = run_draws(own, durations, runtimes_s)
+    draws = run_draws(vertices, durations, runtimes_s)
     low_s, high_s = stage_interval(draws, params.confidence, widening.interval)
     rests_on = (
         f"{n_runs} runs on {source}; slowdowns of {here.n:,} vertices of other jobs there and of {there.n:,} on "
@@ -327,13 +327,13 @@ def transfer_job(basis: Basis, runtimes_s: pd.Series, job: str, params: Estimate
     return TransferredRuns(job, source, target, draws, low_s, high_s, widening, table, rests_on)
 
 
-def run_draws(own: pd.DataFrame, durations: Floats, runtimes_s: pd.Series) -> Floats:
+def run_draws(vertices: pd.DataFrame, durations: Floats, runtimes_s: pd.Series) -> Floats:
     """Runtimes on the target, in seconds: (n_runs · N_QUANTILES,).
 
-    own: vertices of runs. durations: (n_vertices, N_QUANTILES) on the target. A run is longer by the ratio of its
+    vertices: of runs. durations: (n_vertices, N_QUANTILES) on the target. A run is longer by the ratio of its
     stages' longest vertices, added up over stages, there to here."""
-    keys = [own["run_id"].to_numpy(), own["stage"].to_numpy()]
+    keys = [vertices["run_id"].to_numpy(), vertices["stage"].to_numpy()]
     there = pd.DataFrame(durations).groupby(keys).max().groupby(level=0).sum()  # (n_runs, N_QUANTILES)
-    here = own["duration_s"].reset_index(drop=True).groupby(keys).max().groupby(level=0).sum()
+    here = vertices["duration_s"].reset_index(drop=True).groupby(keys).max().groupby(level=0).sum()
     scaled = there.div(here, axis=0).mul(runtimes_s.reindex(there.index), axis=0)
     return np.asarray(scaled.to_numpy(float).ravel())

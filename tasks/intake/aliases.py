@@ -52,17 +52,17 @@ class Meaning:
         """All columns of the table that it needs."""
         return [name for part in self.parts for name in part]
 
-    def said(self, ours: str, dimension: Dimension | None) -> str:
+    def in_words(self, ours: str, dimension: Dimension | None) -> str:
         """What was understood: read `dur_s` as runtime_s in seconds."""
         names = "/".join(", else ".join(f"`{name}`" for name in part) for part in self.parts)
         unit = self.unit.lower() if dimension == "s" else self.unit
         unit = {"s": "seconds", "B": "bytes", "binary": "bytes"}.get(unit, unit)
         unit = unit or {"s": "seconds", "bytes": "bytes"}.get(dimension or "", "")
-        told = [f" in {unit}" if unit and dimension else "", ", with decimal commas" if self.has_commas else ""]
-        return f"read {names} as {ours}{''.join(told)}{f', the {self.order} first' if self.order else ''}"
+        details = [f" in {unit}" if unit and dimension else "", ", with decimal commas" if self.has_commas else ""]
+        return f"read {names} as {ours}{''.join(details)}{f', the {self.order} first' if self.order else ''}"
 
 
-def one_column(name: str, *, is_exact: bool = False, unit: str = "") -> Meaning:
+def single_column(name: str, *, is_exact: bool = False, unit: str = "") -> Meaning:
     """The meaning of a single column."""
     return Meaning(((name,),), unit, is_exact=is_exact)
 
@@ -139,8 +139,8 @@ def date_order(path: str, columns: Mapping[str, Sequence[str]]) -> Order:
 
     Days over 12, dots between the numbers (days first) and AM or PM (months first) tell; raises BadInput where nothing
     does."""
-    found = [(name, LOCAL_DATE.match(text)) for name, texts in columns.items() for text in texts]
-    dates = [(name, date) for name, date in found if date]
+    matches = [(name, LOCAL_DATE.match(text)) for name, texts in columns.items() for text in texts]
+    dates = [(name, date) for name, date in matches if date]
     if not dates:
         return ""
     if any(int(date["a"]) > 12 or date["mark"] == "." for _, date in dates):
@@ -156,8 +156,8 @@ def iso_dates(column: pa.ChunkedArray | pa.Array, order: Order) -> pa.Array:
     """Local dates as ISO text, everything else as it is."""
     texts = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     codes, distinct = pd.factorize(texts.to_pandas())
-    told = [*(_iso(str(text), order) for text in distinct), None]
-    return pa.array([told[code] for code in codes], pa.string())
+    iso_texts = [*(_iso(str(text), order) for text in distinct), None]
+    return pa.array([iso_texts[code] for code in codes], pa.string())
 
 
 def _iso(text: str, order: Order) -> str:
@@ -210,7 +210,7 @@ def amounts(column: pa.Array, dimension: Dimension | None, factor: float, *, has
     rest = text.notna() & values.isna()
     if dimension:
         parse = duration_s if dimension == "s" else size_bytes
-        values = values.fillna(text[rest].map(lambda one: parse(str(one))).astype("float64"))
+        values = values.fillna(text[rest].map(lambda cell: parse(str(cell))).astype("float64"))
     return values, (text.notna() & values.isna()).to_numpy()
 
 
@@ -221,5 +221,5 @@ def unit_of_values(numbers: pd.Series, spans_s: pd.Series) -> str:
         return ""
     ratio = float((spans_s[known] / numbers[known]).median())  # seconds in one of the unit
     near = {unit: abs(math.log(FACTORS["s"][unit] / ratio)) for unit in ("us", "ms", "s", "min", "h")}
-    unit = min(near, key=lambda one: near[one])
+    unit = min(near, key=lambda unit: near[unit])
     return unit if near[unit] < math.log(UNIT_SPREAD) else ""

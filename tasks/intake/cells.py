@@ -62,22 +62,22 @@ def utc_times(column: pa.Array, zone: str) -> tuple[Times, Flags]:
 
 def time_of(text: str, zone: str = UTC) -> datetime | None:
     """One time in UTC, without a zone; None for what is no time."""
-    found = utc_times(pa.array([text.strip()], pa.string()), zone)[0][0]
-    return None if np.isnat(found) else found.astype("datetime64[us]").item()
+    moment = utc_times(pa.array([text.strip()], pa.string()), zone)[0][0]
+    return None if np.isnat(moment) else moment.astype("datetime64[us]").item()
 
 
 def calendar_dates(numbers: NDArray[np.float64]) -> Times:
     """The dates, and dates with times, that numbers such as 20260131 write down; NaT for all others."""
-    found = np.full(len(numbers), NOT_A_TIME)
+    dates = np.full(len(numbers), NOT_A_TIME)
     low, high = YEARS
     for n_digits, form in CALENDARS.items():
         least = 10.0 ** (n_digits - 4)
         with np.errstate(invalid="ignore"):
-            is_one = (numbers >= low * least) & (numbers < (high + 1) * least) & (numbers == np.floor(numbers))
-        if is_one.any():
-            texts = pd.Series(numbers[is_one].astype("int64")).astype("str")
-            found[is_one] = pd.to_datetime(texts, format=form, errors="coerce").to_numpy(dtype="datetime64[us]")
-    return found
+            is_date = (numbers >= low * least) & (numbers < (high + 1) * least) & (numbers == np.floor(numbers))
+        if is_date.any():
+            texts = pd.Series(numbers[is_date].astype("int64")).astype("str")
+            dates[is_date] = pd.to_datetime(texts, format=form, errors="coerce").to_numpy(dtype="datetime64[us]")
+    return dates
 
 
 def in_seconds(numbers: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -108,15 +108,15 @@ def _of_numbers(numbers: NDArray[np.float64], zone: str) -> tuple[Times, Flags]:
 def _times_of_texts(text: pd.Series, zone: str) -> tuple[Times, Flags]:
     """Texts of several kinds in one column: numbers, ISO with a zone, ISO without."""
     is_number, is_dated, is_zoned = (text.str.contains(kind, na=False) for kind in (NUMBER, DATED, ZONED))
-    told: Any = pd.to_numeric(text.where(is_number), errors="coerce")
-    numbers, _ = _of_numbers(told.to_numpy(dtype="float64", na_value=np.nan), zone)
+    parsed: Any = pd.to_numeric(text.where(is_number), errors="coerce")
+    numbers, _ = _of_numbers(parsed.to_numpy(dtype="float64", na_value=np.nan), zone)
     spelled = text.str.replace(r"\s*UTC$", "Z", regex=True)
     aware = pd.to_datetime(spelled.where(is_dated & is_zoned), format="ISO8601", utc=True, errors="coerce")
     naive = pd.to_datetime(spelled.where(is_dated & ~is_zoned), format="ISO8601", errors="coerce")
-    found = numbers
+    utc = numbers
     for times in (_in_utc(aware, zone)[0], _in_utc(naive.astype("datetime64[us]"), zone)[0]):
-        found = np.where(np.isnat(found), times, found)
-    return found, text.notna().to_numpy() & np.isnat(found)
+        utc = np.where(np.isnat(utc), times, utc)
+    return utc, text.notna().to_numpy() & np.isnat(utc)
 
 
 def _in_utc(times: pd.Series, zone: str) -> tuple[Times, Flags]:
@@ -189,8 +189,8 @@ def settle(
     twice = (is_open & pd.concat([time.notna() for time in best], axis=1)).any(axis=1)
     if not twice.any():
         return best[0], best[1], best[2]
-    chosen = [time[twice].to_numpy(copy=True) for time in best]
-    cost = _cost(chosen, elapsed_s[twice].to_numpy())
+    current = [time[twice].to_numpy(copy=True) for time in best]
+    cost = _cost(current, elapsed_s[twice].to_numpy())
     for picks in list(product((0, 1), repeat=3))[1:]:
         times = [
             (reading.second if pick else reading.first)[twice].to_numpy()
@@ -198,10 +198,10 @@ def settle(
         ]
         other = _cost(times, elapsed_s[twice].to_numpy())
         is_better = _lexically_less(other, cost)
-        chosen = [np.where(is_better, new, old) for new, old in zip(times, chosen, strict=True)]
+        current = [np.where(is_better, new, old) for new, old in zip(times, current, strict=True)]
         cost = [np.where(is_better, new, old) for new, old in zip(other, cost, strict=True)]
     settled = [
-        time.mask(twice, pd.Series(new, index=time.index[twice])) for time, new in zip(best, chosen, strict=True)
+        time.mask(twice, pd.Series(new, index=time.index[twice])) for time, new in zip(best, current, strict=True)
     ]
     return settled[0], settled[1], settled[2]
 
@@ -220,9 +220,9 @@ def _to_utc(wall: pd.Series, zone: str) -> tuple[pd.Series, pd.Series]:
     if not is_open.any():
         return once, once
     n_open = int(is_open.sum())
-    one = _localised(wall[is_open], zone, np.ones(n_open, dtype=bool))
-    other = _localised(wall[is_open], zone, np.zeros(n_open, dtype=bool))
-    return once.fillna(one.where(one <= other, other)), once.fillna(other.where(one <= other, one))
+    summer = _localised(wall[is_open], zone, np.ones(n_open, dtype=bool))
+    winter = _localised(wall[is_open], zone, np.zeros(n_open, dtype=bool))
+    return once.fillna(summer.where(summer <= winter, winter)), once.fillna(winter.where(summer <= winter, summer))
 
 
 def _localised(wall: pd.Series, zone: str, ambiguous: object) -> pd.Series:
@@ -282,32 +282,32 @@ def plain(column: pa.ChunkedArray | pa.Array) -> pa.Array:
 
 def texts(column: pa.ChunkedArray | pa.Array) -> Cells:
     """Texts, objects; 3.0 is 3. Lists and the like are bad."""
-    told = plain(column)
-    if pa.types.is_nested(told.type) or pa.types.is_binary(told.type):
-        return Cells(np.full(len(told), None, dtype=object), pc.is_valid(told).to_numpy(zero_copy_only=False))
-    if pa.types.is_floating(told.type):
+    array = plain(column)
+    if pa.types.is_nested(array.type) or pa.types.is_binary(array.type):
+        return Cells(np.full(len(array), None, dtype=object), pc.is_valid(array).to_numpy(zero_copy_only=False))
+    if pa.types.is_floating(array.type):
         whole = [
-            None if one is None or one != one else str(int(one) if one.is_integer() else one)
-            for one in told.to_pylist()
+            None if value is None or value != value else str(int(value) if value.is_integer() else value)
+            for value in array.to_pylist()
         ]
-        return Cells(np.array(whole, dtype=object), np.zeros(len(told), dtype=bool))
-    values = told.cast(pa.string()).to_numpy(zero_copy_only=False)
-    return Cells(values.astype(object), np.zeros(len(told), dtype=bool))
+        return Cells(np.array(whole, dtype=object), np.zeros(len(array), dtype=bool))
+    values = array.cast(pa.string()).to_numpy(zero_copy_only=False)
+    return Cells(values.astype(object), np.zeros(len(array), dtype=bool))
 
 
 def numbers(column: pa.ChunkedArray | pa.Array) -> Cells:
     """Numbers. Infinite ones are bad: they would poison every mean. 1,5 is 1.5 where the whole column is so written."""
-    told = plain(column)
-    if pa.types.is_boolean(told.type):
-        told = told.cast(pa.int8())
-    if is_text(told.type):
-        values = _numbers_of_texts(told)
-    elif pa.types.is_integer(told.type) or pa.types.is_floating(told.type) or pa.types.is_decimal(told.type):
-        values = told.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-        told = pc.if_else(pa.array(np.isnan(values)), None, told)
+    array = plain(column)
+    if pa.types.is_boolean(array.type):
+        array = array.cast(pa.int8())
+    if is_text(array.type):
+        values = _numbers_of_texts(array)
+    elif pa.types.is_integer(array.type) or pa.types.is_floating(array.type) or pa.types.is_decimal(array.type):
+        values = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        array = pc.if_else(pa.array(np.isnan(values)), None, array)
     else:
-        values = np.full(len(told), np.nan)
-    is_bad = pc.is_valid(told).to_numpy(zero_copy_only=False) & ~np.isfinite(values)
+        values = np.full(len(array), np.nan)
+    is_bad = pc.is_valid(array).to_numpy(zero_copy_only=False) & ~np.isfinite(values)
     return Cells(np.where(np.isfinite(values), values, np.nan), is_bad)
 
 
@@ -318,28 +318,28 @@ def _numbers_of_texts(column: pa.Array) -> NDArray[np.float64]:
         pass
     if has_decimal_commas(distinct_texts(column)):
         column = pc.replace_substring(pc.replace_substring(column, ".", ""), ",", ".")
-    found = pd.Series(column.to_pylist(), dtype=object).map(number_of)
-    return np.asarray(found.astype(float).to_numpy())
+    parsed = pd.Series(column.to_pylist(), dtype=object).map(number_of)
+    return np.asarray(parsed.astype(float).to_numpy())
 
 
 def flags(column: pa.ChunkedArray | pa.Array) -> Cells:
     """True, False or None, objects."""
-    told = plain(column)
-    if pa.types.is_boolean(told.type):
-        return Cells(told.to_numpy(zero_copy_only=False).astype(object), np.zeros(len(told), dtype=bool))
-    given = texts(told).values  # noqa: PD011
-    values = np.array([None if one is None else FLAG_WORDS.get(one.lower()) for one in given], dtype=object)
-    return Cells(values, np.array([one is not None for one in given], dtype=bool) & are_none(values))
+    array = plain(column)
+    if pa.types.is_boolean(array.type):
+        return Cells(array.to_numpy(zero_copy_only=False).astype(object), np.zeros(len(array), dtype=bool))
+    given = texts(array).values  # noqa: PD011
+    values = np.array([None if text is None else FLAG_WORDS.get(text.lower()) for text in given], dtype=object)
+    return Cells(values, np.array([text is not None for text in given], dtype=bool) & are_none(values))
 
 
 def times(column: pa.ChunkedArray | pa.Array, zone: str) -> Cells:
     """UTC times (datetime64[us]) of a column of any type; `utc_times` says what is read as what.
 
     zone: of times that name none."""
-    told = plain(column)
-    values, is_bad = utc_times(told, zone)
-    if is_bad.any() and is_text(told.type) and (order := date_order("the table", {"time": distinct_texts(told)})):
-        values, is_bad = utc_times(iso_dates(told, order), zone)
+    array = plain(column)
+    values, is_bad = utc_times(array, zone)
+    if is_bad.any() and is_text(array.type) and (order := date_order("the table", {"time": distinct_texts(array)})):
+        values, is_bad = utc_times(iso_dates(array, order), zone)
     return Cells(values, is_bad)
 
 

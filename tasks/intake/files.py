@@ -100,7 +100,7 @@ class Lines:
 
 def refused_rows(bad: Sequence[Refused]) -> pd.DataFrame:
     """What was refused as readers hand it on, in the order of the file."""
-    ordered = sorted(bad, key=lambda one: one[0])
+    ordered = sorted(bad, key=lambda line: line[0])
     return refusals([place for place, _, _ in ordered], [why for _, why, _ in ordered], [raw for _, _, raw in ordered])
 
 
@@ -108,9 +108,9 @@ def refusals(places: Iterable[int], reasons: Sequence[str] | str, raws: Iterable
     """The frame of refused lines that a Chunk carries; one reason may stand for all of them."""
     import pandas as pd
 
-    told = encodable(reasons) if isinstance(reasons, str) else [encodable(reason) for reason in reasons]
+    reason_texts = encodable(reasons) if isinstance(reasons, str) else [encodable(reason) for reason in reasons]
     shown = [encodable(raw[:RAW_CHARS]) for raw in raws]
-    frame = pd.DataFrame({"place": pd.Series(list(places), dtype="int64"), "reason": told, "raw": shown})
+    frame = pd.DataFrame({"place": pd.Series(list(places), dtype="int64"), "reason": reason_texts, "raw": shown})
     return frame.astype({"reason": "str", "raw": "str"})
 
 
@@ -330,7 +330,7 @@ def read_blocks(path: str, limits: ReadLimits, *, open_as: Opener = open_checked
                 block = block.decode(WINDOWS, "replace").encode()
             whole, newline, tail = block.rpartition(b"\n")
             if newline:
-                for data in _pieces(rest + whole + newline):
+                for data in _line_blocks(rest + whole + newline):
                     yield _cleaned(first, data, limits.max_line_bytes)
                     first += data.count(b"\n")
                 rest = b""
@@ -368,7 +368,7 @@ def _is_windows(path: str, start: bytes) -> bool:
     return True
 
 
-def _pieces(data: bytes) -> Iterator[bytes]:
+def _line_blocks(data: bytes) -> Iterator[bytes]:
     """Whole lines cut into pieces of at most BLOCK_LINES lines."""
     if data.count(b"\n") <= BLOCK_LINES:
         yield data
@@ -462,7 +462,7 @@ class Preview:
         """Raise BadInput if a larger share of the rows is faulty."""
         if self.n_faulty <= max_refused_share * self.n_read:
             return
-        first = next(one for one in self.refused if not one.reason.endswith(NO_FAULTS))
+        first = next(refusal for refusal in self.refused if not refusal.reason.endswith(NO_FAULTS))
         which = "most of them" if 2 * first.n_rows >= self.n_faulty else "some of them"
         raise BadInput(
             self.path,

@@ -122,7 +122,7 @@ class HttpServer:
             try:
                 answer = self._ask_once(method, route, question)
             except httpx.TransportError as error:
-                problem, fix = _told(error, self.patience.timeout_s), self.words.fix
+                problem, fix = _fault_text(error, self.patience.timeout_s), self.words.fix
             else:
                 if not _is_passing(answer.status):
                     return answer
@@ -150,9 +150,9 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def is_same_server(one: str, other: str) -> bool:
+def is_same_server(address: str, other: str) -> bool:
     """Whether two addresses name the same host and port; all names of loopback are one host."""
-    place = _place(one)
+    place = _place(address)
     return place is not None and place == _place(other)
 
 
@@ -169,7 +169,7 @@ def _is_passing(status: int) -> bool:
     return status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS
 
 
-def _told(error: "httpx.TransportError", timeout_s: float) -> str:
+def _fault_text(error: "httpx.TransportError", timeout_s: float) -> str:
     import httpx
 
     if isinstance(error, httpx.TimeoutException):

@@ -47,8 +47,10 @@ def pseudonyms(
 
 def without_reasons(refused: pd.DataFrame) -> pd.DataFrame:
     """Refused lines without the line and without why, for readers whose reasons name what stands in the file."""
-    told = [next((one for one in NO_FAULTS if reason.endswith(one)), HIDDEN_REASON) for reason in refused["reason"]]
-    return refused.assign(raw="", reason=pd.Series(told, index=refused.index, dtype="str"))
+    reasons = [
+        next((ending for ending in NO_FAULTS if reason.endswith(ending)), HIDDEN_REASON) for reason in refused["reason"]
+    ]
+    return refused.assign(raw="", reason=pd.Series(reasons, index=refused.index, dtype="str"))
 
 
 def without_names(refused: pd.DataFrame) -> pd.DataFrame:
@@ -68,8 +70,8 @@ def replaced(frame: pd.DataFrame, columns: Mapping[str, tuple[str, int]], key: b
 
 def hidden_options(options: Mapping[str, Any], key: bytes) -> dict[str, Any]:
     """What tells two ways of reading a file apart, without what they name: labels, nodes, parts of paths."""
-    told = json.dumps(options, sort_keys=True, default=str)
-    return {"pseudonymise": True, "read": pseudonym(told, "options", key, ID_BYTES)}
+    text = json.dumps(options, sort_keys=True, default=str)
+    return {"pseudonymise": True, "read": pseudonym(text, "options", key, ID_BYTES)}
 
 
 def hidden_path(path: str, key: bytes) -> str:

@@ -152,7 +152,7 @@ class Folder:
     path: str
 
     @cached_property
-    def _found(self) -> tuple[str, tuple[str, ...]]:
+    def _listing(self) -> tuple[str, tuple[str, ...]]:
         """The folder's path in its storage, and the names of all files below it, in order."""
         fs, root = storage_of(self.path)
         root = str(root).rstrip("/")
@@ -163,11 +163,11 @@ class Folder:
     @property
     def is_folder(self) -> bool:
         """Whether there is such a folder with files below it."""
-        return bool(self._found[1])
+        return bool(self._listing[1])
 
     def names(self) -> tuple[str, ...]:
         """Files below it, as paths within it, in order."""
-        return self._found[1]
+        return self._listing[1]
 
     def holds(self, path: str) -> bool:
         """Whether this path within it is a file."""
@@ -175,11 +175,11 @@ class Folder:
 
     @cached_property
     def _known(self) -> frozenset[str]:
-        return frozenset(self._found[1])
+        return frozenset(self._listing[1])
 
     def absolute(self, path: str) -> str:
         """The whole path of a path within it, without the address of its storage."""
-        return f"{self._found[0]}/{path}"
+        return f"{self._listing[0]}/{path}"
 
     def address(self, path: str) -> str:
         """What opens a path within it."""

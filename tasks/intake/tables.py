@@ -105,9 +105,9 @@ def parquet_schema(path: str) -> pa.Schema:
             raise damaged_parquet(path, error) from error
 
 
-def check_once(path: str, names: Sequence[str], chosen: Collection[str]) -> None:
+def check_once(path: str, names: Sequence[str], wanted: Collection[str]) -> None:
     """Raise BadInput if a chosen column stands in the file twice."""
-    for theirs in chosen:
+    for theirs in wanted:
         if names.count(theirs) > 1:
             raise BadInput(path, f"the column '{theirs}' stands there twice", "each column once", "export it again")
 
@@ -153,10 +153,10 @@ class WholeTable:
 
     def by_name(self) -> dict[str, pa.ChunkedArray]:
         """The columns by name, the first of those that share one."""
-        found: dict[str, pa.ChunkedArray] = {}
+        columns: dict[str, pa.ChunkedArray] = {}
         for name, column in zip(self.names, self.columns, strict=True):
-            found.setdefault(name, column)
-        return found
+            columns.setdefault(name, column)
+        return columns
 
 
 def choose_columns(
@@ -172,11 +172,11 @@ def choose_columns(
         if theirs not in names:
             raise BadInput(path, f"no column '{theirs}' to read '{ours}' from", f"one of {quoted(names)}", "mend --map")
     taken = set(renamed.values())
-    chosen = {
+    mapped = {
         name: renamed.get(name, name) for name in known if name in renamed or (name in names and name not in taken)
     }
-    check_once(path, table.names, chosen.values())
-    missing = [group for group in needed if not any(name in chosen for name in group)]
+    check_once(path, table.names, mapped.values())
+    missing = [group for group in needed if not any(name in mapped for name in group)]
     if missing:
         raise BadInput(
             path,
@@ -185,20 +185,20 @@ def choose_columns(
             headless(names) or f"name yours, as in --map {missing[0][0]}=THEIRS",
         )
     columns = table.by_name()
-    return {ours: columns[theirs] for ours, theirs in chosen.items()}
+    return {ours: columns[theirs] for ours, theirs in mapped.items()}
 
 
 def known_otherwise(
     names: Sequence[str], aliases: Mapping[str, Sequence[str]], renamed: Mapping[str, str]
 ) -> dict[str, str]:
     """Columns that are called by an alias, ours to theirs, where a table has none of ours and nobody named one."""
-    found: dict[str, str] = {}
+    mapped: dict[str, str] = {}
     for ours, others in aliases.items():
         if ours not in names and ours not in renamed:
-            taken = {*renamed.values(), *found.values()}
+            taken = {*renamed.values(), *mapped.values()}
             if name := next((name for name, _ in named(names, others, taken)), ""):
-                found[ours] = name
-    return found
+                mapped[ours] = name
+    return mapped
 
 
 def whole_table(path: str, limits: ReadLimits, *, row: str = "row", as_codes: Sequence[str] = ()) -> WholeTable:
@@ -258,7 +258,7 @@ class _Header:
 
 def _csv(path: str, limits: ReadLimits, choose: Choice, row: str, known: Collection[str]) -> Iterator[RowBatch]:
     header: _Header | None = None
-    waiting, n_lines, is_chosen = Block(1, b""), 0, False
+    waiting, n_lines, is_selected = Block(1, b""), 0, False
     blocks = iter(read_blocks(path, limits))
     block = next(blocks, None)
     while block is not None:
@@ -269,12 +269,12 @@ def _csv(path: str, limits: ReadLimits, choose: Choice, row: str, known: Collect
         batch, waiting = _csv_batch(joined, header, limits.max_line_bytes, is_last=following is None)
         n_lines += len(batch.places) + len(batch.refused)
         batch = _without_empty(batch)
-        if not is_chosen:
+        if not is_selected:
             wanted = choose(batch.table)
             if wanted is not None:
                 header.wanted = [header.names.index(name) for name in wanted]
                 batch = RowBatch(batch.places, batch.table.select(header.wanted), batch.refused, batch.raw)
-            is_chosen = True
+            is_selected = True
         yield batch
         block = following
     if not n_lines:
@@ -311,13 +311,13 @@ def _csv_batch(block: Block, header: _Header, max_chars: int, *, is_last: bool) 
     n_lines = block.data.count(b"\n")
     table = _at_once(block.data, header) if block.data.count(QUOTE) % 2 == 0 else None
     if table is None or table.num_rows != n_lines:
-        return _one_by_one(block, header, max_chars, is_last=is_last)
+        return _records_of_lines(block, header, max_chars, is_last=is_last)
     lines = cache(lambda: block.data.split(b"\n"))  # told apart when the first is asked for
     places = np.arange(block.first, block.first + n_lines)
     return RowBatch(places, table, refused_rows(block.refused), lambda row: lines()[row].decode()), Block(1, b"")
 
 
-def _one_by_one(block: Block, header: _Header, max_chars: int, *, is_last: bool) -> tuple[RowBatch, Block]:
+def _records_of_lines(block: Block, header: _Header, max_chars: int, *, is_last: bool) -> tuple[RowBatch, Block]:
     """The same where a record may have several lines.
 
     A line that is no record, alone or with lines that follow it, is refused alone: the next line starts anew."""
@@ -480,7 +480,7 @@ def _value(scalar: pa.Scalar) -> object:
 
 def _beyond_python(scalar: pa.Scalar) -> object:
     if isinstance(scalar, pa.ListScalar | pa.LargeListScalar | pa.FixedSizeListScalar):
-        return [_value(one) for one in scalar.values]  # noqa: PD011
+        return [_value(element) for element in scalar.values]  # noqa: PD011
     if isinstance(scalar, pa.StructScalar):
         return {name: _value(scalar[name]) for name in scalar}
     return f"{getattr(scalar, 'value', 'a value')} {scalar.type}"
@@ -559,7 +559,7 @@ def _entries(path: str, document: Any) -> Iterator[tuple[Any, Record]]:
     if not lists:
         expected = "a list of rows, or an object around one"
         raise BadInput(path, "JSON without a list of objects", expected, "export it again")
-    called = max(lists, key=lambda one: sum(isinstance(entry, dict) for entry in one[1]))[0]
+    called = max(lists, key=lambda named: sum(isinstance(entry, dict) for entry in named[1]))[0]
     for name, entries, around in lists:
         for entry in entries if name == called else ():
             key = next((key for key in INSIDE if isinstance(entry, dict) and isinstance(entry.get(key), list)), "")
@@ -572,35 +572,39 @@ def _entries(path: str, document: Any) -> Iterator[tuple[Any, Record]]:
 
 
 def _lists(value: Any, name: str, around: Record, depth: int) -> Iterator[tuple[str, list[Any], Record]]:
-    if isinstance(value, list) and (not value or any(isinstance(one, dict) for one in value)):
+    if isinstance(value, list) and (not value or any(isinstance(inner, dict) for inner in value)):
         yield name, value, around
     elif isinstance(value, dict) and depth < MOST_NESTED:
-        outer = {key: one for key, one in value.items() if not any(True for _ in _lists(one, key, {}, depth + 1))}
-        named = around | {f"{AROUND}{key}": one for key, one in flat(outer).items()}
-        for key, one in value.items():
-            yield from _lists(one, key, named, depth + 1)
+        outer = {key: inner for key, inner in value.items() if not any(True for _ in _lists(inner, key, {}, depth + 1))}
+        named = around | {f"{AROUND}{key}": inner for key, inner in flat(outer).items()}
+        for key, inner in value.items():
+            yield from _lists(inner, key, named, depth + 1)
 
 
 def flat(record: Mapping[str, Any], prefix: str = "", depth: int = 0) -> Record:
     """The values of an object as texts (None: missing) by dotted names."""
-    found: Record = {}
+    values: Record = {}
     for name, value in record.items():
         key = f"{prefix}{name}"
         if isinstance(value, dict) and depth < MOST_NESTED:
-            found |= flat(value, f"{key}.", depth + 1)
+            values |= flat(value, f"{key}.", depth + 1)
         elif isinstance(value, list) and value and isinstance(value[0], dict) and depth < MOST_NESTED:
-            found |= flat(value[0], f"{key}.0.", depth + 1)
+            values |= flat(value[0], f"{key}.0.", depth + 1)
             if isinstance(value[-1], dict):
-                found |= flat(value[-1], f"{key}.-1.", depth + 1)
-            true = [one for one in value if isinstance(one, dict) and one.get("status") == "True" and "type" in one]
+                values |= flat(value[-1], f"{key}.-1.", depth + 1)
+            true = [
+                element
+                for element in value
+                if isinstance(element, dict) and element.get("status") == "True" and "type" in element
+            ]
             if true:
-                found |= {
+                values |= {
                     f"{key}.type": _text(true[-1]["type"]),
                     f"{key}.at": _text(true[-1].get("lastTransitionTime")),
                 }
         else:
-            found[key] = _text(value)
-    return found
+            values[key] = _text(value)
+    return values
 
 
 def _text(value: object) -> str | None:

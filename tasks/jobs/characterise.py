@@ -157,14 +157,14 @@ class GroupCounts:
         place = places[self.rows[cells] // N_PARTS]
         cells, place = cells[place >= 0], place[place >= 0]
         weights = self.n_in_cell[cells]
-        found = np.bincount(place * n_bins + self.cell_bins[kind][cells], weights, minlength=len(groups) * n_bins)
-        return found.astype(np.int64).reshape(len(groups), n_bins)  # exact below 2^53
+        counts = np.bincount(place * n_bins + self.cell_bins[kind][cells], weights, minlength=len(groups) * n_bins)
+        return counts.astype(np.int64).reshape(len(groups), n_bins)  # exact below 2^53
 
     def support(self, kind: Kind, part: int = HISTORY) -> Ints:
         """Normalised runs of each job in one of PARTS: (n_groups,)."""
         cells = self._cells(kind, part)
-        found = np.bincount(self.rows[cells] // N_PARTS, self.n_in_cell[cells], minlength=self.n_groups)
-        return found.astype(np.int64)
+        n_runs = np.bincount(self.rows[cells] // N_PARTS, self.n_in_cell[cells], minlength=self.n_groups)
+        return n_runs.astype(np.int64)
 
     def log_posteriors(self, kind: Kind, centres: Floats) -> Floats:
         """log_posterior of each job in each of PARTS: (n_groups, N_PARTS, K); with no run there all are alike."""
@@ -174,8 +174,8 @@ class GroupCounts:
         shape, n_h = (self.n_groups * N_PARTS, self.bins[kind].n_bins), self.n_in_cell[cells].astype(float)
         starts = np.searchsorted(self.rows[cells], np.arange(shape[0] + 1))
         counts = csr_array((n_h, self.cell_bins[kind][cells], starts), shape=shape)
-        found = counts @ log_shapes(centres).T  # equation 8: (n_groups * N_PARTS, K)
-        by_part = found.reshape(self.n_groups, N_PARTS, -1)
+        log_likelihoods = counts @ log_shapes(centres).T  # equation 8: (n_groups * N_PARTS, K)
+        by_part = log_likelihoods.reshape(self.n_groups, N_PARTS, -1)
         by_part[:, EVERYTHING] = by_part.sum(axis=1)
         return posterior_of(by_part.reshape(shape[0], -1)).reshape(by_part.shape)
 
@@ -204,12 +204,12 @@ def count_groups(connection: Connection, source: str, params: CharacteriseParams
     ratio, delta = (bin_sql(kind, bins[kind]) for kind in KINDS)
     values = NORMALISED_RUNS.format(n_parts=N_PARTS, runs=runs, **NORMALISED)
     cell = f"(row * {sizes[0]} + {ratio} + 1) * {sizes[1]} + {delta} + 1"  # one number is counted fastest
-    found = connection.sql(f"SELECT {cell} AS cell, count(*) AS n FROM ({values}) GROUP BY cell").to_arrow_table()
-    order = np.argsort(found["cell"].to_numpy())
-    row_and_ratio, delta_bins = np.divmod(found["cell"].to_numpy()[order], sizes[1])
+    cells = connection.sql(f"SELECT {cell} AS cell, count(*) AS n FROM ({values}) GROUP BY cell").to_arrow_table()
+    order = np.argsort(cells["cell"].to_numpy())
+    row_and_ratio, delta_bins = np.divmod(cells["cell"].to_numpy()[order], sizes[1])
     rows, ratio_bins = np.divmod(row_and_ratio, sizes[0])
     cell_bins: dict[Kind, Ints] = {"ratio": ratio_bins - 1, "delta": delta_bins - 1}
-    return GroupCounts(keys, medians_s, n_history, n_runs, bins, rows, cell_bins, found["n"].to_numpy()[order])
+    return GroupCounts(keys, medians_s, n_history, n_runs, bins, rows, cell_bins, cells["n"].to_numpy()[order])
 
 
 def bin_sql(value: str, bins: Bins) -> str:
@@ -269,8 +269,8 @@ def _ranked(connection: Connection, hours: Sequence[Any], n_upto: Ints, rank: in
     sql = """SELECT queued_at FROM temp.finished
         WHERE queued_at BETWEEN $low AND $high AND (submitted_at IS NULL OR submitted_at BETWEEN $low AND $high)
         ORDER BY queued_at LIMIT 1 OFFSET $n_before"""
-    asked = {"low": low, "high": high, "n_before": rank - int(n_upto[place] - n)}
-    ((at,),) = connection.execute(sql, asked).fetchall()
+    parameters = {"low": low, "high": high, "n_before": rank - int(n_upto[place] - n)}
+    ((at,),) = connection.execute(sql, parameters).fetchall()
     return datetime.fromisoformat(str(at))
 
 
@@ -301,9 +301,9 @@ def _medians(connection: Connection, keys: NDArray[np.object_], n_history: Ints)
     for number in np.unique(batch_of):
         batch = np.flatnonzero(batch_of == number)
         is_all = len(batch) == len(keys)
-        asked = {} if is_all else {"first": keys[batch[0]], "last": keys[batch[-1]]}
-        found = connection.execute(MEDIANS.format(of_batch="" if is_all else OF_BATCH), asked).fetchnumpy()
-        medians_s[batch[n_history[batch] > 0]] = found["median_s"]
+        parameters = {} if is_all else {"first": keys[batch[0]], "last": keys[batch[-1]]}
+        rows = connection.execute(MEDIANS.format(of_batch="" if is_all else OF_BATCH), parameters).fetchnumpy()
+        medians_s[batch[n_history[batch] > 0]] = rows["median_s"]
     return medians_s
 
 
@@ -343,8 +343,8 @@ def _bins(connection: Connection, n_history: Ints, params: CharacteriseParams) -
 
 def _quantiles(connection: Connection, values: str, levels: Sequence[float]) -> pd.DataFrame:
     """Exact quantiles, linear between two values: a row a label, a column a level. values: SQL of label and value."""
-    found = connection.execute(QUANTILES.format(values=values), {"levels": list(levels)}).df()
-    return found.pivot_table(index="label", columns="level", values="value")
+    rows = connection.execute(QUANTILES.format(values=values), {"levels": list(levels)}).df()
+    return rows.pivot_table(index="label", columns="level", values="value")
 
 
 logger = logging.getLogger(__name__)
@@ -391,14 +391,14 @@ def characterise(warehouse: Warehouse, source: str, params: CharacteriseParams) 
         refuse_mixture(connection, source)
         version = data_version(connection, "jobs", source)
         counts = count_groups(connection, source, params)
-    clustered = {kind: found for kind in KINDS if (found := _cluster(counts, kind, params)) is not None}
+    clustered = {kind: fit for kind in KINDS if (fit := _cluster(counts, kind, params)) is not None}
     if not clustered:
         raise BadInput(f"source {source!r}", "no run has a historic median", "finished runs with a runtime")
-    kinds = {kind: _describe(warehouse, source, params, version, counts, *found) for kind, found in clustered.items()}
+    kinds = {kind: _describe(warehouse, source, params, version, counts, *fit) for kind, fit in clustered.items()}
     with writing(warehouse) as connection, transaction(connection):
         _refuse_change(connection, source, version)
         _write(connection, source, version, params, counts, kinds)
-    k = {kind: one.params.k for kind, one in kinds.items()}
+    k = {kind: description.params.k for kind, description in kinds.items()}
     logger.info("characterised %d jobs of source %s: shapes %s", counts.n_groups, source, k)
     return Characterised(version, counts.n_groups, k)
 
@@ -406,8 +406,8 @@ def characterise(warehouse: Warehouse, source: str, params: CharacteriseParams) 
 def read_characterised(warehouse: Warehouse, source: str) -> dict[Kind, Characterisation]:
     """By kind, ratio first. Raises NotFound if the source has not been characterised."""
     with reading(warehouse) as connection:
-        found = {kind: fetch_shapes(connection, source, kind) for kind in KINDS}
-    kinds = {kind: one for kind, one in found.items() if one is not None}
+        by_kind = {kind: fetch_shapes(connection, source, kind) for kind in KINDS}
+    kinds = {kind: characterisation for kind, characterisation in by_kind.items() if characterisation is not None}
     if not kinds:
         raise NotFound(f"source {source!r} has no shapes yet; make them with 'whorl jobs characterise'")
     return kinds
@@ -425,20 +425,20 @@ def fetch_shapes(connection: Connection, source: str, kind: Kind) -> Characteris
     )
     if rows.empty:
         return None
-    one, n_groups = rows.iloc[0], rows["n_groups"].to_numpy(dtype=np.int64)
-    cut = Bins(kind=kind, low=one["bins_low"], high=one["bins_high"], n_bins=int(one["n_bins"]))
+    first, n_groups = rows.iloc[0], rows["n_groups"].to_numpy(dtype=np.int64)
+    cut = Bins(kind=kind, low=first["bins_low"], high=first["bins_high"], n_bins=int(first["n_bins"]))
     centres = np.stack([np.asarray(centre, dtype=float) for centre in rows["centre"]])
-    shapes = ShapeSet(cut, centres, n_groups / n_groups.sum(), n_groups, float(one["inertia"]))
+    shapes = ShapeSet(cut, centres, n_groups / n_groups.sum(), n_groups, float(first["inertia"]))
     bends = curve[curve["is_elbow"]]["k"].tolist()
     points = InertiaCurve(curve["k"].tolist(), curve["inertia"].tolist(), bends[0] if bends else None)
     return Characterisation(shapes, rows, points)
 
 
-def shape_words(kind: Kind, found: Characterisation) -> str:
+def shape_words(kind: Kind, characterisation: Characterisation) -> str:
     """How many shapes of how many jobs there are, and where the curve of inertia bends, as one sentence."""
-    k, n_jobs = len(found.table), int(found.table["n_groups"].sum())
-    bend = "has no elbow" if found.curve.elbow is None else f"bends most at {found.curve.elbow}"
-    least = int(found.table["min_support"].iloc[0])
+    k, n_jobs = len(characterisation.table), int(characterisation.table["n_groups"].sum())
+    bend = "has no elbow" if characterisation.curve.elbow is None else f"bends most at {characterisation.curve.elbow}"
+    least = int(characterisation.table["min_support"].iloc[0])
     return (
         f"{k} shapes ({kind}) of {n_jobs:,} jobs with at least {least:,} runs in the history; "
         f"the curve of inertia {bend}"
@@ -464,20 +464,20 @@ def _cluster(
 
     Without a job of min_support runs in D1 it is lowered to what the k-th job has, or the first; with fewer different
     distributions than k, there are as many shapes. The log says so."""
-    support, bins, asked = counts.support(kind), counts.bins[kind], params.shapes
+    support, bins, configured = counts.support(kind), counts.bins[kind], params.shapes
     if not support.any():
         logger.warning("no %s shapes: no run in the history has a median above 0", kind)
         return None
-    used = lowered(support, asked)
+    used = lowered(support, configured)
     groups = np.flatnonzero(support >= used.min_support)
     history = counts.dense(kind, groups)
     k = min(used.k, largest_k(history, bins, used))
-    if used.min_support < asked.min_support:
+    if used.min_support < configured.min_support:
         words = "%s shapes: no job has %d runs in the history; min_support %d, which %d jobs have"
-        logger.warning(words, kind, asked.min_support, used.min_support, len(groups))
-    if k < asked.k:
+        logger.warning(words, kind, configured.min_support, used.min_support, len(groups))
+    if k < configured.k:
         words = "%s shapes: k %d for %d jobs with %d different distributions; as many shapes"
-        logger.warning(words, kind, asked.k, len(groups), k)
+        logger.warning(words, kind, configured.k, len(groups), k)
     used = used.model_copy(update={"k": k})
     fit = fit_shapes(history, bins, used)
     labels = np.full(counts.n_groups, NO_LABEL, dtype=np.intp)
@@ -537,16 +537,18 @@ def _write(
     parameters = json.dumps(params.model_dump(mode="json"), sort_keys=True)
     for name in TABLES:
         connection.execute(f"DELETE FROM jobs.{name} WHERE source = $source", {"source": source})
-    for kind, one in kinds.items():
-        shapes, curve = one.fit.shapes, one.curve
-        described = one.table.assign(shape=range(len(one.table)), centre=list(shapes.centres), inertia=shapes.inertia)
+    for kind, description in kinds.items():
+        shapes, curve = description.fit.shapes, description.curve
+        described = description.table.assign(
+            shape=range(len(description.table)), centre=list(shapes.centres), inertia=shapes.inertia
+        )
         ends = {"bins_low": shapes.bins.low, "bins_high": shapes.bins.high, "n_bins": shapes.bins.n_bins}
-        described = described.assign(**ends, min_support=one.params.min_support)
+        described = described.assign(**ends, min_support=description.params.min_support)
         rows = {
             "shapes": pa.Table.from_pandas(
                 described.assign(data_version=version, parameters=parameters), preserve_index=False
             ),
-            "group_shapes": _group_rows(counts, one.posterior, kind),
+            "group_shapes": _group_rows(counts, description.posterior, kind),
             "shape_curve": pa.table(
                 {"k": curve.ks, "inertia": curve.inertias, "is_elbow": [k == curve.elbow for k in curve.ks]}
             ),

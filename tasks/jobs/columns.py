@@ -264,9 +264,9 @@ class Elements:
 
     def rows_with(self, is_bad: Any) -> Any:
         """Which rows have an element that a claim holds for: (n_rows,)."""
-        found = np.zeros(len(self.array), dtype=bool)
-        found[self.rows[is_bad]] = True
-        return found
+        has_bad = np.zeros(len(self.array), dtype=bool)
+        has_bad[self.rows[is_bad]] = True
+        return has_bad
 
     def stands_twice(self, name: str) -> Any:
         """Which rows have two elements with the same value of a field: (n_rows,)."""

@@ -15,11 +15,11 @@ ROUNDING = 1e-9  # of levels, so that 1/3 finds the first of three
 
 def checked_times(name: str, values: Any, n: int) -> Floats:
     """values as float64 of shape (n,) or (n, m). Raises ValueError for another shape, NaN or infinite values."""
-    found = np.asarray(values, dtype=np.float64)
-    if found.ndim not in (1, 2) or found.shape[0] != n:
-        raise ValueError(f"{name}: shape {found.shape}; expected ({n},) or ({n}, m), a row for each instance")
-    refuse(name, found, ~np.isfinite(found), "a finite number of seconds")
-    return found
+    times = np.asarray(values, dtype=np.float64)
+    if times.ndim not in (1, 2) or times.shape[0] != n:
+        raise ValueError(f"{name}: shape {times.shape}; expected ({n},) or ({n}, m), a row for each instance")
+    refuse(name, times, ~np.isfinite(times), "a finite number of seconds")
+    return times
 
 
 def checked_levels(q: Any, n: int) -> Floats:
@@ -160,8 +160,8 @@ def _search(sorted_values: Floats, starts: Ints, groups: Any, x: Floats, is_clos
     last = len(sorted_values) - 1
     for _ in range(int(np.diff(starts).max(initial=1)).bit_length()):
         middle = (low + high) // 2
-        found = sorted_values[np.minimum(middle, last)]
-        is_right = (found <= x if is_closed else found < x) & (middle < high)
+        value = sorted_values[np.minimum(middle, last)]
+        is_right = (value <= x if is_closed else value < x) & (middle < high)
         low, high = np.where(is_right, middle + 1, low), np.where(is_right, high, middle)
     return np.asarray(low - starts[groups])
 

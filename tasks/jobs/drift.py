@@ -88,7 +88,7 @@ def find_drift(
     since_at, sides, n_small = _split_runs(runs, params, since_at)
     # so many that the smallest p-value is a tenth of what the strictest step of Benjamini-Hochberg asks for
     n_deals = min(MAX_PERMUTATIONS, int(np.ceil(RESOLUTION * len(sides) / params.false_discovery_rate)))
-    table = pd.DataFrame([_measures(one, seed, n_deals) for one in sides], columns=list(MEASURES))
+    table = pd.DataFrame([_measures(job, seed, n_deals) for job in sides], columns=list(MEASURES))
     from scipy.stats import false_discovery_control  # not above: half a second that other steps need not pay
 
     table["q_value"] = false_discovery_control(table["p_value"].to_numpy()) if len(table) else np.zeros(0)
@@ -167,11 +167,11 @@ def _split_runs(
         before, after = (of_job[of_job["is_after"] == side].tail(MAX_DRIFT_RUNS) for side in (False, True))
         if len(before) >= LEAST_BEFORE and len(after) >= LEAST_AFTER:
             kept = pd.concat([before, after])
-            one = _Sides(
+            job = _Sides(
                 str(key), kept["runtime_s"].to_numpy(float), kept["is_after"].to_numpy(), kept["stretch"].to_numpy()
             )
-            if math.comb(sum(one.n_stretches), one.n_stretches[1]) >= RESOLUTION / params.false_discovery_rate:
-                sides.append(one)
+            if math.comb(sum(job.n_stretches), job.n_stretches[1]) >= RESOLUTION / params.false_discovery_rate:
+                sides.append(job)
     return moment, sides, int(runs["group_key"].nunique()) - len(sides)
 
 
@@ -189,12 +189,12 @@ def _stretches(submitted_at: pd.Series, moment: pd.Timestamp) -> Ints:
 def _measures(sides: _Sides, seed: int, n_deals: int) -> tuple[object, ...]:
     """The row of one job, as in MEASURES. Its permutations depend on the seed and its own key only."""
     rng = np.random.default_rng([seed, crc32(sides.group_key.encode())])
-    found = permutation_test(sides.runtime_s, sides.stretch, sides.is_after, rng, max_permutations=n_deals)
+    test = permutation_test(sides.runtime_s, sides.stretch, sides.is_after, rng, max_permutations=n_deals)
     quartiles = [np.quantile(part, [0.25, 0.5, 0.75]) for part in (sides.before, sides.after)]
     (low, median_before, high), (low_after, median_after, high_after) = quartiles
     factor = median_after / median_before if median_before > 0 else np.nan
     sizes = (len(sides.before), len(sides.after), *sides.n_stretches)
-    return sides.group_key, *sizes, median_before, median_after, factor, high - low, high_after - low_after, *found
+    return sides.group_key, *sizes, median_before, median_after, factor, high - low, high_after - low_after, *test
 
 
 def anderson_darling(values: Floats, is_after: Booleans) -> Floats:
@@ -254,15 +254,15 @@ def _shapes(sides: list[_Sides], shapes: ShapeSet | None, medians_s: Mapping[str
     )  # fmt: skip
     if shapes is None or not n:
         return table
-    medians = [medians_s.get(one.group_key, np.nan) for one in sides]
+    medians = [medians_s.get(job.group_key, np.nan) for job in sides]
     medians = [
-        float(median) if np.isfinite(median) and median >= 0 else float(np.median(one.before))
-        for median, one in zip(medians, sides, strict=True)
+        float(median) if np.isfinite(median) and median >= 0 else float(np.median(job.before))
+        for median, job in zip(medians, sides, strict=True)
     ]
-    counts = [_counts([getattr(one, side) for one in sides], medians, shapes) for side in ("before", "after")]
+    counts = [_counts([getattr(job, side) for job in sides], medians, shapes) for side in ("before", "after")]
     is_known = (counts[0].sum(axis=1) > 0) & (counts[1].sum(axis=1) > 0)
-    for side, found in zip(("before", "after"), counts, strict=True):
-        posterior = np.exp(log_posterior(found, shapes.centres))
+    for side, side_counts in zip(("before", "after"), counts, strict=True):
+        posterior = np.exp(log_posterior(side_counts, shapes.centres))
         table[f"shape_{side}"] = np.where(is_known, posterior.argmax(axis=1), -1)
         table[f"p_shape_{side}"] = np.where(is_known, posterior.max(axis=1), np.nan)
     factors = log_bayes_factors(counts[0], counts[1], shapes)
@@ -272,7 +272,7 @@ def _shapes(sides: list[_Sides], shapes: ShapeSet | None, medians_s: Mapping[str
 
 def _counts(runtimes_s: list[Floats], medians_s: list[float], shapes: ShapeSet) -> Counts:
     """Runs in each bin of the shapes: (n_groups, n_bins). A job whose median is 0 has no ratios, so none."""
-    sizes = [len(found) for found in runtimes_s]
+    sizes = [len(times_s) for times_s in runtimes_s]
     values = normalise(np.concatenate(runtimes_s), np.repeat(medians_s, sizes), shapes.bins.kind)
     return histogram(values, np.repeat(np.arange(len(sizes)), sizes), len(sizes), shapes.bins)
 

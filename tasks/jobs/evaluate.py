@@ -77,10 +77,10 @@ def evaluate_logs(paths: Sequence[str], intake: Intake, params: EvaluateParams, 
         choice = None if intake.group.by else choose_key(runs, params.predict.characterise.split)
         if choice:
             runs, ended = choice.regrouped(runs), choice.regrouped(ended)
-        found = evaluate_runs(runs, params, ended, named)
-    found.figures.update(key_figures(choice, intake.group.by))
-    found.figures.update(data_sha256=_sha256(logs), version=code_version(), seed=params.seed)
-    return found
+        evaluation = evaluate_runs(runs, params, ended, named)
+    evaluation.figures.update(key_figures(choice, intake.group.by))
+    evaluation.figures.update(data_sha256=_sha256(logs), version=code_version(), seed=params.seed)
+    return evaluation
 
 
 def evaluate_runs(
@@ -91,8 +91,8 @@ def evaluate_runs(
     columns that may be features (`preparation.leaks`).
 
     Raises BadInput for a log with fewer than three times of submission."""
-    asked = params.predict
-    prepared = prepare(runs, asked.characterise, named=named, known_before=asked.known_before)
+    predict_params = params.predict
+    prepared = prepare(runs, predict_params.characterise, named=named, known_before=predict_params.known_before)
     figures = log_figures(prepared)
     labels: dict[Kind, LabelEvaluation] = {}
     for kind in KINDS:
@@ -103,10 +103,10 @@ def evaluate_runs(
             reason = str(error)
             logger.warning("%s: no labels: %s", kind, error)
         figures |= label_figures(prepared, kind, labels.get(kind), reason)
-    found = evaluate_runtimes(prepared, {kind: one.probabilities for kind, one in labels.items()}, params)
+    runtimes = evaluate_runtimes(prepared, {kind: label.probabilities for kind, label in labels.items()}, params)
     of_outcomes, outcomes = evaluate_outcomes(runs if ended is None else ended, params.seed)
-    figures |= runtime_figures(found) | watch_figures(prepared, found) | of_outcomes
-    return Evaluation(figures, prepared, labels, found, outcomes)
+    figures |= runtime_figures(runtimes) | watch_figures(prepared, runtimes) | of_outcomes
+    return Evaluation(figures, prepared, labels, runtimes, outcomes)
 
 
 def key_figures(choice: KeyChoice | None, given: Sequence[str]) -> Figures:
@@ -128,80 +128,82 @@ def log_figures(prepared: PreparedLog) -> Figures:
     used = [str(name).removeprefix(OWN) for name in prepared.features if str(name).startswith(OWN)]
     if used or prepared.left_out:
         figures |= {"own.used": used} | {f"own.left_out.{name}": why for name, why in prepared.left_out.items()}
-    for part, found in runs.groupby("part", observed=False):
-        figures[f"split.n.{part}"] = len(found)
-        figures[f"split.groups.{part}"] = int(found["group_key"].nunique())
+    for part, part_runs in runs.groupby("part", observed=False):
+        figures[f"split.n.{part}"] = len(part_runs)
+        figures[f"split.groups.{part}"] = int(part_runs["group_key"].nunique())
     sources = runs["median_source"][prepared.is_part("D3")].value_counts(normalize=True)
     figures |= {f"median_source.share.{source}": float(value) for source, value in sources.items()}
     return figures
 
 
-def label_figures(prepared: PreparedLog, kind: Kind, found: LabelEvaluation | None, reason: str) -> Figures:
+def label_figures(prepared: PreparedLog, kind: Kind, evaluation: LabelEvaluation | None, reason: str) -> Figures:
     """Shapes, and the accuracy of their labels beside its references, for one normalisation."""
     shapes, figures = prepared.shapes.get(kind), Figures()
-    told = {"k": len(shapes.centres), "inertia": shapes.inertia} if shapes else {"k": 0, "inertia": None}
+    clustering = {"k": len(shapes.centres), "inertia": shapes.inertia} if shapes else {"k": 0, "inertia": None}
     ends = {"low": shapes.bins.low, "high": shapes.bins.high} if shapes else {"low": None, "high": None}
-    for name, value in (told | ends).items():
+    for name, value in (clustering | ends).items():
         _set(figures, f"shapes.{name}.{kind}", value, reason)
-        if kind == "ratio" and name in told:
+        if kind == "ratio" and name in clustering:
             _set(figures, f"shapes.{name}", value, reason)
     why = reason or "no test run of a job with enough runs in the test period"
-    report = found.report if found else None
+    report = evaluation.report if evaluation else None
     _set(figures, f"label.accuracy.{kind}", report.accuracy if report else None, why)
     _set(figures, f"label.accuracy_group.{kind}", report.accuracy_group if report else None, why)
     _set(figures, f"label.log_loss.{kind}", report.log_loss if report else None, why)
     _set(figures, f"label.n.{kind}", report.n if report else 0)
-    so_far = found.so_far if found else None
+    so_far = evaluation.so_far if evaluation else None
     _set(figures, f"label.accuracy_so_far.{kind}", so_far.accuracy if so_far else None, why)
     _set(figures, f"label.log_loss_so_far.{kind}", so_far.log_loss if so_far else None, why)
     for name in REFERENCES:
-        one = found.references[name] if found else None
-        _set(figures, f"label.{name}.{kind}", one.by_run if one else None, one.reason if one else why)
-        _set(figures, f"label.{name}_group.{kind}", one.by_group if one else None, one.reason if one else why)
-    for row in found.occurrences.to_dict("records") if found else []:
+        score = evaluation.references[name] if evaluation else None
+        _set(figures, f"label.{name}.{kind}", score.by_run if score else None, score.reason if score else why)
+        _set(figures, f"label.{name}_group.{kind}", score.by_group if score else None, score.reason if score else why)
+    for row in evaluation.occurrences.to_dict("records") if evaluation else []:
         for name in ("model", "so_far", *REFERENCES):
             _set(figures, f"label.{name}_by_history.{kind}.{row['slice']}", row[name], "no such job has enough runs")
     return figures
 
 
-def runtime_figures(found: RuntimeEvaluation) -> Figures:
+def runtime_figures(evaluation: RuntimeEvaluation) -> Figures:
     """Scores of the predicted runtime distributions of each predictor."""
-    figures: Figures = {"predict.n": len(found.rows)}
-    for part, weights in found.model.weights.items():
-        figures |= {f"model.weight.{part}.{least}": one for least, one in zip((0, *SUPPORT), weights, strict=True)}
-    figures["model.ends"] = found.model.ends
-    _set(figures, "model.grace", found.model.grace, "time limits are not kept, or there are none")
-    for name, one in found.scored.items():
-        for measure, (value, reason) in _measures(one).items():
+    figures: Figures = {"predict.n": len(evaluation.rows)}
+    for part, weights in evaluation.model.weights.items():
+        figures |= {
+            f"model.weight.{part}.{least}": weight for least, weight in zip((0, *SUPPORT), weights, strict=True)
+        }
+    figures["model.ends"] = evaluation.model.ends
+    _set(figures, "model.grace", evaluation.model.grace, "time limits are not kept, or there are none")
+    for name, scored in evaluation.scored.items():
+        for measure, (value, reason) in _measures(scored).items():
             _set(figures, f"predict.{measure}.{name}", value, reason)
-        for tenth, share in enumerate(one.tenths, start=1):
+        for tenth, share in enumerate(scored.tenths, start=1):
             _set(figures, f"predict.coverage90_tenth.{name}.{tenth}", share)
-        _set(figures, f"unseen.crps.{name}", one.unseen_crps.value, "every tested job had run before")
-    figures["unseen.n"] = found.scored["model"].unseen_crps.n
-    for name, difference in found.differences.items():
+        _set(figures, f"unseen.crps.{name}", scored.unseen_crps.value, "every tested job had run before")
+    figures["unseen.n"] = evaluation.scored["model"].unseen_crps.n
+    for name, difference in evaluation.differences.items():
         _set(figures, f"difference.crps.{name}", difference.value, difference.reason)
         _set(figures, f"difference.crps_low.{name}", difference.low, difference.reason)
         _set(figures, f"difference.crps_high.{name}", difference.high, difference.reason)
     return figures
 
 
-def watch_figures(prepared: PreparedLog, found: RuntimeEvaluation) -> Figures:
+def watch_figures(prepared: PreparedLog, evaluation: RuntimeEvaluation) -> Figures:
     """Alarms for slow runs in the test period, by the model and by the job's own history, at one stated budget a day.
 
     The budget is one a day, or what gives LEAST_ALARMS in the test period. Every alarm counts, so a ratio near 1 says
     that the stated rate is kept. Tripled: the test runs of jobs with LEAST_RUNS earlier ones, LONGER times as long."""
-    runs = prepared.runs.iloc[found.seen]
+    runs = prepared.runs.iloc[evaluation.seen]
     submitted_at, ended_at = runs["submitted_at"].to_numpy(), runs["ended_at"].to_numpy()
-    is_test = np.arange(len(found.seen)) >= len(found.seen) - len(found.rows)
+    is_test = np.arange(len(evaluation.seen)) >= len(evaluation.seen) - len(evaluation.rows)
     days = (submitted_at[is_test][-1] - submitted_at[is_test][0]) / DAY
     if not days > 0:
         return {"watch.budget": None, "watch.budget.reason": "the test runs were submitted at one moment"}
-    log_s = np.log(np.maximum(runs["runtime_s"].to_numpy(dtype=float), found.model.least_s))
-    n_earlier = prepared.runs.groupby("group_key").cumcount().to_numpy()[found.seen]
+    log_s = np.log(np.maximum(runs["runtime_s"].to_numpy(dtype=float), evaluation.model.least_s))
+    n_earlier = prepared.runs.groupby("group_key").cumcount().to_numpy()[evaluation.seen]
     is_longer = (n_earlier >= LEAST_RUNS)[is_test]
     budget = max(1.0, LEAST_ALARMS / days)
     figures: Figures = {"watch.budget": budget, "watch.days": float(days), "watch.tripled_n": int(is_longer.sum())}
-    quantiles = {"": median_and_high(found.quantiles), ".history": history_quantiles(runs, prepared.runs)[:2]}
+    quantiles = {"": median_and_high(evaluation.quantiles), ".history": history_quantiles(runs, prepared.runs)[:2]}
     for name, (median, high) in quantiles.items():
         scores, longer = (excess_scores(median, high, log_s + more) for more in (0.0, np.log(LONGER)))
         known_at = np.where(np.isfinite(median), ended_at, np.datetime64("NaT"))
@@ -214,37 +216,37 @@ def watch_figures(prepared: PreparedLog, found: RuntimeEvaluation) -> Figures:
     return figures
 
 
-def write_tables(found: Evaluation, folder: Path) -> None:
+def write_tables(evaluation: Evaluation, folder: Path) -> None:
     """predictors, predictions, jobs, and for each normalisation occurrences, importances and confusion."""
     folder.mkdir(parents=True, exist_ok=True)
-    table_of(found.runtimes).to_parquet(folder / "predictors.parquet", index=False)
-    predictions_of(found).to_parquet(folder / "predictions.parquet", index=False)
-    for kind, one in found.labels.items():
-        one.occurrences.to_parquet(folder / f"occurrences-{kind}.parquet", index=False)
-        one.importances.to_parquet(folder / f"importances-{kind}.parquet", index=False)
-        confusion = pd.DataFrame(one.report.confusion).add_prefix("predicted_").rename_axis("actual").reset_index()
+    table_of(evaluation.runtimes).to_parquet(folder / "predictors.parquet", index=False)
+    predictions_of(evaluation).to_parquet(folder / "predictions.parquet", index=False)
+    for kind, label in evaluation.labels.items():
+        label.occurrences.to_parquet(folder / f"occurrences-{kind}.parquet", index=False)
+        label.importances.to_parquet(folder / f"importances-{kind}.parquet", index=False)
+        confusion = pd.DataFrame(label.report.confusion).add_prefix("predicted_").rename_axis("actual").reset_index()
         confusion.to_parquet(folder / f"confusion-{kind}.parquet", index=False)
 
 
-def predictions_of(found: Evaluation) -> pd.DataFrame:
+def predictions_of(evaluation: Evaluation) -> pd.DataFrame:
     """One row a test run: run_id, group_key, submitted_at, runtime_s, predicted quantiles p05_s … p95_s, crps_s."""
-    rows = found.prepared.runs.iloc[found.runtimes.rows]
-    told = found.runtimes.predicted
-    quantiles = {f"p{round(100 * level):02d}_s": told.quantile(level) for level in TABLE_LEVELS}
+    rows = evaluation.prepared.runs.iloc[evaluation.runtimes.rows]
+    predicted = evaluation.runtimes.predicted
+    quantiles = {f"p{round(100 * level):02d}_s": predicted.quantile(level) for level in TABLE_LEVELS}
     columns = rows[["run_id", "group_key", "submitted_at", "runtime_s"]].reset_index(drop=True)
-    return columns.assign(**quantiles, crps_s=found.runtimes.scored["model"].crps_by_run)
+    return columns.assign(**quantiles, crps_s=evaluation.runtimes.scored["model"].crps_by_run)
 
 
-def _measures(one: Scored) -> dict[str, tuple[float | None, str | None]]:
+def _measures(scored: Scored) -> dict[str, tuple[float | None, str | None]]:
     return {
-        "crps": (one.crps.value, one.crps.reason),
-        "coverage90": (one.coverage.share, one.coverage.reason),
-        "width90_s": (one.coverage.width_s, one.coverage.reason),
-        "ks_group": (one.ks_group.value, one.ks_group.reason),
-        "ks_group_n": (one.ks_group.n_groups, one.ks_group.reason),
-        "ks_pooled": (one.pooled.ks, one.pooled.reason),
-        "percentile_mae_s": (one.pooled.mae_s, one.pooled.reason),
-        "pit_error": (one.calibration.error, one.calibration.reason),
+        "crps": (scored.crps.value, scored.crps.reason),
+        "coverage90": (scored.coverage.share, scored.coverage.reason),
+        "width90_s": (scored.coverage.width_s, scored.coverage.reason),
+        "ks_group": (scored.ks_group.value, scored.ks_group.reason),
+        "ks_group_n": (scored.ks_group.n_groups, scored.ks_group.reason),
+        "ks_pooled": (scored.pooled.ks, scored.pooled.reason),
+        "percentile_mae_s": (scored.pooled.mae_s, scored.pooled.reason),
+        "pit_error": (scored.calibration.error, scored.calibration.reason),
     }
 
 
@@ -264,9 +266,9 @@ def _sha256(logs: Sequence[str]) -> str:
             total.update(log.encode())
             continue
         files, name = storage_of(log)
-        names = sorted(str(one) for one in files.find(name)) if files.isdir(name) else [name]
-        for one in names:
-            with open_plain(one) as content:
+        names = sorted(str(path) for path in files.find(name)) if files.isdir(name) else [name]
+        for path in names:
+            with open_plain(path) as content:
                 while chunk := content.read(CHUNK_BYTES):
                     total.update(chunk)
     return total.hexdigest()

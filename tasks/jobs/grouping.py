@@ -121,7 +121,7 @@ def _keys_by(rows: pd.DataFrame, params: GroupParams) -> pd.Series:
     parts = [_part(rows, part, params) for part in params.by]
     group, example = _distinct(*(part.codes for part in parts))
     texts = zip(*(part.at(example) for part in parts), strict=True)
-    keys = [_shortened(" · ".join(filter(None, one)) or NO_NAME) for one in texts]
+    keys = [_shortened(" · ".join(filter(None, words)) or NO_NAME) for words in texts]
     return pd.Series(pd.array(keys, dtype="str").take(group), index=rows.index, name="group_key")
 
 
@@ -214,10 +214,10 @@ def normalise_names(names: Sequence[str], params: GroupParams = DEFAULTS) -> lis
     A name that is nothing but one hash or UUID (an anonymised log) stays whole. Many at once are faster: each pattern
     then runs over one long text. Source: Zhu et al., 3.1."""
     normaliser = _normaliser(tuple(params.kept_after), tuple(params.counted_after))
-    found: list[str] = []
+    normalised: list[str] = []
     for start in range(0, len(names), BATCH):
-        found += normaliser.normalise(names[start : start + BATCH])
-    return found
+        normalised += normaliser.normalise(names[start : start + BATCH])
+    return normalised
 
 
 class _Normaliser:
@@ -323,6 +323,6 @@ def _code(word: str) -> str:
         return ""
     if LONG_HEX.fullmatch(word):
         return "{hash}"
-    switches = sum(one.isdigit() != other.isdigit() for one, other in pairwise(word))
+    switches = sum(left.isdigit() != right.isdigit() for left, right in pairwise(word))
     is_mixed = len(word) >= MIXED_FROM_CHARS and switches >= MIXED_FROM_SWITCHES
     return "{id}" if is_mixed or SHORT_HEX.fullmatch(word) else ""

@@ -101,10 +101,10 @@ def _replaced(
     lists = lists.combine_chunks() if isinstance(lists, pa.ChunkedArray) else lists
     entries = pc.list_flatten(lists)
     names = pd.Series(pc.struct_field(entries, field).to_pandas(), dtype="str")
-    told = hidden(names).where(~names.str.fullmatch(NO_HOST).fillna(False), names)
+    hidden_names = hidden(names).where(~names.str.fullmatch(NO_HOST).fillna(False), names)
     place = entries.type.get_field_index(field)
     fields = [pc.struct_field(entries, number) for number in range(entries.type.num_fields)]
-    fields[place] = pa.array(told, type=pa.string(), from_pandas=True)
+    fields[place] = pa.array(hidden_names, type=pa.string(), from_pandas=True)
     lengths = pc.fill_null(pc.list_value_length(lists), 0)
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
     kept = pa.StructArray.from_arrays(fields, fields=list(entries.type), mask=pc.is_null(entries))
@@ -141,8 +141,8 @@ def pseudonymise(
 
 def _without_texts(features: str, key: bytes) -> str:
     """A JSON object of features, its texts replaced: any of them may be a name."""
-    told = json.loads(features).items()
-    hidden = {name: pseudonym(one, "feature", key) if isinstance(one, str) else one for name, one in told}
+    values = json.loads(features).items()
+    hidden = {name: pseudonym(value, "feature", key) if isinstance(value, str) else value for name, value in values}
     return json.dumps(hidden, ensure_ascii=False)
 
 
@@ -180,11 +180,11 @@ def find_logs(paths: list[str]) -> list[str]:
     def logs(names: list[str]) -> list[str]:
         return [name for name in without_parts(names) if name.endswith(endings) or READERS["spark"].sniff(b"", name)]
 
-    found: list[str] = []
+    files: list[str] = []
     for path in paths:
-        is_one = path.startswith(REMOTE) or is_rolled(path)
-        found += [path] if is_one else files_below(path, "a job log", logs, ", ".join(endings))
-    return list(dict.fromkeys(found))
+        is_log = path.startswith(REMOTE) or is_rolled(path)
+        files += [path] if is_log else files_below(path, "a job log", logs, ", ".join(endings))
+    return list(dict.fromkeys(files))
 
 
 def begin_log(path: str, intake: Intake) -> tuple[str, ...]:

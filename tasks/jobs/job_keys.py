@@ -25,7 +25,7 @@ from tasks.jobs.intake import WORD
 from tasks.jobs.params import GroupParams, KeyPart, SplitParams
 from tasks.jobs.predict.mixture import LEVELS, order_quantiles
 from tasks.jobs.predict.peers import LEAST_RUNTIME_S, MOST_RUNS, earlier_runs
-from tasks.jobs.predict.predictor import told_as
+from tasks.jobs.predict.predictor import empirical_of
 from tasks.jobs.predict.preparation import assign_periods, read_runs, with_ends
 from tasks.jobs.scores import bootstrap_difference
 from tasks.quantities import share
@@ -105,13 +105,13 @@ def choose_key(runs: pd.DataFrame, split: SplitParams, present: Sequence[KeyPart
         if crps_s[name] > (1 - LEAST_GAIN) * given_s:
             break
         gain = share(1 - crps_s[name] / given_s)
-        told = f"history predicts {gain} better (CRPS {crps_s[name]:,.4g} s, not {given_s:,.4g} s)"
-        if has_names and not any(one in NAMED for one in by):
+        comparison = f"history predicts {gain} better (CRPS {crps_s[name]:,.4g} s, not {given_s:,.4g} s)"
+        if has_names and not any(key_part in NAMED for key_part in by):
             continue
         if is_recurring and not _is_beyond_noise(scores[name], scores[GIVEN], key.iloc[rows]):
-            luck = luck or f"; by {_words(by)} {told}, which may be luck"
+            luck = luck or f"; by {_words(by)} {comparison}, which may be luck"
             continue
-        return KeyChoice(by, f"{_job(by)}: {told} than by {_words(so_far)}", crps_s)
+        return KeyChoice(by, f"{_job(by)}: {comparison} than by {_words(so_far)}", crps_s)
     named = " and keeps their names" if has_names else ""
     least = f": no other key predicts at least {share(LEAST_GAIN)} better{named} (CRPS {given_s:,.4g} s)"
     return KeyChoice((), f"{_job(so_far)}{luck or least}", crps_s)
@@ -166,10 +166,10 @@ def _crps_s(runs: pd.DataFrame, rows: Rows) -> Floats:
     """CRPS of the (n + 1) rule over the last runs of each row's job; all earlier runs stand in for none: (n_rows,)."""
     earlier = earlier_runs(runs.iloc[rows], runs)
     log_s = np.log(np.maximum(earlier.values("runtime_s"), LEAST_RUNTIME_S))
-    found = order_quantiles(earlier.latest(log_s, MOST_RUNS))
+    quantiles = order_quantiles(earlier.latest(log_s, MOST_RUNS))
     runtime_s = runs["runtime_s"].to_numpy(dtype=float)
     all_runs = np.quantile(np.log(np.maximum(runtime_s[: max(int(rows[0]), 1)], LEAST_RUNTIME_S)), LEVELS)
-    return told_as(np.where(np.isfinite(found), found, all_runs)).crps(runtime_s[rows])
+    return empirical_of(np.where(np.isfinite(quantiles), quantiles, all_runs)).crps(runtime_s[rows])
 
 
 @dataclass(frozen=True)
@@ -211,10 +211,10 @@ def settle_key(warehouse: Warehouse, source: str, group: GroupParams, *, is_fina
     elif before and (before.is_set or is_cut_short or version == _version(warehouse, source)):
         key = before
     else:
-        chosen = _chosen(warehouse, source, before)
-        if chosen is None and not is_final:
+        best = _best_key(warehouse, source, before)
+        if best is None and not is_final:
             return SourceKey((), _too_few())
-        key = chosen or SourceKey((), _too_few())
+        key = best or SourceKey((), _too_few())
     own = "" if group.by else OTHERWISE_SET.format(parts=_listed(key.by), is_set=key.is_set)
     is_ours = key == before or _write(warehouse, source, key, "", own)  # what follows may be killed
     if is_ours and key.by:
@@ -231,7 +231,7 @@ def ids_now(warehouse: Warehouse, batch_ids: Sequence[str]) -> list[str]:
     return [now[landing.find_batch(folder, WORD, batch_id).origin.file_key] for batch_id in batch_ids]
 
 
-def _chosen(warehouse: Warehouse, source: str, before: SourceKey | None) -> SourceKey | None:
+def _best_key(warehouse: Warehouse, source: str, before: SourceKey | None) -> SourceKey | None:
     """The key that predicts best, or the one in use with what would be better; None for too few runs."""
     landed = [batch.origin.options.get("by", ()) for batch in _batches(warehouse, source)]
     if before is None and any(landed):  # of files that were read when a source had no key
@@ -249,7 +249,7 @@ def _chosen(warehouse: Warehouse, source: str, before: SourceKey | None) -> Sour
 
 
 def _batches(warehouse: Warehouse, source: str) -> list[landing.Batch]:
-    return [one for one in landing.live_batches(warehouse.landing_folder, WORD) if one.origin.source == source]
+    return [batch for batch in landing.live_batches(warehouse.landing_folder, WORD) if batch.origin.source == source]
 
 
 def _version(warehouse: Warehouse, source: str) -> str:

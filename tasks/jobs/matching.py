@@ -71,11 +71,11 @@ def compare_with_shapes(
 def are_shapes_fresh(warehouse: Warehouse, source: str, params: CharacteriseParams) -> bool:
     """Whether the source has shapes that were made of its files of now, with these parameters."""
     with reading(warehouse) as connection:
-        found = connection.execute(MADE_WITH, {"source": source}).fetchone()
-        if found is None:
+        made_with = connection.execute(MADE_WITH, {"source": source}).fetchone()
+        if made_with is None:
             return False
         version = data_version(connection, "jobs", source)
-    return bool(json.loads(found[0]) == params.model_dump(mode="json") and found[1] == version)
+    return bool(json.loads(made_with[0]) == params.model_dump(mode="json") and made_with[1] == version)
 
 
 def job_against_shapes(
@@ -85,10 +85,10 @@ def job_against_shapes(
 
     Raises NotFound without shapes of this kind, or a job without a run that has a median; BadSetting for a number
     that is no shape. Source: Zhu et al. 2023, equations 1 to 8 and Figure 6."""
-    found = read_characterised(warehouse, source).get(kind)
-    if found is None:
+    characterisation = read_characterised(warehouse, source).get(kind)
+    if characterisation is None:
         raise NotFound(f"source {source!r} has no {kind} shapes; ask for the other normalisation")
-    bins, against = found.shapes.bins, None
+    bins, against = characterisation.shapes.bins, None
     with reading(warehouse) as connection:
         row = connection.execute(MEDIAN, {"source": source, "kind": kind, "job": job}).fetchone()
         runs = fetch_runs(connection, source, group_key=job) if row else None
@@ -96,7 +96,7 @@ def job_against_shapes(
         medians = historic_medians(runs, {} if row[0] is None else {job: float(row[0])})
         index = bins.index(normalise(runs["runtime_s"], medians["median_s"], kind))
         counts = np.bincount(index[index >= 0], minlength=bins.n_bins).astype(np.int64)
-        against = compare_with_shapes(job, counts, found.shapes, numbers=numbers)
+        against = compare_with_shapes(job, counts, characterisation.shapes, numbers=numbers)
     if against is None:
         raise NotFound(f"job {job!r} of source {source!r}: no finished run has a median to be compared with ({kind})")
     return against

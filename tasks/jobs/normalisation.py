@@ -104,10 +104,10 @@ def _before(rows: pd.DataFrame, past: pd.DataFrame) -> NDArray[np.float64]:
         return medians
     codes, keys = pd.factorize(rows["group_key"])
     known = _medians_so_far(pd.Index(keys).get_indexer(past["group_key"]), past)
-    asked = pd.DataFrame({"code": codes[at], "at": rows["submitted_at"].to_numpy()[at], "row": at})
-    asked["at"] = asked["at"].astype(known["at"].dtype)
-    found = pd.merge_asof(asked.sort_values("at"), known, on="at", by="code", allow_exact_matches=False)
-    medians[found["row"].to_numpy()] = found["median_s"].to_numpy()
+    submissions = pd.DataFrame({"code": codes[at], "at": rows["submitted_at"].to_numpy()[at], "row": at})
+    submissions["at"] = submissions["at"].astype(known["at"].dtype)
+    matched = pd.merge_asof(submissions.sort_values("at"), known, on="at", by="code", allow_exact_matches=False)
+    medians[matched["row"].to_numpy()] = matched["median_s"].to_numpy()
     return medians
 
 
@@ -255,7 +255,7 @@ def quantiles(pmfs: ArrayLike, bins: Bins, levels: ArrayLike) -> Floats:
         raise BadSetting(f"levels {q.tolist()}: expected probabilities between 0 and 1, such as 0.95")
     mass = np.cumsum(p, axis=1)
     mass = mass / mass[:, -1:]
-    found: list[Any] = []
+    columns: list[Any] = []
     rows = np.arange(len(p))
     for level in q:
         bin_ = np.minimum((mass < level).sum(axis=1), bins.n_bins - 1)  # the first with so much mass
@@ -263,5 +263,5 @@ def quantiles(pmfs: ArrayLike, bins: Bins, levels: ArrayLike) -> Floats:
         share = (level - before) / np.where(mass[rows, bin_] > before, mass[rows, bin_] - before, 1.0)
         value = bins.low + bins.width * (bin_ - 1 + share)
         value = np.where(bin_ == 0, bins.low, np.where(bin_ == bins.n_bins - 1, bins.high, value))
-        found.append(np.where(np.isnan(mass[:, -1]), np.nan, value))
-    return np.stack(found, axis=1)
+        columns.append(np.where(np.isnan(mass[:, -1]), np.nan, value))
+    return np.stack(columns, axis=1)

@@ -151,7 +151,7 @@ def chances_to_exceed(predicted: Empirical, time_s: Any) -> Floats:
 
     Of a time that equals a predicted single value, that value does not count: it does not exceed it. The answer has
     the shape of time_s, (n,) for one. Raises BadSetting if a time is no time."""
-    return np.asarray(np.clip(1 - predicted.cdf(_one_each("time", time_s, predicted.n)), 0.0, 1.0))
+    return np.asarray(np.clip(1 - predicted.cdf(_broadcast_times("time", time_s, predicted.n)), 0.0, 1.0))
 
 
 def chances_beside_history(
@@ -169,7 +169,7 @@ def chances_beside_history(
     return chances
 
 
-def _one_each(name: str, time_s: Any, n: int) -> Floats:
+def _broadcast_times(name: str, time_s: Any, n: int) -> Floats:
     """Times in seconds, (n,) or (n, m), from one time, (n,) or (n, m). Raises BadSetting for NaN and below 0."""
     times = np.asarray(time_s, dtype=np.float64)
     times = np.full(n, times) if times.ndim == 0 else times
@@ -199,8 +199,8 @@ class _Survival:
     def time_of(self, survival: Floats) -> Floats:
         """Seconds: the smallest t with at(t) <= survival; survival: (n, m), between 0 and 1."""
         in_tail = self.begins_s[:, None] * (REST / np.maximum(survival, np.finfo(float).tiny)) ** (1 / TAIL_INDEX)
-        found = self.predicted.quantile(np.clip(1 - survival, NEAREST, 1 - NEAREST))
-        return np.where(survival < REST, np.maximum(found, in_tail), found)
+        predicted_s = self.predicted.quantile(np.clip(1 - survival, NEAREST, 1 - NEAREST))
+        return np.where(survival < REST, np.maximum(predicted_s, in_tail), predicted_s)
 
     def _as_predicted(self, t: Floats) -> Floats:
         return np.clip(1 - self.predicted.cdf(t), 0.0, 1.0)
@@ -217,7 +217,10 @@ def chances_in_time(predicted: Empirical, elapsed_s: Any, deadline_s: Any) -> Fl
     elapsed_s: how long each run goes already, one for all or (n,); deadline_s: since its start as well, one for all,
     (n,) or (n, m). A deadline at or before elapsed_s has passed: 0. At elapsed 0 it is the predicted cdf, except that
     beyond the time of BEYOND_LEVEL it can be up to REST less. Raises BadSetting for what is no time."""
-    elapsed, deadline = _one_each("elapsed", elapsed_s, predicted.n), _one_each("deadline", deadline_s, predicted.n)
+    elapsed, deadline = (
+        _broadcast_times("elapsed", elapsed_s, predicted.n),
+        _broadcast_times("deadline", deadline_s, predicted.n),
+    )
     if elapsed.ndim == 2:
         raise BadInput("elapsed", f"shape {elapsed.shape}", f"one time, or ({predicted.n},): a run has one age")
     survival = _Survival(predicted)
@@ -234,7 +237,7 @@ def remaining_s(predicted: Empirical, elapsed_s: Any, q: Any) -> Floats:
 
     elapsed_s: one for all or (n,); q: one level, (n,) or (n, m); the answer has the shape of q. 0 or more, rising
     with q. Raises BadSetting for what is no time, ValueError for a level outside (0, 1)."""
-    elapsed, levels = _one_each("elapsed", elapsed_s, predicted.n), checked_levels(q, predicted.n)
+    elapsed, levels = _broadcast_times("elapsed", elapsed_s, predicted.n), checked_levels(q, predicted.n)
     survival = _Survival(predicted)
     left = np.where(elapsed > 0, survival.at(elapsed), 1.0)[:, None]
     wide = levels if levels.ndim == 2 else levels[:, None]
@@ -288,7 +291,7 @@ def mean_above(predicted: Empirical, time_s: Any) -> Floats:
 
     From the slope of the CRPS: d crps(x) / dx = 2 P(T <= x) - 1, so between x and a time y that is never reached the
     integral is ((y - x) - (crps(y) - crps(x))) / 2. Exact for bins and histories; for a mixture as its CRPS."""
-    x = _one_each("time", time_s, predicted.n)
+    x = _broadcast_times("time", time_s, predicted.n)
     far = predicted.quantile(1 - FAR)
     y = np.maximum(x, far[:, None] if x.ndim == 2 else far)
     return np.asarray(np.maximum((y - x) - (predicted.crps(y) - predicted.crps(x)), 0.0) / 2)

@@ -170,8 +170,8 @@ def _ks(predicted: Empirical, times: Floats, rows: Any, most_points: int) -> flo
     points = np.unique(actual)
     if len(points) > most_points:
         points = points[np.linspace(0, len(points) - 1, most_points).round().astype(int)]
-    part, asked = predicted.rows(rows), np.broadcast_to(points, (len(rows), len(points)))
-    at, below = part.cdf(asked).mean(axis=0), part.cdf_below(asked).mean(axis=0)
+    part, grid = predicted.rows(rows), np.broadcast_to(points, (len(rows), len(points)))
+    at, below = part.cdf(grid).mean(axis=0), part.cdf_below(grid).mean(axis=0)
     n = len(actual)
     actual_at = np.searchsorted(actual, points, side="right") / n
     actual_below = np.searchsorted(actual, points, side="left") / n
@@ -197,17 +197,17 @@ def compare_pooled(predicted: Empirical, runtime_s: Any, *, n_draws: int = DRAWS
         return Pooled(None, None, 0, "no runs to score")
     actual = np.sort(checked_times("runtime_s", runtime_s, predicted.n))
     pooled = pooled_quantiles(predicted, n_draws=n_draws)
-    predicted_s, actual_s = (np.quantile(found, PERCENTILES, method="inverted_cdf") for found in (pooled, actual))
+    predicted_s, actual_s = (np.quantile(values, PERCENTILES, method="inverted_cdf") for values in (pooled, actual))
     mae_s = float(np.abs(predicted_s - actual_s).mean())
     return Pooled(_two_sample(pooled, actual), mae_s, predicted.n)
 
 
-def _two_sample(one: Floats, other: Floats) -> float:
+def _two_sample(first: Floats, second: Floats) -> float:
     """Largest difference of two empirical cdfs; both ascending."""
-    points = np.concatenate([one, other])
-    at_one = np.searchsorted(one, points, side="right") / len(one)
-    at_other = np.searchsorted(other, points, side="right") / len(other)
-    return float(np.abs(at_one - at_other).max())
+    points = np.concatenate([first, second])
+    at_first = np.searchsorted(first, points, side="right") / len(first)
+    at_second = np.searchsorted(second, points, side="right") / len(second)
+    return float(np.abs(at_first - at_second).max())
 
 
 RESAMPLES = 2000
@@ -233,20 +233,20 @@ class Difference:
 
 
 def bootstrap_difference(
-    one: Any,
-    other: Any,
+    scores: Any,
+    others: Any,
     groups: Any,
     rng: np.random.Generator,
     *,
     n_resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
 ) -> Difference:
-    """Mean difference of two scores of the same runs, with a percentile interval; one, other, groups: (n,).
+    """Mean difference of two scores of the same runs, with a percentile interval; scores, others, groups: (n,).
 
     Groups are drawn with replacement, with all their runs: runs of one group are no independent evidence. Runs where
     either score is NaN are left out. No interval for fewer than two groups. Source: Efron & Tibshirani 1993, 13.3.
     Raises ValueError for shapes that differ and infinite scores."""
-    first, second, keys = np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64), np.asarray(groups)
+    first, second, keys = np.asarray(scores, dtype=np.float64), np.asarray(others, dtype=np.float64), np.asarray(groups)
     if first.ndim != 1 or not first.shape == second.shape == keys.shape:
         raise ValueError(f"scores: shapes {first.shape}, {second.shape}, {keys.shape}; expected (n,) for all")
     if np.isinf(first).any() or np.isinf(second).any():

@@ -91,12 +91,12 @@ class ShapeSet:
     def from_json(cls, text: str) -> "ShapeSet":
         """What to_json wrote. Raises BadInput if it is something else."""
         try:
-            found = json.loads(text)
-            bins, k = Bins(**found["bins"]), len(found["n_groups"])
-            centres, prior = np.array(found["centres"], dtype=float), np.array(found["prior"], dtype=float)
+            content = json.loads(text)
+            bins, k = Bins(**content["bins"]), len(content["n_groups"])
+            centres, prior = np.array(content["centres"], dtype=float), np.array(content["prior"], dtype=float)
             if centres.shape != (k, bins.n_bins) or prior.shape != (k,) or not np.allclose(centres.sum(axis=1), 1):
                 raise ValueError("sizes or sums do not agree")
-            return cls(bins, centres, prior, np.array(found["n_groups"], dtype=np.int64), float(found["inertia"]))
+            return cls(bins, centres, prior, np.array(content["n_groups"], dtype=np.int64), float(content["inertia"]))
         except (ValueError, KeyError, TypeError) as error:
             problem = f"no shapes ({type(error).__name__}: {' '.join(str(error).split())[:120]})"
             raise BadInput("shapes", problem, "JSON as ShapeSet.to_json writes it", "train the shapes again") from error
@@ -118,10 +118,10 @@ def fit_shapes(counts: Counts, bins: Bins, params: ShapeParams) -> ShapeFit:
     there are groups, or different PMFs. Source: Zhu et al. 2023, section 4.2."""
     counts = np.asarray(counts)
     is_used, pmfs = usable_pmfs(counts, bins, params)
-    found, centres, inertia = k_means(pmfs, params.k)
+    used_labels, centres, inertia = k_means(pmfs, params.k)
     labels = np.full(len(counts), NO_LABEL, dtype=np.intp)
-    labels[is_used] = found
-    sizes = np.bincount(found, minlength=params.k)
+    labels[is_used] = used_labels
+    sizes = np.bincount(used_labels, minlength=params.k)
     pooled = np.stack([counts[labels == shape].sum(axis=0) for shape in range(params.k)])
     quartiles = quantiles(pmfs_of(pooled), bins, [0.25, 0.75])
     fit = ShapeFit(ShapeSet(bins, centres, sizes / sizes.sum(), sizes, inertia), labels)

@@ -91,7 +91,7 @@ class Characterised(TypedDict):
     k: dict[str, int]
 
 
-class AskedWhatIf(TypedDict):
+class WhatIfAnswers(TypedDict):
     """What stands in jobs.what_ifs now. scenarios: their names; refused: line by name of those that the log has not."""
 
     model_id: str
@@ -173,17 +173,17 @@ def train(
 
     kind_of_runs(warehouse, source)
     key = settle_key(warehouse, source, group, is_final=True)
-    found = train_source(warehouse, source, evaluate, run_id=run_id)
-    write_figures(warehouse, source, found.model_id, found.figures)
+    training = train_source(warehouse, source, evaluate, run_id=run_id)
+    write_figures(warehouse, source, training.model_id, training.figures)
     return TrainedModel(
-        model_id=found.model_id,
-        champion_id=found.champion_id,
-        data_version=found.data_version,
-        crps=float(found.figures[METRIC]),
-        shapes=shapes_of(warehouse, found.model_id),
+        model_id=training.model_id,
+        champion_id=training.champion_id,
+        data_version=training.data_version,
+        crps=float(training.figures[METRIC]),
+        shapes=shapes_of(warehouse, training.model_id),
         key=key.reason,
         better=key.better,
-        own={name: value for name, value in found.figures.items() if name.startswith("own.")},
+        own={name: value for name, value in training.figures.items() if name.startswith("own.")},
     )
 
 
@@ -198,13 +198,13 @@ def predict(warehouse: Warehouse, source: str) -> Predicted:
     """Write the next run of every job of a source, as its champion predicts it, to jobs.predictions."""
     from tasks.jobs.predict.predicting import predict_source
 
-    found = predict_source(warehouse, source)
-    logger.info("predicted the next run of %d jobs of source %s by %s", found.n_jobs, source, found.model_id)
+    predicted = predict_source(warehouse, source)
+    logger.info("predicted the next run of %d jobs of source %s by %s", predicted.n_jobs, source, predicted.model_id)
     return Predicted(
-        model_id=found.model_id,
-        data_version=found.data_version,
-        predicted_at=utc_text(found.predicted_at.to_pydatetime()),
-        n_jobs=found.n_jobs,
+        model_id=predicted.model_id,
+        data_version=predicted.data_version,
+        predicted_at=utc_text(predicted.predicted_at.to_pydatetime()),
+        n_jobs=predicted.n_jobs,
     )
 
 
@@ -212,9 +212,9 @@ def characterise(warehouse: Warehouse, source: str, params: CharacteriseParams) 
     """Find the typical runtime distributions of a source, and the shape of each of its jobs."""
     from tasks.jobs import characterise as characterising
 
-    found = characterising.characterise(warehouse, source, params)
+    shapes = characterising.characterise(warehouse, source, params)
     return Characterised(
-        data_version=found.data_version, n_groups=found.n_groups, k={str(kind): k for kind, k in found.k.items()}
+        data_version=shapes.data_version, n_groups=shapes.n_groups, k={str(kind): k for kind, k in shapes.k.items()}
     )
 
 
@@ -232,26 +232,31 @@ def evaluate_logs(
     folder: where the page and the tables behind it are written."""
     from tasks.jobs import evaluate as evaluating
 
-    found = evaluating.evaluate_logs(logs, intake.Intake(evaluating.SOURCE, reader, read, group), evaluate, memory_mb)
-    return {**found.figures, "report": write_evaluation(found, ", ".join(Path(log).name for log in logs[:3]), folder)}
+    evaluation = evaluating.evaluate_logs(
+        logs, intake.Intake(evaluating.SOURCE, reader, read, group), evaluate, memory_mb
+    )
+    return {
+        **evaluation.figures,
+        "report": write_evaluation(evaluation, ", ".join(Path(log).name for log in logs[:3]), folder),
+    }
 
 
 def evaluate_source(warehouse: Warehouse, source: str, evaluate: EvaluateParams, folder: str) -> dict[str, Any]:
     """The figures of an evaluation of the runs of a source; no model is kept. folder, `report`: as for logs."""
     from tasks.jobs.predict import training
 
-    found = training.evaluate_source(warehouse, source, evaluate)
-    return {**found.figures, "report": write_evaluation(found, f"source {source}", folder)}
+    evaluation = training.evaluate_source(warehouse, source, evaluate)
+    return {**evaluation.figures, "report": write_evaluation(evaluation, f"source {source}", folder)}
 
 
-def write_evaluation(found: "Evaluation", name: str, folder: str) -> str:
+def write_evaluation(evaluation: "Evaluation", name: str, folder: str) -> str:
     """Write the tables of an evaluation as Parquet, and a page with its figures; returns the path of the page."""
     from tasks.jobs.evaluate import write_tables
     from tasks.report.jobs_evaluation import evaluation_result
     from tasks.report.page import write_result
 
-    write_tables(found, Path(folder))
-    return str(write_result(Path(folder), "jobs-evaluation", evaluation_result(found, name)))
+    write_tables(evaluation, Path(folder))
+    return str(write_result(Path(folder), "jobs-evaluation", evaluation_result(evaluation, name)))
 
 
 def explain_source(warehouse: Warehouse, source: str, explain: ExplainParams) -> str:
@@ -262,11 +267,11 @@ def explain_source(warehouse: Warehouse, source: str, explain: ExplainParams) ->
     from tasks.jobs.explain.whole_source import explain_source as explained
     from tasks.jobs.explain.whole_source import write_source
 
-    found = explained(load_explainer(warehouse, source))
-    write_source(warehouse, source, found, explain)
-    n_runs = int(found.families["n_runs"].max())
-    logger.info("explained %d held-out runs of source %s by model %s", n_runs, source, found.model_id)
-    return found.model_id
+    reasons = explained(load_explainer(warehouse, source))
+    write_source(warehouse, source, reasons, explain)
+    n_runs = int(reasons.families["n_runs"].max())
+    logger.info("explained %d held-out runs of source %s by model %s", n_runs, source, reasons.model_id)
+    return reasons.model_id
 
 
 def explain_runs(warehouse: Warehouse, source: str, explain: ExplainParams, after: str = "") -> int:
@@ -274,13 +279,13 @@ def explain_runs(warehouse: Warehouse, source: str, explain: ExplainParams, afte
 
     Returns the number of rows. after: key of what this rests on (the model): a continued run with another key does
     the step again. Raises NotFound for a source without runs or model."""
-    from tasks.jobs.explain.reasons import explain_chosen, load_explainer
+    from tasks.jobs.explain.reasons import explain_notable_runs, load_explainer
     from tasks.jobs.explain.whole_source import write_reasons
 
     logger.debug("reasons of %s after %s", source, after)
-    found = explain_chosen(load_explainer(warehouse, source), explain)
-    n_rows = write_reasons(warehouse, source, found)
-    logger.info("wrote %d reasons of %d runs of source %s", n_rows, len(found), source)
+    explanations = explain_notable_runs(load_explainer(warehouse, source), explain)
+    n_rows = write_reasons(warehouse, source, explanations)
+    logger.info("wrote %d reasons of %d runs of source %s", n_rows, len(explanations), source)
     return n_rows
 
 
@@ -292,7 +297,7 @@ def ask_what_ifs(
     shifts: list[str],
     stds: list[str],
     whatif: WhatIfParams,
-) -> AskedWhatIf:
+) -> WhatIfAnswers:
     """Answer named scenarios, and one of the free-form changes together, and write the answers.
 
     A scenario that the log does not have the features for is refused with a line, and does not hold up the others.
@@ -300,24 +305,24 @@ def ask_what_ifs(
     from tasks.jobs.control.answering import ask_source, write_answer
     from tasks.jobs.control.scenarios import parse_scenario
 
-    asked = [parse_scenario(scenario=name) for name in scenarios]
-    asked += [parse_scenario(sets=sets, shifts=shifts, stds=stds)] if [*sets, *shifts, *stds] else []
+    parsed = [parse_scenario(scenario=name) for name in scenarios]
+    parsed += [parse_scenario(sets=sets, shifts=shifts, stds=stds)] if [*sets, *shifts, *stds] else []
     ground = ask_source(warehouse, source)
-    found = AskedWhatIf(model_id=ground.model_id, scenarios=[], refused={}, right_share={})
+    summary = WhatIfAnswers(model_id=ground.model_id, scenarios=[], refused={}, right_share={})
     errors: list[BadInput] = []
-    for scenario in asked:
+    for scenario in parsed:
         try:
             answer = ground.answer(scenario, whatif)
         except BadInput as error:
-            found["refused"][scenario.name] = str(error)
+            summary["refused"][scenario.name] = str(error)
             errors.append(error)
             continue
         write_answer(warehouse, source, ground.model_id, answer, whatif)
-        found["scenarios"].append(scenario.name)
+        summary["scenarios"].append(scenario.name)
         directions = answer.measured.comparison.score.directions if answer.measured else None
-        right = found["right_share"][scenario.name] = directions.share if directions else None
-        told = "not measured" if right is None else f"{100 * right:.0f} % of the measured directions right"
-        logger.info("what if %s in source %s: %s", scenario.name, source, told)
-    if errors and not found["scenarios"]:
+        right = summary["right_share"][scenario.name] = directions.share if directions else None
+        accuracy = "not measured" if right is None else f"{100 * right:.0f} % of the measured directions right"
+        logger.info("what if %s in source %s: %s", scenario.name, source, accuracy)
+    if errors and not summary["scenarios"]:
         raise errors[0]
-    return found
+    return summary

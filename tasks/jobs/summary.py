@@ -168,12 +168,12 @@ def find_group(warehouse: Warehouse, source: str, text: str) -> str:
             ORDER BY group_key <> $text, count(*) DESC, group_key""",
             {"source": source, "text": text},
         ).fetchall()
-        found = [str(key) for (key,) in keys]
-        if found and (len(found) == 1 or found[0] == text):
-            return found[0]
-        if found:
-            rest = f" and {len(found) - N_NAMED:,} more" if len(found) > N_NAMED else ""
-            fit = f"{len(found):,} jobs of source {source!r} fit: {', '.join(map(repr, found[:N_NAMED]))}{rest}"
+        matches = [str(key) for (key,) in keys]
+        if matches and (len(matches) == 1 or matches[0] == text):
+            return matches[0]
+        if matches:
+            rest = f" and {len(matches) - N_NAMED:,} more" if len(matches) > N_NAMED else ""
+            fit = f"{len(matches):,} jobs of source {source!r} fit: {', '.join(map(repr, matches[:N_NAMED]))}{rest}"
             raise NotFound(f"job {text!r}: {fit}; give more of the name")
         near = connection.execute(
             """SELECT group_key FROM jobs.runs WHERE source = $source GROUP BY group_key

@@ -72,13 +72,13 @@ def watch_source(
     The last days are those of the log, so a log that arrives late is watched as well. Slow runs and stopped jobs come
     with the most time lost first. now: time of the alarms, UTC; by default this machine's clock."""
     with reading(warehouse) as connection:
-        asked = {
+        parameters = {
             "source": source,
             "statuses": sorted({*watch.statuses, *FINISHED}),
             "look_back_days": watch.look_back_days,
             "most": MOST_RUNS,
         }
-        runs = connection.execute(RUNS.read_text(), asked).df()
+        runs = connection.execute(RUNS.read_text(), parameters).df()
     champion = functools.cache(lambda: champion_in_use(warehouse, source))
     alarms: list[Alarm] = []
     if not runs.empty:
@@ -96,15 +96,15 @@ def watch_source(
 def champion_in_use(warehouse: Warehouse, source: str) -> Champion | None:
     """The model in use for a source; None before the first training, and, with a warning, if it cannot be read."""
     try:
-        if not any(one.source == source for one in decisions(warehouse.models, "jobs")):
+        if not any(decision.source == source for decision in decisions(warehouse.models, "jobs")):
             return None
         from tasks.jobs.predict.trained import champion_of  # trees: seconds of import, needed with a model only
 
-        found = champion_of(warehouse, source)
+        champion = champion_of(warehouse, source)
     except (BadInput, NotFound) as error:
         logger.warning("watching source %s without its model: %s", source, error)
         return None
-    return (found[0].model_id, found[1]) if found else None
+    return (champion[0].model_id, champion[1]) if champion else None
 
 
 def excess_scores(log_median: Floats, log_high: Floats, log_s: Floats) -> Floats:
@@ -134,23 +134,23 @@ def score_thresholds(
     ends = np.argsort(known_at, kind="stable")[: int((~np.isnat(known_at)).sum())]
     ended_at, ranked_scores = known_at[ends], scores[ends]
     n_known = np.searchsorted(ended_at, submitted_at)
-    asked, place = np.argsort(n_known, kind="stable"), 0
+    order, place = np.argsort(n_known, kind="stable"), 0
     block = BLOCK * max(1, -(-len(ends) // (BLOCK * MOST_BLOCKS)))
-    found = Thresholds(np.full(len(scores), np.inf), np.zeros(len(scores)))
+    thresholds = Thresholds(np.full(len(scores), np.inf), np.zeros(len(scores)))
     ranked, share, rate, correction = np.zeros(0), 0.0, 0.0, 0.0
     for n in range(len(ends) + 1):
         if n > 1 and (n < RANKED_RUNS or n % block == 0) and (now := _rate(ended_at[:n])):
             rate, share = now, min(per_day / now, most_share)
             ranked = _ranked(ranked_scores[:n], share)
-        if n > BLOCK and np.isfinite(score := found.score[ends[n - 1]]):
+        if n > BLOCK and np.isfinite(score := thresholds.score[ends[n - 1]]):
             in_time = min(per_day * float((ended_at[n - 1] - ended_at[n - 2]) / DAY), MOST_AT_ONCE)
             excess = float(ranked_scores[n - 1] > score) - (share + in_time) / 2
             correction = float(np.clip(correction - FEEDBACK * excess, -MOST_CORRECTION, MOST_CORRECTION))
-        while place < len(asked) and n_known[asked[place]] == n:
-            found.score[asked[place]] = _score_at(ranked, share, min(share * np.exp(correction), most_share))
-            found.per_day[asked[place]] = share * rate
+        while place < len(order) and n_known[order[place]] == n:
+            thresholds.score[order[place]] = _score_at(ranked, share, min(share * np.exp(correction), most_share))
+            thresholds.per_day[order[place]] = share * rate
             place += 1
-    return found
+    return thresholds
 
 
 def _rate(known_at: Times) -> float | None:
@@ -189,43 +189,43 @@ def slow_runs(
     is_running = (runs["runtime_s"].isna() & runs["started_at"].notna()).to_numpy()
     ended_at = runs["ended_at"].to_numpy()
     is_watched = runs["status"].isin(params.statuses).to_numpy() & ~is_running
-    asked = np.flatnonzero(is_running | (is_watched & (ended_at > since_at.to_datetime64())))
-    if not len(asked):
+    candidates = np.flatnonzero(is_running | (is_watched & (ended_at > since_at.to_datetime64())))
+    if not len(candidates):
         return []
     model = champion()
-    told = _by_model(warehouse, source, params, model, runs, asked, is_watched) if model is not None else None
-    if told is None:
-        told = _by_history(runs, _ranked_with(runs, asked, is_watched, params))
-    rows = runs.iloc[told.places]
-    log_s = np.log(np.maximum(_elapsed_s(rows, is_running[told.places]), told.least_s))
-    scores = excess_scores(told.log_median, told.log_high, log_s)
-    is_known = ~is_running[told.places] & is_watched[told.places] & told.is_new
+    predicted = _by_model(warehouse, source, params, model, runs, candidates, is_watched) if model is not None else None
+    if predicted is None:
+        predicted = _by_history(runs, _ranked_with(runs, candidates, is_watched, params))
+    rows = runs.iloc[predicted.places]
+    log_s = np.log(np.maximum(_elapsed_s(rows, is_running[predicted.places]), predicted.least_s))
+    scores = excess_scores(predicted.log_median, predicted.log_high, log_s)
+    is_known = ~is_running[predicted.places] & is_watched[predicted.places] & predicted.is_new
     known_at = rows["ended_at"].where(is_known).to_numpy()
     budget = (1 - STOPPED_SHARE) * params.alarms_per_day
     limits = score_thresholds(scores, rows["submitted_at"].to_numpy(), known_at, budget)
-    reach = np.maximum(told.log_high - told.log_median, LEAST_REACH)
+    reach = np.maximum(predicted.log_high - predicted.log_median, LEAST_REACH)
     with np.errstate(over="ignore"):
         expected = pd.DataFrame(
             {
-                "median_s": np.exp(told.log_median),
-                "limit_s": np.exp(told.log_median + limits.score * reach),
-                "n_history": told.n_history,
-                "predictor": told.predictor,
+                "median_s": np.exp(predicted.log_median),
+                "limit_s": np.exp(predicted.log_median + limits.score * reach),
+                "n_history": predicted.n_history,
+                "predictor": predicted.predictor,
                 "expected_per_day": limits.per_day,
             },
-            index=told.places,
-        ).reindex(asked)
+            index=predicted.places,
+        ).reindex(candidates)
     is_open = ~np.isfinite(expected["limit_s"]).to_numpy()
-    expected[is_open] = _by_longest(runs, asked[is_open], is_watched, budget)
+    expected[is_open] = _by_longest(runs, candidates[is_open], is_watched, budget)
     if not np.isfinite(expected["limit_s"]).any():
         logger.info("source %s has too few runs for %g alarms a day", source, params.alarms_per_day)
-    table = runs.iloc[asked].assign(is_running=is_running[asked], **expected.set_axis(runs.index[asked]))
+    table = runs.iloc[candidates].assign(is_running=is_running[candidates], **expected.set_axis(runs.index[candidates]))
     since = table["started_at"].fillna(table["submitted_at"]) + pd.to_timedelta(
         np.fmin(table["limit_s"].to_numpy(), MOST_SECONDS), unit="s"
     ).round("us")
-    table["elapsed_s"] = _elapsed_s(table, is_running[asked])
+    table["elapsed_s"] = _elapsed_s(table, is_running[candidates])
     table["lost_s"] = table["elapsed_s"] - table["median_s"]
-    is_slow = np.maximum(table["elapsed_s"], told.least_s) > np.maximum(table["limit_s"], table["median_s"])
+    is_slow = np.maximum(table["elapsed_s"], predicted.least_s) > np.maximum(table["limit_s"], table["median_s"])
     is_slow &= ~table["is_running"] | (since > since_at)  # else its end was never logged
     ranked = table[is_slow].sort_values(["lost_s", "run_id"], ascending=[False, True])
     return [_slow_alarm(source, row) for row in ranked.drop(columns="newest_at").to_dict("records")]
@@ -247,11 +247,11 @@ def _by_longest(
     latest_s[earlier.n < LEAST_LONGEST] = np.nan
     rate = _rate(np.sort(runs["ended_at"].to_numpy()[is_watched])) or np.inf
     expected = rate / (np.minimum(earlier.n, HISTORY_RUNS) + 1)
-    found = pd.DataFrame(latest_s).agg(["median", "max"], axis=1)
+    history = pd.DataFrame(latest_s).agg(["median", "max"], axis=1)
     return pd.DataFrame(
         {
-            "median_s": found["median"],
-            "limit_s": np.where(expected <= per_day, FAR * found["max"], np.nan),
+            "median_s": history["median"],
+            "limit_s": np.where(expected <= per_day, FAR * history["max"], np.nan),
             "n_history": earlier.n,
             "predictor": LONGEST,
             "expected_per_day": expected,
@@ -260,7 +260,7 @@ def _by_longest(
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Predictions:
     """Predictions at submission of the runs at `places` of the log: median and LEVEL, logs of seconds; (n,) each.
 
     is_new: the model did not learn from the run; least_s: shorter runs count as this long."""
@@ -275,18 +275,18 @@ class _Told:
 
 
 def _ranked_with(
-    runs: pd.DataFrame, asked: NDArray[np.intp], is_ranked: NDArray[np.bool_], params: WatchParams
+    runs: pd.DataFrame, candidates: NDArray[np.intp], is_ranked: NDArray[np.bool_], params: WatchParams
 ) -> NDArray[np.intp]:
-    """Places of the runs to predict: those that are asked for, and as many earlier ones as they are ranked among."""
+    """Places of the runs to predict: the candidates for an alarm, and as many earlier runs as they are ranked among."""
     ended_at = runs["ended_at"].to_numpy()
     ended = np.flatnonzero(is_ranked)
     ended = ended[np.argsort(ended_at[ended], kind="stable")][-MOST_RANKED:]
-    n_before = int(np.searchsorted(ended_at[ended], runs["submitted_at"].to_numpy()[asked].min()))
+    n_before = int(np.searchsorted(ended_at[ended], runs["submitted_at"].to_numpy()[candidates].min()))
     latest = ended_at[ended[max(0, n_before - RATE_RUNS) : n_before]]
     days = max((latest[-1] - latest[0]) / DAY, LEAST_DAYS) if len(latest) else 1.0
     n = int(TOP_RUNS * len(latest) / days / ((1 - STOPPED_SHARE) * params.alarms_per_day))
     first = max(0, n_before - max(RANKED_RUNS, n) - BLOCK)  # a block more, since those known are counted in blocks
-    return np.unique(np.concatenate([asked, ended[first:]]))
+    return np.unique(np.concatenate([candidates, ended[first:]]))
 
 
 def _by_model(
@@ -295,9 +295,9 @@ def _by_model(
     params: WatchParams,
     model: Champion,
     runs: pd.DataFrame,
-    asked: NDArray[np.intp],
+    candidates: NDArray[np.intp],
     is_watched: NDArray[np.bool_],
-) -> _Told | None:
+) -> _Predictions | None:
     """What the model predicts of these runs and of those that they are ranked among; None, warned, if it cannot."""
     from tasks.jobs.predict.peers import earlier_runs
     from tasks.jobs.predict.predicting import predict_rows
@@ -305,7 +305,7 @@ def _by_model(
 
     model_id, trained = model
     is_new = ~runs["run_id"].isin(trained.seen["run_id"]).to_numpy()
-    places = _ranked_with(runs, asked, is_watched & is_new, params)
+    places = _ranked_with(runs, candidates, is_watched & is_new, params)
     with reading(warehouse) as connection:
         logged = fetch_runs(connection, source, statuses=sorted({*FINISHED, *params.statuses, "running"}))
     rows = logged.set_index("run_id", drop=False).reindex(runs["run_id"].iloc[places]).reset_index(drop=True)
@@ -317,17 +317,19 @@ def _by_model(
         return None
     median, high = (np.log(predicted.quantile(level)) for level in (0.5, LEVEL))
     n_history = earlier_runs(rows, past).n
-    return _Told(places, median, high, n_history, is_new[places], model_id, trained.model.least_s)
+    return _Predictions(places, median, high, n_history, is_new[places], model_id, trained.model.least_s)
 
 
-def _by_history(runs: pd.DataFrame, places: NDArray[np.intp]) -> _Told:
+def _by_history(runs: pd.DataFrame, places: NDArray[np.intp]) -> _Predictions:
     from tasks.jobs.predict.peers import LEAST_RUNTIME_S
 
     past = runs[runs["status"].isin(FINISHED)].reset_index(drop=True)
     median, high, n = history_quantiles(runs.iloc[places], past)
     is_known = np.isfinite(median)
     is_new = np.ones(int(is_known.sum()), dtype=bool)
-    return _Told(places[is_known], median[is_known], high[is_known], n[is_known], is_new, HISTORY, LEAST_RUNTIME_S)
+    return _Predictions(
+        places[is_known], median[is_known], high[is_known], n[is_known], is_new, HISTORY, LEAST_RUNTIME_S
+    )
 
 
 def history_quantiles(rows: pd.DataFrame, past: pd.DataFrame) -> tuple[Floats, Floats, NDArray[np.int64]]:
@@ -376,9 +378,9 @@ def stopped_jobs(source: str, params: WatchParams, runs: pd.DataFrame) -> list[A
     is_open = gaps["next_at"].isna().to_numpy()
     if not is_open.any():
         return []
-    asked_at = gaps["last_at"].where(~is_open, newest_at).to_numpy()
+    scored_at = gaps["last_at"].where(~is_open, newest_at).to_numpy()
     limits = score_thresholds(
-        gaps["ratio"].to_numpy(), asked_at, gaps["next_at"].to_numpy(), STOPPED_SHARE * params.alarms_per_day
+        gaps["ratio"].to_numpy(), scored_at, gaps["next_at"].to_numpy(), STOPPED_SHARE * params.alarms_per_day
     )
     opened = gaps[is_open].assign(limit=limits.score[is_open], expected_per_day=limits.per_day[is_open])
     limit = np.maximum(opened.pop("limit"), OVERDUE)
@@ -448,17 +450,17 @@ def drifted_jobs(
     compared = runs[["group_key", "submitted_at", "runtime_s"]]
     since_at, until_at = runs["since_at"].iloc[0], runs["until_at"].iloc[0]
     if model is None:
-        found = find_drift(compared, drift, since_at=since_at)
+        comparison = find_drift(compared, drift, since_at=since_at)
     else:
         trained = model[1]
-        found = find_drift(
+        comparison = find_drift(
             compared,
             drift,
             shapes=trained.shapes.get("ratio"),
             medians_s={str(key): float(median_s) for key, median_s in trained.history_s.items()},
             since_at=since_at,
         )
-    table = found.table[found.table["has_drifted" if model else "has_changed"].astype(bool)]
+    table = comparison.table[comparison.table["has_drifted" if model else "has_changed"].astype(bool)]
     table = table.assign(
         since_at=since_at,
         until_at=until_at,
@@ -466,7 +468,7 @@ def drifted_jobs(
         false_discovery_rate=drift.false_discovery_rate,
     )
     table = table if model else table.drop(columns=["shape_before", "shape_after"])
-    logger.info("%d of %d jobs of source %s have drifted", len(table), len(found.table), source)
+    logger.info("%d of %d jobs of source %s have drifted", len(table), len(comparison.table), source)
     rows = [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
     return [
         Alarm("jobs", source, DRIFT, f"{row['group_key']} @ {utc_text(until_at)}", drift_words(row), as_evidence(row))
@@ -479,10 +481,10 @@ def fetch_drift_runs(connection: Connection, source: str, drift: DriftParams) ->
 
     Columns: group_key, submitted_at, runtime_s, and the same in every row, since_at (drift.since_days before the last
     submission) and until_at (the last submission)."""
-    asked: dict[str, Any] = {"source": source, "kind": DRIFT, "statuses": list(FINISHED), "max_runs": MAX_DRIFT_RUNS}
-    asked |= {"since_days": drift.since_days, "before_days": BEFORE_DAYS, "min_before": LEAST_BEFORE}
-    asked |= {"min_after": LEAST_AFTER}
-    return connection.execute(DRIFT_RUNS.read_text(), asked).df()
+    params: dict[str, Any] = {"source": source, "kind": DRIFT, "statuses": list(FINISHED), "max_runs": MAX_DRIFT_RUNS}
+    params |= {"since_days": drift.since_days, "before_days": BEFORE_DAYS, "min_before": LEAST_BEFORE}
+    params |= {"min_after": LEAST_AFTER}
+    return connection.execute(DRIFT_RUNS.read_text(), params).df()
 
 
 def as_evidence(figures: Mapping[str, Any]) -> dict[str, Any]:

@@ -75,13 +75,13 @@ def preprocess(
     history, version = history_of(warehouse, source)
     preprocessor, reference = learn(history, preprocess, score)
     counts, table = count_metrics(preprocessor), decisions(preprocessor)
-    asked = {"preprocess": preprocess.model_dump(mode="json"), "score": score.model_dump(mode="json")}
+    parameters = {"preprocess": preprocess.model_dump(mode="json"), "score": score.model_dump(mode="json")}
     n_disagree = int((~table["agrees"].fillna(True).astype(bool)).sum())
     card = new_card(
         word=WORD, source=source, kind=KIND, run_id=run_id, data_version=version, seed=SEED,
-        parameters=asked | {"reference": reference.stated},
+        parameters=parameters | {"reference": reference.stated},
         figures={"recorded": counts.recorded, "kept": counts.kept, "disagree": n_disagree},
-        identity=f"{asked}{code_version()}",
+        identity=f"{parameters}{code_version()}",
     )  # fmt: skip
 
     def save(folder: Path) -> None:
@@ -125,9 +125,9 @@ def rank(warehouse: Warehouse, source: str, score: ScoreParams, after: str) -> R
     key = key_of(version, model_id, score.model_dump(mode="json"))
     if (read_row(warehouse, "nodes.rankings", source) or {}).get("key") != key:
         preprocessor, reference = load_model(warehouse, model_id)
-        found = answer(history_of(warehouse, source)[0], preprocessor, reference, score)
+        answers = answer(history_of(warehouse, source)[0], preprocessor, reference, score)
         replace_rows(
-            warehouse, WORD, {"source": source, "model_id": model_id}, _tables(found, reference.counted, key, version)
+            warehouse, WORD, {"source": source, "model_id": model_id}, _tables(answers, reference.counted, key, version)
         )
     overview = read_overview(warehouse, source)
     logger.info("ranked %d nodes of source %s by %s after %s", overview["n_nodes"], source, model_id, after)
@@ -172,7 +172,7 @@ def answer(history: History, preprocessor: "Preprocessor", reference: "Reference
     calm = tables.of_executions(is_calm)
     ranked = [rank_nodes(calm, reference, score), rank_by_threads(calm, history, reference, score)]
     return Answers(
-        ranking=pd.concat([one for one in ranked if len(one)] or ranked[:1], ignore_index=True),
+        ranking=pd.concat([ranking for ranking in ranked if len(ranking)] or ranked[:1], ignore_index=True),
         watched=_timed(suspicious_nodes(calm, reference, score), history),
         repeated=repeatability_of(tables, is_calm, MIN_EXECUTIONS),
         calm=calm,
@@ -236,18 +236,18 @@ def read_decisions(warehouse: Warehouse, source: str, model_id: str) -> pd.DataF
 
 
 def _tables(
-    found: Answers, counted: frozenset[tuple[str, str]], key: str, data_version: str
+    answers: Answers, counted: frozenset[tuple[str, str]], key: str, data_version: str
 ) -> dict[str, pd.DataFrame]:
     """The rows of answers. counted: the types and metrics that count in these scores. key: of what they rest on."""
-    ranked = found.ranking.rename(columns={"place": "rank"})
+    ranked = answers.ranking.rename(columns={"place": "rank"})
     ranked = ranked.assign(shared_place=ranked["shared_place"].astype("Int64"))
-    rests_on = {"key": key, "data_version": data_version, "n_executions": found.calm.n_executions}
+    rests_on = {"key": key, "data_version": data_version, "n_executions": answers.calm.n_executions}
     return {
-        "rankings": pd.DataFrame([{**rests_on, "n_left_out": found.calm.n_left_out, "ranked_at": now()}]),
+        "rankings": pd.DataFrame([{**rests_on, "n_left_out": answers.calm.n_left_out, "ranked_at": now()}]),
         "scores": ranked.assign(is_tied=ranked["n_tied"] > 1, scored_at=now(), key=key).drop(columns="n_tied"),
-        "watched": found.watched.assign(place=np.arange(1, len(found.watched) + 1)),
-        "repeatability": _marked(found.repeated.metrics, counted, ("runs_for_5", "runs_for_10")),
-        "pairs": _marked(found.repeated.pairs, counted, ("n_runs",)),
+        "watched": answers.watched.assign(place=np.arange(1, len(answers.watched) + 1)),
+        "repeatability": _marked(answers.repeated.metrics, counted, ("runs_for_5", "runs_for_10")),
+        "pairs": _marked(answers.repeated.pairs, counted, ("n_runs",)),
     }
 
 
@@ -265,8 +265,10 @@ def thread_scores_of(history: History) -> pd.DataFrame:
     preprocessor, reference = learn(history, PreprocessParams(), score)
     calm = is_unstressed(history.executions).to_numpy(dtype=bool)
     tables = by_threads(tables_of(history, preprocessor).of_executions(calm), history)
-    found = score_nodes(tables, reference, score)
-    frame = pd.DataFrame(found.by_aspect(), columns=list(found.levels.aspects)).reindex(columns=list(ASPECTS.values()))
+    scores = score_nodes(tables, reference, score)
+    frame = pd.DataFrame(scores.by_aspect(), columns=list(scores.levels.aspects)).reindex(
+        columns=list(ASPECTS.values())
+    )
     frame = frame.assign(node=tables.nodes, machine_type=tables.machine_types)
     return frame.melt(["node", "machine_type"], var_name="aspect", value_name="score").dropna(subset="score")[
         SCORE_COLUMNS

@@ -183,7 +183,7 @@ PART_SCHEMA = pa.schema(
 
 def as_chunk(executions: Sequence[Execution], refused: pd.DataFrame) -> Chunk:
     """The rows of all tables of nodes that stand for these executions. refused: place, reason, raw."""
-    part, places = table_of(executions), np.array([one.place for one in executions], dtype=np.int64)
+    part, places = table_of(executions), np.array([execution.place for execution in executions], dtype=np.int64)
     return chunk_of(part, places, entries_of(part, "metrics"), np.ones(len(part), dtype=bool), refused)
 
 
@@ -227,16 +227,19 @@ def rows_of(entries: pa.Table) -> Ints:
 def _placed(table: pa.Table, name: str, part: pa.Table, places: Ints) -> pa.Table:
     """Entries with the id and the place of their execution, in the types that are landed."""
     row = rows_of(table)
-    columns = {one: table[one] for one in table.column_names}
+    columns = {column: table[column] for column in table.column_names}
     columns |= {"execution_id": part["execution_id"].take(pa.array(row)), "place": pa.array(places[row])}
-    columns |= {one: pc.fill_null(columns[one], "") for one in ("unit", "tool") if one in columns}
+    columns |= {column: pc.fill_null(columns[column], "") for column in ("unit", "tool") if column in columns}
     if "samples" in columns:  # NaN is missing
-        flat = [pc.if_else(pc.is_nan(own), None, own) for own in (one.flatten() for one in columns["samples"].chunks)]
+        flat = [
+            pc.if_else(pc.is_nan(values), None, values)
+            for values in (column.flatten() for column in columns["samples"].chunks)
+        ]
         ends = np.cumsum(pc.list_value_length(columns["samples"]).to_numpy())
         offsets = pa.array(np.append(0, ends).astype(np.int32))
         whole = pa.chunked_array(flat, pa.float64()).combine_chunks()
         columns["samples"] = pa.ListArray.from_arrays(offsets, whole)
-    return pa.table({one: columns[one] for one in SCHEMAS[name].names}, schema=SCHEMAS[name])
+    return pa.table({column: columns[column] for column in SCHEMAS[name].names}, schema=SCHEMAS[name])
 
 
 def framed(table: pa.Table) -> pd.DataFrame:
@@ -249,28 +252,32 @@ def tabled(frame: pd.DataFrame, schema: pa.Schema) -> pa.Table:
     if not len(frame):
         return schema.empty_table()
     known = [field for field in schema if field.name in frame]
-    table = pa.Table.from_pandas(frame[[one.name for one in known]], schema=pa.schema(known), preserve_index=False)
-    columns = [table[one.name] if one in known else pa.nulls(len(frame), one.type) for one in schema]
+    table = pa.Table.from_pandas(
+        frame[[column.name for column in known]], schema=pa.schema(known), preserve_index=False
+    )
+    columns = [table[column.name] if column in known else pa.nulls(len(frame), column.type) for column in schema]
     return pa.Table.from_arrays(columns, schema=schema)
 
 
 def table_of(executions: Sequence[Execution]) -> pa.Table:
     """The rows of a part. Raises ValueError for a fact that is no column, or one that is counted."""
-    for one in executions:
-        if unknown := sorted(set(one.facts) - set(FACTS)):
+    for execution in executions:
+        if unknown := sorted(set(execution.facts) - set(FACTS)):
             counted = " (it is counted)" if unknown[0] in COUNTED else ""
-            raise ValueError(f"execution {one.execution_id}: no column {unknown[0]!r} in nodes.executions{counted}")
+            raise ValueError(
+                f"execution {execution.execution_id}: no column {unknown[0]!r} in nodes.executions{counted}"
+            )
     rows = [
         {
             "is_simulated": False,
-            **one.facts,
-            "missing_metrics": list(one.missing),
-            "metrics": [vars(measured) for measured in one.measured],
-            "telemetry": [vars(series) for series in one.telemetry],
-            "tool": one.tool or None,
-            "log": one.log or None,
+            **execution.facts,
+            "missing_metrics": list(execution.missing),
+            "metrics": [vars(measured) for measured in execution.measured],
+            "telemetry": [vars(series) for series in execution.telemetry],
+            "tool": execution.tool or None,
+            "log": execution.log or None,
         }
-        for one in executions
+        for execution in executions
     ]
     return pa.Table.from_pylist(rows, PART_SCHEMA)
 
@@ -279,9 +286,9 @@ def write_part(path: Path, executions: Sequence[Execution], record: Mapping[str,
     """Write a part that appears whole or not at all. record: how it was made, kept as metadata (JSON).
 
     Raises ValueError for a fact that is no column, and for an execution id that stands there twice."""
-    ids = [one.execution_id for one in executions]
+    ids = [each.execution_id for each in executions]
     if len(set(ids)) < len(ids):
-        twice = next(one for at, one in enumerate(ids) if one in ids[:at])
+        twice = next(each for at, each in enumerate(ids) if each in ids[:at])
         raise ValueError(f"{path}: execution {twice} stands there twice")
     write_table(path, table_of(executions), record or {})
 
@@ -289,7 +296,7 @@ def write_part(path: Path, executions: Sequence[Execution], record: Mapping[str,
 def record_of(schema: pa.Schema) -> dict[str, Any]:
     """How a part was recorded; empty where it does not say."""
     try:
-        found = json.loads((schema.metadata or {}).get(RECORD_KEY, b"{}"))
+        record = json.loads((schema.metadata or {}).get(RECORD_KEY, b"{}"))
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return record if isinstance(record, dict) else {}

@@ -52,11 +52,11 @@ class History:
 
 def executions_frame(executions: pa.Table, source: str) -> pd.DataFrame:
     """One row an execution: texts as str, flags as boolean, dose_level as Int64, missing_metrics as lists."""
-    told = executions.drop_columns(["missing_metrics"])
-    frame = told.to_pandas().astype({**dict.fromkeys(FLAGS, "boolean"), "dose_level": "Int64"})
-    frame = frame.assign(started_at=_times(told["started_at"]), ended_at=_times(told["ended_at"]))
+    flat = executions.drop_columns(["missing_metrics"])
+    frame = flat.to_pandas().astype({**dict.fromkeys(FLAGS, "boolean"), "dose_level": "Int64"})
+    frame = frame.assign(started_at=_times(flat["started_at"]), ended_at=_times(flat["ended_at"]))
     texts = {name: "str" for name, (kind, _) in EXECUTION_COLUMNS.items() if pa.types.is_string(kind)}
-    missing = pd.Series([one or [] for one in executions["missing_metrics"].to_pylist()], dtype=object)
+    missing = pd.Series([names or [] for names in executions["missing_metrics"].to_pylist()], dtype=object)
     whole: pd.DataFrame = frame.astype(texts).assign(missing_metrics=missing, source=source)
     return whole
 
@@ -87,11 +87,11 @@ def _renumbered(rows: pd.DataFrame, is_kept: np.ndarray, numbers: np.ndarray) ->
 
 
 def _ordered(rows: pa.Table, kinds: dict[str, pa.DataType]) -> pa.Table:
-    told = pa.table({name: rows[name].cast(kind) for name, kind in kinds.items()})
-    execution = told["execution"].to_numpy()
+    typed = pa.table({name: rows[name].cast(kind) for name, kind in kinds.items()})
+    execution = typed["execution"].to_numpy()
     if (np.diff(execution) > 0).all():  # one row each: in order
-        return told
-    return told.take(pc.sort_indices(told, [("execution", "ascending"), ("metric", "ascending")]))
+        return typed
+    return typed.take(pc.sort_indices(typed, [("execution", "ascending"), ("metric", "ascending")]))
 
 
 def _times(column: pa.ChunkedArray) -> NDArray[np.datetime64]:
@@ -146,21 +146,21 @@ def read_results(paths: Sequence[str], params: ReadParams, reader: str = "") -> 
     first_of: dict[str, int] = {}
     for number, path in enumerate(files):
         report_progress("reading results", number, len(files))
-        sha256, one = sha256_of(path, params), reader_of(path, reader, params)
+        sha256, file_reader = sha256_of(path, params), reader_of(path, reader, params)
         alike = first_of.setdefault(sha256, number)  # of files with the same content the first
-        local |= {alike} if one.has_local_nodes else set()
-        logs |= {alike} if one.name == LOGS else set()
+        local |= {alike} if file_reader.has_local_nodes else set()
+        logs |= {alike} if file_reader.name == LOGS else set()
         bad, kept = [no_refusals()], set[int]()
-        for chunk in chunks_of(path, one, params):
-            own = tabled(chunk.rows, EXECUTIONS_SCHEMA)
+        for chunk in chunks_of(path, file_reader, params):
+            landed = tabled(chunk.rows, EXECUTIONS_SCHEMA)
             key = ["place", "execution_id"]  # a row of a wide table may be several executions, an id stand in two rows
-            known = pd.MultiIndex.from_frame(own.select(key).to_pandas())
+            known = pd.MultiIndex.from_frame(landed.select(key).to_pandas())
             for name, schema in (("metrics", METRICS_SCHEMA), ("telemetry", TELEMETRY_SCHEMA)):
                 rows = tabled(chunk.tables.get(name, pd.DataFrame()), schema)
                 at = known.get_indexer(pd.MultiIndex.from_frame(rows.select(key).to_pandas())) + len(numbers)
                 entries[name].append(rows.append_column(row, pa.array(at, pa.int64())))
-            executions.append(own)
-            numbers += [alike] * len(own)
+            executions.append(landed)
+            numbers += [alike] * len(landed)
             bad.append(chunk.refused)
             kept |= set(known.get_level_values("place"))
         own_refused = all_refusals(bad)
@@ -176,14 +176,14 @@ def load_history(warehouse: Warehouse, source: str, *, with_telemetry: bool = Tr
     """The executions of a source, ordered as BY_START. Raises NoWarehouse, WarehouseBusy.
 
     The connection is closed before the frames are made."""
-    own = f"SELECT {', '.join(EXECUTION_COLUMNS)} FROM nodes.executions WHERE source = $source"
+    selected = f"SELECT {', '.join(EXECUTION_COLUMNS)} FROM nodes.executions WHERE source = $source"
     keyed = f"WITH keyed AS (SELECT execution_id, {ORDERED} AS execution FROM nodes.executions WHERE source = $source)"
     final = "SELECT {} FROM nodes.{} AS own JOIN keyed USING (execution_id) WHERE own.source = $source{} ORDER BY ALL"
     none = "" if with_telemetry else " AND false"
     executions, metrics, telemetry = fetch_arrow(
         warehouse,
         [
-            f"{own} ORDER BY {BY_START}",
+            f"{selected} ORDER BY {BY_START}",
             f"{keyed} {final.format('execution, metric, value, unit', 'metrics', '')}",
             f"{keyed} {final.format('execution, metric, unit, at_s, samples', 'telemetry', none)}",
         ],
@@ -240,8 +240,8 @@ def _joined(
     is_local = np.isin(file, list(local))
     is_called_by_file = np.isin(file, list(logs)) & frame["started_at"].isna().to_numpy()
     if (is_local | is_called_by_file).any():
-        nodes = _told_apart(frame["node"], file, files, is_local)
-        ids = _told_apart(frame["execution_id"], file, files, is_local | is_called_by_file)
+        nodes = _named_by_file(frame["node"], file, files, is_local)
+        ids = _named_by_file(frame["execution_id"], file, files, is_local | is_called_by_file)
         executions = executions.drop_columns(["execution_id"]).append_column("execution_id", pa.array(ids.to_list()))
         frame = frame.assign(node=nodes, execution_id=ids)
     is_last = ~frame["execution_id"].duplicated(keep="last").to_numpy()
@@ -258,7 +258,7 @@ def _joined(
     return History(frame.iloc[order].reset_index(drop=True), *frames), int((~is_last).sum())
 
 
-def _told_apart(names: pd.Series, file: np.ndarray, files: Sequence[str], is_local: np.ndarray) -> pd.Series:
+def _named_by_file(names: pd.Series, file: np.ndarray, files: Sequence[str], is_local: np.ndarray) -> pd.Series:
     """The names of nodes or executions; a local one that another file gives too begins with the name of its file.
 
     file: number of the file of each. is_local: which of them say nothing beyond their file."""
@@ -272,5 +272,5 @@ def _told_apart(names: pd.Series, file: np.ndarray, files: Sequence[str], is_loc
     from tasks.nodes.readers.labels import names_apart
 
     called = dict(zip(numbers, names_apart([files[number] for number in numbers]), strict=True))
-    told = [f"{called.get(number, '')}/{name}" for name, number in zip(names, file.tolist(), strict=True)]
-    return names.mask(is_shared, pd.Series(told, index=names.index, dtype=names.dtype))
+    full_names = [f"{called.get(number, '')}/{name}" for name, number in zip(names, file.tolist(), strict=True)]
+    return names.mask(is_shared, pd.Series(full_names, index=names.index, dtype=names.dtype))

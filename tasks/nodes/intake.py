@@ -39,7 +39,7 @@ from tasks.nodes.readers.logs import log_names
 from tasks.params import ReadLimits
 from tasks.storage import storage_of
 from tasks.warehouse import landing
-from tasks.warehouse.faults import told_clearly
+from tasks.warehouse.faults import storage_faults
 from tasks.warehouse.landing import Batch, local_file
 from tasks.warehouse.place import Warehouse
 
@@ -75,15 +75,15 @@ def find_files(paths: list[str], manifest_file: str = "") -> list[str]:
     that can be read."""
     if not paths and manifest_file:
         paths = list(read_manifest(ReadParams(manifest=manifest_file)).entries)
-    found: list[str] = []
+    files: list[str] = []
     for path in paths:
-        found += _files_in(path, absolute(manifest_file) if manifest_file else "")
-    return list(dict.fromkeys(found))
+        files += _files_in(path, absolute(manifest_file) if manifest_file else "")
+    return list(dict.fromkeys(files))
 
 
 def local_last(files: list[str]) -> list[str]:
     """The files in their order, those whose names say nothing beyond them behind the others: their names give way."""
-    endings = tuple(ending for one in READERS.values() if one.has_local_nodes for ending in one.endings)
+    endings = tuple(ending for reader in READERS.values() if reader.has_local_nodes for ending in reader.endings)
     return sorted(files, key=lambda path: path.lower().endswith(endings))
 
 
@@ -116,16 +116,16 @@ def land_executions(
         options, chunks = _options(path, reader, intake.read), chunks_of(path, reader, intake.read)
         options, shown = (hidden_options(options, key), hidden_path(absolute(path), key)) if key else (options, path)
         folder = warehouse.landing_folder
-        with told_clearly(folder):
+        with storage_faults(folder):
             there = landing.batches(folder, WORD) if known is None else known
-        local = {one.name for one in READERS.values() if one.has_local_nodes}
+        local = {entry.name for entry in READERS.values() if entry.has_local_nodes}
         is_local = reader.name in local
         if is_local and (name := name_in_source(there, intake.source, shown, sha256)):
-            options, chunks = options | {NODES_OF: name}, told_apart(chunks, name)
+            options, chunks = options | {NODES_OF: name}, prefixed(chunks, name)
         chunks = _without_names(chunks, key) if key else chunks
         if not is_local:
-            own = [one for one in there if one.origin.source == intake.source]
-            chunks = not_shared(chunks, path, folder, own, local)
+            in_source = [entry for entry in there if entry.origin.source == intake.source]
+            chunks = not_shared(chunks, path, folder, in_source, local)
         results = Landing(WORD, intake.source, reader, VETTING_VERSION, options, shown, sha256, chunks)
         return results.land(warehouse, SCHEMAS, path, intake.read.limits.max_refused_share, there)
 
@@ -148,12 +148,12 @@ def begin_executions(path: str, intake: Intake) -> tuple[str, ...]:
 
 def chunks_of(path: str, reader: Reader, params: ReadParams) -> Iterator[Chunk]:
     """What a reader finds in a file or folder, part by part."""
-    n_found, chunks, manifest = 0, reader.read(path, params), read_manifest(params)
+    n_rows, chunks, manifest = 0, reader.read(path, params), read_manifest(params)
     if reader.name != "logs" and manifest.entries:  # a log is told by nothing but the manifest: its reader asks it
         chunks = labelled(chunks, path, manifest)
     for chunk in guarded(path, chunks):
-        n_found += len(chunk.rows) + len(chunk.refused)
-        report_progress(f"reading {path}", n_found)
+        n_rows += len(chunk.rows) + len(chunk.refused)
+        report_progress(f"reading {path}", n_rows)
         yield chunk
 
 
@@ -176,19 +176,19 @@ def name_in_source(batches: Sequence[Batch], source: str, path: str, sha256: str
 
     batches: that are landed, in their order. The same bytes, and the same path with other bytes (a later export), keep
     the name that they had. Another file gets the shortest end of its path that no other file of the source has."""
-    known = [one for one in batches if one.origin.source == source]
-    same = [one for one in known if one.origin.sha256 == sha256]
-    same = same or [one for one in known if absolute(one.origin.path) == absolute(path)]
+    known = [batch for batch in batches if batch.origin.source == source]
+    same = [batch for batch in known if batch.origin.sha256 == sha256]
+    same = same or [batch for batch in known if absolute(batch.origin.path) == absolute(path)]
     if same:
         return str(same[-1].origin.options.get(NODES_OF, ""))
     if not known:
         return ""
-    used = {name for one in known for name in short_names(one.origin.path)}
+    used = {name for batch in known for name in short_names(batch.origin.path)}
     names = short_names(path)
     return next((name for name in names if name not in used), names[-1])
 
 
-def told_apart(chunks: Iterator[Chunk], name: str) -> Iterator[Chunk]:
+def prefixed(chunks: Iterator[Chunk], name: str) -> Iterator[Chunk]:
     """The chunks with nodes and execution ids that begin with a name."""
     for chunk in chunks:
         tables = {table: _named(rows, name) for table, rows in chunk.tables.items()}
@@ -203,8 +203,8 @@ def not_shared(
     batches: landed in this folder, of the source of the file. local: readers whose names say nothing beyond their file.
     Names that files of both kinds gave already stay one. Raises BadInput for a node or id that only the local have: it
     cannot begin with the file's name instead, since a later file calls the same one the same."""
-    theirs = [one for one in batches if one.origin.reader in local]
-    others = [one for one in batches if one.origin.reader not in local]
+    theirs = [batch for batch in batches if batch.origin.reader in local]
+    others = [batch for batch in batches if batch.origin.reader not in local]
     taken = {column: _given(folder, theirs, column) for column in LOCAL}
     for chunk in chunks:
         for column in LOCAL if len(chunk.rows) else ():
@@ -220,21 +220,21 @@ def not_shared(
 
 def _given(folder: str, batches: Sequence[Batch], column: str) -> dict[str, str]:
     """The names that batches gave, and the path of the last one that did."""
-    found: dict[str, str] = {}
+    path_of: dict[str, str] = {}
     for batch in batches:
         with local_file(folder, batch, TABLE) as file:
             names = pq.read_table(file, columns=[column])[column].unique().to_pylist()
-        found |= dict.fromkeys(names, batch.origin.path)
-    return found
+        path_of |= dict.fromkeys(names, batch.origin.path)
+    return path_of
 
 
 def _named(rows: pd.DataFrame, name: str) -> pd.DataFrame:
-    told = {}
+    columns = {}
     for column in LOCAL:
         if column in rows:
             named = pa.array([f"{name}/{text}" for text in rows[column]], pa.string())
-            told[column] = pd.arrays.ArrowExtensionArray(pa.chunked_array([named]))
-    return rows.assign(**told) if told else rows
+            columns[column] = pd.arrays.ArrowExtensionArray(pa.chunked_array([named]))
+    return rows.assign(**columns) if columns else rows
 
 
 def _files_in(path: str, apart_from: str) -> list[str]:
@@ -274,17 +274,17 @@ def _without_names(chunks: Iterator[Chunk], key: bytes) -> Iterator[Chunk]:
 
 def _options(path: str, reader: Reader, read: ReadParams) -> dict[str, Any]:
     """What changes the executions that a file gives: parameters as far as they differ, and what the manifest says."""
-    told: dict[str, Any] = read.model_dump(exclude=set(NO_OPTION), exclude_defaults=True)
+    options: dict[str, Any] = read.model_dump(exclude=set(NO_OPTION), exclude_defaults=True)
     if node := node_of(path, read):
-        told["node"] = node
+        options["node"] = node
     manifest = read_manifest(read)
     whole = absolute(path).rstrip("/")
-    own = {
+    file_entries = {
         name.removeprefix(whole): [{key: value for key, value in entry.items() if key != "path"} for entry in entries]
         for name, entries in manifest.entries.items()
         if name == whole or name.startswith(f"{whole}/")
     }
-    told |= {"manifest": own} if own else {}
+    options |= {"manifest": file_entries} if file_entries else {}
     if reader.name in NAMED_BY_PATH:
-        told["path"] = "/".join(whole.split("/")[-PARTS_THAT_NAME:])
-    return told
+        options["path"] = "/".join(whole.split("/")[-PARTS_THAT_NAME:])
+    return options

@@ -38,8 +38,8 @@ def agreement(agrees: Any) -> str:
 
 def counts_as(row: Mapping[Any, Any]) -> str:
     """Which way a metric counts; a metric that is declared to be neither better nor worse counts in no score."""
-    told = row.get("is_directed")
-    return better(row["orientation"]) if is_missing(told) or told else "neither is better"
+    is_directed = row.get("is_directed")
+    return better(row["orientation"]) if is_missing(is_directed) or is_directed else "neither is better"
 
 
 def agreement_without(row: Mapping[Any, Any]) -> str:
@@ -73,21 +73,21 @@ def best_words(best: Sequence[str], n_nodes: int, names: Mapping[str, str]) -> s
     best: those at the first place; n_nodes: that have a score; names: of the nodes, as they are shown."""
     if not best:
         return "none: no metric counts, so no node has a score; whorl nodes metrics says why"
-    told = ", ".join(names.get(node, node) for node in best)
+    nodes = ", ".join(names.get(node, node) for node in best)
     if len(best) == 1:
-        return told
+        return nodes
     if len(best) == n_nodes:
-        return f"no difference can be told between {told}: their intervals say that chance alone may order them so"
-    return f"{told}: no difference can be told between these {len(best):,} of {n_nodes:,} nodes"
+        return f"no difference can be told between {nodes}: their intervals say that chance alone may order them so"
+    return f"{nodes}: no difference can be told between these {len(best):,} of {n_nodes:,} nodes"
 
 
 def standing_out(watched: Sequence[Mapping[Any, Any]], names: Mapping[str, str]) -> str:
     """Which nodes stand out by slow executions, since when, and how sure that is; or that none does, and why.
 
     watched: rows as in nodes.watched, in their order; names: of the nodes, as they are shown."""
-    told = [_slow_node(row, names.get(row["node"], row["node"])) for row in watched if is_true(row["stands_out"])]
-    if told:
-        return "; ".join(told)
+    slow_nodes = [_slow_node(row, names.get(row["node"], row["node"])) for row in watched if is_true(row["stands_out"])]
+    if slow_nodes:
+        return "; ".join(slow_nodes)
     if not watched:
         return "cannot be told: no node ran a benchmark that counts often enough"
     if len(watched) == 1:
@@ -103,12 +103,12 @@ def degrading_words(states: Sequence[Mapping[Any, Any]], names: Mapping[str, str
     """Which nodes degrade by the last watch, in which aspect and since when; empty where nobody watched.
 
     states: rows as in nodes.states, those that need looking at first; names: of the nodes, as they are shown."""
-    told = [
+    degrading = [
         f"{names.get(row['node'], row['node'])} in {row['aspect']} ({row['state']}), since {row['since']:{MINUTE}} UTC"
         for row in states
         if row["state"] in GOING_ON
     ]
-    return "; ".join(told) or ("none" if states else "")
+    return "; ".join(degrading) or ("none" if states else "")
 
 
 def slow_time(row: Mapping[Any, Any]) -> str:
@@ -128,8 +128,8 @@ def _slow_node(row: Mapping[Any, Any], name: str) -> str:
 
 
 def _chance(p_value: float) -> str:
-    told = number(p_value)
-    return f"p {told}" if told.startswith("<") else f"p = {told}"
+    text = number(p_value)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def is_true(value: Any) -> bool:
@@ -175,8 +175,8 @@ def left_out(n_executions: int, source: str) -> str:
     if not n_executions:
         return ""
     command = shlex.join(["whorl", "nodes", "preprocess", "--source", source])
-    told = "1 execution is" if n_executions == 1 else f"{n_executions:,} executions are"
-    return f"{told} left out: the preprocessing knows none of their metrics; preprocess again with {command}"
+    subject = "1 execution is" if n_executions == 1 else f"{n_executions:,} executions are"
+    return f"{subject} left out: the preprocessing knows none of their metrics; preprocess again with {command}"
 
 
 def no_trained_model(source: str) -> str:
@@ -218,7 +218,7 @@ class MetricReason:
         """Such as "write_clat_avg 11.3 ms, usually 4.1 to 4.9: worse (9 deviations)"; of one that is usual alone "on
         the worse side (1.4 deviations)"."""
         factor, unit = _scale(self.unit, max(abs(self.value), abs(self.usual_high)))
-        ends = [one / factor for one in (self.value, self.usual_low, self.usual_high)]
+        ends = [end / factor for end in (self.value, self.usual_low, self.usual_high)]
         value, low, high = apart(ends)
         size, way = abs(self.deviation), "worse" if self.deviation > 0 else "better"
         tail = f"beyond {FAR:.0f} deviations" if size >= FAR else f"{size:.0f} deviations"
@@ -238,13 +238,13 @@ def reason_of_row(row: "Mapping[Any, Any] | pd.Series") -> MetricReason:
 
 def apart(numbers: Sequence[float]) -> list[str]:
     """A value and the ends of a range, with three digits of the largest, or as many more as tell them apart."""
-    known = [abs(one) for one in numbers if math.isfinite(one) and one]
+    known = [abs(each) for each in numbers if math.isfinite(each) and each]
     places = max(0, 2 - math.floor(math.log10(max(known)))) if known else 0
     for more in range(MORE_DIGITS + 1):
-        words = [f"{one:,.{min(places + more, MOST_PLACES)}f}" if math.isfinite(one) else "–" for one in numbers]
+        words = [f"{each:,.{min(places + more, MOST_PLACES)}f}" if math.isfinite(each) else "–" for each in numbers]
         if words[0] not in words[1:]:
             break
-    return ["0" if one.strip("-0.,") == "" else one for one in words]
+    return ["0" if each.strip("-0.,") == "" else each for each in words]
 
 
 def _scale(unit: str, largest: float) -> tuple[float, str]:

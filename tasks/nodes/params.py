@@ -261,7 +261,7 @@ class ModelParams(Params):
 
     def with_terms(self, *terms: Term) -> "ModelParams":
         """The same with these terms of the loss alone, as far as they count already."""
-        kept = tuple(one for one in self.loss.terms if one in terms)
+        kept = tuple(term for term in self.loss.terms if term in terms)
         return self.model_copy(update={"loss": self.loss.model_copy(update={"terms": kept})})
 
 

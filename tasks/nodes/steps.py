@@ -31,7 +31,7 @@ from tasks.report.evaluation import Evaluation, rows_of, write_tables
 from tasks.storage import whole
 from tasks.warehouse import ingest, landing
 from tasks.warehouse.connection import fetch, reading
-from tasks.warehouse.faults import told_clearly
+from tasks.warehouse.faults import storage_faults
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard, champion, folder_of, require_champion
 from tasks.warehouse.sources import data_version, key_of, now, read_row, replace_rows
@@ -76,9 +76,9 @@ def source_version(warehouse: Warehouse, source: str, after: list[str]) -> str:
 
 def count_emulated(warehouse: Warehouse, source: str, after: list[str]) -> int:
     """How many nodes of a source are emulated. after: batches that it rests on, as for source_version."""
-    found = fetch(warehouse, EMULATED, {"source": source})
+    rows = fetch(warehouse, EMULATED, {"source": source})
     logger.debug("counted emulated nodes of source %s after %d batches", source, len(after))
-    return int(found["n"].iloc[0])
+    return int(rows["n"].iloc[0])
 
 
 Turn = Callable[["BenchmarkTemplate"], AbstractContextManager[object]]
@@ -99,11 +99,11 @@ def record(params: RecordParams, out_dir: str, turn: Turn | None = None) -> dict
     def tell(done: int, total: int) -> None:
         report_progress("recording benchmarks", done, total)
 
-    found = record_nodes(params, Path(out_dir), tell, turn=turn)
-    logger.info("recorded %s", found)
-    unavailable = {node: list(faults) for node, faults in found.unavailable.items()}
-    own = {"campaign": found.campaign, "nodes": list(found.nodes), "unavailable": unavailable}
-    return found.told(out_dir, **own, sampler_cores=found.sampler_cores)
+    recorded = record_nodes(params, Path(out_dir), tell, turn=turn)
+    logger.info("recorded %s", recorded)
+    unavailable = {node: list(faults) for node, faults in recorded.unavailable.items()}
+    facts = {"campaign": recorded.campaign, "nodes": list(recorded.nodes), "unavailable": unavailable}
+    return recorded.told(out_dir, **facts, sampler_cores=recorded.sampler_cores)
 
 
 def land_recording(folder: str, landing_folder: str, source: str, after: int) -> list[str]:
@@ -111,14 +111,14 @@ def land_recording(folder: str, landing_folder: str, source: str, after: int) ->
 
     Parts that were put there before stay as they are. after: executions recorded so far: with more it is done again."""
     logger.debug("landing after %d executions", after)
-    asked = intake.Intake(source, RECORDED_AS, ReadParams())
+    settings = intake.Intake(source, RECORDED_AS, ReadParams())
     with tempfile.TemporaryDirectory(prefix="whorl-landing-") as home:  # this machine needs no warehouse
         place = Warehouse(home=Path(home), landing=landing_folder)
-        with told_clearly(place.landing_folder):
+        with storage_faults(place.landing_folder):
             known = landing.batches(place.landing_folder, WORD)  # once, and not for each part: they become many
         batches: list[landing.Batch] = []
         for part in sorted(Path(folder).glob(PARTS), key=lambda path: (len(path.name), path.name)):
-            batches.append(intake.land_executions(place, str(part), asked, [*known, *batches]))
+            batches.append(intake.land_executions(place, str(part), settings, [*known, *batches]))
     logger.info("%d parts of %s are in %s, source %s", len(batches), folder, landing_folder, source)
     return [batch.batch_id for batch in batches]
 
@@ -134,14 +134,14 @@ def landed_batches(warehouse: Warehouse, source: str) -> list[str]:
 
 def benchmarks_of_aspect(warehouse: Warehouse, source: str, node: str, aspect: str) -> list[str]:
     """The benchmarks of an aspect that a node has run and that our recorder can run, by name."""
-    found = fetch(
+    rows = fetch(
         warehouse,
         "SELECT DISTINCT benchmark FROM nodes.executions "
         "WHERE source = $source AND node = $node AND coalesce(aspect, 'unknown') = $aspect ORDER BY benchmark",
         {"source": source, "node": node, "aspect": aspect},
     )
     ours = {template.benchmark for template in SHORT}
-    return [str(name) for name in found["benchmark"] if name in ours]
+    return [str(name) for name in rows["benchmark"] if name in ours]
 
 
 def evaluate_files(
@@ -150,8 +150,8 @@ def evaluate_files(
     """The figures of an evaluation of results in files; `report`: path of its page.
 
     folder: where the page and the tables behind it are written."""
-    found, name, emulated = evaluate_results(paths, reader, read, evaluate)
-    return {**found.figures, "report": write_page(found, name, folder, emulated)}
+    evaluation, name, emulated = evaluate_results(paths, reader, read, evaluate)
+    return {**evaluation.figures, "report": write_page(evaluation, name, folder, emulated)}
 
 
 def evaluate_results(
@@ -166,26 +166,26 @@ def evaluate_results(
     read_now = read_results([*train, *paths], read, reader)
     taught = None
     if train:
-        own = read_results(list(train), read, reader).history.executions["execution_id"]
-        taught = read_now.history.executions["execution_id"].isin(own).to_numpy(dtype=bool)
-        if taught.sum() != len(own) or taught.all():
+        train_ids = read_results(list(train), read, reader).history.executions["execution_id"]
+        taught = read_now.history.executions["execution_id"].isin(train_ids).to_numpy(dtype=bool)
+        if taught.sum() != len(train_ids) or taught.all():
             problem = "executions of what is learned from are not told from those that are tested by their ids"
             raise BadInput(", ".join(train), problem, "recordings with ids of their own", "give other paths")
-    found, emulated = _evaluated(read_now.history, evaluate, taught)
+    evaluation, emulated = _evaluated(read_now.history, evaluate, taught)
     for name in ("n_refused", "n_values_refused", "n_replaced"):
-        found.figures[name] = getattr(read_now, name)
+        evaluation.figures[name] = getattr(read_now, name)
     name = ", ".join(Path(path).name for path in paths[:3]) or Path(read.manifest).name
-    return found, name or "results", emulated
+    return evaluation, name or "results", emulated
 
 
 def evaluate_source(warehouse: Warehouse, source: str, evaluate: EvaluateParams, folder: str) -> dict[str, Any]:
     """The figures of an evaluation of the executions of a source, which are kept; the rest is as for files."""
     history, version = history_of(warehouse, source, with_telemetry=bool(evaluate.learned.variants))
-    found, emulated = _evaluated(history, evaluate)
+    evaluation, emulated = _evaluated(history, evaluate)
     about = {"source": source, "data_version": version, "evaluated_at": now()}
-    replace_rows(warehouse, WORD, about, {"evaluation_figures": rows_of(found.figures)})
-    page = write_page(found, f"source {source}", folder, emulated)
-    return {**found.figures, "report": page}
+    replace_rows(warehouse, WORD, about, {"evaluation_figures": rows_of(evaluation.figures)})
+    page = write_page(evaluation, f"source {source}", folder, emulated)
+    return {**evaluation.figures, "report": page}
 
 
 def _evaluated(
@@ -194,22 +194,22 @@ def _evaluated(
     """An evaluation and the emulated nodes, which its figure nodes.emulated names where there are any."""
     from tasks.nodes.evaluate.protocol import evaluate_history
 
-    found = evaluate_history(history, evaluate, taught=taught)
+    evaluation = evaluate_history(history, evaluate, taught=taught)
     emulated = emulated_nodes(history)
     if emulated:
-        found.figures["nodes.emulated"] = ", ".join(sorted(emulated))
-    return found, emulated
+        evaluation.figures["nodes.emulated"] = ", ".join(sorted(emulated))
+    return evaluation, emulated
 
 
-def write_page(found: Evaluation, name: str, folder: str, emulated: frozenset[str]) -> str:
+def write_page(evaluation: Evaluation, name: str, folder: str, emulated: frozenset[str]) -> str:
     """Write the tables of an evaluation as Parquet, and a page with its figures; returns the path of the page.
 
     emulated: nodes that are, and are called so on the page."""
     from tasks.report.nodes_evaluation import evaluation_result
     from tasks.report.page import write_result
 
-    write_tables(found.tables, Path(folder))
-    return str(write_result(Path(folder), "nodes-evaluation", evaluation_result(found, name, emulated)))
+    write_tables(evaluation.tables, Path(folder))
+    return str(write_result(Path(folder), "nodes-evaluation", evaluation_result(evaluation, name, emulated)))
 
 
 class TrainedNodes(TypedDict):
@@ -264,20 +264,20 @@ def train(
     from tasks.nodes.perona.fingerprints import train_source
 
     version = version_of(warehouse, source)
-    key = key_of(source, version, [one.model_dump(mode="json") for one in (model, preprocess, score)])
+    key = key_of(source, version, [params.model_dump(mode="json") for params in (model, preprocess, score)])
     present = champion(warehouse.models, WORD, source, NETWORK)
     if present is not None and present.parameters.get("key") == key and not again:
         with suppress(BadInput):  # a model that cannot be read is mended by a training
-            found = _told(warehouse, present, present.model_id, is_from_before=True)
+            trained = _trained_summary(warehouse, present, present.model_id, is_from_before=True)
             logger.info("%s was made of the same data, parameters and code: nothing to learn", present.model_id)
-            return found
+            return trained
     history, version = benchmarks_of(warehouse, source, score, with_telemetry=True)
     given = (history, version, model, preprocess, score)
     card, in_use = train_source(warehouse, source, *given, run_id=run_id, key=key)
-    return _told(warehouse, card, in_use, is_from_before=False)
+    return _trained_summary(warehouse, card, in_use, is_from_before=False)
 
 
-def _told(warehouse: Warehouse, card: ModelCard, in_use: str, *, is_from_before: bool) -> TrainedNodes:
+def _trained_summary(warehouse: Warehouse, card: ModelCard, in_use: str, *, is_from_before: bool) -> TrainedNodes:
     """What a training came to. Raises BadInput for a model that cannot be read."""
     from tasks.nodes.perona.fingerprints import METRIC, load_trained
 
@@ -308,14 +308,14 @@ def tune(
 
     history, version = benchmarks_of(warehouse, source, score, with_telemetry=True)
     journal = warehouse.home / JOURNALS / f"nodes-{source}.journal"
-    found = searched(history, model, preprocess, score, search, journal)
+    tuned = searched(history, model, preprocess, score, search, journal)
     table = journal.with_name(f"nodes-{source}-{version}-trials.parquet")
     with whole(table) as draft:
-        found.trials.to_parquet(draft, index=False)
-    logger.info("best of %d trials: validation loss %.4f", len(found.trials), found.validation_loss)
+        tuned.trials.to_parquet(draft, index=False)
+    logger.info("best of %d trials: validation loss %.4f", len(tuned.trials), tuned.validation_loss)
     return TunedNodes(
-        best=found.best.model_dump(mode="json"), validation_loss=found.validation_loss, n_trials=len(found.trials),
-        n_resumed=found.n_resumed, trials=str(table),
+        best=tuned.best.model_dump(mode="json"), validation_loss=tuned.validation_loss, n_trials=len(tuned.trials),
+        n_resumed=tuned.n_resumed, trials=str(table),
     )  # fmt: skip
 
 
@@ -348,15 +348,19 @@ def fingerprint(warehouse: Warehouse, source: str, score: ScoreParams) -> Finger
         from tasks.nodes.perona.fingerprints import fingerprint as ask
         from tasks.nodes.perona.fingerprints import trained_in_use
 
-        if found := trained_in_use(warehouse, source):
+        if present := trained_in_use(warehouse, source):
             history, version = benchmarks_of(warehouse, source, score, with_telemetry=True)
             flagged = history.executions["execution_id"].astype(str).isin(read_flagged(warehouse, source))
-            told = ask(history, found[1], flagged.to_numpy(dtype=bool), score)
+            fingerprinted = ask(history, present[1], flagged.to_numpy(dtype=bool), score)
             row = {"key": key, "data_version": version, "n_executions": len(history.executions)}
-            row |= {"n_fingerprints": len(told.executions), "shown": told.shown, "fingerprinted_at": now()}
-            ranked = told.ranking.rename(columns={"place": "rank"})
+            row |= {
+                "n_fingerprints": len(fingerprinted.executions),
+                "shown": fingerprinted.shown,
+                "fingerprinted_at": now(),
+            }
+            ranked = fingerprinted.ranking.rename(columns={"place": "rank"})
             frames = {
-                "fingerprints": told.executions,
+                "fingerprints": fingerprinted.executions,
                 "fingerprint_scores": ranked[SCORE_COLUMNS].assign(is_tied=ranked["n_tied"] > 1),
                 "fingerprintings": pd.DataFrame([row]),
             }

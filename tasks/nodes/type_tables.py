@@ -127,10 +127,10 @@ class NodeTables:
 
     def in_place(self, by_table: Sequence[Floats]) -> Floats:
         """What was said of each table's rows, at the place of the execution; NaN elsewhere. (n_executions,)"""
-        found = np.full(self.n_executions, np.nan)
+        placed = np.full(self.n_executions, np.nan)
         for table, values in zip(self.tables, by_table, strict=True):
-            found[table.executions] = values
-        return found
+            placed[table.executions] = values
+        return placed
 
 
 SD_OF_MAD = 1.4826  # of a normal distribution: deviation over median absolute deviation
@@ -139,8 +139,8 @@ SD_OF_MEAN = 1.2533  # and over mean absolute deviation, where more than half th
 
 def group_medians(values: Floats, groups: Ints, n_groups: int) -> Floats:
     """Median of each column in each group: (n_groups, m); NaN without a value. values: (n, m). groups: (n,)."""
-    found = pd.DataFrame(values).groupby(groups).median().reindex(range(n_groups))
-    return found.to_numpy(dtype=np.float64)
+    medians = pd.DataFrame(values).groupby(groups).median().reindex(range(n_groups))
+    return medians.to_numpy(dtype=np.float64)
 
 
 def robust_deviation(values: Floats) -> Floats:
@@ -158,5 +158,5 @@ def weighted_mean(values: Floats, weights: Floats) -> Floats:
     """Mean of values (…, k) with weights (k,) over the k that are there; NaN where none with a weight is. (…,)"""
     is_there = ~np.isnan(values)
     total = np.asarray(is_there @ weights, dtype=np.float64)
-    found = np.where(is_there, values, 0.0) @ weights
-    return np.asarray(np.divide(found, total, out=np.full(total.shape, np.nan), where=total > 0))
+    sums = np.where(is_there, values, 0.0) @ weights
+    return np.asarray(np.divide(sums, total, out=np.full(total.shape, np.nan), where=total > 0))

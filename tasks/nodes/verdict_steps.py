@@ -132,33 +132,33 @@ def learn(
 
     version = version_of(warehouse, source)
     parts = {"preprocess": preprocess, "detect": detect, "budget": budget, "alarm": alarm}
-    asked = {name: part.model_dump(mode="json") for name, part in parts.items()}
+    params = {name: part.model_dump(mode="json") for name, part in parts.items()}
     under_alarm = fetch(warehouse, UNDER_ALARM, {"source": source, "flagged": alarm.flagged})
     left_out = under_alarm["execution_id"].astype(str).tolist()
-    key = key_of(source, version, asked, left_out)
+    key = key_of(source, version, params, left_out)
     present = champion(warehouse.models, WORD, source, DETECTOR)
     if present is not None and present.parameters.get("key") == key and not again:
         before = cast(LearnedVerdicts, present.parameters["learned"])
         return {**before, "model_id": present.model_id, "is_from_before": True}
 
     history, _ = benchmarks_of(warehouse, source, score)
-    found = learn_verdicts(history, preprocess, detect, budget, alarm, under_alarm=left_out, seed=SEED)
-    chosen = found.model.budget
-    told = LearnedVerdicts(
-        model_id="", data_version=version, figures=found.figures, n_learned=found.n_learned,
-        n_stressed=found.n_stressed, threshold=found.model.threshold,
-        alarms_per_day=chosen.alarms_per_day if chosen else None,
-        executions_per_day=chosen.executions_per_day if chosen and chosen.is_timed else None, is_from_before=False,
+    learned = learn_verdicts(history, preprocess, detect, budget, alarm, under_alarm=left_out, seed=SEED)
+    fitted = learned.model.budget
+    answer = LearnedVerdicts(
+        model_id="", data_version=version, figures=learned.figures, n_learned=learned.n_learned,
+        n_stressed=learned.n_stressed, threshold=learned.model.threshold,
+        alarms_per_day=fitted.alarms_per_day if fitted else None,
+        executions_per_day=fitted.executions_per_day if fitted and fitted.is_timed else None, is_from_before=False,
     )  # fmt: skip
     card = new_card(
         word=WORD, source=source, kind=DETECTOR, run_id=run_id, data_version=version, seed=SEED,
-        parameters={**asked, "key": key, "learned": dict(told)}, figures=found.figures, identity=f"{run_id}{key}",
+        parameters={**params, "key": key, "learned": dict(answer)}, figures=learned.figures, identity=f"{run_id}{key}",
     )  # fmt: skip
-    register(warehouse, card, lambda folder: save_verdict_model(found.model, folder))
-    why = f"learned from {found.n_learned:,} executions, {found.n_stressed:,} of them known to be stressed"
+    register(warehouse, card, lambda folder: save_verdict_model(learned.model, folder))
+    why = f"learned from {learned.n_learned:,} executions, {learned.n_stressed:,} of them known to be stressed"
     promote(warehouse, WORD, card.model_id, why)
-    logger.info("learned %s of source %s: %s", card.model_id, source, found.figures)
-    return {**told, "model_id": card.model_id}
+    logger.info("learned %s of source %s: %s", card.model_id, source, learned.figures)
+    return {**answer, "model_id": card.model_id}
 
 
 def judge(warehouse: Warehouse, source: str, score: ScoreParams) -> JudgedSource:
@@ -173,16 +173,16 @@ def judge(warehouse: Warehouse, source: str, score: ScoreParams) -> JudgedSource
 
         model = load_verdict_model(folder_of(warehouse.models, WORD, model_id))
         history, _ = benchmarks_of(warehouse, source, score)
-        found = judge_history(history, model)
+        judged = judge_history(history, model)
         about: dict[str, Any] = {
             "key": key, "data_version": version, "n_executions": len(history.executions),
-            "n_judged": int(found.executions["probability"].notna().sum()),
-            "n_flagged": int(found.executions["is_flagged"].sum()), "threshold": model.threshold,
+            "n_judged": int(judged.executions["probability"].notna().sum()),
+            "n_flagged": int(judged.executions["is_flagged"].sum()), "threshold": model.threshold,
             "alarms_per_day": model.budget.alarms_per_day if model.budget else None,
             "executions_per_day": model.budget.executions_per_day if model.budget and model.budget.is_timed else None,
             "judged_at": now(),
         }  # fmt: skip
-        verdicts = {"verdicts": found.executions.drop(columns="score"), "verdict_reasons": found.reasons}
+        verdicts = {"verdicts": judged.executions.drop(columns="score"), "verdict_reasons": judged.reasons}
         kept = verdicts | {"judgings": pd.DataFrame([about])}
         replace_rows(warehouse, WORD, {"source": source, "model_id": model_id}, kept)
         row = about
@@ -203,23 +203,23 @@ def watch(warehouse: Warehouse, source: str, alarm: AlarmParams, after: str) -> 
     judged = fetch(warehouse, JUDGED, {"source": source})
     reasons = fetch(warehouse, REASONS, {"source": source})
     subjects = fetch(warehouse, TOLD, {"source": source})["subject"]
-    told, still_open = {str(subject) for subject in subjects}, read_open(warehouse, source)
+    announced, still_open = {str(subject) for subject in subjects}, read_open(warehouse, source)
     model_id = str(row["model_id"])
-    found = degradations(source, judged, reasons, model_id, alarm, told=told, still_open=still_open)
-    states = found.watched.states.assign(is_excluded=found.watched.states["node"].isin(found.watched.excluded))
+    outcome = degradations(source, judged, reasons, model_id, alarm, announced=announced, still_open=still_open)
+    states = outcome.watched.states.assign(is_excluded=outcome.watched.states["node"].isin(outcome.watched.excluded))
     share = machine_time(judged).set_index("node")["share"]
     states = states.assign(cost_share=states["node"].map(share).astype("float64"), watched_at=now())
     replace_rows(warehouse, WORD, {"source": source, "model_id": model_id}, {"states": states})
     with writing(warehouse) as connection:
-        raised = raise_alarms(connection, found.raised)
+        raised = raise_alarms(connection, outcome.raised)
     asking = states[states["asks_for_benchmark"]]
-    logger.info("%d open alarms of source %s after %s, %d new", len(found.raised), source, after, len(raised))
+    logger.info("%d open alarms of source %s after %s, %d new", len(outcome.raised), source, after, len(raised))
     return WatchedNodes(
         model_id=model_id,
         n_nodes=int(states["node"].nunique()),
         alarms=unannounced(warehouse, WORD, source),
-        suspected=[[str(one) for one in row] for row in asking[["node", "aspect", "last_at"]].to_numpy()],
-        excluded=list(found.watched.excluded),
+        suspected=[[str(cell) for cell in row] for row in asking[["node", "aspect", "last_at"]].to_numpy()],
+        excluded=list(outcome.watched.excluded),
     )
 
 
@@ -238,12 +238,14 @@ def explain(warehouse: Warehouse, source: str, what: str, score: ScoreParams) ->
     reasons = _reasons_of(warehouse, source, shown["execution_id"].tolist())
     executions = []
     for row in shown.iloc[::-1].to_dict("records"):
-        own = reasons.get(str(row["execution_id"]), [])
-        told: dict[str, Any] = {name: str(row[name]) for name in ("execution_id", "benchmark")}
-        told["started_at"] = None if pd.isna(row["started_at"]) else row["started_at"].isoformat()
-        told["probability"] = None if pd.isna(row["probability"]) else float(row["probability"])
-        told |= {"is_flagged": bool(row["is_flagged"]), "reasons": [one.words() for one in own]}
-        executions.append(told | {"is_together": all(one.deviation < LEAST_DEVIATION for one in own)})
+        row_reasons = reasons.get(str(row["execution_id"]), [])
+        described: dict[str, Any] = {name: str(row[name]) for name in ("execution_id", "benchmark")}
+        described["started_at"] = None if pd.isna(row["started_at"]) else row["started_at"].isoformat()
+        described["probability"] = None if pd.isna(row["probability"]) else float(row["probability"])
+        described |= {"is_flagged": bool(row["is_flagged"]), "reasons": [reason.words() for reason in row_reasons]}
+        executions.append(
+            described | {"is_together": all(reason.deviation < LEAST_DEVIATION for reason in row_reasons)}
+        )
     return VerdictExplanation(
         what="node" if is_node else "execution",
         name=what,
@@ -263,7 +265,7 @@ def require_detector(warehouse: Warehouse, source: str) -> str:
 def read_flagged(warehouse: Warehouse, source: str) -> set[str]:
     """The ids of the flagged executions of a source."""
     sql = "SELECT execution_id FROM nodes.verdicts WHERE source = $source AND is_flagged"
-    return {str(one) for one in fetch(warehouse, sql, {"source": source})["execution_id"]}
+    return {str(execution_id) for execution_id in fetch(warehouse, sql, {"source": source})["execution_id"]}
 
 
 def read_states(warehouse: Warehouse, source: str) -> pd.DataFrame:
@@ -306,9 +308,9 @@ def _named(warehouse: Warehouse, source: str, what: str) -> pd.DataFrame:
     WHERE source = $source AND (own.execution_id = $what OR executions.node = $what)
     ORDER BY {BY_START}
     """
-    found = fetch(warehouse, sql, {"source": source, "what": what})
-    is_meant = found["execution_id"] == what
-    return found[is_meant] if is_meant.any() else found
+    verdicts = fetch(warehouse, sql, {"source": source, "what": what})
+    is_meant = verdicts["execution_id"] == what
+    return verdicts[is_meant] if is_meant.any() else verdicts
 
 
 def _reasons_of(warehouse: Warehouse, source: str, ids: list[str]) -> dict[str, list[MetricReason]]:
@@ -317,10 +319,10 @@ def _reasons_of(warehouse: Warehouse, source: str, ids: list[str]) -> dict[str, 
     SELECT * FROM nodes.verdict_reasons WHERE source = $source AND list_contains($ids, execution_id)
     ORDER BY execution_id, place
     """
-    found: dict[str, list[MetricReason]] = {}
+    reasons: dict[str, list[MetricReason]] = {}
     for row in fetch(warehouse, sql, {"source": source, "ids": ids}).to_dict("records"):
-        found.setdefault(str(row["execution_id"]), []).append(reason_of_row(row))
-    return found
+        reasons.setdefault(str(row["execution_id"]), []).append(reason_of_row(row))
+    return reasons
 
 
 def _states_of(warehouse: Warehouse, source: str, node: str) -> list[str]:
@@ -331,19 +333,19 @@ def _states_of(warehouse: Warehouse, source: str, node: str) -> list[str]:
     SELECT aspect, state, since, since_execution FROM nodes.states
     WHERE source = $source AND node = $node ORDER BY aspect
     """
-    found = fetch(warehouse, sql, {"source": source, "node": node})
-    shown = found[found["state"] != "healthy"].to_dict("records")
+    states = fetch(warehouse, sql, {"source": source, "node": node})
+    shown = states[states["state"] != "healthy"].to_dict("records")
     return [f"{row['aspect']}: {row['state']} since {when(row['since'], row['since_execution'])}" for row in shown]
 
 
 def open_messages(warehouse: Warehouse, source: str) -> dict[str, str]:
     """What was told last of each alarm that goes on, by its id: since when, what it rests on, what clears it."""
-    found = fetch(warehouse, OPEN, {"source": source, "cleared": CLEARED_KIND})
-    return dict(zip(found["alarm_id"].astype(str), found["message"].astype(str), strict=True))
+    rows = fetch(warehouse, OPEN, {"source": source, "cleared": CLEARED_KIND})
+    return dict(zip(rows["alarm_id"].astype(str), rows["message"].astype(str), strict=True))
 
 
 def read_open(warehouse: Warehouse, source: str) -> dict[str, tuple[str, str]]:
     """Node and aspect, by subject, of the alarms about the nodes of a source that nothing has cleared since."""
-    found = fetch(warehouse, OPEN, {"source": source, "cleared": CLEARED_KIND})
-    each = zip(found["subject"], map(json.loads, found["evidence"]), strict=True)
-    return {str(subject): (str(told["node"]), str(told["aspect"])) for subject, told in each}
+    rows = fetch(warehouse, OPEN, {"source": source, "cleared": CLEARED_KIND})
+    each = zip(rows["subject"], map(json.loads, rows["evidence"]), strict=True)
+    return {str(subject): (str(evidence["node"]), str(evidence["aspect"])) for subject, evidence in each}

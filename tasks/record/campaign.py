@@ -76,7 +76,7 @@ class Ledger(Generic[P]):
     @property
     def runs(self) -> list[P]:
         """All runs of the plan, in order."""
-        return [run for one in self.rounds for run in one]
+        return [run for round_runs in self.rounds for run in round_runs]
 
     @property
     def n_clean(self) -> int:

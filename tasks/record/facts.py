@@ -49,8 +49,8 @@ def shared_server_cpu_s() -> float:
 
     0 where none runs, and under `whorl serve`, whose processes hold the recorder itself."""
     home = os.environ.get("WHORL_HOME")
-    found = read_server_file(Path(home)) if home else None
-    return tree_cpu_s(found.pid) if found and found.is_shared else 0.0
+    server = read_server_file(Path(home)) if home else None
+    return tree_cpu_s(server.pid) if server and server.is_shared else 0.0
 
 
 def recorder_cpu_s() -> float:

@@ -55,8 +55,8 @@ def read_table(path: Path, columns: Sequence[str] | None = None, *, expected: st
             table = table.select(list(columns))  # KeyError for one that is not there
         return table, json.loads((file.schema_arrow.metadata or {})[RECORD_KEY])
     except (pa.ArrowException, OSError, KeyError, ValueError) as problem:
-        told = " ".join(str(problem).split())
-        raise BadInput(path, f"cannot be read ({told})", expected, "move it away") from problem
+        message = " ".join(str(problem).split())
+        raise BadInput(path, f"cannot be read ({message})", expected, "move it away") from problem
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
@@ -69,11 +69,11 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 def read_json(path: Path, needed: Callable[[Record], Any], expected: str, fix: str) -> Record:
     """What a recorder wrote down at its begin. needed: takes out what has to be there. Raises BadInput."""
     try:
-        found: Record = json.loads(path.read_text())
-        needed(found)
+        record: Record = json.loads(path.read_text())
+        needed(record)
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise BadInput(path, f"cannot be read ({problem})", expected, fix) from problem
-    return found
+    return record
 
 
 def deciding(params: Params, unimportant: frozenset[str]) -> Record:
@@ -152,11 +152,11 @@ class Parts:
             stale.unlink()
         spooled = self.spooled()
         held = {key for path in self.paths() for key in self._keys(read_table(path, self.key)[0])} if spooled else set()
-        files = [one for path in spooled if not held & self._keys((one := read_table(path))[0])]
-        files.sort(key=lambda one: one[0][STARTED][0].as_py())
+        files = [rows for path in spooled if not held & self._keys((rows := read_table(path))[0])]
+        files.sort(key=lambda rows: rows[0][STARTED][0].as_py())
         for kind in self.kinds:
             for plan in dict.fromkeys(record.get("plan") for _, record in files):
-                self._write(kind, [one for one in files if one[1].get("plan") == plan and self._kind(*one) == kind])
+                self._write(kind, [rows for rows in files if rows[1].get("plan") == plan and self._kind(*rows) == kind])
         for path in spooled:
             path.unlink()
         self.due_s = time.monotonic() + self.every_s
@@ -184,7 +184,7 @@ class Parts:
         records = [record for _, record in runs]
         record = self.record_of(records) if self.record_of else dict(records[-1])
         if self.facts in record:
-            record[self.facts] = {run: about for one in records for run, about in one[self.facts].items()}
+            record[self.facts] = {run: about for run_record in records for run, about in run_record[self.facts].items()}
         write_table(waiting, pa.concat_tables([table for table, _ in runs], promote_options="default"), record)
         if waiting.stat().st_size > MOST_BYTES and len(runs) > 1:
             waiting.unlink()

@@ -36,8 +36,8 @@ def cpu_s(pid: int, n_fields: int = OWN, proc: Path = PROC, *, of: str | None = 
 
     of: only if this is its parent."""
     fields = stat_fields(pid, proc) or []
-    is_asked = of is None or fields[PARENT : PARENT + 1] == [of]
-    return sum(map(int, fields[USER : USER + n_fields] if is_asked else ())) / os.sysconf("SC_CLK_TCK")
+    is_counted = of is None or fields[PARENT : PARENT + 1] == [of]
+    return sum(map(int, fields[USER : USER + n_fields] if is_counted else ())) / os.sysconf("SC_CLK_TCK")
 
 
 def processes(proc: Path = PROC) -> list[int]:
@@ -57,7 +57,7 @@ def descendants(pid: int, proc: Path = PROC) -> Iterator[int]:
 
 def tree_cpu_s(pid: int) -> float:
     """CPU seconds of a process, its ended children and its living descendants; 0 where it is gone."""
-    return sum(cpu_s(one, WITH_ENDED) for one in descendants(pid))
+    return sum(cpu_s(descendant, WITH_ENDED) for descendant in descendants(pid))
 
 
 def io_of(pid: int) -> dict[str, int]:
@@ -76,8 +76,8 @@ def started(pid: int) -> str | None:
 
 def members(session: int) -> list[int]:
     """The living processes of a session, its leader included."""
-    told = ((pid, stat_fields(pid)) for pid in processes())
-    return [pid for pid, fields in told if fields and int(fields[SESSION]) == session and fields[STATE] not in "ZX"]
+    stats = ((pid, stat_fields(pid)) for pid in processes())
+    return [pid for pid, fields in stats if fields and int(fields[SESSION]) == session and fields[STATE] not in "ZX"]
 
 
 def wait_for_end(pid: int, timeout_s: float) -> bool:
@@ -120,8 +120,8 @@ def _lives_in(pid: int, home: Path | None) -> bool:
 
 def _is_home_of(pid: int, home: Path) -> bool:
     with contextlib.suppress(OSError):
-        homes = [one[5:] for one in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0") if one.startswith(b"HOME=")]
-        return any(Path(os.fsdecode(one)).is_relative_to(home) for one in homes)
+        homes = [raw[5:] for raw in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0") if raw.startswith(b"HOME=")]
+        return any(Path(os.fsdecode(raw)).is_relative_to(home) for raw in homes)
     return False
 
 

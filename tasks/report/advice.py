@@ -29,17 +29,17 @@ def ratio_text(value: float | None) -> str:
     return "–" if value is None or value != value else RATIO(value)
 
 
-def next_run_result(found: SearchProposal, again: str) -> Result:
+def next_run_result(proposal: SearchProposal, again: str) -> Result:
     """What to run next, with the runs so far."""
     tried = table(
-        [vars(run) for run in found.tried], ("machine_type", "machine type"), ("nodes", "nodes", count),
+        [vars(run) for run in proposal.tried], ("machine_type", "machine type"), ("nodes", "nodes", count),
         ("runtime_s", "runtime", duration), ("cost", "cost", number), ("status", "ended"), title="Runs so far",
         words="In their order.",
     )  # fmt: skip
-    prices = f"prices of {found.priced_on}" if found.priced_on else "prices without a date"
-    made_of = f"{len(found.tried)} runs of {found.job}, {found.n_candidates} configurations, {prices}"
-    title = f"Where to run {found.job} next"
-    return Result(title, found.answer, found.certainty, found.reasons, (tried,), (), made_of, again)
+    prices = f"prices of {proposal.priced_on}" if proposal.priced_on else "prices without a date"
+    made_of = f"{len(proposal.tried)} runs of {proposal.job}, {proposal.n_candidates} configurations, {prices}"
+    title = f"Where to run {proposal.job} next"
+    return Result(title, proposal.answer, proposal.certainty, proposal.reasons, (tried,), (), made_of, again)
 
 
 def evaluation_result(figures: Mapping[str, Any], name: str, again: str) -> Result:
@@ -65,9 +65,9 @@ _TABLE_WORDS = (
 
 def _columns(rows: list[dict[str, Any]]) -> tuple[Column, ...]:
     shown = [n for n in CHECKPOINTS if any(f"mean.{n}" in row for row in rows)]
-    found = (Column(f"after.{n}", f"{n} run" if n == 1 else f"{n} runs", kind="number") for n in shown)
+    run_columns = (Column(f"after.{n}", f"{n} run" if n == 1 else f"{n} runs", kind="number") for n in shown)
     return columns(
-        ("words", "method"), *found, ("valid.6", "valid in 6", share), ("hit.6", "optimum in 6", share),
+        ("words", "method"), *run_columns, ("valid.6", "valid in 6", share), ("hit.6", "optimum in 6", share),
         ("against", "against ours, 6"), ("spent.6", "spent in 6", number), ("cpu_s", "CPU of a search", duration),
     )  # fmt: skip
 
@@ -90,7 +90,7 @@ def _verdict(figures: Mapping[str, Any]) -> tuple[str, str]:
     if key is None:
         return "Searches were too short to say what is found in six runs.", ""
     mean, hit = figures[f"{key}.mean.6"], figures[f"{key}.hit.6"]
-    said = "nothing valid in some searches" if mean is None else f"{share(mean - 1)} above the optimum on average"
+    outcome = "nothing valid in some searches" if mean is None else f"{share(mean - 1)} above the optimum on average"
     rival = "ruya" if key.endswith("memory") else "cherrypick"
     certainty = ""
     if f"completed.{rival}.minus_ours.6" in figures:
@@ -98,7 +98,7 @@ def _verdict(figures: Mapping[str, Any]) -> tuple[str, str]:
         certainty = (
             f"{WORDS[rival]} costs {signed_share(low)} to {signed_share(high)} against that (90 % interval over jobs)."
         )
-    return f"After six runs: {said}, and the optimum itself in {share(hit)} of the searches.", certainty
+    return f"After six runs: {outcome}, and the optimum itself in {share(hit)} of the searches.", certainty
 
 
 def signed_share(value: float) -> str:
@@ -132,44 +132,49 @@ CALIBRATION = columns(
 TYPES_WORDS = "Chance of being late with its interval, and what runs cost, as expected from the runs on one type."
 
 
-def choice_result(found: Choice, again: str) -> Result:
+def choice_result(choice: Choice, again: str) -> Result:
     """The type for one job: what it is expected to do, and what to run next."""
-    told = tell(found)
-    made_of = f"{found.n_runs} runs of {found.job} on {found.source}, {len(found.estimates)} types"
-    return _story_of(told, f"A machine type for {found.job}", (), made_of, again)
+    story = tell(choice)
+    made_of = f"{choice.n_runs} runs of {choice.job} on {choice.source}, {len(choice.estimates)} types"
+    return _story_of(story, f"A machine type for {choice.job}", (), made_of, again)
 
 
-def story_result(told: Story, name: str, again: str, job: str | None = None) -> Result:
+def story_result(story: Story, name: str, again: str, job: str | None = None) -> Result:
     """The answers from a recording and their check with the runs that were held back; job: the answer for one."""
     made_of = f"{name}: machine types are emulated, their prices invented"
-    checks = story_checks(told)
+    checks = story_checks(story)
     if job is not None:
-        return _story_of(told, f"A machine type for {job}", checks, made_of, again)
+        return _story_of(story, f"A machine type for {job}", checks, made_of, again)
     tables: list[Table] = []
-    if told.jobs is not None and told.rules is not None and told.runtimes is not None and told.calibration is not None:
+    if (
+        story.jobs is not None
+        and story.rules is not None
+        and story.runtimes is not None
+        and story.calibration is not None
+    ):
         tables = [
-            Table("Every job", "The answers beside what the held-back runs say.", JOBS, records(told.jobs)),
-            Table("Plain rules beside it", "Regret: cost over that of the best type.", RULES, records(told.rules)),
-            Table("Chances", "Every job on every type, by what was said.", CALIBRATION, records(told.calibration)),
-            Table("Runtimes", "Medians and tails on each type over all jobs.", RUNTIMES, records(told.runtimes)),
+            Table("Every job", "The answers beside what the held-back runs say.", JOBS, records(story.jobs)),
+            Table("Plain rules beside it", "Regret: cost over that of the best type.", RULES, records(story.rules)),
+            Table("Chances", "Every job on every type, by what was said.", CALIBRATION, records(story.calibration)),
+            Table("Runtimes", "Medians and tails on each type over all jobs.", RUNTIMES, records(story.runtimes)),
         ]
-    answer, certainty, *reasons = checks or (told.answer, told.sureness)
+    answer, certainty, *reasons = checks or (story.answer, story.sureness)
     return Result("A machine type for each job", answer, certainty, tuple(reasons), tuple(tables), (), made_of, again)
 
 
-def story_checks(told: Story) -> tuple[str, ...]:
+def story_checks(story: Story) -> tuple[str, ...]:
     """The check of all answers in sentences: cost, and how often they are late; none without runs held back."""
-    if told.rules is None or told.chosen is None or told.everywhere is None:
+    if story.rules is None or story.chosen is None or story.everywhere is None:
         return ()
-    rules = {str(row["rule"]): row for row in told.rules.to_dict("records")}
+    rules = {str(row["rule"]): row for row in story.rules.to_dict("records")}
     ours, stay = rules[CHOICE], rules[STAY]
-    n_jobs = told.chosen.jobs
+    n_jobs = story.chosen.jobs
     return (
         f"The chosen types cost {share(ours['regret'])} more than the cheapest that are rarely late "
         f"(staying where a job is: {share(stay['regret'])}), and {round(ours['misses'] * n_jobs)} of {n_jobs} jobs "
         f"are late too often ({round(stay['misses'] * n_jobs)} if they stay).",
-        _check("the chosen types", told.chosen),
-        _check("all types", told.everywhere),
+        _check("the chosen types", story.chosen),
+        _check("all types", story.everywhere),
     )
 
 
@@ -182,10 +187,10 @@ def _check(what: str, check: LateCheck) -> str:
     )
 
 
-def _story_of(told: Story, title: str, checks: tuple[str, ...], made_of: str, again: str) -> Result:
-    types = Table("Types", TYPES_WORDS, TYPES, records(told.types))
-    reasons = (told.reason, f"next: {told.next_run}", *checks)
-    return Result(title, told.answer, told.sureness, reasons, (types,), (), made_of, again)
+def _story_of(story: Story, title: str, checks: tuple[str, ...], made_of: str, again: str) -> Result:
+    types = Table("Types", TYPES_WORDS, TYPES, records(story.types))
+    reasons = (story.reason, f"next: {story.next_run}", *checks)
+    return Result(title, story.answer, story.sureness, reasons, (types,), (), made_of, again)
 
 
 def groups_result(
@@ -195,7 +200,7 @@ def groups_result(
 
     published: the group of each machine by Tarema's original, 1 the best; empty where it cannot group."""
     aspects = tuple(grouping.noise_ratios)
-    scored = [one for aspect in aspects for one in ((aspect, aspect, number), (f"{aspect} level", "level"))]
+    scored = [entry for aspect in aspects for entry in ((aspect, aspect, number), (f"{aspect} level", "level"))]
     rows = [
         {"name": group.name, "n": len(group.machines), **group.scores}
         | {f"{aspect} level": LEVEL_NAMES[group.levels[aspect]] for aspect in aspects}
@@ -204,7 +209,7 @@ def groups_result(
     machines = [
         {"machine": machine, "group": of, "tarema": published.get(machine)} for machine, of in grouping.group_of.items()
     ]
-    found = [{"task": one.task, "demands": one.demand_class, "group": one.group} for one in assigned]
+    tasks = [{"task": entry.task, "demands": entry.demand_class, "group": entry.group} for entry in assigned]
     tables = (
         table(
             rows, ("name", "group"), ("n", "machines", count), *scored, title="Groups",
@@ -221,12 +226,12 @@ def groups_result(
             words="Machines that may belong elsewhere, given how much their scores vary.",
         ),
         table(
-            found, ("task", "task"), ("demands", "demands"), ("group", "group"), title="Tasks",
+            tasks, ("task", "task"), ("demands", "demands"), ("group", "group"), title="Tasks",
             words="The least group that has what a task demands, so that the best stay free.",
         ),
     )  # fmt: skip
     made_of = f"{name}: scores of {len(machines)} machines in {len(aspects)} aspects ({', '.join(aspects)})"
-    shown = tuple(one for one in tables if len(one.rows))
+    shown = tuple(entry for entry in tables if len(entry.rows))
     return Result(f"Kinds of machines: {name}", grouping.sentence, grouping.certainty, grouping.reasons, shown, (),
                   made_of, again)  # fmt: skip
 
@@ -234,36 +239,36 @@ def groups_result(
 RUNTIME = (("runtime_s", "runtime", duration), ("low_s", "from", duration), ("high_s", "to", duration))
 
 
-def estimate_figures(found: Estimate) -> dict[str, Any]:
+def estimate_figures(estimate: Estimate) -> dict[str, Any]:
     """The answer as whole keys and numbers, for machines."""
     return {
-        "source": found.source,
-        "target": found.target,
-        "score_ratio": found.score_ratio,
-        "aspect": found.aspect,
-        "confidence": found.calibration.confidence,
-        "rests_on": found.rests_on,
-        "workflows": records(found.workflows),
-        "tasks": records(found.tasks.drop(columns="spread")),
+        "source": estimate.source,
+        "target": estimate.target,
+        "score_ratio": estimate.score_ratio,
+        "aspect": estimate.aspect,
+        "confidence": estimate.calibration.confidence,
+        "rests_on": estimate.rests_on,
+        "workflows": records(estimate.workflows),
+        "tasks": records(estimate.tasks.drop(columns="spread")),
     }
 
 
-def estimate_result(found: Estimate, again: str) -> Result:
+def estimate_result(estimate: Estimate, again: str) -> Result:
     """Each task and the whole workflow on another machine."""
-    sure = share(found.calibration.confidence)
-    said = [
-        f"{row['workflow']} takes {duration(row['runtime_s'])} on {found.target} "
+    sure = share(estimate.calibration.confidence)
+    sentences = [
+        f"{row['workflow']} takes {duration(row['runtime_s'])} on {estimate.target} "
         f"({duration(row['low_s'])} to {duration(row['high_s'])}), its {row['n_tasks']} tasks one after the other"
-        for row in records(found.workflows)
+        for row in records(estimate.workflows)
     ]
-    rows = records(found.tasks.sort_values("runtime_s", ascending=False))
+    rows = records(estimate.tasks.sort_values("runtime_s", ascending=False))
     reasons = (
-        f"One thread of {found.source} does {found.score_ratio:.3f} of the work of one of {found.target} "
-        f"in the same time ({found.aspect}).",
+        f"One thread of {estimate.source} does {estimate.score_ratio:.3f} of the work of one of {estimate.target} "
+        f"in the same time ({estimate.aspect}).",
     )
     tables = (
         table(
-            records(found.workflows), ("workflow", "workflow"), *RUNTIME, ("n_tasks", "tasks", count),
+            records(estimate.workflows), ("workflow", "workflow"), *RUNTIME, ("n_tasks", "tasks", count),
             title="Workflows", words="All tasks one after the other, one run of each.",
         ),
         table(
@@ -272,64 +277,62 @@ def estimate_result(found: Estimate, again: str) -> Result:
             words=f"{sure} of the runs are expected between from and to.",
         ),
     )  # fmt: skip
-    certainty = f"{sure} intervals, from {found.calibration.rests_on}."
-    title = f"Runtimes on {found.target}"
-    return Result(title, "; ".join(said) + ".", certainty, reasons, tables, (), found.rests_on, again)
+    certainty = f"{sure} intervals, from {estimate.calibration.rests_on}."
+    title = f"Runtimes on {estimate.target}"
+    return Result(title, "; ".join(sentences) + ".", certainty, reasons, tables, (), estimate.rests_on, again)
 
 
-def transfer_figures(found: TransferredRuns, confidence: float, deadline_s: float | None) -> dict[str, Any]:
+def transfer_figures(runs: TransferredRuns, confidence: float, deadline_s: float | None) -> dict[str, Any]:
     """The answer as whole keys and numbers, for machines. Quantiles are of a run on the target, in seconds."""
     at = (0.05, 0.25, 0.5, 0.75, 0.95)
-    told: dict[str, Any] = {
-        "job": found.job,
-        "source": found.source,
-        "target": found.target,
-        "median_s": float(np.median(found.draws)),
-        "quantiles_s": {str(one): float(value) for one, value in zip(at, np.quantile(found.draws, at), strict=True)},
-        "low_s": found.low_s,
-        "high_s": found.high_s,
+    figures: dict[str, Any] = {
+        "job": runs.job,
+        "source": runs.source,
+        "target": runs.target,
+        "median_s": float(np.median(runs.draws)),
+        "quantiles_s": {str(level): float(value) for level, value in zip(at, np.quantile(runs.draws, at), strict=True)},
+        "low_s": runs.low_s,
+        "high_s": runs.high_s,
         "confidence": confidence,
-        "rests_on": found.rests_on,
-        "stages": records(found.stages),
+        "rests_on": runs.rests_on,
+        "stages": records(runs.stages),
     }
     if deadline_s is not None:
-        chance, low, high = found.late_ratio(deadline_s)
-        told |= {"deadline_s": deadline_s, "late_ratio": chance, "late_ratio_low": low, "late_ratio_high": high}
-    return told
+        chance, low, high = runs.late_ratio(deadline_s)
+        figures |= {"deadline_s": deadline_s, "late_ratio": chance, "late_ratio_low": low, "late_ratio_high": high}
+    return figures
 
 
-def transfer_result(found: TransferredRuns, confidence: float, deadline_s: float | None, again: str) -> Result:
+def transfer_result(runs: TransferredRuns, confidence: float, deadline_s: float | None, again: str) -> Result:
     """The runtimes of a recurring job on another machine type, and the chance of being late."""
-    median = duration(float(np.median(found.draws)))
-    answer = f"{found.job} takes {median} on {found.target} in half of its runs"
+    median = duration(float(np.median(runs.draws)))
+    answer = f"{runs.job} takes {median} on {runs.target} in half of its runs"
     if deadline_s is not None:
-        chance, low, high = found.late_ratio(deadline_s)
+        chance, low, high = runs.late_ratio(deadline_s)
         answer += f", and longer than {duration(deadline_s)} in {share(chance)} ({share(low)} to {share(high)})"
-    certainty = (
-        f"{share(confidence)} of its runs are expected from {duration(found.low_s)} to {duration(found.high_s)}."
-    )
+    certainty = f"{share(confidence)} of its runs are expected from {duration(runs.low_s)} to {duration(runs.high_s)}."
     reasons = (
-        f"CPU seconds for each token come from its runs on {found.source}, what slows them down from other jobs on "
-        f"{found.target}.",
+        f"CPU seconds for each token come from its runs on {runs.source}, what slows them down from other jobs on "
+        f"{runs.target}.",
     )
     stages = table(
-        records(found.stages), ("stage", "stage"), ("median_s", "median", duration), *RUNTIME[1:],
-        ("n_runs", "runs", count), title="Stages", words=f"A vertex of each stage on {found.target}.",
+        records(runs.stages), ("stage", "stage"), ("median_s", "median", duration), *RUNTIME[1:],
+        ("n_runs", "runs", count), title="Stages", words=f"A vertex of each stage on {runs.target}.",
     )  # fmt: skip
-    drawn = (_runtime_figure(found, deadline_s),)
-    title = f"{found.job} on {found.target}"
-    return Result(title, f"{answer}.", certainty, reasons, (stages,), drawn, found.rests_on, again)
+    drawn = (_runtime_figure(runs, deadline_s),)
+    title = f"{runs.job} on {runs.target}"
+    return Result(title, f"{answer}.", certainty, reasons, (stages,), drawn, runs.rests_on, again)
 
 
-def _runtime_figure(found: TransferredRuns, deadline_s: float | None) -> Figure:
-    values = np.sort(found.draws)
+def _runtime_figure(runs: TransferredRuns, deadline_s: float | None) -> Figure:
+    values = np.sort(runs.draws)
     rows = charts.sampled(
         pd.DataFrame({"runtime_s": values, "share": np.arange(1, len(values) + 1) / len(values)}), MOST_STEPS
     )
-    rules = {"interval from": found.low_s, "median": float(np.median(values)), "to": found.high_s}
+    rules = {"interval from": runs.low_s, "median": float(np.median(values)), "to": runs.high_s}
     if deadline_s is not None:
         rules["deadline"] = deadline_s
-    axes = Axis("runtime_s", f"runtime on {found.target}", "seconds"), Axis("share", "share of runs", "share")
+    axes = Axis("runtime_s", f"runtime on {runs.target}", "seconds"), Axis("share", "share of runs", "share")
     words = "Share of runs that take at most so long, with the median, the interval and the deadline."
-    return plot("runtimes", "Runtimes", words, f"n = {len(found.draws):,} draws", charts.lines, rows, *axes,
+    return plot("runtimes", "Runtimes", words, f"n = {len(runs.draws):,} draws", charts.lines, rows, *axes,
                 rules=rules, steps=True)  # fmt: skip

@@ -81,10 +81,10 @@ def themed(spec: Mapping[str, Any], scheme: Literal["light", "dark"] = "light") 
     text = json.dumps(spec)
     for name, colour in PALETTE[scheme].items():
         text = text.replace(f'"@{name}"', f'"{colour}"')
-    found: dict[str, Any] = json.loads(text)
+    coloured: dict[str, Any] = json.loads(text)
     colours = PALETTE[scheme]
     words = {"labelColor": colours["ink"], "titleColor": colours["ink"]}
-    found["config"] = {
+    coloured["config"] = {
         "background": colours["paper"],
         "font": "sans-serif",
         "view": {"stroke": None},
@@ -94,7 +94,7 @@ def themed(spec: Mapping[str, Any], scheme: Literal["light", "dark"] = "light") 
         "title": {"color": colours["ink"]},
         "text": {"color": colours["ink"]},
     }
-    return found
+    return coloured
 
 
 def to_png(spec: Mapping[str, Any], scale: float = 1.5) -> bytes:
@@ -115,7 +115,7 @@ def _drawn(text: str, scale: float) -> bytes:
 
 def tidy(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows as a chart holds them: times as milliseconds of UTC, numbers with five digits, the rest as text."""
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for name, column in frame.items():
         if pd.api.types.is_datetime64_any_dtype(column):
             values: Any = (column - pd.Timestamp(0)) / pd.Timedelta(milliseconds=1)
@@ -126,8 +126,8 @@ def tidy(frame: pd.DataFrame) -> pd.DataFrame:
             values = values.where(np.isfinite(values))
         else:
             values = column.astype(str)
-        found[str(name)] = values
-    return pd.DataFrame(found)
+        columns[str(name)] = values
+    return pd.DataFrame(columns)
 
 
 def parts_of(frame: pd.DataFrame, key: str) -> tuple[list[str], dict[str, list[list[Any]]]]:
@@ -166,8 +166,8 @@ def _position(axis: Axis, *, grid: bool = True, **more: Any) -> dict[str, Any]:
         return _named(axis.field, title=axis.title or None, sort=None, **more)
     ticks: dict[str, Any] = {"grid": grid, "labelOverlap": True}
     if axis.kind == "time":
-        found = {"field": axis.field, "type": "temporal", "title": axis.title}
-        return found | {"scale": {"type": "utc", "padding": 8}, "axis": ticks | {"format": TIMES}} | more
+        encoding = {"field": axis.field, "type": "temporal", "title": axis.title}
+        return encoding | {"scale": {"type": "utc", "padding": 8}, "axis": ticks | {"format": TIMES}} | more
     scale: dict[str, Any] = {"type": "log", "nice": False, "padding": 8}
     if axis.kind == "seconds":
         ticks |= {"values": list(SECONDS), "labelExpr": SECOND_WORDS}
@@ -214,17 +214,17 @@ def _rows_px(rows: pd.DataFrame, row: str, px: int = ROW_PX) -> int:
 
 def _layered(
     rows: pd.DataFrame, layers: Sequence[Chart], height: Any, panel: str = "", *,
-    width: int = WIDTH_PX, own: Sequence[str] = (),
+    width: int = WIDTH_PX, independent: Sequence[str] = (),
 ) -> Chart:  # fmt: skip
     """Layers over the same rows as one chart; panel: column of names, a row of charts each, in the order of the frame,
-    each with axes of its `own`."""
+    each with scales of its own for the axes that `independent` names."""
     data = {"datasets": {ROWS: _records(rows)}, "data": {"name": ROWS}}
     layered = {"layer": list(layers), "width": width, "height": height}
     if not panel:
         return data | layered
     header = {"title": None, "labelAnchor": "start", "labelOrient": "top", "labelFontWeight": "bold", "labelLimit": 520}
     names = _named(panel, sort=list(dict.fromkeys(rows[panel])), header=header)
-    apart = {"resolve": {"scale": dict.fromkeys(own, "independent")}} if own else {}
+    apart = {"resolve": {"scale": dict.fromkeys(independent, "independent")}} if independent else {}
     return data | {"facet": {"row": names}, "spec": layered, "spacing": 14} | apart
 
 
@@ -249,8 +249,8 @@ def scatter(frame: pd.DataFrame, x: Axis, y: Axis, lines: Mapping[str, float]) -
     ruled = {"x": _amount(x.field), "y": _amount(y.field), "color": tones}
     marks = _mark("circle", {**places, "tooltip": _tips(rows)}, size=34, opacity=0.65, color=BLUE)
     guided = _mark("line", ruled, strokeDash=[5, 3], strokeWidth=1.5) | {"data": {"name": "guides"}}
-    found = _layered(rows, [marks, guided], TALL_PX)
-    return _zoomable(found | {"datasets": {**found["datasets"], "guides": guides}})
+    chart = _layered(rows, [marks, guided], TALL_PX)
+    return _zoomable(chart | {"datasets": {**chart["datasets"], "guides": guides}})
 
 
 def lines(
@@ -265,8 +265,8 @@ def lines(
     if len(rows) <= MANY:
         layers.append(_mark("circle", {**there, "tooltip": _tips(rows)}, size=30))
     for words, at in (rules or {}).items():
-        said = _mark("text", {"x": {"datum": at}}, text=words, color=ORANGE, align="left", dx=4, y=8)
-        layers += [_rule({"datum": at}), said | ONCE]
+        label = _mark("text", {"x": {"datum": at}}, text=words, color=ORANGE, align="left", dx=4, y=8)
+        layers += [_rule({"datum": at}), label | ONCE]
     return _zoomable(_layered(rows, layers, height))
 
 
@@ -281,7 +281,7 @@ def intervals(
     bar = _mark("rule", there | from_low, strokeWidth=3, opacity=0.45)
     dot = _mark("circle", {**there, "x": _position(value), "tooltip": _tips(rows)}, size=70, opacity=1)
     parts = [part for _, part in rows.groupby(panel)] if panel else [rows]
-    return _layered(rows, [bar, dot], max(_rows_px(part, row) for part in parts), panel, own=("x", "y"))
+    return _layered(rows, [bar, dot], max(_rows_px(part, row) for part in parts), panel, independent=("x", "y"))
 
 
 def swarm(frame: pd.DataFrame, value: Axis, row: str, level: str) -> Chart:
@@ -349,14 +349,14 @@ def strips(
     layers = [_rule({"field": change, "type": at["type"]})] if change else []
     layers.append(_mark("line", line, color=MUTED, strokeWidth=1.4, interpolate="step-after"))
     layers.append(_mark("circle", there, size=16, opacity=0.8))
-    return _layered(rows, layers, 84, panel, own=("y",))
+    return _layered(rows, layers, 84, panel, independent=("y",))
 
 
 def fan(rows: pd.DataFrame, tones: Mapping[str, str], *, is_next: bool = False, height: int = 300) -> Chart:
     """What was predicted and what came. rows: submitted_at, runtime_s (missing for a run to come), is (one of `tones`),
     and p05_s, p25_s, p50_s, p75_s, p95_s (missing where nothing was predicted); is_next: of the next run alone, drawn
     as a bar in place of a band."""
-    found, said = tidy(rows), "isValid(datum.p50_s)"
+    drawn, predicted = tidy(rows), "isValid(datum.p50_s)"
 
     def at(field: str, **more: Any) -> dict[str, Any]:
         x = _position(Axis("submitted_at", "submitted (UTC)", "time"))
@@ -366,14 +366,14 @@ def fan(rows: pd.DataFrame, tones: Mapping[str, str], *, is_next: bool = False, 
     middle: dict[str, Any] = {"color": BLUE, "interpolate": "step", "strokeWidth": 1.6}
     if is_next:
         middle = {"size": 16, "thickness": 3, "color": INK}
-    came = at("runtime_s", color=_colour("is", tones), tooltip=_tips(found))
+    came = at("runtime_s", color=_colour("is", tones), tooltip=_tips(drawn))
     layers = [
-        _mark(kind, at("p05_s", y2={"field": "p95_s"}), said, color=PALE, **band),
-        _mark(kind, at("p25_s", y2={"field": "p75_s"}), said, color=MIDDLE, **band),
-        _mark("tick" if is_next else "line", at("p50_s"), said, **middle),
+        _mark(kind, at("p05_s", y2={"field": "p95_s"}), predicted, color=PALE, **band),
+        _mark(kind, at("p25_s", y2={"field": "p75_s"}), predicted, color=MIDDLE, **band),
+        _mark("tick" if is_next else "line", at("p50_s"), predicted, **middle),
         _mark("circle", came, "isValid(datum.runtime_s)", size=28, opacity=0.85),
     ]
-    return _zoomable(_layered(found, layers, height))
+    return _zoomable(_layered(drawn, layers, height))
 
 
 def spans(
@@ -389,7 +389,7 @@ def spans(
         tone = _amount(level, scale=scale, legend={"title": "deviations from the usual", "orient": "top"})
     there = {"x": _position(x, grid=False), "x2": {"field": end}, "color": tone, "tooltip": _tips(rows)}
     bars = _mark("bar", there | _in_rows(row), height={"band": 0.8})
-    return _layered(rows, [bars], max(40, row_px * rows[row].nunique()), panel, own=("x",))
+    return _layered(rows, [bars], max(40, row_px * rows[row].nunique()), panel, independent=("x",))
 
 
 def timeline(frame: pd.DataFrame, x: Axis, row: str, colour: str, colours: Mapping[str, str], strength: str) -> Chart:
@@ -432,9 +432,9 @@ def cells_of(
     with any stands in it, so that rows and columns keep their order."""
     counts = np.asarray(counts)
     shares = row_shares(counts)
-    found = [
+    cells = [
         {of: rows[i], to: columns[j], "share": float(shares[i, j]), what: int(counts[i, j])}
         for i, j in np.ndindex(*counts.shape)
         if counts[i].sum()
     ]
-    return pd.DataFrame(found, columns=[of, to, "share", what])
+    return pd.DataFrame(cells, columns=[of, to, "share", what])

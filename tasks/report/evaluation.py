@@ -82,13 +82,15 @@ def matrix(
 ) -> Table:
     """A row a name (and what stands below it) and a column a measure, of those that have any figure; key: of a
     cell."""
-    cells = {name: [cell_of(figures, key(name, one), show) for one, (_, show) in columns.items()] for name in rows}
+    cells = {
+        name: [cell_of(figures, key(name, measure), show) for measure, (_, show) in columns.items()] for name in rows
+    }
     heads = [head for head, _ in columns.values()]
     kept = [at for at in range(len(heads)) if any(row[at] != NOTHING for row in cells.values())]
     shown = [
         Row(head, tuple(cells[name][at] for at in kept), below)
-        for name, told in rows.items()
-        for head, below in [told if isinstance(told, tuple) else (told, "")]
+        for name, heading in rows.items()
+        for head, below in [heading if isinstance(heading, tuple) else (heading, "")]
         if any(cell != NOTHING for cell in cells[name])
     ]
     return cell_table(first, [heads[at] for at in kept], shown, words=words)
@@ -107,19 +109,19 @@ def list_table(figures: Given, measures: Measures) -> Table:
 
 def reasons(figures: Given, part: str, most: int = 3) -> str:
     """Why figures of a part cannot be had, each reason once."""
-    told = [value for key, value in figures.items() if key.endswith(REASON) and key.startswith(part) and value]
-    return "; ".join(sentence(reason) for reason in list(dict.fromkeys(told))[:most])
+    stated = [value for key, value in figures.items() if key.endswith(REASON) and key.startswith(part) and value]
+    return "; ".join(sentence(reason) for reason in list(dict.fromkeys(stated))[:most])
 
 
 def missing_lines(figures: Given, *parts: str) -> list[str]:
     """What could not be measured of these parts, and why: one line a reason, with its first key."""
-    found: dict[str, list[str]] = {}
+    by_reason: dict[str, list[str]] = {}
     for key, reason in figures.items():
         if key.endswith(REASON) and key.startswith(parts) and reason:
-            found.setdefault(sentence(reason), []).append(key.removesuffix(REASON))
+            by_reason.setdefault(sentence(reason), []).append(key.removesuffix(REASON))
     return [
         f"not measured: {keys[0]}{f' and {len(keys) - 1:,} more' if keys[1:] else ''}: {reason}"
-        for reason, keys in found.items()
+        for reason, keys in by_reason.items()
     ]
 
 

@@ -49,8 +49,8 @@ MOST_ALARMS = 1_000
 
 def item_of(evidence: Mapping[str, Any]) -> str | None:
     """The same of the evidence of an alarm."""
-    found = (evidence.get(key) for key in ("group_key", "node", "workload"))
-    return next((str(one) for one in found if one is not None), None)
+    names = (evidence.get(key) for key in ("group_key", "node", "workload"))
+    return next((str(name) for name in names if name is not None), None)
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ class IntakeRows:
 
 def fetch_intake(connection: Connection, word: str, source: str) -> IntakeRows:
     """What the sections need."""
-    asked = {"word": word, "source": source}
-    files, refused = (connection.execute(sql, asked).df() for sql in (FILES, REASONS))
-    alarms = connection.execute(ALARMS.format(item=ALARM_ITEM), asked | {"most": MOST_ALARMS}).df()
+    values = {"word": word, "source": source}
+    files, refused = (connection.execute(sql, values).df() for sql in (FILES, REASONS))
+    alarms = connection.execute(ALARMS.format(item=ALARM_ITEM), values | {"most": MOST_ALARMS}).df()
     return IntakeRows(word, source, data_version(connection, word, source), files, refused, alarms)
 
 

@@ -147,8 +147,8 @@ class JobsData(IntakeRows):
     @property
     def listed(self) -> pd.DataFrame:
         """Jobs with a prediction and enough runs, the likeliest to be late first."""
-        found: pd.DataFrame = self.jobs[self.jobs["is_listed"].astype(bool) & self.jobs["exceeds_2x_share"].notna()]
-        return found
+        jobs: pd.DataFrame = self.jobs[self.jobs["is_listed"].astype(bool) & self.jobs["exceeds_2x_share"].notna()]
+        return jobs
 
 
 def fetch_jobs(connection: Connection, source: str, params: ReportParams) -> JobsData:
@@ -157,19 +157,19 @@ def fetch_jobs(connection: Connection, source: str, params: ReportParams) -> Job
     Raises NotFound if the source has no summary, BadInput if it mixes simulated with measured runs."""
     refuse_mixture(connection, source)
     summary = fetch_summary(connection, source)
-    asked = SummaryParams.model_validate(summary["parameters"])
-    told = connection.execute(MEASURED_MODEL, {"source": source}).fetchone()
-    model_id = str(told[0]) if told else None
-    rows = connection.execute(MODEL_FIGURES, {"source": source, "model_id": model_id}).fetchall() if told else []
-    shapes = {kind: found for kind in KINDS if (found := fetch_shapes(connection, source, kind)) is not None}
+    summary_params = SummaryParams.model_validate(summary["parameters"])
+    model_row = connection.execute(MEASURED_MODEL, {"source": source}).fetchone()
+    model_id = str(model_row[0]) if model_row else None
+    rows = connection.execute(MODEL_FIGURES, {"source": source, "model_id": model_id}).fetchall() if model_row else []
+    shapes = {kind: fetched for kind in KINDS if (fetched := fetch_shapes(connection, source, kind)) is not None}
     version = f"data version {summary['data_version']}"
     return JobsData(
         **vars(fetch_intake(connection, WORD, source)),
         summary=summary,
-        asked=asked,
+        asked=summary_params,
         least=params.min_support,
         jobs=connection.execute(JOBS, {"source": source, "least": params.min_support}).df(),
-        history=tuple(history_sections(connection, source, asked, summary["slow_share"], version)),
+        history=tuple(history_sections(connection, source, summary_params, summary["slow_share"], version)),
         shapes=shapes,
         model_id=model_id,
         figures=dict(rows),
@@ -213,19 +213,19 @@ def _answer(data: JobsData) -> tuple[str, str, State]:
         return f"No job of {data.source} has {least} finished runs, so there is no variation to report.", "", "unknown"
     if listed.empty:
         cov = ratio(summary["median_cov"])
-        told = f"Runtimes of {summary['n_supported_groups']:,} recurring jobs vary by a median COV of {cov}"
+        variation = f"Runtimes of {summary['n_supported_groups']:,} recurring jobs vary by a median COV of {cov}"
         verb = "predict" if data.model_id else "train"
-        return f"{told}; nothing is predicted yet.", f"Next: {data.command(verb)}.", "unknown"
+        return f"{variation}; nothing is predicted yet.", f"Next: {data.command(verb)}.", "unknown"
     first = listed.iloc[0]
     n_risky = int((listed["exceeds_2x_share"] >= RISKY).sum())
     job = one_line(first["group_key"], 60)
     usual, limit = duration(first["usual_s"]), duration(first["next_p95_s"])
-    one = f"{job} with {share(first['exceeds_2x_share'])} (usually {usual}; 95 % under {limit})"
+    likeliest = f"{job} with {share(first['exceeds_2x_share'])} (usually {usual}; 95 % under {limit})"
     chance = f"a chance of {share(RISKY)} or more to take over twice its usual time next"
     if not n_risky:
-        return f"No job of {data.source} has {chance}; the likeliest is {one}.", "", "good"
+        return f"No job of {data.source} has {chance}; the likeliest is {likeliest}.", "", "good"
     helps = data.command("predict", "--job", str(first["group_key"]))
-    answer = f"{n_risky:,} of {len(listed):,} jobs have {chance.replace('its', 'their')}, first {one}."
+    answer = f"{n_risky:,} of {len(listed):,} jobs have {chance.replace('its', 'their')}, first {likeliest}."
     return answer, f"Why, and what would help: {helps}.", "look"
 
 
@@ -265,17 +265,20 @@ def _reasons_by_job(data: JobsData) -> dict[str, list[str]]:
 
 
 def _facts(data: JobsData) -> Iterator[Fact]:
-    summary, asked = data.summary, data.asked
-    said = {
+    summary, summary_params = data.summary, data.asked
+    descriptions = {
         "n_finished": (f"finished runs, {summary['n_failed']:,} failed, {summary['n_ongoing']:,} go on", count),
-        "n_supported_groups": (f"jobs with {asked.min_support} or more of them", count),
+        "n_supported_groups": (f"jobs with {summary_params.min_support} or more of them", count),
         "median_cov": ("median COV of these jobs", ratio),
-        "outlier_share_ratio": (f"of their runs took {number(asked.outlier_ratio)} × the median or more", share),
-        "outlier_share_delta": (f"took over {duration(asked.outlier_delta_s)} more than the median", share),
+        "outlier_share_ratio": (
+            f"of their runs took {number(summary_params.outlier_ratio)} × the median or more",
+            share,
+        ),
+        "outlier_share_delta": (f"took over {duration(summary_params.outlier_delta_s)} more than the median", share),
         "slow_share": (f"of new runs took {number(STALAGMITE_RATIO)} × the historic median or more", share),
         "excess_s": ("lost to variation: time beyond the median", duration),
     }
-    for key, (words, show) in said.items():
+    for key, (words, show) in descriptions.items():
         yield Fact(f"jobs.{key}", summary[key], words, show)
 
 
@@ -303,7 +306,7 @@ def _sections(data: JobsData, item: str) -> Iterator[Section]:
 
 
 def _jobs_section(data: JobsData, item: str) -> Section:
-    asked, predicted = data.asked, data.jobs["predicted_at"].dropna()
+    summary_params, predicted = data.asked, data.jobs["predicted_at"].dropna()
     made = ""
     if len(predicted):
         model = data.jobs["model_id"].dropna().iloc[0]
@@ -317,13 +320,13 @@ def _jobs_section(data: JobsData, item: str) -> Section:
         Column("cov", "COV", ratio, kind="number", meaning="Standard deviation over mean"),
         Column("excess_s", "time lost", duration, kind="number",
                meaning="What its runs took beyond the median, added up"),
-        ("outlier_share_ratio", f"≥ {number(asked.outlier_ratio)} × median", share),
-        ("outlier_share_delta", f"> {duration(asked.outlier_delta_s)} over it", share),
+        ("outlier_share_ratio", f"≥ {number(summary_params.outlier_ratio)} × median", share),
+        ("outlier_share_delta", f"> {duration(summary_params.outlier_delta_s)} over it", share),
         ("slow_share", "slow new runs", share), ("shape_ratio", "shape (ratio)", count),
         ("shape_delta", "shape (delta)", count), ("n_failed", "failed", count), name="list",
     )  # fmt: skip
     words = LIST_WORDS.format(
-        least=data.least, statuses=" or ".join(asked.statuses), split_at=moment(data.summary["split_at"])
+        least=data.least, statuses=" or ".join(summary_params.statuses), split_at=moment(data.summary["split_at"])
     )
     evidence = f"n = {len(data.jobs):,} jobs, data version {data.summary['data_version']}{made}"
     return Section("Jobs and their next runs", words, evidence, tables=(shown,),
@@ -360,7 +363,7 @@ def _explained(data: JobsData, item: str) -> Iterator[Section]:
 
 
 def _of_model(rows: pd.DataFrame) -> str:
-    return "".join(f"model {one}" for one in rows["model_id"].head(1))
+    return "".join(f"model {model_id}" for model_id in rows["model_id"].head(1))
 
 
 def families_table(families: pd.DataFrame) -> Table:
@@ -379,13 +382,13 @@ def families_table(families: pd.DataFrame) -> Table:
 
 def insights_table(insights: pd.DataFrame) -> Table:
     """Whether what the paper found holds. insights: rows of jobs.insights."""
-    told = [
+    rows = [
         row | {"interval": ends(row["low"], row["high"])}
         | {"measured_interval": ends(row["measured_low"], row["measured_high"])}
         for row in records(insights)
     ]  # fmt: skip
     return table(
-        told, ("words", "insight", sentence), *extra(("kind", "shapes", "name")), ("verdict", "by the model", "name"),
+        rows, ("words", "insight", sentence), *extra(("kind", "shapes", "name")), ("verdict", "by the model", "name"),
         ("rho", "rho", ratio), ("interval", "95 % interval", "name"), ("measured_verdict", "as measured", "name"),
         *extra(("measured_rho", "rho", ratio), ("measured_interval", "95 % interval", "name"), ("reason", "not told")),
     )  # fmt: skip
@@ -428,9 +431,9 @@ def _what_ifs(data: JobsData) -> Iterator[Section]:
     if rows:
         from tasks.report.jobs_reasons import migration_figure  # imports the models: seconds
     for at, scenario in enumerate(scenarios):
-        of, said = changes[changes["scenario"] == scenario], claims[claims["scenario"] == scenario]
-        lines = (f"{CLAIMS[one['about']]}: {sentence(one['claim'])}" for about in CLAIMS for one in records(said)
-                 if one["about"] == about)  # fmt: skip
+        of, claimed = changes[changes["scenario"] == scenario], claims[claims["scenario"] == scenario]
+        lines = (f"{CLAIMS[line['about']]}: {sentence(line['claim'])}" for about in CLAIMS for line in records(claimed)
+                 if line["about"] == about)  # fmt: skip
         moved = moves[(moves["scenario"] == scenario) & (moves["kind"] == "ratio")]
         k = int(moved[["from_shape", "to_shape"]].to_numpy().max()) + 1 if len(moved) else 0
         counts = np.zeros((k, k), dtype=np.int64)
@@ -496,26 +499,26 @@ def item_chart() -> charts.Chart:
 
 def job_items(connection: Connection, data: JobsData) -> Iterator[tuple[str, Result]]:
     """Each job with its result: history, next run with its chances, reasons, shapes, and alarms."""
-    asked = {"source": data.source}
-    runs = connection.execute(HISTORY, asked | {"statuses": list(data.asked.statuses), "most": MOST_OF_ITEM}).df()
-    shapes, alarms = (_by_job(connection.execute(sql, asked).df()) for sql in (SHAPES_OF_JOBS, ALARMS_OF_JOBS))
+    values = {"source": data.source}
+    runs = connection.execute(HISTORY, values | {"statuses": list(data.asked.statuses), "most": MOST_OF_ITEM}).df()
+    shapes, alarms = (_by_job(connection.execute(sql, values).df()) for sql in (SHAPES_OF_JOBS, ALARMS_OF_JOBS))
     columns, history = charts.parts_of(_history(runs, data), "group_key")
     reasons = _reasons_by_job(data)
     for row in records(data.jobs):
         key = str(row["group_key"])
         seen = None
         if key in history:
-            n = sum(one[1] is not None for one in history[key])
+            n = sum(entry[1] is not None for entry in history[key])
             seen = Figure("history", "Runs and the next one", HISTORY_WORDS, f"n = {n:,} latest finished runs",
                           use="history", columns=columns, rows=history[key])  # fmt: skip
         yield key, _item(data, row, seen, shapes.get(key, []), alarms.get(key, []), reasons.get(key, []))
 
 
 def _by_job(rows: pd.DataFrame) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {}
+    by_job: dict[str, list[dict[str, Any]]] = {}
     for row in records(rows):
-        found.setdefault(str(row["group_key"]), []).append(row)
-    return found
+        by_job.setdefault(str(row["group_key"]), []).append(row)
+    return by_job
 
 
 def _history(runs: pd.DataFrame, data: JobsData) -> pd.DataFrame:
@@ -560,8 +563,8 @@ def _item(
     if seen is not None:
         sections.append(Section(seen.title, figures=(seen,), is_open=True))
     if is_predicted:
-        told = [{"what": words, "value": row[name]} for name, words in MADE_UP.items()]
-        shown = table(told, ("what", "next run"), ("value", "time", duration))
+        rows = [{"what": words, "value": row[name]} for name, words in MADE_UP.items()]
+        shown = table(rows, ("what", "next run"), ("value", "time", duration))
         sections.append(Section("Next run", evidence=f"model {row['model_id']}", tables=(shown,)))
     shown = table(shapes, ("kind", "normalisation"), ("label", "shape", count), ("posterior", "posterior", share))
     sections.append(Section("Typical distribution", tables=(shown,)))

@@ -68,9 +68,9 @@ LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 COLUMNS = ["submitted_at", "runtime_s", "p05_s", "p25_s", "p50_s", "p75_s", "p95_s"]
 
 
-def evaluation_result(found: "Evaluation", name: str) -> Result:
+def evaluation_result(evaluation: "Evaluation", name: str) -> Result:
     """What an evaluation measured, the answer first. name: of the log."""
-    figures = found.figures
+    figures = evaluation.figures
     side_by_side = Section(
         "Predictors side by side", SIDE_BY_SIDE, f"n = {figures['predict.n']:,} runs",
         tables=(predictors_table(predictor_rows(figures)), labels_table(figures)), is_open=True,
@@ -84,7 +84,7 @@ def evaluation_result(found: "Evaluation", name: str) -> Result:
         made_of=f"seed {figures['seed']}, data {str(figures['data_sha256'])[:12]}",
         again="whorl jobs evaluate PATH --out DIR",
         facts=(Fact("jobs.evaluation.n", figures["predict.n"], "predicted runs", count),),
-        sections=(side_by_side, *_sections(found)),
+        sections=(side_by_side, *_sections(evaluation)),
         method=METHOD,
     )
 
@@ -107,7 +107,7 @@ def predictor_words(figures: Given) -> str:
 
 def predictors_table(rows: list[dict[str, Any]]) -> Table:
     """A row a predictor: name, and each of MEASURES."""
-    return table(rows, ("name", "predicted by"), *((key, *one) for key, one in MEASURES.items()))
+    return table(rows, ("name", "predicted by"), *((key, *measure) for key, measure in MEASURES.items()))
 
 
 def predictor_rows(figures: Given) -> list[dict[str, Any]]:
@@ -141,16 +141,19 @@ def labels_table(figures: Given) -> Table:
     )
 
 
-def _sections(found: "Evaluation") -> Iterator[Section]:
-    parts = [_largest(found), calibration_figure(np.asarray(found.runtimes.scored["model"].pit))]
-    parts += [shapes_figure(one, found.prepared.tables.get(kind), kind) for kind, one in found.prepared.shapes.items()]
-    for at, one in enumerate(parts):
-        yield Section(one.title, figures=(one,), is_open=at < 2)
+def _sections(evaluation: "Evaluation") -> Iterator[Section]:
+    parts = [_largest(evaluation), calibration_figure(np.asarray(evaluation.runtimes.scored["model"].pit))]
+    parts += [
+        shapes_figure(part, evaluation.prepared.tables.get(kind), kind)
+        for kind, part in evaluation.prepared.shapes.items()
+    ]
+    for at, part in enumerate(parts):
+        yield Section(part.title, figures=(part,), is_open=at < 2)
 
 
-def _largest(found: "Evaluation") -> Figure:
+def _largest(evaluation: "Evaluation") -> Figure:
     """The fan of the job that took most time in the test period, of those with enough runs there."""
-    runs, rows = found.prepared.runs, found.runtimes.rows
+    runs, rows = evaluation.prepared.runs, evaluation.runtimes.rows
     tested = runs.iloc[rows]
     sizes, sums = tested.groupby("group_key").size(), tested.groupby("group_key")["runtime_s"].sum()
     enough = sums[sizes >= min(ENOUGH_RUNS, int(sizes.max()))] if len(sums) else sums
@@ -159,7 +162,7 @@ def _largest(found: "Evaluation") -> Figure:
     job = str(enough.idxmax())
     at = np.flatnonzero((tested["group_key"] == job).to_numpy())
     before: pd.DataFrame = runs[(runs["group_key"] == job) & (runs["submitted_at"] < tested["submitted_at"].min())]
-    fan = fan_rows(tested.iloc[at], found.runtimes.predicted.rows(at))
+    fan = fan_rows(tested.iloc[at], evaluation.runtimes.predicted.rows(at))
     return fan_figure(job, fan, before[["submitted_at", "runtime_s"]])
 
 

@@ -56,59 +56,62 @@ def shape_reason_figures(reasons: ShapeReasons, numbers: Sequence[int]) -> list[
         for number, shape in zip(numbers, shapes, strict=True)
     ]
     if len(numbers) == 2:
-        (one, other), name = numbers, "-".join(["two-shapes", kind, *map(str, numbers)])
-        figures.append(two_shapes_figure(reasons.two(one, other), shapes[0], shapes[1], name))
+        (first, other), name = numbers, "-".join(["two-shapes", kind, *map(str, numbers)])
+        figures.append(two_shapes_figure(reasons.two(first, other), shapes[0], shapes[1], name))
     return figures
 
 
-def swarm_figure(found: Reasons, of: str, name: str) -> Figure:
+def swarm_figure(reasons: Reasons, of: str, name: str) -> Figure:
     """What speaks for one shape: the features by their mean size, those that add nothing left out."""
-    n = len(found.added)
-    sizes = np.abs(found.added).mean(axis=0) if n else np.zeros(len(found.words))
+    n = len(reasons.added)
+    sizes = np.abs(reasons.added).mean(axis=0) if n else np.zeros(len(reasons.words))
     order = [at for at in np.argsort(-sizes, kind="stable")[:N_FEATURES] if sizes[at] > 0]
     rows = [
         charts.sampled(
-            pd.DataFrame({"feature": str(found.words[at]), "added": found.added[:, at]})
-            .assign(level=pd.Series(found.of_feature[:, at]).rank(pct=True))
+            pd.DataFrame({"feature": str(reasons.words[at]), "added": reasons.added[:, at]})
+            .assign(level=pd.Series(reasons.of_feature[:, at]).rank(pct=True))
             .sort_values("added"),
             MOST_SWARM,
         )
         for at in order
     ]
     drawn = f", {MOST_SWARM} of them drawn" if n > MOST_SWARM else ""
-    evidence = f"n = {n:,} runs; {len(order)} of {len(found.words)} features{drawn}"
+    evidence = f"n = {n:,} runs; {len(order)} of {len(reasons.words)} features{drawn}"
     return plot(name, f"What speaks for {of}", SWARM_WORDS.format(towards=of), evidence, charts.swarm,
                 pd.concat(rows) if rows else None, Axis("added", f"added to the log-odds of {of}"), "feature",
                 "level", nothing=NO_FEATURE)  # fmt: skip
 
 
-def two_shapes_figure(found: Reasons, one: str, other: str, name: str) -> Figure:
+def two_shapes_figure(reasons: Reasons, of: str, other: str, name: str) -> Figure:
     """What tells two shapes apart: the features whose ends lie furthest apart."""
-    ends = ends_of(found)
+    ends = ends_of(reasons)
     gaps = np.nan_to_num(np.abs(ends[:, 1] - ends[:, 0]))
     rows = [
-        {"feature": str(found.words[at]), "added": ends[at, side], "low": ends[at].min(), "high": ends[at].max()}
+        {"feature": str(reasons.words[at]), "added": ends[at, side], "low": ends[at].min(), "high": ends[at].max()}
         | {"third": third}
         for at in np.argsort(-gaps, kind="stable")[:N_FEATURES]
         if gaps[at] > 0
         for side, third in enumerate(THIRDS)
     ]
-    evidence = f"n = {len(found.added):,} runs; means over the lowest and the highest third of each feature"
+    evidence = f"n = {len(reasons.added):,} runs; means over the lowest and the highest third of each feature"
     return plot(
-        name, f"What tells {one} and {other} apart", TWO_WORDS.format(one=one, other=other), evidence, charts.intervals,
-        pd.DataFrame(rows), Axis("added", f"← {other} · log-odds of {one} over {other} · {one} →"), "feature",
+        name, f"What tells {of} and {other} apart", TWO_WORDS.format(one=of, other=other), evidence, charts.intervals,
+        pd.DataFrame(rows), Axis("added", f"← {other} · log-odds of {of} over {other} · {of} →"), "feature",
         tone="third", colours=THIRDS, nothing=NO_FEATURE,
     )  # fmt: skip
 
 
-def run_reason_figure(found: RunReasons, name: str) -> Figure:
+def run_reason_figure(run_reasons: RunReasons, name: str) -> Figure:
     """From the usual time of its job to what was expected of one run, the largest reasons first; what they leave is
     all else, and what changes nothing is left out."""
-    factors = {f"{one.family}: {words_of(one.feature)}": math.exp(one.contribution) for one in found.runtime.reasons}
-    start_s, begin = found.usual_s, "usual"
+    factors = {
+        f"{reason.family}: {words_of(reason.feature)}": math.exp(reason.contribution)
+        for reason in run_reasons.runtime.reasons
+    }
+    start_s, begin = run_reasons.usual_s, "usual"
     if not start_s > 0:
-        start_s, begin = found.expected_s / math.prod(factors.values()), "all runs"
-    steps = leading_factors(factors, found.expected_s / start_s)
+        start_s, begin = run_reasons.expected_s / math.prod(factors.values()), "all runs"
+    steps = leading_factors(factors, run_reasons.expected_s / start_s)
     places = start_s * np.cumprod([1.0, *steps.values()])
     rows = [
         {"reason": f"{words} ({ratio(factor)} ×)", "from": before, "end": after, "factor": factor}
@@ -117,12 +120,12 @@ def run_reason_figure(found: RunReasons, name: str) -> Figure:
     ]
     first, last = (
         {"reason": words, "from": at * (1 - LEVEL), "end": at * (1 + LEVEL), "factor": 1.0, "is": "level"}
-        for words, at in ((begin, start_s), ("this run", found.expected_s))
+        for words, at in ((begin, start_s), ("this run", run_reasons.expected_s))
     )
     n = f"{len(steps)} step{'' if len(steps) == 1 else 's'}"
     return plot(
         name, "Why this run is predicted so", RUN_WORDS,
-        f"one run, against {found.n_usual:,} others; {n} from {begin} to it", charts.spans,
+        f"one run, against {run_reasons.n_usual:,} others; {n} from {begin} to it", charts.spans,
         pd.DataFrame([first, *rows, last]) if rows else None, Axis("from", "expected runtime in seconds", "seconds"),
         "reason", colour="is", colours={"better": charts.BLUE, "worse": charts.ORANGE, "level": charts.INK},
         nothing="Nothing about this run differs from what is usual.",
@@ -141,7 +144,7 @@ def what_if_figures(answer: ChangeAnswer) -> list[Figure]:
     """A migration of runs for each normalisation, and predicted beside measured change; the latter says why if not."""
     name = str(answer.scenario)
     moves = answer.outcome.moves.items()
-    figures = [migration_figure(one.runs.counts, f"{name} ({kind})", f"migration-{kind}") for kind, one in moves]
+    figures = [migration_figure(moved.runs.counts, f"{name} ({kind})", f"migration-{kind}") for kind, moved in moves]
     return [*figures, pairs_figure(answer.measured, name)]
 
 
@@ -169,10 +172,10 @@ def pairs_figure(measured: MeasuredChange | None, scenario: str, name: str = "pa
     nothing = "No run was done again with this change, so nothing was measured."
     if measured is None or not len(measured.comparison.measured):
         return Figure(name, "Predicted and measured change", nothing, "n = 0")
-    found = measured.comparison
-    rows = pd.DataFrame({"predicted": np.exp(found.predicted), "measured": np.exp(found.measured)})
+    comparison = measured.comparison
+    rows = pd.DataFrame({"predicted": np.exp(comparison.predicted), "measured": np.exp(comparison.measured)})
     right, n = "not known", len(rows)
-    if (directions := found.score.directions) is not None:
+    if (directions := comparison.score.directions) is not None:
         right = share(directions.share)
         if directions.low is not None and directions.high is not None:
             right += f" ({share(directions.low)} to {share(directions.high)})"

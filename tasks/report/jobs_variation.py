@@ -91,28 +91,28 @@ SELECT x, y, count(*) OVER () AS n FROM ({points}) WHERE x > 0 AND y > 0 ORDER B
 
 
 def history_sections(
-    connection: Connection, source: str, asked: SummaryParams, slow_share: float | None, of: str
+    connection: Connection, source: str, params: SummaryParams, slow_share: float | None, of: str
 ) -> Iterator[Section]:
     """The figures of a log with their words; few rows leave the database.
 
     slow_share: of the summary, which also counts runs that an axis cannot show; of: what the figures rest on."""
-    yield alone(over_time_figure(connection, source, asked, N_LINES, MOST_POINTS // N_LINES), of)
-    against, bands = against_median(connection, source, asked, MOST_POINTS, slow_share)
+    yield alone(over_time_figure(connection, source, params, N_LINES, MOST_POINTS // N_LINES), of)
+    against, bands = against_median(connection, source, params, MOST_POINTS, slow_share)
     yield Section(against.title, evidence=of, figures=(against,), tables=(bands,))
-    if (shares := fetch_variance(connection, source, asked)) is not None:
+    if (shares := fetch_variance(connection, source, params)) is not None:
         yield causes_section(shares, of)
 
 
 def over_time_figure(
-    connection: Connection, source: str, asked: SummaryParams, n_lines: int, max_points: int
+    connection: Connection, source: str, params: SummaryParams, n_lines: int, max_points: int
 ) -> Figure:
     """Runtimes of n_lines jobs, from steady to varying, at most max_points marks each; chosen by a fixed rule."""
-    nothing = f"No job has {asked.min_support} finished runs and a runtime above 0, so there is no line to draw."
-    support = {"min_support": asked.min_support, "n_lines": n_lines, "good_support": GOOD_SUPPORT}
+    nothing = f"No job has {params.min_support} finished runs and a runtime above 0, so there is no line to draw."
+    support = {"min_support": params.min_support, "n_lines": n_lines, "good_support": GOOD_SUPPORT}
     jobs = connection.execute(LINES_CHOICE, {"source": source, **support}).df()
     if jobs.empty:
         return Figure("over-time", OVER_TIME, nothing, "n = 0")
-    keys = {"keys": list(jobs["group_key"]), "statuses": list(asked.statuses), "max_points": max_points}
+    keys = {"keys": list(jobs["group_key"]), "statuses": list(params.statuses), "max_points": max_points}
     runs = jobs.merge(connection.execute(LINES_RUNS, {"source": source, **keys}).df(), on="group_key")
     names = {
         row["group_key"]: f"{one_line(row['group_key'], 60)} · median {duration(row['median_s'])}, COV "
@@ -135,21 +135,21 @@ def over_time_figure(
 
 
 def against_median(
-    connection: Connection, source: str, asked: SummaryParams, max_points: int, slow_share: float | None
+    connection: Connection, source: str, params: SummaryParams, max_points: int, slow_share: float | None
 ) -> tuple[Figure, Table]:
     """New runs against the median of their job's past, and the share of slow ones by that median."""
     past = f"the first {100 * HISTORIC_SHARE:g} % of the log"
-    values = {"source": source, "statuses": list(asked.statuses)}
+    values = {"source": source, "statuses": list(params.statuses)}
     rows = connection.execute(DRAWN.format(points=MEDIAN_POINTS), {**values, "most": max_points}).df()
     n = int(rows.pop("n").max()) if len(rows) else 0
     by_band = {**values, "bands": list(BANDS_S), "slow_ratio": STALAGMITE_RATIO}
-    found = records(connection.execute(BAND_SHARES.format(points=MEDIAN_POINTS), by_band).df())
+    band_rows = records(connection.execute(BAND_SHARES.format(points=MEDIAN_POINTS), by_band).df())
     labels = [f"under {duration(BANDS_S[0])}"]
     labels += [f"{duration(low)} to {duration(high)}" for low, high in pairwise(BANDS_S)]
     labels.append(f"{duration(BANDS_S[-1])} and more")
     slow = number(STALAGMITE_RATIO)
     bands = table(
-        [row | {"label": labels[row["band"]]} for row in found], ("label", "historic median"),
+        [row | {"label": labels[row["band"]]} for row in band_rows], ("label", "historic median"),
         ("n", "new runs", count), ("slow_share", "slow", share), title="Slow runs by length of job",
         words=f"New runs at least {slow} times the historic median of their job.",
     )  # fmt: skip
@@ -163,7 +163,7 @@ def against_median(
     figure = plot(
         "against-median", AGAINST_MEDIAN, words, f"n = {n:,} new runs{drawn}", charts.scatter, rows, *axes,
         guides,
-        nothing=f"No job has {asked.min_support} finished runs in {past} and any after it, so there is no historic "
+        nothing=f"No job has {params.min_support} finished runs in {past} and any after it, so there is no historic "
         "median to compare new runs with.",
     )  # fmt: skip
     return figure, bands
@@ -172,7 +172,10 @@ def against_median(
 def causes_section(shares: VarianceShares, evidence: str) -> Section:
     """What explains the variation inside jobs."""
     together = max(0.0, shares.together)
-    rows = [{"cause": one.cause, "alone": max(one.alone, 0.0), "unique": max(one.unique, 0.0)} for one in shares.causes]
+    rows = [
+        {"cause": cause.cause, "alone": max(cause.alone, 0.0), "unique": max(cause.unique, 0.0)}
+        for cause in shares.causes
+    ]
     shown = table(
         [*rows, {"cause": TOGETHER, "alone": together}],
         ("cause", "cause"), ("alone", "explained by it alone", share), ("unique", "only by it", share),
@@ -207,45 +210,47 @@ STAYED = """
 def fetch_shapes(connection: Connection, source: str, kind: Kind) -> tuple[Characterisation, str] | None:
     """One normalisation over an open connection, and how many jobs kept their shape, empty where none has two; None if
     the source has no shapes of it."""
-    found = characterise.fetch_shapes(connection, source, kind)
-    if found is None:
+    characterisation = characterise.fetch_shapes(connection, source, kind)
+    if characterisation is None:
         return None
     n_jobs, same_share = connection.execute(STAYED, {"source": source, "kind": kind}).fetchone() or (0, None)
     stayed = (
         f"Of n = {n_jobs:,} jobs with a shape both in the history and in the last part of the log, {share(same_share)} "
         "have the same in both"
     )
-    return found, stayed if n_jobs else ""
+    return characterisation, stayed if n_jobs else ""
 
 
-def version_of(found: Characterisation) -> str:
+def version_of(characterisation: Characterisation) -> str:
     """The data version of the files that shapes were made from."""
-    return str(found.table["data_version"].iloc[0])
+    return str(characterisation.table["data_version"].iloc[0])
 
 
-def shape_sections(found: Mapping[Kind, tuple[Characterisation, str]], version_now: str) -> Iterator[Section]:
+def shape_sections(by_kind: Mapping[Kind, tuple[Characterisation, str]], version_now: str) -> Iterator[Section]:
     """The shapes of each normalisation, and how many jobs kept theirs."""
-    for kind, (one, stayed) in found.items():
-        version = version_of(one)
+    for kind, (characterisation, stayed) in by_kind.items():
+        version = version_of(characterisation)
         yield Section(
             f"Typical distributions of runtimes ({kind})",
             evidence=f"data version {version}{'' if version == version_now else ', not of the files of now'}",
-            lines=(shape_words(kind, one), *([stayed] if stayed else [])),
-            tables=(shapes_table(one.table, kind),),
-            figures=(shapes_figure(one.shapes, one.table, kind),),
+            lines=(shape_words(kind, characterisation), *([stayed] if stayed else [])),
+            tables=(shapes_table(characterisation.table, kind),),
+            figures=(shapes_figure(characterisation.shapes, characterisation.table, kind),),
         )
 
 
-def shapes_result(source: str, found: dict[Kind, Characterisation], again: str) -> Result:
+def shapes_result(source: str, by_kind: dict[Kind, Characterisation], again: str) -> Result:
     """The shapes of a source that was characterised."""
-    version = version_of(next(iter(found.values())))
-    words = "; ".join(f"{shape_words(kind, one)}" for kind, one in found.items())
+    version = version_of(next(iter(by_kind.values())))
+    words = "; ".join(f"{shape_words(kind, characterisation)}" for kind, characterisation in by_kind.items())
     return Result(
         f"Typical distributions of runtimes: {source}",
         f"{words}.",
         made_of=f"source {source}, data version {version}",
         again=again,
-        sections=tuple(shape_sections({kind: (one, "") for kind, one in found.items()}, version)),
+        sections=tuple(
+            shape_sections({kind: (characterisation, "") for kind, characterisation in by_kind.items()}, version)
+        ),
         method=METHOD,
     )
 
@@ -276,19 +281,19 @@ def _value_axis(kind: str) -> Axis:
     return Axis("low", NORMALISED.get(kind, kind) + (", seconds" if kind == "delta" else ""), "number")
 
 
-def shapes_figure(shapes: ShapeSet, found: pd.DataFrame | None, kind: str) -> Figure:
-    """Figure 5 of the paper: the shapes of one normalisation, the steadiest first. found: their rows."""
+def shapes_figure(shapes: ShapeSet, sizes: pd.DataFrame | None, kind: str) -> Figure:
+    """Figure 5 of the paper: the shapes of one normalisation, the steadiest first. sizes: n_runs, n_groups."""
     title = f"Shapes ({kind})"
-    if found is None or found.empty:
+    if sizes is None or sizes.empty:
         return Figure(f"shapes-{kind}", title, NO_SHAPES, "n = 0")
     rows = [
         bin_rows(shapes.bins, pmf).assign(panel=f"shape {at} · {int(n):,} jobs")
-        for at, (pmf, n) in enumerate(zip(shapes.centres, found["n_groups"], strict=True))
+        for at, (pmf, n) in enumerate(zip(shapes.centres, sizes["n_groups"], strict=True))
     ]
-    n_runs, n_jobs = int(found["n_runs"].sum()), int(found["n_groups"].sum())
+    n_runs, n_jobs = int(sizes["n_runs"].sum()), int(sizes["n_groups"].sum())
     return plot(
         f"shapes-{kind}", title, SHAPES_WORDS.format(what=NORMALISED[kind]),
-        f"n = {n_runs:,} runs of {n_jobs:,} jobs in {len(found)} shapes, {shapes.bins.n_bins} bins", charts.histogram,
+        f"n = {n_runs:,} runs of {n_jobs:,} jobs in {len(sizes)} shapes, {shapes.bins.n_bins} bins", charts.histogram,
         pd.concat(rows), _value_axis(kind), Axis("share", "share", "log"), panel="panel", series="is",
         colours={"runs": charts.BLUE, "outliers": charts.ORANGE}, height=46,
     )  # fmt: skip
@@ -296,12 +301,12 @@ def shapes_figure(shapes: ShapeSet, found: pd.DataFrame | None, kind: str) -> Fi
 
 def likelihood_figure(job: JobAgainstShapes, name: str = "likelihood") -> Figure:
     """Figure 6 of the paper: the runs of one job against two shapes."""
-    (one, other), posteriors = job.numbers, job.posteriors
+    (first, other), posteriors = job.numbers, job.posteriors
     words = (
         "Bars are the runs of one job, lines are two shapes. The log-likelihood adds up, over the runs, the "
         "logarithm of what the shape gives to their bin; the larger is the more probable: here shape "
         f"{max(job.numbers, key=job.log_likelihoods.__getitem__)}. Posterior probabilities among all shapes: "
-        f"{share(float(posteriors[one]))} for {one}, {share(float(posteriors[other]))} for {other}."
+        f"{share(float(posteriors[first]))} for {first}, {share(float(posteriors[other]))} for {other}."
     )
     pmf, parts = job.counts / job.counts.sum(), []
     for at in job.numbers:
@@ -309,8 +314,8 @@ def likelihood_figure(job: JobAgainstShapes, name: str = "likelihood") -> Figure
         rows = bin_rows(job.shapes.bins, np.maximum(pmf, centre))
         rows["share"] = np.where(pmf[rows.index] > 0, pmf[rows.index], np.nan)
         rows["shape"] = np.maximum(centre[rows.index], charts.LEAST_SHARE)
-        told = f"log-likelihood {job.log_likelihoods[at]:,.1f}, posterior {share(float(posteriors[at]))}"
-        parts.append(rows.assign(panel=f"shape {at}: {told}"))
+        caption = f"log-likelihood {job.log_likelihoods[at]:,.1f}, posterior {share(float(posteriors[at]))}"
+        parts.append(rows.assign(panel=f"shape {at}: {caption}"))
     axes = _value_axis(job.shapes.bins.kind), Axis("share", "share of the runs", "log")
     evidence = f"n = {job.n_runs:,} run{'' if job.n_runs == 1 else 's'} of one job, {job.shapes.bins.n_bins} bins"
     return plot(name, "How a job is matched with a shape", words, evidence, charts.histogram, pd.concat(parts), *axes,

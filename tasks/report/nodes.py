@@ -218,7 +218,7 @@ def fetch_nodes(connection: Connection, source: str) -> NodesData:
     emulated = tables["nodes"].set_index("node")["is_emulated"]  # where any of its executions is
     for name in OF_NODES:
         tables[name] = tables[name].assign(is_emulated=tables[name]["node"].map(emulated))
-    ids = [str(one) for one in tables["flagged"]["execution_id"]]
+    ids = [str(execution_id) for execution_id in tables["flagged"]["execution_id"]]
     reasons = connection.execute(REASONS, {"source": source, "ids": ids}).df()
     return NodesData(**vars(fetch_intake(connection, WORD, source)), is_simulated=is_simulated, tables=tables,
                      reasons=reasons)  # fmt: skip
@@ -257,10 +257,10 @@ def _answer(data: NodesData) -> tuple[str, str, State]:
         return words, "Run no work there until it is repaired.", "look"
     suspected = named(states[states["state"] == "suspected"])
     if suspected:
-        told = "; ".join(f"{row['name']} in {row['aspect']}, since {moment(row['since'])} UTC" for row in suspected)
+        suspects = "; ".join(f"{row['name']} in {row['aspect']}, since {moment(row['since'])} UTC" for row in suspected)
         why = data.command("explain", str(suspected[0]["node"]))
         action = f"Why: {why}. {FRESH} ({data.command('record')})."
-        return f"Suspected to be degrading: {told}.", action, "look"
+        return f"Suspected to be degrading: {suspects}.", action, "look"
     if len(states):
         return f"No node of {data.source} is degrading: {counted_states(states)} nodes and aspects.", "", "good"
     if data["watched"].empty:
@@ -273,7 +273,7 @@ def _answer(data: NodesData) -> tuple[str, str, State]:
 
 def _certainty(data: NodesData) -> str:
     budgets = data["judgings"]["alarms_per_day"].dropna()
-    shown = [number(float(one)) for one in budgets]
+    shown = [number(float(per_day)) for per_day in budgets]
     parts = [f"To be expected over all nodes: about {n} false alarm{'' if n == '1' else 's'} a day." for n in shown]
     return " ".join([*parts, known_words(data["known"])]).strip()
 
@@ -372,9 +372,9 @@ def _nodes_table(data: NodesData, item: str) -> Table:
     """A row a node: its place, its state, its scores and what was recorded on it."""
     scores, states = data["scores"], data["states"]
     cells = {(row["node"], row["aspect"]): _score(row) for row in records(scores)}
-    best, slow = ({str(row["node"]): row for row in records(one)} for one in (data.best, data["watched"]))
+    best, slow = ({str(row["node"]): row for row in records(each)} for each in (data.best, data["watched"]))
     worst = states.drop_duplicates("node").set_index("node")["state"].to_dict()
-    aspects = [str(one) for one in scores["aspect"].unique()]
+    aspects = [str(each) for each in scores["aspect"].unique()]
     rows = []
     for row in named(data["nodes"], item):
         node = str(row["node"])
@@ -434,12 +434,12 @@ def _flagged(data: NodesData, item: str) -> Section:
         f"{row['data_version']}"
         for row in records(data["judgings"])
     )
-    said: dict[str, list[str]] = {}
+    reasons: dict[str, list[str]] = {}
     for row in records(data.reasons):
-        said.setdefault(str(row["execution_id"]), []).append(node_words.reason_of_row(row).words())
+        reasons.setdefault(str(row["execution_id"]), []).append(node_words.reason_of_row(row).words())
     rows = [
         row | {"type": type_name(row), "known": _known(row)}
-        | {"because": _first_of(said.get(str(row["execution_id"]), []))}
+        | {"because": _first_of(reasons.get(str(row["execution_id"]), []))}
         for row in named(data["flagged"], item)
     ]  # fmt: skip
     most = f"The latest {len(rows):,}; all are in the warehouse, nodes.verdicts." if n_flagged > MOST_FLAGGED else ""
@@ -484,23 +484,23 @@ def known_words(known: pd.DataFrame) -> str:
 
 
 def _fingerprints(data: NodesData) -> Section:
-    ranked, asked = data["ranked"], data["fingerprintings"].iloc[0]
-    made_of = f"model {asked['model_id']}, data version {asked['data_version']}"
-    aspects = [str(one) for one in ranked["aspect"].unique() if one != OVERALL]
+    ranked, latest = data["ranked"], data["fingerprintings"].iloc[0]
+    made_of = f"model {latest['model_id']}, data version {latest['data_version']}"
+    aspects = [str(aspect) for aspect in ranked["aspect"].unique() if aspect != OVERALL]
     cells = {(row["node"], row["aspect"]): _beside(row) for row in records(ranked)}
     rows = [
         row | {"place": Cell(_place(row["rank"], row["is_tied"]), value=row["rank"]), "own": _score(row)}
         | {"plain_place": _place(row["plain_rank"], row["plain_is_tied"])}
         | {"plain": _score({end: row[f"plain_{end}"] for end in ("score", "low", "high")})}
-        | {one: cells.get((row["node"], one), NOTHING) for one in aspects}
+        | {aspect: cells.get((row["node"], aspect), NOTHING) for aspect in aspects}
         for row in named(ranked[ranked["aspect"] == OVERALL])
     ]  # fmt: skip
     shown = table(
         rows, ("name", "node"), ("machine_type", "machine type"), ("place", "place", "number"),
         ("own", "score", "number"), ("plain_place", "plain place", "number"), ("plain", "plain score", "number"),
-        *((one, one, "number") for one in aspects),
+        *((aspect, aspect, "number") for aspect in aspects),
     )  # fmt: skip
-    evidence = f"n = {asked['n_fingerprints']:,} fingerprints of {asked['n_executions']:,} executions, {made_of}"
+    evidence = f"n = {latest['n_fingerprints']:,} fingerprints of {latest['n_executions']:,} executions, {made_of}"
     return Section("By fingerprint, beside the plain ranking", FINGERPRINT_WORDS, evidence, tables=(shown,))
 
 
@@ -537,8 +537,8 @@ def _place(place: Any, is_tied: Any) -> str:
 def _score(row: Mapping[Any, Any]) -> Cell:
     if is_missing(row["score"]):
         return NOTHING
-    told = node_words.interval(row)
-    return Cell(ratio(float(row["score"])), (told,) if told else (), value=float(row["score"]))
+    interval = node_words.interval(row)
+    return Cell(ratio(float(row["score"])), (interval,) if interval else (), value=float(row["score"]))
 
 
 def _beside(row: Mapping[Any, Any]) -> Cell:
@@ -554,8 +554,8 @@ FLAGGED = {"not flagged": charts.BLUE, "flagged": charts.ORANGE}
 def item_chart() -> charts.Chart:
     """The chart of the verdicts on one node over time, with one row that stands for all."""
     row = dict(zip(ITEM_COLUMNS, (pd.Timestamp(0), "", 0.5, ""), strict=True))
-    started, one = Axis("started_at", "started (UTC)", "time"), pd.DataFrame([row])
-    return charts.timeline(one, started, "benchmark", "verdict", FLAGGED, "probability")
+    started, frame = Axis("started_at", "started (UTC)", "time"), pd.DataFrame([row])
+    return charts.timeline(frame, started, "benchmark", "verdict", FLAGGED, "probability")
 
 
 def node_items(connection: Connection, data: NodesData) -> Iterator[tuple[str, Result]]:
@@ -577,22 +577,24 @@ def node_items(connection: Connection, data: NodesData) -> Iterator[tuple[str, R
 def _item(data: NodesData, row: Mapping[Any, Any], seen: Figure | None, why: pd.DataFrame | None) -> Result:
     name = row["name"]
     state: State
-    states, scores, slow = (data[one][data[one]["node"] == row["node"]] for one in ("states", "scores", "watched"))
+    states, scores, slow = (
+        data[entry][data[entry]["node"] == row["node"]] for entry in ("states", "scores", "watched")
+    )
     bad = records(states[states["state"].isin(node_words.GOING_ON)])
-    told = "; ".join(f"{one['state']} in {one['aspect']} since {moment(one['since'])} UTC" for one in bad)
+    degrading = "; ".join(f"{entry['state']} in {entry['aspect']} since {moment(entry['since'])} UTC" for entry in bad)
     answer, state = f"Nobody has watched {name} yet.", "unknown"
     if bad:
-        answer, state = f"{name} needs looking at: {told}.", "look"
+        answer, state = f"{name} needs looking at: {degrading}.", "look"
     elif len(states):
         answer, state = f"{name} is healthy in {len(states)} aspects.", "good"
     facts = [Fact("nodes.item.n_executions", int(row["n_executions"]), "executions", count)]
-    for one in records(scores[scores["aspect"] == OVERALL]):
-        facts.append(Fact("nodes.item.rank", _place(one["rank"], one["is_tied"]), f"place of {len(data.best):,}"))
-        facts.append(Fact("nodes.item.score", float(one["score"]), f"score, {node_words.interval(one)}", ratio))
+    for entry in records(scores[scores["aspect"] == OVERALL]):
+        facts.append(Fact("nodes.item.rank", _place(entry["rank"], entry["is_tied"]), f"place of {len(data.best):,}"))
+        facts.append(Fact("nodes.item.score", float(entry["score"]), f"score, {node_words.interval(entry)}", ratio))
     by_aspect = [
-        Row(aspect_name(str(one["aspect"])),
-            (_score(one), Cell(_place(one["rank"], one["is_tied"])), Cell(count(one["n_executions"]))))
-        for one in records(scores)
+        Row(aspect_name(str(entry["aspect"])),
+            (_score(entry), Cell(_place(entry["rank"], entry["is_tied"])), Cell(count(entry["n_executions"]))))
+        for entry in records(scores)
     ]  # fmt: skip
     shown = cell_table("aspect", ("score", "place", "executions"), by_aspect)
     sections = [Section("Scores by aspect", tables=(shown,), is_open=True)]
@@ -607,10 +609,10 @@ def _item(data: NodesData, row: Mapping[Any, Any], seen: Figure | None, why: pd.
         sections.append(Section("What speaks against it", tables=(against,), is_open=True))
     sections.append(Section("States", tables=(states_table(states),)))
     reasons = (
-        f"{share(one['low_share'])} of its executions slow: {node_words.slow_time(one) or 'none'}"
-        for one in records(slow)
+        f"{share(entry['low_share'])} of its executions slow: {node_words.slow_time(entry) or 'none'}"
+        for entry in records(slow)
     )
-    asked = f"Why: {data.command('explain', str(row['node']))}. {FRESH} ({data.command('record')})." if bad else ""
+    action = f"Why: {data.command('explain', str(row['node']))}. {FRESH} ({data.command('record')})." if bad else ""
     return Result(
-        name, answer, "", tuple(reasons), facts=tuple(facts), sections=tuple(sections), state=state, action=asked
+        name, answer, "", tuple(reasons), facts=tuple(facts), sections=tuple(sections), state=state, action=action
     )

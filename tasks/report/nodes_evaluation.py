@@ -166,9 +166,9 @@ RANKED = (
 RERUNS = "Medians over nodes and over the metrics that count in scores, from executions that were not stressed."
 
 
-def evaluation_result(found: "Evaluation", name: str, emulated: frozenset[str] = frozenset()) -> Result:
-    """What an evaluation found. name: of the data; emulated: nodes that are not machines of their own."""
-    figures = found.figures
+def evaluation_result(evaluation: "Evaluation", name: str, emulated: frozenset[str] = frozenset()) -> Result:
+    """What an evaluation measured. name: of the data; emulated: nodes that are not machines of their own."""
+    figures = evaluation.figures
     why = reasons(figures, "detect.") or "no execution is known to be stressed"
     notices = (f"Emulated nodes: {len(emulated)} of them are made of limits on a larger machine.",) if emulated else ()
     return Result(
@@ -179,13 +179,13 @@ def evaluation_result(found: "Evaluation", name: str, emulated: frozenset[str] =
         again="whorl nodes evaluate PATH… --out DIR",
         notices=notices,
         facts=tuple(Fact(f"nodes.evaluation.{key}", figures.get(key), words, count) for key, words in FACTS.items()),
-        sections=tuple(_sections(found, emulated)),
+        sections=tuple(_sections(evaluation, emulated)),
         method=METHOD,
     )
 
 
-def _sections(found: "Evaluation", emulated: frozenset[str]) -> Iterator[Section]:
-    figures, metrics = found.figures, found.tables.get("metrics", pd.DataFrame())
+def _sections(evaluation: "Evaluation", emulated: frozenset[str]) -> Iterator[Section]:
+    figures, metrics = evaluation.figures, evaluation.tables.get("metrics", pd.DataFrame())
     if verdicts := verdict_tables(figures):
         yield Section("Is the detector ahead of simpler ones?", AHEAD, tables=tuple(verdicts), is_open=True)
     if verdicts or is_learned(figures):
@@ -193,8 +193,8 @@ def _sections(found: "Evaluation", emulated: frozenset[str]) -> Iterator[Section
         yield Section("What falls short", lines=lines or (NOTHING_SHORT,), is_open=True)
     detectors, nothing = detectors_table(figures, doses=True), f"Not measured: {reasons(figures, 'detect.')}."
     yield Section("Stressed executions found", SPLITS, tables=(detectors,), nothing=nothing, is_open=not verdicts)
-    yield Section("How surely stressed executions are found", figures=(precision_figure(found),))
-    yield Section("How good each node is", figures=(ranking_figure(_ranked(found, emulated)),))
+    yield Section("How surely stressed executions are found", figures=(precision_figure(evaluation),))
+    yield Section("How good each node is", figures=(ranking_figure(_ranked(evaluation, emulated)),))
     nothing = f"Not measured: {reasons(figures, 'rank.') or 'no application ran on these nodes'}."
     yield Section("Scores and what applications did on the same nodes", RANKED, tables=(rank_table(figures),),
                   nothing=nothing)  # fmt: skip
@@ -221,19 +221,22 @@ def detectors_table(figures: Given, *, doses: bool = False) -> Table:
     """A row a way of splitting and detector, a column a measure; doses: one more a dose of stress.
 
     Of each way of splitting the detector that tells stressed executions best stands on top."""
-    found: dict[tuple[str, str, str], dict[str, float]] = {}
+    by_place: dict[tuple[str, str, str], dict[str, float]] = {}
     for measure in MEASURES:
         for place, key in keys_of(figures, measure).items():
             if doses or place[1] == ANY:
-                found.setdefault(place, {})[measure] = float(figures[key])
+                by_place.setdefault(place, {})[measure] = float(figures[key])
     splits = list(PROTOCOLS)
-    order = sorted(found, key=lambda one: (splits.index(one[0]), _by_level(one[1]), -found[one].get(JUDGED_BY[0], -1)))
+    order = sorted(
+        by_place,
+        key=lambda entry: (splits.index(entry[0]), _by_level(entry[1]), -by_place[entry].get(JUDGED_BY[0], -1)),
+    )
     rows = [
-        {"split": PROTOCOLS[of], "dose": dose_name(dose), "detector": detector_name(name), **found[of, dose, name]}
+        {"split": PROTOCOLS[of], "dose": dose_name(dose), "detector": detector_name(name), **by_place[of, dose, name]}
         for of, dose, name in order
     ]
     shown = columns(*((key, words, show) for key, (words, show) in MEASURES.items()))
-    shown = tuple(replace(one, is_extra=one.key not in IN_BRIEF) for one in shown)
+    shown = tuple(replace(entry, is_extra=entry.key not in IN_BRIEF) for entry in shown)
     stress = (Column("dose", "stress", kind="name"),) if doses else ()
     return table(rows, ("detector", "told by", "name"), ("split", "tested on", "name"), *stress, *shown,
                  name="detectors")  # fmt: skip
@@ -241,7 +244,7 @@ def detectors_table(figures: Given, *, doses: bool = False) -> Table:
 
 def keys_of(figures: Given, measure: str) -> dict[tuple[str, str, str], str]:
     """The keys of a measure that has a figure, by protocol (empty: later executions), dose (`any`: all), detector."""
-    found = {}
+    keys = {}
     for key, value in figures.items():
         words = key.split(".")
         if words[:2] == ["detect", measure] and len(words) > 2 and value is not None:
@@ -249,8 +252,8 @@ def keys_of(figures: Given, measure: str) -> dict[tuple[str, str, str], str]:
             protocol = rest.pop(0) if rest and rest[0] in PROTOCOLS else ""
             dose = rest.pop(0) if rest and rest[0].startswith((DOSE, STRONG, KIND)) else ANY
             if not rest:
-                found[protocol, dose, words[2]] = key
-    return found
+                keys[protocol, dose, words[2]] = key
+    return keys
 
 
 def dose_name(dose: str) -> str:
@@ -270,7 +273,7 @@ def duels(figures: Given, measure: str) -> dict[tuple[str, str], tuple[str, dict
     """By protocol and dose where the detector and any simpler one have a figure: its key, and the others by name, the
     best first."""
     keys = keys_of(figures, measure)
-    found = {}
+    compared = {}
     for protocol in PROTOCOLS:
         for dose in sorted({dose for of, dose, _ in keys if of == protocol}, key=_by_level):
             others = {
@@ -279,9 +282,9 @@ def duels(figures: Given, measure: str) -> dict[tuple[str, str], tuple[str, dict
                 if (of, at) == (protocol, dose) and name not in (VERDICTS, *LEARNED)
             }
             if others and (protocol, dose, VERDICTS) in keys:
-                best_first = dict(sorted(others.items(), key=lambda one: -one[1]))
-                found[protocol, dose] = keys[protocol, dose, VERDICTS], best_first
-    return found
+                best_first = dict(sorted(others.items(), key=lambda rival: -rival[1]))
+                compared[protocol, dose] = keys[protocol, dose, VERDICTS], best_first
+    return compared
 
 
 def verdict_tables(figures: Given) -> list[Table]:
@@ -290,13 +293,13 @@ def verdict_tables(figures: Given) -> list[Table]:
     Marked is where it is behind. Nothing without a detector."""
     tables = []
     for measure in JUDGED_BY:
-        found = duels(figures, measure)
-        doses = sorted({dose for _, dose in found}, key=_by_level)
-        cells = {place: _ahead(figures, key, others, MEASURES[measure][1]) for place, (key, others) in found.items()}
+        compared = duels(figures, measure)
+        doses = sorted({dose for _, dose in compared}, key=_by_level)
+        cells = {place: _ahead(figures, key, others, MEASURES[measure][1]) for place, (key, others) in compared.items()}
         rows = [
             Row(words, tuple(cells.get((protocol, dose), NOTHING) for dose in doses))
             for protocol, words in PROTOCOLS.items()
-            if any(of == protocol for of, _ in found)
+            if any(of == protocol for of, _ in compared)
         ]
         if rows:
             tables.append(cell_table("tested on", [dose_name(dose) for dose in doses], rows, MEASURES[measure][0]))
@@ -314,11 +317,11 @@ def _ahead(figures: Given, key: str, others: dict[str, float], show: Show) -> Ce
 
 def summary_words(figures: Given) -> str:
     """In how many places the detector is ahead of every simpler one; empty where it was not measured."""
-    found = duels(figures, JUDGED_BY[0]).values()
-    if not found:
+    compared = duels(figures, JUDGED_BY[0]).values()
+    if not compared:
         return ""
-    gaps = [gap(figures[key], max(others.values())) for key, others in found]
-    ahead, behind = sum(one > 0 for one in gaps), sum(one < 0 for one in gaps)
+    gaps = [gap(figures[key], max(others.values())) for key, others in compared]
+    ahead, behind = sum(lead > 0 for lead in gaps), sum(lead < 0 for lead in gaps)
     return (
         f"By {MEASURES[JUDGED_BY[0]][0]} the detector is ahead of every simpler one in {ahead} of {len(gaps)} places "
         f"(each a way of splitting and a dose), level with the best of them in {len(gaps) - ahead - behind}, behind in "
@@ -334,13 +337,13 @@ def falls_short(figures: Given) -> list[str]:
         for (protocol, dose), (key, others) in duels(figures, measure).items():
             lines += better_line(f"{words}, {PROTOCOLS[protocol]}, {dose_name(dose)}", figures[key], others, show)
     for kind, words in KINDS.items():
-        told = {name: figures.get(f"inject.{kind}.auprc.{name}") for of, name in injected_into(figures) if of == kind}
-        ours = told.pop(WITHOUT_LABELS, None)
-        rivals = {detector_name(name): value for name, value in told.items()}
+        scores = {name: figures.get(f"inject.{kind}.auprc.{name}") for of, name in injected_into(figures) if of == kind}
+        ours = scores.pop(WITHOUT_LABELS, None)
+        rivals = {detector_name(name): value for name, value in scores.items()}
         lines += better_line(f"{INJECTED['auprc'][0]}, later results {words}", ours, rivals, ratio)
-    for one, (words, show) in _ranked_in(figures).items():
-        plain = {METHODS[name]: figures.get(f"rank.{name}{one}") for name in METHODS if name != KNOWN_AFTERWARDS}
-        ours = figures.get(f"rank.{RANKED_BY}{one}")
+    for suffix, (words, show) in _ranked_in(figures).items():
+        plain = {METHODS[name]: figures.get(f"rank.{name}{suffix}") for name in METHODS if name != KNOWN_AFTERWARDS}
+        ours = figures.get(f"rank.{RANKED_BY}{suffix}")
         lines += better_line(f"ranking beside applications, {words}", ours, plain, show)
     return lines + list(_network_falls_short(figures))
 
@@ -348,11 +351,11 @@ def falls_short(figures: Given) -> list[str]:
 def _network_falls_short(figures: Given) -> Iterator[str]:
     """Where fits of ours are worth less than means of types or tell types wrongly, and the paper's below the paper."""
     for protocol, words in PROTOCOLS.items():
-        own, means, told = (figures.get(key_of(key, MODEL, protocol)) for key in (OWN, BY_MEANS, TYPES))
-        if own is not None and means is not None and own >= means:
-            yield f"error of own metrics, {words}: {number(own)}; the means of types make {number(means)}"
-        if told is not None and told < 1:
-            yield f"types told rightly, {words}: {share(told)}"
+        error, means, accuracy = (figures.get(key_of(key, MODEL, protocol)) for key in (OWN, BY_MEANS, TYPES))
+        if error is not None and means is not None and error >= means:
+            yield f"error of own metrics, {words}: {number(error)}; the means of types make {number(means)}"
+        if accuracy is not None and accuracy < 1:
+            yield f"types told rightly, {words}: {share(accuracy)}"
     for key, (words, show, says) in REPORTED.items():
         value = figures.get(key_of(key, PAPER, PAPER))
         if value is not None and value < says:
@@ -396,8 +399,8 @@ def rank_table(figures: Given) -> Table:
 def _ranked_in(figures: Given) -> Measures:
     """What follows the method in a key, and its words: machine types, all together, and their mean if there are two."""
     types = [key.removeprefix("rank.nodes.") for key in figures if key.startswith("rank.nodes.")]
-    found = {f".{one}": (one, ratio) for one in types} | {"": ("all together", ratio)}
-    return found | ({".mean": ("mean of machine types", ratio)} if len(types) > 1 else {})
+    suffixes = {f".{kind}": (kind, ratio) for kind in types} | {"": ("all together", ratio)}
+    return suffixes | ({".mean": ("mean of machine types", ratio)} if len(types) > 1 else {})
 
 
 def repeated_table(figures: Given) -> Table:
@@ -408,15 +411,15 @@ def repeated_table(figures: Given) -> Table:
     return matrix(figures, "benchmark", rows, REPEATED, lambda name, key: f"repeatability.{key}.{name}".rstrip("."))
 
 
-def precision_figure(found: "Evaluation") -> Figure:
+def precision_figure(evaluation: "Evaluation") -> Figure:
     """Precision over recall of each detector, on later executions."""
     title, nothing = "How surely stressed executions are found", "No execution that was tested is labelled as stressed."
-    own, tested = (
+    curves, tested = (
         rows[(rows["protocol"] == BY_TIME) & (rows["round"] == 0)] if len(rows) else rows
-        for rows in (found.tables.get(name, pd.DataFrame()) for name in ("precision_recall", "detection"))
+        for rows in (evaluation.tables.get(name, pd.DataFrame()) for name in ("precision_recall", "detection"))
     )
     tested = tested[tested["dose"] == ANY] if len(tested) else tested
-    if own.empty or tested.empty:
+    if curves.empty or tested.empty:
         return Figure("precision", title, nothing, "n = 0")
     n, n_stressed = int(tested["n"].max()), int(tested["n_stressed"].max())
     areas = dict(zip(tested["detector"].astype(str), tested["auprc"].astype(float), strict=True))
@@ -425,7 +428,7 @@ def precision_figure(found: "Evaluation") -> Figure:
             charts.sampled(part.sort_values("recall"), MOST_POINTS)[["recall", "precision"]].assign(
                 detector=f"{detector_name(str(name))} ({ratio(areas.get(str(name)))})"
             )
-            for name, part in own.groupby("detector", sort=False)
+            for name, part in curves.groupby("detector", sort=False)
         ]
     )
     words = (
@@ -438,8 +441,8 @@ def precision_figure(found: "Evaluation") -> Figure:
     return plot("precision", title, words, evidence, charts.lines, rows, *axes, series="detector", height=300)
 
 
-def _ranked(found: "Evaluation", emulated: frozenset[str]) -> pd.DataFrame:
-    ranking = found.tables.get("ranking", pd.DataFrame())
+def _ranked(evaluation: "Evaluation", emulated: frozenset[str]) -> pd.DataFrame:
+    ranking = evaluation.tables.get("ranking", pd.DataFrame())
     if ranking.empty:
         return ranking
     best = ranking.loc[ranking["aspect"] == "all", "node"].head(MOST_NODES)

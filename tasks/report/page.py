@@ -39,13 +39,13 @@ def describe(result: Result) -> dict[str, Any]:
         "method": result.method,
         "reasons": list(result.reasons),
         "notices": list(result.notices),
-        "facts": [{"key": one.key, "text": one.text, "words": one.words} for one in result.facts],
+        "facts": [{"key": fact.key, "text": fact.text, "words": fact.words} for fact in result.facts],
         "sections": [_section(part) for part in result.parts],
     }
 
 
 def _section(part: Section) -> dict[str, Any]:
-    found = {
+    described = {
         "id": slug(part.title),
         "title": one_line(part.title),
         "words": part.nothing if part.is_empty else part.words,
@@ -54,16 +54,16 @@ def _section(part: Section) -> dict[str, Any]:
         "empty": part.is_empty,
         "lines": list(part.lines),
         "tables": [_table(table) for table in part.tables if len(table.rows)],
-        "figures": [_figure(one) for one in part.figures],
+        "figures": [_figure(figure) for figure in part.figures],
     }
-    return {key: value for key, value in found.items() if value not in ("", [], False)} | {"id": found["id"]}
+    return {key: value for key, value in described.items() if value not in ("", [], False)} | {"id": described["id"]}
 
 
-def _figure(one: Figure) -> dict[str, Any]:
-    found = {key: getattr(one, key) for key in ("name", "title", "words", "evidence")}
-    if one.use:
-        return found | {"use": one.use, "columns": list(one.columns), "rows": list(one.rows)}
-    return found | {"spec": charts.spec_of(one.chart()) if one.chart else None}
+def _figure(figure: Figure) -> dict[str, Any]:
+    described = {key: getattr(figure, key) for key in ("name", "title", "words", "evidence")}
+    if figure.use:
+        return described | {"use": figure.use, "columns": list(figure.columns), "rows": list(figure.rows)}
+    return described | {"spec": charts.spec_of(figure.chart()) if figure.chart else None}
 
 
 def _table(table: Table) -> dict[str, Any]:
@@ -73,8 +73,14 @@ def _table(table: Table) -> dict[str, Any]:
         "more": table.more,
         "list": table.name,
         "columns": [
-            {"key": one.key, "title": one.title, "num": one.is_number, "means": one.meaning, "link": one.link}
-            for one in table.columns
+            {
+                "key": heading.key,
+                "title": heading.title,
+                "num": heading.is_number,
+                "means": heading.meaning,
+                "link": heading.link,
+            }
+            for heading in table.columns
         ],
         "rows": [[_cell(column, row) for column in table.columns] for row in table.rows],
     }
@@ -176,16 +182,16 @@ def write_result(folder: Path, name: str, result: Result) -> Path:
 def write_images(folder: Path, figures: Sequence[Figure]) -> list[Path]:
     """Write <figure>.png for each figure that has something to draw, whole or not at all."""
     paths = []
-    for one in figures:
-        if one.chart is not None:
-            path = folder / f"{file_slug(one.name)}.png"
+    for figure in figures:
+        if figure.chart is not None:
+            path = folder / f"{file_slug(figure.name)}.png"
             with whole(path) as draft:
-                draft.write_bytes(one.png())
+                draft.write_bytes(figure.png())
             paths.append(path)
     return paths
 
 
 def write_figures(folder: Path, name: str, result: Result) -> list[Path]:
     """Write the page of a result, and an image of each of its figures; the page comes first."""
-    figures = [*result.figures, *(one for part in result.sections for one in part.figures)]
+    figures = [*result.figures, *(figure for part in result.sections for figure in part.figures)]
     return [write_result(folder, name, result), *write_images(folder, figures)]

@@ -155,14 +155,14 @@ class Column:
 Described = Column | tuple[str, str] | tuple[str, str, Callable[[Any], str] | Kind]
 
 
-def columns(*found: Described) -> tuple[Column, ...]:
+def columns(*described: Described) -> tuple[Column, ...]:
     """Columns from key, title and how values are written, or what kind they are; those of quantities are numbers."""
-    return tuple(one if isinstance(one, Column) else _column(*one) for one in found)
+    return tuple(column if isinstance(column, Column) else _column(*column) for column in described)
 
 
-def extra(*found: Described) -> tuple[Column, ...]:
+def extra(*described: Described) -> tuple[Column, ...]:
     """Columns that a terminal leaves out where there is no room for them."""
-    return tuple(replace(one, is_extra=True) for one in columns(*found))
+    return tuple(replace(column, is_extra=True) for column in columns(*described))
 
 
 def _column(key: str, title: str, how: Callable[[Any], str] | Kind = as_text) -> Column:
@@ -204,12 +204,12 @@ def table(
 def cell_table(first: str, heads: Sequence[str], rows: Sequence[Row], title: str = "", words: str = "") -> Table:
     """A table of named rows of cells. first: what the names are."""
     shown = columns(("name", first), *((str(at), one_line(head), "number") for at, head in enumerate(heads)))
-    found = [
+    named_rows = [
         {"name": Cell(one_line(row.name), (row.below,) if row.below else ())}
         | {str(at): cell for at, cell in enumerate(row.cells)}
         for row in rows
     ]
-    return Table(title, words, shown, found)
+    return Table(title, words, shown, named_rows)
 
 
 @dataclass(frozen=True)
@@ -289,7 +289,7 @@ class Section:
     @property
     def has_rows(self) -> bool:
         """Whether any of its tables has."""
-        return any(len(one.rows) for one in self.tables)
+        return any(len(shown.rows) for shown in self.tables)
 
     @property
     def is_idle(self) -> bool:
@@ -297,11 +297,11 @@ class Section:
         return bool(self.tables) and not (self.has_rows or self.lines or self.figures or self.nothing)
 
 
-def alone(one: Figure, evidence: str = "", fill: str = "", *, is_open: bool = False) -> Section:
+def alone(figure: Figure, evidence: str = "", fill: str = "", *, is_open: bool = False) -> Section:
     """A figure as a section of its own; one that shows nothing says why, and what fills it."""
-    if one.chart is None and not one.use:
-        return Section(one.title, nothing=one.words + fill)
-    return Section(one.title, evidence=evidence, figures=(one,), is_open=is_open)
+    if figure.chart is None and not figure.use:
+        return Section(figure.title, nothing=figure.words + fill)
+    return Section(figure.title, evidence=evidence, figures=(figure,), is_open=is_open)
 
 
 @dataclass(frozen=True)
@@ -327,13 +327,15 @@ class Result:
     @property
     def parts(self) -> tuple[Section, ...]:
         """All tables and figures in sections: those that stand alone each make one; idle ones are left out."""
-        alone = [Section(one.title, one.words, figures=(replace(one, words=""),), is_open=True) for one in self.figures]
-        alone += [
-            Section(one.title, one.words, tables=(replace(one, title="", words=""),), is_open=True)
-            for one in self.tables
-            if len(one.rows)
+        alone = [
+            Section(part.title, part.words, figures=(replace(part, words=""),), is_open=True) for part in self.figures
         ]
-        return (*alone, *(one for one in self.sections if not one.is_idle))
+        alone += [
+            Section(part.title, part.words, tables=(replace(part, title="", words=""),), is_open=True)
+            for part in self.tables
+            if len(part.rows)
+        ]
+        return (*alone, *(part for part in self.sections if not part.is_idle))
 
 
 def slug(title: str) -> str:
@@ -366,10 +368,10 @@ def section_markdown(part: Section, pictures: Sequence[str] = (), site: str = ""
     """One section, with the figures that `pictures` names drawn inside."""
     parts = [f"## {plain(part.title)}", prose(part.nothing if part.is_empty else part.words)]
     parts.append("\n".join(f"- {plain(line)}" for line in part.lines))
-    for one in part.tables:
-        if len(one.rows):
-            title = f"### {plain(one.title)}" if one.title and one.title != part.title else ""
-            parts += [title, plain(one.words), table_markdown(one, site)]
+    for shown in part.tables:
+        if len(shown.rows):
+            title = f"### {plain(shown.title)}" if shown.title and shown.title != part.title else ""
+            parts += [title, plain(shown.words), table_markdown(shown, site)]
     for drawn in part.figures:
         is_drawn, level = drawn.name in pictures, 0 if drawn.title == part.title else 3
         parts.append(figure_markdown(drawn, is_drawn=is_drawn, level=level))
@@ -378,24 +380,24 @@ def section_markdown(part: Section, pictures: Sequence[str] = (), site: str = ""
     return "\n\n".join(text for text in parts if text)
 
 
-def figure_markdown(one: Figure, more: str = "", *, is_drawn: bool = True, level: int = 2) -> str:
+def figure_markdown(figure: Figure, more: str = "", *, is_drawn: bool = True, level: int = 2) -> str:
     """Title, words and image of a figure, and what it stands for; more: after its words; level: of its heading, 0:
     none.
 
     A figure that there is nothing to draw of keeps its title and words, and so does one whose image is too large."""
-    parts = [f"{'#' * level} {plain(one.title)}" if level else "", f"{plain(one.words)} {plain(more)}".strip()]
-    png = one.png() if is_drawn else b""
+    parts = [f"{'#' * level} {plain(figure.title)}" if level else "", f"{plain(figure.words)} {plain(more)}".strip()]
+    png = figure.png() if is_drawn else b""
     if 0 < len(png) < MOST_PNG_BYTES:
         drawn = base64.b64encode(png).decode("ascii")  # an address that needs no request
-        parts.append(f"![{plain(one.title)}](data:image/png;base64,{drawn})")
-    return "\n\n".join(part for part in (*parts, f"*{plain(one.evidence)}*" if one.evidence else "") if part)
+        parts.append(f"![{plain(figure.title)}](data:image/png;base64,{drawn})")
+    return "\n\n".join(part for part in (*parts, f"*{plain(figure.evidence)}*" if figure.evidence else "") if part)
 
 
 def table_markdown(table: Table, site: str = "", most: int = MARKDOWN_ROWS) -> str:
     """A table in markdown, at most so many rows; how many more there are is said. site: where links lead."""
     header = [plain(column.title) for column in table.columns]
     rule = ["---:" if column.is_number else "---" for column in table.columns]
-    lines = [header, rule, *([_linked(one, row, site) for one in table.columns] for row in table.rows[:most])]
+    lines = [header, rule, *([_linked(shown, row, site) for shown in table.columns] for row in table.rows[:most])]
     more = len(table.rows) - most
     rest = f"\n\n{more:,} more are in the warehouse." if more > 0 else ""
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + rest

@@ -152,10 +152,8 @@ def result_of(
 ) -> tuple[Result, Iterator[tuple[str, Result]]]:
     """What is known of a source, and its items one by one. item: address of their page."""
     of = import_module(f"tasks.report.{word}")  # of the three only the one that is shown: each takes a second to import
-    found = getattr(of, f"fetch_{word}")(
-        connection, source, *([getattr(params, word)] if hasattr(params, word) else [])
-    )
-    return getattr(of, f"{word}_result")(found, item), getattr(of, f"{ITEMS[word]}_items")(connection, found)
+    data = getattr(of, f"fetch_{word}")(connection, source, *([getattr(params, word)] if hasattr(params, word) else []))
+    return getattr(of, f"{word}_result")(data, item), getattr(of, f"{ITEMS[word]}_items")(connection, data)
 
 
 _latest: tuple[Any, Result] | None = None  # what this process wrote last, and of which rows
@@ -180,7 +178,7 @@ def _write_source(warehouse: Warehouse, word: str, source: str, params: SitePara
     with reading(warehouse) as connection:
         result, items = result_of(connection, word, source, params, item)
         _latest = _rows_of(warehouse, word, source, params), result
-        described = [(key, _compact(describe(one))) for key, one in items]
+        described = [(key, _compact(describe(item_result))) for key, item_result in items]
     path = write_result(folder, f"{word}-{source}", result)
     _keep(folder, word, source, result, [path, *_write_items(folder, word, source, described)])
     logger.info("wrote %s", path)
@@ -216,24 +214,24 @@ def _write_items(
     names = data_block([key for key, _ in shown])
     yield write_text(folder / place / NAMES, f"whorlNames({data_block(page)},{names});\n")
     by_part: dict[int, dict[str, Any]] = {}
-    for key, one in shown:
-        by_part.setdefault(part_of(key, n_parts), {})[key] = one
+    for key, content in shown:
+        by_part.setdefault(part_of(key, n_parts), {})[key] = content
     for number, part in by_part.items():
         yield write_text(folder / place / f"{number}.js", f"whorlPart({number},{data_block(part)});\n")
 
 
 def part_of(key: str, n_parts: int) -> int:
     """Which part an item stands in: FNV-1a over its name, as site.js asks."""
-    found = FNV_START
+    hashed = FNV_START
     for byte in key.encode():
-        found = ((found ^ byte) * FNV_PRIME) & BITS
-    return found % n_parts
+        hashed = ((hashed ^ byte) * FNV_PRIME) & BITS
+    return hashed % n_parts
 
 
 def _keep(folder: Path, word: str, source: str, result: Result, pages: Sequence[Path]) -> None:
     """Keep what the index says of a result, and which files are its pages, the first of which it leads to. Those that
     it had before and has no more are removed."""
-    path, files = folder / VERDICTS / f"{_name(word, source)}.json", [str(one.relative_to(folder)) for one in pages]
+    path, files = folder / VERDICTS / f"{_name(word, source)}.json", [str(page.relative_to(folder)) for page in pages]
     old = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     for gone in set(_files(old)) - set(files):
         (folder / gone).unlink(missing_ok=True)
@@ -285,7 +283,7 @@ def write_index(warehouse: Warehouse) -> Path:
     verdicts = _verdicts(
         folder, {(str(word), str(source)) for word, source in zip(sources["word"], sources["source"], strict=True)}
     )
-    cards = [_card(word, [one for one in verdicts if one["word"] == word]) for word in WORDS]
+    cards = [_card(word, [verdict for verdict in verdicts if verdict["word"] == word]) for word in WORDS]
     looked = [word for word, card in zip(WORDS, cards, strict=True) if card["state"] == "look"]
     result = Result(
         "whorl",
@@ -298,9 +296,9 @@ def write_index(warehouse: Warehouse) -> Path:
     write_assets(folder)
     links = [
         {"title": "Overview", "href": "index.html"},
-        *({"title": _link_title(one, verdicts), "href": one["href"]} for one in verdicts),
+        *({"title": _link_title(verdict, verdicts), "href": verdict["href"]} for verdict in verdicts),
     ]
-    items = [name for one in verdicts for name in _files(one) if name.endswith(f"/{NAMES}")]
+    items = [name for verdict in verdicts for name in _files(verdict) if name.endswith(f"/{NAMES}")]
     nav = f"window.whorlNav={data_block(links)};\nwindow.whorlItems={data_block(items)};\n"
     write_text(folder / "assets" / "nav.js", nav)
     return write_text(folder / "index.html", page_text(describe(result) | {"cards": cards}, kind="index"))
@@ -309,21 +307,25 @@ def write_index(warehouse: Warehouse) -> Path:
 def _verdicts(folder: Path, known: set[tuple[str, str]]) -> list[dict[str, Any]]:
     """The verdicts of sources that are still there, and of all advice whose page is, by word, the latest of each first;
     the pages of the others are removed."""
-    found = []
+    verdicts = []
     for path in (folder / VERDICTS).glob("*.json"):
-        one = json.loads(path.read_text(encoding="utf-8"))
-        has_page = (folder / one["href"]).exists() if one["word"] == "advice" else (one["word"], one["source"]) in known
+        verdict = json.loads(path.read_text(encoding="utf-8"))
+        has_page = (
+            (folder / verdict["href"]).exists()
+            if verdict["word"] == "advice"
+            else (verdict["word"], verdict["source"]) in known
+        )
         if has_page:
-            found.append(one)
+            verdicts.append(verdict)
         else:
             _remove(folder, path)
-    found.sort(key=lambda one: one["written_at"], reverse=True)
-    return sorted(found, key=lambda one: WORDS.index(one["word"]))
+    verdicts.sort(key=lambda verdict: verdict["written_at"], reverse=True)
+    return sorted(verdicts, key=lambda verdict: WORDS.index(verdict["word"]))
 
 
-def _link_title(one: Mapping[str, Any], verdicts: Sequence[Mapping[str, Any]]) -> str:
-    is_alone = sum(other["word"] == one["word"] for other in verdicts) == 1
-    return TITLES[one["word"]] if is_alone else f"{TITLES[one['word']]}: {one_line(one['source'], 24)}"
+def _link_title(verdict: Mapping[str, Any], verdicts: Sequence[Mapping[str, Any]]) -> str:
+    is_alone = sum(other["word"] == verdict["word"] for other in verdicts) == 1
+    return TITLES[verdict["word"]] if is_alone else f"{TITLES[verdict['word']]}: {one_line(verdict['source'], 24)}"
 
 
 def _card(word: str, verdicts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -331,7 +333,7 @@ def _card(word: str, verdicts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     if not verdicts:
         nothing = {"answer": "Nothing is known yet.", "action": f"Begin with: `{verb}`", "state": "unknown"}
         return {"title": f"{TITLES[word]} · {question}", "href": "", "certainty": "", "fact": None, **nothing}
-    first = next((one for one in verdicts if one["state"] == "look"), verdicts[0])
+    first = next((verdict for verdict in verdicts if verdict["state"] == "look"), verdicts[0])
     return {key: first[key] for key in ("href", "state", "answer", "certainty", "action", "fact")} | {
         "title": f"{TITLES[word]} · {question}"
     }
@@ -356,8 +358,8 @@ def _missing(connection: Connection, sources: pd.DataFrame) -> Section:
     for word, source in sources[["word", "source"]].itertuples(index=False):
         now = data_version(connection, word, source)
         for what, sql, verb in NEEDS[word]:
-            found = connection.execute(sql, {"source": source}).fetchone()
-            state = "missing" if found is None else "of older data" if found[0] not in (None, now) else ""
+            latest = connection.execute(sql, {"source": source}).fetchone()
+            state = "missing" if latest is None else "of older data" if latest[0] not in (None, now) else ""
             if state:
                 command = shlex.join(["whorl", word, verb, "--source", source])
                 rows.append({"word": word, "source": source, "what": what, "state": state, "command": command})
@@ -367,10 +369,10 @@ def _missing(connection: Connection, sources: pd.DataFrame) -> Section:
 
 
 def _freshness(connection: Connection, sources: pd.DataFrame) -> Section:
-    found = sources.merge(connection.execute(LATEST).df(), on=["word", "source"], how="left")
-    found = found.merge(connection.execute(WATCHED).df(), on=["word", "source"], how="left")
+    rows = sources.merge(connection.execute(LATEST).df(), on=["word", "source"], how="left")
+    rows = rows.merge(connection.execute(WATCHED).df(), on=["word", "source"], how="left")
     shown = table(
-        records(found), ("word", "word"), ("source", "source"), ("n_files", "files", count), ("n_kept", "rows", count),
+        records(rows), ("word", "word"), ("source", "source"), ("n_files", "files", count), ("n_kept", "rows", count),
         ("read_at", "last read (UTC)", moment), ("latest_at", "latest in it (UTC)", moment),
         ("watched_at", "last watched (UTC)", moment),
     )  # fmt: skip
@@ -379,10 +381,10 @@ def _freshness(connection: Connection, sources: pd.DataFrame) -> Section:
 
 def _sources_section(verdicts: Sequence[Mapping[str, Any]]) -> Section:
     rows = []
-    for one in verdicts:
-        before = one.get("before") or {"answer": MISSING, "written_at": MISSING}
-        told = {"title.href": one["href"], "before": before["answer"], "until": _minute(before["written_at"])}
-        rows.append(dict(one) | told | {"written": _minute(one["written_at"])})
+    for verdict in verdicts:
+        before = verdict.get("before") or {"answer": MISSING, "written_at": MISSING}
+        changed = {"title.href": verdict["href"], "before": before["answer"], "until": _minute(before["written_at"])}
+        rows.append(dict(verdict) | changed | {"written": _minute(verdict["written_at"])})
     shown = table(
         rows, ("title", "page"), ("answer", "says"), ("written", "written (UTC)"), ("before", "said before"),
         ("until", "last on (UTC)"),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasks.choices import said
+from tasks.choices import identification_words
 from tasks.errors import BadInput, NotFound
 from tasks.quantities import duration, number, ratio, share
 from tasks.report import charts
@@ -145,10 +145,10 @@ def _alike(connection: Connection, source: str, runs: pd.DataFrame) -> Clusters 
         return None
     latest = [str(name) for name in runs["run_id"].head(MOST_ALIKE)]
     try:
-        found = clusters_of(read_runs(connection, source, latest), WindowParams())
+        alike = clusters_of(read_runs(connection, source, latest), WindowParams())
     except BadInput:  # no counter that all of them have
         return None
-    return found if found.clusters[1:] else None
+    return alike if alike.clusters[1:] else None
 
 
 def _kind(connection: Connection, source: str) -> bool:
@@ -160,12 +160,12 @@ def _kind(connection: Connection, source: str) -> bool:
 
 
 def _figures(
-    connection: Connection, source: str, found: pd.DataFrame, params: WorkloadsReportParams
+    connection: Connection, source: str, identified: pd.DataFrame, params: WorkloadsReportParams
 ) -> tuple[Figure, ...]:
     """The run that was identified last, else a typical one, over time, and typical runs; none before runs are cut into
     phases."""
     typical = fetch_cut_runs(connection, source, typical_runs(connection, source, params.n_workloads))
-    latest = fetch_cut_runs(connection, source, [str(name) for name in found["run_id"].head(1)])
+    latest = fetch_cut_runs(connection, source, [str(name) for name in identified["run_id"].head(1)])
     if not (typical or latest):
         return ()
     run = (latest + typical)[0]
@@ -177,8 +177,8 @@ def called(row: Mapping[Any, Any], *, how_sure: bool = False) -> str:
     if row["is_known"] and isinstance(row["workload"], str):
         present = row.get("present")  # missing, or no list, where an older whorl said it
         kept = present if isinstance(present, list | np.ndarray) else None
-        return one_line(said({**row, "present": kept}, how_sure=how_sure), NAME_CHARS * (1 + how_sure))
-    return f"{said(row, how_sure=how_sure)}, most like {one_line(str(row['nearest']), NAME_CHARS)}"
+        return one_line(identification_words({**row, "present": kept}, how_sure=how_sure), NAME_CHARS * (1 + how_sure))
+    return f"{identification_words(row, how_sure=how_sure)}, most like {one_line(str(row['nearest']), NAME_CHARS)}"
 
 
 def reasons_of(row: Mapping[Any, Any]) -> list[str]:
@@ -207,22 +207,20 @@ def workloads_result(data: WorkloadsData, item: str = "") -> Result:
 
 def _answer(data: WorkloadsData) -> tuple[str, str, State]:
     """What ran, and whether somebody has to look."""
-    found = data.identifications
-    if found.empty:
+    rows = data.identifications
+    if rows.empty:
         n_labelled, n_kinds = data.groups["workload"].nunique(), len(data.alike.clusters) if data.alike else 0
         kinds = f"of {n_labelled:,} labelled workloads" if n_labelled else "without a label"
         kinds += f", of {n_kinds:,} kinds" if n_kinds and not n_labelled else ""
         return f"{data.n_runs:,} runs {kinds}; none was identified yet.", f"Next: {_towards_names(data)}.", "unknown"
-    odd = _is_odd(found, data.alarms["subject"])
-    latest = found.iloc[0].to_dict()
+    odd = _is_odd(rows, data.alarms["subject"])
+    latest = rows.iloc[0].to_dict()
     last = f"The latest run, {one_line(latest['run_id'], 60)}, is {called(latest, how_sure=True)}"
     if odd.any():
-        n_unknown = int((~found["is_known"].astype(bool)).sum())
-        told = (
-            f"{int(odd.sum()):,} of {len(found):,} identified runs are not what they should be, {n_unknown:,} unknown"
-        )
-        return f"{last}; {told}.", f"Look at the runs marked below; {data.command('watch')} raises alarms.", "look"
-    more = f"; all {len(found):,} identified runs are known and as labelled" if len(found) > 1 else ""
+        n_unknown = int((~rows["is_known"].astype(bool)).sum())
+        text = f"{int(odd.sum()):,} of {len(rows):,} identified runs are not what they should be, {n_unknown:,} unknown"
+        return f"{last}; {text}.", f"Look at the runs marked below; {data.command('watch')} raises alarms.", "look"
+    more = f"; all {len(rows):,} identified runs are known and as labelled" if len(rows) > 1 else ""
     return f"{last}{more}.", "", "good"
 
 
@@ -233,10 +231,14 @@ def _towards_names(data: WorkloadsData) -> str:
     return data.command("train" if data.groups["workload"].nunique() else "clusters")
 
 
-def _is_odd(found: pd.DataFrame, alarmed: Iterable[object] = ()) -> "pd.Series[bool]":
+def _is_odd(identified: pd.DataFrame, alarmed: Iterable[object] = ()) -> "pd.Series[bool]":
     """Runs that are unknown, that have another label than they were called, or that have raised an alarm."""
-    mislabelled = found["label"].notna() & (found["label"] != found["workload"])
-    return ~found["is_known"].astype(bool) | mislabelled | found["run_id"].isin([str(one) for one in alarmed])
+    mislabelled = identified["label"].notna() & (identified["label"] != identified["workload"])
+    return (
+        ~identified["is_known"].astype(bool)
+        | mislabelled
+        | identified["run_id"].isin([str(run_id) for run_id in alarmed])
+    )
 
 
 def _certainty(data: WorkloadsData) -> str:
@@ -252,7 +254,7 @@ def _reasons(data: WorkloadsData) -> Iterator[str]:
 
 
 def _facts(data: WorkloadsData) -> Iterator[Fact]:
-    groups, found = data.groups, data.identifications
+    groups, identified = data.groups, data.identifications
     n_workloads, n_bare = int(groups["workload"].nunique()), int(groups.loc[groups["workload"].isna(), "n_runs"].sum())
     words = f"runs of {n_workloads} workload{'' if n_workloads == 1 else 's'}"
     yield Fact("workloads.n_runs", data.n_runs, words + (f", {n_bare:,} without a label" if n_bare else ""), count)
@@ -260,9 +262,9 @@ def _facts(data: WorkloadsData) -> Iterator[Fact]:
     if n_phases := int(data.phases["n"].iloc[0]):
         words = f"phases of counters, ADF in {share(float(data.phases['determined_share'].iloc[0]))}"
         yield Fact("workloads.n_phases", n_phases, words, count)
-    if len(found):
-        n_unknown = int((~found["is_known"].astype(bool)).sum())
-        yield Fact("workloads.n_identified", len(found), f"runs identified, {n_unknown:,} of them unknown", count)
+    if len(identified):
+        n_unknown = int((~identified["is_known"].astype(bool)).sum())
+        yield Fact("workloads.n_identified", len(identified), f"runs identified, {n_unknown:,} of them unknown", count)
     right, n = (data.measured.figures.get(f"held_out.{key}") for key in ("accuracy", "n"))
     if right is not None and n:
         yield Fact("workloads.held_out.accuracy", right, f"of {n:,.0f} held-out runs called right by the model", share)
@@ -270,12 +272,12 @@ def _facts(data: WorkloadsData) -> Iterator[Fact]:
 
 
 def _sections(data: WorkloadsData, item: str) -> Iterator[Section]:
-    version, found, measured = f"data version {data.data_version}", data.identifications, data.measured
-    timeline = timeline_figure(found, data.alarms["subject"].astype(str))
-    yield Section(timeline.title, figures=(timeline,), is_open=bool(len(found)))
+    version, rows, measured = f"data version {data.data_version}", data.identifications, data.measured
+    timeline = timeline_figure(rows, data.alarms["subject"].astype(str))
+    yield Section(timeline.title, figures=(timeline,), is_open=bool(len(rows)))
     yield Section(
-        "Latest identifications", IDENTIFIED_WORDS, f"model {found['model_id'].iloc[0]}" if len(found) else "",
-        tables=(identified_table(found),), is_open=True,
+        "Latest identifications", IDENTIFIED_WORDS, f"model {rows['model_id'].iloc[0]}" if len(rows) else "",
+        tables=(identified_table(rows),), is_open=True,
         nothing=f"No run of this source was identified yet. Next: {_towards_names(data)}.",
     )  # fmt: skip
     yield _groups_section(data, item, version)
@@ -287,8 +289,8 @@ def _sections(data: WorkloadsData, item: str) -> Iterator[Section]:
     others = list_table({**measured.evaluation, **measured.figures}, OTHERS)
     yield Section("What was measured", "", by, tables=(others,))
     fill = f" {data.command('fingerprint')} cuts them."
-    for one in data.figures or (phases_figure([]),):
-        yield alone(one, version, fill)
+    for figure in data.figures or (phases_figure([]),):
+        yield alone(figure, version, fill)
     yield from intake_sections(data, "Nothing that ran has raised an alarm", item)
 
 
@@ -303,9 +305,9 @@ def _measured_words(data: WorkloadsData) -> str:
     return " · ".join(parts)
 
 
-def identified_table(found: pd.DataFrame) -> Table:
-    """What each run was called, how sure, and why. found: rows of workloads.identifications with the label."""
-    rows = [row | {"called": called(row), "because": "; ".join(reasons_of(row))} for row in records(found)]
+def identified_table(identified: pd.DataFrame) -> Table:
+    """What each run was called, how sure, and why. identified: rows of workloads.identifications with labels."""
+    rows = [row | {"called": called(row), "because": "; ".join(reasons_of(row))} for row in records(identified)]
     return table(
         rows, ("run_id", "run"), ("called", "called"), ("confidence", "sure", share),
         ("unknown_score", "unlike the known", ratio), ("label", "label"), ("input", "input"), ("because", "because"),
@@ -339,26 +341,28 @@ def _groups_section(data: WorkloadsData, item: str, version: str) -> Section:
     return Section("Runs by workload and input", words, evidence, tables=(shown,), is_open=True)
 
 
-def _alike_section(found: Clusters, data: WorkloadsData, version: str) -> Section:
-    rows = [vars(one) | {"n_runs": len(one.run_ids), "seen": seen_words(one)} for one in found.clusters]
+def _alike_section(clusters: Clusters, data: WorkloadsData, version: str) -> Section:
+    rows = [
+        vars(cluster) | {"n_runs": len(cluster.run_ids), "seen": seen_words(cluster)} for cluster in clusters.clusters
+    ]
     shown = table(
         rows, ("number", "kind", count), ("n_runs", "runs", count), ("medoid", "like"), ("labels", "labels", ", ".join),
         ("seen", "seen (UTC)"), ("telling", "what sets it apart", "; ".join), name="alike",
     )  # fmt: skip
-    n_runs = sum(len(one.run_ids) for one in found.clusters)
+    n_runs = sum(len(cluster.run_ids) for cluster in clusters.clusters)
     labelling = command("whorl", WORD, "ingest", "--manifest", "FILE", "--source", data.source)
     words = f"{ALIKE_WORDS}: {labelling}, then {data.command('train')}."
     return Section("Runs that are alike", words, f"n = {n_runs:,} runs, the latest · {version}", tables=(shown,))
 
 
-def timeline_figure(found: pd.DataFrame, odd: Collection[str] = ()) -> Figure:
+def timeline_figure(identified: pd.DataFrame, odd: Collection[str] = ()) -> Figure:
     """What ran when, as runs were identified: a row a workload, orange where it is not what it should be.
 
-    found: run_id, workload, is_known, confidence, label, started_at; odd: ids of runs that have raised an alarm."""
+    identified: run_id, workload, is_known, confidence, label, started_at; odd: ids of runs that raised an alarm."""
     title, nothing = "What ran when", "No run was identified yet."
-    if found.empty:
+    if identified.empty:
         return Figure("timeline", title, nothing, "n = 0")
-    ordered = found.sort_values(["started_at", "run_id"], na_position="first", kind="stable").tail(MOST_RUNS)
+    ordered = identified.sort_values(["started_at", "run_id"], na_position="first", kind="stable").tail(MOST_RUNS)
     names = ordered["workload"].where(ordered["is_known"].astype(bool), UNKNOWN).astype(str)
     tally = Tally(name for name in names if name != UNKNOWN)
     most = sorted(tally, key=lambda name: (-tally[name], name))[:MOST_ROWS]
@@ -377,7 +381,7 @@ def timeline_figure(found: pd.DataFrame, odd: Collection[str] = ()) -> Figure:
     )
     rows[over.field] = at.to_numpy() if has_times else np.arange(1, len(rows) + 1)
     order = [*sorted(most), REST, UNKNOWN]
-    rows = rows.sort_values("called", key=lambda one: one.map(order.index), kind="stable")
+    rows = rows.sort_values("called", key=lambda column: column.map(order.index), kind="stable")
     n_odd = int((rows["odd"] != next(iter(MARKED))).sum())
     evidence = f"n = {len(rows):,} identified runs, {n_odd:,} not what they should be"
     return plot("timeline", title, TIMELINE_WORDS, evidence, charts.timeline, rows, over, "called", "odd", MARKED,
@@ -393,8 +397,8 @@ def _marked(odd: "pd.Series[bool]") -> Any:
 def item_chart() -> charts.Chart:
     """The chart of the runs of a workload over time, with one row that stands for all."""
     row = {"started_at": pd.Timestamp(0), "called": "", "odd": "", "confidence": 0.5}
-    started, one = Axis("started_at", "started (UTC)", "time"), pd.DataFrame([row])
-    return charts.timeline(one, started, "called", "odd", MARKED, "confidence")
+    started, frame = Axis("started_at", "started (UTC)", "time"), pd.DataFrame([row])
+    return charts.timeline(frame, started, "called", "odd", MARKED, "confidence")
 
 
 def workload_items(connection: Connection, data: WorkloadsData) -> Iterator[tuple[str, Result]]:
@@ -402,21 +406,23 @@ def workload_items(connection: Connection, data: WorkloadsData) -> Iterator[tupl
     del connection
     called_as = data.identifications.set_index("run_id", drop=False)
     for name, runs in data.runs.groupby("workload", sort=True):
-        own = [run_id for run_id in runs["run_id"] if run_id in called_as.index]
-        yield str(name), _item(str(name), runs, called_as.loc[own], data.alarms["subject"])
+        run_ids = [run_id for run_id in runs["run_id"] if run_id in called_as.index]
+        yield str(name), _item(str(name), runs, called_as.loc[run_ids], data.alarms["subject"])
 
 
-def _item(name: str, runs: pd.DataFrame, found: pd.DataFrame, alarmed: Iterable[object]) -> Result:
-    right = int((found["workload"] == name).sum()) if len(found) else 0
+def _item(name: str, runs: pd.DataFrame, identified: pd.DataFrame, alarmed: Iterable[object]) -> Result:
+    right = int((identified["workload"] == name).sum()) if len(identified) else 0
     answer = f"{len(runs):,} runs of {one_line(name, 60)}"
     answer += (
-        f"; {right:,} of {len(found):,} identified ones were called so." if len(found) else "; none was identified yet."
+        f"; {right:,} of {len(identified):,} identified ones were called so."
+        if len(identified)
+        else "; none was identified yet."
     )
     facts = (
         Fact("workloads.item.n_runs", len(runs), "runs", count),
         Fact("workloads.item.duration_s", float(runs["duration_s"].median()), "long in the middle", duration),
     )
-    by_run = found.to_dict("index") if len(found) else {}
+    by_run = identified.to_dict("index") if len(identified) else {}
     rows = [
         row
         | {"called": called(by_run[row["run_id"]]) if row["run_id"] in by_run else None}
@@ -429,7 +435,7 @@ def _item(name: str, runs: pd.DataFrame, found: pd.DataFrame, alarmed: Iterable[
         ("duration_s", "length", duration), ("called", "called"), ("confidence", "sure", share), name="runs", more=more,
     )  # fmt: skip
     sections = [Section("Runs", tables=(shown,), is_open=True)]
-    timed = found[found["started_at"].notna()] if len(found) else found
+    timed = identified[identified["started_at"].notna()] if len(identified) else identified
     if len(timed):
         drawn = pd.DataFrame(
             {
@@ -441,14 +447,14 @@ def _item(name: str, runs: pd.DataFrame, found: pd.DataFrame, alarmed: Iterable[
             }
         )
         columns, parts = charts.parts_of(drawn, "workload")
-        one = Figure("runs", "Runs over time", "", f"n = {len(drawn):,} identified runs", use="runs", columns=columns,
+        seen = Figure("runs", "Runs over time", "", f"n = {len(drawn):,} identified runs", use="runs", columns=columns,
                      rows=parts[name])  # fmt: skip
-        sections.insert(0, Section("Runs over time", figures=(one,), is_open=True))
+        sections.insert(0, Section("Runs over time", figures=(seen,), is_open=True))
     wrong = (
-        Tally(called(row) for row in records(found) if row["workload"] != name or not row["is_known"])
-        if len(found)
+        Tally(called(row) for row in records(identified) if row["workload"] != name or not row["is_known"])
+        if len(identified)
         else Tally()
     )
     reasons = tuple(f"{n:,} called {words}" for words, n in wrong.most_common(5)) if wrong else ()
-    state: State = "look" if wrong else "good" if len(found) else "unknown"
+    state: State = "look" if wrong else "good" if len(identified) else "unknown"
     return Result(one_line(name), answer, "", reasons, facts=facts, sections=tuple(sections), state=state)

@@ -86,9 +86,9 @@ DISTANCE_WORDS = (
 )
 
 
-def evaluation_result(found: "Evaluation", name: str) -> Result:
+def evaluation_result(evaluation: "Evaluation", name: str) -> Result:
     """What an evaluation measured, the answer first. name: of the data."""
-    figures = found.figures
+    figures = evaluation.figures
     sha256 = str(figures.get("data_sha256") or "")[:VERSION_CHARS]
     made_of = f"data {sha256}" if sha256 else f"{name}, seed {figures.get('seed')}"
     best = [(split, method) for split in SLICES for method in METHODS if f"known.accuracy.{split}.{method}" in figures]
@@ -111,7 +111,7 @@ def evaluation_result(found: "Evaluation", name: str) -> Result:
             for key in first
             if figures.get(key) is not None
         ),
-        sections=tuple(_sections(figures, found.tables, f"n = {figures['n']:,} · {made_of}")),
+        sections=tuple(_sections(figures, evaluation.tables, f"n = {figures['n']:,} · {made_of}")),
         method=METHOD,
     )
 
@@ -160,12 +160,12 @@ def shared_table(shared: pd.DataFrame) -> Table:
 
 def online_accuracy(figures: Given, method: str = "") -> dict[float, float]:
     """Accuracy by seconds seen, rising. method: keys `online.accuracy.<n>s.<method>`; without one that of the model."""
-    start, found = "online.accuracy.", {}
+    start, by_seconds = "online.accuracy.", {}
     for key, value in figures.items():
-        after, _, told_by = key.removeprefix(start).partition("s")
-        if key.startswith(start) and value is not None and told_by == (f".{method}" if method else ""):
-            found[float(after)] = float(value)
-    return dict(sorted(found.items()))
+        after, _, of_method = key.removeprefix(start).partition("s")
+        if key.startswith(start) and value is not None and of_method == (f".{method}" if method else ""):
+            by_seconds[float(after)] = float(value)
+    return dict(sorted(by_seconds.items()))
 
 
 # The champion if it has figures, else the model that was trained last.
@@ -214,19 +214,19 @@ def fetch_measured(connection: Connection, source: str) -> MeasuredModel:
     """What was measured in a source."""
     evaluation = connection.execute(EVALUATION, {"source": source}).df()
     version = str(evaluation["data_version"].iloc[0]) if len(evaluation) else None
-    told = connection.execute(MODEL_OF, {"source": source}).fetchone()
-    asked = {"source": source, "model": str(told[0]) if told else ""}
-    figures, confusion = (connection.execute(sql, asked).df() for sql in (MODEL_FIGURES, CONFUSION))
-    return MeasuredModel(asked["model"] or None, _by_key(figures), confusion, _by_key(evaluation), version)
+    model_row = connection.execute(MODEL_OF, {"source": source}).fetchone()
+    values = {"source": source, "model": str(model_row[0]) if model_row else ""}
+    figures, confusion = (connection.execute(sql, values).df() for sql in (MODEL_FIGURES, CONFUSION))
+    return MeasuredModel(values["model"] or None, _by_key(figures), confusion, _by_key(evaluation), version)
 
 
 def _by_key(rows: pd.DataFrame) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     for key, value, reason in zip(rows["key"], rows["value"], rows["reason"], strict=True):
-        found[str(key)] = None if pd.isna(value) else float(value)
+        figures[str(key)] = None if pd.isna(value) else float(value)
         if not pd.isna(reason):
-            found[f"{key}{REASON}"] = str(reason)
-    return found
+            figures[f"{key}{REASON}"] = str(reason)
+    return figures
 
 
 def confusion_figure(rows: pd.DataFrame, by: str) -> Figure:
@@ -257,10 +257,10 @@ def _called_table(rows: pd.DataFrame) -> Table:
     """Table III: of the runs of a workload that was never learned, the share that was called each known one."""
     shares = rows.pivot_table(index="unknown", columns="known", values="share", sort=False).fillna(0.0)
     about = rows.groupby("unknown", sort=False)[["n", "said_unknown"]].first()
-    found = about.rename(columns={"n": "n_runs", "said_unknown": "said"}).join(shares.add_prefix("as "))
-    found = found.rename_axis("workload").reset_index()
+    shown = about.rename(columns={"n": "n_runs", "said_unknown": "said"}).join(shares.add_prefix("as "))
+    shown = shown.rename_axis("workload").reset_index()
     return table(
-        records(found), ("workload", "unknown workload"), ("n_runs", "runs", count),
+        records(shown), ("workload", "unknown workload"), ("n_runs", "runs", count),
         *((f"as {name}", name, share) for name in sorted(map(str, shares))), ("said", "said to be unknown", share),
     )  # fmt: skip
 
@@ -268,8 +268,8 @@ def _called_table(rows: pd.DataFrame) -> Table:
 def _open_set_figure(scores: pd.DataFrame, auroc: float | None) -> Figure:
     """Scores of known and unknown workloads, of all choices of held-out ones, with one line for all of them."""
     title = "Known and unknown workloads"
-    found = scores if len(scores) else pd.DataFrame({"is_unknown": [], "score": []})
-    known, unknown = (found.loc[found["is_unknown"] == kind, "score"].to_numpy() for kind in (False, True))
+    scored = scores if len(scores) else pd.DataFrame({"is_unknown": [], "score": []})
+    known, unknown = (scored.loc[scored["is_unknown"] == kind, "score"].to_numpy() for kind in (False, True))
     if not (len(known) and len(unknown)):
         return Figure("open-set", title, "Too few workloads to hold some out as unknown.", "n = 0")
     limit = float(np.quantile(known, RECALL, method="higher"))
@@ -318,13 +318,13 @@ def _online_figure(figures: Given, measured: pd.DataFrame) -> Figure:
 def _distances_table(spreads: pd.DataFrame) -> Table:
     """Table IV: of each workload mean and deviation of its own distances, by ED and DTW, and of those to others."""
     ends = ["mean", "deviation", "others_mean", "others_deviation"]
-    found = spreads.pivot_table(index="workload", columns="measure", values=ends, aggfunc="first").astype(float)
-    found.columns = found.columns.map("{0[1]} {0[0]}".format)
+    wide = spreads.pivot_table(index="workload", columns="measure", values=ends, aggfunc="first").astype(float)
+    wide.columns = wide.columns.map("{0[1]} {0[0]}".format)
     titles = dict(zip(ends, ("own runs: mean", "deviation", "to others: mean", "deviation"), strict=True))
     shown = [
         Column(f"{kind} {end}", f"{kind.upper()}, {title}", short_number, kind="number")
         for kind in ("dtw", "ed")
         for end, title in titles.items()
-        if f"{kind} {end}" in found
+        if f"{kind} {end}" in wide
     ]
-    return table(records(found.reset_index()), ("workload", "workload"), *shown)
+    return table(records(wide.reset_index()), ("workload", "workload"), *shown)

@@ -75,12 +75,16 @@ def series_figure(
     names = list(counters) if not isinstance(counters, int) else (
         pick_counters(run.counters, movement(run.levels, run.bounds), counters) or list(run.counters[:counters])
     )  # fmt: skip
-    asked = {"source": source, "run_id": run.run_id, "names": names}
-    found = {str(row["counter"]): row for row in records(connection.execute(SAMPLES, asked).df())}
-    if not isinstance(counters, int) and (lacking := set(names) - set(found)):
+    values = {"source": source, "run_id": run.run_id, "names": names}
+    by_counter = {str(row["counter"]): row for row in records(connection.execute(SAMPLES, values).df())}
+    if not isinstance(counters, int) and (lacking := set(names) - set(by_counter)):
         raise NotFound(f"run {run.run_id!r} has no counter {sorted(lacking)[0]!r}; see workloads.counters")
     at_s = np.asarray(run.about["at_s"], dtype=float)
-    drawn = [_series(found[one], run, at_s, MOST_POINTS // max(len(names) // 2, 1)) for one in names if one in found]
+    drawn = [
+        _series(by_counter[counter], run, at_s, MOST_POINTS // max(len(names) // 2, 1))
+        for counter in names
+        if counter in by_counter
+    ]
     n_counters = int(run.about["n_counters"])
     evidence = f"{run.title}; n = {len(at_s):,} samples of one run; {len(drawn)} of {n_counters:,} counters"
     rows = pd.concat(drawn, ignore_index=True) if drawn and len(at_s) else None
@@ -119,7 +123,7 @@ def thinned(values: FloatArray, most: int) -> NDArray[np.int64]:
     for part in np.array_split(np.arange(len(values)), most // 2):
         there = part[np.isfinite(values[part])]
         ends = (there[values[there].argmin()], there[values[there].argmax()]) if len(there) else (part[0],)
-        keep += sorted({int(one) for one in ends})
+        keep += sorted({int(place) for place in ends})
     return np.array(keep)
 
 
@@ -132,15 +136,15 @@ def phases_figure(runs: Sequence[RunPhases], more: str = "", n_rows: int = SHOWN
     common = [run.on(names) for run in runs]
     levels = [np.concatenate([run.levels[at] for run in common]) for at in range(len(names))]
     lengths = [np.concatenate([np.diff(run.bounds[at]) for run in common]) for at in range(len(names))]
-    moved = movement(levels, [np.r_[0, np.cumsum(one)] for one in lengths])
+    moved = movement(levels, [np.r_[0, np.cumsum(length)] for length in lengths])
     shown = _by_family(pick_counters(names, moved, n_rows, per_family=PER_FAMILY))
     drawn = [run.on(shown) for run in common]
     rows = [
         {"run": run.title, "counter": name, "second": start * run.interval_s, "end": stop * run.interval_s,
          "level": level}
         for run in drawn
-        for name, bounds, own in zip(run.counters, run.bounds, run.levels, strict=True)
-        for (start, stop), level in zip(pairwise(bounds), own, strict=True)
+        for name, bounds, run_levels in zip(run.counters, run.bounds, run.levels, strict=True)
+        for (start, stop), level in zip(pairwise(bounds), run_levels, strict=True)
     ]  # fmt: skip
     scale = SIGNED if any((level < 0).any() for run in drawn for level in run.levels) else UNSIGNED
     words = f"Each row is a counter, each bar one of its phases, as long as it lasted. {scale}. Shown are the counters "
@@ -160,13 +164,13 @@ def _longest(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.loc[(rows["end"] - rows["second"]).nlargest(MOST_PHASES).index.sort_values()]
 
 
-def alignment_figure(one: RunPhases, other: RunPhases | None, name: str = "alignment") -> Figure:
+def alignment_figure(first_run: RunPhases, other: RunPhases | None, name: str = "alignment") -> Figure:
     """Two runs on their common counters, at the offset with the smallest distance."""
-    names = sorted(set(one.counters) & set(other.counters)) if other else []
+    names = sorted(set(first_run.counters) & set(other.counters)) if other else []
     nothing = Figure(name, "How alike two runs are", "There are no two runs with phases to compare.", "n = 0")
     if other is None or not names:
         return nothing
-    longer, shorter = sorted((one.on(names), other.on(names)), key=lambda run: -len(run.over))
+    longer, shorter = sorted((first_run.on(names), other.on(names)), key=lambda run: -len(run.over))
     levels = np.concatenate([longer.over, shorter.over])
     match = match_phases(longer.over, shorter.over, "dtw")
     moved = movement(list(levels.T), [np.arange(len(levels) + 1)] * len(names))

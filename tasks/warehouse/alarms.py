@@ -43,8 +43,8 @@ def raise_alarms(connection: Connection, alarms: Sequence[Alarm], *, now: dateti
     ).fetchall()
     new = {key: by_id[key] for key in by_id.keys() - {key for (key,) in known}}
     rows = [
-        vars(one) | {"alarm_id": key, "evidence": json.dumps(one.evidence, sort_keys=True)}
-        for key, one in sorted(new.items())
+        vars(alarm) | {"alarm_id": key, "evidence": json.dumps(alarm.evidence, sort_keys=True)}
+        for key, alarm in sorted(new.items())
     ]
     with transaction(connection):
         insert_rows(connection, "ops.alarms", pd.DataFrame(rows), {"raised_at": raised_at})
@@ -53,13 +53,13 @@ def raise_alarms(connection: Connection, alarms: Sequence[Alarm], *, now: dateti
 
 def unannounced(warehouse: Warehouse, word: str, source: str) -> list[str]:
     """Ids of the alarms of a source that nobody was told of yet: new ones, and those of a run that was killed."""
-    found = fetch(
+    rows = fetch(
         warehouse,
         "SELECT alarm_id FROM ops.alarms WHERE word = $word AND source = $source AND announced_at IS NULL "
         "ORDER BY raised_at, alarm_id",
         {"word": word, "source": source},
     )
-    return [str(alarm_id) for alarm_id in found["alarm_id"]]
+    return [str(alarm_id) for alarm_id in rows["alarm_id"]]
 
 
 def mark_announced(warehouse: Warehouse, ids: Sequence[str], *, now: datetime | None = None) -> None:

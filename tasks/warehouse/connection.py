@@ -13,7 +13,7 @@ import duckdb
 from tasks.errors import BadSetting, NoWarehouse, WarehouseBroken, WarehouseBusy
 from tasks.storage import narrow, private
 from tasks.warehouse import lock, migrations
-from tasks.warehouse.faults import broken, first_line, of_duckdb, told_clearly
+from tasks.warehouse.faults import broken, first_line, of_duckdb, storage_faults
 from tasks.warehouse.place import Warehouse
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def writing(warehouse: Warehouse) -> Iterator[Connection]:
 
 def require(warehouse: Warehouse, word: str = "jobs") -> None:
     """Raise NoWarehouse if nobody has filled it yet. word: of the rows that are missed, for the advice."""
-    with told_clearly(warehouse.file):
+    with storage_faults(warehouse.file):
         is_there = warehouse.file.exists()
     if not is_there:
         raise NoWarehouse(
@@ -77,7 +77,7 @@ def create(warehouse: Warehouse, file: Path) -> None:
 
     A log that an earlier file of that name left behind is moved aside: it would keep the new file from opening."""
     draft = file.with_name(f"{file.name}.new")
-    with told_clearly(file):
+    with storage_faults(file):
         remove_with_logs(draft)
         build(warehouse, draft)
         move_logs(file, set_aside(file, "lost"))
@@ -134,9 +134,9 @@ def fetch_arrow(
 def opened(warehouse: Warehouse, file: Path, *, read_only: bool) -> Iterator[Connection]:
     """A DuckDB connection with the warehouse's limits; the caller holds the lock.
 
-    Raises WarehouseBroken, WarehouseBusy if another program has the file open, and what told_clearly tells."""
+    Raises WarehouseBroken, WarehouseBusy if another program has the file open, and what storage_faults tells."""
     rights = nullcontext() if read_only else private()  # DuckDB makes logs as it goes
-    with told_clearly(file), rights, closing(_connect(warehouse, file, read_only=read_only)) as connection:
+    with storage_faults(file), rights, closing(_connect(warehouse, file, read_only=read_only)) as connection:
         with suppress(duckdb.InvalidInputException):  # `ask` in another thread has locked the settings
             connection.execute("SET enable_progress_bar = false")  # it would be drawn among our own lines
             connection.execute(f"SET max_temp_directory_size = '{warehouse.spill_mb}MB'")  # ignored in `config`
@@ -158,13 +158,13 @@ def _connect(warehouse: Warehouse, file: Path, *, read_only: bool) -> Connection
         try:
             return duckdb.connect(str(file), read_only=read_only, config=limits)
         except duckdb.Error as error:
-            told = of_duckdb(file, error)
-            if isinstance(told, WarehouseBusy) and time.monotonic() < deadline:
+            fault = of_duckdb(file, error)
+            if isinstance(fault, WarehouseBusy) and time.monotonic() < deadline:
                 time.sleep(POLL_S)
                 continue
-            if told is None or isinstance(told, WarehouseBroken):
-                told = broken(file, f"DuckDB cannot open it ({first_line(error)})")
-            raise told from error
+            if fault is None or isinstance(fault, WarehouseBroken):
+                fault = broken(file, f"DuckDB cannot open it ({first_line(error)})")
+            raise fault from error
 
 
 SPILLED = "duckdb_temp_"  # DuckDB's prefix, before the process id; it removes these files itself unless it is killed

@@ -36,7 +36,7 @@ from tasks.warehouse.connection import (
     set_aside,
     transaction,
 )
-from tasks.warehouse.faults import broken, told_clearly
+from tasks.warehouse.faults import broken, storage_faults
 from tasks.warehouse.ingest import MAIN_TABLES, load
 from tasks.warehouse.landing import is_local, sha256_of
 from tasks.warehouse.migrations import applied, migrate, pending
@@ -79,7 +79,7 @@ def _snapshot(warehouse: Warehouse, target: Path) -> list[TableHash]:
     if target.exists() and not _is_duckdb(target):
         raise BadInput(target, "is a file of another kind", "a new name or an earlier snapshot", "name another file")
     draft = target.with_name(f"{target.name}.{uuid.uuid4().hex}.part")
-    with told_clearly(target.parent), private():
+    with storage_faults(target.parent), private():
         target.parent.mkdir(parents=True, exist_ok=True)
         _remove_drafts(target)
         try:
@@ -139,7 +139,7 @@ def backup(warehouse: Warehouse, folder: Path) -> Path:
     require(warehouse)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
     target = folder / f"whorl-{stamp}"
-    with told_clearly(folder), private():
+    with storage_faults(folder), private():
         target.mkdir(parents=True, exist_ok=False)
         try:
             _fill(warehouse, target, stamp)
@@ -161,7 +161,7 @@ def _fill(warehouse: Warehouse, target: Path, stamp: str) -> None:
     files = sorted(path for path in target.rglob("*") if path.is_file())
     listing = {
         "made_at": stamp,
-        "tables": {one.table: one.hash for one in tables},
+        "tables": {table_hash.table: table_hash.hash for table_hash in tables},
         "files": {str(path.relative_to(target)): sha256_of(str(path)) for path in files},
     }
     draft = target / f"{MANIFEST}.part"
@@ -187,7 +187,7 @@ def restore(warehouse: Warehouse, folder: Path) -> int:
     for one of a damaged warehouse."""
     listing = _checked(folder)
     draft = warehouse.file.with_name(f"{FILE}.restoring")
-    with lock.hold(warehouse.home, "exclusive", warehouse.lock_wait_s), told_clearly(warehouse.home), private():
+    with lock.hold(warehouse.home, "exclusive", warehouse.lock_wait_s), storage_faults(warehouse.home), private():
         remove_with_logs(draft)
         shutil.copyfile(folder / FILE, draft)
         with opened(warehouse, draft, read_only=False) as connection:
@@ -288,14 +288,14 @@ def _too_many(kept: dict[Path, datetime]) -> set[Path]:
 
 def _reason(path: Path) -> tuple[str, str]:
     """The file that was kept aside, and why: a copy and its logs have the same."""
-    found = KEPT.search(path.name)
-    return (str(path)[: -len(found[0])], found[1]) if found else (str(path), "")
+    match = KEPT.search(path.name)
+    return (str(path)[: -len(match[0])], match[1]) if match else (str(path), "")
 
 
 def _kept_at(path: Path) -> datetime | None:
     """When it was kept, from its name: a copy has the time of change of what it is a copy of."""
-    found = KEPT.search(path.name)
-    return _time(found.group(2)) if found else None
+    match = KEPT.search(path.name)
+    return _time(match.group(2)) if match else None
 
 
 def _time(stamp: str) -> datetime | None:
@@ -331,8 +331,8 @@ def _is_usable_copy(warehouse: Warehouse, file: Path) -> bool:
 
 def backup_folders(backups: Path) -> list[Path]:
     """The folders that backups were made in, also unfinished ones; no links, and nothing of another name."""
-    found = [path for path in backups.glob("whorl-*") if BACKUP.match(path.name)]
-    return [path for path in found if path.is_dir() and not path.is_symlink()]
+    folders = [path for path in backups.glob("whorl-*") if BACKUP.match(path.name)]
+    return [path for path in folders if path.is_dir() and not path.is_symlink()]
 
 
 def _unfinished(backups: Path, oldest: datetime) -> list[Path]:
@@ -423,14 +423,14 @@ def damaged_tables(warehouse: Warehouse, file: Path) -> list[str]:
 
 
 def _names(connection: Connection) -> list[str]:
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE NOT temporary ORDER BY ALL"
     ).fetchall()
-    return [str(name) for (name,) in found]
+    return [str(name) for (name,) in rows]
 
 
 def _hash(connection: Connection, name: str) -> TableHash:
-    found = connection.execute(
+    row = connection.execute(
         f"""WITH texts AS (SELECT rows::VARCHAR AS line FROM {name} AS rows),
         final AS (
             SELECT count(*) AS n_rows,
@@ -440,7 +440,7 @@ def _hash(connection: Connection, name: str) -> TableHash:
         )
         SELECT n_rows, left(sha256(concat_ws(' ', n_rows, upper, lower)), 16) FROM final"""
     ).fetchone()
-    n_rows, digest = found or (0, "")
+    n_rows, digest = row or (0, "")
     return TableHash(name, int(n_rows), str(digest))
 
 
@@ -455,7 +455,7 @@ def rebuild(warehouse: Warehouse) -> dict[str, int]:
     a damaged file is kept beside it. Returns the number of batches by word, and whether all of that was taken over
     (`kept_history`). Killed at any moment, the old warehouse stands or the new one does."""
     draft = warehouse.file.with_name(f"{warehouse.file.name}.rebuilding")
-    with lock.hold(warehouse.home, "exclusive", warehouse.lock_wait_s), told_clearly(warehouse.home):
+    with lock.hold(warehouse.home, "exclusive", warehouse.lock_wait_s), storage_faults(warehouse.home):
         remove_with_logs(draft)
         damaged = _damaged(warehouse)
         has_history = damaged is not None

@@ -27,7 +27,7 @@ GAVE_UP = (duckdb.FatalException, duckdb.InternalException, duckdb.Serialization
 
 
 @contextmanager
-def told_clearly(where: Path | str) -> Iterator[None]:
+def storage_faults(where: Path | str) -> Iterator[None]:
     """Faults of the disk below `where`, and those of DuckDB that more memory, space or rights would mend, as one line.
 
     Raises BadSetting (no right, too little memory), WhorlError (disk full) and WarehouseBroken (a damaged file), and
@@ -35,13 +35,13 @@ def told_clearly(where: Path | str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if (told := _of_disk(where, error)) is None:
+        if (fault := _of_disk(where, error)) is None:
             raise
-        raise told from error
+        raise fault from error
     except duckdb.Error as error:
-        if (told := of_duckdb(where, error)) is None:
+        if (fault := of_duckdb(where, error)) is None:
             raise
-        raise told from error
+        raise fault from error
     except RuntimeError as error:
         if str(error) == INTERRUPTED:
             raise KeyboardInterrupt from error
@@ -50,7 +50,7 @@ def told_clearly(where: Path | str) -> Iterator[None]:
 
 def make_folder(folder: Path) -> None:
     """Make the folder, if need be. Raises BadSetting where there can be none, or none for this user."""
-    with told_clearly(folder):
+    with storage_faults(folder):
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError) as error:
@@ -66,7 +66,7 @@ def check_home(home: Path) -> None:
     files = [home / "warehouse.duckdb", home / "prefect" / "prefect.db"]
     for folder in folders:
         make_folder(folder)
-        with told_clearly(folder), tempfile.TemporaryFile(dir=folder) as probe:
+        with storage_faults(folder), tempfile.TemporaryFile(dir=folder) as probe:
             probe.write(bytes(MB))
     narrow(home / "prefect")  # prefect.db holds what runs were asked and logged
     for file in files:

@@ -149,9 +149,9 @@ def _stage(
 
     only: a join that leaves the rows of interest. A column that a file lacks is missing in its rows."""
     parts = [
-        f"SELECT *, {as_text(one.batch_id)} AS batch_id, TIMESTAMP {as_text(one.ordered_at.isoformat(sep=' '))} "
+        f"SELECT *, {as_text(landed.batch_id)} AS batch_id, TIMESTAMP {as_text(landed.ordered_at.isoformat(sep=' '))} "
         f"AS ordered_at FROM {parquet(path)} {only}"
-        for one, path in files
+        for landed, path in files
     ]
     connection.execute(
         f"CREATE OR REPLACE TEMP VIEW incoming AS SELECT {as_text(batch.origin.source)} AS source, * "
@@ -221,10 +221,10 @@ def _merge(connection: Connection, table: LandedTable, folder: str, batch: Batch
     replaced = f"SELECT {table.key} FROM clashes WHERE is_better"
     connection.execute(f"DELETE FROM {table.qualified} WHERE source = ? AND {table.key} IN ({replaced})", [source])
     forget_parts(connection, table, replaced, source)
-    chosen = f"""FROM incoming ANTI JOIN repeated USING (batch_id, place)
+    kept = f"""FROM incoming ANTI JOIN repeated USING (batch_id, place)
         WHERE {table.key} NOT IN (SELECT {table.key} FROM clashes WHERE NOT is_better)"""
-    connection.execute(f"INSERT INTO {table.qualified} BY NAME SELECT * EXCLUDE (place, ordered_at) {chosen}")
-    put_parts(connection, table, folder, source, [batch], f"SELECT batch_id, place {chosen}")
+    connection.execute(f"INSERT INTO {table.qualified} BY NAME SELECT * EXCLUDE (place, ordered_at) {kept}")
+    put_parts(connection, table, folder, source, [batch], f"SELECT batch_id, place {kept}")
     connection.execute("DROP TABLE clashes")
 
 
@@ -247,14 +247,16 @@ def _reconcile(connection: Connection, folder: str, table: LandedTable, batch: B
     held = connection.execute("SELECT batch_id FROM ops.files WHERE word = ? AND source = ?", [word, source])
     batches = [landing.find_batch(folder, word, batch_id) for (batch_id,) in held.fetchall()]
     with ExitStack() as stack:
-        files = [(one, str(stack.enter_context(landing.local_file(folder, one, table.name)))) for one in batches]
+        files = [
+            (landed, str(stack.enter_context(landing.local_file(folder, landed, table.name)))) for landed in batches
+        ]
         _stage(connection, table, batch, files, f"SEMI JOIN orphans USING ({table.key})")
         given = f"SELECT {table.key} FROM orphans"
         connection.execute(f"DELETE FROM {table.qualified} WHERE source = ? AND {table.key} IN ({given})", [source])
         forget_parts(connection, table, given, source)
-        chosen = "FROM incoming ANTI JOIN repeated USING (batch_id, place)"
-        connection.execute(f"INSERT INTO {table.qualified} BY NAME SELECT * EXCLUDE (place, ordered_at) {chosen}")
-        put_parts(connection, table, folder, source, batches, f"SELECT batch_id, place {chosen}")
+        kept = "FROM incoming ANTI JOIN repeated USING (batch_id, place)"
+        connection.execute(f"INSERT INTO {table.qualified} BY NAME SELECT * EXCLUDE (place, ordered_at) {kept}")
+        put_parts(connection, table, folder, source, batches, f"SELECT batch_id, place {kept}")
 
 
 def as_text(value: str) -> str:
@@ -274,11 +276,11 @@ def forget_parts(connection: Connection, table: LandedTable, keys: str, source: 
 
 
 def put_parts(
-    connection: Connection, table: LandedTable, folder: str, source: str, batches: Sequence[Batch], chosen: str
+    connection: Connection, table: LandedTable, folder: str, source: str, batches: Sequence[Batch], kept: str
 ) -> None:
     """Insert the parts of rows that were put into the main table.
 
-    chosen: a query for batch_id and place of these rows; their parts stand in the landing files of the batches."""
+    kept: a query for batch_id and place of these rows; their parts stand in the landing files of the batches."""
     for part, target in zip(table.parts, table.qualified_parts, strict=True):
         for batch in batches:
             with ExitStack() as stack:
@@ -286,7 +288,7 @@ def put_parts(
                 connection.execute(
                     f"""INSERT INTO {target} BY NAME
                     SELECT * EXCLUDE (place), ? AS source, {as_text(batch.batch_id)} AS batch_id
-                    FROM {parquet(str(path))} WHERE place IN (SELECT place FROM ({chosen}) WHERE batch_id = ?)""",
+                    FROM {parquet(str(path))} WHERE place IN (SELECT place FROM ({kept}) WHERE batch_id = ?)""",
                     [source, batch.batch_id],
                 )
 

@@ -26,10 +26,10 @@ from tasks.errors import BadInput
 from tasks.intake.files import Chunk, Tally, input_faults, open_plain
 from tasks.params import Params, first_fault
 from tasks.storage import narrow, private, storage_of
-from tasks.warehouse.faults import told_clearly
+from tasks.warehouse.faults import storage_faults
 
 
-def found_columns(frame: pd.DataFrame, schema: pa.Schema) -> pa.Schema:
+def present_columns(frame: pd.DataFrame, schema: pa.Schema) -> pa.Schema:
     """The columns that a file has: writing others, missing in every row, would take a third of the time again."""
     return pa.schema([field for field in schema if field.name in frame])
 
@@ -59,8 +59,8 @@ def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
 
 def as_arrow(frame: pd.DataFrame, schema: pa.Schema) -> pa.Table:
     """The frame in the types of the schema; a column that it lacks is missing in every row."""
-    found = found_columns(frame, schema)
-    table = pa.Table.from_pandas(frame[found.names], schema=found, preserve_index=False)
+    present = present_columns(frame, schema)
+    table = pa.Table.from_pandas(frame[present.names], schema=present, preserve_index=False)
     columns = [table[field.name] if field.name in frame else pa.nulls(len(frame), field.type) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
 
@@ -153,15 +153,20 @@ def land(
     max_refused_share of the rows of the file is refused."""
     fs, root = storage_of(f"{folder}/{origin.word}")
     shown = path or origin.path
-    with told_clearly(root), private():
+    with storage_faults(root), private():
         fs.makedirs(root, exist_ok=True)
         if is_local(fs):
             narrow(Path(root))
         known = batches(folder, origin.word) if known is None else known
         same_file = [batch for batch in known if batch.origin.file_key == origin.file_key]
-        landed_at = max([(now or datetime.now(UTC)).replace(tzinfo=None), *(one.landed_at + TICK for one in known)])
-        there = next((one for one in same_file if one.batch_id == origin.batch_id and _is_whole(fs, root, one)), None)
-        if there and there.landed_at == max(one.landed_at for one in same_file):
+        landed_at = max(
+            [(now or datetime.now(UTC)).replace(tzinfo=None), *(earlier.landed_at + TICK for earlier in known)]
+        )
+        there = next(
+            (earlier for earlier in same_file if earlier.batch_id == origin.batch_id and _is_whole(fs, root, earlier)),
+            None,
+        )
+        if there and there.landed_at == max(earlier.landed_at for earlier in same_file):
             return there
         tally = Tally(origin.word)
         vetted = _required(tally, shown, origin.reader, chunks, max_refused_share)
@@ -169,7 +174,7 @@ def land(
             batch_id=origin.batch_id,
             origin=there.origin if there else origin,
             landed_at=landed_at,
-            ordered_at=min([landed_at, *(one.ordered_at for one in same_file)]),
+            ordered_at=min([landed_at, *(earlier.ordered_at for earlier in same_file)]),
             tables=there.tables if there else _land_tables(fs, root, shown, schemas, vetted),
             understood=there.understood if there else tally.understood,
         )
@@ -218,10 +223,10 @@ def _write_tables(scratch: Path, path: str, schemas: dict[str, pa.Schema], chunk
             frames = {main: chunk.rows, "quarantine": chunk.refused, **chunk.tables}
             for name, frame in frames.items():
                 if len(frame):
-                    found = found_columns(frame, schemas[name])
+                    present = present_columns(frame, schemas[name])
                     if name not in writers:
-                        open_writer(name, found)
-                    if late := set(found.names) - set(writers[name].schema.names):
+                        open_writer(name, present)
+                    if late := set(present.names) - set(writers[name].schema.names):
                         raise ValueError(f"{name}: {', '.join(sorted(late))} not in the first chunk of the file")
                     with input_faults(path):
                         table = as_arrow(frame, writers[name].schema)
@@ -268,8 +273,8 @@ def batches(folder: str, word: str) -> list[Batch]:
         return []
     names = [name for name in fs.ls(root, detail=False) if str(name).endswith(".json")]
     read = _unchanged_manifest if is_local(fs) else _manifest
-    found = [batch for name in names if (batch := read(fs, str(name))) is not None]
-    return sorted(found, key=lambda batch: (batch.ordered_at, batch.batch_id))
+    manifests = [batch for name in names if (batch := read(fs, str(name))) is not None]
+    return sorted(manifests, key=lambda batch: (batch.ordered_at, batch.batch_id))
 
 
 def _unchanged_manifest(fs: Any, name: str) -> Batch | None:

@@ -16,7 +16,7 @@ from typing import Literal
 import psutil
 
 from tasks.errors import WarehouseBusy
-from tasks.warehouse.faults import NO_RIGHT, make_folder, told_clearly
+from tasks.warehouse.faults import NO_RIGHT, make_folder, storage_faults
 
 Mode = Literal["shared", "exclusive"]
 FLAGS = {"shared": fcntl.LOCK_SH, "exclusive": fcntl.LOCK_EX}
@@ -83,7 +83,7 @@ def _take(stack: ExitStack, folder: Path, mode: Mode, wait_s: float) -> None:
 @contextmanager
 def _handle(path: Path, mode: Mode) -> Iterator[int]:
     """An open lock file. Unlocked explicitly: a forked child may have inherited the handle and live on."""
-    with told_clearly(path.parent):
+    with storage_faults(path.parent):
         handle, owner = _open(path, mode), os.getpid()
     try:
         yield handle

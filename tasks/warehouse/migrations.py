@@ -106,8 +106,8 @@ def _apply(connection: duckdb.DuckDBPyConnection, migration: Migration) -> None:
 
 
 def _file_of(connection: duckdb.DuckDBPyConnection) -> str:
-    found = connection.execute("SELECT path FROM duckdb_databases() WHERE database_name = current_database()")
-    path, *_ = found.fetchone() or ("",)
+    cursor = connection.execute("SELECT path FROM duckdb_databases() WHERE database_name = current_database()")
+    path, *_ = cursor.fetchone() or ("",)
     return str(path or "warehouse in memory")
 
 
@@ -164,8 +164,8 @@ def data_dictionary() -> str:
 
 def _section(name: str, table: DescribedTable) -> str:
     rows = [
-        f"| `{column}` | {one.type}{'' if one.is_nullable else ', never missing'} | {one.meaning} |"
-        for column, one in table.columns.items()
+        f"| `{column}` | {about.type}{'' if about.is_nullable else ', never missing'} | {about.meaning} |"
+        for column, about in table.columns.items()
     ]
     head = [f"\n## {name}\n", f"{table.meaning}\n", "| column | type | meaning |", "|---|---|---|"]
     return "\n".join([*head, *rows]) + "\n"

@@ -48,15 +48,15 @@ def old_recordings(connection: Connection, warehouse: Warehouse, kept_days: floa
     """Recordings that were landed longer ago than that, and recorded files as old. now: UTC without a zone."""
     oldest = now - timedelta(days=kept_days)
     known = connection.execute(LANDED, {"word": WORD, "oldest": oldest}).fetchall()
-    found = {batch_id for batch_id, origin in known if _is_recording(origin)}
+    batch_ids = {batch_id for batch_id, origin in known if _is_recording(origin)}
     for batch in landing.batches(warehouse.landing_folder, WORD):
         if batch.landed_at < oldest and _is_recording(batch.origin.path):
-            found.add(batch.batch_id)
-    found -= {batch_id for (batch_id,) in connection.execute(KEPT, {"word": WORD}).fetchall()}
-    count = connection.execute(f"SELECT count(*) FROM ({RUNS})", {"ids": list(found)}).fetchone()
+            batch_ids.add(batch.batch_id)
+    batch_ids -= {batch_id for (batch_id,) in connection.execute(KEPT, {"word": WORD}).fetchall()}
+    count = connection.execute(f"SELECT count(*) FROM ({RUNS})", {"ids": list(batch_ids)}).fetchone()
     oldest_s = oldest.replace(tzinfo=UTC).timestamp()
     files = [path for path in live_folder(warehouse).glob("live-*.parquet") if path.stat().st_mtime < oldest_s]
-    return OldRecordings(frozenset(found), int(count[0]) if count else 0, sorted(files))
+    return OldRecordings(frozenset(batch_ids), int(count[0]) if count else 0, sorted(files))
 
 
 def forget_recordings(connection: Connection, batches: Collection[str]) -> None:
@@ -155,10 +155,14 @@ def _named(paths: Sequence[Path]) -> list[str]:
 
 
 def _superfluous_models(models: Path, n_kept: int) -> list[registry.ModelCard]:
-    found = registry.cards(models)
-    champions = {one.model_id for word in {card.word for card in found} for one in registry.decisions(models, word)}
+    registered = registry.cards(models)
+    champions = {
+        decision.model_id
+        for word in {card.word for card in registered}
+        for decision in registry.decisions(models, word)
+    }
     kinds: dict[tuple[str, str, str], list[registry.ModelCard]] = {}
-    for card in found:
+    for card in registered:
         kinds.setdefault((card.word, card.source, card.kind), []).append(card)
     old = [card for cards in kinds.values() for card in cards[: max(0, len(cards) - n_kept)]]
     return [card for card in old if card.model_id not in champions]
@@ -170,8 +174,8 @@ def _orphans(folder: str, word: str, held: Held, params: PruneParams, now: datet
     fs, root = storage_of(f"{folder}/{word}")
     if not fs.exists(root):
         return []
-    needed = [one for one in landing.batches(folder, word) if one.batch_id in held.known]
-    needed += [one for one in landing.live_batches(folder, word) if one.batch_id not in held.going]
+    needed = [batch for batch in landing.batches(folder, word) if batch.batch_id in held.known]
+    needed += [batch for batch in landing.live_batches(folder, word) if batch.batch_id not in held.going]
     named = {landed.name for batch in needed for landed in batch.tables.values()}
     named |= {f"{batch.batch_id}.json" for batch in needed}
     oldest = now.replace(tzinfo=UTC).timestamp() - params.orphans_kept_hours * SECONDS_PER_HOUR
@@ -197,7 +201,7 @@ def _changed_s(fs: Any, entry: dict[str, Any], unknown: float) -> float:
     inner = fs.ls(entry["name"], detail=True) if entry["type"] == "directory" else []
     changed = next((entry[key] for key in ("mtime", "created") if entry.get(key) is not None), unknown)
     seconds = changed.timestamp() if isinstance(changed, datetime) else float(changed)
-    return max([seconds, *(_changed_s(fs, one, unknown) for one in inner)])
+    return max([seconds, *(_changed_s(fs, child, unknown) for child in inner)])
 
 
 def _named_first(files: list[str]) -> list[str]:

@@ -59,47 +59,47 @@ def ask(warehouse: Warehouse, sql: str, *, limit: int | None = None, limit_s: fl
     limit: rows to return at most. limit_s: seconds that it may take once it has the warehouse; 0: any time. Raises
     BadInput with one line for what is no query, takes longer, needs too much memory, or what DuckDB refuses."""
     question = {"warehouse": warehouse.model_dump(mode="json"), "sql": sql, "limit": limit}
-    with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as said:
-        asked.write(json.dumps(question).encode())
-        asked.seek(0)
-        with _process(asked, said) as child:
+    with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stderr:
+        stdin.write(json.dumps(question).encode())
+        stdin.seek(0)
+        with _process(stdin, stderr) as child:
             try:
-                return _answer(child, said, limit_s)
+                return _answer(child, stderr, limit_s)
             finally:
                 child.kill()
 
 
-def _process(asked: IO[bytes], said: IO[bytes]) -> subprocess.Popen[bytes]:
+def _process(stdin: IO[bytes], stderr: IO[bytes]) -> subprocess.Popen[bytes]:
     """The child, in this working folder, but with no import from there."""
     root = str(Path(tasks.__file__).parents[1])
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     command = [sys.executable, "-P", "-m", CHILD, str(os.getpid())]
     return subprocess.Popen(
-        command, stdin=asked, stdout=subprocess.PIPE, stderr=said, env=os.environ | {"PYTHONPATH": path}, bufsize=0
+        command, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, env=os.environ | {"PYTHONPATH": path}, bufsize=0
     )  # no buffer: what it holds no poll sees
 
 
-def _answer(child: subprocess.Popen[bytes], said: IO[bytes], limit_s: float) -> QueryResult:
+def _answer(child: subprocess.Popen[bytes], stderr: IO[bytes], limit_s: float) -> QueryResult:
     pipe = cast(io.RawIOBase, child.stdout)
-    _next(child, pipe, said)  # it has the warehouse
+    _next(child, pipe, stderr)  # it has the warehouse
     if not _is_readable(pipe, limit_s):
         raise _too_slow(limit_s)
-    is_cut = _next(child, pipe, said)["is_cut"]
+    is_cut = _next(child, pipe, stderr)["is_cut"]
     try:
         return QueryResult(pa.ipc.open_stream(io.BufferedReader(pipe)).read_all(), is_cut)
     except (OSError, pa.ArrowException) as error:
-        raise _ended(child, said) from error
+        raise _ended(child, stderr) from error
 
 
-def _next(child: subprocess.Popen[bytes], pipe: io.RawIOBase, said: IO[bytes]) -> dict[str, Any]:
+def _next(child: subprocess.Popen[bytes], pipe: io.RawIOBase, stderr: IO[bytes]) -> dict[str, Any]:
     """What the child says next; an error that it met is raised here."""
     line = pipe.readline()
     if not line.endswith(b"\n"):
-        raise _ended(child, said)
-    told: dict[str, Any] = json.loads(line)
-    if "error" in told:
-        raise getattr(errors, told["error"])(*told["values"])
-    return told
+        raise _ended(child, stderr)
+    message: dict[str, Any] = json.loads(line)
+    if "error" in message:
+        raise getattr(errors, message["error"])(*message["values"])
+    return message
 
 
 def _is_readable(pipe: io.RawIOBase, limit_s: float) -> bool:
@@ -114,14 +114,14 @@ def _too_slow(limit_s: float) -> BadInput:
     return BadInput("query", problem, "an answer within that time", fix)
 
 
-def _ended(child: subprocess.Popen[bytes], said: IO[bytes]) -> Exception:
+def _ended(child: subprocess.Popen[bytes], stderr: IO[bytes]) -> Exception:
     """Why the child ended before it had answered: a signal is the query's fault, a status one of ours."""
     status = child.wait()
     if status < 0:
         problem = f"its process was ended by {signal.Signals(-status).name}; often that means too little memory"
         return BadInput("query", problem, "a query that fits", "ask for less")
-    said.seek(0)
-    return RuntimeError(f"{CHILD} ended with status {status}\n{said.read().decode(errors='replace')}")
+    stderr.seek(0)
+    return RuntimeError(f"{CHILD} ended with status {status}\n{stderr.read().decode(errors='replace')}")
 
 
 # Arrow has no such type or loses a part of it (the largest UHUGEINT would become -1, 24:00 o'clock midnight)
@@ -164,7 +164,7 @@ def _values(column: pa.Array) -> list[Any]:
     try:
         values: list[Any] = column.to_pylist()
     except (OverflowError, ValueError):  # a year before 1 or after 9999, or infinity
-        values = [_value(one, text) for one, text in zip(column, _texts(column), strict=True)]
+        values = [_value(scalar, text) for scalar, text in zip(column, _texts(column), strict=True)]
     is_flat = pa.types.is_floating(column.type)
     if pa.types.is_nested(column.type) or (is_flat and pc.any(pc.is_inf(column)).as_py()):
         return [_finite(value) for value in values]
@@ -180,9 +180,9 @@ def _finite(value: Any) -> Any:
     return {_finite(key): _finite(inner) for key, inner in value.items()} if isinstance(value, dict) else value
 
 
-def _value(one: pa.Scalar, text: str | None) -> Any:
+def _value(scalar: pa.Scalar, text: str | None) -> Any:
     try:
-        return one.as_py()
+        return scalar.as_py()
     except (OverflowError, ValueError):
         return text
 
@@ -217,8 +217,8 @@ def main() -> None:
         stream.write_table(table)
 
 
-def _tell(answer: BinaryIO, told: dict[str, Any]) -> None:
-    answer.write(json.dumps(told).encode() + b"\n")
+def _tell(answer: BinaryIO, message: dict[str, Any]) -> None:
+    answer.write(json.dumps(message).encode() + b"\n")
     answer.flush()
 
 
@@ -286,20 +286,20 @@ def _cut(connection: "Connection", question: "duckdb.Statement", limit: int | No
 
 def _distinct(names: list[str]) -> list[str]:
     """The names, a repeated one with a number: two columns of one name would be one key in JSON."""
-    found: list[str] = []
+    distinct: list[str] = []
     for name in names:
         number, new = 1, name
-        while new in found:
+        while new in distinct:
             number, new = number + 1, f"{name}_{number + 1}"
-        found.append(new)
-    return found
+        distinct.append(new)
+    return distinct
 
 
 def _one_line(error: Exception) -> str:
     """DuckDB's message without the copy of the query below it, but with its hints."""
     lines = [line.strip() for line in str(error).splitlines()]
-    told = lines[: next((at for at, line in enumerate(lines) if line.startswith("LINE ")), len(lines))]
-    return " ".join(line for line in told if line).rstrip(".!")
+    kept = lines[: next((at for at, line in enumerate(lines) if line.startswith("LINE ")), len(lines))]
+    return " ".join(line for line in kept if line).rstrip(".!")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from tasks.errors import BadInput, NotFound
 from tasks.params import Params, first_fault
 from tasks.storage import narrow, private, prove_inside, remove_inside
 from tasks.warehouse.connection import Connection, transaction, writing
-from tasks.warehouse.faults import told_clearly
+from tasks.warehouse.faults import storage_faults
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.sources import code_version, insert_row, json_of, now
 
@@ -71,7 +71,7 @@ def register(warehouse: Warehouse, card: ModelCard, write_weights: Callable[[Pat
     write_weights gets the folder. A model whose id is taken is left as it is."""
     folder = warehouse.models / card.word / card.model_id
     draft = folder.with_name(f".{card.model_id}-{uuid.uuid4().hex}")
-    with told_clearly(folder), private():
+    with storage_faults(folder), private():
         narrow(warehouse.models)
         if not folder.exists():
             draft.mkdir(parents=True)
@@ -177,12 +177,12 @@ def require_champion(models: Path, word: str, source: str, kind: str, none_yet: 
 def _reigns(models: Path, word: str, source: str, kind: str) -> list[str]:
     """Models in the order in which they came into use, without those that were rolled back; the last is in use."""
     reigns: list[str] = []
-    for one in decisions(models, word):
-        if (one.source, one.kind) == (source, kind):
-            is_back = one.reason.startswith(ROLLED_BACK) and one.model_id in reigns[:-1]
-            while is_back and reigns[-1] != one.model_id:
+    for decision in decisions(models, word):
+        if (decision.source, decision.kind) == (source, kind):
+            is_back = decision.reason.startswith(ROLLED_BACK) and decision.model_id in reigns[:-1]
+            while is_back and reigns[-1] != decision.model_id:
                 reigns.pop()
-            reigns += [] if reigns[-1:] == [one.model_id] else [one.model_id]
+            reigns += [] if reigns[-1:] == [decision.model_id] else [decision.model_id]
     return reigns
 
 
@@ -205,7 +205,11 @@ def _decide(warehouse: Warehouse, word: str, card: ModelCard, reason: str) -> De
     decision = Decision(source=card.source, kind=card.kind, model_id=card.model_id, reason=reason, decided_at=now())
     file = warehouse.models / word / CHAMPIONS_FILE
     with writing(warehouse) as connection:
-        made = [one for one in decisions(warehouse.models, word) if (one.source, one.kind) == (card.source, card.kind)]
+        made = [
+            earlier
+            for earlier in decisions(warehouse.models, word)
+            if (earlier.source, earlier.kind) == (card.source, card.kind)
+        ]
         if made and made[-1].model_id == card.model_id:
             decision = made[-1]  # decided already, perhaps by a process that was killed before it filled the index
         else:
@@ -217,7 +221,7 @@ def _decide(warehouse: Warehouse, word: str, card: ModelCard, reason: str) -> De
 
 def _append(file: Path, decision: Decision) -> None:
     _drop_half_line(file)
-    with told_clearly(file), file.open("a", encoding="utf-8") as lines:
+    with storage_faults(file), file.open("a", encoding="utf-8") as lines:
         lines.write(decision.model_dump_json() + "\n")
         lines.flush()
         os.fsync(lines.fileno())
@@ -234,14 +238,14 @@ def _drop_half_line(file: Path) -> None:
 def index_models(connection: Connection, models: Path) -> int:
     """Fill ops.models and ops.champions from the folders; returns the number of models."""
     connection.execute("DELETE FROM ops.models; DELETE FROM ops.champions")
-    found = cards(models)
-    for card in found:
-        told = {"parameters": json_of(card.parameters), "metrics": json_of(card.metrics)}
-        insert_row(connection, "ops.models", card.model_dump(exclude={"files"}) | told)
-    for word in sorted({card.word for card in found}):
-        for sequence, one in enumerate(decisions(models, word), 1):
-            insert_row(connection, "ops.champions", {"word": word, "sequence": sequence, **dict(one)})
-    return len(found)
+    registered = cards(models)
+    for card in registered:
+        json_texts = {"parameters": json_of(card.parameters), "metrics": json_of(card.metrics)}
+        insert_row(connection, "ops.models", card.model_dump(exclude={"files"}) | json_texts)
+    for word in sorted({card.word for card in registered}):
+        for sequence, decision in enumerate(decisions(models, word), 1):
+            insert_row(connection, "ops.champions", {"word": word, "sequence": sequence, **dict(decision)})
+    return len(registered)
 
 
 def remove_model(models: Path, word: str, model_id: str) -> None:

@@ -32,11 +32,11 @@ class RunRecord(Params):
 def record_run(warehouse: Warehouse, run: RunRecord) -> str:
     """Write one run, or write it again after a retry; returns its id."""
     code = code_version()
-    told = {"parameters": json_of(run.parameters), "figures": json_of(run.figures), "code_version": code}
+    columns = {"parameters": json_of(run.parameters), "figures": json_of(run.figures), "code_version": code}
     with writing(warehouse) as connection, transaction(connection):
         connection.execute("DELETE FROM ops.runs WHERE run_id = ?", [run.run_id])
         version = data_version(connection, run.word, run.source)
-        insert_row(connection, "ops.runs", {**vars(run), **told, "data_version": version})
+        insert_row(connection, "ops.runs", {**vars(run), **columns, "data_version": version})
     return run.run_id
 
 
@@ -63,8 +63,8 @@ def run_id_of(warehouse: Warehouse, text: str) -> str:
     Raises BadSetting if nothing is asked for, NotFound if no run or more than one fits."""
     if not text.strip():
         raise BadSetting(f"run {text!r}: expected its id or the beginning of it; {LATEST}")
-    found = fetch(warehouse, BEGIN_SO, {"id": text})["run_id"].to_list()
-    return only_id(found, text, f"run {text!r}: no run of this home begins so; {LATEST}")
+    run_ids = fetch(warehouse, BEGIN_SO, {"id": text})["run_id"].to_list()
+    return only_id(run_ids, text, f"run {text!r}: no run of this home begins so; {LATEST}")
 
 
 def only_id(ids: list[str], text: str, none: str) -> str:
@@ -82,8 +82,8 @@ def read_run(warehouse: Warehouse, text: str) -> dict[str, Any]:
     """One run by its id or the beginning of it, with parameters and figures. Raises as run_id_of."""
     values = {"id": run_id_of(warehouse, text)}
     [run] = fetch(warehouse, "SELECT * FROM ops.runs WHERE run_id = $id", values).to_dict("records")
-    told = {str(key): value for key, value in run.items()}
-    return {**told, "parameters": json.loads(run["parameters"]), "figures": json.loads(run["figures"])}
+    row = {str(key): value for key, value in run.items()}
+    return {**row, "parameters": json.loads(run["parameters"]), "figures": json.loads(run["figures"])}
 
 
 # Which way a figure is better, by a word of its name; that of the last word counts.
@@ -114,8 +114,8 @@ def _best(key: str, values: Mapping[str, Any]) -> str:
     if not key.startswith("figures.") or not words or len(numbers) < 2:
         return ""
     best = (min if words[-1] in LOWER else max)(numbers.values())
-    found = [run_id for run_id, value in numbers.items() if value == best]
-    return found[0] if len(found) == 1 else ""
+    run_ids = [run_id for run_id, value in numbers.items() if value == best]
+    return run_ids[0] if len(run_ids) == 1 else ""
 
 
 def _is_number(value: Any) -> bool:

@@ -55,8 +55,8 @@ def kinds_of(connection: Connection, table: str, source: str, *, where: str = "T
     """How many rows of a source are simulated and measured. table: such as jobs.runs; where: of the rows that count.
 
     Raises BadInput if some are simulated and some measured; fix: what to do then, where it is not the usual."""
-    asked = KINDS.format(table=table)
-    n_simulated, n_measured = connection.execute(f"{asked} AND {where}", {"source": source}).fetchone() or (0, 0)
+    query = KINDS.format(table=table)
+    n_simulated, n_measured = connection.execute(f"{query} AND {where}", {"source": source}).fetchone() or (0, 0)
     if n_simulated and n_measured:
         rows = table.partition(".")[2]
         problem = f"{n_simulated:,} simulated {rows} stand among {n_measured:,} measured ones"
@@ -83,12 +83,12 @@ CODE_SUFFIXES = {".py", ".sql"}
 
 def data_version(connection: Connection, word: str, source: str) -> str:
     """Hash over the files of a source in their order: the same files read in the same way give the same version."""
-    found = connection.execute(
+    row = connection.execute(
         """SELECT left(sha256(coalesce(string_agg(batch_id, ',' ORDER BY ordered_at, batch_id), '')), $n_chars)
         FROM ops.files WHERE word = $word AND source = $source""",
         {"word": word, "source": source, "n_chars": VERSION_CHARS},
     ).fetchone()
-    return str(found[0]) if found else ""
+    return str(row[0]) if row else ""
 
 
 @functools.cache
@@ -133,8 +133,8 @@ def now() -> datetime:
 
 def read_row(warehouse: Warehouse, table: str, source: str) -> dict[str, Any] | None:
     """The row of a source in a table (`word.name`) that has one a source; None where there is none."""
-    found = fetch(warehouse, f"SELECT * FROM {table} WHERE source = $source", {"source": source})
-    return {str(key): value for key, value in found.iloc[0].items()} if len(found) else None
+    rows = fetch(warehouse, f"SELECT * FROM {table} WHERE source = $source", {"source": source})
+    return {str(key): value for key, value in rows.iloc[0].items()} if len(rows) else None
 
 
 def replace_rows(

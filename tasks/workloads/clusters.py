@@ -85,17 +85,17 @@ def clusters_of(runs: Sequence[Telemetry], windows: WindowParams) -> Clusters:
         items = [item for item in items if item.run.names == usual]
     if len(items) > MOST_RUNS:
         items = [items[at] for at in np.unique(np.linspace(0, len(items) - 1, MOST_RUNS).astype(int))]
-    found = [item.run for item in items]
-    counters = _counters(found)
+    compared = [item.run for item in items]
+    counters = _counters(compared)
     if not counters:
         problem = "no counter that does not give the session away"
         raise BadInput(f"{len(items)} runs", problem, "rates, or counters of a group", "record some")
-    points = points_of(found, counters)
+    points = points_of(compared, counters)
     numbers, silhouette = partition_of(points)
     sizes = Tally(numbers.tolist())
-    order = sorted(sizes, key=lambda one: (-sizes[one], int(np.flatnonzero(numbers == one)[0])))
-    numbers = np.array([order.index(one) + 1 for one in numbers.tolist()])
-    means = moments_of(found, counters)[:, : len(counters)]
+    order = sorted(sizes, key=lambda label: (-sizes[label], int(np.flatnonzero(numbers == label)[0])))
+    numbers = np.array([order.index(label) + 1 for label in numbers.tolist()])
+    means = moments_of(compared, counters)[:, : len(counters)]
     clusters = [_cluster(number, numbers, points, means, items, counters) for number in range(1, len(order) + 1)]
     return Clusters(tuple(clusters), tuple(_changes(items, numbers)), silhouette, len(counters), left_out)
 
@@ -195,7 +195,7 @@ def _changes(items: Sequence[Item], numbers: NDArray[np.int64]) -> list[Change]:
     for at, item in enumerate(items):
         if item.is_window:
             places.setdefault(item.trace, []).append(at)
-    found = []
+    changes = []
     for trace, unordered in places.items():
         of_trace = sorted(unordered, key=lambda at: items[at].from_s)
         settled = numbers[of_trace].copy()
@@ -205,5 +205,5 @@ def _changes(items: Sequence[Item], numbers: NDArray[np.int64]) -> list[Change]:
         for at in (np.flatnonzero(np.diff(settled)) + 1).tolist():
             item = items[of_trace[at]]
             before, after = int(settled[at - 1]), int(settled[at])
-            found.append(Change(trace, item.run.machine, item.from_s, item.run.started_at, before, after))
-    return found
+            changes.append(Change(trace, item.run.machine, item.from_s, item.run.started_at, before, after))
+    return changes

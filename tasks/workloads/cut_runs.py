@@ -90,7 +90,7 @@ class RunPhases:
     def on(self, names: Sequence[str]) -> "RunPhases":
         """The run with these counters only, which it must have, in this order; phases of the workload stay."""
         at = [self.counters.index(name) for name in names]
-        bounds, levels = tuple(self.bounds[one] for one in at), tuple(self.levels[one] for one in at)
+        bounds, levels = tuple(self.bounds[place] for place in at), tuple(self.levels[place] for place in at)
         return replace(self, counters=tuple(names), bounds=bounds, levels=levels, over=self.over[:, at])
 
 
@@ -104,8 +104,8 @@ def phases_of_rows(about: Mapping[str, Any], rows: pd.DataFrame, of_workload: pd
     bounds = tuple(_bounds(part) for part in parts.values())
     levels = tuple(part["mean"].to_numpy(dtype=float) for part in parts.values())
     shared = _bounds(of_workload.sort_values("start_sample", kind="stable"))
-    samples = [np.repeat(one, np.diff(edges)) for edges, one in zip(bounds, levels, strict=True)]
-    over = np.array([[one[start:end].mean() for one in samples] for start, end in pairwise(shared)])
+    samples = [np.repeat(of_counter, np.diff(edges)) for edges, of_counter in zip(bounds, levels, strict=True)]
+    over = np.array([[of_counter[start:end].mean() for of_counter in samples] for start, end in pairwise(shared)])
     return RunPhases(about, rows, tuple(parts), bounds, levels, shared, over)
 
 
@@ -115,23 +115,23 @@ def _bounds(part: pd.DataFrame) -> Bounds:
 
 def fetch_cut_runs(connection: Connection, source: str, run_ids: Sequence[str]) -> list[RunPhases]:
     """The named runs that have phases, in the order of the names."""
-    asked = {"source": source, "run_ids": list(run_ids)}
-    described = connection.execute(ABOUT, asked).df()
+    parameters = {"source": source, "run_ids": list(run_ids)}
+    described = connection.execute(ABOUT, parameters).df()
     rows = [{str(key): value for key, value in row.items()} for row in described.to_dict("records")]
     about = {str(row["run_id"]): row for row in rows}
     of_run, of_workload = (
-        dict(list(connection.execute(sql, asked).df().groupby("run_id"))) for sql in (PHASES, RUN_PHASES)
+        dict(list(connection.execute(sql, parameters).df().groupby("run_id"))) for sql in (PHASES, RUN_PHASES)
     )
     there = [run_id for run_id in run_ids if run_id in of_run and run_id in of_workload]
-    return [phases_of_rows(about[one], of_run[one], of_workload[one]) for one in there]
+    return [phases_of_rows(about[run_id], of_run[run_id], of_workload[run_id]) for run_id in there]
 
 
 def typical_runs(connection: Connection, source: str, most: int) -> list[str]:
     """Run ids, one a workload that has fingerprints, those of the most runs first, at most so many.
 
     Runs without a label count as one workload."""
-    found = connection.execute(TYPICAL, {"source": source, "recent": RECENT, "most": most}).fetchall()
-    return [str(run_id) for (run_id,) in found]
+    rows = connection.execute(TYPICAL, {"source": source, "recent": RECENT, "most": most}).fetchall()
+    return [str(run_id) for (run_id,) in rows]
 
 
 def family_of(name: str) -> str:
@@ -143,7 +143,7 @@ def movement(levels: Sequence[FloatArray], bounds: Sequence[Bounds]) -> FloatArr
     """How far the phases of each counter lie apart: the deviation of their levels, weighed by samples: (n_counters,).
 
     levels: of each counter (n_phases,), all on one scale; bounds: where its phases begin, and the end."""
-    return np.array([_deviation(one, np.diff(edges)) for one, edges in zip(levels, bounds, strict=True)])
+    return np.array([_deviation(of_counter, np.diff(edges)) for of_counter, edges in zip(levels, bounds, strict=True)])
 
 
 def _deviation(levels: FloatArray, weights: FloatArray) -> float:

@@ -71,7 +71,7 @@ def plan_fingerprints(warehouse: Warehouse, source: str, fan_out: FanOutParams) 
     _remove_kept(folder, set(known.values()))
     waiting: dict[tuple[Counter, ...], list[tuple[str, Telemetry]]] = {}
     for run in runs:
-        counters = tuple(one for one in run.counters if not giveaway_of(one))
+        counters = tuple(counter for counter in run.counters if not giveaway_of(counter))
         if not counters:
             logger.warning("run %s has no counter but give-aways: no fingerprint", run.run_id)
         elif known.get(run.run_id) != (key := key_of(run, counters)):
@@ -97,7 +97,7 @@ def cut_phases(part: str) -> str:
     fs, there = storage_of(target)
     if not fs.exists(there):
         table = read_part_file(part)
-        counters = tuple(Counter(**one) for one in json.loads(table.schema.metadata[HOW])["counters"])
+        counters = tuple(Counter(**fields) for fields in json.loads(table.schema.metadata[HOW])["counters"])
         rows: list[dict[str, Any]] = []
         for row in range(table.num_rows):
             run_id, key = table["run_id"][row].as_py(), table["key"][row].as_py()
@@ -144,8 +144,8 @@ def clear_parts(parts: Sequence[str]) -> int:
 
 def no_runs(warehouse: Warehouse, source: str) -> str:
     """The line for a source without runs of workloads."""
-    found = fetch(warehouse, "SELECT DISTINCT source FROM workloads.runs ORDER BY source")
-    some = ", ".join(repr(str(name)) for name in found["source"]) or "none; fill one with 'whorl workloads ingest FILE'"
+    rows = fetch(warehouse, "SELECT DISTINCT source FROM workloads.runs ORDER BY source")
+    some = ", ".join(repr(str(name)) for name in rows["source"]) or "none; fill one with 'whorl workloads ingest FILE'"
     return f"source {source!r} has no runs of workloads; sources that have some: {some}"
 
 
@@ -160,7 +160,7 @@ def key_of(run: Telemetry, counters: Sequence[Counter]) -> str:
     from tasks.workloads.identify.phases import columns_of
 
     digest = hashlib.sha256(_as_json(counters).encode())
-    digest.update(np.ascontiguousarray(columns_of(run, [one.name for one in counters])).tobytes())
+    digest.update(np.ascontiguousarray(columns_of(run, [counter.name for counter in counters])).tobytes())
     return digest.hexdigest()[:KEY_CHARS]
 
 
@@ -180,7 +180,9 @@ def phases_of(run: Telemetry, counters: Sequence[Counter]) -> list[dict[str, Any
     )
 
     [made] = fingerprints_of([run], counters)
-    values = logarithm_of_rates(columns_of(run, [one.name for one in counters]), [one.is_rate for one in counters])
+    values = logarithm_of_rates(
+        columns_of(run, [counter.name for counter in counters]), [counter.is_rate for counter in counters]
+    )
     rows = []
     for counter, bounds, summaries, column in zip(made.counters, made.bounds, made.summaries, values.T, strict=True):
         places: dict[int, float] = {}
@@ -188,11 +190,11 @@ def phases_of(run: Telemetry, counters: Sequence[Counter]) -> list[dict[str, Any
             changes = find_changepoints(column[:, None], OF_PHASES)
             places = dict(zip(changes.indices.tolist(), changes.probabilities.tolist(), strict=True))
         for phase, summary in zip(_phases(bounds), summaries.tolist(), strict=True):
-            told = dict(zip(STATISTICS, summary, strict=True))
-            told["adf"] = None if summary[ADF] == UNDETERMINED else summary[ADF]
+            figures = dict(zip(STATISTICS, summary, strict=True))
+            figures["adf"] = None if summary[ADF] == UNDETERMINED else summary[ADF]
             probability = places.get(phase["start_sample"], np.nan)
-            told["probability"] = None if np.isnan(probability) else probability
-            rows.append(phase | {"counter": counter, **told})
+            figures["probability"] = None if np.isnan(probability) else probability
+            rows.append(phase | {"counter": counter, **figures})
     return [*rows, *_phases(made.workload_bounds)]
 
 
@@ -226,8 +228,8 @@ def read_part_file(path: str) -> pa.Table:
 
 def _as_json(counters: Sequence[Counter]) -> str:
     """All that decides the phases of a run beside its samples."""
-    told = [asdict(one) for one in counters]
-    return json.dumps({"version": VERSION, "counters": told})
+    described = [asdict(counter) for counter in counters]
+    return json.dumps({"version": VERSION, "counters": described})
 
 
 def _write_part(folder: str, runs: Sequence[tuple[str, Telemetry]], counters: Sequence[Counter]) -> str:
@@ -238,7 +240,7 @@ def _write_part(folder: str, runs: Sequence[tuple[str, Telemetry]], counters: Se
     path = f"{folder}/part-{hashlib.sha256(','.join(keys).encode()).hexdigest()[:KEY_CHARS]}.parquet"
     fs, name = storage_of(path)
     if not fs.exists(name):
-        names = [one.name for one in counters]
+        names = [counter.name for counter in counters]
         table = pa.table(
             {
                 "run_id": pa.array([run.run_id for _, run in runs], pa.string()),

@@ -61,15 +61,15 @@ LATEST = """
 """
 
 
-def runs_asked_for(
+def runs_to_identify(
     warehouse: Warehouse, source: str, model_ids: Sequence[str], run_ids: Sequence[str] | None, which: Which
 ) -> list[str]:
     """The named runs, or if none is named: new, those that none of these models has identified; unlabelled; or all.
 
     Raises NotFound for a named run that the source does not have."""
     if not run_ids:
-        asked = {"source": source, "which": which, "model_ids": list(model_ids)}
-        return [str(run_id) for run_id in fetch(warehouse, ASKED, asked)["run_id"]]
+        parameters = {"source": source, "which": which, "model_ids": list(model_ids)}
+        return [str(run_id) for run_id in fetch(warehouse, ASKED, parameters)["run_id"]]
     known = set(fetch(warehouse, KNOWN, {"source": source})["run_id"])
     if missing := [run_id for run_id in run_ids if run_id not in known]:
         some = ", ".join(sorted(known)[:MOST_NAMED]) or "none"
@@ -84,27 +84,33 @@ def latest_runs(warehouse: Warehouse, source: str, n: int) -> list[str]:
 
 def latest_labelled_run(warehouse: Warehouse, source: str) -> tuple[str, str]:
     """Id and label of the labelled run of a source that started last. Raises NotFound without one."""
-    found = fetch(
+    rows = fetch(
         warehouse,
         "SELECT run_id, workload FROM workloads.runs WHERE source = $source AND workload IS NOT NULL "
         "ORDER BY started_at DESC NULLS LAST, run_id DESC LIMIT 1",
         {"source": source},
     )
-    if found.empty:
+    if rows.empty:
         raise NotFound(f"source {source!r} has no labelled run of a workload")
-    return str(found["run_id"].iloc[0]), str(found["workload"].iloc[0])
+    return str(rows["run_id"].iloc[0]), str(rows["workload"].iloc[0])
 
 
-def write_identifications(warehouse: Warehouse, source: str, found: "Sequence[tuple[str, Identification]]") -> None:
+def write_identifications(
+    warehouse: Warehouse, source: str, identifications: "Sequence[tuple[str, Identification]]"
+) -> None:
     """Write what models say of some runs, in the place of what they said of them before, in one transaction.
 
-    found: id of the model, and what it says."""
-    told = [
-        one.record()
-        | {"model_id": model_id, "nearest": one.nearest[0].workload, "nearest_distance": one.nearest[0].distance}
-        for model_id, one in found
+    identifications: id of the model, and what it says."""
+    records = [
+        identification.record()
+        | {
+            "model_id": model_id,
+            "nearest": identification.nearest[0].workload,
+            "nearest_distance": identification.nearest[0].distance,
+        }
+        for model_id, identification in identifications
     ]
-    rows = pa.Table.from_pylist(told, schema=SCHEMA)
+    rows = pa.Table.from_pylist(records, schema=SCHEMA)
     with writing(warehouse) as connection, transaction(connection):
         connection.execute(
             "DELETE FROM workloads.identifications WHERE source = $source "
@@ -131,11 +137,11 @@ def read_identifications(warehouse: Warehouse, source: str, run_ids: Sequence[st
 
 @dataclass(frozen=True)
 class Identified:
-    """model_id: of the model in use. found: what it says, in the order of the runs. refused: of runs that cannot be
+    """model_id: of the model in use. identifications: in the order of the runs. refused: of runs that cannot be
     compared with the model."""
 
     model_id: str
-    found: "list[Identification]"
+    identifications: "list[Identification]"
     refused: tuple[BadInput, ...]
 
 
@@ -146,11 +152,13 @@ def identify_source(warehouse: Warehouse, source: str, run_ids: Sequence[str] | 
     not hold up the others. Raises NotFound without a model or for a run that is not there, BadInput for a broken
     model."""
     card, model = model_in_use(warehouse, source)
-    asked = runs_asked_for(warehouse, source, [card.model_id], run_ids, which)
-    found = identify_each(fetch_runs(warehouse, source, asked) if asked else [], card, model)
-    if found.found:
-        write_identifications(warehouse, source, [(card.model_id, one) for one in found.found])
-    return found
+    wanted = runs_to_identify(warehouse, source, [card.model_id], run_ids, which)
+    identified = identify_each(fetch_runs(warehouse, source, wanted) if wanted else [], card, model)
+    if identified.identifications:
+        write_identifications(
+            warehouse, source, [(card.model_id, identification) for identification in identified.identifications]
+        )
+    return identified
 
 
 def identify_each(runs: Sequence[Telemetry], card: ModelCard, model: "Model") -> Identified:
@@ -158,16 +166,16 @@ def identify_each(runs: Sequence[Telemetry], card: ModelCard, model: "Model") ->
     from tasks.workloads.identify.identification import identify_all
 
     windows = TrainParams.model_validate(card.parameters["train"]).windows
-    found, refused = [], []
+    identifications, refused = [], []
     for run in runs:
-        pieces = cut([run], windows).items
+        parts = cut([run], windows).items
         try:
-            [answer] = identify_all([pieces[-1].run if pieces else run], model)
+            [answer] = identify_all([parts[-1].run if parts else run], model)
         except BadInput as error:
             refused.append(error)
         else:
-            found.append(replace(answer, run_id=run.run_id))
-    return Identified(card.model_id, found, tuple(refused))
+            identifications.append(replace(answer, run_id=run.run_id))
+    return Identified(card.model_id, identifications, tuple(refused))
 
 
 logger = logging.getLogger(__name__)
@@ -221,7 +229,7 @@ def verdicts_of(looks: Sequence[Look], expected: Sequence[str]) -> list[Verdict]
     expected: workloads that may run. If empty, a run with a label should be of it, and any other of what the last look
     found that was known and had no label: a change is told once and then counts as usual. An unknown workload is always
     an episode, which goes on until something known runs."""
-    found: list[Verdict] = []
+    verdicts: list[Verdict] = []
     confirmed: str | None = None
     for look in looks:
         usual = look.label or confirmed
@@ -229,36 +237,36 @@ def verdicts_of(looks: Sequence[Look], expected: Sequence[str]) -> list[Verdict]
         kind: Kind = "as-expected" if not may_run or look.workload in may_run else "unexpected-workload"
         if look.workload is None:
             kind = "unknown-workload"
-        goes_on = bool(found) and (found[-1].kind, found[-1].look.workload) == (kind, look.workload)
-        found.append(Verdict(look, kind, may_run, found[-1].since if goes_on else look))
+        goes_on = bool(verdicts) and (verdicts[-1].kind, verdicts[-1].look.workload) == (kind, look.workload)
+        verdicts.append(Verdict(look, kind, may_run, verdicts[-1].since if goes_on else look))
         if look.label is None:
             confirmed = look.workload or confirmed
-    return found
+    return verdicts
 
 
 def watch_runs(warehouse: Warehouse, source: str, run_ids: Sequence[str], params: WatchParams) -> list[str]:
     """Raise an alarm for those of these identified runs that are not what should run; returns ids of the new alarms.
 
     The same deviation on the same machine, look after look, is one alarm."""
-    asked = set(run_ids)
+    looked_at = set(run_ids)
     [history] = fetch_arrow(warehouse, [HISTORY], {"source": source, "most": MOST_LOOKS})
     alarms: dict[str, Alarm] = {}
     for machine, rows in groupby(history.to_pylist(), lambda row: str(row["machine"])):
-        found = {row["run_id"]: row for row in rows}
+        by_run = {row["run_id"]: row for row in rows}
         looks = []
-        for run_id, row in found.items():
+        for run_id, row in by_run.items():
             is_sure = row["is_known"] and row["confidence"] >= params.min_confidence
             looks.append(Look(run_id, row["started_at"], row["workload"] if is_sure else None, row["label"]))
         for verdict in verdicts_of(looks, params.expected):
-            if verdict.look.run_id in asked and verdict.kind != "as-expected":
-                alarm = _alarm(source, machine, verdict, found[verdict.look.run_id])
+            if verdict.look.run_id in looked_at and verdict.kind != "as-expected":
+                alarm = _alarm(source, machine, verdict, by_run[verdict.look.run_id])
                 alarms.setdefault(alarm.alarm_id, alarm)
     if not alarms:
         return []
     with writing(warehouse) as connection:
         raised = raise_alarms(connection, list(alarms.values()))
     logger.info(
-        "%d deviations among %d runs of source %s, %d of them new", len(alarms), len(asked), source, len(raised)
+        "%d deviations among %d runs of source %s, %d of them new", len(alarms), len(looked_at), source, len(raised)
     )
     return raised
 

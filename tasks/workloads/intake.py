@@ -86,10 +86,10 @@ def find_files(paths: list[str], manifest_file: str = "") -> list[str]:
     readable file."""
     if not paths and manifest_file:
         paths = [entry["path"] for entry in manifest(manifest_file, EXPECTED)]
-    found: list[str] = []
+    files: list[str] = []
     for path in paths:
-        found += [path] if path.startswith(REMOTE) else _files_in(path, absolute(manifest_file))
-    return list(dict.fromkeys(path if path.startswith(REMOTE) else section_files(path)[0] for path in found))
+        files += [path] if path.startswith(REMOTE) else _files_in(path, absolute(manifest_file))
+    return list(dict.fromkeys(path if path.startswith(REMOTE) else section_files(path)[0] for path in files))
 
 
 def _files_in(path: str, apart_from: str) -> list[str]:
@@ -141,8 +141,8 @@ def read_telemetry(paths: Sequence[str], params: ReadParams, reader: str = "") -
         report_progress("reading telemetry", done, len(files))
         prepared, refused = read_file(path, params, reader)
         reasons += refused["reason"].head(1).to_list()
-        of_file = [one.telemetry for one in prepared]
-        n_rows, n_refused = n_rows + sum(one.n_rows for one in prepared), n_refused + len(refused)
+        of_file = [telemetry.telemetry for telemetry in prepared]
+        n_rows, n_refused = n_rows + sum(telemetry.n_rows for telemetry in prepared), n_refused + len(refused)
         by_id = {run.run_id: run for run in of_file}
         digest.update((_sha256_of(by_id) if path.startswith(REMOTE) else sha256_of(path)).encode())
         for run in of_file:
@@ -169,10 +169,10 @@ def labels_of(path: str, params: ReadParams) -> FileLabels:
     files = [path] if path.startswith(REMOTE) else section_files(path)
     if len(files) == 1:
         return file_labels(path, params)
-    about, told = file_labels(run_path(files), params), params.model_copy(update={"label_from": ""})
-    listed = [file_labels(file, told) for file in files]
-    labels = {key: value for one in listed for key, value in one.labels.items()}
-    by_run = {key: value for one in listed for key, value in one.by_run.items()}
+    about, by_manifest = file_labels(run_path(files), params), params.model_copy(update={"label_from": ""})
+    listed = [file_labels(file, by_manifest) for file in files]
+    labels = {key: value for of_file in listed for key, value in of_file.labels.items()}
+    by_run = {key: value for of_file in listed for key, value in of_file.by_run.items()}
     return FileLabels(about.run_id, about.labels | labels, by_run)
 
 
@@ -215,8 +215,8 @@ def land_telemetry(warehouse: Warehouse, path: str, intake: Intake) -> landing.B
         options, shown = _options(path, intake.read), path.partition("?")[0] if path.startswith(REMOTE) else path
         options, shown = (hidden_options(options, key), hidden_path(absolute(path), key)) if key else (options, shown)
         schemas, most = {"runs": RUNS_SCHEMA, "counters": COUNTERS_SCHEMA}, intake.read.limits.max_refused_share
-        found = Landing(WORD, intake.source, reader, PREPARING_VERSION, options, shown, sha256, chunks)
-        return found.land(warehouse, schemas, path, most)
+        to_land = Landing(WORD, intake.source, reader, PREPARING_VERSION, options, shown, sha256, chunks)
+        return to_land.land(warehouse, schemas, path, most)
 
 
 def preview_telemetry(home: Path, path: str, intake: Intake) -> Preview:
@@ -232,12 +232,12 @@ def preview_telemetry(home: Path, path: str, intake: Intake) -> Preview:
 def _chunks(path: str, read: ReadParams, reading: Callable[[], Reading], key: bytes | None) -> Iterator[Chunk]:
     labels = labels_of(path, read)
     with input_faults(path):
-        found = reading()
-        runs, refused = prepare(found, labels, read.regular)
+        parsed = reading()
+        runs, refused = prepare(parsed, labels, read.regular)
     report_progress(f"reading {path}", sum(run.n_rows for run in runs) + len(refused))
     chunk = as_chunk(runs, refused)
     if not key:
-        yield replace(chunk, understood=found.understood)
+        yield replace(chunk, understood=parsed.understood)
         return
     rows = replaced(chunk.rows, NAMES, key)
     if len(rows):  # what is said of columns that are no counters names them, and programs are called as one likes
@@ -250,8 +250,11 @@ def _chunks(path: str, read: ReadParams, reading: Callable[[], Reading], key: by
 def _options(path: str, read: ReadParams) -> dict[str, Any]:
     """What changes the runs that a file gives: parameters as far as they differ, its name, and its labels."""
     about = labels_of(path, read)
-    told = {"run_id": about.run_id, "labels": about.labels, "by_run": about.by_run}
-    return {**read.model_dump(exclude=set(NO_OPTION), exclude_defaults=True), **{k: v for k, v in told.items() if v}}
+    described = {"run_id": about.run_id, "labels": about.labels, "by_run": about.by_run}
+    return {
+        **read.model_dump(exclude=set(NO_OPTION), exclude_defaults=True),
+        **{k: v for k, v in described.items() if v},
+    }
 
 
 def _reader(path: str, name: str, params: ReadParams) -> Reader:
@@ -275,20 +278,26 @@ def as_chunk(runs: Sequence[PreparedRun], refused: pd.DataFrame) -> Chunk:
 
 
 def _runs(runs: Sequence[PreparedRun]) -> pa.Table:
-    told = [run.telemetry for run in runs]
+    of_runs = [run.telemetry for run in runs]
     columns = {
-        **{name: [getattr(one, name) for one in told] for name in ("run_id", "workload", "input", "round", "machine")},
-        "started_at": [one.started_at for one in told],
-        "interval_s": [one.interval_s for one in told],
-        "n_samples": [one.n_samples for one in told],
+        **{
+            name: [getattr(telemetry, name) for telemetry in of_runs]
+            for name in ("run_id", "workload", "input", "round", "machine")
+        },
+        "started_at": [telemetry.started_at for telemetry in of_runs],
+        "interval_s": [telemetry.interval_s for telemetry in of_runs],
+        "n_samples": [telemetry.n_samples for telemetry in of_runs],
         "duration_s": [
-            None if one.interval_s is None else float(one.at_s[-1] - one.at_s[0]) + one.interval_s for one in told
+            None
+            if telemetry.interval_s is None
+            else float(telemetry.at_s[-1] - telemetry.at_s[0]) + telemetry.interval_s
+            for telemetry in of_runs
         ],
         **{name: [getattr(run, name) for run in runs] for name in ("n_rows", "n_missed", "n_resets", "is_resampled")},
         "refused_columns": [list(run.refused) for run in runs],
-        "at_s": _lists([one.at_s for one in told]),
+        "at_s": _lists([telemetry.at_s for telemetry in of_runs]),
         "is_simulated": [run.is_simulated for run in runs],
-        "processes": [json.dumps(dict(one.processes)) if one.processes else None for one in told],
+        "processes": [json.dumps(dict(telemetry.processes)) if telemetry.processes else None for telemetry in of_runs],
         "place": [run.place for run in runs],
     }
     return pa.table({name: columns[name] for name in RUNS_SCHEMA.names}, schema=RUNS_SCHEMA)
@@ -299,7 +308,7 @@ def _counters(runs: Sequence[PreparedRun]) -> pa.Table:
     columns = {
         "run_id": [run.telemetry.run_id for run, _, _ in pairs],
         "counter": [counter.name for _, _, counter in pairs],
-        **{name: [getattr(one, name) for _, _, one in pairs] for name in ("unit", "kind", "is_rate", "scope")},
+        **{name: [getattr(counter, name) for _, _, counter in pairs] for name in ("unit", "kind", "is_rate", "scope")},
         "is_constant": [bool(run.is_constant[at]) for run, at, _ in pairs],
         "running_pct": pa.array([run.running_pct[at] for run, at, _ in pairs], pa.float64(), from_pandas=True),
         "samples": _lists([run.telemetry.values[:, at] for run, at, _ in pairs]),  # noqa: PD011
@@ -310,7 +319,7 @@ def _counters(runs: Sequence[PreparedRun]) -> pa.Table:
 
 def _lists(arrays: Sequence[FloatArray]) -> pa.ListArray:
     """Lists of numbers, NaN as missing."""
-    offsets = np.concatenate([[0], np.cumsum([len(one) for one in arrays])]).astype(np.int32)
+    offsets = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(np.int32)
     flat = pa.array(np.concatenate(arrays), pa.float64(), from_pandas=True)
     return pa.ListArray.from_arrays(pa.array(offsets), flat)
 
@@ -331,19 +340,19 @@ def as_telemetry(runs: pa.Table, counters: pa.Table) -> list[Telemetry]:
     edges = np.concatenate([np.flatnonzero(np.diff(codes, prepend=-1)), [len(codes)]]).tolist()
     rows_of = {names[codes[start]]: (start, stop) for start, stop in pairwise(edges)}
     known: dict[tuple[object, ...], tuple[Counter, ...]] = {}
-    told = zip(runs["processes"].to_pylist(), *(runs[key].to_pylist() for key in KEYS), strict=True)
-    found, first = [], 0
-    for said, run_id, n_samples, *rest in told:
+    rows = zip(runs["processes"].to_pylist(), *(runs[key].to_pylist() for key in KEYS), strict=True)
+    telemetry, first = [], 0
+    for processes, run_id, n_samples, *rest in rows:
         start, stop = rows_of[run_id]
         described = tuple(about[start:stop])
         if described not in known:
-            known[described] = tuple(Counter(*one) for one in described)
+            known[described] = tuple(Counter(*fields) for fields in described)
         values = samples[offsets[start] : offsets[stop]].reshape(stop - start, n_samples)
         times = at_s[first : first + n_samples]
         first += n_samples
         run = Telemetry(run_id, known[described], times, np.ascontiguousarray(values.T), *rest)
-        found.append(replace(run, processes=json.loads(said)) if said else run)
-    return found
+        telemetry.append(replace(run, processes=json.loads(processes)) if processes else run)
+    return telemetry
 
 
 def _flat(column: pa.ChunkedArray) -> tuple[FloatArray, NDArray[np.int64]]:
@@ -364,5 +373,5 @@ def fetch_runs(warehouse: Warehouse, source: str, run_ids: Sequence[str] | None 
 
 def read_runs(connection: Connection, source: str, run_ids: Sequence[str]) -> list[Telemetry]:
     """The same over a connection that is open."""
-    asked = {"source": source, "run_ids": list(run_ids)}
-    return as_telemetry(*(connection.sql(sql, params=asked).to_arrow_table() for sql in (RUNS, COUNTERS)))
+    parameters = {"source": source, "run_ids": list(run_ids)}
+    return as_telemetry(*(connection.sql(sql, params=parameters).to_arrow_table() for sql in (RUNS, COUNTERS)))

@@ -34,7 +34,7 @@ def model_in_use(warehouse: Warehouse, source: str) -> "tuple[ModelCard, Model]"
 
 def sources_with_model(warehouse: Warehouse) -> list[str]:
     """The sources that have a model of workloads in use, by name."""
-    return sorted({one.source for one in decisions(warehouse.models, WORD) if one.kind == KIND})
+    return sorted({decision.source for decision in decisions(warehouse.models, WORD) if decision.kind == KIND})
 
 
 def no_model(source: str) -> str:

@@ -123,7 +123,7 @@ class Reading:
     understood: tuple[str, ...] = ()
 
 
-def one_row_a_sample(counters: tuple[Counter, ...], at_s: FloatArray, values: FloatArray, **more: Any) -> FileRun:
+def row_per_sample(counters: tuple[Counter, ...], at_s: FloatArray, values: FloatArray, **more: Any) -> FileRun:
     """A run of a table in which each sample is one row; `places` must be among the keywords."""
     n_samples, n_counters = values.shape
     given: dict[str, Any] = {
@@ -159,9 +159,9 @@ def file_labels(path: str, params: ReadParams) -> FileLabels:
     run_id = "/".join(filter(None, (PurePosixPath(whole).parent.name, path_stem(whole, ENDINGS))))
     if not params.manifest:
         return FileLabels(run_id, labels)
-    entries = [one for one in manifest(params.manifest, EXPECTED) if one["path"] == whole]
-    by_run = {one["run_id"]: _labels(one) for one in entries if one.get("run_id")}
-    of_all = [one for one in entries if not one.get("run_id")]
+    entries = [entry for entry in manifest(params.manifest, EXPECTED) if entry["path"] == whole]
+    by_run = {entry["run_id"]: _labels(entry) for entry in entries if entry.get("run_id")}
+    of_all = [entry for entry in entries if not entry.get("run_id")]
     return FileLabels(run_id, labels | (_labels(of_all[-1]) if of_all else {}), by_run)
 
 
@@ -282,10 +282,10 @@ def _resampled(at_s: FloatArray, values: FloatArray, interval_s: float) -> Grid:
     grid = at_s[0] + interval_s * np.arange(-1, n_rows)
     resampled = np.empty((n_rows, values.shape[1]))
     for column in range(values.shape[1]):
-        one = values[:, column]
-        is_known = ~np.isnan(one)
+        samples = values[:, column]
+        is_known = ~np.isnan(samples)
         known_s = _integral(edges, np.where(is_known, held_s, 0.0), grid)
-        area = _integral(edges, np.where(is_known, one, 0.0) * held_s, grid)
+        area = _integral(edges, np.where(is_known, samples, 0.0) * held_s, grid)
         is_covered = known_s >= LEAST_COVERED * interval_s
         resampled[:, column] = np.where(is_covered, area / np.where(is_covered, known_s, 1.0), np.nan)
     is_missed = np.isnan(resampled).all(axis=1)
@@ -319,13 +319,13 @@ def prepare(reading: Reading, about: FileLabels, params: RegularParams) -> tuple
     runs: list[PreparedRun] = []
     refused = [reading.refused]
     for sampled in reading.runs:
-        kept, bad = _prepare_one(sampled, about, params)
+        kept, bad = _prepare_run(sampled, about, params)
         runs += kept
         refused += bad
     return runs, all_refusals(refused)
 
 
-def _prepare_one(
+def _prepare_run(
     sampled: FileRun, about: FileLabels, params: RegularParams
 ) -> tuple[list[PreparedRun], list[pd.DataFrame]]:
     possible, impossible = _possible(sampled)
@@ -335,11 +335,11 @@ def _prepare_one(
     refused = impossible + refused
     ordered, resets = _without_totals(ordered)
     interval_s = nominal_interval(ordered.at_s, params)
-    pieces = cut_at_gaps(ordered.at_s, interval_s, params)
+    slices = cut_at_gaps(ordered.at_s, interval_s, params)
     whole_id = _run_id(ordered, about)
     kept = []
-    for number, piece in enumerate(pieces, 1):
-        run_id = f"{whole_id}+{number}" if len(pieces) > 1 else whole_id
+    for number, piece in enumerate(slices, 1):
+        run_id = f"{whole_id}+{number}" if len(slices) > 1 else whole_id
         grid = to_grid(ordered.at_s[piece], ordered.values[piece], interval_s)  # noqa: PD011
         rows = ordered.places[(ordered.sample_of >= piece.start) & (ordered.sample_of < piece.stop)]
         if reason := _fault(grid, params):
@@ -369,7 +369,7 @@ def _in_order(sampled: FileRun) -> tuple[FileRun, list[pd.DataFrame]]:
     is_first = np.diff(times, prepend=-np.inf) > SAME_TIME_S
     if is_first.all() and (order == np.arange(len(order))).all():
         return sampled, []
-    return _chosen(sampled, order[is_first], "a second sample at the same time; the first counts")
+    return _keep_samples(sampled, order[is_first], "a second sample at the same time; the first counts")
 
 
 def _possible(sampled: FileRun) -> tuple[FileRun, list[pd.DataFrame]]:
@@ -380,20 +380,20 @@ def _possible(sampled: FileRun) -> tuple[FileRun, list[pd.DataFrame]]:
     if (is_time & ~is_far).all():
         return sampled, []
     reason = f"a time beyond the year 9999, or a value beyond {MOST:g}; expected a sample of a counter"
-    return _chosen(sampled, np.flatnonzero(is_time & ~is_far), reason)
+    return _keep_samples(sampled, np.flatnonzero(is_time & ~is_far), reason)
 
 
-def _chosen(sampled: FileRun, chosen: NDArray[np.int64], reason: str) -> tuple[FileRun, list[pd.DataFrame]]:
+def _keep_samples(sampled: FileRun, kept: NDArray[np.int64], reason: str) -> tuple[FileRun, list[pd.DataFrame]]:
     """Some of the samples in this order; the rows of the others are refused."""
     position = np.full(len(sampled.at_s), -1)
-    position[chosen] = np.arange(len(chosen))
+    position[kept] = np.arange(len(kept))
     sample_of = position[sampled.sample_of]
     bad = sampled.places[sample_of < 0]
     refused = [refusals(bad, reason, [""] * len(bad))] if len(bad) else []
     ordered = replace(
         sampled,
-        at_s=sampled.at_s[chosen],
-        values=sampled.values[chosen],  # noqa: PD011
+        at_s=sampled.at_s[kept],
+        values=sampled.values[kept],  # noqa: PD011
         places=sampled.places[sample_of >= 0],
         sample_of=sample_of[sample_of >= 0],
     )
@@ -410,7 +410,8 @@ def _without_totals(sampled: FileRun) -> tuple[FileRun, NDArray[np.int64]]:
     values = sampled.values.copy()  # noqa: PD011
     values[:, is_total], resets = as_rates(sampled.at_s, sampled.values[:, is_total])  # noqa: PD011
     counters = tuple(
-        rate_of(one) if total else one for one, total in zip(sampled.counters, is_total.tolist(), strict=True)
+        rate_of(counter) if total else counter
+        for counter, total in zip(sampled.counters, is_total.tolist(), strict=True)
     )
     first = int(len(values) > 1 and np.isnan(values[0]).all())
     sample_of = np.maximum(sampled.sample_of - first, 0)
@@ -432,16 +433,16 @@ def _run(
     names = [counter.name for counter in sampled.counters]
     columns = [at for at in sorted(range(len(names)), key=names.__getitem__) if has_value[at]]
     empty = tuple(f"{names[at]}: no value in it" for at in np.flatnonzero(~has_value).tolist())
-    values, told, started_at = grid.values[:, columns], sampled.labels | labels, sampled.started_at  # noqa: PD011
+    values, merged, started_at = grid.values[:, columns], sampled.labels | labels, sampled.started_at  # noqa: PD011
     telemetry = Telemetry(
         run_id=run_id,
         counters=tuple(sampled.counters[at] for at in columns),
         at_s=grid.at_s - shift_s,
         values=values,
-        workload=told.get("workload"),
-        input=told.get("input"),
-        round=told.get("round"),
-        machine=told.get("machine"),
+        workload=merged.get("workload"),
+        input=merged.get("input"),
+        round=merged.get("round"),
+        machine=merged.get("machine"),
         started_at=started_at + timedelta(seconds=shift_s) if started_at else None,
         interval_s=grid.interval_s,
         conditions=sampled.conditions,

@@ -27,9 +27,11 @@ def record(params: RecordParams, out_dir: str) -> dict[str, Any]:
     from tasks.workloads.record.campaign import record_workloads
 
     folder = Path(out_dir)
-    found = record_workloads(params, folder, lambda done, total: report_progress("recording workloads", done, total))
-    logger.info("recorded %s", found)
-    return found.told(out_dir, sampler_cores=found.sampler_cores[0])
+    recording = record_workloads(
+        params, folder, lambda done, total: report_progress("recording workloads", done, total)
+    )
+    logger.info("recorded %s", recording)
+    return recording.told(out_dir, sampler_cores=recording.sampler_cores[0])
 
 
 def find_files(paths: list[str], read: ReadParams) -> list[str]:
@@ -93,14 +95,14 @@ def train(
     from tasks.workloads.models import write_training
     from tasks.workloads.training import METRIC, train_source
 
-    found = train_source(warehouse, source, identify, train, run_id=run_id, left_out=left_out)
-    write_training(warehouse, source, found.model_id, found.figures, found.confusion)
+    training = train_source(warehouse, source, identify, train, run_id=run_id, left_out=left_out)
+    write_training(warehouse, source, training.model_id, training.figures, training.confusion)
     return TrainedModel(
-        model_id=found.model_id,
-        champion_id=found.champion_id,
-        data_version=found.data_version,
-        accuracy=float(found.figures[METRIC]),
-        held_out=found.held_out,
+        model_id=training.model_id,
+        champion_id=training.champion_id,
+        data_version=training.data_version,
+        accuracy=float(training.figures[METRIC]),
+        held_out=training.held_out,
     )
 
 
@@ -110,18 +112,24 @@ def identify(warehouse: Warehouse, source: str, run_ids: list[str] | None, which
     run_ids: None or empty for those that `which` says."""
     from tasks.workloads.identifications import identify_source
 
-    found = identify_source(warehouse, source, run_ids, which)
-    for error in found.refused:
+    identified = identify_source(warehouse, source, run_ids, which)
+    for error in identified.refused:
         logger.warning("not identified: %s", error)
-    n_known = sum(one.is_known for one in found.found)
-    logger.info("identified %d runs of source %s by %s, %d known", len(found.found), source, found.model_id, n_known)
+    n_known = sum(identification.is_known for identification in identified.identifications)
+    logger.info(
+        "identified %d runs of source %s by %s, %d known",
+        len(identified.identifications),
+        source,
+        identified.model_id,
+        n_known,
+    )
     return IdentifiedRuns(
-        model_id=found.model_id,
-        run_ids=[one.run_id for one in found.found],
-        n_runs=len(found.found),
+        model_id=identified.model_id,
+        run_ids=[identification.run_id for identification in identified.identifications],
+        n_runs=len(identified.identifications),
         n_known=n_known,
-        n_unknown=len(found.found) - n_known,
-        refused=[str(error) for error in found.refused],
+        n_unknown=len(identified.identifications) - n_known,
+        refused=[str(error) for error in identified.refused],
     )
 
 
@@ -130,10 +138,10 @@ def newest(warehouse: Warehouse, source: str, n: int) -> list[str]:
     from tasks.errors import NotFound
     from tasks.workloads.fingerprint_steps import no_runs
 
-    found = latest_runs(warehouse, source, n)
-    if not found:
+    run_ids = latest_runs(warehouse, source, n)
+    if not run_ids:
         raise NotFound(no_runs(warehouse, source))
-    return found
+    return run_ids
 
 
 def require_model(warehouse: Warehouse, source: str) -> str:
@@ -152,10 +160,10 @@ def evaluate_files(
     folder: where the page and the tables behind it are written."""
     from tasks.workloads.evaluate.protocol import evaluate_read
 
-    found = evaluate_read(paths, read, evaluate, identify, reader)
+    evaluation = evaluate_read(paths, read, evaluate, identify, reader)
     name = ", ".join(Path(path).name for path in paths[:3]) or Path(read.manifest).name
-    report = write_evaluation(found, name, folder)
-    return {**found.figures, "report": report}
+    report = write_evaluation(evaluation, name, folder)
+    return {**evaluation.figures, "report": report}
 
 
 def evaluate_source(
@@ -168,23 +176,23 @@ def evaluate_source(
     from tasks.workloads.training import labelled_runs
 
     runs, data_version = labelled_runs(warehouse, source)
-    found = evaluate_runs(runs, evaluate, identify)
-    found.figures.update(data_sha256=data_version, version=code_version())
-    write_figures(warehouse, source, found.figures, data_version)
-    report = write_evaluation(found, f"source {source}", folder)
-    return {**found.figures, "report": report}
+    evaluation = evaluate_runs(runs, evaluate, identify)
+    evaluation.figures.update(data_sha256=data_version, version=code_version())
+    write_figures(warehouse, source, evaluation.figures, data_version)
+    report = write_evaluation(evaluation, f"source {source}", folder)
+    return {**evaluation.figures, "report": report}
 
 
-def write_evaluation(found: Evaluation, name: str, folder: str) -> str:
+def write_evaluation(evaluation: Evaluation, name: str, folder: str) -> str:
     """Write the tables of an evaluation as Parquet, a page with its figures, and the same as markdown; returns the
     path of the page."""
     from tasks.report.page import write_result
     from tasks.report.result import as_markdown
     from tasks.report.workloads_evaluation import evaluation_result
 
-    write_tables(found.tables, Path(folder))
-    result = evaluation_result(found, name)
-    drawn = [one.name for part in result.sections for one in part.figures]
+    write_tables(evaluation.tables, Path(folder))
+    result = evaluation_result(evaluation, name)
+    drawn = [figure.name for part in result.sections for figure in part.figures]
     (Path(folder) / MARKDOWN).write_text(as_markdown(result, pictures=drawn), encoding="utf-8")
     return str(write_result(Path(folder), "workloads-evaluation", result))
 
@@ -218,12 +226,12 @@ def record_live(warehouse: Warehouse, subject: str, seconds: float, record: Reco
 
 def runs_of_batch(warehouse: Warehouse, source: str, batch_id: str) -> list[str]:
     """The runs that a file gave."""
-    found = fetch(
+    rows = fetch(
         warehouse,
         "SELECT run_id FROM workloads.runs WHERE source = $source AND batch_id = $batch_id ORDER BY run_id",
         {"source": source, "batch_id": batch_id},
     )
-    return [str(run_id) for run_id in found["run_id"]]
+    return [str(run_id) for run_id in rows["run_id"]]
 
 
 def watch(warehouse: Warehouse, source: str, run_ids: list[str], watch: WatchParams) -> list[str]:

@@ -85,9 +85,9 @@ def train_source(
     with threadpool_limits(1):
         parts = hold_out(runs, params)
         measured = fit_model(parts.train, identifying)
-        told = identify_all(parts.test, measured, with_reasons=False)
+        answers = identify_all(parts.test, measured, with_reasons=False)
         model = fit_model(parts.runs, identifying)
-    figures = figures_of(parts, told)
+    figures = figures_of(parts, answers)
     card = new_card(
         word=WORD,
         source=source,
@@ -102,7 +102,7 @@ def train_source(
     register(warehouse, card, lambda folder: save_model(model, folder))
     in_use = _promoted(warehouse, card, measured, parts, model.learned_ids)
     logger.info("trained %s of source %s: %s %.3f; in use: %s", card.model_id, source, METRIC, figures[METRIC], in_use)
-    return Training(card.model_id, in_use, version, parts.name, figures, confusion(parts.test, told))
+    return Training(card.model_id, in_use, version, parts.name, figures, confusion(parts.test, answers))
 
 
 def labelled_runs(warehouse: Warehouse, source: str, left_out: Sequence[str] = ()) -> tuple[list[Telemetry], str]:
@@ -173,18 +173,18 @@ def hold_out(runs: Sequence[Telemetry], params: TrainParams) -> LabelledSplit:
 
     Raises BadInput where nothing can be held out: then nobody could say how good a model is."""
     items = thinned(cut(runs, params.windows).items, MOST_WINDOWS)
-    found, reasons = _split(items, params)
-    if found is None:
+    split, reasons = _split(items, params)
+    if split is None:
         raise BadInput(
             f"{len(runs)} labelled runs",
             f"none can be held out: {'; '.join(reasons)}",
             "two rounds, or runs of each workload that say when they started",
             "record or ingest more runs, or choose another train.hold_out",
         )
-    train, test = ([items[at] for at in part] for part in (found.train, found.test))
+    train, test = ([items[at] for at in part] for part in (split.train, split.test))
     n_windows, is_window = sum(item.is_window for item in items), [item.is_window for item in test]
-    learned, tested, told = ([item.run for item in part] for part in (train, test, items))
-    return LabelledSplit(told, learned, tested, found.name, n_windows, is_window)
+    learned, tested, all_runs = ([item.run for item in part] for part in (train, test, items))
+    return LabelledSplit(all_runs, learned, tested, split.name, n_windows, is_window)
 
 
 def thinned(items: Sequence[Item], most: int) -> list[Item]:
@@ -194,9 +194,9 @@ def thinned(items: Sequence[Item], most: int) -> list[Item]:
         if item.is_window:
             windows.setdefault(item.trace, []).append(at)
     left_out: set[int] = set()
-    for own in windows.values():
-        if len(own) > most:
-            left_out |= set(own) - {own[place] for place in np.linspace(0, len(own) - 1, most).astype(int)}
+    for places in windows.values():
+        if len(places) > most:
+            left_out |= set(places) - {places[place] for place in np.linspace(0, len(places) - 1, most).astype(int)}
     return [item for at, item in enumerate(items) if at not in left_out]
 
 
@@ -217,60 +217,60 @@ def _split(items: Sequence[Item], params: TrainParams) -> tuple[Split | None, li
     return None, reasons
 
 
-def _usable(found: Splits) -> Split | None:
+def _usable(splits: Splits) -> Split | None:
     """The last split, if it has something on both sides."""
-    last = found.splits[-1] if found.splits else None
+    last = splits.splits[-1] if splits.splits else None
     return last if last and len(last.train) and len(last.test) else None
 
 
-def figures_of(parts: LabelledSplit, told: Sequence[Identification]) -> Figures:
+def figures_of(parts: LabelledSplit, answers: Sequence[Identification]) -> Figures:
     """What identifying the held-out runs was worth; a run that is called unknown is not identified.
 
     Workloads that only the held-out part has are not among them: they were to be called unknown."""
     classes = {str(run.workload) for run in parts.train}
-    pairs = [(str(run.workload), one) for run, one in zip(parts.test, told, strict=True)]
-    ours = [(workload, one) for workload, one in pairs if workload in classes]
+    pairs = [(str(run.workload), answer) for run, answer in zip(parts.test, answers, strict=True)]
+    ours = [(workload, answer) for workload, answer in pairs if workload in classes]
     if not ours:
         raise BadInput(parts.name, "no run of a workload that was learned", "runs of the same workloads", "record more")
-    score = score_of([workload for workload, _ in ours], [called(one) for _, one in ours])
-    nearest = [_nearest(one) for _, one in ours]
-    new = [one for workload, one in pairs if workload not in classes]
+    score = score_of([workload for workload, _ in ours], [called(answer) for _, answer in ours])
+    nearest = [_nearest(answer) for _, answer in ours]
+    new = [answer for workload, answer in pairs if workload not in classes]
     return {
         METRIC: score.accuracy,
         "held_out.macro_f1": score.macro_f1,
-        "held_out.false_unknown": sum(not one.is_known for _, one in ours) / len(ours),
+        "held_out.false_unknown": sum(not answer.is_known for _, answer in ours) / len(ours),
         "held_out.nearest_accuracy": sum(a == b for a, (b, _) in zip(nearest, ours, strict=True)) / len(ours),
-        "held_out.confidence": sum(one.confidence for _, one in ours) / len(ours),
+        "held_out.confidence": sum(answer.confidence for _, answer in ours) / len(ours),
         "held_out.n": len(ours),
         "held_out.n_windows": sum(
             is_window for run, is_window in zip(parts.test, parts.is_window, strict=True) if run.workload in classes
         ),
         "held_out.n_new": len(new),
-        "held_out.n_new_unknown": sum(not one.is_known for one in new),
+        "held_out.n_new_unknown": sum(not answer.is_known for answer in new),
         "trained.n": len(parts.runs),
         "trained.n_windows": parts.n_windows,
         "trained.classes": len({run.workload for run in parts.runs}),
     }
 
 
-def confusion(runs: Sequence[Telemetry], told: Sequence[Identification]) -> pd.DataFrame:
+def confusion(runs: Sequence[Telemetry], answers: Sequence[Identification]) -> pd.DataFrame:
     """How often each workload was taken for which: workload, identified_as, n_runs."""
-    counted = confusion_of([str(run.workload) for run in runs], [called(one) for one in told])
+    counted = confusion_of([str(run.workload) for run in runs], [called(answer) for answer in answers])
     return counted.rename(columns={"actual": "workload", "predicted": "identified_as", "n": "n_runs"})
 
 
-def called(one: Identification) -> str:
+def called(answer: Identification) -> str:
     """What a run was taken for; UNKNOWN if for none of the known workloads."""
-    return one.workload if one.is_known and one.workload is not None else UNKNOWN
+    return answer.workload if answer.is_known and answer.workload is not None else UNKNOWN
 
 
-def _nearest(one: Identification) -> str:
-    return one.nearest[0].workload if one.nearest else UNKNOWN
+def _nearest(answer: Identification) -> str:
+    return answer.nearest[0].workload if answer.nearest else UNKNOWN
 
 
 def accuracy_on(model: Model, runs: Sequence[Telemetry]) -> float | None:
     """Share of the runs that a model identifies; None without a run. One that lacks its counters is not identified."""
     able = [run for run in runs if can_answer(model, run)]
-    told = identify_all(able, model, with_reasons=False)
-    n_right = sum(called(one) == run.workload for run, one in zip(able, told, strict=True))
+    answers = identify_all(able, model, with_reasons=False)
+    n_right = sum(called(answer) == run.workload for run, answer in zip(able, answers, strict=True))
     return n_right / len(runs) if runs else None

@@ -36,7 +36,7 @@ from tasks.nodes.record.bench import Bench, Outcome
 from tasks.nodes.record.campaign import parts_in, staged
 from tasks.nodes.record.node_place import check_tools
 from tasks.nodes.record.params import LEVELS, SHIPPED, Dose, RecordParams, doses_of
-from tasks.nodes.record.plan import PlannedExecution, chosen_templates
+from tasks.nodes.record.plan import PlannedExecution, selected_templates
 from tasks.nodes.tools import PARSERS
 from tasks.record.campaign import sigterm_unwinds
 from tasks.record.facts import Usages
@@ -161,7 +161,7 @@ def measure_doses(params: RecordParams, *, n_calm: int = 8, n_stressed: int = 4)
 
     Each candidate runs n_stressed times on each node, mixed with n_calm unstressed executions; disturbed ones do not
     count. Raises MissingTool, BadSetting."""
-    templates = [one for one in chosen_templates(params) if one.benchmark in WATCHED]
+    templates = [one for one in selected_templates(params) if one.benchmark in WATCHED]
     tried = {one.benchmark: candidates_for(one.benchmark) for one in templates}
     doses = [dose for some in tried.values() for dose in some]
     check_tools(templates, doses)

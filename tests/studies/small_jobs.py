@@ -7,7 +7,7 @@ from threadpoolctl import threadpool_limits
 
 from tasks.jobs.params import EvaluateParams
 from tasks.jobs.predict.mixture import LEVELS
-from tasks.jobs.predict.predictor import told_as
+from tasks.jobs.predict.predictor import empirical_of
 from tasks.jobs.predict.preparation import prepare
 from tasks.jobs.predict.runtime_evaluation import evaluate_runtimes
 
@@ -66,7 +66,7 @@ def scores(kind: str, seed: int) -> dict[str, float]:
     prepared = prepare(runs, EvaluateParams().predict.characterise)
     found = evaluate_runtimes(prepared, {}, EvaluateParams())
     before = np.quantile(np.log(runtime_s[~prepared.is_part("D3")]), LEVELS)
-    everything = told_as(np.tile(before, (len(found.rows), 1))).crps(runtime_s[found.rows])
+    everything = empirical_of(np.tile(before, (len(found.rows), 1))).crps(runtime_s[found.rows])
     return {name: one.crps.value or 0.0 for name, one in found.scored.items()} | {"all": float(everything.mean())}
 
 

@@ -156,23 +156,23 @@ def test_a_home_that_may_not_even_be_read_is_one_clear_line(open_to_a_group):
 
 
 def test_faults_that_nobody_can_mend_from_outside_pass_as_they_are():
-    with pytest.raises(FileNotFoundError), faults.told_clearly("home"):
+    with pytest.raises(FileNotFoundError), faults.storage_faults("home"):
         raise FileNotFoundError(2, "No such file")
-    with pytest.raises(duckdb.BinderException), faults.told_clearly("home"), duckdb.connect() as connection:
+    with pytest.raises(duckdb.BinderException), faults.storage_faults("home"), duckdb.connect() as connection:
         connection.execute("SELECT nothing FROM (SELECT 1)")
     assert faults.first_line(ValueError("")) == "ValueError"
 
 
 def test_an_interrupted_query_is_an_interrupt_and_no_fault():
-    with pytest.raises(KeyboardInterrupt), faults.told_clearly("home"):
+    with pytest.raises(KeyboardInterrupt), faults.storage_faults("home"):
         raise RuntimeError("Query interrupted")
-    with pytest.raises(RuntimeError, match="other"), faults.told_clearly("home"):
+    with pytest.raises(RuntimeError, match="other"), faults.storage_faults("home"):
         raise RuntimeError("other")
 
 
 @pytest.mark.parametrize("number", [28, 122, 27])
 def test_a_full_disk_is_told_where_it_is_full(number):
-    with pytest.raises(WhorlError, match=r"^/data/file: the disk is full"), faults.told_clearly("home"):
+    with pytest.raises(WhorlError, match=r"^/data/file: the disk is full"), faults.storage_faults("home"):
         raise OSError(number, "full", "/data/file")
 
 

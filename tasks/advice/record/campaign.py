@@ -96,8 +96,8 @@ class RunLedger(Ledger[PlannedRun]):
         else:
             write_json(path, self.record)
         rows = [row for _, table, _ in parts.recorded(("is_disturbed",)) for row in table.to_pylist()]
-        told = {attempt_id(row["run_id"], row["attempt"]): row["is_disturbed"] for row in rows}
-        self.begin({run_id: "disturbed" if is_disturbed else CLEAN for run_id, is_disturbed in told.items()})
+        flags = {attempt_id(row["run_id"], row["attempt"]): row["is_disturbed"] for row in rows}
+        self.begin({run_id: "disturbed" if is_disturbed else CLEAN for run_id, is_disturbed in flags.items()})
 
     @property
     def n_done(self) -> int:
@@ -147,19 +147,19 @@ def machines_of(campaign: Mapping[str, Any]) -> pd.DataFrame:
     """The machine types of a campaign: machine_type, vcpu, memory_gb, price_per_h."""
     rows = [
         {
-            "machine_type": one["name"],
-            "vcpu": float(one["cores"]),
-            "memory_gb": one["memory_mb"] / MB_PER_GB,
-            "price_per_h": float(one["price_per_hour"]),
+            "machine_type": machine_type["name"],
+            "vcpu": float(machine_type["cores"]),
+            "memory_gb": machine_type["memory_mb"] / MB_PER_GB,
+            "price_per_h": float(machine_type["price_per_hour"]),
         }
-        for one in campaign["params"]["types"]
+        for machine_type in campaign["params"]["types"]
     ]
     return pd.DataFrame(rows)
 
 
 def deadline_multiples(campaign: Mapping[str, Any]) -> dict[str, float]:
     """The deadline of each job as a multiple of its median runtime on the first type."""
-    return {one["template"]: float(one["deadline_multiple"]) for one in campaign["params"]["jobs"]}
+    return {job["template"]: float(job["deadline_multiple"]) for job in campaign["params"]["jobs"]}
 
 
 def read_executions(folder: Path, *, with_flagged: bool = False) -> pd.DataFrame:
@@ -169,9 +169,9 @@ def read_executions(folder: Path, *, with_flagged: bool = False) -> pd.DataFrame
     rows: list[Row] = []
     columns = ("machine_type", "benchmark", "started_at", "status", "metrics")
     for path in part_paths(folder / NODES, ("executions", "flagged") if with_flagged else ("executions",)):
-        for one in read_table(path, columns, expected=EXPECTED)[0].to_pylist():
-            about = {key: one[key] for key in ("machine_type", "benchmark", "started_at")}
-            rows += [about | metric for metric in one["metrics"] or () if one["status"] == "completed"]
+        for execution in read_table(path, columns, expected=EXPECTED)[0].to_pylist():
+            about = {key: execution[key] for key in ("machine_type", "benchmark", "started_at")}
+            rows += [about | metric for metric in execution["metrics"] or () if execution["status"] == "completed"]
     if not rows:
         raise BadInput(folder / NODES, "no executions", EXPECTED, "name the folder of a recording")
     return pd.DataFrame(rows)
@@ -296,12 +296,12 @@ class Session:
     def __init__(self, params: RecordParams, plan: Plan, ledger: RunLedger, scratch: Path, stage: Stage) -> None:
         self.params, self.plan, self.ledger = params, plan, ledger
         self.scratch, self.stage = scratch, stage
-        self.types = {one.name: one for one in params.types}
+        self.types = {entry.name: entry for entry in params.types}
         self.usages = Usages(stage.group)
         self.bench = Bench(
             NodesParams(place="emulated", foreign_limit_ratio=params.foreign_limit_ratio),
             f"advice-{params.seed}",
-            {one.benchmark: one for one in benchmarks_of(params)},
+            {entry.benchmark: entry for entry in benchmarks_of(params)},
             stage.places,
             PARSERS | {name: PARSERS[tool] for name, tool in SAME_TOOL.items()},
             self.usages,
@@ -309,10 +309,10 @@ class Session:
         self.benchmarks: Ledger[PlannedExecution] = Ledger(
             parts_in(ledger.parts.folder / NODES, every_s=params.part_minutes * MINUTE_S),
             (plan.executions,),
-            lambda one: one.id_in(self.bench.campaign),
+            lambda entry: entry.id_in(self.bench.campaign),
             repeats=params.repeats,
         )
-        self.benchmarks.begin({one.execution_id: one.status for one in finished(self.benchmarks.parts)})
+        self.benchmarks.begin({entry.execution_id: entry.status for entry in finished(self.benchmarks.parts)})
         self.statuses: Counter[str] = Counter()
 
     def run(self, until_s: float) -> None:
@@ -337,7 +337,7 @@ class Session:
                 left = {*self.ledger.left(self.plan.runs), *self.benchmarks.left(self.plan.executions)}
             else:
                 left = {*self.ledger.repetition(n), *self.benchmarks.repetition(n)}
-            yield [again for block in self.plan.blocks for one in block if (again := one.again(n)) in left]
+            yield [again for block in self.plan.blocks for planned in block if (again := planned.again(n)) in left]
 
     def _order(self, planned: PlannedRun, kind: EmulatedType) -> Order:
         template = job_templates()[planned.job]
@@ -365,9 +365,9 @@ class Session:
         cpu_s, disturbance = group.usage_s() - cpu_s, disturbance_between(used, self.usages.now())
         after = io_of(pid)
         (self.scratch / DATA / RESULT).unlink(missing_ok=True)
-        told = MeasuredVertex(**answer.told) if answer.told is not None else None
-        reason = "time limit" if is_killed else (told.error if told else answer.error)
-        lived = told is not None and after and moved
+        vertex = MeasuredVertex(**answer.told) if answer.told is not None else None
+        reason = "time limit" if is_killed else (vertex.error if vertex else answer.error)
+        lived = vertex is not None and after and moved
         return {
             "run_id": planned.run_id,
             "attempt": planned.attempt,
@@ -377,7 +377,7 @@ class Session:
             "run": planned.number,
             "block": planned.block,
             "started_at": datetime.fromtimestamp(answer.started_at, UTC).replace(tzinfo=None),
-            "runtime_s": known(told.runtime_s if told else answer.ended_at - answer.started_at),
+            "runtime_s": known(vertex.runtime_s if vertex else answer.ended_at - answer.started_at),
             "status": "killed" if is_killed else "failed" if reason else "completed",
             "reason": reason or None,
             "input_parts": planned.parts[1],
@@ -385,9 +385,9 @@ class Session:
             "cpu_s": known(cpu_s),
             "read_bytes": float(after["read_bytes"] - moved["read_bytes"]) if lived else None,
             "written_bytes": float(after["write_bytes"] - moved["write_bytes"]) if lived else None,
-            "peak_memory_bytes": float(told.peak_memory_bytes) if told else None,
-            "buffer_bytes": float(told.buffer_bytes) if told and not reason else None,
-            "spilled_bytes": float(told.temp_bytes) if told and not reason else None,
+            "peak_memory_bytes": float(vertex.peak_memory_bytes) if vertex else None,
+            "buffer_bytes": float(vertex.buffer_bytes) if vertex and not reason else None,
+            "spilled_bytes": float(vertex.temp_bytes) if vertex and not reason else None,
             "foreign_cores": known(disturbance.foreign_cores),
             "steal_cores": known(disturbance.steal_cores),
             "is_disturbed": disturbance.exceeds(self.params.foreign_limit_ratio),

@@ -126,10 +126,13 @@ class RecordParams(Params):
 
     @model_validator(mode="after")
     def _names_are_known(self) -> "RecordParams":
-        for what, names in (("types", [one.name for one in self.types]), ("jobs", [one.template for one in self.jobs])):
+        for what, names in (
+            ("types", [entry.name for entry in self.types]),
+            ("jobs", [entry.template for entry in self.jobs]),
+        ):
             if len(set(names)) < len(names):
                 raise ValueError(f"{what}: names that differ")
-        unknown = [one.template for one in self.jobs if one.template not in job_templates()]
+        unknown = [entry.template for entry in self.jobs if entry.template not in job_templates()]
         if unknown:
             raise ValueError(f"jobs: no template {unknown[0]}; expected one that loads no tables")
         return self
@@ -138,7 +141,7 @@ class RecordParams(Params):
 @cache
 def job_templates() -> dict[str, Template]:
     """The recorder's templates by name, without those that write a database: these lock each other out."""
-    return {one.name: one for one in templates() if not one.writes}
+    return {template.name: template for template in templates() if not template.writes}
 
 
 @dataclass(frozen=True)
@@ -184,27 +187,27 @@ class Plan:
     @property
     def runs(self) -> tuple[PlannedRun, ...]:
         """All runs of jobs, in order."""
-        return tuple(one for block in self.blocks for one in block if isinstance(one, PlannedRun))
+        return tuple(planned for block in self.blocks for planned in block if isinstance(planned, PlannedRun))
 
     @property
     def executions(self) -> tuple[PlannedExecution, ...]:
         """All executions of benchmarks, in order."""
-        return tuple(one for block in self.blocks for one in block if isinstance(one, PlannedExecution))
+        return tuple(planned for block in self.blocks for planned in block if isinstance(planned, PlannedExecution))
 
     def digest(self) -> str:
         """A short hash of all that the plan says."""
-        text = json.dumps([[asdict(one) for one in block] for block in self.blocks], sort_keys=True)
+        text = json.dumps([[asdict(planned) for planned in block] for block in self.blocks], sort_keys=True)
         return digest_of(text)
 
 
 def benchmarks_of(params: RecordParams) -> tuple[BenchmarkTemplate, ...]:
     """The benchmarks of nodes without those of the network, and the processor's also with one thread."""
     long = params.profile == "paper"
-    one = ONE_THREAD.model_copy(
+    one_thread = ONE_THREAD.model_copy(
         update={"command": ONE_THREAD.command.replace(f"={SECONDS_SHORT} ", f"={SECONDS_PAPER} ")} if long else {}
     )
     kept = [template for template in (PAPER if long else SHORT) if template.aspect != NETWORK]
-    return (*kept, one)
+    return (*kept, one_thread)
 
 
 def make_plan(params: RecordParams) -> Plan:

@@ -246,32 +246,32 @@ def _shape_table(shapes: ShapeSet) -> pd.DataFrame:
 
 
 def _answer(ground: Ground, scenario: Scenario, params: WhatIfParams, rng: np.random.Generator) -> ChangeAnswer:
-    asked, model = ground.subjects, ground.trained.model
+    subjects, model = ground.subjects, ground.trained.model
     outcome = assess(
         scenario,
-        asked.features,
-        asked.predict,
-        asked.runs["group_key"].to_numpy(),
-        asked.medians_s,
+        subjects.features,
+        subjects.predict,
+        subjects.runs["group_key"].to_numpy(),
+        subjects.medians_s,
         params,
         rng,
         models=ground.models,
         training=ground.training,
         leaves=lambda frame: model.boosted.leaves(frame[list(model.columns)]),
-        is_one=ground.job is not None,
+        is_single_run=ground.job is not None,
     )
     measured, reason = _measured(ground, scenario, rng)
     score = measured.comparison.score if measured else None
     claims = make_claims(outcome.changes, outcome.support, score)
     if any(name.startswith("vertex_share_") for name in outcome.features):
-        claims.can.extend(describe_placement(asked.placement, asked.features))
+        claims.can.extend(describe_placement(subjects.placement, subjects.features))
     if outcome.changes.loc["money", "n_runs"]:
         claims.can.append(f"Money is in {price_words(params)}.")
     if measured is not None:
         overall = describe_overall(measured.comparison.overall)
         claims.can.extend(overall.can)
         claims.cannot.extend([*overall.cannot, *describe_noise(measured.noise)])
-    return ChangeAnswer(scenario, outcome, asked.placement, measured, reason, claims)
+    return ChangeAnswer(scenario, outcome, subjects.placement, measured, reason, claims)
 
 
 def recorded_as(scenario: Scenario) -> Named | None:
@@ -293,8 +293,8 @@ def _measured(ground: Ground, scenario: Scenario, rng: np.random.Generator) -> t
     # in order of submission, as the changes of offers need it
     edited = apply(scenario, before.features.loc[before.runs["submitted_at"].sort_values(kind="stable").index])
     edited = edited.loc[before.features.index]
-    was, told = before.predict(before.features), before.predict(edited)
-    return MeasuredChange(compare(pairs, was, told, before.medians_s, what_if, rng), noise_of(ground.pairs)), None
+    old, new = before.predict(before.features), before.predict(edited)
+    return MeasuredChange(compare(pairs, old, new, before.medians_s, what_if, rng), noise_of(ground.pairs)), None
 
 
 BY = "p95_s"  # what the jobs are ordered by
@@ -319,7 +319,7 @@ def answer_figures(answer: ChangeAnswer, params: WhatIfParams) -> dict[str, Any]
     outcome, measured = answer.outcome, answer.measured
     price = {"per_token_hour": params.price_per_token_hour, "currency": params.currency, "date": params.price_date}
     changes = {str(name): row for name, row in outcome.changes.to_dict("index").items()}
-    found: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "scenario": answer.scenario.name,
         "edits": str(answer.scenario),
         "features": outcome.features,
@@ -328,12 +328,12 @@ def answer_figures(answer: ChangeAnswer, params: WhatIfParams) -> dict[str, Any]
         "price": price,
         "moves": {
             kind: {
-                of: {"counts": some.counts.tolist(), "n": some.n, "share_moved": some.share_moved}
-                for of, some in (("runs", one.runs), ("jobs", one.groups))
+                of: {"counts": migration.counts.tolist(), "n": migration.n, "share_moved": migration.share_moved}
+                for of, migration in (("runs", moves.runs), ("jobs", moves.groups))
             }
-            for kind, one in outcome.moves.items()
+            for kind, moves in outcome.moves.items()
         },
-        "moves_in_words": {kind: one.words for kind, one in outcome.moves.items()},
+        "moves_in_words": {kind: moves.words for kind, moves in outcome.moves.items()},
         "placement": asdict(answer.placement),
         "support": asdict(outcome.support),
         "pairs": None,
@@ -343,9 +343,9 @@ def answer_figures(answer: ChangeAnswer, params: WhatIfParams) -> dict[str, Any]
     }
     if measured is not None:
         score, overall = asdict(measured.comparison.score), measured.comparison.overall.to_dict("index")
-        found["pairs"] = {"what_if": measured.comparison.what_if, "score": score, "overall": overall}
-        found["pairs"]["noise"] = asdict(measured.noise)
-    plain: dict[str, Any] = _value(found)
+        figures["pairs"] = {"what_if": measured.comparison.what_if, "score": score, "overall": overall}
+        figures["pairs"]["noise"] = asdict(measured.noise)
+    plain: dict[str, Any] = _value(figures)
     return plain
 
 
@@ -357,25 +357,25 @@ def most_helped(outcome: ChangeOutcome) -> list[dict[str, Any]]:
 
 def write_answer(warehouse: Warehouse, source: str, model_id: str, answer: ChangeAnswer, params: WhatIfParams) -> None:
     """Replace what the tables say of this scenario and source, in one transaction; twice changes nothing."""
-    asked = {"source": source, "scenario": answer.scenario.name}
+    key = {"source": source, "scenario": answer.scenario.name}
     changes, all_moves = answer.outcome.changes.reset_index(), answer.outcome.moves.items()
     parameters = json.dumps(params.model_dump(mode="json"), sort_keys=True)
     changes = changes[["measure", *OF_CHANGE]].assign(n_jobs=changes["n_groups"])
     moves = []
-    for kind, one in all_moves:
-        runs, jobs, shares = one.runs.counts, one.groups.counts, one.groups.shares
+    for kind, shape_moves in all_moves:
+        runs, jobs, shares = shape_moves.runs.counts, shape_moves.groups.counts, shape_moves.groups.shares
         at = np.argwhere((runs > 0) | (jobs > 0)).tolist()
         moves += [(kind, *pair, runs[*pair].item(), jobs[*pair].item(), shares[*pair].item()) for pair in at]
-    told = {"can": answer.claims.can, "cannot": answer.claims.cannot}
-    told |= {f"move_{kind}": one.words for kind, one in all_moves}
-    claims = [(about, place, claim) for about, lines in told.items() for place, claim in enumerate(lines)]
+    sentences = {"can": answer.claims.can, "cannot": answer.claims.cannot}
+    sentences |= {f"move_{kind}": shape_moves.words for kind, shape_moves in all_moves}
+    claims = [(about, place, claim) for about, lines in sentences.items() for place, claim in enumerate(lines)]
     rows = {
         "what_ifs": changes.assign(edits=str(answer.scenario), parameters=parameters),
         "what_if_moves": pd.DataFrame(moves, columns=["kind", "from_shape", "to_shape", "n_runs", "n_jobs", "share"]),
         "what_if_pairs": pd.DataFrame([_pair_row(answer)]),
         "what_if_claims": pd.DataFrame(claims, columns=["about", "place", "claim"]),
     }
-    replace_rows(warehouse, "jobs", asked | {"model_id": model_id}, rows, within=tuple(asked))
+    replace_rows(warehouse, "jobs", key | {"model_id": model_id}, rows, within=tuple(key))
 
 
 def _value(value: Any) -> Any:

@@ -112,18 +112,18 @@ def assess(
     training: pd.DataFrame,
     leaves: Leaves,
     models: Mapping[Kind, ShapeModel],
-    is_one: bool = False,
+    is_single_run: bool = False,
 ) -> ChangeOutcome:
     """What `predict` says of the frame with the change made, beside what it says of it as it is.
 
     frame: (n, p) features in order of submission; groups, medians_s: (n,); training: the features that the model was
-    trained on; leaves: of its trees; is_one: the rows are conditions of one run, whose distribution is their mean.
-    Raises BadInput as `apply` does."""
-    edited, jobs = apply(scenario, frame), np.asarray(groups)[: 1 if is_one else None]
+    trained on; leaves: of its trees; is_single_run: the rows are conditions of one run, whose
+    distribution is their mean. Raises BadInput as `apply` does."""
+    edited, jobs = apply(scenario, frame), np.asarray(groups)[: 1 if is_single_run else None]
 
     def measured(rows: pd.DataFrame) -> pd.DataFrame:
         predicted, medians, tokens = predict(rows), medians_s, tokens_of(rows)
-        if is_one:
+        if is_single_run:
             predicted, medians = pooled(predicted, np.zeros(len(rows), dtype=np.int64)), medians[:1]
             tokens = tokens.mean(keepdims=True)
         return measure(predicted, medians, tokens, params)
@@ -148,7 +148,7 @@ def measure(predicted: Empirical, medians_s: Floats, tokens: Floats, params: Wha
     over = 1 - predicted.cdf_below(known * OUTLIER_RATIO)
     # the two outer bins of Delta-normalisation: |runtime - median| >= delta
     beyond = 1 - predicted.cdf_below(known + OUTLIER_DELTA_S) + predicted.cdf(known - OUTLIER_DELTA_S)
-    found = {
+    measures = {
         "outlier_share": np.where(np.isnan(median), np.nan, over),
         "outlier_share_delta": np.where(np.isnan(median), np.nan, np.clip(beyond, 0.0, 1.0)),
         **{"gap_s": p75 - p25, "gap_ratio": (p75 - p25) / median},
@@ -156,7 +156,7 @@ def measure(predicted: Empirical, medians_s: Floats, tokens: Floats, params: Wha
         **{"median_s": p50, "mean_s": mean, "token_s": token_s},
         "money": token_s / SECONDS_PER_HOUR * params.price_per_token_hour,
     }
-    return pd.DataFrame(found, columns=list(MEASURES))
+    return pd.DataFrame(measures, columns=list(MEASURES))
 
 
 def tokens_of(frame: pd.DataFrame) -> Floats:
@@ -190,26 +190,29 @@ def changes(before: pd.DataFrame, after: pd.DataFrame, groups: Any, rng: np.rand
     rows = []
     for name in MEASURES:
         old, new = before[name].to_numpy(), after[name].to_numpy()
-        found, both = bootstrap_difference(new, old, groups, rng), np.isfinite(old) & np.isfinite(new)
+        difference, both = bootstrap_difference(new, old, groups, rng), np.isfinite(old) & np.isfinite(new)
         was, now = (float(side[both].mean()) if both.any() else None for side in (old, new))
-        relative = found.value / was if found.value is not None and was else None
-        row = {"before": was, "after": now, "change": found.value, "low": found.low, "high": found.high}
-        row |= {"relative": relative, "share_below": found.share_below, "n_runs": found.n_runs}
-        rows.append(row | {name: getattr(found, name) for name in ("n_groups", "n_left_out", "reason")})
+        relative = difference.value / was if difference.value is not None and was else None
+        row = {"before": was, "after": now, "change": difference.value, "low": difference.low, "high": difference.high}
+        row |= {"relative": relative, "share_below": difference.share_below, "n_runs": difference.n_runs}
+        rows.append(row | {name: getattr(difference, name) for name in ("n_groups", "n_left_out", "reason")})
     return pd.DataFrame(rows, index=pd.Index(list(MEASURES), name="measure"))
 
 
 def changes_by_group(outcome: ChangeOutcome) -> pd.DataFrame:
     """Mean change of each measure in each group: one row a group; which jobs a change helps most."""
-    found = (outcome.after - outcome.before).groupby(outcome.groups)
-    return found.mean().assign(n_runs=found.size()).rename_axis("group_key")
+    by_group = (outcome.after - outcome.before).groupby(outcome.groups)
+    return by_group.mean().assign(n_runs=by_group.size()).rename_axis("group_key")
 
 
 def moves_of(model: ShapeModel, before: pd.DataFrame, after: pd.DataFrame, groups: Any, unit: str = "") -> ShapeMoves:
     """From which shape to which runs and jobs move, by their features before and after; groups: (n,)."""
     old, new = model.classify(before), model.classify(after)
     runs = migrate(old.argmax(axis=1), new.argmax(axis=1), old.shape[1])
-    was, is_now = (pd.DataFrame(one).groupby(np.asarray(groups)).sum().to_numpy().argmax(axis=1) for one in (old, new))
+    was, is_now = (
+        pd.DataFrame(probabilities).groupby(np.asarray(groups)).sum().to_numpy().argmax(axis=1)
+        for probabilities in (old, new)
+    )
     return ShapeMoves(runs, migrate(was, is_now, old.shape[1]), describe_moves(runs, model.table, unit))
 
 
@@ -233,10 +236,10 @@ def describe_moves(migration: ShapeMigration, shapes: pd.DataFrame, unit: str = 
             for name, words in OF_SHAPE.items()
             if name in shapes and np.isfinite(shapes[name].iloc[[old, new]]).all()
         ]
-        n, told = counts[old, new], f": {', '.join(parts)}" if parts else ""
+        n, details = counts[old, new], f": {', '.join(parts)}" if parts else ""
         sentences.append(
             f"{100 * migration.shares[old, new]:.1f} % of the runs of shape {old} are now in shape {new} "
-            f"({n}, {100 * n / migration.n:.1f} % of all){told}."
+            f"({n}, {100 * n / migration.n:.1f} % of all){details}."
         )
     return sentences or ["No runs change their shape."]
 
@@ -278,14 +281,14 @@ def likeness(leaves: NDArray[Any], training: NDArray[Any]) -> Floats:
     n_trees = leaves.shape[1]
     trees = np.unique(np.linspace(0, n_trees - 1, min(n_trees, MOST_TREES)).round().astype(int))
     mine, theirs = _small(leaves[:, trees]), np.ascontiguousarray(_small(training[:, trees]).T)
-    found = np.empty(len(mine))
+    shares = np.empty(len(mine))
     for first in range(0, len(mine), BLOCK):
         block = mine[first : first + BLOCK]
         alike = np.zeros((len(block), len(training)), dtype=np.uint8)  # at most MOST_TREES
         for tree, leaf in enumerate(theirs):
             alike += block[:, tree, None] == leaf
-        found[first : first + BLOCK] = alike.max(axis=1, initial=0) / len(trees)
-    return found
+        shares[first : first + BLOCK] = alike.max(axis=1, initial=0) / len(trees)
+    return shares
 
 
 def _small(leaves: NDArray[Any]) -> NDArray[Any]:

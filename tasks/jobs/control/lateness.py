@@ -43,9 +43,9 @@ def with_costs(warehouse: Warehouse, source: str, predictions: pd.DataFrame) -> 
     is_idle: the job has not run for long, so no next run is due."""
     if predictions.empty:
         return predictions
-    asked = {"source": source, "now": predictions["predicted_at"].iloc[0], "gaps": GAPS, "idle": IDLE}
-    found = predictions.merge(fetch(warehouse, RHYTHM.read_text(), asked), on="group_key", how="left")
-    return found.assign(cost_s_per_day=found["expected_excess_s"] * found["runs_per_day"])
+    parameters = {"source": source, "now": predictions["predicted_at"].iloc[0], "gaps": GAPS, "idle": IDLE}
+    rows = predictions.merge(fetch(warehouse, RHYTHM.read_text(), parameters), on="group_key", how="left")
+    return rows.assign(cost_s_per_day=rows["expected_excess_s"] * rows["runs_per_day"])
 
 
 def with_answers(warehouse: Warehouse, source: str, rows: pd.DataFrame, *, most: int) -> pd.DataFrame:
@@ -58,38 +58,38 @@ def with_answers(warehouse: Warehouse, source: str, rows: pd.DataFrame, *, most:
         return rows
     explainer = load_explainer(warehouse, source)
     with threadpool_limits(1):
-        found = predict_next(explainer.trained, explainer.runs, keys=rows["group_key"].iloc[:most].tolist())
-        reasons = [reason_of(one) or NO_REASON for one in explain_next_runs(explainer, found)]
-        helps = helps_of(explainer, found)
-    rows = rows.merge(helps.assign(group_key=found.jobs["group_key"], reason=reasons), on="group_key", how="left")
+        next_runs = predict_next(explainer.trained, explainer.runs, keys=rows["group_key"].iloc[:most].tolist())
+        reasons = [reason_of(run_reasons) or NO_REASON for run_reasons in explain_next_runs(explainer, next_runs)]
+        helps = helps_of(explainer, next_runs)
+    rows = rows.merge(helps.assign(group_key=next_runs.jobs["group_key"], reason=reasons), on="group_key", how="left")
     return rows.assign(answer=[next_words(row) for row in rows.to_dict("records")])
 
 
-def reason_of(found: RunReasons) -> str | None:
+def reason_of(run_reasons: RunReasons) -> str | None:
     """The first cause that makes a run longer, else its job more variable, in words; None without one.
 
     What earlier runs took is a cause of neither: it comes last, and of the run alone."""
-    both = [*found.runtime.reasons, *(found.variation.reasons if found.variation else ())]
-    history = [one for one in found.runtime.reasons if one.family == HISTORY]
-    ordered = [*(one for one in both if one.family != HISTORY), *history]
-    return next((one.text for one in ordered if one.contribution > 0), None)
+    both = [*run_reasons.runtime.reasons, *(run_reasons.variation.reasons if run_reasons.variation else ())]
+    history = [reason for reason in run_reasons.runtime.reasons if reason.family == HISTORY]
+    ordered = [*(reason for reason in both if reason.family != HISTORY), *history]
+    return next((reason.text for reason in ordered if reason.contribution > 0), None)
 
 
-def helps_of(explainer: Explainer, found: NextRuns) -> pd.DataFrame:
-    """Of each job in `found` the change of CHANGES that helps its next run most: the columns that with_answers has."""
-    job, features = found.conditions["job"].to_numpy(dtype=np.int64), found.features
+def helps_of(explainer: Explainer, next_runs: NextRuns) -> pd.DataFrame:
+    """Of each job in `next_runs` the change of CHANGES that helps its next run most: the columns of with_answers."""
+    job, features = next_runs.conditions["job"].to_numpy(dtype=np.int64), next_runs.features
     unknown = np.full(len(features), np.nan)  # a quantile needs no historic median
     placement = placement_of(explainer.trained, explainer.runs)
-    asked = Subjects(explainer.trained, found.conditions, features, found.known, unknown, placement)
-    before_s, after_s = found.predicted.quantile(LEVEL), dict[Named, Floats]()
+    subjects = Subjects(explainer.trained, next_runs.conditions, features, next_runs.known, unknown, placement)
+    before_s, after_s = next_runs.predicted.quantile(LEVEL), dict[Named, Floats]()
     for name in CHANGES:
         try:  # each job by itself: what one knew of a machine, others need not know
-            edited = [apply(named_scenario(name), features[job == one]) for one in range(len(found.jobs))]
+            edited = [apply(named_scenario(name), features[job == number]) for number in range(len(next_runs.jobs))]
         except BadInput:  # the log does not have what is changed
             continue
-        after_s[name] = pooled(asked.predict(pd.concat(edited)), job).quantile(LEVEL)
-    told = ({name: float(times[at]) for name, times in after_s.items()} for at in range(len(before_s)))
-    return pd.DataFrame([_help(before, after) for before, after in zip(before_s.tolist(), told, strict=True)])
+        after_s[name] = pooled(subjects.predict(pd.concat(edited)), job).quantile(LEVEL)
+    changed_s = ({name: float(times[at]) for name, times in after_s.items()} for at in range(len(before_s)))
+    return pd.DataFrame([_help(before, after) for before, after in zip(before_s.tolist(), changed_s, strict=True)])
 
 
 def _help(before_s: float, after_s: Mapping[Named, float]) -> dict[str, Any]:

@@ -57,15 +57,15 @@ def match_pairs(runs: pd.DataFrame) -> Pairs:
     both = both[((times > 0) & (times < np.inf)).all(axis=1)]
     names = {"kind": "what_if", "group_key_before": "group_key"}
     names |= {"runtime_s_before": "before_s", "runtime_s_after": "after_s"}
-    found = both[[*names, "row_before", "row_after"]].rename(columns=names).reset_index(drop=True)
-    found = found.astype({"before_s": float, "after_s": float})
-    found = found.assign(log_ratio=np.log(found["after_s"] / found["before_s"]))
-    if len(found):
-        return Pairs(found, None)
+    pairs = both[[*names, "row_before", "row_after"]].rename(columns=names).reset_index(drop=True)
+    pairs = pairs.astype({"before_s": float, "after_s": float})
+    pairs = pairs.assign(log_ratio=np.log(pairs["after_s"] / pairs["before_s"]))
+    if len(pairs):
+        return Pairs(pairs, None)
     if len(changed):
         lacking = "none has its partner, both with a runtime above 0 s"
-        return Pairs(found, f"{len(changed):,} runs repeat another, but {lacking}")
-    return Pairs(found, "no run of this log repeats another with something changed (what_if, matched_run_id)")
+        return Pairs(pairs, f"{len(changed):,} runs repeat another, but {lacking}")
+    return Pairs(pairs, "no run of this log repeats another with something changed (what_if, matched_run_id)")
 
 
 def predicted_change(before: Empirical, after: Empirical) -> Floats:
@@ -122,15 +122,15 @@ def score_pairs(measured: Any, predicted: Any, groups: Any, rng: np.random.Gener
     """Predicted beside measured log runtime ratios of the pairs of one change; measured, predicted, groups: (n,).
 
     Pairs whose prediction is NaN are left out and counted; no pair is a reason, not an error."""
-    real, told, keys = np.asarray(measured, dtype=float), np.asarray(predicted, dtype=float), np.asarray(groups)
-    is_there = np.isfinite(told)
-    real, told, keys, n_unpredicted = real[is_there], told[is_there], keys[is_there], int((~is_there).sum())
+    real, forecast, keys = np.asarray(measured, dtype=float), np.asarray(predicted, dtype=float), np.asarray(groups)
+    is_there = np.isfinite(forecast)
+    real, forecast, keys, n_unpredicted = real[is_there], forecast[is_there], keys[is_there], int((~is_there).sum())
     n_groups = len(np.unique(keys))
     if not len(real):
         return PairScore(0, 0, n_unpredicted, reason="no matched pair with a measured and a predicted change")
     usual = mean_of_others(real, keys, rng)
-    error, none, mean = np.abs(told - real), np.abs(real), np.abs(usual - real)
-    alike = "predicted" if np.ptp(told) == 0 else "measured" if np.ptp(real) == 0 else ""
+    error, none, mean = np.abs(forecast - real), np.abs(real), np.abs(usual - real)
+    alike = "predicted" if np.ptp(forecast) == 0 else "measured" if np.ptp(real) == 0 else ""
     why = f"all {alike} changes are alike" if alike else None
     why = f"fewer than {MIN_CORRELATED} pairs" if len(real) < MIN_CORRELATED else why
     return PairScore(
@@ -138,16 +138,16 @@ def score_pairs(measured: Any, predicted: Any, groups: Any, rng: np.random.Gener
         n_groups,
         n_unpredicted,
         mean_measured=float(real.mean()),
-        mean_predicted=float(told.mean()),
-        directions=directions_of(real, told),
+        mean_predicted=float(forecast.mean()),
+        directions=directions_of(real, forecast),
         directions_mean_change=directions_of(real, usual) if n_groups > 1 else None,
         mae=float(error.mean()),
         mae_no_change=float(none.mean()),
         mae_mean_change=float(mean.mean()) if n_groups > 1 else None,
         versus_no_change=bootstrap_difference(error, none, keys, rng),
         versus_mean_change=bootstrap_difference(error, mean, keys, rng),
-        correlation=None if why else float(np.corrcoef(real, told)[0, 1]),
-        rank_correlation=None if why else float(pd.Series(real).rank().corr(pd.Series(told).rank())),
+        correlation=None if why else float(np.corrcoef(real, forecast)[0, 1]),
+        rank_correlation=None if why else float(pd.Series(real).rank().corr(pd.Series(forecast).rank())),
         reason="one job: no other to take a mean change from" if n_groups == 1 else None,
         correlation_reason=why,
     )
@@ -157,11 +157,11 @@ def directions_of(measured: Floats, predicted: Floats) -> Directions:
     """Share of right directions over the pairs that changed by at least DEAD_BAND; (n,) log ratios.
 
     The interval takes pairs as independent; those of one job are not quite. Source: Wilson 1927."""
-    is_told = np.isfinite(predicted)
-    has_direction = is_told & (np.abs(measured) >= DEAD_BAND)
-    n_in_band = int((is_told & ~has_direction).sum())
-    real, told = np.sign(measured[has_direction]), np.sign(predicted[has_direction])
-    n, n_right, n_undecided = len(real), int((real == told).sum()), int((told == 0).sum())
+    is_predicted = np.isfinite(predicted)
+    has_direction = is_predicted & (np.abs(measured) >= DEAD_BAND)
+    n_in_band = int((is_predicted & ~has_direction).sum())
+    real, forecast = np.sign(measured[has_direction]), np.sign(predicted[has_direction])
+    n, n_right, n_undecided = len(real), int((real == forecast).sum()), int((forecast == 0).sum())
     if n == 0:
         return Directions(0, 0, None, None, None, n_in_band, 0)
     return Directions(n, n_right, n_right / n, *wilson(n_right, n, CONFIDENCE), n_in_band, n_undecided)
@@ -293,7 +293,7 @@ def make_claims(changes: pd.DataFrame, support: Support, score: PairScore | None
 
 def describe_overall(overall: pd.DataFrame) -> Claims:
     """One sentence for each of OVERALL: a claim where it was foretold to go as it went. overall: of Comparison."""
-    found = Claims([], [])
+    claims = Claims([], [])
     for name, words in OVERALL.items():
         if name not in overall.index or overall.loc[name].isna().any():
             continue
@@ -303,8 +303,8 @@ def describe_overall(overall: pd.DataFrame) -> Claims:
             f"{digits(after)}; foretold was {digits(old)} to {digits(new)}"
         )
         is_right = (after - before) * (new - old) > 0
-        (found.can if is_right else found.cannot).append(f"{line}." if is_right else f"{line}, the other way.")
-    return found
+        (claims.can if is_right else claims.cannot).append(f"{line}." if is_right else f"{line}, the other way.")
+    return claims
 
 
 def describe_noise(noise: Noise) -> list[str]:
@@ -330,23 +330,23 @@ def _predicted(words: str, row: pd.Series) -> str:
 
 def _measured(score: PairScore) -> list[str]:
     real, foretold = (100 * (math.exp(mean or 0) - 1) for mean in (score.mean_measured, score.mean_predicted))
-    found = [f"Measured: the geometric mean of the runtimes changed by {real:+.1f} %; foretold were {foretold:+.1f} %."]
-    told, others = score.directions, score.directions_mean_change
-    if told is not None and told.n:
+    lines = [f"Measured: the geometric mean of the runtimes changed by {real:+.1f} %; foretold were {foretold:+.1f} %."]
+    ours, others = score.directions, score.directions_mean_change
+    if ours is not None and ours.n:
         known = others is not None and others.share is not None
         beside = f"; as the mean of other jobs {100 * (others.share or 0):.0f} %" if others and known else ""
-        found.append(
-            f"Measured: of {told.n:,} pairs that changed by {100 * DEAD_BAND:g} % or more ({told.n_in_band:,} "
-            f"changed less), the direction was foretold right in {100 * (told.share or 0):.0f} % "
-            f"({100 * (told.low or 0):.0f} to {100 * (told.high or 0):.0f} %){beside}."
+        lines.append(
+            f"Measured: of {ours.n:,} pairs that changed by {100 * DEAD_BAND:g} % or more ({ours.n_in_band:,} "
+            f"changed less), the direction was foretold right in {100 * (ours.share or 0):.0f} % "
+            f"({100 * (ours.low or 0):.0f} to {100 * (ours.high or 0):.0f} %){beside}."
         )
     usual = "" if score.mae_mean_change is None else f", {score.mae_mean_change:.3f} by the mean change of other jobs"
     over = f"{_counted(score.n, 'pair')} of {_counted(score.n_groups, 'job')}"
-    found.append(
+    lines.append(
         f"Measured: the log runtime ratio is missed by {score.mae:.3f} on average over {over}; by "
         f"{score.mae_no_change:.3f} if no change is assumed{usual}."
     )
-    return found
+    return lines
 
 
 def _verdict(score: PairScore) -> tuple[bool, str]:
@@ -357,19 +357,19 @@ def _verdict(score: PairScore) -> tuple[bool, str]:
     if all(map(_is_better, words.values())):
         return True, "The change of a single run is foretold better than by no change and by the mean of other jobs."
     parts = []
-    for name, found in words.items():
-        is_worse = found is not None and found.low is not None and found.low > 0
-        how = "better than" if _is_better(found) else "worse than" if is_worse else "not told apart from"
+    for name, difference in words.items():
+        is_worse = difference is not None and difference.low is not None and difference.low > 0
+        how = "better than" if _is_better(difference) else "worse than" if is_worse else "not told apart from"
         parts.append(f"{how} {name}")
     return False, f"That it knows which runs change by how much: over the measured pairs it is {' and '.join(parts)}."
 
 
-def _is_known(found: Difference | None) -> bool:
-    return found is not None and found.high is not None
+def _is_known(difference: Difference | None) -> bool:
+    return difference is not None and difference.high is not None
 
 
-def _is_better(found: Difference | None) -> bool:
-    return found is not None and found.high is not None and found.high < 0
+def _is_better(difference: Difference | None) -> bool:
+    return difference is not None and difference.high is not None and difference.high < 0
 
 
 def _counted(n: float, what: str) -> str:

@@ -300,12 +300,12 @@ def changed_columns(before: pd.DataFrame, after: pd.DataFrame) -> list[str]:
 
 def skus_of(frame: pd.DataFrame) -> list[str]:
     """The SKUs that the features name, in order of names; gen10 comes after gen9."""
-    found = {match[1] for name in frame for pattern in SKU_NAMES if (match := pattern.fullmatch(str(name)))}
+    skus = {match[1] for name in frame for pattern in SKU_NAMES if (match := pattern.fullmatch(str(name)))}
 
     def by_number(sku: str) -> list[tuple[bool, int, str]]:
         return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.findall(r"\d+|\D+", sku)]
 
-    return sorted(found, key=by_number)
+    return sorted(skus, key=by_number)
 
 
 def _set(text: str) -> Edit:
@@ -344,8 +344,8 @@ def _std(text: str) -> Edit:
 
 
 def _split(text: str, sign: str, where: str, expected: str) -> tuple[str, str]:
-    left, found, right = (part.strip() for part in text.partition(sign))
-    if not (left and found and right):
+    left, separator, right = (part.strip() for part in text.partition(sign))
+    if not (left and separator and right):
         raise BadInput(where, f"no {sign!r} between two words", expected)
     return left, right
 

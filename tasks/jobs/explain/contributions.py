@@ -219,8 +219,8 @@ def _with_evidence(trees: Contributions, classifier: LightGbm, features: pd.Data
     added = np.zeros((len(scores), len(names), k))
     added[:, : len(trees.features)] = power * trees.added
     base = power * np.maximum(scores, floor) - added.sum(axis=1)
-    told = evidence_of(features, classifier.evidence)
-    for strength, columns, likely in zip(classifier.evidence_powers[1:], classifier.evidence, told, strict=True):
+    likelihoods = evidence_of(features, classifier.evidence)
+    for strength, columns, likely in zip(classifier.evidence_powers[1:], classifier.evidence, likelihoods, strict=True):
         for shape, name in enumerate(columns):
             added[:, names.index(name), shape] += strength * np.log(np.maximum(likely[:, shape], LEAST) * k)
     return Contributions(added, base, tuple(names))
@@ -243,8 +243,8 @@ def variable_parts(classifier: LightGbm, features: pd.DataFrame) -> Contribution
 
 def log_odds(raw: Floats, shapes: Collection[int]) -> Floats:
     """log(P(shapes) / P(others)) from raw scores (n, k): (n,)."""
-    is_asked = _asked(raw.shape[1], shapes)
-    return np.asarray(np.logaddexp.reduce(raw[:, is_asked], axis=1) - np.logaddexp.reduce(raw[:, ~is_asked], axis=1))
+    is_target = _is_target(raw.shape[1], shapes)
+    return np.asarray(np.logaddexp.reduce(raw[:, is_target], axis=1) - np.logaddexp.reduce(raw[:, ~is_target], axis=1))
 
 
 def towards(parts: Contributions, shapes: Collection[int]) -> Contributions:
@@ -259,33 +259,33 @@ def towards(parts: Contributions, shapes: Collection[int]) -> Contributions:
     model knows only shapes of one side. Raises ValueError for no shape, all of them, or one that is none of the k.
     Source: Aumann & Shapley 1974; Sundararajan et al. 2017, proposition 1."""
     n, p, k = parts.added.shape
-    is_asked = _asked(k, shapes)
+    is_target = _is_target(k, shapes)
     added = np.zeros((n, p, 1))
     known = parts.knows
-    if (known & is_asked).any() and (known & ~is_asked).any():
+    if (known & is_target).any() and (known & ~is_target).any():
         for first in range(0, n, BLOCK):
             block = slice(first, first + BLOCK)
-            slopes = _mean_slopes(parts.base[block][:, known], parts.raw[block][:, known], is_asked[known])
+            slopes = _mean_slopes(parts.base[block][:, known], parts.raw[block][:, known], is_target[known])
             added[block, :, 0] = np.einsum("npk,nk->np", parts.added[block][:, :, known], slopes)
     return Contributions(added, log_odds(parts.base, shapes)[:, None], parts.features)
 
 
-def _mean_slopes(start: Floats, end: Floats, is_asked: NDArray[np.bool_]) -> Floats:
+def _mean_slopes(start: Floats, end: Floats, is_target: NDArray[np.bool_]) -> Floats:
     """d log_odds / d scores averaged on the line from start to end, (n, k): softmax within each side, its sign."""
     points, weights = np.polynomial.legendre.leggauss(STEPS)
     slopes = np.zeros(start.shape)
     for point, weight in zip((points + 1) / 2, weights / 2, strict=True):
         scores = start + point * (end - start)
-        slopes[:, is_asked] += weight * softmax(scores[:, is_asked], axis=1)
-        slopes[:, ~is_asked] -= weight * softmax(scores[:, ~is_asked], axis=1)
+        slopes[:, is_target] += weight * softmax(scores[:, is_target], axis=1)
+        slopes[:, ~is_target] -= weight * softmax(scores[:, ~is_target], axis=1)
     return slopes
 
 
-def _asked(k: int, shapes: Collection[int]) -> NDArray[np.bool_]:
-    is_asked = np.isin(np.arange(k), list(shapes))
-    if is_asked.sum() != len(set(shapes)) or not 0 < is_asked.sum() < k:
+def _is_target(k: int, shapes: Collection[int]) -> NDArray[np.bool_]:
+    is_target = np.isin(np.arange(k), list(shapes))
+    if is_target.sum() != len(set(shapes)) or not 0 < is_target.sum() < k:
         raise ValueError(f"shapes: {sorted(shapes)} of {k}; expected some, but not all, of 0 to {k - 1}")
-    return is_asked
+    return is_target
 
 
 def push(parts: Contributions, a: int, b: int) -> Floats:

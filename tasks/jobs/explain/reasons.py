@@ -93,10 +93,10 @@ class Typical:
 
     def beside(self, feature: str, value: float, job: str) -> tuple[float, Whose]:
         """The value to compare with: the job's usual one; that of all runs where the job's is unknown or the same."""
-        own = float(self.by_job[feature].get(job, np.nan)) if feature in self.by_job else np.nan
-        if np.isnan(own) or (is_as_usual(feature, value, own) and not self.is_within_job):
+        usual_of_job = float(self.by_job[feature].get(job, np.nan)) if feature in self.by_job else np.nan
+        if np.isnan(usual_of_job) or (is_as_usual(feature, value, usual_of_job) and not self.is_within_job):
             return float(self.overall.get(feature, np.nan)), "all runs"
-        return own, "the job"
+        return usual_of_job, "the job"
 
 
 def typical_values(frame: pd.DataFrame, groups: Any) -> Typical:
@@ -187,39 +187,39 @@ def _shown(parts: dict[str, float], values: dict[str, float], typical: Typical, 
     if not unusual:
         return None
     shown = min(unusual, key=lambda name: math.isnan(values.get(name, math.nan)))
-    said = SAID_AS.get(shown, shown)
-    return said if not math.isnan(values.get(said, math.nan)) and is_unusual(said) else shown
+    base = SAID_AS.get(shown, shown)
+    return base if not math.isnan(values.get(base, math.nan)) and is_unusual(base) else shown
 
 
 def _others(family: Family, parts: dict[str, float], shown: str) -> str:
     """Says how many more features the sum is of, where the one shown, with its ratio, is not most of it."""
     same = {shown, *(ratio for ratio, base in SAID_AS.items() if base == shown)}
     n_more = sum(1 for name, part in parts.items() if part and name not in same)
-    own = sum(part for name, part in parts.items() if name in same)
-    return f", with {n_more} more on {family}" if n_more and abs(own) < MOSTLY * abs(sum(parts.values())) else ""
+    shown_sum = sum(part for name, part in parts.items() if name in same)
+    return f", with {n_more} more on {family}" if n_more and abs(shown_sum) < MOSTLY * abs(sum(parts.values())) else ""
 
 
 def _compared(feature: str, value: float, usual: float, whose: Whose) -> str:
     """The value beside the usual one: 3.2 GB, 2.1 times the usual 1.5 GB of the job.
 
     The usual time of a job is the median of its runs: what is usual of another runtime has another word."""
-    said, word = in_words(feature, value), "typical" if re.fullmatch(RUNTIMES, feature) else "usual"
+    text, word = in_words(feature, value), "typical" if re.fullmatch(RUNTIMES, feature) else "usual"
     if math.isnan(usual):
-        return said
+        return text
     multiple = multiple_of(feature, value, usual)
     if multiple is None:
-        return f"{said}, {word} for {whose} {in_words(feature, usual)}"
-    return f"{said}, {number(multiple)} times the {word} {in_words(feature, usual)} of {whose}"
+        return f"{text}, {word} for {whose} {in_words(feature, usual)}"
+    return f"{text}, {number(multiple)} times the {word} {in_words(feature, usual)} of {whose}"
 
 
 def _effect(contribution: float, scale: Scale) -> str:
     factor = math.exp(contribution)
-    said = f"{factor:.2f}" if NEAR_1[0] < factor < NEAR_1[1] else number(factor)
+    factor_text = f"{factor:.2f}" if NEAR_1[0] < factor < NEAR_1[1] else number(factor)
     if scale == "factor":
-        return f"makes it {said} times as long"
+        return f"makes it {factor_text} times as long"
     if contribution > 0:
-        return f"multiplies the odds of {VARIABLE} by {said}"
-    return f"lowers the odds of {VARIABLE} to {said} times"
+        return f"multiplies the odds of {VARIABLE} by {factor_text}"
+    return f"lowers the odds of {VARIABLE} to {factor_text} times"
 
 
 def words_of(name: str) -> str:
@@ -258,8 +258,8 @@ def in_words(name: str, value: float) -> str:
             return number(value) if value not in (0, 1) else "yes" if value else "no"
         case "count":
             unit = _unit(name)
-            one = SINGULAR.get(unit, unit.removesuffix("s"))
-            return f"{number(value)} {one if value == 1 else unit}".strip()
+            singular = SINGULAR.get(unit, unit.removesuffix("s"))
+            return f"{number(value)} {singular if value == 1 else unit}".strip()
 
 
 def multiple_of(name: str, value: float, typical: float) -> float | None:
@@ -276,8 +276,8 @@ def is_as_usual(name: str, value: float, usual: float) -> bool:
     Of a logarithm what counts is what it is of. Two unknown values are not alike."""
     if math.isnan(value) or math.isnan(usual):
         return False
-    one, other = _plain(name, value)[1], _plain(name, usual)[1]
-    return abs(one - other) <= ALIKE * max(abs(one), abs(other)) or in_words(name, value) == in_words(name, usual)
+    left, right = _plain(name, value)[1], _plain(name, usual)[1]
+    return abs(left - right) <= ALIKE * max(abs(left), abs(right)) or in_words(name, value) == in_words(name, usual)
 
 
 def _plain(name: str, value: float) -> tuple[Style, float]:
@@ -352,8 +352,8 @@ def explain_run_of(warehouse: Warehouse, source: str, run_id: str) -> RunReasons
 
     Raises NotFound for a source without a model, or a run that is not there or has no submission and no start."""
     sql = "SELECT group_key, status FROM jobs.runs WHERE source = $source AND run_id = $run_id"
-    found = fetch(warehouse, sql, {"source": source, "run_id": run_id})
-    for key, status in found.itertuples(index=False):
+    matches = fetch(warehouse, sql, {"source": source, "run_id": run_id})
+    for key, status in matches.itertuples(index=False):
         explainer = load_explainer(warehouse, source)
         rows = explainer.runs
         if not (rows["run_id"] == run_id).any():
@@ -391,19 +391,19 @@ def explain_next(explainer: Explainer, keys: Sequence[str]) -> list[RunReasons]:
     return explain_next_runs(explainer, predict_next(explainer.trained, explainer.runs, keys=keys))
 
 
-def explain_next_runs(explainer: Explainer, found: NextRuns) -> list[RunReasons]:
+def explain_next_runs(explainer: Explainer, next_runs: NextRuns) -> list[RunReasons]:
     """The same of next runs that are predicted already, in their order."""
-    expected_s, usual_s = found.predicted.quantile(0.5), found.jobs["usual_s"].to_numpy(dtype=float)
-    rows, job = found.conditions, found.conditions["job"].to_numpy()
-    return _explained(explainer, rows, job, found.features, found.known, expected_s, usual_s, is_past=False)
+    expected_s, usual_s = next_runs.predicted.quantile(0.5), next_runs.jobs["usual_s"].to_numpy(dtype=float)
+    rows, job = next_runs.conditions, next_runs.conditions["job"].to_numpy()
+    return _explained(explainer, rows, job, next_runs.features, next_runs.known, expected_s, usual_s, is_past=False)
 
 
-def explain_chosen(explainer: Explainer, params: ExplainParams) -> list[RunReasons]:
+def explain_notable_runs(explainer: Explainer, params: ExplainParams) -> list[RunReasons]:
     """The reasons of the longest runs of the last days, then of the next runs of the jobs most at risk."""
     runs, longest, keys = explainer.runs, longest_runs(explainer, params), riskiest_jobs(explainer, params)
     place = pd.Index(runs["run_id"]).get_indexer(pd.Index(longest))
     past = explain_past(explainer, runs.iloc[place]) if longest else []
-    following = {one.group_key: one for one in explain_next(explainer, keys)} if keys else {}
+    following = {run_reasons.group_key: run_reasons for run_reasons in explain_next(explainer, keys)} if keys else {}
     return past + [following[key] for key in keys]
 
 
@@ -423,9 +423,9 @@ def riskiest_jobs(explainer: Explainer, params: ExplainParams) -> list[str]:
     """Keys of the jobs whose next run most probably takes more than RISK_RATIO times the usual time, first the most.
 
     Jobs with fewer than MIN_SUPPORT runs, or a usual time of 0 s, are left out."""
-    found = predict_next(explainer.trained, explainer.runs)
-    jobs = found.jobs
-    chance = chances_to_exceed(found.predicted, RISK_RATIO * jobs["usual_s"].to_numpy(dtype=float))
+    next_runs = predict_next(explainer.trained, explainer.runs)
+    jobs = next_runs.jobs
+    chance = chances_to_exceed(next_runs.predicted, RISK_RATIO * jobs["usual_s"].to_numpy(dtype=float))
     jobs = jobs.assign(chance=chance)[(jobs["n_before"] >= MIN_SUPPORT) & (jobs["usual_s"] > 0)]
     jobs = jobs.sort_values(["chance", "group_key"], ascending=[False, True])
     return [str(key) for key in jobs["group_key"].iloc[: params.n_riskiest]]
@@ -454,7 +454,7 @@ def _explained(
     is_past: the rows are runs, each a question of its own."""
     trained, runs = explainer.trained, explainer.runs
     earlier = earlier_runs(rows, runs)
-    last = [int(np.flatnonzero(of == one)[-1]) for one in range(len(expected_s))]
+    last = [int(np.flatnonzero(of == question)[-1]) for question in range(len(expected_s))]
     n_usual = np.minimum(earlier.n[last], USUAL_RUNS)
     n_usual = np.where(n_usual < MIN_RUNS, 0, n_usual)
     ends = np.asarray(earlier.last)[last] + 1
@@ -464,19 +464,19 @@ def _explained(
     log_s = {peers: np.concatenate([before, known.log_s[peers]]) for peers, before in usual_known.log_s.items()}
     parts = runtime_parts(trained.model, pd.concat([usual_features, features]), Histories(log_s))  # trees are read once
     usual_parts, parts = parts.rows(slice(len(usual))), parts.rows(slice(len(usual), None))
-    classifier, first, found = trained.classifiers.get(KIND), np.cumsum(n_usual) - n_usual, []
+    classifier, first, explanations = trained.classifiers.get(KIND), np.cumsum(n_usual) - n_usual, []
     variable = variable_parts(classifier, features) if classifier else None
-    for one, n in enumerate(n_usual):
-        is_this, row = of == one, rows.iloc[last[one]]
-        key, before = str(row["group_key"]), usual_features.iloc[first[one] : first[one] + n]
+    for question, n in enumerate(n_usual):
+        is_this, row = of == question, rows.iloc[last[question]]
+        key, before = str(row["group_key"]), usual_features.iloc[first[question] : first[question] + n]
         within = Typical(typical_values(before, np.full(n, key)).by_job, explainer.overall, is_within_job=True)
         shown = features[is_this].median().to_frame().T
-        beside = against_usual(parts.rows(is_this).mean(), usual_parts, [first[one]], [n])
+        beside = against_usual(parts.rows(is_this).mean(), usual_parts, [first[question]], [n])
         variation = None
         if variable is not None:
             among_jobs, mean = Typical(within.by_job.iloc[:0], explainer.overall), variable.rows(is_this).mean()
             variation = explain_run(mean, shown, key, among_jobs, scale="odds")
-        found.append(
+        explanations.append(
             RunReasons(
                 source=explainer.source,
                 model_id=explainer.model_id,
@@ -484,8 +484,8 @@ def _explained(
                 group_key=key,
                 submitted_at=row["submitted_at"],
                 runtime_s=float(row["runtime_s"]) if is_past and not math.isnan(row["runtime_s"]) else None,
-                usual_s=float(usual_s[one]),
-                expected_s=float(expected_s[one]),
+                usual_s=float(usual_s[question]),
+                expected_s=float(expected_s[question]),
                 n_usual=int(n),
                 n_conditions=int(is_this.sum()),
                 runtime=explain_run(beside, shown, key, within),
@@ -494,4 +494,4 @@ def _explained(
                 k=len(trained.shapes[KIND].centres) if KIND in trained.shapes else 0,
             )
         )
-    return found
+    return explanations

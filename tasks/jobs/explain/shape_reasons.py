@@ -52,13 +52,15 @@ class ShapeReasons:
         words = f"how well the job's {{which}} runs fit shape {shape}"
         return self._shown(towards(self.parts, [shape]).single, fits, words)
 
-    def two(self, one: int, other: int) -> Reasons:
+    def two(self, shape: int, other: int) -> Reasons:
         """What each feature adds to the log-odds of one shape over the other. Raises BadSetting for no two shapes."""
-        self._check(one, other)
-        if one == other:
-            raise BadSetting(f"shapes {one} and {other}: expected two different ones")
-        fits = [self._fit(columns, one) - self._fit(columns, other) for columns in self.evidence]
-        return self._shown(push(self.parts, other, one), fits, f"how much better its {{which}} runs fit shape {one}")
+        self._check(shape, other)
+        if shape == other:
+            raise BadSetting(f"shapes {shape} and {other}: expected two different ones")
+        fits = [self._fit(columns, shape) - self._fit(columns, other) for columns in self.evidence]
+        return self._shown(
+            push(self.parts, other, shape), fits, f"how much better its {{which}} runs fit shape {shape}"
+        )
 
     def _fit(self, columns: tuple[str, ...], shape: int) -> Floats:
         """The logarithm of how well the own runs fit the shape, (n,), as the model takes it; none fit all alike."""
@@ -95,12 +97,12 @@ def find_shape_reasons(explainer: Explainer, kind: Kind) -> ShapeReasons:
     return ShapeReasons(model_id, kind, shape_parts(classifier, features), features, tuple(classifier.evidence))
 
 
-def ends_of(found: Reasons) -> Floats:
+def ends_of(reasons: Reasons) -> Floats:
     """Mean addition over the runs whose feature is in its lowest and in its highest third: (p, 2).
 
     NaN for a feature that is constant or unknown. Ends that are tied with more runs hold them all."""
-    ends = np.full((len(found.words), 2), np.nan)
-    for feature, values in enumerate(found.of_feature.T):
+    ends = np.full((len(reasons.words), 2), np.nan)
+    for feature, values in enumerate(reasons.of_feature.T):
         known = values[np.isfinite(values)]
         if len(np.unique(known)) < 2:
             continue
@@ -108,5 +110,5 @@ def ends_of(found: Reasons) -> Floats:
         is_low = values <= min(low, known[known < known.max()].max())
         for side, mask in enumerate((is_low, (values >= high) & ~is_low)):
             if mask.any():
-                ends[feature, side] = found.added[mask, feature].mean()
+                ends[feature, side] = reasons.added[mask, feature].mean()
     return ends

@@ -149,8 +149,8 @@ def fetch_variance(connection: Connection, source: str, params: SummaryParams) -
     has_any = connection.execute(HAS_CONDITIONS, {"source": source}).fetchone()
     if not has_any or not has_any[0]:
         return None
-    asked = {"statuses": list(params.statuses), "min_support": params.min_support, "most": MOST_RUNS}
-    runs = connection.execute(VARIANCE_RUNS, {"source": source, **asked}).df()
+    parameters = {"statuses": list(params.statuses), "min_support": params.min_support, "most": MOST_RUNS}
+    runs = connection.execute(VARIANCE_RUNS, {"source": source, **parameters}).df()
     sku_times = connection.execute(SKU_TIMES, {"source": source}).df()
     runs = runs.merge(connection.execute(SKU_LOADS, {"source": source}).df(), on="run_id", how="left")
     return explain_variance(runs["runtime_s"], runs["group_key"], causes_of(runs, sku_times))

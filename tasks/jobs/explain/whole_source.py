@@ -57,8 +57,8 @@ def describe_held_out(
 
     runs: of read_runs, all of the source, with ended_at filled; index 0 … n - 1. max_runs: test rows at most;
     usual_runs: earlier runs of a job. Raises BadInput without a run to hold out."""
-    asked = trained.params.characterise
-    part = assign_periods(runs, asked.split)
+    params = trained.params.characterise
+    part = assign_periods(runs, params.split)
     medians = historic_medians(runs.assign(part=part), trained.history_s)
     runs = runs.assign(part=part, median_s=medians["median_s"], median_source=medians["median_source"])
     test = held_out_places(trained, runs, max_runs)
@@ -67,10 +67,10 @@ def describe_held_out(
     stretches = [earlier.order[last + 1 - n : last + 1] for last, n in zip(earlier.last, n_usual, strict=True)]
     usual, first = np.concatenate(stretches).astype(np.intp), np.cumsum(n_usual) - n_usual
     rows = np.unique(np.concatenate([test, usual]))
-    asked_of = runs.iloc[rows]
-    features, known = trained.known(asked_of, runs)
+    described = runs.iloc[rows]
+    features, known = trained.known(described, runs)
     test, usual = (np.searchsorted(rows, some) for some in (test, usual))
-    runs, features = asked_of.reset_index(drop=True), features.reset_index(drop=True)
+    runs, features = described.reset_index(drop=True), features.reset_index(drop=True)
     return HeldOut(runs, features, known, test, usual, first, n_usual)
 
 
@@ -120,11 +120,11 @@ def explain_source(explainer: Explainer) -> SourceReasons:
         variable = variable_parts(classifier, features)
         if variable is not None:
             questions[kind] = variable
-            found = judge_insights(variable, features, jobs, rng, variation=np.abs(ratio).to_numpy())
+            rows = judge_insights(variable, features, jobs, rng, variation=np.abs(ratio).to_numpy())
             actual = label_instances(runs["group_key"], label_groups(runs, trained.shapes[kind], LABEL_SUPPORT))
             is_right, is_known = classifier.predict_proba(features).argmax(axis=1) == actual, actual >= 0
             history = judge_history(n_before[is_known], is_right[is_known], jobs[is_known], rng)
-            insights[kind] = [*found, history]
+            insights[kind] = [*rows, history]
     return SourceReasons(explainer.model_id, family_table(questions, runs), insights)
 
 
@@ -262,7 +262,7 @@ def rank_correlation(
     weight with it. Source: Spearman 1904; Efron & Tibshirani 1993, 13.3 (groups drawn whole)."""
     _, number = np.unique(np.asarray(groups), return_inverse=True)
     n_groups = int(number.max(initial=-1)) + 1
-    used = [found for x, y, weight in pairs if (found := _moments(x, y, weight, number, n_groups)) is not None]
+    used = [pair for x, y, weight in pairs if (pair := _moments(x, y, weight, number, n_groups)) is not None]
     if not used:
         return RankCorrelation(None, None, None, 0, 0, "nothing that varies and is known")
     has_runs = np.any([moments[:, 0] > 0 for moments, _ in used], axis=0)
@@ -324,14 +324,14 @@ class SourceExplanation:
     insights: pd.DataFrame
 
 
-def write_source(warehouse: Warehouse, source: str, found: SourceReasons, params: ExplainParams) -> None:
+def write_source(warehouse: Warehouse, source: str, reasons: SourceReasons, params: ExplainParams) -> None:
     """Write families and insights of a source anew, in one transaction; twice changes nothing."""
     frames = {
-        "cause_families": found.families.assign(rank=found.families.groupby("question").cumcount() + 1),
+        "cause_families": reasons.families.assign(rank=reasons.families.groupby("question").cumcount() + 1),
         "insights": pd.DataFrame(
             [
                 {"kind": kind, "rank": rank, **row}
-                for kind, rows in found.insights.items()
+                for kind, rows in reasons.insights.items()
                 for rank, row in enumerate(rows, 1)
             ]
         ),
@@ -340,12 +340,12 @@ def write_source(warehouse: Warehouse, source: str, found: SourceReasons, params
     with writing(warehouse) as connection, transaction(connection):
         made_of = {"data_version": data_version(connection, WORD, source), "parameters": parameters}
         for name, rows in (*frames.items(), ("explanations", pd.DataFrame([made_of]))):
-            _replace(connection, name, source, rows.assign(source=source, model_id=found.model_id))
+            _replace(connection, name, source, rows.assign(source=source, model_id=reasons.model_id))
 
 
-def write_reasons(warehouse: Warehouse, source: str, found: Sequence[RunReasons]) -> int:
+def write_reasons(warehouse: Warehouse, source: str, explanations: Sequence[RunReasons]) -> int:
     """Write the reasons of a source anew, in one transaction; returns the number of rows."""
-    rows = [row for one in found for row in reason_rows(one)]
+    rows = [row for run_reasons in explanations for row in reason_rows(run_reasons)]
     with writing(warehouse) as connection, transaction(connection):
         _replace(connection, "reasons", source, pd.DataFrame(rows))
     return len(rows)
@@ -353,26 +353,26 @@ def write_reasons(warehouse: Warehouse, source: str, found: Sequence[RunReasons]
 
 def read_source(warehouse: Warehouse, source: str, model_id: str) -> SourceExplanation | None:
     """What write_source wrote, if it was of this model and the present files; else None."""
-    asked = {"source": source}
+    parameters = {"source": source}
     with reading(warehouse) as connection:
         sql = "SELECT model_id, data_version FROM jobs.explanations WHERE source = $source"
         version = data_version(connection, WORD, source)
-        if connection.execute(sql, asked).fetchone() != (model_id, version):
+        if connection.execute(sql, parameters).fetchone() != (model_id, version):
             return None
         frames = [
-            connection.execute(f"SELECT * FROM jobs.{name} WHERE source = $source ORDER BY {order}", asked).df()
+            connection.execute(f"SELECT * FROM jobs.{name} WHERE source = $source ORDER BY {order}", parameters).df()
             for name, order in ORDERS.items()
         ]
     return SourceExplanation(source, model_id, version, *frames)
 
 
-def reason_rows(found: RunReasons) -> list[dict[str, Any]]:
+def reason_rows(run_reasons: RunReasons) -> list[dict[str, Any]]:
     """The reasons of one run as rows of jobs.reasons."""
-    same = {name: getattr(found, name) for name in OF_RUN}
+    same = {name: getattr(run_reasons, name) for name in OF_RUN}
     return [
-        {**same, "question": question, "rank": rank, "words": one.text, **{n: getattr(one, n) for n in OF_REASON}}
-        for question, explanation in (("runtime", found.runtime), ("variation", found.variation))
-        for rank, one in enumerate(explanation.reasons if explanation else (), 1)
+        {**same, "question": question, "rank": rank, "words": reason.text, **{n: getattr(reason, n) for n in OF_REASON}}
+        for question, explanation in (("runtime", run_reasons.runtime), ("variation", run_reasons.variation))
+        for rank, reason in enumerate(explanation.reasons if explanation else (), 1)
     ]
 
 

@@ -123,14 +123,14 @@ class LightGbm:
     def from_texts(cls, trees: str, rest: str) -> "LightGbm":
         """What to_texts wrote. Raises BadInput if it is something else."""
         try:
-            found = json.loads(rest)
-            columns, present = tuple(map(str, found["columns"])), tuple(map(bool, found["present"]))
-            fills = tuple(np.nan if fill is None else float(fill) for fill in found["fills"])
+            content = json.loads(rest)
+            columns, present = tuple(map(str, content["columns"])), tuple(map(bool, content["present"]))
+            fills = tuple(np.nan if fill is None else float(fill) for fill in content["fills"])
             booster = booster_from(trees, len(columns))
             if len(fills) != len(columns) or booster.num_model_per_iteration() != len(present):
                 raise ValueError("trees and columns do not agree")
-            evidence = tuple(tuple(map(str, names)) for names in found["evidence"])
-            return cls(booster, columns, present, fills, evidence, tuple(map(float, found["evidence_powers"])))
+            evidence = tuple(tuple(map(str, names)) for names in content["evidence"])
+            return cls(booster, columns, present, fills, evidence, tuple(map(float, content["evidence_powers"])))
         except (ValueError, KeyError, TypeError, BadInput) as error:
             problem = f"no classifier ({type(error).__name__}: {' '.join(str(error).split())[:120]})"
             raise BadInput("classifier", problem, "the texts of LightGbm.to_texts", "train the model again") from error
@@ -156,8 +156,8 @@ def fit_classifier(
     if isinstance(trees, Frequencies) or not evidence or len(np.unique(fold)) < N_FOLDS:
         return trees, None
     unseen = np.empty((len(fold), k))
-    for one in range(N_FOLDS):
-        unseen[fold == one] = fitted(fold != one).predict_proba(data.features[fold == one])
+    for held_out in range(N_FOLDS):
+        unseen[fold == held_out] = fitted(fold != held_out).predict_proba(data.features[fold == held_out])
     factors = [unseen, *evidence_of(data.features, evidence)]
     powers = fit_powers(factors, data.likely, data.weights)
     logger.info("%s: powers of trees, all earlier runs and the last ones: %s", kind, np.round(powers, 3))

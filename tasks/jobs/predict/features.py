@@ -134,15 +134,15 @@ def feature_of(name: str) -> Feature:
     """What stands in FEATURES for this column, with the name of the SKU, operator or shape in its words.
 
     Raises NotFound for a name that no feature has."""
-    pattern, found = _match(name)
+    pattern, placeholders = _match(name)
     feature = FEATURES[pattern]
     words = feature.words
-    for key, value in found:
-        words = words.replace(f"<{key}>", _said(key, value))
+    for key, value in placeholders:
+        words = words.replace(f"<{key}>", _readable(key, value))
     return replace(feature, words=words)
 
 
-def _said(key: str, value: str) -> str:
+def _readable(key: str, value: str) -> str:
     return {"operator": value.replace("_", " "), "peers": PEERS.get(value, value)}.get(key, value)
 
 
@@ -162,8 +162,8 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 
 def _place(name: str) -> tuple[int, int, str]:
-    pattern, found = _match(name)
-    numbers = [int(value) for key, value in found if key == "k"]
+    pattern, placeholders = _match(name)
+    numbers = [int(value) for key, value in placeholders if key == "k"]
     return list(FEATURES).index(pattern), numbers[0] if numbers else 0, name
 
 
@@ -248,11 +248,11 @@ def make_features(
     Source: Zhu et al. 2023, section 5.1."""
     peers, history = peers_of(runs, past) if peers is None else peers, history or HistoricShapes({}, {})
     earlier = peers[JOB]
-    found = _known(runs, earlier) | _own(runs, history.categories) | _usage(earlier)
-    found |= _of_runtimes(runs, earlier, history) | peer_features(runs, peers)
-    names = in_order(found) if columns is None else list(columns)
+    features = _known(runs, earlier) | _own(runs, history.categories) | _usage(earlier)
+    features |= _of_runtimes(runs, earlier, history) | peer_features(runs, peers)
+    names = in_order(features) if columns is None else list(columns)
     return pd.DataFrame(
-        {name: found[name] if name in found else _absent(name, found, len(runs)) for name in names},
+        {name: features[name] if name in features else _absent(name, features, len(runs)) for name in names},
         index=runs.index,
         dtype=float,
     )
@@ -261,55 +261,57 @@ def make_features(
 def _known(runs: pd.DataFrame, earlier: EarlierRuns) -> dict[str, Floats]:
     """What the log says of a run at its submission: its input and plan, what it asks for, the state of the machines."""
     names = AS_THEY_ARE | {str(name): str(name) for name in runs if str(name).startswith(BY_NAME)}
-    found = {
+    features = {
         name: runs[column].to_numpy(dtype=float, na_value=np.nan)
         for name, column in names.items()
         if column in runs and runs[column].notna().any()
     }
-    operators = [values for name, values in found.items() if name.startswith(OPERATOR)]
+    operators = [values for name, values in features.items() if name.startswith(OPERATOR)]
     if operators:
-        found["n_operators"] = np.sum(operators, axis=0)
+        features["n_operators"] = np.sum(operators, axis=0)
     for name, column in AGAINST_MEDIAN.items():
-        if column in found and earlier.has(column):
-            found[name] = _over(found[column], earlier.quantile(earlier.values(column), MIDDLE, window=WINDOW_RUNS))
-    if "requested_tokens" in found and earlier.has("requested_cpus"):
-        found["tokens_ratio"] = _over(found["requested_tokens"], earlier.mean(earlier.values("requested_cpus")))
+        if column in features and earlier.has(column):
+            features[name] = _over(
+                features[column], earlier.quantile(earlier.values(column), MIDDLE, window=WINDOW_RUNS)
+            )
+    if "requested_tokens" in features and earlier.has("requested_cpus"):
+        features["tokens_ratio"] = _over(features["requested_tokens"], earlier.mean(earlier.values("requested_cpus")))
     clock = runs["submitted_at"].dt
     hours = clock.hour + clock.minute / MINUTES + clock.second / SECONDS
     days = clock.day_of_week.to_numpy(dtype=float)
-    return found | {"hour_of_day": hours.to_numpy(dtype=float), "day_of_week": days}
+    return features | {"hour_of_day": hours.to_numpy(dtype=float), "day_of_week": days}
 
 
 def _own(runs: pd.DataFrame, categories: Mapping[str, Sequence[str]]) -> dict[str, Floats]:
     """Own columns of a table: numbers as they are, texts by their place among the most frequent, rare ones last."""
-    found: dict[str, Floats] = {}
+    features: dict[str, Floats] = {}
     for name in [str(name) for name in runs if str(name).startswith(OWN) and runs[name].notna().any()]:
         if name in categories:
             places = {value: float(place) for place, value in enumerate(categories[name])}
             ranks = runs[name].map(lambda value, places=places: places.get(str(value), len(places)))
-            found[name] = ranks.where(runs[name].notna()).to_numpy(dtype=float)
+            features[name] = ranks.where(runs[name].notna()).to_numpy(dtype=float)
         else:
-            found[name] = pd.to_numeric(runs[name], errors="coerce").to_numpy(dtype=float)
-    return found
+            features[name] = pd.to_numeric(runs[name], errors="coerce").to_numpy(dtype=float)
+    return features
 
 
 def _usage(earlier: EarlierRuns) -> dict[str, Floats]:
     """What earlier runs of the job used: data read, vertices by SKU, and tokens."""
-    found: dict[str, Floats] = {}
+    features: dict[str, Floats] = {}
     for name, column in MEANS_AND_SDS.items():
         if earlier.has(column):
-            found[f"{name}_mean"], found[f"{name}_sd"] = earlier.mean_sd(earlier.values(column))
+            features[f"{name}_mean"], features[f"{name}_sd"] = earlier.mean_sd(earlier.values(column))
     for name, column in MEANS.items():
         if earlier.has(column):
-            found[name] = earlier.mean(earlier.values(column))
+            features[name] = earlier.mean(earlier.values(column))
     if not earlier.has("n_vertices"):
-        return found
+        return features
     total = earlier.values("n_vertices")
     for column in [str(name) for name in earlier.past if str(name).startswith(BY_SKU)]:
         vertices, sku = earlier.values(column), column.removeprefix(BY_SKU)
-        found[f"vertices_{sku}_mean"] = earlier.mean(vertices)
-        found[f"vertex_share_{sku}_mean"] = earlier.mean(vertices / np.where(total > 0, total, np.nan))
-    return found
+        features[f"vertices_{sku}_mean"] = earlier.mean(vertices)
+        features[f"vertex_share_{sku}_mean"] = earlier.mean(vertices / np.where(total > 0, total, np.nan))
+    return features
 
 
 def _of_runtimes(runs: pd.DataFrame, earlier: EarlierRuns, history: HistoricShapes) -> dict[str, Floats]:
@@ -326,7 +328,7 @@ def _of_runtimes(runs: pd.DataFrame, earlier: EarlierRuns, history: HistoricShap
     mean, sd = earlier.mean_sd(logs)
     past_s = _medians_of_past(earlier, history)
     ratios = normalise(runtimes_s, past_s, "ratio")
-    found = {
+    features = {
         "n_before": earlier.n.astype(float),
         "log_median_before": np.log(np.maximum(middle, LEAST_RUNTIME_S)),
         "log_ratio_mean": mean - against,
@@ -338,8 +340,8 @@ def _of_runtimes(runs: pd.DataFrame, earlier: EarlierRuns, history: HistoricShap
         "hours_since_last": earlier.since_last_s(runs["submitted_at"]) / SECONDS,
     }
     for shapes in history.shapes.values():
-        found |= _shape_features(earlier, shapes, past_s)
-    return found
+        features |= _shape_features(earlier, shapes, past_s)
+    return features
 
 
 def _medians_of_past(earlier: EarlierRuns, history: HistoricShapes) -> Floats:
@@ -367,11 +369,11 @@ def _shape_features(earlier: EarlierRuns, shapes: ShapeSet, medians_s: Floats) -
     log_theta = log_shapes(shapes.centres)
     # what each run says (eq. 2), and that it says something; nothing without a median
     evidence = np.where((bins >= 0)[:, None], np.column_stack([log_theta.T[bins], np.ones(len(bins))]), 0.0)
-    found: dict[str, Floats] = {}
+    features: dict[str, Floats] = {}
     for prefix, sums in zip(("shape", "recent_shape"), earlier.sums_and_recent(evidence, RECENT_RUNS), strict=True):
         posterior = np.where(sums[:, -1:] > 0, softmax(sums[:, :-1], axis=1), np.nan)  # (n_rows, k)
-        found |= {f"{prefix}_{shapes.bins.kind}_{k}": posterior[:, k] for k in range(posterior.shape[1])}
-    return found
+        features |= {f"{prefix}_{shapes.bins.kind}_{k}": posterior[:, k] for k in range(posterior.shape[1])}
+    return features
 
 
 def _over(values: Floats, usual: Floats) -> Floats:
@@ -379,11 +381,11 @@ def _over(values: Floats, usual: Floats) -> Floats:
     return np.asarray(values / np.where(usual > 0, usual, np.nan))
 
 
-def _absent(name: str, found: dict[str, Floats], n_rows: int) -> Floats:
+def _absent(name: str, features: dict[str, Floats], n_rows: int) -> Floats:
     """A column that the log lacks: 0 where others of its kind are known, as for an operator that no plan here has."""
     pattern = pattern_of(name)
     values = np.full(n_rows, np.nan)
     if pattern in COUNTED:
-        for sibling in (other for other in found if pattern_of(other) == pattern):
-            values[np.isfinite(found[sibling])] = 0.0
+        for sibling in (other for other in features if pattern_of(other) == pattern):
+            values[np.isfinite(features[sibling])] = 0.0
     return values

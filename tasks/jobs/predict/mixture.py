@@ -144,7 +144,7 @@ def best_weights(parts: Sequence[Floats], runtime_s: Floats, *, towards: Sequenc
 
     n_parts = len(parts)
     atoms = [np.exp(np.clip(part[:, THINNED], *LOG_RANGE)) for part in parts]
-    error = np.array([np.abs(one - runtime_s[:, None]).mean() for one in atoms])
+    error = np.array([np.abs(values - runtime_s[:, None]).mean() for values in atoms])
     between = np.zeros((n_parts, n_parts))
     for i in range(n_parts):
         for j in range(i, n_parts):
@@ -155,7 +155,7 @@ def best_weights(parts: Sequence[Floats], runtime_s: Floats, *, towards: Sequenc
         return float(w @ error - w @ between @ w / 2) / unit
 
     start = min(towards, key=crps)
-    found = minimize(
+    optimum = minimize(
         lambda w: crps(w) + ridge * np.sum((w - start) ** 2),
         start,
         jac=lambda w: (error - between @ w) / unit + 2 * ridge * (w - start),
@@ -163,14 +163,14 @@ def best_weights(parts: Sequence[Floats], runtime_s: Floats, *, towards: Sequenc
         constraints={"type": "eq", "fun": lambda w: w.sum() - 1, "jac": lambda _: np.ones(n_parts)},
         method="SLSQP",
     )
-    weights = np.where(found.x > 1e-3, found.x, 0.0)
+    weights = np.where(optimum.x > 1e-3, optimum.x, 0.0)
     return np.asarray(weights / weights.sum())
 
 
-def _mean_distance(one: Floats, other: Floats) -> float:
+def _mean_distance(first: Floats, second: Floats) -> float:
     """Mean over rows of E|X - Y|, X and Y drawn from the values of the row, which ascend."""
-    total = sum(float(np.abs(one - other[:, [place]]).mean()) for place in range(other.shape[1]))
-    return float(total / other.shape[1])
+    total = sum(float(np.abs(first - second[:, [place]]).mean()) for place in range(second.shape[1]))
+    return float(total / second.shape[1])
 
 
 def median_of(quantiles: Floats) -> Floats:

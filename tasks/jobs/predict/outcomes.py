@@ -206,14 +206,14 @@ def evaluate_outcomes(ended: pd.DataFrame, seed: int = 0) -> tuple[dict[str, Any
     for event, measure in MEASURES.items():
         y = events[event]
         plain = train_booster(features.iloc[old], y[old], {"objective": "binary"}, N_TREES_PLAIN, seed)
-        told = {
+        chances = {
             "model": model.chances[event].predict(features.iloc[new]),
             "lightgbm": np.asarray(plain.predict(matrix(features.iloc[new]), num_threads=1)),
             "base": np.full(len(new), y[old].mean()),
         }
         rates = {name: f"{event}_{peers}_{RATE}" for name, peers in (("history", JOB), ("user_request", USER_REQUEST))}
-        told |= {name: features[rate].to_numpy()[new] for name, rate in rates.items() if rate in features}
-        errors = {name: (chance - y[new]) ** 2 for name, chance in told.items()}
+        chances |= {name: features[rate].to_numpy()[new] for name, rate in rates.items() if rate in features}
+        errors = {name: (chance - y[new]) ** 2 for name, chance in chances.items()}
         figures |= {f"outcome.brier.{measure}.{name}": float(error.mean()) for name, error in errors.items()}
         apart = bootstrap_difference(errors["model"], errors["history"], groups, np.random.default_rng(seed))
         for end, value in (("", apart.value), ("_low", apart.low), ("_high", apart.high)):

@@ -54,30 +54,30 @@ class EarlierRuns:
     def at_last(self, after_each: ArrayLike) -> Floats:
         """What stood after the last known run: after_each (n_past, …) to (n_rows, …), NaN without one."""
         values = np.asarray(after_each, dtype=float)
-        found = np.full((len(self.last), *values.shape[1:]), np.nan)
-        found[self.last >= 0] = values[self.last[self.last >= 0]]
-        return found
+        last_values = np.full((len(self.last), *values.shape[1:]), np.nan)
+        last_values[self.last >= 0] = values[self.last[self.last >= 0]]
+        return last_values
 
     def since_last_s(self, times: pd.Series) -> Floats:
         """Seconds from the end of the last known run to the time of each row: (n_rows,), NaN without one."""
-        found, is_known = np.full(len(times), np.nan), self.last >= 0
+        since_s, is_known = np.full(len(times), np.nan), self.last >= 0
         ended_at = self.known_at.to_numpy()[self.last[is_known]]
-        found[is_known] = (times.to_numpy()[is_known] - ended_at) / np.timedelta64(1, "s")
-        return found
+        since_s[is_known] = (times.to_numpy()[is_known] - ended_at) / np.timedelta64(1, "s")
+        return since_s
 
     def latest(self, values: Floats, most: int) -> Floats:
         """Values (n_past,) of the last `most` known runs, the newest first: (n_rows, most), NaN beyond the first."""
-        found, values = np.full((len(self.n), most), np.nan), np.append(values, np.nan)
+        last_values, values = np.full((len(self.n), most), np.nan), np.append(values, np.nan)
         for block, places in self._latest_places(most):
-            found[block, : places.shape[1]] = values[places]
-        return found
+            last_values[block, : places.shape[1]] = values[places]
+        return last_values
 
     def latest_places(self, most: int) -> Ints:
         """Places of the last `most` known runs by submission, the newest first: (n_rows, most), -1 beyond the first."""
-        found = np.full((len(self.n), most), -1, dtype=np.int64)
+        last_places = np.full((len(self.n), most), -1, dtype=np.int64)
         for block, places in self._latest_places(most):
-            found[block, : places.shape[1]] = places
-        return found
+            last_places[block, : places.shape[1]] = places
+        return last_places
 
     def _latest_places(self, most: int) -> Iterator[tuple[slice, Ints]]:
         """The same of some rows after the other, as wide as these need.
@@ -237,47 +237,49 @@ def peers_of(runs: pd.DataFrame, past: pd.DataFrame, kinds: Collection[str] = tu
     """The runs of `past` that each row of `runs` may know, by kind of peers, of those kinds that the log tells apart.
 
     runs, past: as `earlier_runs` takes them, with the columns of SHARED as far as the log has them."""
-    found: dict[str, EarlierRuns] = {}
-    for peers in (one for one in SHARED if one in kinds):
+    by_kind: dict[str, EarlierRuns] = {}
+    for peers in (kind for kind in SHARED if kind in kinds):
         needed = NEEDED.get(peers, ())
         if peers == JOB:
-            found[peers] = earlier_runs(runs, past)
+            by_kind[peers] = earlier_runs(runs, past)
         elif not needed or any(_has(runs, column) or _has(past, column) for column in needed):
             keyed = (frame.assign(group_key=_keys(frame, SHARED[peers], needed)) for frame in (runs, past))
-            found[peers] = earlier_runs(*keyed)
-    return found
+            by_kind[peers] = earlier_runs(*keyed)
+    return by_kind
 
 
 def histories(peers: Mapping[str, EarlierRuns], kinds: Collection[str] = OF_THE_POOL) -> Histories:
     """The last runtimes that each submission knows of these kinds of peers; peers: of peers_of."""
-    most, asked = {JOB: MOST_OF_JOB}, {name: one for name, one in peers.items() if name in kinds}
-    return Histories({name: one.latest(_log_s(one), most.get(name, MOST_RUNS)) for name, one in asked.items()})
+    most, of_kinds = {JOB: MOST_OF_JOB}, {name: earlier for name, earlier in peers.items() if name in kinds}
+    return Histories(
+        {name: earlier.latest(_log_s(earlier), most.get(name, MOST_RUNS)) for name, earlier in of_kinds.items()}
+    )
 
 
 def peer_features(runs: pd.DataFrame, peers_of_runs: Mapping[str, EarlierRuns]) -> dict[str, Floats]:
     """How long the last runs of each kind of peers took, as logs of seconds, and how long ago: (n,) by name.
 
     peers_of_runs: of peers_of. Names begin with the kind of peers."""
-    found: dict[str, Floats] = {}
+    features: dict[str, Floats] = {}
     limits = _logs(runs["requested_runtime_s"]) if _has(runs, "requested_runtime_s") else None
     for peers, earlier in peers_of_runs.items():
         places = earlier.latest_places(MOST_RUNS)
         latest = values_at(places, _log_s(earlier))
-        found[f"{peers}_runs"] = np.log1p(earlier.n)
-        found[f"{peers}_last"], found[f"{peers}_before_last"] = latest[:, 0], latest[:, 1]
-        found[f"{peers}_mean{FEW_RUNS}"] = _mean(latest[:, :FEW_RUNS])
-        found[f"{peers}_median{SOME_RUNS}"] = _median(latest[:, :SOME_RUNS])
+        features[f"{peers}_runs"] = np.log1p(earlier.n)
+        features[f"{peers}_last"], features[f"{peers}_before_last"] = latest[:, 0], latest[:, 1]
+        features[f"{peers}_mean{FEW_RUNS}"] = _mean(latest[:, :FEW_RUNS])
+        features[f"{peers}_median{SOME_RUNS}"] = _median(latest[:, :SOME_RUNS])
         quantiles = quantiles_of(latest, tuple(QUANTILES.values())).T
-        found |= {f"{peers}_{name}": values for name, values in zip(QUANTILES, quantiles, strict=True)}
-        found[f"{peers}_since"] = np.log1p(np.maximum(earlier.since_last_s(runs["submitted_at"]), 0.0))
+        features |= {f"{peers}_{name}": values for name, values in zip(QUANTILES, quantiles, strict=True)}
+        features[f"{peers}_since"] = np.log1p(np.maximum(earlier.since_last_s(runs["submitted_at"]), 0.0))
         if limits is not None and earlier.has("requested_runtime_s"):
             shares = _log_s(earlier) - _logs(earlier.values("requested_runtime_s"))
-            found[f"{peers}_limit_share"] = _median(values_at(places, shares))
+            features[f"{peers}_limit_share"] = _median(values_at(places, shares))
         if peers == JOB and _has(runs, "input_bytes") and earlier.has("input_bytes"):
             rates = _log_s(earlier) - np.log1p(earlier.values("input_bytes"))
             usual = _median(values_at(places, rates))
-            found[INPUT_USUAL] = usual + np.log1p(runs["input_bytes"].to_numpy(dtype=float))
-    return found
+            features[INPUT_USUAL] = usual + np.log1p(runs["input_bytes"].to_numpy(dtype=float))
+    return features
 
 
 def quantiles_of(latest: Floats, levels: Sequence[float]) -> Floats:

@@ -40,14 +40,14 @@ MOMENT = np.timedelta64(1, "us")
 class NextRuns:
     """Of each job, in the order of `jobs`: group_key, n_before, last_at, usual_s. predicted: (n_jobs,) distributions;
     conditions: the submissions that they were made of, with `job`, the row of `jobs`; features, known,
-    told: of those, the features, the histories and the distributions."""
+    by_condition: of those, the features, the histories and the distributions."""
 
     jobs: pd.DataFrame
     predicted: Empirical
     conditions: pd.DataFrame
     features: pd.DataFrame
     known: Histories
-    told: Empirical
+    by_condition: Empirical
 
 
 def predict_rows(trained: Trained, rows: pd.DataFrame, past: pd.DataFrame) -> Empirical:
@@ -84,35 +84,35 @@ def predict_next(
     them; now: as next_conditions has it."""
     past = with_ends(past)
     now = end_of(past) if now is None else now
-    asked = past if keys is None else past[past["group_key"].isin(keys)]
-    conditions = next_conditions(asked, last_runs=last_runs, now=now)
+    job_runs = past if keys is None else past[past["group_key"].isin(keys)]
+    conditions = next_conditions(job_runs, last_runs=last_runs, now=now)
     jobs = (
-        asked.groupby("group_key", sort=True)
+        job_runs.groupby("group_key", sort=True)
         .agg(n_before=("run_id", "size"), last_at=("submitted_at", "max"), usual_s=("runtime_s", "median"))
         .reset_index()
     )
     job = pd.Index(jobs["group_key"]).get_indexer(pd.Index(conditions["group_key"]))
     features, known = trained.known(conditions, past)
-    told = trained.model.predict(features, known)
-    return NextRuns(jobs, pooled(told, job), conditions.assign(job=job), features, known, told)
+    predicted = trained.model.predict(features, known)
+    return NextRuns(jobs, pooled(predicted, job), conditions.assign(job=job), features, known, predicted)
 
 
-def shape_shares(trained: Trained, found: NextRuns) -> dict[Kind, Floats]:
+def shape_shares(trained: Trained, next_runs: NextRuns) -> dict[Kind, Floats]:
     """Probability of each shape of the next run of each job, by kind: (n_jobs, k); kinds without a classifier lack."""
-    job = found.conditions["job"].to_numpy(dtype=np.int64)
-    n = np.bincount(job, minlength=len(found.jobs))
+    job = next_runs.conditions["job"].to_numpy(dtype=np.int64)
+    n = np.bincount(job, minlength=len(next_runs.jobs))
     shares: dict[Kind, Floats] = {}
     for kind, classifier in trained.classifiers.items():
-        p = classifier.predict_proba(found.features)
-        sums = np.zeros((len(found.jobs), p.shape[1]))
+        p = classifier.predict_proba(next_runs.features)
+        sums = np.zeros((len(next_runs.jobs), p.shape[1]))
         np.add.at(sums, job, p)
         shares[kind] = sums / n[:, None]
     return shares
 
 
-def pooled(told: Empirical, job: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Empirical:
+def pooled(predicted: Empirical, job: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Empirical:
     """One distribution a job: the mean of those of its conditions. job: (n,), 0 … n_jobs - 1."""
-    values, weights = told.atoms(int(np.clip(MOST_VALUES // max(told.n, 1), LEAST_ATOMS, ATOMS)))
+    values, weights = predicted.atoms(int(np.clip(MOST_VALUES // max(predicted.n, 1), LEAST_ATOMS, ATOMS)))
     history = gather_history(values.ravel(), np.repeat(job, values.shape[1]), weights.ravel())
     return Empirical(history, np.arange(history.n_groups))
 
@@ -143,45 +143,45 @@ def predict_source(warehouse: Warehouse, source: str) -> Predictions:
         past, ended = fetch_runs(connection, source), fetch_runs(connection, source, statuses=ENDED)
     if past.empty:
         raise BadInput(f"source {source!r}", "no finished run with a runtime", "runs that have ended")
-    found = predict_next(trained, past)
-    at = pd.Timestamp(found.conditions["submitted_at"].iloc[0])
-    rows = table_of_next(trained, found, ended)
+    next_runs = predict_next(trained, past)
+    at = pd.Timestamp(next_runs.conditions["submitted_at"].iloc[0])
+    rows = table_of_next(trained, next_runs, ended)
     about = {"source": source, "model_id": card.model_id, "predicted_at": at, "data_version": version}
     replace_rows(warehouse, "jobs", about, {"predictions": rows})
     return Predictions(card.model_id, version, at, len(rows))
 
 
-def table_of_next(trained: Trained, found: NextRuns, ended: pd.DataFrame) -> pd.DataFrame:
+def table_of_next(trained: Trained, next_runs: NextRuns, ended: pd.DataFrame) -> pd.DataFrame:
     """One row a job: group_key, n_before, last_at, usual_s and what was predicted, as jobs.predictions names it.
 
     ended: runs of all jobs that ended, however they did."""
-    told, usual_s = found.predicted, found.jobs["usual_s"].to_numpy(dtype=float)
-    times = told.quantile(np.broadcast_to(LEVELS, (told.n, len(LEVELS))))
+    predicted, usual_s = next_runs.predicted, next_runs.jobs["usual_s"].to_numpy(dtype=float)
+    times = predicted.quantile(np.broadcast_to(LEVELS, (predicted.n, len(LEVELS))))
     quantiles = {f"p{round(100 * level):02d}_s": times[:, place] for place, level in enumerate(LEVELS)}
-    is_far = 1 - told.cdf_below(FAR_OUT * usual_s)
-    table = found.jobs.assign(
+    is_far = 1 - predicted.cdf_below(FAR_OUT * usual_s)
+    table = next_runs.jobs.assign(
         **quantiles,
         exceeds_2x_share=np.where(usual_s > 0, np.clip(is_far, 0.0, 1.0), np.nan),
-        expected_excess_s=mean_above(told, usual_s),
-        shape_ratio=pd.array([pd.NA] * told.n, dtype="Int32"),
-        shape_delta=pd.array([pd.NA] * told.n, dtype="Int32"),
+        expected_excess_s=mean_above(predicted, usual_s),
+        shape_ratio=pd.array([pd.NA] * predicted.n, dtype="Int32"),
+        shape_delta=pd.array([pd.NA] * predicted.n, dtype="Int32"),
     )
-    for kind, shares in shape_shares(trained, found).items():
+    for kind, shares in shape_shares(trained, next_runs).items():
         table[f"shape_{kind}"] = pd.array(shares.argmax(axis=1), dtype="Int32")
     return (
         table.assign(**dict.fromkeys(ENDINGS, np.nan))
         if trained.outcomes is None
-        else table.join(endings_of(trained.outcomes, found, outcome_features(found.conditions, ended)))
+        else table.join(endings_of(trained.outcomes, next_runs, outcome_features(next_runs.conditions, ended)))
     )
 
 
-def endings_of(outcomes: Outcomes, found: NextRuns, features: pd.DataFrame) -> pd.DataFrame:
+def endings_of(outcomes: Outcomes, next_runs: NextRuns, features: pd.DataFrame) -> pd.DataFrame:
     """ENDINGS of the next run of each job, on 0 … n_jobs - 1: the mean over its conditions that have a time limit.
 
-    features: of found.conditions, as outcome_features makes them."""
-    ends = outcomes.endings(features, found.told)
+    features: of next_runs.conditions, as outcome_features makes them."""
+    ends = outcomes.endings(features, next_runs.by_condition)
     shares = pd.DataFrame(dict(zip(ENDINGS, (ends.completes, ends.at_limit, ends.before_limit), strict=True)))
-    return shares.groupby(found.conditions["job"].to_numpy()).mean()
+    return shares.groupby(next_runs.conditions["job"].to_numpy()).mean()
 
 
 def read_predictions(
@@ -271,35 +271,37 @@ def job_outlook(
         refuse_mixture(connection, source)
         past, ended = fetch_runs(connection, source), fetch_runs(connection, source, statuses=ENDED)
         now = log_end(connection, source)
-    own = past[past["group_key"] == group_key]
-    if own.empty:
+    job_runs = past[past["group_key"] == group_key]
+    if job_runs.empty:
         raise NotFound(f"job {group_key!r} of source {source!r} has no finished run with a runtime yet")
-    found = predict_next(trained, past, keys=[group_key], now=now)
-    runtimes_s = own["runtime_s"].to_numpy(dtype=float)
+    next_runs = predict_next(trained, past, keys=[group_key], now=now)
+    runtimes_s = job_runs["runtime_s"].to_numpy(dtype=float)
     levels = sorted(set(params.levels))
-    times = np.maximum.accumulate(found.predicted.quantile(np.array([levels]))[0])
-    chances = [chances_beside_history(found.predicted, time, [runtimes_s])[0] for time in times_s]
+    times = np.maximum.accumulate(next_runs.predicted.quantile(np.array([levels]))[0])
+    chances = [chances_beside_history(next_runs.predicted, time, [runtimes_s])[0] for time in times_s]
     ending = None
     if trained.outcomes is not None:
-        features = outcome_features(found.conditions, ended)
-        shares = endings_of(trained.outcomes, found, features).iloc[0]
+        features = outcome_features(next_runs.conditions, ended)
+        shares = endings_of(trained.outcomes, next_runs, features).iloc[0]
         if shares.notna().all():
             ending = Ending(*map(float, shares))
             all_s = ended["runtime_s"].to_numpy(dtype=float)[(ended["group_key"] == group_key).to_numpy()]
             for place, time in enumerate(times_s):
-                goes_on = trained.outcomes.at(features, found.told, np.full(len(features), time)).running
+                goes_on = trained.outcomes.at(features, next_runs.by_condition, np.full(len(features), time)).running
                 chances[place] = _of_all_runs(time, float(np.clip(np.nanmean(goes_on), 0.0, 1.0)), all_s)
     return JobOutlook(
         group_key=group_key,
         model_id=card.model_id,
         predicted_at=now,
-        n_before=len(own),
-        last_at=found.jobs["last_at"].iloc[0],
-        usual_s=float(found.jobs["usual_s"].iloc[0]),
+        n_before=len(job_runs),
+        last_at=next_runs.jobs["last_at"].iloc[0],
+        usual_s=float(next_runs.jobs["usual_s"].iloc[0]),
         limits=[Limit(level, float(time), bound(runtimes_s, level)) for level, time in zip(levels, times, strict=True)],
         ending=ending,
         chances=chances,
-        shapes={kind: _shape_chances(trained.shapes[kind], p[0]) for kind, p in shape_shares(trained, found).items()},
+        shapes={
+            kind: _shape_chances(trained.shapes[kind], p[0]) for kind, p in shape_shares(trained, next_runs).items()
+        },
     )
 
 
@@ -350,14 +352,14 @@ def runs_going_on(
         past, ended = fetch_runs(connection, source), fetch_runs(connection, source, statuses=ENDED)
     running = running[running["started_at"].notna()].reset_index(drop=True)
     deadlines = None if within_s is None else running["started_at"] + pd.to_timedelta(within_s, unit="s")
-    told = predict_rows(trained, running, past)
-    table = running_outlook(running, told, as_of, params, deadlines_at=deadlines)
+    predicted = predict_rows(trained, running, past)
+    table = running_outlook(running, predicted, as_of, params, deadlines_at=deadlines)
     if within_s is not None and trained.outcomes is not None and len(table):
         times_s = np.column_stack([table["elapsed_s"], np.full(len(table), within_s)])
-        goes_on = trained.outcomes.at(outcome_features(running, ended), told, times_s).running
-        is_told = (goes_on[:, 0] > LEAST_LEFT) & (times_s[:, 0] < within_s)
-        in_time = 1 - goes_on[:, 1] / np.where(is_told, goes_on[:, 0], 1.0)
-        table["chance_in_time"] = np.where(is_told, in_time, table["chance_in_time"])
+        goes_on = trained.outcomes.at(outcome_features(running, ended), predicted, times_s).running
+        is_known = (goes_on[:, 0] > LEAST_LEFT) & (times_s[:, 0] < within_s)
+        in_time = 1 - goes_on[:, 1] / np.where(is_known, goes_on[:, 0], 1.0)
+        table["chance_in_time"] = np.where(is_known, in_time, table["chance_in_time"])
     limit_s = running["requested_runtime_s"].to_numpy(dtype=float) * (trained.model.grace or np.nan)
     to_limit_s = limit_s - table["elapsed_s"].to_numpy(dtype=float)
     for name in [name for name in table if str(name).startswith("left_")]:

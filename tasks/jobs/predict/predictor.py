@@ -84,8 +84,10 @@ class Boosted:
         if features.empty:
             return np.zeros((0, N_LEVELS))
         rows = matrix(features)
-        told = np.sort(np.column_stack([one.predict(rows, num_threads=1) for one in self.boosters]), axis=1)
-        return np.sort(told @ self.interpolation, axis=1)
+        predicted = np.sort(
+            np.column_stack([booster.predict(rows, num_threads=1) for booster in self.boosters]), axis=1
+        )
+        return np.sort(predicted @ self.interpolation, axis=1)
 
     @property
     def interpolation(self) -> Floats:
@@ -106,7 +108,7 @@ class Boosted:
 
     def save(self, folder: Path) -> None:
         """Write everything into an existing folder."""
-        models = dict(zip(self.levels.tolist(), (one.model_to_string() for one in self.boosters), strict=True))
+        models = dict(zip(self.levels.tolist(), (booster.model_to_string() for booster in self.boosters), strict=True))
         (folder / TREES).write_text(json.dumps(models), encoding="utf-8")
 
     @classmethod
@@ -129,8 +131,8 @@ def fit_boosted(
     settings: Mapping[str, Any] = SETTINGS,
 ) -> Boosted:
     """Boosted quantiles of values, (n,), such as logs of runtimes; features: (n, p). Raises BadInput without a row."""
-    asked = [{**settings, "objective": "quantile", "alpha": level} for level in levels]
-    return Boosted(np.asarray(levels), tuple(train_boosters(features, values, asked, n_trees, seed)))
+    level_settings = [{**settings, "objective": "quantile", "alpha": level} for level in levels]
+    return Boosted(np.asarray(levels), tuple(train_boosters(features, values, level_settings, n_trees, seed)))
 
 
 @dataclass(frozen=True)
@@ -153,15 +155,15 @@ class Predictor:
         """Distributions for the rows of features, in seconds. known: their Histories; shift: (n,) added to log seconds.
 
         Each is held as N_LEVELS values of the same weight, the quantiles at LEVELS."""
-        told = np.empty((len(features), N_LEVELS))
+        quantiles_s = np.empty((len(features), N_LEVELS))
         for first in range(0, len(features), TOGETHER):
             rows = slice(first, first + TOGETHER)
-            asked = features.iloc[rows]
-            quantiles = self.recalibration.applied(self.quantiles(asked, known.rows(rows)))
+            block = features.iloc[rows]
+            quantiles = self.recalibration.applied(self.quantiles(block, known.rows(rows)))
             if shift is not None:
                 quantiles += shift[rows, None]
-            told[rows] = _seconds(limited(quantiles, asked, self.grace), self.least_s)
-        return even_steps(told)
+            quantiles_s[rows] = _seconds(limited(quantiles, block, self.grace), self.least_s)
+        return even_steps(quantiles_s)
 
     def quantiles(self, features: pd.DataFrame, known: Histories) -> Floats:
         """Quantiles of the pool at LEVELS in logs of seconds, before recalibration and limit: (n, n_levels)."""
@@ -170,20 +172,20 @@ class Predictor:
         support = support_of(known, len(features))
         return mixture_by_support(parts, np.array(list(weights.values())).T, support, self.ends)
 
-    def parts(self, features: pd.DataFrame, known: Histories, asked: list[str]) -> list[Floats]:
+    def parts(self, features: pd.DataFrame, known: Histories, names: list[str]) -> list[Floats]:
         """What these parts of the pool say, (n, n_levels) each; without such peers what the trees say stands in."""
         of_trees = self.boosted.quantiles(features[list(self.columns)])
         least = np.log(self.least_s)  # many runs may count as just this long: all parts say so in the same number
         of_trees = np.where(of_trees <= least + np.log(NEAR_LEAST), least, of_trees)
-        found = []
-        for part in asked:
+        predictions = []
+        for part in names:
             peers, most = POOLED.get(part, (part, 0))
             if peers in known.log_s:
                 quantiles = order_quantiles(np.maximum(known.log_s[peers][:, :most], least))
-                found.append(np.where(np.isnan(quantiles[:, :1]), of_trees, quantiles))
+                predictions.append(np.where(np.isnan(quantiles[:, :1]), of_trees, quantiles))
             else:
-                found.append(np.tile(self.typical_log_s, (len(features), 1)) if part == ALL_RUNS else of_trees)
-        return found
+                predictions.append(np.tile(self.typical_log_s, (len(features), 1)) if part == ALL_RUNS else of_trees)
+        return predictions
 
     def expected_log_s(self, features: pd.DataFrame) -> Floats:
         """The mean log of runtime in seconds that the trees expect: (n,)."""
@@ -220,7 +222,7 @@ class Predictor:
         if table.shape != (len(weights), N_CLASSES) or table.min() < 0 or not np.allclose(table.sum(axis=0), 1):
             raise ValueError(f"weights {main['weights']}; expected {N_CLASSES} of each part, at least 0, that sum to 1")
         typical, levels, moved = (np.array(main[name], dtype=float) for name in ("typical_log_s", "levels", "moved"))
-        shapes = {one.shape for one in (typical, levels, moved)}
+        shapes = {array.shape for array in (typical, levels, moved)}
         if shapes != {(N_LEVELS,)} or (abs(levels - 0.5) > 0.5).any():
             raise ValueError(f"typical_log_s, levels or moved; expected {N_LEVELS} numbers, levels from 0 to 1")
         ends = float(main["ends"])
@@ -287,15 +289,15 @@ def fit_predictor(
     for ends in ENDS:
         pooled = mixture_by_support(parts, weights, support, ends)
         moved = recalibration(pooled, log_s[cut:])
-        crps = float(told_as(limited(moved.applied(pooled), later, grace)).crps(runtime_s[cut:]).mean())
+        crps = float(empirical_of(limited(moved.applied(pooled), later, grace)).crps(runtime_s[cut:]).mean())
         tried.append((crps, ends, pooled, moved))
-    _, ends, pooled, moved = min(tried, key=lambda one: one[0])
+    _, ends, pooled, moved = min(tried, key=lambda trial: trial[0])
     named = {part: tuple(map(float, of_classes)) for part, of_classes in zip(names, weights.T, strict=True)}
     model = replace(fitted(slice(None)), weights=named, ends=ends, recalibration=moved)
     return model, EarlierPredictions(late, pooled)
 
 
-def told_as(quantiles: Floats, least_s: float = 0.0) -> Empirical:
+def empirical_of(quantiles: Floats, least_s: float = 0.0) -> Empirical:
     """Quantiles at LEVELS in logs of seconds, (n, n_levels), as distributions in seconds.
 
     Of runs that count as least_s long some take 0 s: low quantiles there are 0, so that intervals hold these."""

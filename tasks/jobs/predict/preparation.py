@@ -69,15 +69,15 @@ def fetch_runs(
     group_key: str | None = None,
 ) -> pd.DataFrame:
     """The same over a connection that is open already."""
-    asked = {
+    parameters = {
         "source": source, "statuses": list(statuses), "with_what_ifs": with_what_ifs, "group_key": group_key
     }  # fmt: skip
     columns = ", ".join(name for name in FLAT_COLUMNS if name not in ("submitted_at", "operators"))
     rows, *lists = (file.read_text().format(columns=columns, is_asked=IS_ASKED) for file in (ROWS, SKUS, VERTICES))
-    runs = connection.execute(rows, asked).df()
-    operators, own = _operators(runs.pop("operators")), _own(runs.pop("features"))
-    wide = [_wide(connection.sql(sql, params=asked).to_arrow_table(), len(runs)) for sql in lists]
-    return pd.concat([runs, *wide, operators, own], axis=1)
+    runs = connection.execute(rows, parameters).df()
+    operators, table_columns = _operators(runs.pop("operators")), _own(runs.pop("features"))
+    wide = [_wide(connection.sql(sql, params=parameters).to_arrow_table(), len(runs)) for sql in lists]
+    return pd.concat([runs, *wide, operators, table_columns], axis=1)
 
 
 def _wide(long: pa.Table, n_runs: int) -> pd.DataFrame:
@@ -90,18 +90,18 @@ def _wide(long: pa.Table, n_runs: int) -> pd.DataFrame:
     absent = np.full(n_runs, np.nan)
     absent_count = absent.copy()
     absent_count[place] = 0.0
-    found: dict[str, NDArray[np.float64]] = {}
+    wide: dict[str, NDArray[np.float64]] = {}
     for sku, code in sorted(zip(names, range(len(names)), strict=True)):
         is_sku = codes == code
         at = place[is_sku]
         for figure, values in figures.items():
             column = (absent_count if figure in COUNTED else absent).copy()
             column[at] = values[is_sku]
-            found[f"{figure}_{sku}"] = column
-    vertices = [values for name, values in found.items() if name.startswith("vertices_")]
+            wide[f"{figure}_{sku}"] = column
+    vertices = [values for name, values in wide.items() if name.startswith("vertices_")]
     if vertices:
-        found["n_vertices"] = np.sum(vertices, axis=0)
-    return pd.DataFrame(found, index=pd.RangeIndex(n_runs))
+        wide["n_vertices"] = np.sum(vertices, axis=0)
+    return pd.DataFrame(wide, index=pd.RangeIndex(n_runs))
 
 
 def _operators(texts: pd.Series) -> pd.DataFrame:
@@ -118,10 +118,10 @@ def _own(texts: pd.Series) -> pd.DataFrame:
     if texts.isna().all():
         return pd.DataFrame(index=texts.index)
     codes, objects = pd.factorize(texts)
-    told = pd.DataFrame([json.loads(one) for one in objects]).sort_index(axis=1).add_prefix(OWN)
-    is_text = [told[name].map(lambda value: isinstance(value, str)).any() for name in told]
-    kinds = {name: object if text else float for name, text in zip(told, is_text, strict=True)}
-    return told.astype(kinds).reindex(codes).reset_index(drop=True)  # -1, nothing further, is missing
+    columns = pd.DataFrame([json.loads(content) for content in objects]).sort_index(axis=1).add_prefix(OWN)
+    is_text = [columns[name].map(lambda value: isinstance(value, str)).any() for name in columns]
+    kinds = {name: object if text else float for name, text in zip(columns, is_text, strict=True)}
+    return columns.astype(kinds).reindex(codes).reset_index(drop=True)  # -1, nothing further, is missing
 
 
 def named_columns(connection: Connection, source: str) -> set[str]:
@@ -139,10 +139,10 @@ def log_end(connection: Connection, source: str, *, with_unfinished: bool = Fals
     """The moment just after the last submission or end of a finished run of a source, UTC, as predicting.end_of has it.
 
     with_unfinished: of any run, also submitted and started ones that go on. Raises NotFound for a source without."""
-    found = connection.execute(ENDS.read_text(), {"source": source, "with_unfinished": with_unfinished}).fetchone()
-    if found is None or found[0] is None:
+    row = connection.execute(ENDS.read_text(), {"source": source, "with_unfinished": with_unfinished}).fetchone()
+    if row is None or row[0] is None:
         raise NotFound(f"source {source!r} has no run that has ended; fill it with 'whorl jobs ingest FILE'")
-    return pd.Timestamp(found[0])
+    return pd.Timestamp(row[0])
 
 
 Period = Literal["D1", "D2", "D3"]
@@ -244,7 +244,7 @@ def prepare(
     history = runs[runs["part"] == "D1"]
     values = {kind: normalise(history["runtime_s"], history["median_s"], kind) for kind in KINDS}
     fitted = {kind: _shapes(history, kind, values[kind], params) for kind in KINDS if np.isfinite(values[kind]).any()}
-    shapes = {kind: found for kind, (found, _) in fitted.items()}
+    shapes = {kind: shape_set for kind, (shape_set, _) in fitted.items()}
     tables = {kind: table for kind, (_, table) in fitted.items()}
     known = history_of(shapes, history_s, categories)
     return PreparedLog(runs, history_s, shapes, make_features(runs, runs, known), tables, categories, left_out)
@@ -256,18 +256,18 @@ def leaks(old: pd.DataFrame, named: Collection[str], known_before: Collection[st
     old: runs before the test. Columns of known_before are features whatever they look like. Others have to be named,
     must not be called like an outcome, and must not nearly be the runtime: within NEAR of it in SAME_SHARE of the
     runs, or with a rank correlation of at least SAME_RANK."""
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for column in [str(name) for name in old if str(name).startswith(OWN)]:
         name = column.removeprefix(OWN)
         if name in known_before:
             continue
         if same := _is_runtime(old[column], old["runtime_s"]):
-            found[name] = same
+            reasons[name] = same
         elif RESULT.search(re.sub(r"[^a-z]+", "_", CAPITAL.sub("_", name).lower())):
-            found[name] = "is called like a result of the run"
+            reasons[name] = "is called like a result of the run"
         elif name not in named:
-            found[name] = "is not said to be known before the run"
-    return found
+            reasons[name] = "is not said to be known before the run"
+    return reasons
 
 
 def _is_runtime(values: pd.Series, runtime_s: pd.Series) -> str:
@@ -315,11 +315,11 @@ def _shapes(
     support = _possible_support(sizes, params.shapes)
     bins = bins_of(kind, params.bins, values[sizes[numbers] >= support])
     counts = histogram(values, numbers, len(keys), bins)
-    asked = params.shapes.model_copy(update={"min_support": support})
-    k = min(params.shapes.k, largest_k(counts, bins, asked))
+    shape_params = params.shapes.model_copy(update={"min_support": support})
+    k = min(params.shapes.k, largest_k(counts, bins, shape_params))
     if (k, support) != (params.shapes.k, params.shapes.min_support):
         logger.warning("%s: %d shapes of jobs with at least %d runs: this log has no more", kind, k, support)
-    fit = fit_shapes(counts, bins, asked.model_copy(update={"k": k}))
+    fit = fit_shapes(counts, bins, shape_params.model_copy(update={"k": k}))
     ranked, table = rank_by_runs(fit, values, numbers)
     return ranked.shapes, table
 

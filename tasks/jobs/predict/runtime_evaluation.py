@@ -25,7 +25,7 @@ from tasks.jobs.predict.peers import (
     histories,
     peers_of,
 )
-from tasks.jobs.predict.predictor import EarlierPredictions, Predictor, fit_boosted, fit_predictor, told_as
+from tasks.jobs.predict.predictor import EarlierPredictions, Predictor, empirical_of, fit_boosted, fit_predictor
 from tasks.jobs.predict.preparation import PreparedLog
 from tasks.jobs.scores import (
     Calibration,
@@ -52,8 +52,8 @@ def history_prediction(known: Histories, peers: str, stand_in: Floats) -> Floats
 
     So the baseline knows as much as the model does, up to the same moment. stand_in: (n, n_levels) quantiles in logs
     of seconds for rows without such runs; so is what is returned."""
-    found = order_quantiles(known.log_s[peers][:, :MOST_RUNS])
-    return np.where(np.isfinite(found), found, stand_in)
+    peer_quantiles = order_quantiles(known.log_s[peers][:, :MOST_RUNS])
+    return np.where(np.isfinite(peer_quantiles), peer_quantiles, stand_in)
 
 
 def global_prediction(ratios: Floats, medians_s: Floats) -> Empirical:
@@ -77,8 +77,10 @@ def predict_by_shapes(
     levels = (np.arange(STAND_INS) + 0.5) / STAND_INS
     values = quantiles(theta, shapes.bins, levels)  # (k, STAND_INS)
     values -= excess * np.log(np.minimum((1 - levels) / np.maximum(theta[:, -1:], np.finfo(float).tiny), 1.0))
-    told, medians_s = values[probabilities.argmax(axis=1)], medians_s[:, None]
-    return even_steps(medians_s * told if shapes.bins.kind == "ratio" else np.maximum(medians_s + told, 0.0))
+    normalised, medians_s = values[probabilities.argmax(axis=1)], medians_s[:, None]
+    return even_steps(
+        medians_s * normalised if shapes.bins.kind == "ratio" else np.maximum(medians_s + normalised, 0.0)
+    )
 
 
 Places = NDArray[np.intp]
@@ -151,14 +153,16 @@ class _Parts:
 
         quantiles: of the test rows; before: of the runs at `places`, known beforehand; (n, n_levels) each."""
         rows, runs = np.concatenate([places, self.rows]), self.prepared.runs.iloc[np.concatenate([places, self.rows])]
-        told = recalibrated_in_time(
+        log_s = recalibrated_in_time(
             np.concatenate([before, quantiles]),
             self.log_s[rows],
             runs["submitted_at"].to_numpy(),
             runs["ended_at"].to_numpy(),
             len(places),
         )
-        return told_as(limited(told, self.prepared.features.iloc[self.rows], self.model.grace), self.model.least_s)
+        return empirical_of(
+            limited(log_s, self.prepared.features.iloc[self.rows], self.model.grace), self.model.least_s
+        )
 
 
 def evaluate_runtimes(
@@ -182,16 +186,16 @@ def evaluate_runtimes(
     )
     if np.isfinite(ratios).any():
         predictions["global"] = global_prediction(ratios[np.isfinite(ratios)], medians_s)
-    for kind, found in probabilities.items():
-        predictions[f"paper_{kind}"] = _by_shapes(prepared, kind, found[rows], medians_s, training)
-    scored = {name: _score(told, prepared, rows, earlier, params) for name, told in predictions.items()}
+    for kind, shape_probabilities in probabilities.items():
+        predictions[f"paper_{kind}"] = _by_shapes(prepared, kind, shape_probabilities[rows], medians_s, training)
+    scored = {name: _score(predicted, prepared, rows, earlier, params) for name, predicted in predictions.items()}
     differences = _differences(scored, prepared, rows, params)
-    seen, told = np.concatenate([places, rows]), np.concatenate([tried.quantiles, quantiles])
+    seen, predicted = np.concatenate([places, rows]), np.concatenate([tried.quantiles, quantiles])
     residuals = np.full(len(runs), np.nan)
-    residuals[seen] = parts.log_s[seen] - median_of(told)
-    model = replace(model, recalibration=recalibration(told, parts.log_s[seen]))
-    told = limited(told, prepared.features.iloc[seen], model.grace)
-    return RuntimeEvaluation(scored, differences, rows, predictions["model"], model, residuals, seen, told)
+    residuals[seen] = parts.log_s[seen] - median_of(predicted)
+    model = replace(model, recalibration=recalibration(predicted, parts.log_s[seen]))
+    predicted = limited(predicted, prepared.features.iloc[seen], model.grace)
+    return RuntimeEvaluation(scored, differences, rows, predictions["model"], model, residuals, seen, predicted)
 
 
 def model_features(features: pd.DataFrame) -> pd.DataFrame:
@@ -204,11 +208,13 @@ def _baselines(parts: _Parts, features: pd.DataFrame, params: EvaluateParams) ->
     training, rows, log_s = parts.training, parts.rows, parts.log_s
     all_runs = np.tile(np.quantile(log_s[training], LEVELS), (len(rows), 1))
     known = parts.known
-    found: dict[str, Empirical] = {}
+    predictions: dict[str, Empirical] = {}
     for name, peers in (("history", JOB), ("user_request", USER_REQUEST)):
         if peers in known.log_s:
-            told = history_prediction(known, peers, all_runs)
-            found[name] = told_as(limited(told, features.iloc[rows], parts.model.grace), parts.model.least_s)
+            log_times = history_prediction(known, peers, all_runs)
+            predictions[name] = empirical_of(
+                limited(log_times, features.iloc[rows], parts.model.grace), parts.model.least_s
+            )
     boosted = fit_boosted(
         features.iloc[training],
         log_s[training],
@@ -218,8 +224,8 @@ def _baselines(parts: _Parts, features: pd.DataFrame, params: EvaluateParams) ->
         settings=EXPERTS,
     ).quantiles(features.iloc[rows])
     nobody = rows[:0]
-    found["lightgbm"] = parts.in_time(boosted, boosted[:0], nobody)
-    return found
+    predictions["lightgbm"] = parts.in_time(boosted, boosted[:0], nobody)
+    return predictions
 
 
 def _by_shapes(
@@ -241,23 +247,23 @@ def _medians(prepared: PreparedLog, model: Predictor, rows: NDArray[np.intp]) ->
 
 
 def _score(
-    told: Empirical, prepared: PreparedLog, rows: NDArray[np.intp], earlier: EarlierRuns, params: EvaluateParams
+    predicted: Empirical, prepared: PreparedLog, rows: NDArray[np.intp], earlier: EarlierRuns, params: EvaluateParams
 ) -> Scored:
     runs = prepared.runs.iloc[rows]
     actual, keys = runs["runtime_s"].to_numpy(dtype=float), runs["group_key"].to_numpy()
-    pit = pit_values(told, actual, np.random.default_rng(params.seed))
+    pit = pit_values(predicted, actual, np.random.default_rng(params.seed))
     unseen = np.flatnonzero(earlier.n == 0)
     parts = np.array_split(np.arange(len(rows)), TENTHS) if len(rows) >= LEAST_FOR_TENTHS else []
     return Scored(
-        crps=crps_of(told, actual),
-        coverage=coverage_of(told, actual),
+        crps=crps_of(predicted, actual),
+        coverage=coverage_of(predicted, actual),
         calibration=calibration_of(pit),
-        ks_group=ks_by_group(told, actual, keys, min_runs=GROUP_RUNS),
-        pooled=compare_pooled(told, actual),
-        unseen_crps=crps_of(told.rows(unseen), actual[unseen]),
+        ks_group=ks_by_group(predicted, actual, keys, min_runs=GROUP_RUNS),
+        pooled=compare_pooled(predicted, actual),
+        unseen_crps=crps_of(predicted.rows(unseen), actual[unseen]),
         pit=pit,
-        crps_by_run=told.crps(actual),
-        tenths=[coverage_of(told.rows(part), actual[part]).share for part in parts],
+        crps_by_run=predicted.crps(actual),
+        tenths=[coverage_of(predicted.rows(part), actual[part]).share for part in parts],
     )
 
 
@@ -280,20 +286,20 @@ def _sample(places: NDArray[np.intp], most: int) -> NDArray[np.intp]:
     return places[np.linspace(0, len(places) - 1, most).round().astype(np.intp)]
 
 
-def table_of(found: RuntimeEvaluation) -> pd.DataFrame:
+def table_of(evaluation: RuntimeEvaluation) -> pd.DataFrame:
     """One row a predictor: crps, coverage90, width90_s, ks_group, ks_pooled, pit_error, unseen_crps."""
     rows = [
         {
             "predictor": name,
-            "crps": one.crps.value,
-            "coverage90": one.coverage.share,
-            "width90_s": one.coverage.width_s,
-            "ks_group": one.ks_group.value,
-            "ks_pooled": one.pooled.ks,
-            "mae_s": one.pooled.mae_s,
-            "pit_error": one.calibration.error,
-            "unseen_crps": one.unseen_crps.value,
+            "crps": scored.crps.value,
+            "coverage90": scored.coverage.share,
+            "width90_s": scored.coverage.width_s,
+            "ks_group": scored.ks_group.value,
+            "ks_pooled": scored.pooled.ks,
+            "mae_s": scored.pooled.mae_s,
+            "pit_error": scored.calibration.error,
+            "unseen_crps": scored.unseen_crps.value,
         }
-        for name, one in found.scored.items()
+        for name, scored in evaluation.scored.items()
     ]
     return pd.DataFrame(rows)

@@ -72,9 +72,9 @@ def posteriors_in(by_group: pd.DataFrame) -> Floats:
 
 def posterior_instances(keys: pd.Series, by_group: pd.DataFrame) -> Floats:
     """The posterior of the job of each run, (n, k); missing for a job that by_group does not know."""
-    found = posteriors_in(by_group)
+    posteriors = posteriors_in(by_group)
     rows = by_group.index.get_indexer(pd.Index(keys))
-    return np.where(rows[:, None] >= 0, found[rows] if len(found) else np.nan, np.nan)
+    return np.where(rows[:, None] >= 0, posteriors[rows] if len(posteriors) else np.nan, np.nan)
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,8 @@ def known_so_far(runs: pd.DataFrame, shapes: ShapeSet, *, empty_bin_prior: float
     says = np.where((bins >= 0)[:, None], np.column_stack([log_theta.T[bins], np.ones(len(bins))]), 0.0)
     part = pd.Categorical(runs["part"]).codes
     sums = np.zeros((len(runs), says.shape[1]))
-    for one in np.unique(part):
-        in_part = part == one
+    for period in np.unique(part):
+        in_part = part == period
         sums[in_part] = earlier.sums(says * in_part[earlier.order][:, None])[in_part]
     return SoFar(np.rint(sums[:, -1]).astype(np.int64), np.exp(posterior_of(sums[:, :-1])))
 
@@ -263,13 +263,15 @@ def evaluate_labels(prepared: PreparedLog, kind: Kind, params: EvaluateParams) -
     data = LabelledRows(frame, jobs.to_numpy(), posterior_instances(jobs, by_group["D2"]))
     varying = [str(name) for name in frame if len(np.unique(frame[name])) > 1]
     fitted, unseen = fit_classifier(data, varying, kind, n_rounds=params.predict.n_rounds, seed=params.seed)
-    probabilities = told = fitted.predict_proba(features)
+    probabilities = probabilities_so_far = fitted.predict_proba(features)
     known = known_so_far(runs, shapes)
     if unseen is not None:
         powers = fit_powers([unseen, known.probabilities[used]], data.likely, data.weights)
-        told = multiplied([probabilities, known.probabilities], powers)
+        probabilities_so_far = multiplied([probabilities, known.probabilities], powers)
     actual = label_instances(keys[test], by_group["D3"])
-    report, so_far = (report_classifier(p[test], actual, keys[test].to_numpy()) for p in (probabilities, told))
+    report, so_far = (
+        report_classifier(p[test], actual, keys[test].to_numpy()) for p in (probabilities, probabilities_so_far)
+    )
     tables = {"model": report.by_group, "so_far": so_far.by_group, **_references(prepared, kind, by_group, params)}
     return LabelEvaluation(
         report=report,
@@ -289,14 +291,14 @@ def report_classifier(probabilities: ArrayLike, labels: ArrayLike, groups: Array
     p, actual = np.asarray(probabilities, dtype=float), np.asarray(labels, dtype=np.intp)
     is_scored = actual >= 0
     p, actual, jobs = p[is_scored], actual[is_scored], np.asarray(groups)[is_scored]
-    k, told = p.shape[1], p.argmax(axis=1)
-    confusion = np.bincount(actual * k + told, minlength=k * k).reshape(k, k)
-    hits = pd.Series((told == actual).astype(float)).groupby(jobs)
+    k, predicted = p.shape[1], p.argmax(axis=1)
+    confusion = np.bincount(actual * k + predicted, minlength=k * k).reshape(k, k)
+    hits = pd.Series((predicted == actual).astype(float)).groupby(jobs)
     by_group = pd.DataFrame({"n_runs": hits.size(), "hit": hits.mean()}).rename_axis("group_key")
     if not len(actual):
         return ClassifierReport(0, 0, None, None, None, confusion, by_group)
     log_loss = float(-np.log(np.maximum(p[np.arange(len(actual)), actual], LEAST_PROBABILITY)).mean())
-    accuracy, by_job = float((told == actual).mean()), float(by_group["hit"].mean())
+    accuracy, by_job = float((predicted == actual).mean()), float(by_group["hit"].mean())
     return ClassifierReport(len(actual), len(by_group), accuracy, by_job, log_loss, confusion, by_group)
 
 
@@ -313,10 +315,10 @@ def by_occurrences(tables: Mapping[str, pd.DataFrame], n_before: pd.Series) -> p
         keys = first.index[places == place]
         if not len(keys):
             continue
-        found = {table: summarise(values, keys) for table, values in tables.items()}
-        main = next(iter(found.values()))
+        summaries = {table: summarise(values, keys) for table, values in tables.items()}
+        main = next(iter(summaries.values()))
         row: dict[str, Any] = {"slice": name, "n_groups": main.n_groups, "n_runs": main.n_runs}
-        for table, reference in found.items():
+        for table, reference in summaries.items():
             row |= {table: reference.by_run, f"{table}_group": reference.by_group}
         rows.append(row)
     return pd.DataFrame(rows)

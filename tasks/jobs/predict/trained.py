@@ -31,8 +31,11 @@ HASH_CHARS = 8
 
 def shape_names(shapes: Mapping[Kind, ShapeSet]) -> dict[str, str]:
     """By kind: the kind, how many shapes, and a hash over all of their numbers."""
-    hashes = {kind: hashlib.sha256(one.to_json().encode()).hexdigest()[:HASH_CHARS] for kind, one in shapes.items()}
-    return {kind: f"{kind}-{len(one.centres)}-{hashes[kind]}" for kind, one in shapes.items()}
+    hashes = {
+        kind: hashlib.sha256(shape_set.to_json().encode()).hexdigest()[:HASH_CHARS]
+        for kind, shape_set in shapes.items()
+    }
+    return {kind: f"{kind}-{len(shape_set.centres)}-{hashes[kind]}" for kind, shape_set in shapes.items()}
 
 
 PARAMS, SEEN, MEDIANS, CATEGORIES = "params.json", "training_runs.parquet", "medians.parquet", "categories.json"
@@ -58,8 +61,8 @@ class Trained:
     @property
     def columns(self) -> tuple[str, ...]:
         """The features that the predictor and the classifiers need, in order."""
-        evidence = (name for one in self.classifiers.values() for each in one.evidence for name in each)
-        of_classifiers = (name for one in self.classifiers.values() for name in one.columns)
+        evidence = (name for classifier in self.classifiers.values() for each in classifier.evidence for name in each)
+        of_classifiers = (name for classifier in self.classifiers.values() for name in classifier.columns)
         return tuple(in_order([*self.model.columns, *of_classifiers, *evidence]))
 
     def features(self, runs: pd.DataFrame, past: pd.DataFrame) -> pd.DataFrame:
@@ -84,7 +87,7 @@ class Trained:
         """Write everything into an existing folder."""
         self.model.save(folder)
         (folder / PARAMS).write_text(self.params.model_dump_json(indent=1), encoding="utf-8")
-        (folder / CATEGORIES).write_text(json.dumps({name: list(one) for name, one in self.categories.items()}))
+        (folder / CATEGORIES).write_text(json.dumps({name: list(values) for name, values in self.categories.items()}))
         self.seen.to_parquet(folder / SEEN, index=False)
         self.history_s.rename("median_s").rename_axis("group_key").reset_index().to_parquet(folder / MEDIANS)
         for kind, shapes in self.shapes.items():
@@ -113,7 +116,7 @@ def load_trained(folder: Path) -> Trained:
         }
         seen = pd.read_parquet(folder / SEEN)[["run_id", "residual"]]
         outcomes = Outcomes.load(folder) if (folder / OUTCOMES).exists() else None
-        categories = {name: list(map(str, one)) for name, one in json.loads(_text(folder / CATEGORIES)).items()}
+        categories = {name: list(map(str, values)) for name, values in json.loads(_text(folder / CATEGORIES)).items()}
         return Trained(Predictor.load(folder), shapes, classifiers, medians, seen, params, outcomes, categories)
     except (OSError, ValueError, KeyError, TypeError, BadInput) as error:  # BadInput: of a part, without the folder
         problem = f"no trained model ({type(error).__name__}: {' '.join(str(error).split())[:160]})"
@@ -136,10 +139,10 @@ def champion_of(warehouse: Warehouse, source: str) -> tuple[ModelCard, Trained] 
 def needed_champion(warehouse: Warehouse, source: str) -> tuple[ModelCard, Trained]:
     """The same. Raises NoWarehouse, NotFound before the first training, BadInput if its files are broken."""
     require(warehouse)
-    found = champion_of(warehouse, source)
-    if found is None:
+    card_and_model = champion_of(warehouse, source)
+    if card_and_model is None:
         raise NotFound(no_model(source))
-    return found
+    return card_and_model
 
 
 def no_model(source: str) -> str:

@@ -44,9 +44,9 @@ def train_source(warehouse: Warehouse, source: str, params: EvaluateParams, *, r
 
     Better: a lower CRPS on the held-out runs than the present champion has on the very same runs. run_id: of the
     flow run. The same data, parameters and run give the same model id. Raises NotFound, BadInput as evaluate_runs."""
-    found, version = _evaluated(warehouse, source, params)
-    trained = trained_of(found, params)
-    headline = {key: found.figures[key] for key in HEADLINE if key in found.figures}
+    evaluation, version = _evaluated(warehouse, source, params)
+    trained = trained_of(evaluation, params)
+    headline = {key: evaluation.figures[key] for key in HEADLINE if key in evaluation.figures}
     card = new_card(
         word=WORD,
         source=source,
@@ -55,24 +55,24 @@ def train_source(warehouse: Warehouse, source: str, params: EvaluateParams, *, r
         data_version=version,
         seed=params.seed,
         parameters=params.model_dump(mode="json"),
-        figures={**headline, **found.figures},
+        figures={**headline, **evaluation.figures},
         identity=run_id + params.model_dump_json(),
     )
     register(warehouse, card, trained.save)
-    in_use = _promoted(warehouse, card, found)
+    in_use = _promoted(warehouse, card, evaluation)
     logger.info(
         "trained %s of source %s: CRPS %.4g s; champion %s", card.model_id, source, card.metrics[METRIC], in_use
     )
-    return Training(card.model_id, in_use, version, found.figures)
+    return Training(card.model_id, in_use, version, evaluation.figures)
 
 
 def evaluate_source(warehouse: Warehouse, source: str, params: EvaluateParams) -> Evaluation:
     """The same on a source of the warehouse, without a model that is kept; with seed, data_sha256, version.
 
     data_sha256: hash over the files of the source as the warehouse knows them. Raises as train_source."""
-    found, data_sha256 = _evaluated(warehouse, source, params)
-    found.figures.update(data_sha256=data_sha256, version=code_version(), seed=params.seed)
-    return found
+    evaluation, data_sha256 = _evaluated(warehouse, source, params)
+    evaluation.figures.update(data_sha256=data_sha256, version=code_version(), seed=params.seed)
+    return evaluation
 
 
 def _evaluated(warehouse: Warehouse, source: str, params: EvaluateParams) -> tuple[Evaluation, str]:
@@ -86,31 +86,31 @@ def _evaluated(warehouse: Warehouse, source: str, params: EvaluateParams) -> tup
         raise BadInput(f"source {source!r}", "no finished run with a runtime", "runs that have ended")
     key = read_key(warehouse, source)
     with threadpool_limits(1):
-        found = evaluate_runs(runs, params, ended, named)
+        evaluation = evaluate_runs(runs, params, ended, named)
         choice = choose_key(runs, params.predict.characterise.split, key.by if key else ())
     choice = replace(choice, by=key.by, reason=key.reason) if key else replace(choice, by=())
-    found.figures.update(key_figures(choice, []))
-    return found, version
+    evaluation.figures.update(key_figures(choice, []))
+    return evaluation, version
 
 
-def trained_of(found: Evaluation, params: EvaluateParams) -> Trained:
+def trained_of(evaluated: Evaluation, params: EvaluateParams) -> Trained:
     """What an evaluation has learnt, as the files of a model hold it."""
-    training = ~found.prepared.is_part("D3")
-    seen = pd.DataFrame({"run_id": found.prepared.runs["run_id"], "residual": found.runtimes.residuals})[training]
-    classifiers = {kind: one.fitted for kind, one in found.labels.items() if isinstance(one.fitted, LightGbm)}
+    is_old = ~evaluated.prepared.is_part("D3")
+    seen = pd.DataFrame({"run_id": evaluated.prepared.runs["run_id"], "residual": evaluated.runtimes.residuals})[is_old]
+    classifiers = {kind: label.fitted for kind, label in evaluated.labels.items() if isinstance(label.fitted, LightGbm)}
     return Trained(
-        found.runtimes.model,
-        found.prepared.shapes,
+        evaluated.runtimes.model,
+        evaluated.prepared.shapes,
         classifiers,
-        found.prepared.history_s,
+        evaluated.prepared.history_s,
         seen.reset_index(drop=True),
         params.predict,
-        found.outcomes,
-        found.prepared.categories,
+        evaluated.outcomes,
+        evaluated.prepared.categories,
     )
 
 
-def _promoted(warehouse: Warehouse, card: ModelCard, found: Evaluation) -> str:
+def _promoted(warehouse: Warehouse, card: ModelCard, evaluation: Evaluation) -> str:
     """The id of the model in use after the new one was compared with the champion on the same held-out runs."""
     new = card.metrics[METRIC]
     reason = "first of its kind"
@@ -125,7 +125,7 @@ def _promoted(warehouse: Warehouse, card: ModelCard, found: Evaluation) -> str:
     old_card, old = present
     if old_card.model_id == card.model_id:
         return card.model_id
-    runs, rows = found.prepared.runs, found.runtimes.rows
+    runs, rows = evaluation.prepared.runs, evaluation.runtimes.rows
     score = score_of(old, runs.iloc[rows], runs)
     if score is None or new >= score:
         logger.info("kept %s: CRPS %s s against %.4g s of %s", old_card.model_id, score, new, card.model_id)

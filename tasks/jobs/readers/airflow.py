@@ -72,7 +72,7 @@ class AirflowReader:
 
     def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
         """Chunks of task instances. Raises BadInput for a file that is no such export."""
-        now, n_found, n_left_out = datetime.now(UTC).replace(tzinfo=None), 0, 0
+        now, n_rows, n_left_out = datetime.now(UTC).replace(tzinfo=None), 0, 0
         last: Record = {}
         for batch in table_batches(path, params.limits, partial(_wanted, path), row="task instance"):
             rows: list[dict[str, object]] = []
@@ -84,14 +84,14 @@ class AirflowReader:
                         rows.append({**row, "place": place, "raw": shown(record)})
                 except ValueError as error:
                     bad.append((place, str(error), shown(record)))
-            n_found, n_left_out = n_found + len(batch.places), n_left_out + len(batch.places) - len(rows) - len(bad)
+            n_rows, n_left_out = n_rows + len(batch.places), n_left_out + len(batch.places) - len(rows) - len(bad)
             frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"place": "int64"})
             vetted = vet_runs(frame.assign(**{name: pd.to_datetime(frame[name]) for name in TIMES}), params, now)
             refused = all_refusals([batch.refused, refused_rows(bad), vetted.refused])
             yield Chunk(vetted.rows, refused, {}, names_in_ids=True)
         if n_left_out:
             logger.info("%s: %d task instances have no state yet and are left out", path, n_left_out)
-        _warn_of_pages(path, last, n_found)
+        _warn_of_pages(path, last, n_rows)
 
 
 def _wanted(path: str, sample: pa.Table) -> list[str]:
@@ -107,11 +107,11 @@ def _present(name: str, cell: str | None) -> str | None:
     return cell if name in NAMES or (cell or "").strip().lower() not in MISSING else None
 
 
-def _warn_of_pages(path: str, record: Record, n_found: int) -> None:
+def _warn_of_pages(path: str, record: Record, n_rows: int) -> None:
     total = str(record.get(TOTAL) or "")
-    if total.isdigit() and int(total) > n_found:
+    if total.isdigit() and int(total) > n_rows:
         lacking = "%s: %s of %s task instances; export the other pages too (limit, offset)"
-        logger.warning(lacking, path, f"{n_found:,}", f"{int(total):,}")
+        logger.warning(lacking, path, f"{n_rows:,}", f"{int(total):,}")
     elif record.get(CURSOR):
         logger.warning("%s: one page of several; export the other pages too (next_cursor)", path)
 

@@ -122,32 +122,32 @@ class PrefectApi(HttpServer):
 
     def objects(self, route: str, question: dict[str, Any]) -> list[dict[str, Any]]:
         """The list of objects that the server answers with. Raises BadInput if there is none to be had."""
-        found = self.ask("POST", route, json=question)
-        if found.status >= HTTPStatus.MULTIPLE_CHOICES:
-            raise BadInput(self.shown, *_refusal(found))
+        response = self.ask("POST", route, json=question)
+        if response.status >= HTTPStatus.MULTIPLE_CHOICES:
+            raise BadInput(self.shown, *_refusal(response))
         try:
-            answer = json_of(found.body)
+            answer = json_of(response.body)
         except ValueError as error:
-            problem = "a web page instead of JSON" if found.is_page else f"malformed JSON ({error})"
-            raise BadInput(self.shown, problem, EXPECTED, FORGOT_API if found.is_page else "ask again") from error
-        if not isinstance(answer, list) or not all(isinstance(one, dict) for one in answer):
+            problem = "a web page instead of JSON" if response.is_page else f"malformed JSON ({error})"
+            raise BadInput(self.shown, problem, EXPECTED, FORGOT_API if response.is_page else "ask again") from error
+        if not isinstance(answer, list) or not all(isinstance(entry, dict) for entry in answer):
             raise BadInput(self.shown, "an answer that is no list of objects", EXPECTED, FORGOT_API)
         return answer
 
 
-def _refusal(found: HttpResponse) -> tuple[str, str, str]:
+def _refusal(response: HttpResponse) -> tuple[str, str, str]:
     """The problem, what was expected and what to do."""
-    status, told = found.status, quoted(found.excerpt)
+    status, excerpt = response.status, quoted(response.excerpt)
     if status < HTTPStatus.BAD_REQUEST:
-        there = found.headers.get("location", "another address")
+        there = response.headers.get("location", "another address")
         return f"redirects to {there}", EXPECTED, "name that address instead"
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        problem = f"the server refuses to answer ({status}) {told}".rstrip()
+        problem = f"the server refuses to answer ({status}) {excerpt}".rstrip()
         fix = "set PREFECT_API_KEY (Prefect Cloud) or PREFECT_API_AUTH_STRING (own server)"
         return problem, "a key that may read flow runs", fix
     if status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
         return f"no Prefect API at this address ({status})", EXPECTED, FORGOT_API
-    return f"the server refuses the question ({status}) {told}".rstrip(), "Prefect 3", "check its version"
+    return f"the server refuses the question ({status}) {excerpt}".rstrip(), "Prefect 3", "check its version"
 
 
 class PrefectNames:
@@ -166,10 +166,11 @@ class PrefectNames:
         for start in range(0, len(unknown), MAX_PAGE_RUNS):
             some = unknown[start : start + MAX_PAGE_RUNS]
             question: Raw = {kind: {"id": {"any_": some}}, "limit": MAX_PAGE_RUNS}
-            found = {
-                str(one.get("id")): str(one.get("name") or "") for one in self.api.objects(f"{kind}/filter", question)
+            names = {
+                str(entry.get("id")): str(entry.get("name") or "")
+                for entry in self.api.objects(f"{kind}/filter", question)
             }
-            known.update({each: found.get(each, "") for each in some})
+            known.update({each: names.get(each, "") for each in some})
         return known
 
 
@@ -180,8 +181,8 @@ def _chunk(page: list[Raw], first: int, names: PrefectNames, params: ReadParams,
         try:
             run = FlowRun.model_validate(raw)
         except ValidationError as error:
-            found = error.errors(include_url=False, include_input=False)[0]
-            bad.append((place, f"{'.'.join(map(str, found['loc']))}: {found['msg']}"))
+            problem = error.errors(include_url=False, include_input=False)[0]
+            bad.append((place, f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"))
             continue
         is_only_planned = run.state_type == "SCHEDULED" and run.start_time is None and run.expected_start_time > now
         runs += [] if is_only_planned else [(place, run)]

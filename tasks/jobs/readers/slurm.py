@@ -297,21 +297,21 @@ def _read_times(jobs: pd.DataFrame, field: str, zone: str, path: str) -> TimeRea
             "the time zone of the cluster's clock",
             "name it: --time-zone Europe/Berlin (or export with SLURM_TIME_FORMAT=%s)",
         )
-    found = read_times(text, zone)
-    if text.notna().sum() >= OTHER_FORMAT_ROWS and found.first.isna().all():
+    readings = read_times(text, zone)
+    if text.notna().sum() >= OTHER_FORMAT_ROWS and readings.first.isna().all():
         raise BadInput(
             path,
             f"{field}: none of its times can be read",
             "YYYY-MM-DDTHH:MM:SS or epoch seconds; SLURM_TIME_FORMAT or the locale has changed them",
             "export again: SLURM_TIME_FORMAT=standard sacct …",
         )
-    return found
+    return readings
 
 
 def _about(jobs: pd.DataFrame, field: str, problem: pd.Series) -> pd.Series:
     values = jobs.loc[problem.index, field] if len(problem) else []
-    told = [f"{field} '{str(value)[:SHOWN_CHARS]}' {why}" for value, why in zip(values, problem, strict=True)]
-    return pd.Series(told, index=problem.index, dtype="object")
+    reasons = [f"{field} '{str(value)[:SHOWN_CHARS]}' {why}" for value, why in zip(values, problem, strict=True)]
+    return pd.Series(reasons, index=problem.index, dtype="object")
 
 
 def _wrong_ids(jobs: pd.DataFrame) -> pd.Series:
@@ -392,10 +392,10 @@ def duration_s(text: str) -> float:
     """Seconds of `[D-]HH:MM:SS`, `MM:SS.mmm` (TotalCPU of short jobs)."""
     if text in NO_VALUE:
         return nan
-    found = DURATION.fullmatch(text)
-    if not found:
+    match = DURATION.fullmatch(text)
+    if not match:
         raise ValueError("is not a duration ([D-]HH:MM:SS)")
-    days, hours, minutes, seconds = found.groups(default="0")
+    days, hours, minutes, seconds = match.groups(default="0")
     return int(days) * 86_400 + int(hours) * 3600 + int(minutes) * 60 + float(seconds)
 
 
@@ -432,8 +432,8 @@ def status(text: str, mapped: Mapping[str, Status]) -> Status:
 
 def is_state(text: str) -> bool:
     """Whether a text is a state as sacct prints it."""
-    found = STATE.fullmatch(text)
-    return bool(found and len(found[1]) > 2 and status_of(found[1], {}, KNOWN_TO_SLURM))
+    match = STATE.fullmatch(text)
+    return bool(match and len(match[1]) > 2 and status_of(match[1], {}, KNOWN_TO_SLURM))
 
 
 def _resources(text: str) -> dict[str, str]:
@@ -448,10 +448,10 @@ def _resources(text: str) -> dict[str, str]:
 def _amount(text: str, default_unit: str, problem: str) -> float:
     if text in NO_VALUE:
         return nan
-    found = AMOUNT.fullmatch(text)
-    if not found:
+    match = AMOUNT.fullmatch(text)
+    if not match:
         raise ValueError(problem)
-    return float(found[1]) * BYTES[found[2] or default_unit]
+    return float(match[1]) * BYTES[match[2] or default_unit]
 
 
 nodes = partial(_amount, default_unit="", problem="is not a number of nodes")  # sacct shortens large ones: 1.50K
@@ -465,10 +465,10 @@ def requested_memory_bytes(text: str, per: str) -> float:
     No unit means megabytes; 0 asks for all of a node's memory, of which the log does not say how much it is."""
     if text in NO_VALUE:
         return nan
-    found = REQUESTED_MEMORY.fullmatch(text)
-    if not found:
+    match = REQUESTED_MEMORY.fullmatch(text)
+    if not match:
         raise ValueError("is not an amount of memory")
-    number, unit, given_per = float(found[1]), found[2] or "M", found[3]
+    number, unit, given_per = float(match[1]), match[2] or "M", match[3]
     is_flagged = number * BYTES[unit] >= PER_CPU_FLAG * BYTES["M"]
     if is_flagged and (unit != "M" or number >= NO_VALUE_FROM):  # rounded to `2.00P`: the amount is lost
         return nan

@@ -97,8 +97,8 @@ def parts_of(path: str) -> list[str]:
     Raises BadInput if a rolled log has no events, or a gap between its files."""
     if not is_rolled(path):
         return [path]
-    found = [(PART.fullmatch(PurePosixPath(name).name), name) for name in _names_in(path)]
-    parts = sorted((int(match[1]), name) for match, name in found if match)
+    matches = [(PART.fullmatch(PurePosixPath(name).name), name) for name in _names_in(path)]
+    parts = sorted((int(match[1]), name) for match, name in matches if match)
     compacted = [number for number, name in parts if name.endswith(COMPACT)]
     if compacted:  # what it stands for may not be deleted yet
         newest = compacted[-1]
@@ -155,16 +155,16 @@ class _Lent:
 
 
 class _Unpacked:
-    """A stream over pieces of bytes: what is there before a fault is given before the fault is raised."""
+    """A stream over chunks of bytes: what is there before a fault is given before the fault is raised."""
 
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self.pieces, self.waiting = pieces, bytearray()
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self.chunks, self.waiting = chunks, bytearray()
         self.fault: BadInput | None = None
 
     def read(self, size: int) -> bytes:
         while len(self.waiting) < size and self.fault is None:
             try:
-                piece = next(self.pieces, None)
+                piece = next(self.chunks, None)
             except BadInput as fault:
                 self.fault = fault
                 break
@@ -212,7 +212,7 @@ def unpacked_head(path: str, limits: ReadLimits) -> bytes:
 
 
 def _unpacker_of(magic: bytes) -> Callable[[str, IO[bytes]], Iterator[bytes]] | None:
-    """What unpacks a stream with these first bytes into pieces; None for one that Spark has not packed."""
+    """What unpacks a stream with these first bytes into chunks; None for one that Spark has not packed."""
     unpackers = {ZSTD_MAGIC: _zstd, LZ4_MAGIC: _lz4_blocks, SNAPPY_MAGIC: _snappy_blocks}
     return next((unpack for mark, unpack in unpackers.items() if magic.startswith(mark)), None)
 

@@ -187,10 +187,10 @@ def parse_event(line: str) -> tuple[str, Event] | None:
         event = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"not a whole line of JSON ({getattr(error, 'msg', type(error).__name__)})") from error
-    told = event.get("Event") if isinstance(event, dict) else None
-    if not isinstance(told, str):
+    event_name = event.get("Event") if isinstance(event, dict) else None
+    if not isinstance(event_name, str):
         raise ValueError("a line of JSON without an 'Event'; expected an event of Spark")
-    return (told, event) if told in HANDLERS or told == LOG_START else None
+    return (event_name, event) if event_name in HANDLERS or event_name == LOG_START else None
 
 
 def _app_start(app: Application, event: Event) -> None:
@@ -208,8 +208,8 @@ def _app_end(app: Application, event: Event) -> None:
 
 def _environment(app: Application, event: Event) -> None:
     properties = part(event, "Spark Properties")
-    found = {key: optional_text(properties, key) for key in KEPT_PROPERTIES}
-    app.properties = {key: value for key, value in found.items() if value is not None}
+    kept = {key: optional_text(properties, key) for key in KEPT_PROPERTIES}
+    app.properties = {key: value for key, value in kept.items() if value is not None}
 
 
 def _executor(app: Application, event: Event) -> None:
@@ -243,10 +243,10 @@ def _task_end(app: Application, event: Event) -> None:
     app.peak_memory[executor] = max(app.peak_memory.get(executor, 0.0), measured["memory_bytes"])
     vertex = app.vertex(stage, host, executor)
     app.release(at_ms, stage, host, app.cpus_per_task)
-    for one in (app, vertex) if vertex else (app,):
-        one.cpu_s += measured["cpu_s"]
-        one.read_bytes += measured["read_bytes"]
-        one.temp_bytes += measured["temp_bytes"]
+    for total in (app, vertex) if vertex else (app,):
+        total.cpu_s += measured["cpu_s"]
+        total.read_bytes += measured["read_bytes"]
+        total.temp_bytes += measured["temp_bytes"]
 
 
 def _stage(event: Event) -> str:
@@ -304,12 +304,12 @@ def part(event: Event, key: str) -> Event:
 
 def optional(event: Event, key: str) -> Event:
     """An object, empty if it is missing. Raises ValueError if it is no object."""
-    found = event.get(key)
-    if found is None:
+    value = event.get(key)
+    if value is None:
         return {}
-    if not isinstance(found, dict):
-        raise ValueError(f"{key} '{str(found)[:SHOWN_CHARS]}' is not an object")
-    return found
+    if not isinstance(value, dict):
+        raise ValueError(f"{key} '{str(value)[:SHOWN_CHARS]}' is not an object")
+    return value
 
 
 def number(event: Event, key: str, default: float | None = None) -> float:
@@ -332,10 +332,10 @@ def optional_whole(event: Event, key: str) -> int | None:
 
 def text(event: Event, key: str) -> str:
     """A text that is not empty. Raises ValueError for anything else."""
-    found = optional_text(event, key)
-    if not found:
+    content = optional_text(event, key)
+    if not content:
         raise ValueError(f"{key} '{str(event.get(key))[:SHOWN_CHARS]}' is not a text")
-    return found
+    return content
 
 
 def optional_text(event: Event, key: str) -> str | None:

@@ -165,7 +165,7 @@ def _runs(numbers: Numbers, header: SwfHeader, params: ReadParams) -> pd.DataFra
     """The columns of jobs.runs that the format knows; times in UTC."""
     submit = (header.unix_start_s or 0.0) + numbers["submit_s"]
     wait, runtime, used = numbers["wait_s"], numbers["runtime_s"], numbers["used_cpus"]
-    asked = numbers["requested_cpus"]
+    cpus = numbers["requested_cpus"]
     never_began = (numbers["status"] == CANCELLED) & ~(runtime > 0) & ~(used > 0)
     is_start = np.isnan(wait) & ~never_began
     return pd.DataFrame(
@@ -182,10 +182,10 @@ def _runs(numbers: Numbers, header: SwfHeader, params: ReadParams) -> pd.DataFra
             "wait_s": np.where(never_began, np.nan, wait),
             "runtime_s": np.where(never_began, np.nan, runtime),
             "status": _statuses(numbers["status"], params.statuses),
-            "requested_cpus": asked,
+            "requested_cpus": cpus,
             "used_cpus": used,
             "requested_runtime_s": numbers["requested_s"],
-            "requested_memory_bytes": numbers["requested_kb"] * KILOBYTE * np.where(np.isnan(asked), used, asked),
+            "requested_memory_bytes": numbers["requested_kb"] * KILOBYTE * np.where(np.isnan(cpus), used, cpus),
             "cpu_s": numbers["cpu_s"] * used,  # the log has the average over the processors
             "peak_memory_bytes": numbers["used_kb"] * KILOBYTE * used,  # so it does here
         }
@@ -230,9 +230,9 @@ def find_shape(path: str, jobs: Sequence[Placed]) -> Shape:
     counts = Counter(min(len(line), N_FIELDS + 1) for line in words if _is_numeric(line))
     n_fields, n_lines = counts.most_common(1)[0] if counts else (0, 0)
     if n_fields < MIN_FIELDS:
-        found = f"most of its first lines have {n_fields} numbers" if n_lines else "its first lines are not numbers"
+        problem = f"most of its first lines have {n_fields} numbers" if n_lines else "its first lines are not numbers"
         place, line = jobs[0]
-        raise BadInput(path, f"{found} (line {place}: {line[:60].strip()!r})", EXPECTED, "name another reader")
+        raise BadInput(path, f"{problem} (line {place}: {line[:60].strip()!r})", EXPECTED, "name another reader")
     return Shape(min(n_fields, N_FIELDS), has_more=n_fields > N_FIELDS)
 
 

@@ -36,7 +36,7 @@ from tasks.intake.aliases import (
     meaning_of,
     merged,
     named,
-    one_column,
+    single_column,
     size_bytes,
     trimmed,
     unit_of_values,
@@ -119,16 +119,16 @@ class TableReader:
         """See Reader.read; raises BadSetting for a time zone that does not exist."""
         check_zone(params.time_zone or "UTC")
         now, counts = datetime.now(UTC).replace(tzinfo=None), Counter[str]()
-        found: list[Understanding] = []
+        understood: list[Understanding] = []
 
         def choose(sample: pa.Table) -> list[str]:
-            found.append(understand(path, sample, params))
-            wanted = [name for meaning in found[0].columns.values() for name in meaning.theirs]
-            return list(dict.fromkeys([*wanted, *found[0].features]))
+            understood.append(understand(path, sample, params))
+            wanted = [name for meaning in understood[0].columns.values() for name in meaning.theirs]
+            return list(dict.fromkeys([*wanted, *understood[0].features]))
 
         for number, batch in enumerate(table_batches(path, params.limits, choose, row="run", known=FLAT_COLUMNS)):
-            chunk = _chunk(batch, found[0], params, now, counts)
-            yield replace(chunk, understood=tuple(found[0].lines)) if number == 0 else chunk
+            chunk = _chunk(batch, understood[0], params, now, counts)
+            yield replace(chunk, understood=tuple(understood[0].lines)) if number == 0 else chunk
 
 
 def _chunk(
@@ -165,9 +165,9 @@ def _completed(rows: pd.DataFrame, understood: Understanding, counts: Counter[st
     at = rows["started_at"] if "started_at" in rows else rows["submitted_at"]
     called = rows["name"].fillna("") if "name" in rows else rows["group_key"].fillna("")
     ids = []
-    for one in called + "/" + at.astype("str"):
-        counts[one] += 1
-        ids.append(f"{one} {counts[one]}" if counts[one] > 1 else one)
+    for run_id in called + "/" + at.astype("str"):
+        counts[run_id] += 1
+        ids.append(f"{run_id} {counts[run_id]}" if counts[run_id] > 1 else run_id)
     return rows.assign(run_id=pd.Series(ids, index=rows.index, dtype="str").where(at.notna())), True
 
 
@@ -182,12 +182,12 @@ def understand(path: str, sample: pa.Table, params: ReadParams) -> Understanding
     known = [name for name in (ALL_COLUMNS if is_typed else FLAT_COLUMNS) if name not in MADE_COLUMNS]
     _check_renamed(path, names, params.columns, known)
     texts = {name: distinct_texts(sample[name])[:TEXTS_SEEN] for name in names if names.count(name) == 1}
-    system = None if params.columns else next((one for one in SYSTEMS if _is_export(one, names)), None)
+    system = None if params.columns else next((export for export in SYSTEMS if _is_export(export, names)), None)
     columns = _of_system(system, names) if system else _by_name(sample, names, texts, params, known)
-    features = _features(path, names, params.features, [name for one in columns.values() for name in one.theirs])
+    features = _features(path, names, params.features, [name for column in columns.values() for name in column.theirs])
     if list(params.features) == [ALL]:
         features = [name for name in features if is_feature(sample.schema.field(name).type)]
-    check_once(path, names, [*(name for one in columns.values() for name in one.theirs), *features])
+    check_once(path, names, [*(name for column in columns.values() for name in column.theirs), *features])
     _check_needed(path, names, columns)
     _check_types(path, sample.schema, columns, features)
     order = date_order(path, {n: texts[n] for ours in TIME_COLUMNS if ours in columns for n in columns[ours].theirs})
@@ -195,23 +195,23 @@ def understand(path: str, sample: pa.Table, params: ReadParams) -> Understanding
         if ours in TIME_COLUMNS:
             columns[ours] = replace(meaning, order=order)
         elif ours in NUMBER_COLUMNS:
-            told = [text for name in meaning.theirs for text in texts[name]]
+            values = [text for name in meaning.theirs for text in texts[name]]
             columns[ours] = replace(
-                meaning, has_commas=has_decimal_commas(told), unit=_unit(path, ours, meaning, params)
+                meaning, has_commas=has_decimal_commas(values), unit=_unit(path, ours, meaning, params)
             )
     _infer_unit(sample, columns, params)
     job = "" if {"name", "group_key"} & set(columns) else PurePosixPath(path).name.partition(".")[0]
     _log_unknown(path, names, columns, features, known)
-    return Understanding(columns, features, system, job, _said(sample, columns, system, job, params))
+    return Understanding(columns, features, system, job, _lines(sample, columns, system, job, params))
 
 
 def _is_export(system: System, names: Collection[str]) -> bool:
-    return all(any(one in names for one in has.split("|")) for has in system.has)
+    return all(any(name in names for name in has.split("|")) for has in system.has)
 
 
 def _keys_of_export(system: System) -> System:
     """The same where only the last part of nested names is known, as from keys in the beginning of a JSON text."""
-    return replace(system, has=tuple("|".join(one.rpartition(".")[2] for one in has.split("|")) for has in system.has))
+    return replace(system, has=tuple("|".join(key.rpartition(".")[2] for key in has.split("|")) for has in system.has))
 
 
 def _of_system(system: System, names: Sequence[str]) -> dict[str, Meaning]:
@@ -224,44 +224,44 @@ def _by_name(
 ) -> dict[str, Meaning]:
     """The columns that are called as ours are, those that the user names, and those with another known name."""
     taken = set(params.columns.values())
-    columns = {ours: one_column(theirs, is_exact=True) for ours, theirs in params.columns.items()}
+    columns = {ours: single_column(theirs, is_exact=True) for ours, theirs in params.columns.items()}
     exact = [name for name in names if name in known and name not in params.columns and name not in taken]
-    columns |= {name: one_column(name, is_exact=True) for name in exact}
+    columns |= {name: single_column(name, is_exact=True) for name in exact}
     taken |= set(exact)
     for ours in ALIASES:
         if ours in params.columns or (ours in columns and ours not in ("run_id", "status")):
             continue
-        found = [
-            one
-            for one in _candidates(ours, names, taken - {ours})
-            if _is_plausible(ours, one[0], sample, texts, params)
+        candidates = [
+            candidate
+            for candidate in _candidates(ours, names, taken - {ours})
+            if _is_plausible(ours, candidate[0], sample, texts, params)
         ]
-        if ours == "name" and not found and "group_key" not in columns:
+        if ours == "name" and not candidates and "group_key" not in columns:
             kinds = (*KINDS, *TEXTS) if "plan_signature" in columns else (*TEXTS, *KINDS)
-            found = list(named(names, kinds, taken))
+            candidates = list(named(names, kinds, taken))
         if ours == "status":
-            columns |= _status_columns(found, columns)
+            columns |= _status_columns(candidates, columns)
         elif ours == "run_id" and ours in columns:
             is_repeated = not _is_unique(sample["run_id"])
-            other = next((name for name, _ in found if name != ours and key_of(name) == "id"), "")
-            columns |= {ours: one_column(other)} if is_repeated and other else {}
-        elif found:
-            columns[ours] = one_column(found[0][0], unit=found[0][1])
+            other = next((name for name, _ in candidates if name != ours and key_of(name) == "id"), "")
+            columns |= {ours: single_column(other)} if is_repeated and other else {}
+        elif candidates:
+            columns[ours] = single_column(candidates[0][0], unit=candidates[0][1])
         taken |= set(columns[ours].theirs) if ours in columns else set()
     return {ours: columns[ours] for ours in (*known, ERROR) if ours in columns}
 
 
-def _status_columns(found: Sequence[tuple[str, str]], columns: Mapping[str, Meaning]) -> dict[str, Meaning]:
+def _status_columns(candidates: Sequence[tuple[str, str]], columns: Mapping[str, Meaning]) -> dict[str, Meaning]:
     """What came of a run (conclusion, result) counts before the state that it is in."""
-    theirs = [name for name, _ in found]
+    theirs = [name for name, _ in candidates]
     states = [name for name in theirs if key_of(name) in map(key_of, STATES)]
     outcomes = [name for name in theirs if name not in states]
     if "status" in columns and not outcomes:
         return {}
     if outcomes and is_exit_code(outcomes[0]) and states:
         outcomes = []
-    chosen = (*outcomes[:1], *states[:1])
-    return {"status": Meaning((chosen,))} if chosen else {}
+    used = (*outcomes[:1], *states[:1])
+    return {"status": Meaning((used,))} if used else {}
 
 
 def _dimension(ours: str) -> Dimension | None:
@@ -281,24 +281,26 @@ def _is_plausible(ours: str, name: str, sample: pa.Table, texts: Mapping[str, li
     """Whether the first values of a column can be what its name promises."""
     if name not in texts:
         return False
-    kind, told = sample.schema.field(name).type, texts[name]
+    kind, values = sample.schema.field(name).type, texts[name]
     if ours == "run_id":
         return _is_unique(sample[name])
     if ours == "status":
         has_codes = is_exit_code(name)
-        n_known = sum(_status(one, params, has_codes=has_codes) is not None for one in told)
-        return 2 * n_known >= len(told) > 0 or (has_codes and pa.types.is_integer(kind))
+        n_known = sum(_status(value, params, has_codes=has_codes) is not None for value in values)
+        return 2 * n_known >= len(values) > 0 or (has_codes and pa.types.is_integer(kind))
     if not is_text(kind) or ours not in (*TIME_COLUMNS, *NUMBER_COLUMNS):
         return True
     if ours in TIME_COLUMNS:
-        _, is_bad = utc_times(pa.array([text for text in told if not LOCAL_DATE.match(text)], pa.string()), "UTC")
+        _, is_bad = utc_times(pa.array([text for text in values if not LOCAL_DATE.match(text)], pa.string()), "UTC")
     else:
         parse = duration_s if _dimension(ours) == "s" else size_bytes
-        plain = pd.Series(told, dtype="str")
-        plain = plain.str.replace(".", "") if has_decimal_commas(told) else plain
+        plain = pd.Series(values, dtype="str")
+        plain = plain.str.replace(".", "") if has_decimal_commas(values) else plain
         numbers = pd.to_numeric(plain.str.replace(",", "."), errors="coerce").notna()
-        is_bad = np.array([not is_one and parse(text) is None for text, is_one in zip(told, numbers, strict=True)])
-    return 2 * int(is_bad.sum()) <= len(told)
+        is_bad = np.array(
+            [not is_number and parse(text) is None for text, is_number in zip(values, numbers, strict=True)]
+        )
+    return 2 * int(is_bad.sum()) <= len(values)
 
 
 def _status(word: str, params: ReadParams, *, has_codes: bool, system: System | None = None) -> Status | None:
@@ -386,37 +388,37 @@ def _log_unknown(
     lists = [name for name in names if name in LIST_COLUMNS and name not in known]
     if lists:
         logger.warning("%s: %s left out: lists need Parquet", path, ", ".join(lists))
-    used = {*(name for one in columns.values() for name in one.theirs), *features, *lists}
+    used = {*(name for column in columns.values() for name in column.theirs), *features, *lists}
     unknown = [name for name in names if name not in used and not name.startswith(PANDAS_INDEX)]
     if unknown:
         logger.info("%s: %d unknown columns are ignored: %s", path, len(unknown), quoted(unknown))
 
 
-def _said(
+def _lines(
     sample: pa.Table, columns: Mapping[str, Meaning], system: System | None, job: str, params: ReadParams
 ) -> list[str]:
     """What was understood that the table does not say in our own words."""
-    found = [f"these are {system.title}"] if system else []
+    lines = [f"these are {system.title}"] if system else []
     for ours, meaning in columns.items():
         is_new = not meaning.is_exact or meaning.unit or meaning.order or meaning.has_commas
         if is_new and ours != ERROR:
-            found.append(meaning.said(ours, _dimension(ours)))
+            lines.append(meaning.in_words(ours, _dimension(ours)))
     if job:
-        found.append(f"no column names a job: all runs are of one job, {job}")
+        lines.append(f"no column names a job: all runs are of one job, {job}")
     if "run_id" not in columns:
-        found.append("no column has an id of its own for each run: runs are called after name and start")
+        lines.append("no column has an id of its own for each run: runs are called after name and start")
     if status := columns.get("status"):
         has_codes = any(map(is_exit_code, status.theirs))
         words = [str(word) for word in pc.unique(trimmed(merged(sample, status))).to_pylist() if word is not None]
-        told = [(word, _status(word, params, has_codes=has_codes, system=system)) for word in words]
-        if pairs := [f"{word} as {ours}" for word, ours in told if ours and ours != word]:
-            found.append(f"read the words {', '.join(pairs[:MOST_WORDS])}")
+        statuses = [(word, _status(word, params, has_codes=has_codes, system=system)) for word in words]
+        if pairs := [f"{word} as {ours}" for word, ours in statuses if ours and ours != word]:
+            lines.append(f"read the words {', '.join(pairs[:MOST_WORDS])}")
     if ERROR in columns:
-        found.append(f"runs with {' or '.join(f'`{name}`' for name in columns[ERROR].theirs)} have failed")
+        lines.append(f"runs with {' or '.join(f'`{name}`' for name in columns[ERROR].theirs)} have failed")
     naive = [ours for ours in TIME_COLUMNS if ours in columns and _is_local(sample, columns[ours])]
-    if naive and not params.time_zone and found:
-        found.append(f"times without a zone ({', '.join(naive)}) are read as UTC; say otherwise with --time-zone")
-    return found
+    if naive and not params.time_zone and lines:
+        lines.append(f"times without a zone ({', '.join(naive)}) are read as UTC; say otherwise with --time-zone")
+    return lines
 
 
 def _is_local(sample: pa.Table, meaning: Meaning) -> bool:
@@ -513,11 +515,11 @@ def to_runs(table: pa.Table, understood: Understanding, params: ReadParams) -> t
 def _feature_texts(columns: Mapping[str, pa.ChunkedArray]) -> pd.Series:
     """A JSON object for each row, of the columns that have a value there; missing where none has."""
     values = [_feature(column) for column in columns.values()]
-    told = [
+    rows = [
         {name: value for name, value in zip(columns, row, strict=True) if value is not None}
         for row in zip(*values, strict=True)
     ]
-    return pd.Series([json.dumps(one, ensure_ascii=False) if one else None for one in told], dtype="str")
+    return pd.Series([json.dumps(features, ensure_ascii=False) if features else None for features in rows], dtype="str")
 
 
 def _feature(column: pa.ChunkedArray) -> list[object]:
@@ -567,8 +569,8 @@ def _convert(name: str, column: pa.ChunkedArray | pa.Array, zone: str, meaning: 
         times, is_bad = utc_times(in_microseconds(column) if is_time else column, zone)
         return pd.Series(times), is_bad
     if name not in NUMBER_COLUMNS:
-        found = flags(column)
-        return pd.Series(found.values == True), found.is_bad  # noqa: E712, PD011 - None is no flag
+        parsed = flags(column)
+        return pd.Series(parsed.values == True), parsed.is_bad  # noqa: E712, PD011 - None is no flag
     if pa.types.is_duration(column.type):
         return _seconds(column).to_pandas().astype("float64"), all_good
     dimension = _dimension(name)
@@ -610,8 +612,8 @@ def check_list_type(path: str, ours: str, theirs: str, kind: pa.DataType) -> Non
         for field in wanted:
             if names.count(field.name) > 1:
                 faults.append(f"field '{field.name}' stands twice in '{theirs}'")
-            elif field.name in names and not _fits(found := inner.field(field.name).type, field.type):
-                faults.append(f"field '{field.name}' of '{theirs}' is of type '{_cut(found)}'")
+            elif field.name in names and not _fits(their_type := inner.field(field.name).type, field.type):
+                faults.append(f"field '{field.name}' of '{theirs}' is of type '{_cut(their_type)}'")
         problem = next(iter(faults), "")
     if problem:
         fields = ", ".join(f"{field.name} {field.type}" for field in wanted)

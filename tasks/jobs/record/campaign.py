@@ -194,7 +194,7 @@ class RecordSummary:
     duration_s: float = 0.0
 
 
-def _record(params: Campaign, out_dir: Path, scratch: Path, told: Callable[[int, int], None]) -> RecordSummary:
+def _record(params: Campaign, out_dir: Path, scratch: Path, report: Callable[[int, int], None]) -> RecordSummary:
     source, plan = load_source(params), make_plan(params)
     with RunLedger(out_dir, params, plan) as ledger, open_cluster(params, source, scratch) as cluster:
         isolation, runs = cluster.isolation, list(plan.runs)
@@ -202,20 +202,20 @@ def _record(params: Campaign, out_dir: Path, scratch: Path, told: Callable[[int,
         if isolation != "cgroups":  # spare tokens and SKUs change nothing then
             runs = [run for run in runs if run.what_if not in ("no_spare", "newest_sku")]
         to_run, n_already = [run for run in runs if run.run_id not in ledger.finished], len(ledger.finished)
-        found = RecordSummary(params.jobs, len(runs), n_already, source, isolation)
+        summary = RecordSummary(params.jobs, len(runs), n_already, source, isolation)
         logger.info("%d of %d runs of %d jobs are still to record", len(to_run), len(runs), params.jobs)
         if not to_run:
-            return found
+            return summary
         build_data(scratch, params.data_scale, params.seed)
         slots = cluster.slots()
         with WorkerPool(slots, scratch) as pool:
             scheduler = Scheduler(params, cluster, pool, slots, scratch / "partials")
             n_all = len(runs)
-            session = Session(scratch, ledger, params, cluster, pool, scheduler, lambda n: told(n_already + n, n_all))
+            session = Session(scratch, ledger, params, cluster, pool, scheduler, lambda n: report(n_already + n, n_all))
             began, before_s = time.monotonic(), time.process_time() + pool.cpu_s(PLANNER)
             session.run(to_run, plan.load)
             own_cpu_s = time.process_time() + pool.cpu_s(PLANNER) - before_s
-        return replace(found, statuses=session.statuses, own_cpu_s=own_cpu_s, recorded_s=time.monotonic() - began)
+        return replace(summary, statuses=session.statuses, own_cpu_s=own_cpu_s, recorded_s=time.monotonic() - began)
 
 
 def record_jobs(
@@ -234,8 +234,8 @@ def record_jobs(
         name = f"{out_dir.resolve()}\n{params.seed}\n{params.data_scale}"
         scratch = scratch_folder("record", name, place=params.scratch, shared=Path(gettempdir()))
         with alone_in(scratch):
-            found = _record(campaign, out_dir, scratch, progress or (lambda _finished, _planned: None))
-            if found.already + sum(found.statuses.values()) >= found.planned:
+            summary = _record(campaign, out_dir, scratch, progress or (lambda _finished, _planned: None))
+            if summary.already + sum(summary.statuses.values()) >= summary.planned:
                 remove_scratch(scratch, params.scratch)
     parts = tuple(path.name for path in part_paths(out_dir))
-    return replace(found, parts=parts, duration_s=time.monotonic() - began)
+    return replace(summary, parts=parts, duration_s=time.monotonic() - began)

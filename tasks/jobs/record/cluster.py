@@ -104,7 +104,8 @@ class BackgroundLoad:
         if self.source != "stress-ng" or level == self.level:
             return
         command, before = (
-            stress_command(one, self.temp, has_group=self.group is not None) for one in (level, self.level)
+            stress_command(load_level, self.temp, has_group=self.group is not None)
+            for load_level in (level, self.level)
         )
         if command != before or self.group is None:
             self._end()
@@ -257,10 +258,10 @@ def open_cluster(params: Campaign, source: str, scratch: Path, root: Path = CGRO
         else:
             if main is None:
                 _without_groups(params, "control groups cannot be made here")
-        asked, cores = sum(sku.cores for sku in params.skus), os.cpu_count() or 1
-        if asked > cores:
+        total_cores, cores = sum(sku.cores for sku in params.skus), os.cpu_count() or 1
+        if total_cores > cores:
             too_much = "the SKUs have %.1f cores together, this machine has %d: they will slow each other down"
-            logger.warning(too_much, asked, cores)
+            logger.warning(too_much, total_cores, cores)
         for state in states.values():
             stack.callback(state.load.stop)
         yield MiniatureCluster(states, "cgroups" if main else "threads", main)
@@ -336,23 +337,23 @@ class Monitor:
     def state(self) -> dict[str, float]:
         """The machine now, as the columns of a part file call it. Cores are means over the last seconds; NaN where the
         system does not say."""
-        told = {"load_1m": os.getloadavg()[0], "cpu_pressure_pct": math.nan}
+        state = {"load_1m": os.getloadavg()[0], "cpu_pressure_pct": math.nan}
         with contextlib.suppress(OSError, IndexError, ValueError):
-            told["cpu_pressure_pct"] = float(Path("/proc/pressure/cpu").read_text().split()[1].partition("=")[2])
-        busy, steal, own = (gauge.mean() for gauge in (self._busy, self._steal, self._own))
+            state["cpu_pressure_pct"] = float(Path("/proc/pressure/cpu").read_text().split()[1].partition("=")[2])
+        busy, steal, recorder_cores = (gauge.mean() for gauge in (self._busy, self._steal, self._own))
         # clock ticks and ended children make small negative differences
-        return told | {
+        return state | {
             "busy_cores": busy,
             "steal_cores": steal,
-            "foreign_cores": busy if math.isnan(busy) else max(0.0, busy - own),
+            "foreign_cores": busy if math.isnan(busy) else max(0.0, busy - recorder_cores),
         }
 
 
 def _stress_version() -> str:
     if not shutil.which("stress-ng"):
         return "not installed"
-    told = subprocess.run(["stress-ng", "--version"], capture_output=True, text=True, check=False).stdout.split()
-    return next((word for word in told if word[:1].isdigit()), UNKNOWN)
+    words = subprocess.run(["stress-ng", "--version"], capture_output=True, text=True, check=False).stdout.split()
+    return next((word for word in words if word[:1].isdigit()), UNKNOWN)
 
 
 def versions() -> dict[str, str]:

@@ -204,10 +204,10 @@ def explain(connection: duckdb.DuckDBPyConnection, order: Order, folder: Path) -
         connection.execute("SET parquet_metadata_cache = true")
         for name in DATABASES:
             connection.execute(f"ATTACH IF NOT EXISTS '{replicas / name}.duckdb' AS {name}")
-        told = connection.execute(f"EXPLAIN (FORMAT JSON) {statement(order, folder)}").fetchall()[0][1]
+        explained = connection.execute(f"EXPLAIN (FORMAT JSON) {statement(order, folder)}").fetchall()[0][1]
     except duckdb.Error as error:
         return PlannerEstimate(error=str(error).splitlines()[0][:ERROR_CHARACTERS])
-    return read_plan(told)
+    return read_plan(explained)
 
 
 def drop_from_cache(paths: list[Path]) -> None:
@@ -237,8 +237,8 @@ def serve(orders: BinaryIO, answers: BinaryIO, folder: Path, temp: Path) -> None
     for line in iter(orders.readline, b""):
         order, started_at = read_order(line), time.time()
         run = explain if order.is_explain else run_vertex
-        told = asdict(run(connection, order, folder))
-        tell({"vertex_id": order.vertex_id, "started_at": started_at, "ended_at": time.time(), "told": told})
+        outcome = asdict(run(connection, order, folder))
+        tell({"vertex_id": order.vertex_id, "started_at": started_at, "ended_at": time.time(), "told": outcome})
 
 
 def main(arguments: list[str]) -> None:
@@ -284,8 +284,8 @@ def read_plan(explained: str) -> PlannerEstimate:
         raise ValueError("not a plan: expected the JSON list that EXPLAIN (FORMAT JSON) prints")
     nodes = [node for root in roots for node in _walk(root)]
     shape = json.dumps([_shape(root) for root in roots], separators=(",", ":"))
-    told = [str((node.get("extra_info") or {}).get("Estimated Cardinality", "")) for node in nodes]
-    estimates = [float(text) for text in told if text.isdigit()]  # from the root down: the first is the result's
+    texts = [str((node.get("extra_info") or {}).get("Estimated Cardinality", "")) for node in nodes]
+    estimates = [float(text) for text in texts if text.isdigit()]  # from the root down: the first is the result's
     return PlannerEstimate(
         signature=hashlib.sha256(shape.encode()).hexdigest()[:DIGITS],
         operators=dict(sorted(Counter(node["name"].strip() for node in nodes).items())),

@@ -242,8 +242,8 @@ def _filled(sql: str, values: dict[str, int | str]) -> str:
 
 
 def _tokens(job: PlannedJob, rng: np.random.Generator) -> int:
-    asked = job.tokens * (int(rng.integers(1, 1 + MOST_TIMES)) if job.has_varying_tokens else 1)
-    return min(MOST_TOKENS, asked)
+    tokens = job.tokens * (int(rng.integers(1, 1 + MOST_TIMES)) if job.has_varying_tokens else 1)
+    return min(MOST_TOKENS, tokens)
 
 
 def usual_tokens(job: PlannedJob) -> float:
@@ -316,12 +316,12 @@ class LoadPlan:
 
     @cached_property
     def _by_sku(self) -> dict[str, tuple[list[float], list[LoadLevel]]]:
-        found: dict[str, tuple[list[float], list[LoadLevel]]] = {}
+        by_sku: dict[str, tuple[list[float], list[LoadLevel]]] = {}
         for phase in sorted(self.phases, key=lambda phase: phase.start_s):
-            starts, levels = found.setdefault(phase.sku, ([], []))
+            starts, levels = by_sku.setdefault(phase.sku, ([], []))
             starts.append(phase.start_s)
             levels.append(phase.level)
-        return found
+        return by_sku
 
     def levels(self, real_s: float, schedule_s: float) -> dict[str, LoadLevel]:
         """The level of each SKU, real_s seconds after the start, when the schedule is at schedule_s seconds."""
@@ -340,8 +340,8 @@ class Plan:
 
     def digest(self) -> str:
         """The same for the same runs: a campaign that began with another plan cannot be continued with this one."""
-        told = ((r.run_id, r.name, r.sql, r.merge, r.parts, r.tokens, r.skus, r.is_cold) for r in self.runs)
-        return digest_of("".join(map(repr, told)))
+        run_fields = ((r.run_id, r.name, r.sql, r.merge, r.parts, r.tokens, r.skus, r.is_cold) for r in self.runs)
+        return digest_of("".join(map(repr, run_fields)))
 
 
 def _changed(run: PlannedRun, what_if: WhatIf, params: Campaign) -> PlannedRun:
@@ -360,18 +360,18 @@ def _changed(run: PlannedRun, what_if: WhatIf, params: Campaign) -> PlannedRun:
 
 
 def _again(
-    chosen: Sequence[PlannedRun], kinds: Sequence[WhatIf], starts_s: float, gap_s: float, params: Campaign
+    repeated: Sequence[PlannedRun], kinds: Sequence[WhatIf], starts_s: float, gap_s: float, params: Campaign
 ) -> Iterator[PlannedRun]:
     """The kinds of one run are submitted in random order, some seconds apart: under the same load, not at once."""
     rng = np.random.default_rng([params.seed, PAIR_STREAM, len(kinds)])
-    for place, number in enumerate(rng.permutation(len(chosen))):
+    for place, number in enumerate(rng.permutation(len(repeated))):
         at = starts_s + place * gap_s
         for kind in rng.permutation(len(kinds)):
-            yield replace(_changed(chosen[number], kinds[kind], params), submit_s=at)
+            yield replace(_changed(repeated[number], kinds[kind], params), submit_s=at)
             at += float(rng.uniform(*APART_S))
 
 
-def _chosen(runs: Sequence[PlannedRun], params: Campaign) -> list[PlannedRun]:
+def _repeated(runs: Sequence[PlannedRun], params: Campaign) -> list[PlannedRun]:
     newest = (params.skus[-1].name,)
     last = [
         run
@@ -390,11 +390,11 @@ def make_plan(params: Campaign) -> Plan:
     """Every run of a campaign: its periods, then the matched pairs; the same parameters make the same plan."""
     runs = planned_runs(params)
     ends_s = sum(period.days for period in params.periods) * params.day_s
-    chosen, gap_s = _chosen(runs, params), ends_s / max(1, len(runs))
+    repeated, gap_s = _repeated(runs, params), ends_s / max(1, len(runs))
     kinds: tuple[WhatIf, ...] = ("baseline", "no_spare", "newest_sku")
-    changing = sorted(_again(chosen, kinds, ends_s, len(kinds) * gap_s, params), key=lambda run: run.submit_s)
+    changing = sorted(_again(repeated, kinds, ends_s, len(kinds) * gap_s, params), key=lambda run: run.submit_s)
     steady_s = max((run.submit_s for run in changing), default=ends_s) + APART_S[1]
-    steady = list(_again(chosen, ("steady_load",), steady_s, gap_s, params))
+    steady = list(_again(repeated, ("steady_load",), steady_s, gap_s, params))
     changing_load = load_phases(params, steady_s)
     load = LoadPlan(changing_load, steady_s, STEADY_LEVEL if steady else None, steady_s)
     return Plan((*runs, *changing, *steady), load)

@@ -176,19 +176,19 @@ class WorkerPool:
     def _hear(self, worker: Worker, chunk: bytes) -> Iterator[OrderResult]:
         *lines, worker.heard = (worker.heard + chunk).split(b"\n")
         for line in lines:
-            told = json.loads(line)
+            answer = json.loads(line)
             order, worker.order = worker.order, None
-            if told.get("ready"):
+            if answer.get("ready"):
                 worker.is_ready = True
             elif order is not None:
-                yield OrderResult(order, worker.slot, told["started_at"], told["ended_at"], told["told"])
+                yield OrderResult(order, worker.slot, answer["started_at"], answer["ended_at"], answer["told"])
 
     def _bury(self, worker: Worker) -> Iterator[OrderResult]:
         status = self._end(worker)
         self._n_unready = 0 if worker.is_ready else self._n_unready + 1
         if self._n_unready > MOST_UNREADY or not (worker.is_ready or self._have_started):
-            told = self.log_path.read_text(errors="replace").strip()[-LOG_TAIL:].splitlines()
-            raise RecorderFailed(f"a worker ended with status {status} before it was ready: {(told or ['?'])[-1]}")
+            lines = self.log_path.read_text(errors="replace").strip()[-LOG_TAIL:].splitlines()
+            raise RecorderFailed(f"a worker ended with status {status} before it was ready: {(lines or ['?'])[-1]}")
         self._start(worker.slot)
         if worker.order is not None:
             error = f"worker process ended with status {status}"
@@ -201,5 +201,5 @@ def build_data(folder: Path, scale: float, seed: int) -> None:
     command = worker_command(folder, "--build", str(scale), str(seed))
     ended = subprocess.run(command, capture_output=True, text=True, env=worker_environment(), check=False)
     if ended.returncode:
-        told = (ended.stderr.strip() or "no message").splitlines()[-1]
-        raise RecorderFailed(f"{folder}: the data sets could not be written: {told}; check free space and rights")
+        message = (ended.stderr.strip() or "no message").splitlines()[-1]
+        raise RecorderFailed(f"{folder}: the data sets could not be written: {message}; check free space and rights")

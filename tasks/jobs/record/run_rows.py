@@ -125,7 +125,7 @@ def _times(done: VertexDone, job: RunningJob, sku: Sku, measured: MeasuredVertex
 
 def _cause(job: RunningJob, skus: dict[str, Sku], runtime_s: float) -> str:
     path = [(done, _measured(done)) for done in _longest_path(job)] if job.done and not job.error else []
-    times = [_times(done, job, skus[done.work.sku], told) for done, told in path if told is not None]
+    times = [_times(done, job, skus[done.work.sku], measured) for done, measured in path if measured is not None]
     if not times or runtime_s <= 0:
         return recorded_cause(None)
     run = job.submission.run
@@ -134,9 +134,9 @@ def _cause(job: RunningJob, skus: dict[str, Sku], runtime_s: float) -> str:
 
 
 def _sums(job: RunningJob) -> dict[str, float | None]:
-    told = [_measured(done) for done in job.done]
-    known = [measured for measured in told if measured is not None]
-    if len(known) < len(told) or not known:
+    measurements = [_measured(done) for done in job.done]
+    known = [measured for measured in measurements if measured is not None]
+    if len(known) < len(measurements) or not known:
         return {}
     added = ("cpu_s", "read_bytes", "written_bytes", "disk_read_bytes", "input_rows", "lock_wait_s")
     largest = ("temp_bytes", "peak_memory_bytes")

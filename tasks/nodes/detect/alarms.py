@@ -83,8 +83,8 @@ def follow(is_flagged: Bools, at_s: Floats, params: AlarmParams) -> Followed:
                 state, episodes[-1] = "confirmed", replace(episodes[-1], confirmed=at)
         else:
             window.append(at)
-            fresh = [one for one in window if not at_s[at] - at_s[one] > WINDOW_DAYS * DAY_S] if flagged else []
-            behind = [one for one in fresh if is_flagged[one]]
+            fresh = [place for place in window if not at_s[at] - at_s[place] > WINDOW_DAYS * DAY_S] if flagged else []
+            behind = [place for place in fresh if is_flagged[place]]
             if len(behind) >= params.flagged and at + 1 >= params.min_executions:
                 state, n_fresh, n_clean = "suspected", 0, 0
                 episodes.append(Episode(behind[0], at))
@@ -143,11 +143,11 @@ def watch_nodes(judged: pd.DataFrame, params: AlarmParams) -> Watched:
     n_series = int(rows["series"].max()) + 1 if len(rows) else 0
     starts = np.searchsorted(counted["series"].to_numpy(), np.arange(n_series + 1)).astype(np.int64)
     is_flagged, at_s = counted["is_flagged"].to_numpy(dtype=bool), _seconds(counted["started_at"])
-    found = [follow(is_flagged[a:b], at_s[a:b], params) for a, b in pairwise(starts)]
-    states = [state for one in found for state in one.states]
+    followed = [follow(is_flagged[a:b], at_s[a:b], params) for a, b in pairwise(starts)]
+    states = [state for series in followed for state in series.states]
     return Watched(
-        _states(rows, counted, found, starts, params),
-        _alarms(counted, found, starts),
+        _states(rows, counted, followed, starts, params),
+        _alarms(counted, followed, starts),
         counted.assign(state=pd.Series(states, dtype="str"))[EXECUTIONS],
     )
 
@@ -164,16 +164,16 @@ def flagged(judged: pd.DataFrame) -> Bools:
 
 
 def _states(
-    rows: pd.DataFrame, counted: pd.DataFrame, found: list[Followed], starts: Ints, params: AlarmParams
+    rows: pd.DataFrame, counted: pd.DataFrame, followed: list[Followed], starts: Ints, params: AlarmParams
 ) -> pd.DataFrame:
     """One row a series; those without an execution that counts are there as well."""
     named = rows.drop_duplicates("series")[["node", "aspect"]].reset_index(drop=True)
-    n_rows = np.bincount(rows["series"].to_numpy(dtype=np.int64), minlength=len(found))
+    n_rows = np.bincount(rows["series"].to_numpy(dtype=np.int64), minlength=len(followed))
     n_counted = np.diff(starts)
     flags = np.append(0, np.cumsum(counted["is_flagged"].to_numpy(dtype=bool)))
     recent = np.maximum(starts[1:] - params.last, starts[:-1])
-    state = pd.Series([one.states[-1] if one.states else "healthy" for one in found], dtype="str")
-    since = np.array([_since(one) for one in found], dtype=np.int64)
+    state = pd.Series([series.states[-1] if series.states else "healthy" for series in followed], dtype="str")
+    since = np.array([_since(series) for series in followed], dtype=np.int64)
     since = np.where(since == NEVER, NEVER, starts[:-1] + since)
     return named.assign(
         state=state,
@@ -187,40 +187,40 @@ def _states(
     )
 
 
-def _since(found: Followed) -> int:
+def _since(followed: Followed) -> int:
     """The place of the first flag behind an alarm that goes on, else of what cleared the last one, or NEVER."""
-    if not found.episodes:
+    if not followed.episodes:
         return NEVER
-    last = found.episodes[-1]
+    last = followed.episodes[-1]
     return last.first if last.cleared == NEVER else last.cleared
 
 
-def _alarms(counted: pd.DataFrame, found: list[Followed], starts: Ints) -> pd.DataFrame:
+def _alarms(counted: pd.DataFrame, followed: list[Followed], starts: Ints) -> pd.DataFrame:
     """One row an episode."""
-    each = [(at, episode) for at, one in enumerate(found) for episode in one.episodes]
+    each = [(at, episode) for at, entry in enumerate(followed) for episode in entry.episodes]
     of = np.array([at for at, _ in each], dtype=np.int64)
-    local = np.array([(one.first, one.raised, one.confirmed, one.cleared) for _, one in each], dtype=np.int64)
+    local = np.array([(entry.first, entry.raised, entry.confirmed, entry.cleared) for _, entry in each], dtype=np.int64)
     places = local.reshape(-1, 4)
     first, raised, confirmed, cleared = np.where(places == NEVER, NEVER, places + starts[of, None]).T
     end = np.where(cleared == NEVER, starts[of + 1], cleared + 1)
     probability, is_flagged = counted["probability"].to_numpy(dtype=np.float64), counted["is_flagged"].to_numpy(bool)
     behind = [probability[a:b][is_flagged[a:b]] for a, b in zip(first, end, strict=True)]
-    told = {
+    columns = {
         "node": _taken(counted["node"], first),
         "aspect": _taken(counted["aspect"], first),
-        "state": pd.Series([one.state for _, one in each], dtype="str"),
+        "state": pd.Series([entry.state for _, entry in each], dtype="str"),
         "first_execution": _taken(counted["execution_id"], first),
         "first_at": _taken(counted["started_at"], first),
     }
     for name, place in {"raised": raised, "confirmed": confirmed, "cleared": cleared}.items():
-        told[f"{name}_by"] = _taken(counted["execution_id"], place)
-        told[f"{name}_at"] = _taken(counted["started_at"], place)
-    told |= {
+        columns[f"{name}_by"] = _taken(counted["execution_id"], place)
+        columns[f"{name}_at"] = _taken(counted["started_at"], place)
+    columns |= {
         "n_executions": pd.Series(end - first, dtype="int64"),
-        "n_flagged": pd.Series([len(one) for one in behind], dtype="int64"),
-        "probability": pd.Series([np.median(one) for one in behind], dtype="float64"),
+        "n_flagged": pd.Series([len(entry) for entry in behind], dtype="int64"),
+        "probability": pd.Series([np.median(entry) for entry in behind], dtype="float64"),
     }
-    return pd.DataFrame(told).sort_values(BY_TIME, na_position="last", kind="stable", ignore_index=True)
+    return pd.DataFrame(columns).sort_values(BY_TIME, na_position="last", kind="stable", ignore_index=True)
 
 
 def _taken(values: pd.Series, places: Ints) -> pd.Series:
@@ -275,8 +275,8 @@ def evidence_of(alarm: Mapping[str, Any]) -> dict[str, Any]:
     names = {name: None if pd.isna(alarm[name]) else str(alarm[name]) for name in BY}
     times = {name: None if pd.isna(alarm[name]) else utc_text(_moment(alarm[name])) for name in AT}
     counts = {name: int(alarm[name]) for name in ("n_executions", "n_flagged")}
-    told = {"node": str(alarm["node"]), "aspect": str(alarm["aspect"]), "state": str(alarm["state"])}
-    return {**told, **names, **times, **counts, "probability": float(alarm["probability"])}
+    about = {"node": str(alarm["node"]), "aspect": str(alarm["aspect"]), "state": str(alarm["state"])}
+    return {**about, **names, **times, **counts, "probability": float(alarm["probability"])}
 
 
 def when(at: Any, execution: str) -> str:
@@ -307,14 +307,15 @@ def degradations(
     model_id: str,
     params: AlarmParams,
     *,
-    told: Collection[str] = (),
+    announced: Collection[str] = (),
     still_open: Mapping[str, tuple[str, str]] = MappingProxyType({}),
 ) -> Degradations:
     """Follow every node and aspect of a source; an alarm for each that is suspected or confirmed.
 
-    judged: with the columns NEEDED. reasons: of flagged executions, as reasons_of gives them. told: subjects of alarms
-    that somebody was told of before; of those it is also told when they have cleared. An alarm that goes on keeps the
-    name that it was told under, also where a new model would have raised it some executions earlier or later.
+    judged: with the columns NEEDED. reasons: of flagged executions, as reasons_of gives them. announced: subjects of
+    alarms that somebody was told of before; these are also told when they have cleared. An alarm that goes on keeps
+    the subject that it was announced under, also where a new model would have raised it some executions earlier or
+    later.
     still_open: node and aspect of those of them that nothing has cleared yet; where this model has no such alarm at all
     it is withdrawn."""
     watched = watch_nodes(judged, params)
@@ -323,13 +324,17 @@ def degradations(
     for row in watched.alarms.to_dict("records"):
         alarm = {str(key): value for key, value in row.items()}
         about = f"{alarm['node']}/{alarm['aspect']}/"
-        if alarm["state"] == "cleared" and not any(one.startswith(about) for one in told):
+        if alarm["state"] == "cleared" and not any(name.startswith(about) for name in announced):
             continue
         behind = _executions_of(watched, alarm)
-        subjects = [subject_of({**alarm, "raised_by": one}) for one in behind["execution_id"].tolist()]
-        own = subject_of(alarm)
-        subject = own if own in told else next((one for one in subjects if one in told), own)
-        if alarm["state"] == "cleared" and subject not in told:
+        subjects = [subject_of({**alarm, "raised_by": name}) for name in behind["execution_id"].tolist()]
+        alarm_subject = subject_of(alarm)
+        subject = (
+            alarm_subject
+            if alarm_subject in announced
+            else next((name for name in subjects if name in announced), alarm_subject)
+        )
+        if alarm["state"] == "cleared" and subject not in announced:
             continue
         known |= {subject} if alarm["state"] == "cleared" else {subject, *subjects}
         why = [] if alarm["state"] == "cleared" else _reasons(behind, reasons)
@@ -345,22 +350,24 @@ def _withdrawn(
 ) -> list[Alarm]:
     """The end of the alarms that are not known any more, by subject."""
     kind = KINDS["cleared"]
-    found = []
+    alarms = []
     for subject, (node, aspect) in sorted(still_open.items()):
         if subject not in known:
             message = f"node {node}, {aspect}: not degraded by model {model_id}, which is in use now: withdrawn"
             evidence = {"node": node, "aspect": aspect, "state": "cleared", "reasons": [], "model_id": model_id}
-            found.append(Alarm(WORD, source, kind, subject, message, evidence))
-    return found
+            alarms.append(Alarm(WORD, source, kind, subject, message, evidence))
+    return alarms
 
 
 def _executions_of(watched: Watched, alarm: dict[str, Any]) -> pd.DataFrame:
     """The executions of an alarm in time order: from the first flagged one behind it until it was cleared."""
-    own = watched.executions
-    own = own[(own["node"] == alarm["node"]) & (own["aspect"] == alarm["aspect"])].reset_index(drop=True)
-    ids = own["execution_id"].tolist()
+    executions = watched.executions
+    executions = executions[
+        (executions["node"] == alarm["node"]) & (executions["aspect"] == alarm["aspect"])
+    ].reset_index(drop=True)
+    ids = executions["execution_id"].tolist()
     end = len(ids) if pd.isna(alarm["cleared_by"]) else ids.index(alarm["cleared_by"]) + 1
-    behind: pd.DataFrame = own.iloc[ids.index(alarm["first_execution"]) : end]
+    behind: pd.DataFrame = executions.iloc[ids.index(alarm["first_execution"]) : end]
     return behind
 
 
@@ -368,16 +375,16 @@ def _reasons(behind: pd.DataFrame, reasons: pd.DataFrame) -> list[str]:
     """The metrics that say so most often among the flagged executions behind an alarm, as the latest of these shows."""
     flagged = behind.loc[behind["is_flagged"].to_numpy(dtype=bool), "execution_id"]
     order = {name: place for place, name in enumerate(flagged.tolist())}
-    said = reasons[reasons["execution_id"].isin(order)]
-    is_clear = said["deviation"] >= LEAST_DEVIATION
-    said = said[is_clear] if is_clear.any() else said
-    said = said.assign(at=said["execution_id"].map(order)).sort_values(["at", "place"], kind="stable")
+    rows = reasons[reasons["execution_id"].isin(order)]
+    is_clear = rows["deviation"] >= LEAST_DEVIATION
+    rows = rows[is_clear] if is_clear.any() else rows
+    rows = rows.assign(at=rows["execution_id"].map(order)).sort_values(["at", "place"], kind="stable")
     each = (
-        said.groupby("metric")
+        rows.groupby("metric")
         .agg(n=("at", "size"), place=("place", "mean"))
         .sort_values(["n", "place"], ascending=[False, True], kind="stable")
     )
-    latest = said.drop_duplicates("metric", keep="last").set_index("metric", drop=False)
+    latest = rows.drop_duplicates("metric", keep="last").set_index("metric", drop=False)
     return [reason_of_row(latest.loc[name]).words() for name in each.index[:MOST_REASONS]]
 
 
@@ -388,24 +395,24 @@ def machine_time(executions: pd.DataFrame) -> pd.DataFrame:
     executions that start within a time t follow each other every t / (n - 1). Unknown starts and durations are left
     out; NaN where fewer than two starts, or no duration, are known."""
     started_s = (executions["started_at"] - pd.Timestamp(0)).dt.total_seconds()
-    told = pd.DataFrame(
+    rows = pd.DataFrame(
         {
             "node": executions["node"].astype(str),
             "started_s": started_s.astype("float64"),
             "duration_s": executions["duration_s"].astype("float64"),
         }
     )
-    by_node = told.groupby("node", sort=True)
+    by_node = rows.groupby("node", sort=True)
     starts = by_node["started_s"]
     n_starts, span_s = starts.count().to_numpy(dtype=np.float64), (starts.max() - starts.min()).to_numpy()
     per_day = np.full(len(span_s), np.nan)
     np.divide((n_starts - 1) * DAY_S, span_s, out=per_day, where=span_s > 0)
-    found = pd.DataFrame(
+    costs = pd.DataFrame(
         {
             "n_executions": by_node.size().astype("int64"),
             "mean_duration_s": by_node["duration_s"].mean(),
             "executions_per_day": per_day,
         }
     )
-    share = found["mean_duration_s"] * found["executions_per_day"] / DAY_S
-    return found.assign(share=share).reset_index()[OF_TIME]
+    share = costs["mean_duration_s"] * costs["executions_per_day"] / DAY_S
+    return costs.assign(share=share).reset_index()[OF_TIME]

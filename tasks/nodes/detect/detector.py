@@ -221,7 +221,7 @@ def prepare(rows: Rows, normal: Normal, windows: Windows, signs: Floats, is_plai
     if not is_plain:
         shorter, longer = (recent_deviations(rows, normal, windows, length) for length in RECENT)
         parts += [shorter, without_fleet_drift(longer, rows)]
-    features = np.hstack([squashed(one) for one in parts])
+    features = np.hstack([squashed(part) for part in parts])
     clean = clean_deviations(rows, normal, windows, usual, signs)
     return PreparedDeviations(features, level, clean, is_settled(rows, normal), is_cold(rows, normal, windows))
 
@@ -290,14 +290,14 @@ def _scale(calm: Floats, signs: Floats) -> float:
 def _as_arrays(forest: ExtraTreesClassifier) -> StressTrees:
     parts: dict[str, list[np.ndarray]] = {name: [] for name in ("feature", "threshold", "left", "right", "share")}
     roots, offset = [], 0
-    for one in forest.estimators_:
-        tree = one.tree_
+    for estimator in forest.estimators_:
+        tree = estimator.tree_
         is_leaf = tree.children_left < 0
-        own = np.arange(tree.node_count)
+        index = np.arange(tree.node_count)
         parts["feature"].append(np.where(is_leaf, 0, tree.feature))
         parts["threshold"].append(tree.threshold)
-        parts["left"].append(np.where(is_leaf, own, tree.children_left) + offset)
-        parts["right"].append(np.where(is_leaf, own, tree.children_right) + offset)
+        parts["left"].append(np.where(is_leaf, index, tree.children_left) + offset)
+        parts["right"].append(np.where(is_leaf, index, tree.children_right) + offset)
         counts = tree.value[:, 0, :]
         parts["share"].append(counts[:, 1] / counts.sum(axis=1))
         roots.append(offset)
@@ -309,15 +309,15 @@ def _as_arrays(forest: ExtraTreesClassifier) -> StressTrees:
 
 def _scores(known: TypeDetector, prepared: PreparedDeviations) -> Floats:
     if known.linear is not None:
-        found = known.linear.logits(prepared.features)
+        logits = known.linear.logits(prepared.features)
         if known.trees is not None:
-            found += TREE_WEIGHT * (known.trees.logits(prepared.features) - found)
+            logits += TREE_WEIGHT * (known.trees.logits(prepared.features) - logits)
     else:
         each = zip((prepared.level, prepared.clean), known.scales, strict=True)
         level, recent = (np.maximum(headline_score(z, known.signs), 0.0) / scale for z, scale in each)
         both = np.sqrt(RECENT_WEIGHT * recent**2 + (1 - RECENT_WEIGHT) * level**2)
-        found = STEEPNESS * (np.where(prepared.is_settled, both, recent) - HALF)
-    return np.asarray(np.where(prepared.is_cold, np.minimum(found, COLD), found))
+        logits = STEEPNESS * (np.where(prepared.is_settled, both, recent) - HALF)
+    return np.asarray(np.where(prepared.is_cold, np.minimum(logits, COLD), logits))
 
 
 def contributions(known: TypeDetector, prepared: PreparedDeviations) -> Floats:
@@ -347,7 +347,7 @@ def save_detector(fitted: FittedDetector, folder: Path) -> None:
         arrays[f"{at}.signs"] = known.signs
         groups = {"fleet": {"": normal.fleet}, "nodes": normal.nodes, "machines": normal.machines}
         for name, centres in groups.items():
-            stacked = [np.stack(one) for one in centres.values()]
+            stacked = [np.stack(centre) for centre in centres.values()]
             arrays[f"{at}.{name}"] = np.array(stacked).reshape(len(stacked), 2, len(known.metrics))
         for name, model in (("linear", known.linear), ("trees", known.trees)):
             if model is not None:
@@ -358,35 +358,35 @@ def save_detector(fitted: FittedDetector, folder: Path) -> None:
         })  # fmt: skip
     with (folder / ARRAYS).open("wb") as file:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
-    told = {"version": VERSION, "has_trees": not fitted.is_plain, "types": described}
-    (folder / FILE).write_text(json.dumps(told, indent=1))
+    contents = {"version": VERSION, "has_trees": not fitted.is_plain, "types": described}
+    (folder / FILE).write_text(json.dumps(contents, indent=1))
 
 
 def load_detector(folder: Path) -> FittedDetector:
     """The detector of a folder; it gives the same numbers. Nothing that executes is read. Raises OSError, ValueError,
     KeyError for a folder that holds none."""
-    told = json.loads((folder / FILE).read_text())
-    if told["version"] != VERSION:
-        raise ValueError(f"{FILE} is of version {told['version']}, not {VERSION}")
+    contents = json.loads((folder / FILE).read_text())
+    if contents["version"] != VERSION:
+        raise ValueError(f"{FILE} is of version {contents['version']}, not {VERSION}")
     types = {}
     with np.load(folder / ARRAYS, allow_pickle=False) as arrays:
-        for at, one in enumerate(told["types"]):
+        for at, entry in enumerate(contents["types"]):
 
             def centres(name: str, keys: list[str], at: int = at) -> dict[str, Centre]:
                 return {key: Centre(*pair) for key, pair in zip(keys, arrays[f"{at}.{name}"], strict=True)}
 
             normal = Normal(
                 arrays[f"{at}.is_positive"], arrays[f"{at}.floor"], arrays[f"{at}.pooled"], centres("fleet", [""])[""],
-                centres("nodes", one["nodes"]), centres("machines", one["machines"]), tuple(one["settled"]),
+                centres("nodes", entry["nodes"]), centres("machines", entry["machines"]), tuple(entry["settled"]),
             )  # fmt: skip
             models: dict[str, Any] = {}
-            if one["knows_stress"]:
+            if entry["knows_stress"]:
                 mean, spread, weights = (arrays[f"{at}.linear.{key}"] for key in ("mean", "spread", "weights"))
                 models["linear"] = Linear(mean, spread, weights, float(arrays[f"{at}.linear.intercept"]))
-                if told["has_trees"]:
+                if contents["has_trees"]:
                     models["trees"] = StressTrees(
                         *(arrays[f"{at}.trees.{key}"] for key in StressTrees.__dataclass_fields__)
                     )
-            known = one["name"], tuple(one["metrics"]), normal, arrays[f"{at}.signs"], (*one["scales"],)
-            types[one["name"]] = TypeDetector(*known, **models)
-    return FittedDetector(types, np.empty(0), is_plain=not told["has_trees"])
+            known = entry["name"], tuple(entry["metrics"]), normal, arrays[f"{at}.signs"], (*entry["scales"],)
+            types[entry["name"]] = TypeDetector(*known, **models)
+    return FittedDetector(types, np.empty(0), is_plain=not contents["has_trees"])

@@ -97,15 +97,15 @@ def learn_normal(rows: Rows, windows: Windows, is_calm: Bools) -> Normal:
     table = rows.table
     x = logarithms(table.natural, windows.is_positive)
     fleet = _centre(x[is_calm])
-    calm_of = {rows.names[node]: own for node, own in _groups(table.nodes, is_calm)}
-    nodes = {name: _centre(x[own]) for name, own in calm_of.items()}
-    settled = tuple(name for name, own in calm_of.items() if len(own) >= RECENT[0])
+    calm_of = {rows.names[node]: places for node, places in _groups(table.nodes, is_calm)}
+    nodes = {name: _centre(x[places]) for name, places in calm_of.items()}
+    settled = tuple(name for name, places in calm_of.items() if len(places) >= RECENT[0])
     kinds, kind_of = np.unique(np.array(rows.machines, dtype=object).astype(str), return_inverse=True)
     machines = {
-        str(kinds[kind]): _centre(x[own]) for kind, own in _groups(kind_of[table.nodes], is_calm) if kinds[kind]
+        str(kinds[kind]): _centre(x[places]) for kind, places in _groups(kind_of[table.nodes], is_calm) if kinds[kind]
     }
     scale = np.maximum(np.nanmax(np.abs(np.nan_to_num(x)), axis=0, initial=0.0), LEAST_SCALE) * TINY
-    spreads = [one.deviation for one in nodes.values()] or [fleet.deviation]
+    spreads = [centre.deviation for centre in nodes.values()] or [fleet.deviation]
     floor = np.maximum(LEVEL_FLOOR * np.nan_to_num(_nanmedian(np.array(spreads))), scale)
     residual = SD_OF_MAD * _nanmedian(np.abs(x - windows.centres[RECENT[-1]].median)[is_calm])
     pooled = np.where(np.isnan(residual), fleet.deviation, residual)
@@ -194,18 +194,18 @@ def without_fleet_drift(z: Floats, rows: Rows) -> Floats:
     if len(fleet) <= FLEET_LEAST:
         return z
     rows_of = [np.flatnonzero(nodes == node) for node in fleet.tolist()]
-    found = z.copy()
+    adjusted = z.copy()
     for part in _parts(len(z), len(fleet) * max(z.shape[1], 1)):
         places = np.arange(part.start, part.stop)
         others = np.full((len(places), len(fleet), z.shape[1]), np.nan)  # (rows, fleet, m)
-        for place, (node, own) in enumerate(zip(fleet.tolist(), rows_of, strict=True)):
-            before = np.searchsorted(own, places) - 1
-            latest = own[np.maximum(before, 0)]
+        for place, (node, node_rows) in enumerate(zip(fleet.tolist(), rows_of, strict=True)):
+            before = np.searchsorted(node_rows, places) - 1
+            latest = node_rows[np.maximum(before, 0)]
             is_near = (before >= 0) & (at_h[places] - at_h[latest] <= FLEET_HOURS) & (nodes[places] != node)
             others[is_near, place] = z[latest[is_near]]
         is_known = (~np.isnan(others)).sum(axis=1) >= FLEET_LEAST
-        found[part] -= np.where(is_known, np.nan_to_num(_nanmedian(others, axis=1)), 0.0)
-    return found
+        adjusted[part] -= np.where(is_known, np.nan_to_num(_nanmedian(others, axis=1)), 0.0)
+    return adjusted
 
 
 def squashed(z: Floats) -> Floats:
@@ -234,16 +234,16 @@ def usual_of_normal_looking(rows: Rows, normal: Normal, windows: Windows, level:
     used = signs != 0
     x, least = (logarithms(rows.table.natural, normal.is_positive) * signs)[:, used], normal.pooled[used]
     median, deviation = (np.full(x.shape, np.nan) for _ in range(2))
-    for _, own in _groups(rows.table.nodes, np.ones(len(x), dtype=bool)):
-        median[own], deviation[own] = _of_normal_looking(x[own], least)
+    for _, node_rows in _groups(rows.table.nodes, np.ones(len(x), dtype=bool)):
+        median[node_rows], deviation[node_rows] = _of_normal_looking(x[node_rows], least)
     spread = np.fmax(deviation, least)
     recent = np.fmax(windows.centres[RECENT[-1]].deviation[:, used], least)
     is_first = np.isnan(median)
-    found = Centre(*np.full((2, *rows.table.natural.shape), np.nan))
-    found.median[:, used] = np.where(is_first, level.median[:, used], median * signs[used])
+    usual = Centre(*np.full((2, *rows.table.natural.shape), np.nan))
+    usual.median[:, used] = np.where(is_first, level.median[:, used], median * signs[used])
     widened = np.maximum(spread, np.minimum(recent, WIDEST * spread))
-    found.deviation[:, used] = np.where(is_first, np.fmax(level.deviation[:, used], least), widened)
-    return found
+    usual.deviation[:, used] = np.where(is_first, np.fmax(level.deviation[:, used], least), widened)
+    return usual
 
 
 @njit(cache=True)
@@ -257,7 +257,7 @@ def _of_normal_looking(x: Floats, least: Floats) -> tuple[Floats, Floats]:
     normal, odd = np.empty(RECENT[-1], np.int64), np.empty(NEW_LEVEL, np.int64)  # rows; the n-th at n modulo the length
     n_normal, n_odd = 0, 0
     for row in range(n):
-        worse, better, n_told = 0.0, 0.0, 0
+        worse, better, n_known = 0.0, 0.0, 0
         size = min(n_normal, RECENT[-1])
         for metric in range(h if size >= FEWEST else 0):
             known = x[:, metric][normal[:size]]
@@ -265,13 +265,13 @@ def _of_normal_looking(x: Floats, least: Floats) -> tuple[Floats, Floats]:
             deviation[row, metric] = SD_OF_MAD * _median(np.abs(known - median[row, metric]))
             apart = x[row, metric] - median[row, metric]
             if not np.isnan(apart):
-                n_told += 1
+                n_known += 1
                 z = min(abs(apart) / max(deviation[row, metric], least[metric]), HEADLINE_CLIPPED)
                 if apart < 0:
                     worse += z**2
                 else:
                     better += z**2
-        if max(worse, better) > n_told * LOOKS_NORMAL**2:
+        if max(worse, better) > n_known * LOOKS_NORMAL**2:
             odd[n_odd] = row
             n_odd += 1
             if n_odd == NEW_LEVEL:
@@ -330,11 +330,11 @@ def headline_score(z: Floats, signs: Floats) -> Floats:
 def _levels(rows: Rows, normal: Normal) -> Centre:
     """The level of each row's node, else of its machine type, else of the fleet: (n, m); of a spread nobody knows 0."""
     centre, spread = (np.empty(rows.table.natural.shape) for _ in range(2))
-    for node, own in _groups(rows.table.nodes, np.ones(len(centre), dtype=bool)):
+    for node, node_rows in _groups(rows.table.nodes, np.ones(len(centre), dtype=bool)):
         known = normal.nodes.get(rows.names[node]) or normal.machines.get(rows.machines[node]) or normal.fleet
         is_known = ~np.isnan(known.median)
-        centre[own] = np.where(is_known, known.median, normal.fleet.median)
-        spread[own] = np.nan_to_num(np.where(is_known, known.deviation, normal.fleet.deviation))
+        centre[node_rows] = np.where(is_known, known.median, normal.fleet.median)
+        spread[node_rows] = np.nan_to_num(np.where(is_known, known.deviation, normal.fleet.deviation))
     return Centre(centre, spread)
 
 

@@ -91,7 +91,7 @@ def labelled_scores(case: DetectionCase, *, is_plain: bool = False) -> Floats:
     executions = case.history.executions
     is_learned = case.is_train | case.is_validation
     known = executions["is_stressed"].notna().to_numpy()
-    stressed, calm = (one(executions).to_numpy(dtype=bool) for one in (is_stressed, is_unstressed))
+    stressed, calm = (mask_of(executions).to_numpy(dtype=bool) for mask_of in (is_stressed, is_unstressed))
     is_learned &= stressed | calm | ~known
     fitted = _fitted(case, is_learned, stressed, calm, is_plain=is_plain)
     scores = fitted.score(case.tables, hours_of(executions)).score

@@ -105,7 +105,9 @@ def threshold_of_alarms(
     rows = list(_series(executions["node"].astype(str) + "\n" + executions["aspect"].astype(str), is_used, at_h))
     per_day = pace(at_h)
     rungs = [scores > _quantile(used, share) for share in RUNGS]
-    counts = np.array([sum(len(follow(one[own], at_h[own] * HOUR_S, alarm).episodes) for own in rows) for one in rungs])
+    counts = np.array(
+        [sum(len(follow(flags[series], at_h[series] * HOUR_S, alarm).episodes) for series in rows) for flags in rungs]
+    )
     a, k = _fitted(counts, len(used), alarm)
     shares = np.geomspace(LEAST_SHARE, LARGEST_SHARE, GRID)
     rates = np.maximum.accumulate(a + k * np.log(independent_rate(shares, alarm)))
@@ -125,12 +127,12 @@ def degraded_until_now(
 
     Of a node and benchmark type, by the alarm rules with even odds as threshold. What looks worse than the past of its
     node up to now, and so often, is not what scores of well nodes are like. scores, at_h: as threshold_of_alarms."""
-    found, is_judged = np.zeros(len(scores), dtype=bool), is_calm & ~np.isnan(scores)
-    for own in _series(executions["node"].astype(str) + "\n" + type_names(executions), is_judged, at_h):
-        episodes = follow(scores[own] > EVEN_ODDS, at_h[own] * HOUR_S, alarm).episodes
+    is_degraded, is_judged = np.zeros(len(scores), dtype=bool), is_calm & ~np.isnan(scores)
+    for series in _series(executions["node"].astype(str) + "\n" + type_names(executions), is_judged, at_h):
+        episodes = follow(scores[series] > EVEN_ODDS, at_h[series] * HOUR_S, alarm).episodes
         if episodes and episodes[-1].state == "confirmed":
-            found[own[episodes[-1].first :]] = True
-    return found
+            is_degraded[series[episodes[-1].first :]] = True
+    return is_degraded
 
 
 def _series(names: pd.Series, is_used: Bools, at_h: Floats) -> Iterator[Ints]:
@@ -209,24 +211,24 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def reasons_of(fitted: FittedDetector, tables: NodeTables, at_h: Floats, is_asked: Bools) -> pd.DataFrame:
+def reasons_of(fitted: FittedDetector, tables: NodeTables, at_h: Floats, is_target: Bools) -> pd.DataFrame:
     """The metrics that say so, the most telling first: one row an execution and metric, with COLUMNS.
 
-    is_asked: (n_executions,) executions that reasons are wanted for. value and usual range: in base units, of the last
+    is_target: (n_executions,) executions to give reasons for. value and usual range: in base units, of the last
     executions, of the level or, where the verdict looks at these, of the last that looked normal: whichever it is
     furthest from. deviation: positive where it is worse. An execution of
     which no metric is LEAST_DEVIATION worse has the metrics without which its score would fall most."""
     parts = [pd.DataFrame(columns=list(COLUMNS))]
     for table in tables.tables:
         known = fitted.types.get(table.name)
-        asked = np.flatnonzero(is_asked[table.executions])
-        if known is None or known.metrics != table.metrics or not len(asked):
+        targets = np.flatnonzero(is_target[table.executions])
+        if known is None or known.metrics != table.metrics or not len(targets):
             continue
         rows, windows = rows_of(table, tables, at_h), windows_of(table, known.normal.is_positive)
         signs = np.where(known.signs != 0, known.signs, directions_of(table))
-        views = [one(rows, known.normal, windows, asked) for one in (_lately, _from_level)]
+        views = [each(rows, known.normal, windows, targets) for each in (_lately, _from_level)]
         if not known.knows_stress:
-            views.append(_normal_looking(rows, known.normal, windows, asked, known.signs))
+            views.append(_normal_looking(rows, known.normal, windows, targets, known.signs))
         usual, worse = _furthest(views, signs)
         typical = np.abs(natural_of(usual.median, known.normal.is_positive))
         steps = np.array([resolution(table.name.split("@")[0], metric) for metric in table.metrics])
@@ -236,25 +238,25 @@ def reasons_of(fitted: FittedDetector, tables: NodeTables, at_h: Floats, is_aske
         weight = np.where(alone >= LEAST_DEVIATION, np.minimum(alone, FAR) + np.where(is_first, FAR, 0.0), 0.0)
         if len(unclear := np.flatnonzero(~(weight > 0).any(axis=1))):
             prepared = prepare(rows, known.normal, windows, known.signs, fitted.is_plain)
-            lost = contributions(known, prepared.where(asked[unclear]))
+            lost = contributions(known, prepared.where(targets[unclear]))
             weight[unclear] = np.where((signs != 0) & ~np.isnan(worse[unclear]), np.maximum(lost, 0.0), 0.0)
         order = np.argsort(-weight, axis=1, kind="stable")[:, :MOST]
         row, place = np.nonzero(np.take_along_axis(weight, order, axis=1) > 0)
         column = order[row, place]
-        middle, spread = (one[row, column] for one in usual)
+        middle, spread = (each[row, column] for each in usual)
         ends = (middle - USUAL_DEVIATIONS * spread, middle, middle + USUAL_DEVIATIONS * spread)
-        low, typical, high = (natural_of(one, known.normal.is_positive[column]) for one in ends)
-        least, most = (one.reduce(table.natural, axis=0)[column] for one in (np.fmin, np.fmax))
+        low, typical, high = (natural_of(each, known.normal.is_positive[column]) for each in ends)
+        least, most = (each.reduce(table.natural, axis=0)[column] for each in (np.fmin, np.fmax))
         is_log = known.normal.is_positive[column]  # of the others, counts above all, the ends lie among what there was
         low, high = np.where(is_log, low, np.maximum(low, least)), np.where(is_log, high, np.minimum(high, most))
         parts.append(
             pd.DataFrame(
                 {
-                    "execution": table.executions[asked[row]],
+                    "execution": table.executions[targets[row]],
                     "place": place + 1,
                     "metric": np.array(table.metrics, dtype=object)[column],
                     "unit": np.array(table.units, dtype=object)[column],
-                    "value": table.natural[asked[row], column],
+                    "value": table.natural[targets[row], column],
                     "usual_low": low,
                     "usual": typical,
                     "usual_high": high,
@@ -264,31 +266,31 @@ def reasons_of(fitted: FittedDetector, tables: NodeTables, at_h: Floats, is_aske
                 }
             )
         )
-    found = pd.concat([part for part in parts if len(part)] or parts, ignore_index=True)
-    return found.sort_values(["execution", "place"], kind="stable", ignore_index=True)
+    reasons = pd.concat([part for part in parts if len(part)] or parts, ignore_index=True)
+    return reasons.sort_values(["execution", "place"], kind="stable", ignore_index=True)
 
 
 Beside = tuple[Centre, Floats]  # what is usual, and deviations from it: (k, m) each
 
 
-def _lately(rows: Rows, normal: Normal, windows: Windows, asked: Ints) -> Beside:
+def _lately(rows: Rows, normal: Normal, windows: Windows, targets: Ints) -> Beside:
     """Beside the node's last executions, without what the whole fleet shows."""
     usual, deviations = usual_of(rows, normal, windows, RECENT[-1])
-    return Centre(usual.median[asked], usual.deviation[asked]), without_fleet_drift(deviations, rows)[asked]
+    return Centre(usual.median[targets], usual.deviation[targets]), without_fleet_drift(deviations, rows)[targets]
 
 
-def _from_level(rows: Rows, normal: Normal, windows: Windows, asked: Ints) -> Beside:
+def _from_level(rows: Rows, normal: Normal, windows: Windows, targets: Ints) -> Beside:
     """Beside the level of the node, with the spread of the type at least: that of few executions may be any."""
-    median, deviation = (one[asked] for one in level_of(rows, normal, windows))
+    median, deviation = (part[targets] for part in level_of(rows, normal, windows))
     spread = np.fmax(deviation, normal.pooled)
-    return Centre(median, spread), (logarithms(rows.table.natural[asked], normal.is_positive) - median) / spread
+    return Centre(median, spread), (logarithms(rows.table.natural[targets], normal.is_positive) - median) / spread
 
 
-def _normal_looking(rows: Rows, normal: Normal, windows: Windows, asked: Ints, signs: Floats) -> Beside:
+def _normal_looking(rows: Rows, normal: Normal, windows: Windows, targets: Ints, signs: Floats) -> Beside:
     """Beside the node's last executions that looked normal: headline metrics alone."""
-    found = usual_of_normal_looking(rows, normal, windows, level_of(rows, normal, windows), signs)
-    usual = Centre(found.median[asked], found.deviation[asked])
-    return usual, (logarithms(rows.table.natural[asked], normal.is_positive) - usual.median) / usual.deviation
+    centre = usual_of_normal_looking(rows, normal, windows, level_of(rows, normal, windows), signs)
+    usual = Centre(centre.median[targets], centre.deviation[targets])
+    return usual, (logarithms(rows.table.natural[targets], normal.is_positive) - usual.median) / usual.deviation
 
 
 def _furthest(views: Sequence[Beside], signs: Floats) -> Beside:
@@ -296,7 +298,8 @@ def _furthest(views: Sequence[Beside], signs: Floats) -> Beside:
     worse = np.array([np.where(np.isnan(z), -np.inf, -z * np.where(signs != 0, signs, 1.0)) for _, z in views])
     worst = worse.argmax(axis=0)[None]  # (1, k, m)
     usual = (
-        np.take_along_axis(np.array(one), worst, axis=0)[0] for one in zip(*(each for each, _ in views), strict=True)
+        np.take_along_axis(np.array(stacked), worst, axis=0)[0]
+        for stacked in zip(*(each for each, _ in views), strict=True)
     )
     size = worse.max(axis=0)
     return Centre(*usual), np.where(np.isneginf(size), np.nan, size)
@@ -359,7 +362,7 @@ def learn_verdicts(
     under_alarm: ids of executions that are not taken for calm, whoever says so: their nodes look degraded.
     Raises BadInput where nothing can be learned, and where precision or recall is asked for and no stress is known."""
     executions = history.executions
-    stressed, calm = (one(executions).to_numpy(dtype=bool) for one in (is_stressed, is_unstressed))
+    stressed, calm = (mask_of(executions).to_numpy(dtype=bool) for mask_of in (is_stressed, is_unstressed))
     calm = calm & ~executions["execution_id"].isin(under_alarm).to_numpy(dtype=bool)
     hours = hours_of(executions)
     preprocessor = fit(history, preprocess)
@@ -371,18 +374,18 @@ def learn_verdicts(
         few = ("no benchmark has five calm ones", "several of a benchmark", "record more")
         alike = ("no metric of theirs varies", "values as they were measured", "export them with all their digits")
         raise BadInput(f"{len(executions)} executions", *(alike if is_many else few))
-    chosen: Budget | None = None
+    alarm_budget: Budget | None = None
     if budget.by == "alarms":
         well = calm & ~degraded_until_now(executions, scores, calm, hours, alarm)
-        chosen = threshold_of_alarms(executions, scores, well, hours, budget, alarm)
-        threshold = chosen.threshold
+        alarm_budget = threshold_of_alarms(executions, scores, well, hours, budget, alarm)
+        threshold = alarm_budget.threshold
     else:
         known = ~np.isnan(scores) & (stressed | calm)
         try:
             threshold = threshold_of_share(scores[known], stressed[known], budget.by, budget.share)
         except ValueError as error:
             raise BadInput("nodes.budget.by", str(error), "alarms", "choose by alarms, or record stress") from error
-    model = VerdictModel(preprocessor, fitted, threshold, chosen)
+    model = VerdictModel(preprocessor, fitted, threshold, alarm_budget)
     figures = _figures(executions, scores, stressed, calm, threshold)
     return Learned(model, figures, int((stressed | calm).sum()), int(stressed.sum()))
 
@@ -391,13 +394,13 @@ def judge_history(history: History, model: VerdictModel) -> Verdicts:
     """What the detector says of every execution, each by what its node had done before."""
     hours = hours_of(history.executions)
     tables = tables_of(history, model.preprocessor)
-    found = model.detector.score(tables, hours)
-    flagged = np.nan_to_num(found.score, nan=-np.inf) > model.threshold
+    scored = model.detector.score(tables, hours)
+    flagged = np.nan_to_num(scored.score, nan=-np.inf) > model.threshold
     ids = history.executions["execution_id"].astype(str).to_numpy(dtype=object)
     reasons = reasons_of(model.detector, tables, hours, flagged)
-    told = {"execution_id": ids, "score": found.score, "probability": found.probability, "is_flagged": flagged}
+    columns = {"execution_id": ids, "score": scored.score, "probability": scored.probability, "is_flagged": flagged}
     return Verdicts(
-        pd.DataFrame({**told, "is_cold": found.is_cold, "by_labels": found.by_labels}),
+        pd.DataFrame({**columns, "is_cold": scored.is_cold, "by_labels": scored.by_labels}),
         reasons.assign(execution_id=ids[reasons["execution"].to_numpy(dtype=np.int64)]).drop(columns="execution"),
     )
 
@@ -406,20 +409,20 @@ def save_verdict_model(model: VerdictModel, folder: Path) -> None:
     """Write the files of a model; nothing in them is code."""
     save_preprocessor(model.preprocessor, folder / PREPROCESSOR)
     save_detector(model.detector, folder)
-    told = {"threshold": model.threshold, "budget": vars(model.budget) if model.budget else None}
-    (folder / BUDGET).write_text(json.dumps(told, indent=1))
+    contents = {"threshold": model.threshold, "budget": vars(model.budget) if model.budget else None}
+    (folder / BUDGET).write_text(json.dumps(contents, indent=1))
 
 
 def load_verdict_model(folder: Path) -> VerdictModel:
     """What save_verdict_model wrote. Raises BadInput for files that are missing, damaged or foreign."""
     try:
-        told = json.loads((folder / BUDGET).read_text())
-        budget = Budget(**told["budget"]) if told["budget"] else None
+        contents = json.loads((folder / BUDGET).read_text())
+        budget = Budget(**contents["budget"]) if contents["budget"] else None
         detector = load_detector(folder)
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
         problem = f"no detector of nodes ({type(error).__name__}: {' '.join(str(error).split())[:160]})"
         raise BadInput(folder, problem, "what 'whorl nodes train' wrote", "train again") from error
-    return VerdictModel(load_preprocessor(folder / PREPROCESSOR), detector, float(told["threshold"]), budget)
+    return VerdictModel(load_preprocessor(folder / PREPROCESSOR), detector, float(contents["threshold"]), budget)
 
 
 def _figures(

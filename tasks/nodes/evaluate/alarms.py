@@ -36,16 +36,16 @@ def thresholds_by_budget(
     used &= ~degraded_until_now(executions, scores, used, hours_of(executions), alarm)
     if not used.any():
         return
-    own, hours, every = executions[used], hours_of(executions)[used], np.ones(int(used.sum()), dtype=bool)
-    budgets = {f"{one:g}".replace(".", "_"): one for one in params.budgets}
+    calm, hours, every = executions[used], hours_of(executions)[used], np.ones(int(used.sum()), dtype=bool)
+    budgets = {f"{rate:g}".replace(".", "_"): rate for rate in params.budgets}
     for name, per_day in {**budgets, FLEET: pace(hours) / FLEET_EXECUTIONS_PER_DAY}.items():
-        asked = BudgetParams(alarms_per_day=per_day)
-        found = threshold_of_alarms(own, scores[used], every, hours, asked, alarm)
+        budget_params = BudgetParams(alarms_per_day=per_day)
+        budget = threshold_of_alarms(calm, scores[used], every, hours, budget_params, alarm)
         yield {
             "budget": name,
-            "threshold": found.threshold,
-            "alarms_per_execution": found.alarms_per_day / found.executions_per_day,
-            "executions_per_day": found.executions_per_day,
+            "threshold": budget.threshold,
+            "alarms_per_execution": budget.alarms_per_day / budget.executions_per_day,
+            "executions_per_day": budget.executions_per_day,
         }
 
 
@@ -60,11 +60,11 @@ def budget_figures(
     keys = ["protocol", "detector", "round"]
     joined = judged[[*keys, "execution", "score"]].merge(thresholds, on=keys)
     joined = joined.sort_values("execution", kind="stable", ignore_index=True)
-    for (protocol, detector, budget), own in joined.groupby(["protocol", "detector", "budget"], sort=False):
-        rows = executions.iloc[own["execution"].to_numpy(dtype=np.int64)].reset_index(drop=True)
-        is_flagged = (own["score"] > own["threshold"]).to_numpy(dtype=bool)
+    for (protocol, detector, budget), part in joined.groupby(["protocol", "detector", "budget"], sort=False):
+        rows = executions.iloc[part["execution"].to_numpy(dtype=np.int64)].reset_index(drop=True)
+        is_flagged = (part["score"] > part["threshold"]).to_numpy(dtype=bool)
         slice_ = f"{detector}.{protocol}.at_{budget}"
-        for name, value in _counted(rows, is_flagged, own.reset_index(drop=True), params.injection.alarm).items():
+        for name, value in _counted(rows, is_flagged, part.reset_index(drop=True), params.injection.alarm).items():
             put(figures, f"budget.{name}.{slice_}", value, "no calm execution was tested")
         for level in LEVELS:
             waited = _waited(rows, is_flagged, level, params)
@@ -107,13 +107,13 @@ def _waited(rows: pd.DataFrame, is_flagged: Bools, level: int, params: EvaluateP
     """Executions until an alarm, itself counted, of drawn sequences stressed at this level: (k,), NaN for none within
     LONGEST. Before a sequence none was flagged, and enough had run."""
     levels = rows["dose_level"].astype("Float64").fillna(0).to_numpy(dtype=np.int64)
-    chosen, alarm = is_stressed(rows).to_numpy(dtype=bool) & (levels == level), params.injection.alarm
+    is_used, alarm = is_stressed(rows).to_numpy(dtype=bool) & (levels == level), params.injection.alarm
     rng = np.random.default_rng([params.seed, level])
-    found = [np.empty(0)]
-    for own, _ in _series(rows[chosen], is_flagged[chosen]):
-        flags = rng.choice(own, size=(DRAWS, LONGEST))
+    waits = [np.empty(0)]
+    for series_flags, _ in _series(rows[is_used], is_flagged[is_used]):
+        flags = rng.choice(series_flags, size=(DRAWS, LONGEST))
         sums = np.cumsum(flags, axis=1, dtype=np.int64)
         before = np.pad(sums, ((0, 0), (alarm.last, 0)))[:, : flags.shape[1]]
         raises = flags & (sums - before >= alarm.flagged)
-        found.append(np.where(raises.any(axis=1), raises.argmax(axis=1) + 1.0, np.nan))
-    return np.concatenate(found)
+        waits.append(np.where(raises.any(axis=1), raises.argmax(axis=1) + 1.0, np.nan))
+    return np.concatenate(waits)

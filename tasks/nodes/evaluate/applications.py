@@ -70,38 +70,38 @@ def node_matrix(tables: NodeTables, is_counted: Bools, params: ScoreParams) -> N
     """The microbenchmarks and applications of each node, from the executions of the mask (n_executions,).
 
     Of the applications only rates count where any is measured: the latency of the same runs mirrors them."""
-    own = tables.of_executions(is_counted)
+    counted = tables.of_executions(is_counted)
     micro_params = params.model_copy(update={"left_out_aspects": sorted({*params.left_out_aspects, APPLICATION})})
-    micro = own.of_aspects(micro_params.left_out_aspects)
+    micro = counted.of_aspects(micro_params.left_out_aspects)
     reference = learn_reference(micro, np.ones(tables.n_executions, dtype=bool), micro_params)
     scores = score_nodes(micro, reference, micro_params)
     series: dict[str, tuple[bool, Floats]] = {}  # whether it is a rate, and its medians
-    for table in own.tables:
+    for table in counted.tables:
         if table.aspect == APPLICATION:
-            medians = group_medians(table.natural, table.nodes, len(own.nodes)) * table.orientation
+            medians = group_medians(table.natural, table.nodes, len(counted.nodes)) * table.orientation
             for at, metric in enumerate(table.metrics):
                 is_rate = table.units[at].endswith(PER_SECOND) and table.orientation[at] > 0
                 name = table.name if len(table.metrics) == 1 else f"{table.name}:{metric}"
                 series[name] = (is_rate, medians[:, at])
     if any(is_rate for is_rate, _ in series.values()):
-        series = {name: one for name, one in series.items() if one[0]}
-    applications = np.column_stack([np.empty((len(own.nodes), 0)), *(medians for _, medians in series.values())])
-    kinds = np.array([one or UNKNOWN for one in own.machine_types], dtype=object)
-    return NodeMatrix(own.nodes, kinds, scores.log_scores, scores.levels, applications, tuple(series))
+        series = {name: entry for name, entry in series.items() if entry[0]}
+    applications = np.column_stack([np.empty((len(counted.nodes), 0)), *(medians for _, medians in series.values())])
+    kinds = np.array([entry or UNKNOWN for entry in counted.machine_types], dtype=object)
+    return NodeMatrix(counted.nodes, kinds, scores.log_scores, scores.levels, applications, tuple(series))
 
 
-def spearman(one: Floats, others: Floats) -> Floats:
-    """Spearman's correlation of one (n,) with each column of others (n, a), ties by mean rank: (a,).
+def spearman(scores: Floats, others: Floats) -> Floats:
+    """Spearman's correlation of scores (n,) with each column of others (n, a), ties by mean rank: (a,).
 
     Over the rows where both are there; NaN for fewer than 4, and where either does not vary."""
-    found = np.full(others.shape[1], np.nan)
+    correlations = np.full(others.shape[1], np.nan)
     for at, other in enumerate(others.T):
-        is_there = ~np.isnan(one) & ~np.isnan(other)
+        is_there = ~np.isnan(scores) & ~np.isnan(other)
         if is_there.sum() >= LEAST:
-            first, second = (ranks - ranks.mean() for ranks in (rankdata(one[is_there]), rankdata(other[is_there])))
+            first, second = (ranks - ranks.mean() for ranks in (rankdata(scores[is_there]), rankdata(other[is_there])))
             size = float(np.sqrt((first @ first) * (second @ second)))
-            found[at] = first @ second / size if size else np.nan
-    return found
+            correlations[at] = first @ second / size if size else np.nan
+    return correlations
 
 
 def typical(correlations: Floats) -> float:
@@ -162,71 +162,80 @@ def is_second_half(nodes: tuple[str, ...]) -> Bools:
 def compare_by_machine_type(matrix: NodeMatrix) -> list[OfMachineType]:
     """Compare scores with applications within each machine type, in order of name: learn from one half of the nodes and
     ask the other, both ways round."""
-    found = []
-    for machine_type in sorted({str(one) for one in matrix.machine_types}):
-        own = matrix.where((matrix.machine_types == machine_type) & ~np.isnan(matrix.micro).all(axis=1))
-        why = _why_not_compared(own)
+    comparisons = []
+    for machine_type in sorted({str(name) for name in matrix.machine_types}):
+        of_type = matrix.where((matrix.machine_types == machine_type) & ~np.isnan(matrix.micro).all(axis=1))
+        why = _why_not_compared(of_type)
         reasons = dict.fromkeys(METHODS, why) if why else {}
         rows: list[tuple[object, ...]] = []
-        is_second = is_second_half(own.nodes)
+        is_second = is_second_half(of_type.nodes)
         for half, is_test in enumerate(() if why else (is_second, ~is_second)):
-            train, test = own.where(~is_test), own.where(is_test)
+            train, test = of_type.where(~is_test), of_type.where(is_test)
             for method, tell in METHODS.items():
                 try:
-                    scores, chosen = tell(train, test)
+                    scores, benchmark = tell(train, test)
                 except ValueError as error:  # nothing varies: there is nothing to learn or to choose from
                     reasons[method] = str(error)
                     continue
-                each = zip(own.series, spearman(scores, test.applications), strict=True)
-                rows += [(machine_type, half, method, series, value, chosen) for series, value in each]
+                each = zip(of_type.series, spearman(scores, test.applications), strict=True)
+                rows += [(machine_type, half, method, series, value, benchmark) for series, value in each]
         table = pd.DataFrame(rows, columns=COLUMNS)
         for method in METHODS:
             if table.loc[table["method"] == method, "spearman"].isna().all():
                 reasons.setdefault(method, NO_CORRELATION)
-        found.append(OfMachineType(machine_type, len(own.nodes), table[~table["method"].isin(reasons)], reasons))
-    return found
+        comparisons.append(
+            OfMachineType(machine_type, len(of_type.nodes), table[~table["method"].isin(reasons)], reasons)
+        )
+    return comparisons
 
 
-def _why_not_compared(own: NodeMatrix) -> str:
+def _why_not_compared(matrix: NodeMatrix) -> str:
     """Why nodes of one machine type cannot be compared with applications; empty where they can."""
-    if not own.series or np.isnan(own.applications).all():
+    if not matrix.series or np.isnan(matrix.applications).all():
         return NO_APPLICATION
-    if not own.levels.types:
+    if not matrix.levels.types:
         return "no microbenchmark ran on these nodes"
-    n_second = int(is_second_half(own.nodes).sum())
-    n_each = min(n_second, len(own.nodes) - n_second)
+    n_second = int(is_second_half(matrix.nodes).sum())
+    n_each = min(n_second, len(matrix.nodes) - n_second)
     if n_each < LEAST_NODES / 2:
-        return f"{len(own.nodes)} nodes, {n_each} in the smaller half; at least {LEAST_NODES} are needed"
+        return f"{len(matrix.nodes)} nodes, {n_each} in the smaller half; at least {LEAST_NODES} are needed"
     return ""
 
 
-def rank_figures(found: Sequence[OfMachineType]) -> Figures:
+def rank_figures(comparisons: Sequence[OfMachineType]) -> Figures:
     """For each machine type `rank.nodes` and `rank.<method>` (median over series of the absolute correlation, mean over
     the two halves); without a machine type: the median over the series of all of them, and `.mean`, the mean of their
     values."""
     figures: Figures = {}
-    for one in found:
-        slice_ = one.machine_type
-        figures[f"rank.nodes.{slice_}"] = one.n_nodes
+    for comparison in comparisons:
+        slice_ = comparison.machine_type
+        figures[f"rank.nodes.{slice_}"] = comparison.n_nodes
         for method in METHODS:
-            put(figures, f"rank.{method}.{slice_}", _typical([one], method), one.reasons.get(method, ""))
-        chosen = one.correlations[one.correlations["method"] == "best_single"]["chosen"].unique()
-        if len(chosen):
-            figures[f"rank.best_single.{slice_}.chosen"] = ", ".join(map(str, chosen))
+            put(figures, f"rank.{method}.{slice_}", _typical([comparison], method), comparison.reasons.get(method, ""))
+        benchmarks = comparison.correlations[comparison.correlations["method"] == "best_single"]["chosen"].unique()
+        if len(benchmarks):
+            figures[f"rank.best_single.{slice_}.chosen"] = ", ".join(map(str, benchmarks))
     for method in METHODS:
-        reason = "; ".join(dict.fromkeys(one.reasons[method] for one in found if method in one.reasons)) or "no node"
-        put(figures, f"rank.{method}", _typical(found, method), reason)
-        each = [told for one in found if (told := _typical([one], method)) is not None]
+        reason = (
+            "; ".join(
+                dict.fromkeys(comparison.reasons[method] for comparison in comparisons if method in comparison.reasons)
+            )
+            or "no node"
+        )
+        put(figures, f"rank.{method}", _typical(comparisons, method), reason)
+        each = [
+            correlation for comparison in comparisons if (correlation := _typical([comparison], method)) is not None
+        ]
         put(figures, f"rank.{method}.mean", float(np.mean(each)) if each else None, reason)
-    figures["rank.series"] = max((one.correlations["series"].nunique() for one in found), default=0)
+    figures["rank.series"] = max((comparison.correlations["series"].nunique() for comparison in comparisons), default=0)
     return figures
 
 
-def _typical(found: Sequence[OfMachineType], method: str) -> float | None:
+def _typical(comparisons: Sequence[OfMachineType], method: str) -> float | None:
     """The median over series, mean over halves."""
-    kept = [one.correlations for one in found if method not in one.reasons]
+    kept = [comparison.correlations for comparison in comparisons if method not in comparison.reasons]
     if not kept:
         return None
     rows = pd.concat(kept, ignore_index=True)
-    own = rows[rows["method"] == method].groupby("half")["spearman"]
-    return float(own.agg(lambda values: typical(values.to_numpy())).mean())
+    by_half = rows[rows["method"] == method].groupby("half")["spearman"]
+    return float(by_half.agg(lambda values: typical(values.to_numpy())).mean())

@@ -105,7 +105,7 @@ def splits_of(
         share = TRAIN / SEEN
         places = _time_places(keys)
         bounds = [(share * origin, origin, origin + STEP) for origin in ORIGINS]
-        return [[_by_place(f"from {one[1]:.0%}", places, *one)] for one in bounds]
+        return [[_by_place(f"from {cut[1]:.0%}", places, *cut)] for cut in bounds]
     if protocol == "chronological":
         return [[split_by_time(executions, TRAIN, SEEN)]]
     if protocol == "after_warm_up":
@@ -184,7 +184,7 @@ def mean_of_nearby(values: Floats, reach: int) -> Floats:
     return np.asarray((sums[last] - sums[first]) / (last - first))
 
 
-def as_told(history: History, params: EvaluateParams) -> History:
+def visible_history(history: History, params: EvaluateParams) -> History:
     """What learns and chooses thresholds is told: everything, or nothing of stress (params.without_labels)."""
     if not params.without_labels:
         return history
@@ -212,29 +212,29 @@ def detect(
     (n_executions,) executions that are learned from alone; the others are tested then, and there is no other protocol.
     """
     reason = labels_reason(history.executions)
-    asked = tuple(protocol for protocol in PROTOCOLS if (protocol == TRANSFER) == (taught is not None))
-    reasons: dict[str, str] = dict.fromkeys(asked, reason)
+    protocols = tuple(protocol for protocol in PROTOCOLS if (protocol == TRANSFER) == (taught is not None))
+    reasons: dict[str, str] = dict.fromkeys(protocols, reason)
     parts: list[pd.DataFrame] = []
     budgets: list[dict[str, Any]] = []
-    for protocol in () if reason else asked:
+    for protocol in () if reason else protocols:
         rounds = splits_of(history.executions, protocol, params, taught)
         reasons[protocol] = "" if rounds else ONE_NODE
-        own = params.model_copy(update={"without_labels": True}) if protocol == WARM else params
-        used = {name: one for name, one in detectors.items() if protocol != WARM or name not in OUT_OF_FOLD}
+        protocol_params = params.model_copy(update={"without_labels": True}) if protocol == WARM else params
+        used = {name: entry for name, entry in detectors.items() if protocol != WARM or name not in OUT_OF_FOLD}
         for number, split in ((number, split) for number, splits in enumerate(rounds) for split in splits):
             report_progress(f"finding stressed executions, {protocol}", number, len(rounds))
             about = {"protocol": protocol, "round": number}
-            case = case_of(as_told(history, own), split, own)
+            case = case_of(visible_history(history, protocol_params), split, protocol_params)
             scores = {name: detector(case) for name, detector in used.items()}
-            for name, told in scores.items():
-                threshold = _threshold_of(history, case, name, told, own)
-                parts.append(judged_rows(history, split, name, told, threshold).assign(**about))
+            for name, detector_scores in scores.items():
+                threshold = _threshold_of(history, case, name, detector_scores, protocol_params)
+                parts.append(judged_rows(history, split, name, detector_scores, threshold).assign(**about))
             if protocol in BUDGETED_IN:
                 learned = split.is_train | split.is_validation
                 calm = learned & is_unstressed(case.history.executions).to_numpy(dtype=bool)
                 for name in (name for name in BUDGETED if name in scores):
                     each = alarms.thresholds_by_budget(history.executions, scores[name], calm, params)
-                    budgets += [{**about, "detector": name, **one} for one in each]
+                    budgets += [{**about, "detector": name, **entry} for entry in each]
     judged = pd.concat(parts, ignore_index=True)[COLUMNS] if parts else pd.DataFrame(columns=COLUMNS)
     return Detection(judged, reasons, pd.DataFrame(budgets, columns=alarms.COLUMNS))
 
@@ -254,9 +254,9 @@ def _threshold_of(history: History, case: DetectionCase, name: str, scores: Floa
     may_choose = case.is_validation
     if name in OUT_OF_FOLD or not may_choose.any():
         may_choose = case.is_validation | case.is_train
-    chosen = may_choose & history.executions["is_stressed"].notna().to_numpy() & ~np.isnan(scores)
+    is_used = may_choose & history.executions["is_stressed"].notna().to_numpy() & ~np.isnan(scores)
     stressed = is_stressed(case.history.executions).to_numpy(dtype=bool)
-    return choose_threshold(scores[chosen], stressed[chosen])
+    return choose_threshold(scores[is_used], stressed[is_used])
 
 
 def judged_rows(history: History, split: Split, name: str, scores: Floats, threshold: float) -> pd.DataFrame:
@@ -265,13 +265,13 @@ def judged_rows(history: History, split: Split, name: str, scores: Floats, thres
     scores: (n_executions,), NaN where it said nothing."""
     is_known = history.executions["is_stressed"].notna().to_numpy()
     tested = np.flatnonzero(split.is_test & is_known & ~np.isnan(scores))
-    told = {"split": split.name, "detector": name, "execution": tested, "score": scores[tested]}
-    return pd.DataFrame({**told, "threshold": threshold, "is_flagged": scores[tested] > threshold})
+    columns = {"split": split.name, "detector": name, "execution": tested, "score": scores[tested]}
+    return pd.DataFrame({**columns, "threshold": threshold, "is_flagged": scores[tested] > threshold})
 
 
 def detection_results(
     executions: pd.DataFrame,
-    found: Detection,
+    detection: Detection,
     detectors: Sequence[str],
     params: EvaluateParams,
     learned: LearnedResults | None = None,
@@ -280,17 +280,17 @@ def detection_results(
 
     learned: what the network flagged; its rounds are seeds as well. Of what it tests in the protocol of the paper
     the plain detectors have figures too."""
-    plain = found.judged
+    plain = detection.judged
     parts = [plain, _of_left_node(executions, plain)]
-    reasons = {(protocol, name): why for protocol, why in found.reasons.items() for name in detectors}
+    reasons = {(protocol, name): why for protocol, why in detection.reasons.items() for name in detectors}
     reasons = {key: why for key, why in reasons.items() if key[0] != WARM or key[1] not in OUT_OF_FOLD}
     reasons |= {(part, name): why for (of, name), why in reasons.items() if of == LEFT for part in LEFT_PARTS}
     of_network: dict[tuple[str, str], str] = {}
     if learned is not None:
         parts += [learned.judged, _as_the_paper_tests(plain, learned.judged)]
         of_network = learned.verdict_reasons
-        if told := [reason for (protocol, _), reason in of_network.items() if protocol == PAPER]:
-            reasons |= {(PAPER, name): found.reasons[RANDOM] or min(told) for name in detectors}
+        if paper_reasons := [reason for (protocol, _), reason in of_network.items() if protocol == PAPER]:
+            reasons |= {(PAPER, name): detection.reasons[RANDOM] or min(paper_reasons) for name in detectors}
     judged = _with_truth(executions, pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True))
     named, n_left_out = _named_doses(judged)
     kinds = [kind for kind in KINDS if (judged["kind"] == kind).any()]
@@ -306,39 +306,39 @@ def detection_results(
         why = next(reason for (of, _), reason in every.items() if of == protocol)
         n_tested = len(once) // once["round"].nunique() if len(once) else None  # of a round
         put(figures, f"detect.n{suffix}", n_tested, why or NO_TESTED)
-        own = table[table["protocol"] == protocol]
+        of_protocol = table[table["protocol"] == protocol]
         for (of, name), reason in every.items():
             if of == protocol:
                 write = put_seeds if (of, name) in of_network else put_mean
                 for dose in (ANY, *doses):
-                    rows = own[(own["detector"] == name) & (own["dose"] == dose)]
+                    rows = of_protocol[(of_protocol["detector"] == name) & (of_protocol["dose"] == dose)]
                     reason_of_dose = reason or (NO_EPISODE if len(rows) else NO_DOSE)
                     slice_ = suffix if dose == ANY else f"{suffix}.{dose}"
                     for measure in MEASURES:
                         write(figures, f"detect.{measure}.{name}{slice_}", rows[measure].tolist(), reason_of_dose)
         if protocol not in SHARING:
             figures |= _intervals(tested[tested["detector"].isin(list(detectors))], suffix, kinds, params)
-    figures |= alarms.budget_figures(executions, plain, found.budgets, params)
+    figures |= alarms.budget_figures(executions, plain, detection.budgets, params)
     return figures, {"detection": table, "precision_recall": _curves(judged)}
 
 
 def _of_left_node(executions: pd.DataFrame, judged: pd.DataFrame) -> pd.DataFrame:
     """What was judged of left nodes once more, by whether the node had run the benchmark often enough before."""
-    own = judged[judged["protocol"] == LEFT]
+    left_rows = judged[judged["protocol"] == LEFT]
     series = [executions["node"].astype(str).to_numpy(), type_names(executions).to_numpy()]
     n_before = pd.Series(0, index=executions.index).groupby(series).cumcount().to_numpy()
-    is_warm = n_before[own["execution"].to_numpy(dtype=np.int64)] >= WARM_FROM
-    return own.assign(protocol=np.where(is_warm, *LEFT_PARTS))
+    is_warm = n_before[left_rows["execution"].to_numpy(dtype=np.int64)] >= WARM_FROM
+    return left_rows.assign(protocol=np.where(is_warm, *LEFT_PARTS))
 
 
 def _as_the_paper_tests(plain: pd.DataFrame, learned: pd.DataFrame) -> pd.DataFrame:
     """What plain detectors say, in the same split, of the executions that the protocol of the paper tests."""
-    own = plain[plain["protocol"] == RANDOM]
-    rounds = sorted(own["round"].unique())
+    random_rows = plain[plain["protocol"] == RANDOM]
+    rounds = sorted(random_rows["round"].unique())
     tested = learned[learned["protocol"] == PAPER] if rounds else learned[:0]
-    parts = [own[:0]]
+    parts = [random_rows[:0]]
     for number, executions in tested.groupby("round")["execution"]:
-        of_split = own[own["round"] == rounds[int(str(number)) % len(rounds)]]
+        of_split = random_rows[random_rows["round"] == rounds[int(str(number)) % len(rounds)]]
         parts.append(of_split[of_split["execution"].isin(executions)].assign(protocol=PAPER, round=number))
     return pd.concat(parts, ignore_index=True)
 
@@ -348,7 +348,7 @@ def _with_truth(executions: pd.DataFrame, judged: pd.DataFrame) -> pd.DataFrame:
     order by detector."""
     level = executions["dose_level"].astype("Float64").fillna(0).astype(int)  # 0 where nobody says any
     dose = executions["dose"].fillna("").astype(str)
-    names = {one: f"dose_{slug(one) or 'unnamed'}" if is_dose(one) else "" for one in set(dose)}
+    names = {label: f"dose_{slug(label) or 'unnamed'}" if is_dose(label) else "" for label in set(dose)}
     kind = "kind_" + dose.str.partition("-")[0]
     truth = pd.DataFrame(
         {
@@ -366,18 +366,18 @@ def _with_truth(executions: pd.DataFrame, judged: pd.DataFrame) -> pd.DataFrame:
 
 def _named_doses(judged: pd.DataFrame) -> tuple[list[str], int]:
     """Slices beside those of DOSES that stressed executions have, and how many more are left out."""
-    told = judged.loc[judged["is_stressed"].astype(bool) & (judged["dose"] != ""), "dose"].value_counts()
-    found = [str(dose) for dose in told.index if dose not in DOSES]
-    return sorted(found[:MOST_NAMED]), max(len(found) - MOST_NAMED, 0)
+    counts = judged.loc[judged["is_stressed"].astype(bool) & (judged["dose"] != ""), "dose"].value_counts()
+    names = [str(dose) for dose in counts.index if dose not in DOSES]
+    return sorted(names[:MOST_NAMED]), max(len(names) - MOST_NAMED, 0)
 
 
 def _measured(judged: pd.DataFrame, doses: Sequence[str]) -> Iterator[dict[str, object]]:
     """One row a protocol, round, detector and dose. At a dose: all normal executions, and those stressed with it, at
     STRONG those stressed with any that is strong."""
-    for (protocol, number, detector), own in judged.groupby(["protocol", "round", "detector"], sort=False):
+    for (protocol, number, detector), group in judged.groupby(["protocol", "round", "detector"], sort=False):
         for dose in (ANY, *doses):
-            is_meant = own["is_strong"] if dose == STRONG else own["kind" if dose in KINDS else "dose"] == dose
-            used = own if dose == ANY else own[~own["is_stressed"] | is_meant]
+            is_meant = group["is_strong"] if dose == STRONG else group["kind" if dose in KINDS else "dose"] == dose
+            used = group if dose == ANY else group[~group["is_stressed"] | is_meant]
             stressed = used["is_stressed"].to_numpy(dtype=bool)
             if not stressed.any() or stressed.all():
                 continue
@@ -392,10 +392,10 @@ def _curves(judged: pd.DataFrame) -> pd.DataFrame:
     from sklearn.metrics import precision_recall_curve  # type: ignore[import-untyped, unused-ignore]
 
     parts = []
-    for (protocol, number, detector), own in judged.groupby(["protocol", "round", "detector"], sort=False):
-        stressed = own["is_stressed"].to_numpy(dtype=bool)
+    for (protocol, number, detector), group in judged.groupby(["protocol", "round", "detector"], sort=False):
+        stressed = group["is_stressed"].to_numpy(dtype=bool)
         if stressed.any():
-            precision, recall, threshold = precision_recall_curve(stressed, own["score"].to_numpy(dtype=np.float64))
+            precision, recall, threshold = precision_recall_curve(stressed, group["score"].to_numpy(dtype=np.float64))
             curve = {"threshold": threshold[::-1], "precision": precision[-2::-1], "recall": recall[-2::-1]}
             parts.append(pd.DataFrame({"protocol": protocol, "round": number, "detector": detector, **curve}))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
@@ -416,9 +416,9 @@ def _intervals(judged: pd.DataFrame, suffix: str, kinds: Sequence[str], params: 
 
     for kind in (ANY, *kinds):
         used = judged if kind == ANY else judged[~judged["is_stressed"] | (judged["kind"] == kind)]
-        parts = {str(name): own for name, own in used.groupby("detector", sort=False)}
-        tested = {name: own[["round", "execution"]].to_numpy() for name, own in parts.items()}
-        each = {name: _resampled(own, params) for name, own in parts.items()}
+        parts = {str(name): group for name, group in used.groupby("detector", sort=False)}
+        tested = {name: group[["round", "execution"]].to_numpy() for name, group in parts.items()}
+        each = {name: _resampled(group, params) for name, group in parts.items()}
         slice_ = suffix if kind == ANY else f"{suffix}.{kind}"
         for name, drawn in each.items():
             is_beside = name != BASELINE and BASELINE in each and np.array_equal(tested[name], tested[BASELINE])
@@ -432,12 +432,12 @@ def _intervals(judged: pd.DataFrame, suffix: str, kinds: Sequence[str], params: 
     return figures
 
 
-def _resampled(own: pd.DataFrame, params: EvaluateParams) -> Floats:
+def _resampled(judged: pd.DataFrame, params: EvaluateParams) -> Floats:
     """RESAMPLED measures of one detector, mean over rounds: as it is, then in each resample: (1 + resamples, 3).
 
     Empty where no round has both classes. The same executions are drawn for every detector that judged the same."""
     parts = []
-    for number, of_round in own.groupby("round"):
+    for number, of_round in judged.groupby("round"):
         scores, stressed = of_round["score"].to_numpy(dtype=np.float64), of_round["is_stressed"].to_numpy(dtype=bool)
         if not stressed.any() or stressed.all():
             continue
@@ -460,8 +460,8 @@ def weighted_measures(scores: Floats, is_flagged: Bools, is_stressed: Bools, wei
     gained = np.diff(hits, axis=1, prepend=0.0)
     n_stressed, n_normal = weights @ is_stressed, weights @ ~is_stressed
     auprc = (gained * hits / np.maximum(flagged, 1.0)).sum(axis=1) / n_stressed
-    found, wrong = weights @ (is_flagged & is_stressed), weights @ (is_flagged & ~is_stressed)
-    return np.column_stack([2 * found / (found + wrong + n_stressed), auprc, 1000 * wrong / n_normal])
+    correct, wrong = weights @ (is_flagged & is_stressed), weights @ (is_flagged & ~is_stressed)
+    return np.column_stack([2 * correct / (correct + wrong + n_stressed), auprc, 1000 * wrong / n_normal])
 
 
 def learning_curve(history: History, params: EvaluateParams) -> Figures:

@@ -70,34 +70,34 @@ def inject(history: History, detectors: Mapping[str, Detector], params: Evaluate
 
     Returns the figures, means over repeats, and what they are of: one row a repeat, kind and detector; kind `unaltered`
     is the history as it is."""
-    asked = params.injection
-    judges = {name: one for name, one in detectors.items() if name not in OUT_OF_FOLD}
+    injection = params.injection
+    judges = {name: detector for name, detector in detectors.items() if name not in OUT_OF_FOLD}
     if not labels_reason(history.executions):
         return _figures(pd.DataFrame(), list(judges), params, LABELLED) | {"inject.nodes": 0}, pd.DataFrame()
     micro = history.where((history.executions["aspect"] != APPLICATION).to_numpy(dtype=bool))
-    nodes = long_lived(micro, asked)
+    nodes = long_lived(micro, injection)
     figures: Figures = {"inject.nodes": len(nodes)}
     if len(nodes) < 2:
-        reason = FEW_NODES.format(len(nodes), asked.least_runs)
+        reason = FEW_NODES.format(len(nodes), injection.least_runs)
         return figures | _figures(pd.DataFrame(), list(judges), params, reason), pd.DataFrame()
-    own = micro.where(micro.executions["node"].astype(str).isin(nodes).to_numpy(dtype=bool))
-    own = own.where(types_drawn(own.executions, MOST_EXECUTIONS, np.random.default_rng([params.seed, TYPES])))
-    split = split_by_time(own.executions, TRAIN, SEEN)
-    case = case_of(own, split, params)
+    used = micro.where(micro.executions["node"].astype(str).isin(nodes).to_numpy(dtype=bool))
+    used = used.where(types_drawn(used.executions, MOST_EXECUTIONS, np.random.default_rng([params.seed, TYPES])))
+    split = split_by_time(used.executions, TRAIN, SEEN)
+    case = case_of(used, split, params)
     scores = {name: judge(case) for name, judge in judges.items()}
-    tested = own.executions[split.is_test]
+    tested = used.executions[split.is_test]
     rows: list[dict[str, Any]] = []
     for name, every in scores.items():
         flags = every[split.is_test] > _threshold_of(every, split)
-        measured = calm_measures(tested, every[split.is_test], flags, asked.alarm)
+        measured = calm_measures(tested, every[split.is_test], flags, injection.alarm)
         rows.append({"repeat": 0, "kind": CALM, "detector": name, **measured})
     rows += _repeated(case, split, judges, params)
-    put(figures, "inject.types", type_names(own.executions).nunique())
-    put(figures, "inject.executions", len(own.executions))
+    put(figures, "inject.types", type_names(used.executions).nunique())
+    put(figures, "inject.executions", len(used.executions))
     put(figures, "inject.node_months", node_months(tested))
     figures |= _figures(pd.DataFrame(rows), list(judges), params, "")
     if WITHOUT_LABELS in scores:
-        figures |= _budgets(own, split, scores[WITHOUT_LABELS], params)
+        figures |= _budgets(used, split, scores[WITHOUT_LABELS], params)
     return figures, pd.DataFrame(rows)
 
 
@@ -110,10 +110,10 @@ def _figures(rows: pd.DataFrame, names: list[str], params: EvaluateParams, reaso
     table = rows.reindex(columns=["kind", "detector", *CALM_MEASURES, *MEASURES])
     for name in names:
         for kind in (CALM, *kinds):
-            own = table[(table["kind"] == kind) & (table["detector"] == name)]
-            why_none = ONE_MACHINE_TYPE if kind in ("replaced", WORSE) and own.empty else NOT_TOLD
+            matching = table[(table["kind"] == kind) & (table["detector"] == name)]
+            why_none = ONE_MACHINE_TYPE if kind in ("replaced", WORSE) and matching.empty else NOT_TOLD
             for measure in CALM_MEASURES if kind == CALM else MEASURES:
-                put_seeds(figures, f"inject.{kind}.{measure}.{name}", own[measure].tolist(), reason or why_none)
+                put_seeds(figures, f"inject.{kind}.{measure}.{name}", matching[measure].tolist(), reason or why_none)
     return figures
 
 
@@ -121,7 +121,7 @@ def _budgets(history: History, split: Split, scores: Floats, params: EvaluatePar
     """Whether budgets are held on unaltered executions, by ours without labels."""
     executions, about = history.executions, {"protocol": CALM, "round": 0, "detector": WITHOUT_LABELS}
     learned = (split.is_train | split.is_validation) & is_unstressed(executions).to_numpy(dtype=bool)
-    thresholds = [{**about, **one} for one in alarms.thresholds_by_budget(executions, scores, learned, params)]
+    thresholds = [{**about, **row} for row in alarms.thresholds_by_budget(executions, scores, learned, params)]
     tested = np.flatnonzero(split.is_test & ~np.isnan(scores))
     judged = pd.DataFrame({**about, "execution": tested, "score": scores[tested]})
     return alarms.budget_figures(executions, judged, pd.DataFrame(thresholds, columns=alarms.COLUMNS), params)
@@ -131,13 +131,13 @@ def _repeated(
     case: DetectionCase, split: Split, judges: Mapping[str, Detector], params: EvaluateParams
 ) -> Iterator[dict[str, Any]]:
     """The rows of every repeat and kind. A kind that is not possible here has none."""
-    asked = params.injection
-    for number, kind in enumerate(asked.kinds):
-        for repeat in range(asked.repeats):
-            report_progress(f"degradation injected, {kind}", repeat, asked.repeats)
+    injection = params.injection
+    for number, kind in enumerate(injection.kinds):
+        for repeat in range(injection.repeats):
+            report_progress(f"degradation injected, {kind}", repeat, injection.repeats)
             rng = np.random.default_rng([params.seed, number, repeat])
             try:
-                spoiled, is_spoiled = spoil(case.history, case.tables, split.is_test, kind, asked, rng)
+                spoiled, is_spoiled = spoil(case.history, case.tables, split.is_test, kind, injection, rng)
             except ValueError:
                 break
             other = case_of(spoiled, split, params)
@@ -149,17 +149,17 @@ def _repeated(
                 scores = judge(other)
                 flags = scores > _threshold_of(scores, split)
                 for part, is_in in parts.items():
-                    told = spoiled_measures(
-                        spoiled.executions[is_in], scores[is_in], flags[is_in], is_spoiled[is_in], asked.alarm
+                    measures = spoiled_measures(
+                        spoiled.executions[is_in], scores[is_in], flags[is_in], is_spoiled[is_in], injection.alarm
                     )
                     about = {"repeat": repeat, "kind": part, "detector": name, "n_nodes": n_nodes}
-                    yield {**about, "n_spoiled": int(is_spoiled[is_in].sum()), **told}
+                    yield {**about, "n_spoiled": int(is_spoiled[is_in].sum()), **measures}
 
 
 def _threshold_of(scores: Floats, split: Split) -> float:
     """What one in a hundred of the validation executions exceeds."""
-    chosen = scores[split.is_validation & ~np.isnan(scores)]
-    return choose_threshold(chosen, np.zeros(len(chosen), dtype=bool))
+    validation = scores[split.is_validation & ~np.isnan(scores)]
+    return choose_threshold(validation, np.zeros(len(validation), dtype=bool))
 
 
 def long_lived(history: History, params: InjectionParams) -> list[str]:
@@ -181,12 +181,12 @@ def types_drawn(executions: pd.DataFrame, most: int, rng: np.random.Generator) -
     each = executions["aspect"].fillna("").astype(str).groupby(types.to_numpy()).agg(["first", "size"])
     each = each.iloc[rng.permutation(len(each))]
     ordered = each.iloc[np.argsort(each.groupby("first").cumcount().to_numpy(), kind="stable")]
-    chosen, room = [ordered.index[0]], most - int(ordered["size"].iloc[0])
+    drawn, room = [ordered.index[0]], most - int(ordered["size"].iloc[0])
     for name, size in ordered["size"].iloc[1:].items():
         if size <= room:  # one that is too large leaves room for those after it
-            chosen.append(name)
+            drawn.append(name)
             room -= int(size)
-    return np.asarray(types.isin(chosen), dtype=bool)
+    return np.asarray(types.isin(drawn), dtype=bool)
 
 
 def spoil(
@@ -205,8 +205,8 @@ def spoil(
     count = min(max(1, round(ALTERED_NODES * len(nodes))), len(nodes) - 1)
     drawn = np.zeros(len(node_of), dtype=bool)
     for node in np.sort(rng.choice(nodes, size=count, replace=False)):
-        own = np.flatnonzero(is_test & (node_of == node))
-        later = own[int(len(own) * rng.uniform(EARLIEST, LATEST)) :]
+        node_rows = np.flatnonzero(is_test & (node_of == node))
+        later = node_rows[int(len(node_rows) * rng.uniform(EARLIEST, LATEST)) :]
         drawn[later[rng.random(len(later)) < ALTERED]] = True
     if kind == "shifted":  # one factor a node, drawn evenly in logarithm
         factors = np.exp(rng.uniform(np.log(params.least_factor), np.log(params.largest_factor), len(names)))
@@ -223,14 +223,14 @@ def donors_of(history: History, is_drawn: Bools, is_test: Bools, rng: np.random.
     not drawn themselves: (n_drawn,), -1 where there is none."""
     kinds = pd.factorize(type_names(history.executions))[0]
     machine = pd.factorize(history.executions["machine_type"].fillna("").astype(str))[0]
-    found = np.full(int(is_drawn.sum()), -1, dtype=np.int64)
-    asked = np.flatnonzero(is_drawn)
-    for kind, own in sorted({(kinds[row], machine[row]) for row in asked}):
-        givers = np.flatnonzero((kinds == kind) & (machine != own) & is_test & ~is_drawn)
-        takers = np.flatnonzero((kinds[asked] == kind) & (machine[asked] == own))
+    donors = np.full(int(is_drawn.sum()), -1, dtype=np.int64)
+    drawn = np.flatnonzero(is_drawn)
+    for kind, machine_type in sorted({(kinds[row], machine[row]) for row in drawn}):
+        givers = np.flatnonzero((kinds == kind) & (machine != machine_type) & is_test & ~is_drawn)
+        takers = np.flatnonzero((kinds[drawn] == kind) & (machine[drawn] == machine_type))
         if len(givers):
-            found[takers] = rng.choice(givers, size=len(takers))
-    return found
+            donors[takers] = rng.choice(givers, size=len(takers))
+    return donors
 
 
 def replaced(history: History, takers: Ints, donors: Ints) -> History:
@@ -268,7 +268,7 @@ def shifted(history: History, tables: NodeTables, factors: Floats) -> History:
 def is_worse_than_level(case: DetectionCase) -> Bools:
     """Executions whose metrics are worse, on the mean over those with a direction, than their node's training median,
     in deviations of the type: (n_executions,)."""
-    found = np.zeros(len(case.is_train), dtype=bool)
+    is_worse = np.zeros(len(case.is_train), dtype=bool)
     for table in case.tables.tables:
         learned, directed = case.is_train[table.executions], table.is_directed
         if not learned.any():
@@ -278,8 +278,8 @@ def is_worse_than_level(case: DetectionCase) -> Bools:
         spread = robust_deviation(apart[learned])
         counts = (spread > 0) if directed is None else (spread > 0) & directed
         deviations = np.clip(apart[:, counts] / spread[counts], -CUT, CUT)
-        found[table.executions] = np.nan_to_num(deviations).sum(axis=1) < 0
-    return found
+        is_worse[table.executions] = np.nan_to_num(deviations).sum(axis=1) < 0
+    return is_worse
 
 
 def spoiled_measures(
@@ -300,22 +300,22 @@ def spoiled_measures(
     place = rows["place"].to_numpy()
     first = rows["node"].map(begin["place"]).to_numpy(dtype=np.float64)  # NaN of other nodes
     is_any = is_spoiled[is_scored].any()
-    found = {
+    measures = {
         "recall": _share(is_flagged[is_spoiled & is_scored]),
         "auprc": float(average_precision_score(is_spoiled[is_scored], scores[is_scored])) if is_any else np.nan,
         "false_alarms_before_per_1000": 1000 * _share(is_flagged[(place < first) & is_scored]),
         "false_alarms_other_per_1000": 1000 * _share(is_flagged[np.isnan(first) & is_scored]),
     }
     is_raised = np.isin(np.arange(len(rows)), alarm_rows(executions, scores, is_flagged, params))
-    for name, is_told in (("", is_spoiled & is_flagged), ("alarm_", is_raised)):
-        told = rows[is_told & (place >= first)].drop_duplicates("node").set_index("node")
-        waited = told.reindex(begin.index) - begin
-        found |= {
+    for name, is_hit in (("", is_spoiled & is_flagged), ("alarm_", is_raised)):
+        hits = rows[is_hit & (place >= first)].drop_duplicates("node").set_index("node")
+        waited = hits.reindex(begin.index) - begin
+        measures |= {
             f"{name}delay_executions": float(waited["place"].median()),
             f"{name}delay_hours": float(waited["hours"].median()),
             f"{name}missed": float(waited["place"].isna().mean()),
         }
-    return found
+    return measures
 
 
 def calm_measures(executions: pd.DataFrame, scores: Floats, is_flagged: Bools, params: AlarmParams) -> dict[str, float]:
@@ -336,10 +336,10 @@ def node_months(executions: pd.DataFrame) -> float:
 
 def alarm_rows(executions: pd.DataFrame, scores: Floats, is_flagged: Bools, params: AlarmParams) -> Ints:
     """The executions that raised an alarm about their node, by the stated rules: numbers from 0 to m, rising."""
-    told = executions[["node", "aspect", "execution_id", "started_at", "is_contaminated"]].reset_index(drop=True)
-    told = told.assign(probability=np.where(np.isnan(scores), np.nan, is_flagged * 1.0), is_flagged=is_flagged)
-    raised = watch_nodes(told, params).alarms["raised_by"]
-    return np.flatnonzero(told["execution_id"].isin(raised))
+    rows = executions[["node", "aspect", "execution_id", "started_at", "is_contaminated"]].reset_index(drop=True)
+    rows = rows.assign(probability=np.where(np.isnan(scores), np.nan, is_flagged * 1.0), is_flagged=is_flagged)
+    raised = watch_nodes(rows, params).alarms["raised_by"]
+    return np.flatnonzero(rows["execution_id"].isin(raised))
 
 
 def _share(values: Bools) -> float:

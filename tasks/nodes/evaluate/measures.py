@@ -60,9 +60,9 @@ def delays(series: np.ndarray, is_stressed: Bools, is_flagged: Bools) -> Floats:
     frame = frame.sort_values("series", kind="stable", ignore_index=True)
     goes_on = frame["is_stressed"].shift(fill_value=False) & (frame["series"] == frame["series"].shift())
     is_new = frame["is_stressed"] & ~goes_on
-    own = frame.assign(episode=is_new.cumsum())[frame["is_stressed"]]
-    own = own.assign(place=own.groupby("episode").cumcount())
-    first = own[own["is_flagged"]].groupby("episode")["place"].min()
+    stressed = frame.assign(episode=is_new.cumsum())[frame["is_stressed"]]
+    stressed = stressed.assign(place=stressed.groupby("episode").cumcount())
+    first = stressed[stressed["is_flagged"]].groupby("episode")["place"].min()
     return first.reindex(range(1, int(is_new.sum()) + 1)).to_numpy(dtype=np.float64)
 
 

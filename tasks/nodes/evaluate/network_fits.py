@@ -22,11 +22,11 @@ from tasks.nodes.evaluate.detection import (
     COLUMNS,
     LearnedResults,
     Split,
-    as_told,
     choose_threshold,
     judged_rows,
     labels_reason,
     splits_of,
+    visible_history,
 )
 from tasks.nodes.evaluate.measures import put_seeds
 from tasks.nodes.history import History
@@ -68,18 +68,18 @@ logger = logging.getLogger(__name__)
 
 def fit_variants(history: History, params: EvaluateParams) -> LearnedResults:
     """Fit and measure every variant that params.learned names, under every protocol that it names."""
-    asked, told = params.learned, as_told(history, params)
+    learned, visible = params.learned, visible_history(history, params)
     why = labels_reason(history.executions)
-    reasons = {(str(protocol), NAMES[one]): why for protocol in asked.protocols for one in asked.variants}
+    reasons = {(str(protocol), NAMES[entry]): why for protocol in learned.protocols for entry in learned.variants}
     judged: list[pd.DataFrame] = []
     fits: list[dict[str, Any]] = []
     planned = [] if why else list(_planned(history, params))
     for at, (protocol, number, seed, split) in enumerate(planned):
-        for variant in asked.variants:
-            name, model = NAMES[variant], asked.asked(variant, seed)
+        for variant in learned.variants:
+            name, model = NAMES[variant], learned.asked(variant, seed)
             report_progress(f"fitting {name}, {protocol}", at, len(planned))
             try:
-                rows, measured = _fit(history, told, protocol, split, model, params)
+                rows, measured = _fit(history, visible, protocol, split, model, params)
             except BadInput as error:
                 logger.info("no fit of %s, %s: %s", name, protocol, error)
                 reasons[protocol, name] = str(error)
@@ -87,19 +87,19 @@ def fit_variants(history: History, params: EvaluateParams) -> LearnedResults:
             about = {"protocol": protocol, "round": number, "detector": name, "split": split.name, "seed": seed}
             judged.append(rows.assign(protocol=protocol, round=number))
             fits.append({**about, **measured})
-    reasons |= {(one["protocol"], one["detector"]): "" for one in fits}
-    found = pd.concat(judged, ignore_index=True)[COLUMNS] if judged else pd.DataFrame(columns=COLUMNS)
-    return LearnedResults(found, pd.DataFrame(fits, columns=FIT_COLUMNS), reasons)
+    reasons |= {(entry["protocol"], entry["detector"]): "" for entry in fits}
+    judgements = pd.concat(judged, ignore_index=True)[COLUMNS] if judged else pd.DataFrame(columns=COLUMNS)
+    return LearnedResults(judgements, pd.DataFrame(fits, columns=FIT_COLUMNS), reasons)
 
 
-def learned_figures(found: LearnedResults) -> Figures:
+def learned_figures(results: LearnedResults) -> Figures:
     """`reconstruction`, `type`, `score` and `fit` of each variant and protocol.
 
     A round is a fit with a seed of its own, and what the spread is over. fit.rounds says how many there are: one whose
     fit came to nothing is not among them."""
     figures: Figures = {}
-    for (protocol, name), reason in found.reasons.items():
-        fits = found.fits[(found.fits["protocol"] == protocol) & (found.fits["detector"] == name)]
+    for (protocol, name), reason in results.reasons.items():
+        fits = results.fits[(results.fits["protocol"] == protocol) & (results.fits["detector"] == name)]
         suffix = "" if protocol == BY_TIME else f".{protocol}"
         put(figures, f"fit.rounds.{name}{suffix}", len(fits) or None, reason)
         for measure, template in FIT_MEASURES.items():
@@ -118,18 +118,18 @@ def _planned(history: History, params: EvaluateParams) -> Iterator[tuple[Learned
 
 def _fit(
     history: History,
-    told: History,
+    visible: History,
     protocol: LearnedProtocol,
     split: Split,
     model: ModelParams,
     params: EvaluateParams,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """The judged executions of one fit, none of ours, and its measures. history: with all labels, to measure by; told:
-    as learning knows them. Raises BadInput where there is too little to learn from."""
+    """The judged executions of one fit, none of ours, and its measures. history: with all labels, to measure by;
+    visible: as learning knows them. Raises BadInput where there is too little to learn from."""
     by_labels = protocol == "paper" and model.is_paper
     if by_labels and params.without_labels:
         raise BadInput("protocol paper", BY_LABELS, "labels", "ask for another")
-    prepared = prepare(told, split.is_train, split.is_validation, model, params.preprocess, params.score)
+    prepared = prepare(visible, split.is_train, split.is_validation, model, params.preprocess, params.score)
     if by_labels:
         train = part_graphs(prepared.train.inputs, split.is_train, model)
         validation = part_graphs(prepared.inputs, split.is_validation, model)
@@ -140,7 +140,7 @@ def _fit(
     if isinstance(network, PeronaNetwork):
         if "detection" not in network.params.loss.terms:
             raise BadInput("training", NO_STRESS, "labels of both classes", "record stress")
-        logits, threshold = _verdicts(told, prepared, protocol, split, network)
+        logits, threshold = _verdicts(visible, prepared, protocol, split, network)
         rows = judged_rows(history, split, NAMES["paper"], logits, threshold)
         is_tested = np.zeros(len(logits), dtype=bool)
         is_tested[rows["execution"].to_numpy(dtype=np.int64)] = True
@@ -152,7 +152,7 @@ def _fit(
 
 
 def _verdicts(
-    told: History,
+    visible: History,
     prepared: PreparedInputs,
     protocol: LearnedProtocol,
     split: Split,
@@ -164,15 +164,15 @@ def _verdicts(
     again by that. The paper's protocol may see the labels of what it tests."""
     inputs = prepared.inputs
     if protocol == "paper":
-        known = replace(inputs, labels=labels_of(told.executions))
+        known = replace(inputs, labels=labels_of(visible.executions))
         graphs = part_graphs(known, split.is_test, network.params)
         logits = np.full(len(inputs), np.nan)
         logits[graphs.targets] = logits_of(network, graphs)
         return logits, EVEN_ODDS
     guessed = judge_in_time(inputs, network, EVEN_ODDS, prepared.is_calm)
-    chosen = split.is_validation & np.isfinite(guessed) & (inputs.labels != UNKNOWN)
-    stressed = inputs.labels[chosen] == STRESSED
-    limit = choose_threshold(guessed[chosen], stressed)
+    is_used = split.is_validation & np.isfinite(guessed) & (inputs.labels != UNKNOWN)
+    stressed = inputs.labels[is_used] == STRESSED
+    limit = choose_threshold(guessed[is_used], stressed)
     return judge_in_time(inputs, network, limit, prepared.is_calm), limit
 
 
@@ -208,8 +208,8 @@ def judge_in_time(inputs: NetworkInputs, network: PeronaNetwork, limit: float, m
     latest = np.full((len(names), network.params.n_predecessors), ABSENT, dtype=np.int64)
     for at in range(int(place.max(initial=-1)) + 1):
         now, of = rows[place == at], number[place == at]
-        is_told = (latest[of] != ABSENT).all(axis=1)
-        logits[now[is_told]] = logits_of(network, GraphSet(inputs, now[is_told], latest[of][is_told]))
+        is_complete = (latest[of] != ABSENT).all(axis=1)
+        logits[now[is_complete]] = logits_of(network, GraphSet(inputs, now[is_complete], latest[of][is_complete]))
         is_next = may_precede[now] & ~(logits[now] > limit)
         latest[of[is_next]] = np.column_stack([latest[of[is_next], 1:], now[is_next]])
     return logits

@@ -77,7 +77,7 @@ def _evaluate(
         "version": code_version(),
         "data_sha256": sha256_of_history(history),
     }
-    found = Evaluation(figures, {"metrics": decisions(preprocessor)})
+    evaluation = Evaluation(figures, {"metrics": decisions(preprocessor)})
     is_calm = is_unstressed(executions).to_numpy(dtype=bool)
     report_progress("finding stressed executions", 1, 4)
     parts = [_detection(history, params, detectors, taught)]
@@ -85,7 +85,7 @@ def _evaluate(
         parts.append((learning_curve(history, params), {}))
     report_progress("ranking nodes", 2, 4)
     compared = compare_by_machine_type(node_matrix(tables, is_calm, params.score))
-    each = [one.correlations for one in compared if len(one.correlations)]
+    each = [comparison.correlations for comparison in compared if len(comparison.correlations)]
     correlations = pd.concat(each, ignore_index=True) if each else pd.DataFrame()
     ranked, best = ranked_nodes(tables, is_calm, params)
     parts.append((rank_figures(compared) | best, {"correlations": correlations, **ranked}))
@@ -97,25 +97,25 @@ def _evaluate(
         injected, rows = inject(history, detectors, params)
         parts.append((injected, {"injected": rows}))
     for more, more_tables in parts:
-        found = Evaluation(found.figures | more, found.tables | more_tables)
-    return found
+        evaluation = Evaluation(evaluation.figures | more, evaluation.tables | more_tables)
+    return evaluation
 
 
 def _detection(
     history: History, params: EvaluateParams, detectors: Mapping[str, Detector], taught: Bools | None
 ) -> Part:
     """Detection, and what of Perona's network is asked for."""
-    found = detect(history, detectors, params, taught)
+    detection = detect(history, detectors, params, taught)
     if not params.learned.variants or taught is not None:
-        figures, tables = detection_results(history.executions, found, list(detectors), params)
-        return figures, {**tables, "judged": found.judged}
+        figures, tables = detection_results(history.executions, detection, list(detectors), params)
+        return figures, {**tables, "judged": detection.judged}
     with _needs_torch():
         from tasks.nodes.evaluate.network_fits import fit_variants, learned_figures
 
     learned = fit_variants(history, params)
-    figures, tables = detection_results(history.executions, found, list(detectors), params, learned)
-    judged = [part for part in (found.judged, learned.judged) if len(part)]
-    each = pd.concat(judged, ignore_index=True) if judged else found.judged
+    figures, tables = detection_results(history.executions, detection, list(detectors), params, learned)
+    judged = [part for part in (detection.judged, learned.judged) if len(part)]
+    each = pd.concat(judged, ignore_index=True) if judged else detection.judged
     return figures | learned_figures(learned), {**tables, "judged": each, "fits": learned.fits}
 
 
@@ -150,19 +150,21 @@ def sha256_of_history(history: History) -> str:
     return digest.hexdigest()
 
 
-def repeatability_figures(found: Repeatability, tables: NodeTables, counted: Collection[tuple[str, str]]) -> Figures:
+def repeatability_figures(
+    repeatability: Repeatability, tables: NodeTables, counted: Collection[tuple[str, str]]
+) -> Figures:
     """Medians over nodes and metrics: cv, rerun_median, rerun_p90, runs_for_5, runs_for_10, and runs_to_tell_apart over
     pairs of nodes of one type; all types together, and each alone.
 
     counted: the types and metrics that count in a score."""
     figures: Figures = {}
-    own = [  # of metrics, and of pairs
+    counted_tables = [  # of metrics, and of pairs
         table[[key in counted for key in zip(table["type"], table["metric"], strict=True)]] if len(table) else table
-        for table in (found.metrics, found.pairs)
+        for table in (repeatability.metrics, repeatability.pairs)
     ]
     for name in ("", *(table.name for table in tables.tables)):
         slice_ = f".{name}" if name else ""
-        metrics, pairs = (one[one["type"] == name] if name and len(one) else one for one in own)
+        metrics, pairs = (frame[frame["type"] == name] if name and len(frame) else frame for frame in counted_tables)
         for measure in REPEATED:
             value = float(metrics[measure].median()) if len(metrics) else None
             reason = f"no node ran a benchmark {MIN_EXECUTIONS} times without stress"
@@ -185,9 +187,12 @@ def ranked_nodes(tables: NodeTables, is_calm: Bools, params: EvaluateParams) -> 
         table = rank_nodes(calm, reference, params.score)
     else:
         scores, usual = score_nodes(calm, reference, params.score), usual_aspects(reference.table)
-        lacks = [", ".join(lacking(scores.levels, own, usual)) for own in scores.levels.by_aspect(scores.log_scores)]
-        told = {"aspect": ALL, "node": calm.nodes, "machine_type": calm.machine_types, "score": scores.overall()}
-        table = pd.DataFrame({**told, "lacks": lacks, "pc1": component_scores(scores)}).dropna(subset="score")
+        lacks = [
+            ", ".join(lacking(scores.levels, aspect_scores, usual))
+            for aspect_scores in scores.levels.by_aspect(scores.log_scores)
+        ]
+        columns = {"aspect": ALL, "node": calm.nodes, "machine_type": calm.machine_types, "score": scores.overall()}
+        table = pd.DataFrame({**columns, "lacks": lacks, "pc1": component_scores(scores)}).dropna(subset="score")
         table = table.assign(is_part=table["lacks"] != "")
         table = table.sort_values(["is_part", "score", "node"], ascending=[True, False, True], ignore_index=True)
         table = table.drop(columns="is_part").assign(place=table.index + 1, low=np.nan, high=np.nan, n_tied=1)

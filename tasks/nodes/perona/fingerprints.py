@@ -79,7 +79,7 @@ def save_trained(model: TrainedNetwork, folder: Path) -> None:
     main = {"format": FORMAT, "version": VERSION, "norms": model.norms.model_dump(mode="json")}
     (folder / FINGERPRINT).write_text(json.dumps(main, indent=1, allow_nan=False), encoding="utf-8")
     ids = sorted(model.learned | model.chosen)
-    table = pd.DataFrame({"execution_id": ids, "is_learned": [one in model.learned for one in ids]})
+    table = pd.DataFrame({"execution_id": ids, "is_learned": [execution_id in model.learned for execution_id in ids]})
     table.to_parquet(folder / LEARNED, compression="zstd", index=False)
 
 
@@ -158,19 +158,19 @@ def _trained(history: History, prepared: PreparedInputs, network: Encoder) -> Tr
     calm = is_unstressed(history.executions).to_numpy(dtype=bool) & np.isin(np.arange(len(inputs)), targets)
     norms = learn_norm_reference(inputs, fingerprints_of(inputs, network), calm)
     ids = history.executions["execution_id"].astype(str).to_numpy(dtype=object)
-    learned, chosen = frozenset(ids[targets]), frozenset(ids[prepared.validation.targets])
-    return TrainedNetwork(prepared.scales, network, norms, learned, chosen)
+    learned, validation = frozenset(ids[targets]), frozenset(ids[prepared.validation.targets])
+    return TrainedNetwork(prepared.scales, network, norms, learned, validation)
 
 
-def figures_of(model: TrainedNetwork, history: History, is_asked: Bools) -> dict[str, float]:
+def figures_of(model: TrainedNetwork, history: History, is_tested: Bools) -> dict[str, float]:
     """METRIC, the error of a type's own metrics as a share of that of the type's mean, then measures_of, of some
-    executions, is_asked (n,); without those that cannot be had."""
+    executions, is_tested (n,); without those that cannot be had."""
     inputs = inputs_of(history, model.scales, model.network.params)
     is_learned = history.executions["execution_id"].astype(str).isin(model.learned).to_numpy(dtype=bool)
-    found = measures_of(inputs, model.network, is_learned, is_asked)
-    own, by_mean = found["mse_own"], found["mse_own_mean_predictor"]
-    told = {METRIC: own / by_mean if by_mean > 0 else np.nan} | found
-    return {name: float(value) for name, value in told.items() if np.isfinite(value)}
+    measures = measures_of(inputs, model.network, is_learned, is_tested)
+    mse_own, by_mean = measures["mse_own"], measures["mse_own_mean_predictor"]
+    figures = {METRIC: mse_own / by_mean if by_mean > 0 else np.nan} | measures
+    return {name: float(value) for name, value in figures.items() if np.isfinite(value)}
 
 
 def promote_if_better(
@@ -182,27 +182,27 @@ def promote_if_better(
     and of which both know the type. Where there are none to compare them on, the present model stays; it goes where it
     knows the type of none."""
     new = card.metrics.get(METRIC)
-    told = f"{METRIC} {new:.4g}" if new is not None else f"{METRIC} not known"
+    figure = f"{METRIC} {new:.4g}" if new is not None else f"{METRIC} not known"
     try:
         present = trained_in_use(warehouse, card.source)
     except BadInput as error:
         logger.warning("the model in use before cannot be read: %s", error)
         present = None
     if present is None:
-        promote(warehouse, WORD, card.model_id, f"the first that can be read, {told}")
+        promote(warehouse, WORD, card.model_id, f"the first that can be read, {figure}")
         return card.model_id
     old_card, old = present
     ids = history.executions["execution_id"].astype(str)
     fresh = is_tested & ~ids.isin(old.learned | old.chosen).to_numpy(dtype=bool)
-    can = [inputs_of(history, one.scales, one.network.params).is_measured & fresh for one in (old, trained)]
+    can = [inputs_of(history, model.scales, model.network.params).is_measured & fresh for model in (old, trained)]
     both = can[0] & can[1]
-    before, now = (figures_of(one, history, both).get(METRIC) if both.any() else None for one in (old, trained))
+    before, now = (figures_of(model, history, both).get(METRIC) if both.any() else None for model in (old, trained))
     is_better = now is not None and (before is None or now < before) if both.any() else not can[0].any() and fresh.any()
     if old_card.model_id == card.model_id or not is_better:
         logger.info("kept %s, %s %s; %s: %s", old_card.model_id, METRIC, before, card.model_id, now)
         return old_card.model_id
     had = f"had {before:.4g} on the same {both.sum():,} executions" if before is not None else "can say nothing of them"
-    promote(warehouse, WORD, card.model_id, f"{told}, {old_card.model_id} {had}")
+    promote(warehouse, WORD, card.model_id, f"{figure}, {old_card.model_id} {had}")
     return card.model_id
 
 
@@ -211,7 +211,7 @@ def tune(
     model: ModelParams,
     preprocess: PreprocessParams,
     score: ScoreParams,
-    asked: NetworkSearchParams,
+    search_params: NetworkSearchParams,
     journal: Path,
 ) -> SearchResult:
     """Search; the latest executions, which models are measured on, have no part in it.
@@ -220,7 +220,7 @@ def tune(
     prepared = prepare(history, *parts_by_time(history), model, preprocess, score)
     rng = np.random.default_rng(model.fit.seed)
     graphs = (prepared.train.drawn(MOST_GRAPHS, rng), prepared.validation.drawn(MOST_GRAPHS, rng))
-    return search(*graphs, model, asked, journal=journal)
+    return search(*graphs, model, search_params, journal=journal)
 
 
 @dataclass(frozen=True)
@@ -245,9 +245,13 @@ def fingerprint(history: History, model: TrainedNetwork, is_flagged: Bools, scor
     places, shown = plane_of(inputs, prints)
     rows = np.flatnonzero(np.isfinite(prints.log_norm))
     ids = history.executions["execution_id"].astype(str).to_numpy(dtype=object)[rows]
-    told: dict[str, Any] = {"execution_id": ids, "log_norm": prints.log_norm[rows], "score": np.exp(log_scores[rows])}
-    told |= {"x": places[rows, 0], "y": places[rows, 1], "encoding": list(prints.enc[rows])}
-    executions = pd.DataFrame(told)
+    columns: dict[str, Any] = {
+        "execution_id": ids,
+        "log_norm": prints.log_norm[rows],
+        "score": np.exp(log_scores[rows]),
+    }
+    columns |= {"x": places[rows, 0], "y": places[rows, 1], "encoding": list(prints.enc[rows])}
+    executions = pd.DataFrame(columns)
     ranking = rank_fingerprints(history.executions, inputs, log_scores, calm, score)
     return Fingerprinted(executions, ranking, shown)
 
@@ -261,10 +265,10 @@ def learn_norm_reference(inputs: NetworkInputs, prints: Fingerprints, is_learned
     log_norms: dict[str, float] = {}
     n_nodes: dict[str, int] = {}
     for number, name in enumerate(inputs.types):
-        own = is_learned & (inputs.type_of == number)
+        is_used = is_learned & (inputs.type_of == number)
         at_zero = prints.log_norm - inputs.performance
-        at_zero = at_zero if np.isfinite(at_zero[own]).any() else prints.log_norm
-        medians = pd.Series(at_zero[own]).groupby(inputs.node_of[own]).median().dropna()
+        at_zero = at_zero if np.isfinite(at_zero[is_used]).any() else prints.log_norm
+        medians = pd.Series(at_zero[is_used]).groupby(inputs.node_of[is_used]).median().dropna()
         if len(medians):
             log_norms[name], n_nodes[name] = float(medians.median()), len(medians)
     return NormReference(log_norms=log_norms, n_nodes=n_nodes)
@@ -300,13 +304,13 @@ def rank_fingerprints(
     for number, name in enumerate(inputs.types):  # a table a type, its only metric being the score itself
         rows = np.flatnonzero((inputs.type_of == number) & np.isfinite(log_scores))
         if len(rows):
-            found, aspect, nodes = log_scores[rows, None], str(aspects[rows[0]]), inputs.node_of[rows]
-            tables.append(TypeTable(name, aspect, rows, nodes, (SCORE,), ("",), np.exp(found), np.ones(1), found))
+            scores, aspect, nodes = log_scores[rows, None], str(aspects[rows[0]]), inputs.node_of[rows]
+            tables.append(TypeTable(name, aspect, rows, nodes, (SCORE,), ("",), np.exp(scores), np.ones(1), scores))
     kinds = executions["machine_type"].fillna("").astype(str).groupby(inputs.node_of).first()
     machine_types = tuple(str(kind) for kind in kinds.reindex(range(len(inputs.nodes)), fill_value=""))
     # scores are ratios to the reference: its own is 1
-    own = [(table.name, table.aspect, SCORE, "", 1.0, 1.0, 1.0, 0, 0) for table in tables]
-    reference = ReferenceFleet(pd.DataFrame(own, columns=COLUMNS), "frozen with the model")
+    reference_rows = [(table.name, table.aspect, SCORE, "", 1.0, 1.0, 1.0, 0, 0) for table in tables]
+    reference = ReferenceFleet(pd.DataFrame(reference_rows, columns=COLUMNS), "frozen with the model")
     node_tables = NodeTables(inputs.nodes, machine_types, tuple(tables), len(inputs))
     return rank_nodes(node_tables.of_executions(is_calm), reference, params)
 

@@ -105,10 +105,10 @@ def search(
             study = _open_study(name, params, kept)
         trials = _finished(study)
         # the earliest of equal ones; one that was given up may be it
-        best = min(trials, key=lambda one: (math.inf if one.value is None else one.value, one.number))
+        best = min(trials, key=lambda trial: (math.inf if trial.value is None else trial.value, trial.number))
         rows = [
-            {"number": place, LOSS: one.value, "epochs": one.user_attrs.get(EPOCH, one.last_step), **one.params}
-            for place, one in enumerate(trials)
+            {"number": place, LOSS: trial.value, "epochs": trial.user_attrs.get(EPOCH, trial.last_step), **trial.params}
+            for place, trial in enumerate(trials)
         ]
         return SearchResult(with_values(params, best.params), float(best.value or 0.0), pd.DataFrame(rows), n_resumed)
 
@@ -132,10 +132,10 @@ def study_name(train: GraphSet, validation: GraphSet, params: ModelParams) -> st
     """One study for the same graphs, settings and values to try, however many trials and wherever they run."""
     digest = hashlib.sha256()
     for content in (train.inputs, train, validation.inputs, validation):
-        for one in fields(content):
-            value = getattr(content, one.name)
+        for field in fields(content):
+            value = getattr(content, field.name)
             if isinstance(value, np.ndarray):
-                digest.update(f"{one.name} {value.shape} {value.dtype}".encode())
+                digest.update(f"{field.name} {value.shape} {value.dtype}".encode())
                 digest.update(np.ascontiguousarray(value).tobytes())
             elif isinstance(value, tuple):
                 digest.update(repr(value).encode())
@@ -271,7 +271,10 @@ def _proposals(name: str, journal: Path, params: ModelParams, n_done: int) -> An
             super().on_trial_complete(trial_id, result, error)
 
     return Proposals(
-        {one: optuna.distributions.CategoricalDistribution(choices) for one, choices in space_of(params).items()},
+        {
+            parameter: optuna.distributions.CategoricalDistribution(choices)
+            for parameter, choices in space_of(params).items()
+        },
         metric=LOSS,
         mode="min",
         sampler=optuna.samplers.TPESampler(seed=SEED + n_done, n_startup_trials=WARM_UP_TRIALS, constant_liar=True),

@@ -191,17 +191,17 @@ def node_changes(telemetry: pd.DataFrame, duration_s: Floats) -> pd.DataFrame:
     Columns `<metric>/p<percentile>`; before: [-50 s, 0], during: [0, duration]; both ends belong to a window. NaN where
     either has no sample. telemetry: as a History has it. duration_s: (n,); where it is NaN the window has no end."""
     lengths = telemetry["at_s"].map(len).to_numpy(dtype=np.int64)
-    told = telemetry[["execution", "metric"]].loc[telemetry.index.repeat(lengths)].reset_index(drop=True)
+    samples = telemetry[["execution", "metric"]].loc[telemetry.index.repeat(lengths)].reset_index(drop=True)
     at_s, value = (np.concatenate([np.empty(0), *telemetry[name]]).astype(np.float64) for name in ("at_s", "samples"))
-    end_s = np.where(np.isnan(duration_s), np.inf, duration_s)[told["execution"].to_numpy(dtype=np.int64)]
-    known = told.assign(value=value)[np.isfinite(value)]
+    end_s = np.where(np.isnan(duration_s), np.inf, duration_s)[samples["execution"].to_numpy(dtype=np.int64)]
+    known = samples.assign(value=value)[np.isfinite(value)]
     at_s, end_s = at_s[np.isfinite(value)], end_s[np.isfinite(value)]
     before = _percentiles(known[(at_s >= -BEFORE_S) & (at_s <= 0)])
     during = _percentiles(known[(at_s >= 0) & (at_s <= end_s)])
     metrics = sorted(str(name) for name in telemetry["metric"].dropna().unique())
     columns = [f"{metric}/p{percentile}" for metric in metrics for percentile in PERCENTILES]
     rows = range(len(duration_s))
-    return inverse_difference(*(one.reindex(index=rows, columns=columns) for one in (before, during)))
+    return inverse_difference(*(frame.reindex(index=rows, columns=columns) for frame in (before, during)))
 
 
 def _percentiles(samples: pd.DataFrame) -> pd.DataFrame:
@@ -209,9 +209,9 @@ def _percentiles(samples: pd.DataFrame) -> pd.DataFrame:
     if not len(samples):
         return pd.DataFrame()
     shares = np.array(PERCENTILES) / 100
-    found = samples.groupby(["execution", "metric"])["value"].quantile(shares).unstack([1, 2])  # noqa: PD010
-    columns: Any = found.columns
-    return found.set_axis([f"{metric}/p{round(100 * share)}" for metric, share in columns], axis=1)
+    percentiles = samples.groupby(["execution", "metric"])["value"].quantile(shares).unstack([1, 2])  # noqa: PD010
+    columns: Any = percentiles.columns
+    return percentiles.set_axis([f"{metric}/p{round(100 * share)}" for metric, share in columns], axis=1)
 
 
 def learn_scales(changes: pd.DataFrame) -> NodeMetricScales:
@@ -280,9 +280,9 @@ class GraphSet:
         """Graphs."""
         return len(self.targets)
 
-    def of(self, chosen: Ints | Bools) -> "GraphSet":
+    def of(self, selection: Ints | Bools) -> "GraphSet":
         """Some of the graphs, by number or by mask."""
-        return replace(self, targets=self.targets[chosen], predecessors=self.predecessors[chosen])
+        return replace(self, targets=self.targets[selection], predecessors=self.predecessors[selection])
 
     def drawn(self, most: int, rng: np.random.Generator) -> "GraphSet":
         """At most so many of the graphs, drawn, in their order."""
@@ -313,9 +313,9 @@ def predecessors_of(inputs: NetworkInputs, is_normal: Bools, count: int) -> Ints
     place = n_before[:, None] - np.arange(count, 0, -1)  # among all normal ones, in this order
     is_there = (place >= n_before_group[:, None]) & (inputs.type_of[order] != NO_TYPE)[:, None]
     normal_rows = np.append(order[normal], ABSENT)
-    found = np.full((len(order), count), ABSENT, dtype=np.int64)
-    found[order] = np.where(is_there, normal_rows[np.where(is_there, place, -1)], ABSENT)
-    return found
+    predecessors = np.full((len(order), count), ABSENT, dtype=np.int64)
+    predecessors[order] = np.where(is_there, normal_rows[np.where(is_there, place, -1)], ABSENT)
+    return predecessors
 
 
 @dataclass(frozen=True)
@@ -362,8 +362,8 @@ class Batches:
 
     def of(self, numbers: Ints) -> GraphBatch:
         """The graphs of these numbers, in this order; one may be asked for twice. numbers: (b,)"""
-        chosen = torch.from_numpy(np.array(numbers, dtype=np.int64))
-        rows = self._rows[chosen]  # (b, p + 1)
+        graphs = torch.from_numpy(np.array(numbers, dtype=np.int64))
+        rows = self._rows[graphs]  # (b, p + 1)
         row = rows.flatten()  # (v,), graph by graph
         first = torch.arange(len(rows)) * rows.shape[1]
         edge_index = (first[:, None] + self._ends[:, None]).flatten(1)  # (2, b, k) to (2, E)
@@ -377,7 +377,7 @@ class Batches:
             label=self._label[row],
             performance=self._performance[row],
             edge_index=edge_index,
-            edge_attr=torch.cat([before, after, decay, self._intervals[chosen].flatten(0, 1)], dim=1),
+            edge_attr=torch.cat([before, after, decay, self._intervals[graphs].flatten(0, 1)], dim=1),
         )
 
 

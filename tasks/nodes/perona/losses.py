@@ -181,12 +181,12 @@ def margin_ranking(norms: Tensor, truth: Tensor, pairs: Tensor) -> Tensor:
     """The paper's: mean over both orders of the pairs whose truths differ; 0 without one.
 
     norms, truth: (v,), not negative; pairs: (2, e), each once. No gradient flows into the truth."""
-    told = truth.detach().clamp(min=SMALLEST)
+    target = truth.detach().clamp(min=SMALLEST)
     first, second = torch.cat([pairs, pairs.flip(0)], dim=1)
-    is_ranked = told[first] != told[second]
+    is_ranked = target[first] != target[second]
     first, second = first[is_ranked], second[is_ranked]
-    sign = torch.sign(told[first] - told[second])
-    short = -sign * (norms[first] - told[first] / told[second] * norms[second])
+    sign = torch.sign(target[first] - target[second])
+    short = -sign * (norms[first] - target[first] / target[second] * norms[second])
     return short.clamp(min=0).sum() / max(len(first), 1)
 
 
@@ -222,12 +222,12 @@ def lowest_norms(norms: Tensor, batch: GraphBatch, n_types: int) -> Tensor:
     """Least norm of the calm executions of each type less their standard deviation: (n_types,), NaN for a type without.
 
     norms: (v,) of the inputs of a batch, meant to be one of all training graphs."""
-    found = norms.new_full((n_types,), torch.nan)
+    lowest = norms.new_full((n_types,), torch.nan)
     for at in range(n_types):
-        own = norms[(batch.label == 0) & (batch.type_of == at)]
-        if len(own):
-            found[at] = own.min() - (own.std() if len(own) > 1 else 0.0)
-    return found
+        calm_norms = norms[(batch.label == 0) & (batch.type_of == at)]
+        if len(calm_norms):
+            lowest[at] = calm_norms.min() - (calm_norms.std() if len(calm_norms) > 1 else 0.0)
+    return lowest
 
 
 def margin_stressed_ranking(norms: Tensor, truth: Tensor, lowest: Tensor, pairs: Tensor, n_stressed: Tensor) -> Tensor:

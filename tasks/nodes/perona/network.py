@@ -219,10 +219,10 @@ def fingerprints_of(inputs: NetworkInputs, network: Encoder) -> Fingerprints:
     """The fingerprints of all executions, row by row. Source: Perona, III-D."""
     enc = np.full((len(inputs), network.params.network.hidden), np.nan)
     log_norm = np.full(len(inputs), np.nan)
-    if (is_told := inputs.is_measured).any():
-        codes = codes_of(inputs.x[is_told], network).double()  # (k, h)
-        enc[is_told] = codes.numpy()
-        log_norm[is_told] = np.log(p_norms(codes, network.params.loss.norm_power).numpy())
+    if (is_measured := inputs.is_measured).any():
+        codes = codes_of(inputs.x[is_measured], network).double()  # (k, h)
+        enc[is_measured] = codes.numpy()
+        log_norm[is_measured] = np.log(p_norms(codes, network.params.loss.norm_power).numpy())
     return Fingerprints(enc, log_norm)
 
 
@@ -248,7 +248,7 @@ def save_network(network: Encoder, folder: Path) -> None:
     """Write a network into a folder, which is made if it is not there: weights as safetensors, and JSON with what is
     needed to build it. Nothing in them is code."""
     folder.mkdir(parents=True, exist_ok=True)
-    weights = tensors.save({name: one.detach().cpu().contiguous() for name, one in network.state_dict().items()})
+    weights = tensors.save({name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()})
     about = {"format": FORMAT, "version": VERSION, "weights_sha256": hashlib.sha256(weights).hexdigest()}
     about |= {"sizes": network.sizes.model_dump(), "params": network.params.model_dump(mode="json")}
     (folder / WEIGHTS).write_bytes(weights)
@@ -270,7 +270,7 @@ def load_network(folder: Path) -> Encoder:
         with torch.random.fork_rng(devices=[]):
             network = network_of(**sizes.model_dump(), params=params)
         state = tensors.load(weights)
-        if odd := [name for name, one in state.items() if not torch.isfinite(one).all()]:
+        if odd := [name for name, tensor in state.items() if not torch.isfinite(tensor).all()]:
             raise ValueError(f"{odd[0]} is not finite")
         network.load_state_dict(state)
         return network.eval()

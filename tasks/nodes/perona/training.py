@@ -140,7 +140,7 @@ def learn_scale(inputs: NetworkInputs, is_train: Bools) -> tuple[Floats, Floats]
     ranges = np.subtract(most, least, out=np.ones(x.shape[1]), where=is_own.any(axis=0))
     everything = x.mean(axis=0) if len(x) else np.zeros(x.shape[1])
     of_type = [x[inputs.type_of[is_train] == number] for number in range(len(inputs.types))]
-    means = [own.mean(axis=0) if len(own) else everything for own in of_type]
+    means = [rows.mean(axis=0) if len(rows) else everything for rows in of_type]
     return np.where(ranges > 0, ranges, 1.0), np.array(means).reshape(-1, x.shape[1])
 
 
@@ -158,24 +158,24 @@ def measures_of(inputs: NetworkInputs, network: Encoder, is_train: Bools, is_tes
     with judging(network):
         codes = codes_of(x, network)
         decoded, types = network.decoder(codes).double().numpy(), network.classifier(codes).argmax(dim=1).numpy()
-    own = inputs.is_own[rows] & inputs.is_metric
-    found: dict[str, float] = {}
+    is_own_metric = inputs.is_own[rows] & inputs.is_metric
+    measures: dict[str, float] = {}
     for name, predicted in (("", decoded), ("_mean_predictor", means[true])):
         squares = ((predicted - x) / ranges) ** 2
-        found |= {f"mse{name}": _mean(squares), f"mse_own{name}": _mean(squares[own])}
-    found["type_accuracy"] = _mean((types == true)[true != NO_TYPE].astype(np.float64))
-    return found | scores_follow(inputs, network, rows)
+        measures |= {f"mse{name}": _mean(squares), f"mse_own{name}": _mean(squares[is_own_metric])}
+    measures["type_accuracy"] = _mean((types == true)[true != NO_TYPE].astype(np.float64))
+    return measures | scores_follow(inputs, network, rows)
 
 
 def scores_follow(inputs: NetworkInputs, network: Encoder, rows: Ints) -> dict[str, float]:
     """score_spearman and score_deviation of these rows."""
     log_norm, performance = fingerprints_of(inputs, network).log_norm, inputs.performance.astype(np.float64)
-    told = pd.DataFrame({"type": inputs.type_of, "log_norm": log_norm, "performance": performance}).iloc[rows]
-    known = told[np.isfinite(told).all(axis=1)]
+    frame = pd.DataFrame({"type": inputs.type_of, "log_norm": log_norm, "performance": performance}).iloc[rows]
+    known = frame[np.isfinite(frame).all(axis=1)]
     correlations = [
-        own["log_norm"].corr(own["performance"], method="spearman")
-        for _, own in known.groupby("type")
-        if len(own) >= LEAST_PAIRS
+        group["log_norm"].corr(group["performance"], method="spearman")
+        for _, group in known.groupby("type")
+        if len(group) >= LEAST_PAIRS
     ]
     surplus = known["log_norm"] - known["performance"]
     apart = surplus - surplus.groupby(known["type"]).transform("median")
@@ -286,10 +286,10 @@ class PeronaModule(pl.LightningModule):
 
     def adam(self) -> torch.optim.Adam:
         """Adam; weights decay, biases do not."""
-        fit, own = self.params.fit, list(self.network.parameters())
+        fit, parameters = self.params.fit, list(self.network.parameters())
         groups = [
-            {"params": [one for one in own if one.ndim > 1], "weight_decay": fit.weight_decay},
-            {"params": [one for one in own if one.ndim <= 1], "weight_decay": 0.0},
+            {"params": [parameter for parameter in parameters if parameter.ndim > 1], "weight_decay": fit.weight_decay},
+            {"params": [parameter for parameter in parameters if parameter.ndim <= 1], "weight_decay": 0.0},
         ]
         return torch.optim.Adam(groups, lr=fit.learning_rate)
 
@@ -343,7 +343,7 @@ class Selection(pl.Callback):
         epoch = len(self._rows) + 1
         if validation_loss < self.best_loss:  # never for NaN
             self.best_epoch, self.best_loss = epoch, validation_loss
-            self.best_weights = {name: one.detach().clone() for name, one in module.network.state_dict().items()}
+            self.best_weights = {name: tensor.detach().clone() for name, tensor in module.network.state_dict().items()}
         self._rows.append((epoch, train_loss, validation_loss, time.perf_counter() - self._started))
         if self._report is not None:
             self._report(epoch, self.best_loss)

@@ -156,10 +156,10 @@ def fit(history: History, params: PreprocessParams, *, facts: Facts | None = Non
     is missing count as unstressed. Without executions nothing is kept. Raises ValueError for a value that is not
     finite. Source: Perona, III-B."""
     declared = declared_facts() if facts is None else facts
-    found = recorded(history)
-    columns = choose_columns(found, declared)
+    entries = recorded(history)
+    columns = choose_columns(entries, declared)
     divided_by = divisors(columns, declared)
-    read = in_base_units(found, columns)
+    read = in_base_units(entries, columns)
     unified = as_rates(read, columns, divided_by, durations(history.executions))
     n_lost = np.diff(read.edges) - np.diff(unified.edges)  # totals that no time could be found for
     columns = columns.assign(
@@ -176,8 +176,8 @@ def fit(history: History, params: PreprocessParams, *, facts: Facts | None = Non
         rows = unified.of(at)
         fact = declared.get(column["benchmark"], {}).get(column["metric"])
         metrics.append(_learn(column, unified.value[rows], ~stressed[unified.execution[rows]], fact, params))
-    types = tuple(sorted({str(name) for name in found.types}))
-    return Preprocessor(params=params, n_executions=len(found.types), types=types, metrics=tuple(metrics))
+    types = tuple(sorted({str(name) for name in entries.types}))
+    return Preprocessor(params=params, n_executions=len(entries.types), types=types, metrics=tuple(metrics))
 
 
 def durations(executions: pd.DataFrame) -> Floats:
@@ -214,8 +214,8 @@ def tables_of(history: History, preprocessor: Preprocessor) -> NodeTables:
     What training did not have (types, metrics, units) is left out; executions that have nothing else are counted."""
     executions = history.executions
     columns = preprocessor.columns()
-    found = recorded(history)
-    read = in_base_units(found, columns)
+    entries = recorded(history)
+    read = in_base_units(entries, columns)
     unified = as_rates(read, columns, columns["divided_by"].tolist(), durations(executions))
     aspects = executions["aspect"].fillna("unknown").astype(str).groupby(type_names(executions)).first()
     node_of, nodes = pd.factorize(executions["node"].astype(str), sort=True)
@@ -228,7 +228,7 @@ def tables_of(history: History, preprocessor: Preprocessor) -> NodeTables:
         for name, places in sorted(of_type.items())
     ]
     is_measured, is_known = np.zeros((2, len(executions)), dtype=bool)
-    is_measured[found.execution] = True
+    is_measured[entries.execution] = True
     is_known[read.execution] = True  # a metric of training, in a unit that can become that of its column
     return NodeTables(
         tuple(str(node) for node in nodes),
@@ -241,9 +241,9 @@ def tables_of(history: History, preprocessor: Preprocessor) -> NodeTables:
 
 def _machine_types(executions: pd.DataFrame, node_of: np.ndarray, n_nodes: int) -> tuple[str, ...]:
     """Of each node, as the first of its executions that says any; empty if none does."""
-    told = pd.Series(executions["machine_type"].fillna("").astype(str).to_numpy(dtype=object))
-    first = told[told != ""].groupby(node_of[(told != "").to_numpy()]).first()
-    return tuple(str(one) for one in first.reindex(range(n_nodes), fill_value=""))
+    stated = pd.Series(executions["machine_type"].fillna("").astype(str).to_numpy(dtype=object))
+    first = stated[stated != ""].groupby(node_of[(stated != "").to_numpy()]).first()
+    return tuple(str(machine_type) for machine_type in first.reindex(range(n_nodes), fill_value=""))
 
 
 def _table(
@@ -254,9 +254,9 @@ def _table(
     rows = np.unique(np.concatenate([unified.execution[part] for part in parts]))
     values, on_scale = (np.full((len(rows), len(places)), np.nan) for _ in range(2))
     for at, (metric, part) in enumerate(zip(metrics, parts, strict=True)):
-        own = np.searchsorted(rows, unified.execution[part])
-        values[own, at] = unified.value[part]
-        on_scale[own, at] = _on_scale(metric, unified.value[part], preprocessor.params)
+        positions = np.searchsorted(rows, unified.execution[part])
+        values[positions, at] = unified.value[part]
+        on_scale[positions, at] = _on_scale(metric, unified.value[part], preprocessor.params)
     return TypeTable(
         name=name,
         aspect=aspect,

@@ -73,7 +73,7 @@ class ValueSpread(Params):
 
         Up to 5 % of outliers on either side do not count. Where the median is 0 the larger tail takes its place."""
         levels = (abs(self.median), max(abs(self.low), abs(self.high)))
-        level = next((one for one in levels if one > 0), 0.0)
+        level = next((size for size in levels if size > 0), 0.0)
         return self.robust_deviation / level if level else 0.0
 
 
@@ -205,7 +205,7 @@ def orient(
 ) -> Orientation:
     """The orientation of a metric. spread: of all its training values; unstressed: of those without known stress."""
     rule = rule_of(spread)
-    sign, origin = _overridden(metric) if params.is_paper else _told(metric, base, fact)
+    sign, origin = _overridden(metric) if params.is_paper else _stated_sign(metric, base, fact)
     if sign is None:
         sign, origin = (1, "none") if rule is None else (rule, "rule")
     return Orientation(
@@ -217,7 +217,7 @@ def orient(
     )
 
 
-def _told(metric: str, base: str, fact: MetricFacts | None) -> tuple[Sign | None, Origin]:
+def _stated_sign(metric: str, base: str, fact: MetricFacts | None) -> tuple[Sign | None, Origin]:
     if fact is not None:  # neither better nor worse: the rule, and no guess from the unit
         return (None if fact.higher_is_better is None else 1 if fact.higher_is_better else -1), "declared"
     words = set(WORDS.split(metric.lower()))

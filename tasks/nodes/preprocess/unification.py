@@ -94,15 +94,15 @@ def spelled(unit: str, benchmark: str = "") -> tuple[list[str], list[str]] | Non
 
 
 def _words(side: str, benchmark: str) -> list[str] | None:
-    found = []
+    words = []
     for word in side.replace("%", " percent ").split():
         if word != "1":
             tools = (binary for tool, binary in BINARY_BY_TOOL.items() if tool in benchmark)
             meant = next((binary[word] for binary in tools if word in binary), word)
             if not WORD.fullmatch(word) or TINY_INFORMATION.fullmatch(meant):
                 return None
-            found.append(meant)
-    return found
+            words.append(meant)
+    return words
 
 
 PLAIN_BASE = "1"
@@ -128,9 +128,9 @@ def conversion_of(unit: str, benchmark: str = "") -> Conversion:
         try:
             quantity = registry().Quantity(1.0, "dimensionless")
             for word in words[0]:
-                quantity = quantity * _one(word)
+                quantity = quantity * _quantity_of(word)
             for word in words[1]:
-                quantity = quantity / _one(word)
+                quantity = quantity / _quantity_of(word)
             base = quantity.to_root_units()
             return Conversion(float(base.magnitude), _label(base.units))
         except pint.UndefinedUnitError:
@@ -155,7 +155,7 @@ def registry() -> Any:
     return made
 
 
-def _one(word: str) -> Any:
+def _quantity_of(word: str) -> Any:
     """One of what the word says; Microseconds, Ns: as in lower case, where it is nothing as it is written."""
     if word in MULTIPLES:
         return registry().Quantity(MULTIPLES[word], "dimensionless")
@@ -222,55 +222,57 @@ class Unified:
         return slice(int(self.edges[column]), int(self.edges[column + 1]))
 
 
-def choose_columns(found: Recorded, facts: Facts) -> pd.DataFrame:
+def choose_columns(entries: Recorded, facts: Facts) -> pd.DataFrame:
     """One row a (type, metric), in this order: base unit, units as written, values apart and why.
 
     The base unit is the declared one where any value has it, else the one that most values have."""
-    triples = _converted(found.triples)
+    triples = _converted(entries.triples)
     rows = []
-    for (kind, metric), own in triples.groupby(["type", "metric"], sort=True):
-        benchmark = str(own["benchmark"].iloc[0])
-        base = _base(own, facts.get(benchmark, {}).get(str(metric)), benchmark)
-        is_in = own["base"] == base
-        unknown = [f"unit {unit!r} is not known: a scale of its own" for unit in own["unit"][is_in & ~own["is_known"]]]
-        note = "; ".join([*unknown, *_apart(own[~is_in], base)])
-        n_apart = int(own.loc[~is_in, "n_values"].sum())
-        rows.append((kind, benchmark, metric, base, tuple(sorted(set(own.loc[is_in, "unit"]))), n_apart, note))
+    for (kind, metric), group in triples.groupby(["type", "metric"], sort=True):
+        benchmark = str(group["benchmark"].iloc[0])
+        base = _base(group, facts.get(benchmark, {}).get(str(metric)), benchmark)
+        is_in = group["base"] == base
+        unknown = [
+            f"unit {unit!r} is not known: a scale of its own" for unit in group["unit"][is_in & ~group["is_known"]]
+        ]
+        note = "; ".join([*unknown, *_apart(group[~is_in], base)])
+        n_apart = int(group.loc[~is_in, "n_values"].sum())
+        rows.append((kind, benchmark, metric, base, tuple(sorted(set(group.loc[is_in, "unit"]))), n_apart, note))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def in_base_units(found: Recorded, columns: pd.DataFrame) -> Unified:
+def in_base_units(entries: Recorded, columns: pd.DataFrame) -> Unified:
     """The values of the columns (type, metric, base) in their base units."""
-    triples = _converted(found.triples).merge(
+    triples = _converted(entries.triples).merge(
         columns[["type", "metric", "base"]].reset_index(names="column"), how="left"
     )
     column = triples["column"].fillna(-1).to_numpy(dtype=np.int64)  # -1: none, or another base unit
-    of_row = column[found.triple]
+    of_row = column[entries.triple]
     order = np.argsort(of_row, kind="stable")
     order = order[np.searchsorted(of_row[order], 0) :]
-    value = found.value[order] * triples["factor"].to_numpy(dtype=np.float64)[found.triple[order]]
+    value = entries.value[order] * triples["factor"].to_numpy(dtype=np.float64)[entries.triple[order]]
     edges = np.searchsorted(of_row[order], np.arange(len(columns) + 1))
-    return Unified(found.execution[order], value, edges.astype(np.int64))
+    return Unified(entries.execution[order], value, edges.astype(np.int64))
 
 
 def _converted(triples: pd.DataFrame) -> pd.DataFrame:
     units = zip(triples["unit"], triples["benchmark"], strict=True)
     conversions = [conversion_of(str(unit), str(benchmark)) for unit, benchmark in units]
     return triples.assign(
-        factor=np.array([one.factor for one in conversions], dtype=np.float64),
-        base=np.array([one.base for one in conversions], dtype=object),
-        is_known=np.array([one.is_known for one in conversions], dtype=bool),
+        factor=np.array([conversion.factor for conversion in conversions], dtype=np.float64),
+        base=np.array([conversion.base for conversion in conversions], dtype=object),
+        is_known=np.array([conversion.is_known for conversion in conversions], dtype=bool),
     )
 
 
-def _base(own: pd.DataFrame, fact: MetricFacts | None, benchmark: str) -> str:
-    counted = own.groupby("base", sort=True)["n_values"].sum()
+def _base(triples: pd.DataFrame, fact: MetricFacts | None, benchmark: str) -> str:
+    counted = triples.groupby("base", sort=True)["n_values"].sum()
     declared: Conversion | None = conversion_of(fact.unit, benchmark) if fact else None
     return declared.base if declared and declared.base in counted.index else str(counted.idxmax())
 
 
-def _apart(own: pd.DataFrame, base: str) -> Iterator[str]:
-    for row in own.itertuples():
+def _apart(triples: pd.DataFrame, base: str) -> Iterator[str]:
+    for row in triples.itertuples():
         why = f"which cannot become {base}" if row.is_known else "which is not known"
         yield f"{row.n_values} values in {row.unit!r}, {why}: apart"
 
@@ -281,8 +283,8 @@ SECONDS = "s"
 def divisors(columns: pd.DataFrame, facts: Facts) -> list[str]:
     """For each column the metric that it is to be divided by, `duration` for that of the execution, or empty."""
     keys = zip(columns["benchmark"], columns["metric"], strict=True)
-    found = (facts.get(benchmark, {}).get(metric) for benchmark, metric in keys)
-    return [(fact.is_cumulative_over or "") if fact else "" for fact in found]
+    metric_facts = (facts.get(benchmark, {}).get(metric) for benchmark, metric in keys)
+    return [(fact.is_cumulative_over or "") if fact else "" for fact in metric_facts]
 
 
 def as_rates(unified: Unified, columns: pd.DataFrame, divided_by: Sequence[str], duration_s: Floats) -> Unified:
@@ -304,8 +306,8 @@ def as_rates(unified: Unified, columns: pd.DataFrame, divided_by: Sequence[str],
             seconds = np.full(len(duration_s), np.nan)
             if over is not None and bases[over] == SECONDS:
                 seconds[unified.execution[unified.of(over)]] = unified.value[unified.of(over)]
-        own = seconds[unified.execution[unified.of(at)]]
-        value[unified.of(at)] /= np.where(own > 0, own, np.nan)
+        divisor_s = seconds[unified.execution[unified.of(at)]]
+        value[unified.of(at)] /= np.where(divisor_s > 0, divisor_s, np.nan)
     is_there = np.isfinite(value)
     edges = np.concatenate([[0], np.cumsum(is_there)])[unified.edges].astype(np.int64)
     return Unified(unified.execution[is_there], value[is_there], edges)

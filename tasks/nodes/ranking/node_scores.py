@@ -57,8 +57,8 @@ class ReferenceFleet:
 
     def of(self, table: TypeTable) -> tuple[Floats, Floats]:
         """Median and weight of the metrics of a table, (m,) each; NaN and 0 for one that the fleet lacks."""
-        own = self.table[self.table["type"] == table.name].set_index("metric")[["median", "weight"]]
-        median, weight = own.reindex(list(table.metrics)).to_numpy(dtype=np.float64).T
+        rows = self.table[self.table["type"] == table.name].set_index("metric")[["median", "weight"]]
+        median, weight = rows.reindex(list(table.metrics)).to_numpy(dtype=np.float64).T
         return median, np.nan_to_num(weight, nan=0.0)
 
     @property
@@ -77,11 +77,11 @@ def learn_reference(tables: NodeTables, is_reference: Bools, params: ScoreParams
         medians = group_medians(table.natural, table.nodes, len(tables.nodes))
         counts = counting(table, params)
         for at, metric in enumerate(table.metrics):
-            own = medians[~np.isnan(medians[:, at]), at]
-            median = float(np.median(own)) if len(own) else np.nan
-            told = (table.name, table.aspect, metric, table.units[at], table.orientation[at])
+            node_medians = medians[~np.isnan(medians[:, at]), at]
+            median = float(np.median(node_medians)) if len(node_medians) else np.nan
+            about = (table.name, table.aspect, metric, table.units[at], table.orientation[at])
             n_executions = int((~np.isnan(table.natural[:, at])).sum())
-            rows.append((*told, median, float(counts[at] and median > 0), len(own), n_executions))
+            rows.append((*about, median, float(counts[at] and median > 0), len(node_medians), n_executions))
     return ReferenceFleet(pd.DataFrame(rows, columns=COLUMNS), stated or "all nodes given")
 
 
@@ -98,26 +98,26 @@ def counting(table: TypeTable, params: ScoreParams) -> Bools:
     is_average = np.array([not NOT_AVERAGES & set(metric.split("_")) for metric in table.metrics], dtype=bool)
     is_rate = np.array([unit.endswith(PER_SECOND) for unit in table.units], dtype=bool)
     is_time = np.array([unit in TIMES for unit in table.units], dtype=bool)
-    for chosen in (
+    for is_counted in (
         is_directed & is_average & is_rate & (table.orientation > 0),
         is_directed & is_average & is_time & (table.orientation < 0),
         is_directed & is_average,
     ):
-        if chosen.any():
-            return np.asarray(chosen)
+        if is_counted.any():
+            return np.asarray(is_counted)
     return is_directed
 
 
 def counted_in(reference: pd.DataFrame) -> frozenset[tuple[str, str]]:
     """The types and metrics of a reference (ReferenceFleet.table) that count in scores: those with a weight."""
-    own = reference[reference["weight"] > 0]
-    return frozenset(zip(own["type"].astype(str), own["metric"].astype(str), strict=True))
+    counted = reference[reference["weight"] > 0]
+    return frozenset(zip(counted["type"].astype(str), counted["metric"].astype(str), strict=True))
 
 
 def usual_aspects(reference: pd.DataFrame) -> frozenset[str]:
     """The aspects that half of the nodes of a reference or more ran: what a node is expected to have run."""
-    own = reference[reference["weight"] > 0]
-    n_nodes = own.groupby(own["aspect"].astype(str))["n_nodes"].max()
+    counted = reference[reference["weight"] > 0]
+    n_nodes = counted.groupby(counted["aspect"].astype(str))["n_nodes"].max()
     return frozenset(str(aspect) for aspect in n_nodes.index[n_nodes >= USUAL * n_nodes.max()])
 
 
@@ -129,9 +129,9 @@ def log_ratios(table: TypeTable, reference: ReferenceFleet) -> Floats:
     median, limit = reference.of(table)[0], np.log(LARGEST_RATIO)
     usable = np.where(median > 0, median, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = table.orientation * (np.log(np.where(table.natural > 0, table.natural, np.nan)) - np.log(usable))
+        ratios = table.orientation * (np.log(np.where(table.natural > 0, table.natural, np.nan)) - np.log(usable))
     is_nothing = (table.natural <= 0) & (table.orientation > 0) & (usable > 0)
-    return np.asarray(np.clip(np.where(is_nothing, -limit, found), -limit, limit))
+    return np.asarray(np.clip(np.where(is_nothing, -limit, ratios), -limit, limit))
 
 
 def execution_scores(table: TypeTable, reference: ReferenceFleet) -> Floats:
@@ -190,11 +190,11 @@ def score_nodes(tables: NodeTables, reference: ReferenceFleet, params: ScorePara
 
     Aspects that params leave out do not count. Runs in time linear in the executions."""
     counted = tables.of_aspects(params.left_out_aspects)
-    found = np.full((len(tables.nodes), len(counted.tables)), np.nan)
+    log_scores = np.full((len(tables.nodes), len(counted.tables)), np.nan)
     for at, table in enumerate(counted.tables):
-        own = execution_scores(table, reference)
-        found[:, at] = group_medians(own[:, None], table.nodes, len(tables.nodes))[:, 0]
-    return NodeScores(tables.nodes, levels_of(counted, params), found)
+        scores = execution_scores(table, reference)
+        log_scores[:, at] = group_medians(scores[:, None], table.nodes, len(tables.nodes))[:, 0]
+    return NodeScores(tables.nodes, levels_of(counted, params), log_scores)
 
 
 def save_reference(reference: ReferenceFleet, file: Path) -> None:
@@ -268,19 +268,19 @@ def _ready(values: Floats, centre: Floats, scale: Floats) -> Floats:
     return np.asarray(np.clip(np.nan_to_num(apart, nan=0.0), -LIMIT, LIMIT))
 
 
-def component_scores(found: NodeScores) -> Floats:
+def component_scores(scores: NodeScores) -> Floats:
     """The place of each node on the first principal component of its types' scores: (n_nodes,), more is better.
 
     0 is the middle of these very nodes, so a node that joins moves the others: unlike a score it is no ratio to a
     frozen reference. NaN for a node without any type, and for all where nothing varies."""
-    nothing = np.isnan(found.log_scores).all(axis=1)
+    nothing = np.isnan(scores.log_scores).all(axis=1)
     if nothing.all():
-        return np.full(len(found.nodes), np.nan)
+        return np.full(len(scores.nodes), np.nan)
     try:
-        fitted = fit_first_component(found.log_scores[~nothing])
+        fitted = fit_first_component(scores.log_scores[~nothing])
     except ValueError:  # no type varies
-        return np.full(len(found.nodes), np.nan)
-    return np.where(nothing, np.nan, fitted.score(found.log_scores))
+        return np.full(len(scores.nodes), np.nan)
+    return np.where(nothing, np.nan, fitted.score(scores.log_scores))
 
 
 @dataclass(frozen=True)
@@ -300,15 +300,15 @@ def shared_components(scores: NodeScores, machine_types: Sequence[str]) -> dict[
     """The component of each machine type of which LEAST_NODES nodes or more ran LEAST_TOOLS tools or more.
 
     machine_types: (n_nodes,). Between machine types nothing is shared but their size, which the score tells better."""
-    found = {}
+    components = {}
     for machine_type in dict.fromkeys(machine_types):
-        values = scores.log_scores[np.array([one == machine_type for one in machine_types])]
+        values = scores.log_scores[np.array([kind == machine_type for kind in machine_types])]
         is_common = (~np.isnan(values)).sum(axis=0) >= LEAST_NODES
         tools = {tool_of(name) for name, is_its in zip(scores.levels.types, is_common, strict=True) if is_its}
         if len(tools) >= LEAST_TOOLS:
             with suppress(ValueError):  # no type varies
-                found[machine_type] = fit_shared_component(values, scores.levels.types)
-    return found
+                components[machine_type] = fit_shared_component(values, scores.levels.types)
+    return components
 
 
 def fit_shared_component(values: Floats, types: Sequence[str]) -> SharedComponent:
@@ -317,15 +317,15 @@ def fit_shared_component(values: Floats, types: Sequence[str]) -> SharedComponen
     A type that fewer than half of the nodes ran has weight 0. More is better: the component rises with the mean of all
     types. Raises ValueError if no type varies."""
     training = tuple(np.sort(column[~np.isnan(column)]) for column in values.T)
-    found = normal_scores(values, training)
-    is_used = ((~np.isnan(values)).mean(axis=0) >= COMMON) & (np.ptp(found, axis=0) > 0)
+    scores = normal_scores(values, training)
+    is_used = ((~np.isnan(values)).mean(axis=0) >= COMMON) & (np.ptp(scores, axis=0) > 0)
     if not is_used.any():
         raise ValueError(f"{values.shape[1]} types of {len(values)} nodes, none of which varies on enough of them")
     used = np.array(types, dtype=object)[is_used]
     tools = np.array([tool_of(name) for name in used], dtype=object)
     groups = tools if len(set(tools)) > 1 else used  # each type alone where there is one tool
-    own, weights = found[:, is_used], np.zeros(values.shape[1])
-    weights[is_used] = _weights(own - own.mean(axis=0), groups)
+    used_scores, weights = scores[:, is_used], np.zeros(values.shape[1])
+    weights[is_used] = _weights(used_scores - used_scores.mean(axis=0), groups)
     return SharedComponent(training, weights)
 
 
@@ -333,13 +333,13 @@ def normal_scores(values: Floats, training: Sequence[Floats]) -> Floats:
     """Φ⁻¹(p), p being the place of each value among the training nodes: (n, n_types); 0 where there is none.
 
     p = (values below + half of the equal ones + 1/2) / (n + 1). training: of each type the ordered values (n,)."""
-    found = np.zeros(values.shape)
+    scores = np.zeros(values.shape)
     for at, known in enumerate(training):
         below = np.searchsorted(known, values[:, at], side="left")
         below_or_equal = np.searchsorted(known, values[:, at], side="right")
         place = (below + below_or_equal + 1) / (2 * (len(known) + 1))
-        found[:, at] = np.where(np.isnan(values[:, at]), 0.0, ndtri(place))
-    return found
+        scores[:, at] = np.where(np.isnan(values[:, at]), 0.0, ndtri(place))
+    return scores
 
 
 def tool_of(benchmark_type: str) -> str:
@@ -356,8 +356,8 @@ def _weights(scores: Floats, groups: np.ndarray) -> Floats:
     whitening = np.zeros((n_types, n_types))
     for group in dict.fromkeys(groups):  # (C + ridge · 1)^(-1/2), C being the covariance of the group
         at = np.flatnonzero(groups == group)
-        own = scores[:, at]
-        variances, axes = np.linalg.eigh(own.T @ own / n_nodes + ridge * np.eye(len(at)))
+        group_scores = scores[:, at]
+        variances, axes = np.linalg.eigh(group_scores.T @ group_scores / n_nodes + ridge * np.eye(len(at)))
         whitening[np.ix_(at, at)] = axes / np.sqrt(variances) @ axes.T
     _, _, directions = np.linalg.svd(scores @ whitening, full_matrices=False)
     weights = whitening @ directions[0]

@@ -87,7 +87,7 @@ class DrawnScores:
 
 def spreads_of(tables: NodeTables, reference: ReferenceFleet) -> list[SpreadOfType]:
     """The scores of each type's executions by node."""
-    found = []
+    spreads = []
     for table in tables.tables:
         scores = execution_scores(table, reference)
         is_there = ~np.isnan(scores)
@@ -97,8 +97,8 @@ def spreads_of(tables: NodeTables, reference: ReferenceFleet) -> list[SpreadOfTy
         medians = group_medians(scores[:, None], nodes, len(tables.nodes))[:, 0]
         residuals = (scores - medians[nodes])[sizes[nodes] >= MIN_EXECUTIONS]
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        found.append(SpreadOfType(table.name, table.aspect, scores[order], starts, residuals))
-    return found
+        spreads.append(SpreadOfType(table.name, table.aspect, scores[order], starts, residuals))
+    return spreads
 
 
 def draw_scores(
@@ -111,15 +111,15 @@ def draw_scores(
     seen = np.full(len(spreads), np.nan)
     drawn = np.full((params.resamples, len(spreads)), np.nan)
     is_unknown = np.zeros(len(spreads), dtype=bool)
-    for at, one in enumerate(spreads):
-        own = one.of(number)
-        if not len(own):
+    for at, spread in enumerate(spreads):
+        scores = spread.of(number)
+        if not len(scores):
             continue
-        seen[at] = np.median(own)
-        source = own if len(own) >= MIN_EXECUTIONS else seen[at] + one.residuals
+        seen[at] = np.median(scores)
+        source = scores if len(scores) >= MIN_EXECUTIONS else seen[at] + spread.residuals
         is_unknown[at] = not len(source)
-        rng = np.random.default_rng([SEED, _number(node), _number(one.name)])
-        drawn[:, at] = seen[at] if is_unknown[at] else resampled_medians(source, len(own), params.resamples, rng)
+        rng = np.random.default_rng([SEED, _number(node), _number(spread.name)])
+        drawn[:, at] = seen[at] if is_unknown[at] else resampled_medians(source, len(scores), params.resamples, rng)
     if np.isnan(seen).all():
         return None
     each = _with_aspects(drawn, levels)
@@ -164,26 +164,28 @@ def rank_nodes(tables: NodeTables, reference: ReferenceFleet, params: ScoreParam
     draws: dict[tuple[str, str], Floats] = {}
     shared_draws: dict[str, Floats] = {}
     for number, node in enumerate(tables.nodes):
-        found = draw_scores(node, number, spreads, levels, params)
-        if found is None:
+        node_draws = draw_scores(node, number, spreads, levels, params)
+        if node_draws is None:
             continue
-        low, high = np.quantile(found.drawn, edges, axis=0)
+        low, high = np.quantile(node_draws.drawn, edges, axis=0)
         for at, aspect in enumerate((ALL, *levels.aspects)):
-            if np.isnan(found.seen[at]):
+            if np.isnan(node_draws.seen[at]):
                 continue
-            own = [len(one.of(number)) for one in spreads if aspect in (ALL, one.aspect)]
+            counts = [len(spread.of(number)) for spread in spreads if aspect in (ALL, spread.aspect)]
             row: dict[str, object] = {"aspect": aspect, "node": node, "machine_type": tables.machine_types[number]}
-            row |= {"score": np.exp(found.seen[at]), "low": np.exp(low[at]), "high": np.exp(high[at])}
-            row |= {"n_executions": sum(own), "n_types": sum(n > 0 for n in own)}
+            row |= {"score": np.exp(node_draws.seen[at]), "low": np.exp(low[at]), "high": np.exp(high[at])}
+            row |= {"n_executions": sum(counts), "n_types": sum(n > 0 for n in counts)}
             row |= {"lacks": "", "pc1": np.nan, "shared": np.nan}
             if aspect == ALL:
-                row |= {"lacks": ", ".join(lacking(levels, found.seen[1:], usual)), "pc1": components[number]}
+                row |= {"lacks": ", ".join(lacking(levels, node_draws.seen[1:], usual)), "pc1": components[number]}
                 if component := fitted.get(tables.machine_types[number]):
                     row["shared"] = component.score(scores.log_scores[[number]])[0]
-                    is_untold = (found.is_unknown & (component.weights != 0)).any()
-                    shared_draws[node] = np.where(is_untold, np.nan, component.score(found.of_types)).astype(np.float32)
+                    has_unknown = (node_draws.is_unknown & (component.weights != 0)).any()
+                    shared_draws[node] = np.where(has_unknown, np.nan, component.score(node_draws.of_types)).astype(
+                        np.float32
+                    )
             rows.append(row)
-            draws[aspect, node] = found.drawn[:, at].astype(np.float32)
+            draws[aspect, node] = node_draws.drawn[:, at].astype(np.float32)
     if not rows:
         return pd.DataFrame(columns=COLUMNS)
     frame, parts = pd.DataFrame(rows), []
@@ -197,8 +199,8 @@ def rank_nodes(tables: NodeTables, reference: ReferenceFleet, params: ScoreParam
 
 def lacking(levels: Levels, by_aspect: Floats, usual: Collection[str]) -> list[str]:
     """The usual aspects that count and of which a node has no score. by_aspect: (n_aspects,), NaN for no score."""
-    told = zip(levels.aspects, levels.weights, by_aspect, strict=True)
-    return [aspect for aspect, weight, score in told if aspect in usual and weight > 0 and np.isnan(score)]
+    rows = zip(levels.aspects, levels.weights, by_aspect, strict=True)
+    return [aspect for aspect, weight, score in rows if aspect in usual and weight > 0 and np.isnan(score)]
 
 
 def _placed_by_shared(nodes: pd.DataFrame, drawn: Mapping[str, Floats], confidence: float) -> pd.DataFrame:
@@ -230,11 +232,11 @@ def placed(nodes: pd.DataFrame, by: str, drawn: Mapping[str, Floats], confidence
     return ordered.assign(n_tied=ordered.groupby("place")["node"].transform("size"))
 
 
-def is_tie(one: Floats, other: Floats, confidence: float) -> bool:
+def is_tie(first: Floats, other: Floats, confidence: float) -> bool:
     """Whether the interval of the ratio of two scores holds 1; unknown intervals tell nothing apart.
 
-    one, other: (n_resamples,) logarithms, drawn independently."""
-    apart = one - other
+    first, other: (n_resamples,) logarithms, drawn independently."""
+    apart = first - other
     if np.isnan(apart).any():
         return True
     low, high = np.quantile(apart, [(1 - confidence) / 2, (1 + confidence) / 2])
@@ -255,8 +257,8 @@ def threads_of(benchmark: str, metric: str, template: str = "") -> Threads:
     """How many threads a metric of a benchmark had. template: its command, or the settings that its log prints.
 
     More than one counts as all: tools ask for as many as there are, or for more."""
-    if told := COMMAND.search(template) or SETTING.search(metric):
-        return "one" if int(told[1]) == 1 else "all"
+    if match := COMMAND.search(template) or SETTING.search(metric):
+        return "one" if int(match[1]) == 1 else "all"
     if benchmark in SINGLE_BENCHMARKS or SINGLE.search(metric):
         return "one"
     if benchmark in MULTI_BENCHMARKS or MULTI.search(metric):

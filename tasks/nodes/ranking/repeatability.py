@@ -23,15 +23,15 @@ LEAST = 2  # one run has no spread
 VARIANCE_OF_MEDIAN = np.pi / 2  # of a normal distribution, times σ²/n
 
 
-def runs_needed(apart: Floats, one_deviation: Floats, other_deviation: Floats) -> Floats:
+def runs_needed(apart: Floats, deviation: Floats, other_deviation: Floats) -> Floats:
     """Runs on each side until a difference is found: whole numbers from 2 on, infinite for no difference.
 
     apart: difference of the medians of the logarithms; deviations: of the logarithms, on either side; same shapes.
     NaN where anything is missing."""
     factor = (ndtri(1 - SIGNIFICANCE / 2) + ndtri(POWER)) ** 2 * VARIANCE_OF_MEDIAN
     with np.errstate(divide="ignore", invalid="ignore"):
-        needed = factor * (one_deviation**2 + other_deviation**2) / np.asarray(apart, dtype=np.float64) ** 2
-    needed = np.where((apart == 0) & ~np.isnan(one_deviation + other_deviation), np.inf, needed)
+        needed = factor * (deviation**2 + other_deviation**2) / np.asarray(apart, dtype=np.float64) ** 2
+    needed = np.where((apart == 0) & ~np.isnan(deviation + other_deviation), np.inf, needed)
     return np.maximum(np.ceil(needed), LEAST)
 
 
@@ -65,9 +65,9 @@ def repeatability_of(tables: NodeTables, is_counted: Bools, min_runs: int) -> Re
     logarithm and are left out."""
     metrics, pairs = [], []
     for table in tables.of_executions(is_counted).tables:
-        found = _of_type(table, tables, min_runs)
-        metrics.append(found)
-        pairs += [_pairs(own, table) for _, own in found.groupby("metric", sort=False)]
+        rows = _of_type(table, tables, min_runs)
+        metrics.append(rows)
+        pairs += [_pairs(metric_rows, table) for _, metric_rows in rows.groupby("metric", sort=False)]
     return Repeatability(_together(metrics), _together(pairs))
 
 
@@ -87,7 +87,7 @@ def _of_type(table: TypeTable, tables: NodeTables, min_runs: int) -> pd.DataFram
     counts = pd.DataFrame(~np.isnan(values)).groupby(table.nodes).sum().reindex(range(n_nodes), fill_value=0)
     middle, high = _reruns(logs, table, n_nodes)
     number, metric = np.nonzero(counts.to_numpy() >= min_runs)
-    own = (number, metric)
+    cells = (number, metric)
     return pd.DataFrame(
         {
             "type": table.name,
@@ -95,15 +95,15 @@ def _of_type(table: TypeTable, tables: NodeTables, min_runs: int) -> pd.DataFram
             "metric": np.array(table.metrics, dtype=object)[metric],
             "node": np.array(tables.nodes, dtype=object)[number],
             "machine_type": np.array(tables.machine_types, dtype=object)[number],
-            "n_runs": counts.to_numpy()[own],
-            "median": medians[own],
+            "n_runs": counts.to_numpy()[cells],
+            "median": medians[cells],
             "unit": np.array(table.units, dtype=object)[metric],
-            "cv": spread[own] / medians[own],
-            "rerun_median": middle[own],
-            "rerun_p90": high[own],
-            "runs_for_5": runs_to_see_change(SMALL_CHANGE, deviation[own]),
-            "runs_for_10": runs_to_see_change(LARGE_CHANGE, deviation[own]),
-            "deviation": deviation[own],
+            "cv": spread[cells] / medians[cells],
+            "rerun_median": middle[cells],
+            "rerun_p90": high[cells],
+            "runs_for_5": runs_to_see_change(SMALL_CHANGE, deviation[cells]),
+            "runs_for_10": runs_to_see_change(LARGE_CHANGE, deviation[cells]),
+            "deviation": deviation[cells],
         }
     )
 
@@ -121,22 +121,22 @@ def _reruns(logs: Floats, table: TypeTable, n_nodes: int) -> tuple[Floats, Float
     )
 
 
-def _pairs(own: pd.DataFrame, table: TypeTable) -> pd.DataFrame:
+def _pairs(rows: pd.DataFrame, table: TypeTable) -> pd.DataFrame:
     """All pairs of the nodes that ran one metric; of many nodes, of the first MAX_NODES."""
-    chosen = list(combinations(range(min(len(own), MAX_NODES)), 2))
-    if not chosen:
+    pairs = list(combinations(range(min(len(rows), MAX_NODES)), 2))
+    if not pairs:
         return pd.DataFrame()
-    one, other = np.array(chosen).T
-    median, deviation = own["median"].to_numpy(), own["deviation"].to_numpy()
-    apart = np.log(median[one]) - np.log(median[other])
+    first, other = np.array(pairs).T
+    median, deviation = rows["median"].to_numpy(), rows["deviation"].to_numpy()
+    apart = np.log(median[first]) - np.log(median[other])
     return pd.DataFrame(
         {
             "type": table.name,
             "aspect": table.aspect,
-            "metric": own["metric"].iloc[0],
-            "one": own["node"].to_numpy()[one],
-            "other": own["node"].to_numpy()[other],
+            "metric": rows["metric"].iloc[0],
+            "one": rows["node"].to_numpy()[first],
+            "other": rows["node"].to_numpy()[other],
             "ratio": np.exp(apart),
-            "n_runs": runs_needed(apart, deviation[one], deviation[other]),
+            "n_runs": runs_needed(apart, deviation[first], deviation[other]),
         }
     )

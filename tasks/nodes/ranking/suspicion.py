@@ -79,13 +79,13 @@ def suspicious_nodes(tables: NodeTables, reference: ReferenceFleet, params: Scor
         kept = ~np.isnan(scores) & (n_own >= max(MIN_EXECUTIONS, RUN))[table.nodes]
         if kept.any():
             nodes = table.nodes[kept]
-            told = slow_executions(scores[kept], nodes, tables.machine_types)
-            types.append(JudgedType(table.name, table.executions[kept], nodes, *told))
+            judgement = slow_executions(scores[kept], nodes, tables.machine_types)
+            types.append(JudgedType(table.name, table.executions[kept], nodes, *judgement))
     if not types:
         return pd.DataFrame(columns=COLUMNS)
     n_nodes = len(tables.nodes)
-    n_all = np.stack([np.bincount(one.nodes, minlength=n_nodes) for one in types])
-    n_slow = np.stack([np.bincount(one.nodes[one.is_slow], minlength=n_nodes) for one in types])
+    n_all = np.stack([np.bincount(judged.nodes, minlength=n_nodes) for judged in types])
+    n_slow = np.stack([np.bincount(judged.nodes[judged.is_slow], minlength=n_nodes) for judged in types])
     seen = np.flatnonzero(n_all.sum(0))
     p_values = dict(zip(seen.tolist(), excess_p_values(n_slow[:, seen], n_all[:, seen]), strict=True))
     rows = [_row(tables, number, types, n_slow, n_all, p) for number, p in p_values.items()]
@@ -112,9 +112,9 @@ def slow_executions(scores: Floats, nodes: Ints, machine_types: tuple[str, ...])
         near = np.abs(scores - others[nodes]) <= NEAR * sigma[nodes]
         near &= scores > (levels + APART * sigma)[nodes]
         n_like = np.bincount(nodes[near], minlength=n_nodes)
-        is_one_of_them = ~is_stated & _agree(levels, others) & (n_like >= LEAST_LIKE)
+        is_peer = ~is_stated & _agree(levels, others) & (n_like >= LEAST_LIKE)
         levels = np.where(is_like_others, np.fmax(levels, reached), levels)
-        levels = np.where(is_one_of_them, np.fmax(levels, others), levels)
+        levels = np.where(is_peer, np.fmax(levels, others), levels)
     peers, usual = np.where(is_stated, others, np.nan), np.nanmin(sigma)
     bars = np.fmax(levels - np.maximum(DEVIATIONS * sigma, OWN_LOSS), peers - np.maximum(DEVIATIONS * usual, PEER_LOSS))
     return scores - np.fmax(levels, peers)[nodes], scores < bars[nodes]
@@ -126,24 +126,24 @@ def excess_p_values(n_slow: Ints, n_all: Ints) -> Floats:
     n_nodes = n_slow.shape[1]
     if n_nodes < 2:
         return np.full(n_nodes, np.nan)
-    found = np.ones(n_nodes)
+    p_values = np.ones(n_nodes)
     expected = (n_all * n_slow.sum(1, keepdims=True) / np.maximum(n_all.sum(1, keepdims=True), 1)).sum(0)
     for node in np.flatnonzero(n_slow.sum(0) > expected):
         chances = np.ones(1)
         for k, n in zip(n_slow, n_all, strict=True):
             chances = np.convolve(chances, _hypergeometric(int(n.sum()), int(k.sum()), int(n[node])))
-        found[node] = chances[n_slow[:, node].sum() :].sum()
-    order = np.argsort(found, kind="stable")
-    found[order] = np.minimum(np.maximum.accumulate(found[order] * np.arange(n_nodes, 0, -1)), 1.0)
-    return found
+        p_values[node] = chances[n_slow[:, node].sum() :].sum()
+    order = np.argsort(p_values, kind="stable")
+    p_values[order] = np.minimum(np.maximum.accumulate(p_values[order] * np.arange(n_nodes, 0, -1)), 1.0)
+    return p_values
 
 
 def _hypergeometric(total: int, marked: int, drawn: int) -> Floats:
     """The chances that 0, 1, … of the marked ones are among those drawn out of the total."""
     least, most = max(0, drawn + marked - total), min(marked, drawn)
     h = np.arange(least, most + 1)
-    found = _log_choose(marked, h) + _log_choose(total - marked, drawn - h) - _log_choose(total, np.array(drawn))
-    return np.concatenate([np.zeros(least), np.exp(found)])
+    log_chances = _log_choose(marked, h) + _log_choose(total - marked, drawn - h) - _log_choose(total, np.array(drawn))
+    return np.concatenate([np.zeros(least), np.exp(log_chances)])
 
 
 def _log_choose(n: int, k: Ints) -> Floats:
@@ -183,9 +183,9 @@ def _settled(levels: Floats, scores: Floats, nodes: Ints) -> tuple[Floats, Float
             np.where(n_near > 0, ordered[np.minimum(begin + at * n_near // 4, len(ordered) - 1)], np.nan)
             for at in (1, 2, 3)
         ]
-        own = (quartiles[2] - quartiles[0]) / QUARTILES
-        usual = np.full(len(levels), np.nanmedian(own))
-        sigma = np.where(n_near >= FEW, np.fmax(own, usual), usual)
+        spread = (quartiles[2] - quartiles[0]) / QUARTILES
+        usual = np.full(len(levels), np.nanmedian(spread))
+        sigma = np.where(n_near >= FEW, np.fmax(spread, usual), usual)
         if at_round == 0:  # above a first guess may lie another level
             sigma, quartiles[1] = FIRST * usual, levels
         levels = quartiles[1]
@@ -195,14 +195,14 @@ def _settled(levels: Floats, scores: Floats, nodes: Ints) -> tuple[Floats, Float
 
 def _best_runs(scores: Floats, nodes: Ints, n_nodes: int) -> Floats:
     """The highest median of RUN executions in a row of each node: (n_nodes,), NaN for one with fewer."""
-    found = np.full(n_nodes, np.nan)
+    best = np.full(n_nodes, np.nan)
     if len(scores) >= RUN:
         order = np.argsort(nodes, kind="stable")
         runs = np.sort(np.lib.stride_tricks.sliding_window_view(scores[order], RUN), axis=1)[:, RUN // 2]
         of = nodes[order]
-        is_one_node = of[RUN - 1 :] == of[: len(runs)]
-        np.fmax.at(found, of[: len(runs)][is_one_node], runs[is_one_node])
-    return found
+        is_same_node = of[RUN - 1 :] == of[: len(runs)]
+        np.fmax.at(best, of[: len(runs)][is_same_node], runs[is_same_node])
+    return best
 
 
 def _medians(values: Floats, groups: Ints, n_groups: int) -> Floats:
@@ -215,16 +215,16 @@ def _medians(values: Floats, groups: Ints, n_groups: int) -> Floats:
 
 def _medians_of_others(levels: Floats, kinds: Ints) -> Floats:
     """The median level of the other nodes of the same kind: (n_nodes,), NaN with fewer than LEAST_PEERS of them."""
-    found = np.full(len(levels), np.nan)
+    medians = np.full(len(levels), np.nan)
     for kind in np.unique(kinds):
         members = np.flatnonzero((kinds == kind) & ~np.isnan(levels))
         m = len(members) - 1
         if m >= LEAST_PEERS:
-            ordered, own = np.sort(levels[members]), levels[members]
-            place = np.searchsorted(ordered, own)
+            ordered, member_levels = np.sort(levels[members]), levels[members]
+            place = np.searchsorted(ordered, member_levels)
             pair = [ordered[at + (place <= at)] for at in ((m - 1) // 2, m // 2)]
-            found[members] = (pair[0] + pair[1]) / 2
-    return found
+            medians[members] = (pair[0] + pair[1]) / 2
+    return medians
 
 
 def _agree(levels: Floats, others: Floats) -> Bools:
@@ -245,12 +245,12 @@ def _row(
         is_own = types[worst].nodes == number
         worst_type = types[worst].name
         worst_ratio = float(np.exp(np.median(types[worst].apart[is_own & types[worst].is_slow])))
-        affected = [one for one, share in zip(types, shares, strict=True) if share >= shares[worst] / 2]
-        executions = np.concatenate([one.executions[one.nodes == number] for one in affected])
+        affected = [judged for judged, share in zip(types, shares, strict=True) if share >= shares[worst] / 2]
+        executions = np.concatenate([judged.executions[judged.nodes == number] for judged in affected])
         order = np.argsort(executions)
-        is_slow = np.concatenate([one.is_slow[one.nodes == number] for one in affected])[order]
+        is_slow = np.concatenate([judged.is_slow[judged.nodes == number] for judged in affected])[order]
         course, *edges = slow_stretch(is_slow)
         first, last = (int(executions[order][at]) for at in edges)
     k, n = int(n_slow[:, number].sum()), int(n_all[:, number].sum())
-    told = (tables.nodes[number], tables.machine_types[number], n, k, k / n, worst_type, worst_ratio)
-    return (*told, p_value, bool(p_value < ALPHA and shares[worst] >= LEAST_SHARE), course, first, last)
+    facts = (tables.nodes[number], tables.machine_types[number], n, k, k / n, worst_type, worst_ratio)
+    return (*facts, p_value, bool(p_value < ALPHA and shares[worst] >= LEAST_SHARE), course, first, last)

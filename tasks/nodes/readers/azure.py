@@ -86,8 +86,8 @@ def read(path: str, params: ReadParams) -> Iterator[Chunk]:
     rows = rows[reasons == ""].sort_values(EXECUTION, kind="stable")
     edges = [*np.flatnonzero(~rows.duplicated(EXECUTION)), len(rows)]
     for first in range(0, max(len(edges) - 1, 1), CHUNK_EXECUTIONS):
-        own = rows.iloc[edges[first] : edges[min(first + CHUNK_EXECUTIONS, len(edges) - 1)]]
-        yield _chunk(own, names, refused if first == 0 else no_refusals(), is_simulated=table.is_simulated)
+        part = rows.iloc[edges[first] : edges[min(first + CHUNK_EXECUTIONS, len(edges) - 1)]]
+        yield _chunk(part, names, refused if first == 0 else no_refusals(), is_simulated=table.is_simulated)
 
 
 def _reasons(rows: pd.DataFrame, has_odd_runtime: NDArray[np.bool_]) -> vetting.Reasons:
@@ -125,12 +125,12 @@ def _names(nodes: Sequence[Sequence[str]], tests: Sequence[Sequence[str]], units
             aspect=[aspect_of(SHORT.get(suite, suite), name) for suite, name in pairs],
             template=[f"{suite}: {name}" for suite, name in pairs],
         ),
-        _texts(metric=[metric_of(one) for one in (*units, "")], unit=[*units, ""]),
+        _texts(metric=[metric_of(unit) for unit in (*units, "")], unit=[*units, ""]),
     )
 
 
 def _texts(**columns: Sequence[str]) -> pa.Table:
-    return pa.table({name: pa.array(own, pa.string()) for name, own in columns.items()})
+    return pa.table({name: pa.array(cells, pa.string()) for name, cells in columns.items()})
 
 
 def metric_of(unit: str) -> str:
@@ -140,16 +140,16 @@ def metric_of(unit: str) -> str:
 
 def short_test(name: str) -> str:
     """`Type:_Random_Read_-_Direct:_No_-_Clients:_25` as `Random Read Clients 25`."""
-    found = []
+    words = []
     for part in PARTS.split(name):
         key, colon, value = (text.replace("_", " ").strip() for text in part.partition(":"))
         if not colon or not value:
-            found.append(key)
+            words.append(key)
         elif value.lower() in ("yes", "no"):
-            found += [key] if value.lower() == "yes" else []
+            words += [key] if value.lower() == "yes" else []
         else:
-            found.append(value if key.lower() in SAID_BY_VALUE else f"{key} {value}")
-    return " ".join(found)
+            words.append(value if key.lower() in SAID_BY_VALUE else f"{key} {value}")
+    return " ".join(words)
 
 
 def _shortened(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -177,10 +177,10 @@ def _coded(column: pa.ChunkedArray) -> tuple[Ints, list[str]]:
     encoded = encoded.unify_dictionaries().combine_chunks()
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.chunk(0)
-    told = texts(encoded.dictionary).values  # noqa: PD011
+    values = texts(encoded.dictionary).values  # noqa: PD011
     codes = np.asarray(encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
-    is_missing = np.append(are_none(told), True)  # position -1: no value at all
-    return np.where(is_missing[codes], -1, codes), [one or "" for one in told]
+    is_missing = np.append(are_none(values), True)  # position -1: no value at all
+    return np.where(is_missing[codes], -1, codes), [text or "" for text in values]
 
 
 def _chunk(rows: pd.DataFrame, names: AzureNames, refused: pd.DataFrame, *, is_simulated: bool) -> Chunk:
@@ -197,7 +197,7 @@ def _chunk(rows: pd.DataFrame, names: AzureNames, refused: pd.DataFrame, *, is_s
     executions = pa.table(
         {
             "execution_id": pc.binary_join_element_wise(nodes["node"], tests["benchmark"], _written(started), "/"),
-            **{name: own[name] for own in (nodes, tests) for name in own.column_names},
+            **{name: table[name] for table in (nodes, tests) for name in table.column_names},
             "started_at": pa.array(started),
             "ended_at": pa.array(completed_times(started, np.full_like(started, "NaT"), runtime_s)[0]),
             "duration_s": pa.array(runtime_s, from_pandas=True),
@@ -218,7 +218,7 @@ def _chunk(rows: pd.DataFrame, names: AzureNames, refused: pd.DataFrame, *, is_s
 def _written(started: NDArray[np.datetime64]) -> pa.Array:
     """2023-05-01T12:34:56, with a fraction where there is one."""
     is_whole = started.astype("int64") % int(MICROSECONDS) == 0
-    told = pa.array(started.astype("datetime64[s]")).cast(pa.string())
+    text = pa.array(started.astype("datetime64[s]")).cast(pa.string())
     if not is_whole.all():
-        told = pc.if_else(pa.array(is_whole), told, pa.array(started).cast(pa.string()))
-    return pc.replace_substring(told, " ", "T")
+        text = pc.if_else(pa.array(is_whole), text, pa.array(started).cast(pa.string()))
+    return pc.replace_substring(text, " ", "T")

@@ -54,36 +54,36 @@ class Manifest:
 
     def all_facts(self, path: str) -> list[dict[str, Any]]:
         """What each of its entries says of the executions of a file, in its order."""
-        found = [_converted(self.path, path, entry, self.zone) for entry in self.entries.get(absolute(path), [])]
-        for facts in found if self.has_dose else ():  # a dose is what was really applied
+        converted = [_converted(self.path, path, entry, self.zone) for entry in self.entries.get(absolute(path), [])]
+        for facts in converted if self.has_dose else ():  # a dose is what was really applied
             facts.setdefault("is_stressed", any(is_dose(facts.get(name)) for name in DOSES))
-        return found
+        return converted
 
     def shares_start(self, path: str) -> bool:
         """Whether another file has the same node, benchmark and start in it, so that these name no execution."""
-        own = self.entries.get(absolute(path), [])
-        return bool(own and own[-1].get("started_at")) and self._starts[_start_of(own)] > 1
+        entries = self.entries.get(absolute(path), [])
+        return bool(entries and entries[-1].get("started_at")) and self._starts[_start_of(entries)] > 1
 
     @cached_property
     def _starts(self) -> Counter[tuple[str, ...]]:
-        return Counter(_start_of(own) for own in self.entries.values())
+        return Counter(_start_of(entries) for entries in self.entries.values())
 
     def machine_types(self, path: str) -> tuple[dict[str, str], str]:
         """Of the nodes of a file: those that entries name, and the one of all others (empty: not told)."""
-        told = [one for one in self.entries.get(absolute(path), []) if one.get("machine_type")]
-        by_node = {one["node"]: one["machine_type"] for one in told if one.get("node")}
-        return by_node, next((one["machine_type"] for one in reversed(told) if not one.get("node")), "")
+        named = [entry for entry in self.entries.get(absolute(path), []) if entry.get("machine_type")]
+        by_node = {entry["node"]: entry["machine_type"] for entry in named if entry.get("node")}
+        return by_node, next((entry["machine_type"] for entry in reversed(named) if not entry.get("node")), "")
 
 
 def read_manifest(params: ReadParams) -> Manifest:
     """The manifest that was asked for, an empty one if none was. Raises BadInput for one that cannot be used."""
     if not params.manifest:
         return Manifest()
-    found = manifest(params.manifest, EXPECTED)
+    rows = manifest(params.manifest, EXPECTED)
     entries: dict[str, list[dict[str, str]]] = {}
-    for one in found:
-        entries.setdefault(one["path"], []).append(one)
-    has_dose = any(name in one for one in found for name in DOSES)
+    for row in rows:
+        entries.setdefault(row["path"], []).append(row)
+    has_dose = any(name in row for row in rows for name in DOSES)
     return Manifest(params.manifest, entries, params.time_zone, has_dose)
 
 
@@ -115,20 +115,20 @@ def short_names(path: str) -> list[str]:
 def names_apart(paths: Sequence[str]) -> list[str]:
     """Of each file the shortest of its names that no other file has; a file that stands there twice has one name."""
     names = {path: short_names(path) for path in paths}
-    found = []
+    shortest = []
     for path in paths:
-        others = {one for other in paths if absolute(other) != absolute(path) for one in names[other]}
-        found.append(next((name for name in names[path] if name not in others), names[path][-1]))
-    return found
+        others = {taken_name for other in paths if absolute(other) != absolute(path) for taken_name in names[other]}
+        shortest.append(next((name for name in names[path] if name not in others), names[path][-1]))
+    return shortest
 
 
 def is_dose(text: object) -> bool:
     """Whether a dose names a stress: not for nothing, none, no, false, off, a dash, or any form of 0."""
-    told = "" if text is None else str(text).strip().lower()
-    if told in NONE:
+    word = "" if text is None else str(text).strip().lower()
+    if word in NONE:
         return False
     try:
-        return float(told.removesuffix("%")) != 0
+        return float(word.removesuffix("%")) != 0
     except ValueError:
         return True
 
@@ -153,11 +153,11 @@ def labelled(chunks: Iterator[Chunk], path: str, manifest: Manifest) -> Iterator
         yield replace(chunk, rows=_as_before(chunk.rows, rows))
     idle = [entry for entry, n in zip(entries, n_fitting, strict=True) if not n]
     if n_executions and idle:
-        told = "; ".join(_told(entry) for entry in idle[:3])
+        shown = "; ".join(_entry_text(entry) for entry in idle[:3])
         if len(idle) == len(entries):
-            problem = f"what it says of {path} fits none of its {n_executions:,} executions ({quoted(told)})"
+            problem = f"what it says of {path} fits none of its {n_executions:,} executions ({quoted(shown)})"
             raise BadInput(manifest.path, problem, "node, benchmark and start as the file has them", "mend the lines")
-        logger.warning("%s: %d entries fit no execution of %s: %s", manifest.path, len(idle), path, quoted(told))
+        logger.warning("%s: %d entries fit no execution of %s: %s", manifest.path, len(idle), path, quoted(shown))
 
 
 def _start_of(entries: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
@@ -188,9 +188,9 @@ def _fitting(rows: pa.Table, entry: Mapping[str, Any]) -> pa.ChunkedArray | pa.A
     fits: Any = pa.array([True] * len(rows))
     for name in IDENTITY:
         if name in entry:
-            told = [entry[name], slug(entry[name])] if name == "benchmark" else [entry[name]]
-            is_told = pc.is_in(rows[name], pa.array(told, rows[name].type))
-            fits = pc.and_(fits, pc.or_(is_told, pc.is_null(rows[name])))
+            accepted = [entry[name], slug(entry[name])] if name == "benchmark" else [entry[name]]
+            is_match = pc.is_in(rows[name], pa.array(accepted, rows[name].type))
+            fits = pc.and_(fits, pc.or_(is_match, pc.is_null(rows[name])))
     return fits
 
 
@@ -215,6 +215,8 @@ def _as_before(before: pd.DataFrame, rows: pa.Table) -> pd.DataFrame:
     return frame.assign(**{name: before[name].to_numpy() for name in further}) if further else frame
 
 
-def _told(entry: Mapping[str, Any]) -> str:
+def _entry_text(entry: Mapping[str, Any]) -> str:
     shown = {name: entry[name] for name in IDENTITY if name in entry}
-    return ", ".join(f"{name} {one.isoformat() if isinstance(one, datetime) else one}" for name, one in shown.items())
+    return ", ".join(
+        f"{name} {value.isoformat() if isinstance(value, datetime) else value}" for name, value in shown.items()
+    )

@@ -54,35 +54,35 @@ def read(path: str, params: ReadParams) -> Iterator[Chunk]:
     bad: list[Refusal] = []
     for place, (name, file) in enumerate(files, 1):
         try:
-            told = of_all | manifest.facts(file)
-            found = _execution(file, told, place, params, bad)
-            if "execution_id" not in told:
+            facts = of_all | manifest.facts(file)
+            execution = _execution(file, facts, place, params, bad)
+            if "execution_id" not in facts:
                 unnamed[place] = name
-                found = _called(found, name, is_shared=manifest.shares_start(file))
-            executions.append(found)
+                execution = _called(execution, name, is_shared=manifest.shares_start(file))
+            executions.append(execution)
         except NoExecution as reason:
             bad.append((place, f"{PurePosixPath(file).name}: {reason}", ""))
     if files and not executions and all(NO_NODE in reason for _, reason, _ in bad):
         problem = NO_NODE if len(files) == 1 else f"{NO_NODE}: {len(files)} logs"
         raise BadInput(path, problem, "the name of a node for each log", HOW_TO_NAME)
     refused = refused_rows(bad)
-    yield as_chunk(_told_apart(executions, unnamed), refused)
+    yield as_chunk(_named_by_file(executions, unnamed), refused)
 
 
 def log_names(folder: Folder, params: ReadParams) -> tuple[str, ...]:
     """The files of a folder that are logs by their names, without the manifest."""
-    own = absolute(params.manifest) if params.manifest else ""
+    manifest_path = absolute(params.manifest) if params.manifest else ""
     logs = (name for name in folder.names() if name.lower().endswith(ENDINGS))
-    return tuple(name for name in logs if not own or absolute(folder.address(name)) != own)
+    return tuple(name for name in logs if not manifest_path or absolute(folder.address(name)) != manifest_path)
 
 
-def _execution(file: str, told: dict[str, Any], place: int, params: ReadParams, bad: list[Refusal]) -> Execution:
+def _execution(file: str, labels: dict[str, Any], place: int, params: ReadParams, bad: list[Refusal]) -> Execution:
     """The execution of one log; its values that cannot be used go to `bad`. Raises NoExecution with the reason.
 
-    told: of it from outside. Without an id there it is called after its file."""
-    node = told.get("node") or node_of(file, params)
+    labels: facts from a manifest. Without an id there it is called after its file."""
+    node = labels.get("node") or node_of(file, params)
     text = _text(file, params)
-    benchmark = told.get("benchmark") or detect(text)
+    benchmark = labels.get("benchmark") or detect(text)
     if benchmark is None:
         raise NoExecution(f"no known tool wrote it (it begins with {text[:HEAD_SHOWN]!r})")
     if not node:
@@ -95,7 +95,7 @@ def _execution(file: str, told: dict[str, Any], place: int, params: ReadParams, 
         (place, f"{PurePosixPath(file).name}, line {fault.place}: {fault.reason}", fault.raw.replace("\0", "\\0"))
         for fault in (*log.faults, *unreadable(text, log.faults))
     ]
-    if all(parser.metrics[one.metric].higher_is_better is None for one in log.measured):
+    if all(parser.metrics[value.metric].higher_is_better is None for value in log.measured):
         raise NoExecution("no result in it, at most settings; expected the results of a benchmark")
     facts: dict[str, Any] = {
         "aspect": parser.aspect,
@@ -103,17 +103,17 @@ def _execution(file: str, told: dict[str, Any], place: int, params: ReadParams, 
         "status": "failed" if log.has_failed else "completed",
         "started_at": _time_in_name(file, params.time_zone),
         "execution_id": file,
-        **_template(log, told),
-        **told,
+        **_template(log, labels),
+        **labels,
         "node": node,
         "benchmark": slug(benchmark),
     }
     return Execution(vetted_facts(facts, FUTURE_SLACK_S), log.measured, log.missing, (), log.tool, text, place)
 
 
-def _template(log: ParsedLog, told: dict[str, Any]) -> dict[str, str]:
-    """The settings of a log as its template, unless a template is told."""
-    if "template_hash" in told or not log.settings:
+def _template(log: ParsedLog, labels: dict[str, Any]) -> dict[str, str]:
+    """The settings of a log as its template, unless labels name one."""
+    if "template_hash" in labels or not log.settings:
         return {}
     template = template_of(log.settings)
     return {"template": template, "template_hash": hash_of(template)}
@@ -129,12 +129,14 @@ def _called(execution: Execution, name: str, *, is_shared: bool) -> Execution:
     return replace(execution, facts={**execution.facts, "execution_id": "/".join(part for part in parts if part)})
 
 
-def _told_apart(executions: Sequence[Execution], names: Mapping[int, str]) -> list[Execution]:
+def _named_by_file(executions: Sequence[Execution], names: Mapping[int, str]) -> list[Execution]:
     """The executions of a folder, those of one name by their files as well. names: the files by place."""
-    n_called = Counter(one.execution_id for one in executions)
+    n_called = Counter(execution.execution_id for execution in executions)
     return [
-        _called(one, names[one.place], is_shared=True) if one.place in names and n_called[one.execution_id] > 1 else one
-        for one in executions
+        _called(execution, names[execution.place], is_shared=True)
+        if execution.place in names and n_called[execution.execution_id] > 1
+        else execution
+        for execution in executions
     ]
 
 
@@ -150,5 +152,5 @@ def _text(file: str, params: ReadParams) -> str:
 
 
 def _time_in_name(file: str, zone: str) -> datetime | None:
-    found = IN_NAME.search(stem_of(file))
-    return time_of("{}-{}-{}T{}:{}:{}".format(*found.groups()), zone) if found else None
+    match = IN_NAME.search(stem_of(file))
+    return time_of("{}-{}-{}T{}:{}:{}".format(*match.groups()), zone) if match else None

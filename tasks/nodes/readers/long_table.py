@@ -80,12 +80,12 @@ def read(path: str, params: ReadParams) -> Iterator[Chunk]:
     table, entries = whole_table(path, params.limits, row="execution"), read_manifest(params).all_facts(path)
     is_named = bool(params.label_from) or any("node" in entry for entry in entries)
     aliases = {ours: (ours, *ALIASES.get(ours, ())) for ours in KNOWN if not (is_named and ours == "node")}
-    found = known_otherwise(table.names, aliases, params.columns)
-    table, said = _long(table, {**found, **params.columns})
-    columns = _columns(table, params, entries, found)
+    recognised = known_otherwise(table.names, aliases, params.columns)
+    table, notes = _long(table, {**recognised, **params.columns})
+    columns = _columns(table, params, entries, recognised)
     rows, faults = _rows(table, columns, params, entries)
-    lines = [f"read `{theirs}` as {ours}" for ours, theirs in found.items() if ours in columns]
-    yield replace(_grouped(table, rows, faults), understood=(*lines, *said))
+    lines = [f"read `{theirs}` as {ours}" for ours, theirs in recognised.items() if ours in columns]
+    yield replace(_grouped(table, rows, faults), understood=(*lines, *notes))
 
 
 def _long(table: WholeTable, renamed: Mapping[str, str]) -> tuple[WholeTable, list[str]]:
@@ -102,38 +102,40 @@ def _long(table: WholeTable, renamed: Mapping[str, str]) -> tuple[WholeTable, li
     rows, n_metrics = np.repeat(np.arange(len(table.places)), len(metrics)), len(metrics)
     names = [metric_name(name) for name in metrics]
     has_benchmark = "benchmark" in {*table.names, *renamed}
-    said = {"metric": names} if has_benchmark else {"benchmark": names, "metric": [RESULT] * n_metrics}
-    said |= {"unit": [unit_in_name(name, "s") or unit_in_name(name, "bytes") or "" for name in metrics]}
+    text_columns = {"metric": names} if has_benchmark else {"benchmark": names, "metric": [RESULT] * n_metrics}
+    text_columns |= {"unit": [unit_in_name(name, "s") or unit_in_name(name, "bytes") or "" for name in metrics]}
     kept = {name: column.take(pa.array(rows)) for name, column in columns.items() if name not in metrics}
     values = np.column_stack([numbers[name].values for name in metrics]).ravel()  # noqa: PD011
-    told = {name: pa.chunked_array([pa.array(np.tile(texts, len(table.places)))]) for name, texts in said.items()}
-    told |= {"value": pa.chunked_array([pa.array(values, from_pandas=True)])}
-    everything = kept | told
+    long_columns = {
+        name: pa.chunked_array([pa.array(np.tile(texts, len(table.places)))]) for name, texts in text_columns.items()
+    }
+    long_columns |= {"value": pa.chunked_array([pa.array(values, from_pandas=True)])}
+    everything = kept | long_columns
     line = f"read {', '.join(f'`{name}`' for name in metrics)} as {'metrics' if has_benchmark else 'benchmarks'}"
     named: Any = {"names": list(everything), "columns": list(everything.values())}
     return replace(table, **named, places=table.places[rows], raw=lambda row: table.raw(row // n_metrics)), [line]
 
 
 def _columns(
-    table: WholeTable, params: ReadParams, entries: Entries, found: Mapping[str, str]
+    table: WholeTable, params: ReadParams, entries: Entries, recognised: Mapping[str, str]
 ) -> dict[str, pa.ChunkedArray]:
     node = node_of(table.path, params)
-    renamed = {**found, **params.columns}
+    renamed = {**recognised, **params.columns}
     if label_column(params):
         renamed["node"] = label_column(params)
-    told = {"node" for _ in (node,) if node} | {name for one in entries for name in one}
-    needed = [group for group in NEEDED if not told & set(group)]
+    given = {"node" for _ in (node,) if node} | {name for entry in entries for name in entry}
+    needed = [group for group in NEEDED if not given & set(group)]
     try:
-        chosen = choose_columns(table, KNOWN, needed, renamed)
+        columns = choose_columns(table, KNOWN, needed, renamed)
     except BadInput as error:
         if error.fix == "name yours, as in --map node=THEIRS":
             fix = f"{error.fix}, or --label-from stem|parent, or a manifest"
             raise BadInput(error.where, error.problem, error.expected, fix) from error
         raise
-    unknown = [name for name in table.names if name not in {*chosen, *renamed.values()}]
+    unknown = [name for name in table.names if name not in {*columns, *renamed.values()}]
     if unknown:
         logger.info("%s: %d unknown columns are ignored: %s", table.path, len(unknown), quoted(unknown))
-    return chosen
+    return columns
 
 
 def _rows(
@@ -149,8 +151,8 @@ def _rows(
         rows["node"] = np.where(are_none(rows["node"]), node, rows["node"])
     rows["ended_at"], rows["duration_s"] = completed_times(rows["started_at"], rows["ended_at"], rows["duration_s"])
     if "is_stressed" not in columns and {"dose", "dose_level"} & set(columns):
-        is_told = "dose" in columns and not any("is_stressed" in one for one in entries)
-        rows["is_stressed"] = _stressed(rows, has_none=is_told)
+        has_none = "dose" in columns and not any("is_stressed" in entry for entry in entries)
+        rows["is_stressed"] = _stressed(rows, has_none=has_none)
     is_called = ~are_none(rows["execution_id"])
     if "execution_id" not in columns:
         rows["execution_id"] = np.where(is_called, rows["execution_id"], _ids(rows))
@@ -165,16 +167,16 @@ def _rows(
 
 def _with_entries(rows: Rows, entries: Entries) -> Rows:
     """The rows with node, benchmark, start and id from the entries that they do not contradict; the last one counts."""
-    found = dict(rows)
+    filled = dict(rows)
     for entry in reversed(entries):
-        told = {name: np.array([entry[name]], dtype=found[name].dtype)[0] for name in IDENTITY if name in entry}
-        is_open = {name: are_none(found[name]) for name in told}
-        fits = np.ones(len(found["node"]), dtype=bool)
-        for name, value in told.items():
-            fits &= is_open[name] | np.asarray(found[name] == value, dtype=bool)
-        for name, value in told.items():
-            found[name] = np.where(fits & is_open[name], value, found[name])
-    return found
+        identity = {name: np.array([entry[name]], dtype=filled[name].dtype)[0] for name in IDENTITY if name in entry}
+        is_open = {name: are_none(filled[name]) for name in identity}
+        fits = np.ones(len(filled["node"]), dtype=bool)
+        for name, value in identity.items():
+            fits &= is_open[name] | np.asarray(filled[name] == value, dtype=bool)
+        for name, value in identity.items():
+            filled[name] = np.where(fits & is_open[name], value, filled[name])
+    return filled
 
 
 def _stressed(rows: Rows, *, has_none: bool) -> NDArray[np.object_]:
@@ -182,9 +184,9 @@ def _stressed(rows: Rows, *, has_none: bool) -> NDArray[np.object_]:
     is_level = ~np.isnan(rows["dose_level"].astype(np.float64))
     is_stressed = np.array([is_dose(dose) for dose in rows["dose"]], dtype=bool)
     is_stressed |= is_level & np.array([is_dose(level) for level in rows["dose_level"]], dtype=bool)
-    told: NDArray[np.object_] = is_stressed.astype(object)
-    told[~(is_stressed | is_level | has_none)] = None
-    return told
+    stressed: NDArray[np.object_] = is_stressed.astype(object)
+    stressed[~(is_stressed | is_level | has_none)] = None
+    return stressed
 
 
 def _cells(name: str, column: pa.ChunkedArray, zone: str) -> Cells:
@@ -206,9 +208,9 @@ def _missing(name: str, n_rows: int) -> NDArray[Any]:
 def _ids(rows: Rows) -> NDArray[np.object_]:
     """node/benchmark/start: what makes rows without an id one execution."""
     moments = rows["started_at"].astype("datetime64[us]").astype(str)
-    told = zip(rows["node"], rows["benchmark"], moments, strict=True)
+    keys = zip(rows["node"], rows["benchmark"], moments, strict=True)
     return np.array(
-        [f"{node}/{benchmark}/{moment.removesuffix('.000000')}" for node, benchmark, moment in told], dtype=object
+        [f"{node}/{benchmark}/{moment.removesuffix('.000000')}" for node, benchmark, moment in keys], dtype=object
     )
 
 
@@ -217,8 +219,8 @@ def _grouped(table: WholeTable, rows: Rows, faults: NDArray[np.object_]) -> Chun
     frame = pd.DataFrame(rows).assign(row=np.arange(len(faults)))[faults == ""]
     code, ids = pd.factorize(frame["execution_id"])
     frame = frame.assign(code=code)
-    told = frame.groupby("code", sort=True)[list(SHARED)].first()
-    contradictions = _contradictions(frame, told)
+    shared = frame.groupby("code", sort=True)[list(SHARED)].first()
+    contradictions = _contradictions(frame, shared)
     faults[frame["row"].to_numpy()] = contradictions
     frame = frame[contradictions == ""]
     is_twice = frame.duplicated(["code", "metric"]).to_numpy()
@@ -232,26 +234,26 @@ def _grouped(table: WholeTable, rows: Rows, faults: NDArray[np.object_]) -> Chun
     refused = all_refusals([table.refused, refused])
     if not len(frame):
         return Chunk(pd.DataFrame(), refused, {})
-    executions = _executions(table, frame, told, ids)
+    executions = _executions(table, frame, shared, ids)
     return Chunk(framed(executions), refused, {"metrics": framed(_metrics(frame, executions, ids))})
 
 
-def _contradictions(frame: pd.DataFrame, told: pd.DataFrame) -> NDArray[np.object_]:
+def _contradictions(frame: pd.DataFrame, shared: pd.DataFrame) -> NDArray[np.object_]:
     """For each row what it says against the first row of its execution that says anything; empty: nothing."""
     reasons: NDArray[np.object_] = np.full(len(frame), "", dtype=object)
     code = frame["code"].to_numpy()
     for name in SHARED:
-        own, first = frame[name], told[name].to_numpy()[code]
-        is_other = np.asarray(own.to_numpy() != first, dtype=bool)
-        differs = own.notna().to_numpy() & is_other & (reasons == "")
+        values, first = frame[name], shared[name].to_numpy()[code]
+        is_other = np.asarray(values.to_numpy() != first, dtype=bool)
+        differs = values.notna().to_numpy() & is_other & (reasons == "")
         for at in np.flatnonzero(differs).tolist():
-            reasons[at] = f"{name} {own.iloc[at]} in an execution of {first[at]}; expected one an execution"
+            reasons[at] = f"{name} {values.iloc[at]} in an execution of {first[at]}; expected one an execution"
     return reasons
 
 
-def _executions(table: WholeTable, frame: pd.DataFrame, told: pd.DataFrame, ids: pd.Index) -> pa.Table:
+def _executions(table: WholeTable, frame: pd.DataFrame, shared: pd.DataFrame, ids: pd.Index) -> pa.Table:
     by_code = frame.assign(place=table.places[frame["row"]]).groupby("code", sort=True)
-    kept = told.loc[list(by_code.groups)].astype(object)
+    kept = shared.loc[list(by_code.groups)].astype(object)
     kept = kept.where(kept.notna(), None)
     aspects = {name: aspect_of(name) for name in set(kept["benchmark"])}
     pairs = list(zip(kept["template"], kept["template_hash"], strict=True))
@@ -259,10 +261,10 @@ def _executions(table: WholeTable, frame: pd.DataFrame, told: pd.DataFrame, ids:
     lacking = frame[frame["value"].isna()].groupby("code")["metric"].agg(list).to_dict()
     columns: dict[str, Any] = {name: kept[name].to_numpy() for name in SHARED} | {
         "execution_id": ids.to_numpy()[kept.index],
-        "aspect": [one or aspects[name] for one, name in zip(kept["aspect"], kept["benchmark"], strict=True)],
-        "status": [one or "completed" for one in kept["status"]],
+        "aspect": [value or aspects[name] for value, name in zip(kept["aspect"], kept["benchmark"], strict=True)],
+        "status": [value or "completed" for value in kept["status"]],
         "template_hash": [hashes[pair] for pair in pairs],
-        "is_simulated": [table.is_simulated if one is None else one for one in kept["is_simulated"]],
+        "is_simulated": [table.is_simulated if value is None else value for value in kept["is_simulated"]],
         "missing_metrics": [lacking.get(code, []) for code in kept.index],
         "n_metrics": by_code["value"].count().to_numpy(),
         "n_rows": by_code["place"].nunique().to_numpy(),
@@ -284,5 +286,5 @@ def _arrays(columns: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
     """Columns in the types that are landed, what pandas holds for missing (None, NaN, NaT) as missing."""
     whole = {field.name for field in schema if pa.types.is_integer(field.type)}
     numbers = {name: pd.array(columns[name]).astype("Int64") for name in whole}
-    told = {**columns, **numbers}
-    return pa.table({field.name: pa.array(told[field.name], field.type, from_pandas=True) for field in schema}, schema)
+    typed = {**columns, **numbers}
+    return pa.table({field.name: pa.array(typed[field.name], field.type, from_pandas=True) for field in schema}, schema)

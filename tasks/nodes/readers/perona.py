@@ -76,8 +76,10 @@ def read(path: str, params: ReadParams) -> Iterator[Chunk]:
     with _opened(path, params.limits) as connection:
         _check_tables(connection, path)
         benchmarks = _rows_of(connection, "benchmarks", BENCHMARK_COLUMNS)
-        ids = [_text(one) for one in benchmarks["id"]]
-        place_of = {one: place for place, one in reversed(list(enumerate(ids, 1)))}  # of a repeated one the first
+        ids = [_text(benchmark_id) for benchmark_id in benchmarks["id"]]
+        place_of = {
+            benchmark_id: place for place, benchmark_id in reversed(list(enumerate(ids, 1)))
+        }  # of a repeated one the first
         metrics, bad_metrics, n_metrics = _read_metrics(connection, place_of, len(ids))
         samples, bad_samples = _read_samples(connection, params.time_zone, len(ids) + n_metrics)
     rows, faults = _vetted(benchmarks, params)
@@ -87,8 +89,8 @@ def read(path: str, params: ReadParams) -> Iterator[Chunk]:
         for row in rows[faults == ""].to_dict("records")
     ]
     bad = np.flatnonzero(faults != "")
-    told = benchmarks.drop(columns="logs").iloc[bad].to_dict("records")
-    raws = [", ".join(f"{name}={value}" for name, value in row.items() if value is not None) for row in told]
+    bad_rows = benchmarks.drop(columns="logs").iloc[bad].to_dict("records")
+    raws = [", ".join(f"{name}={value}" for name, value in row.items() if value is not None) for row in bad_rows]
     refused = [refusals(bad + 1, faults[bad].tolist(), raws), bad_metrics, bad_samples]
     yield as_chunk(executions, all_refusals(refused))
 
@@ -127,10 +129,10 @@ def _vetted(benchmarks: pd.DataFrame, params: ReadParams) -> tuple[pd.DataFrame,
 
 
 def _execution(
-    row: dict[Any, Any], found: tuple[list[MetricValue], list[str], str], samples: Samples, machine_type: str
+    row: dict[Any, Any], results: tuple[list[MetricValue], list[str], str], samples: Samples, machine_type: str
 ) -> Execution:
-    """found: its metrics, lacking ones, and the tool's version."""
-    (measured, missing, version), benchmark, template = found, row["benchmark"], row["template"]
+    """results: its metrics, lacking ones, and the tool's version."""
+    (measured, missing, version), benchmark, template = results, row["benchmark"], row["template"]
     is_over, aspect, is_stressed = not pd.isna(row["ended_at"]), aspect_of(benchmark), row["is_stressed"]
     facts = {name: row[name] for name in ("execution_id", "node", "benchmark", "started_at", "stress_wanted")} | {
         "machine_type": machine_type or None,
@@ -154,13 +156,13 @@ def _around(
 ) -> tuple[SampledMetric, ...]:
     """What was sampled on a node from a minute before an execution to a good minute after it."""
     start_s = (started - pd.Timestamp(0)) / pd.Timedelta(seconds=1)
-    found = []
+    sampled = []
     for metric, (at_s, samples) in series.items():
         first = int(np.searchsorted(at_s, start_s - BEFORE_S, side="left"))
         last = int(np.searchsorted(at_s, start_s + duration_s + AFTER_S, side="right"))
         if last > first:
-            found.append(SampledMetric(metric, _unit_of(metric), at_s[first:last] - start_s, samples[first:last]))
-    return tuple(found)
+            sampled.append(SampledMetric(metric, _unit_of(metric), at_s[first:last] - start_s, samples[first:last]))
+    return tuple(sampled)
 
 
 def _read_metrics(
@@ -228,11 +230,11 @@ def _read_samples(connection: sqlite3.Connection, zone: str, n_before: int) -> t
         ],
         [", ".join(map(str, rows.iloc[at])) for at in places],
     )
-    told = pd.DataFrame({"node": rows["node_name"].astype(str), "metric": rows["metric"].astype(str)})
-    told = told.assign(at_s=at_s, value=values)[~is_bad]
-    told = told.sort_values(["node", "metric", "at_s"], kind="stable").drop_duplicates(["node", "metric", "at_s"])
+    samples = pd.DataFrame({"node": rows["node_name"].astype(str), "metric": rows["metric"].astype(str)})
+    samples = samples.assign(at_s=at_s, value=values)[~is_bad]
+    samples = samples.sort_values(["node", "metric", "at_s"], kind="stable").drop_duplicates(["node", "metric", "at_s"])
     by_node: Samples = {}
-    for (node, metric), group in told.groupby(["node", "metric"], sort=True):
+    for (node, metric), group in samples.groupby(["node", "metric"], sort=True):
         series = group["at_s"].to_numpy(), group["value"].to_numpy()
         by_node.setdefault(str(node), {})[metric_name(str(metric))] = series
     return by_node, refused
@@ -303,23 +305,23 @@ def _columns_of(connection: sqlite3.Connection, table: str) -> list[str]:
 def _rows_of(connection: sqlite3.Connection, table: str, columns: Sequence[str]) -> pd.DataFrame:
     """Some columns of a table, as SQLite holds them (objects), in its order; None for those it lacks."""
     there = set(_columns_of(connection, table))
-    told = ", ".join(f'"{name}"' if name in there else f'NULL AS "{name}"' for name in columns)
-    rows = connection.execute(f'SELECT {told} FROM "{table}"').fetchall()
+    selected = ", ".join(f'"{name}"' if name in there else f'NULL AS "{name}"' for name in columns)
+    rows = connection.execute(f'SELECT {selected} FROM "{table}"').fetchall()
     return pd.DataFrame(rows, columns=list(columns), dtype=object)
 
 
 def _seconds(column: pd.Series, zone: str) -> Floats:
     numbers = pd.to_numeric(column, errors="coerce")
-    told = pa.array(numbers) if numbers.notna().all() else pa.array(column.astype(str), pa.string())
-    found: NDArray[Any] = times(told, zone).values  # noqa: PD011
-    return np.where(np.isnat(found), np.nan, found.astype("int64") / 1e6)
+    stamps = pa.array(numbers) if numbers.notna().all() else pa.array(column.astype(str), pa.string())
+    moments: NDArray[Any] = times(stamps, zone).values  # noqa: PD011
+    return np.where(np.isnat(moments), np.nan, moments.astype("int64") / 1e6)
 
 
 def _column(values: pd.Series) -> pa.Array:
     """What SQLite holds (any type in any row) as numbers where all are, else as texts."""
-    if all(one is None or (isinstance(one, int | float) and not isinstance(one, bool)) for one in values):
-        return pa.array([None if one is None else float(one) for one in values], pa.float64())
-    return pa.array([None if one is None else _text(one) for one in values], pa.string())
+    if all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values):
+        return pa.array([None if value is None else float(value) for value in values], pa.float64())
+    return pa.array([None if value is None else _text(value) for value in values], pa.string())
 
 
 def _text(value: object) -> str:

@@ -75,9 +75,9 @@ def _in_our_types(path: str, table: pa.Table, says_simulated: bool) -> pa.Table:
             kind = table.schema.field(field.name).type
             problem = f"column '{field.name}' is of type {kind}"
             raise BadInput(path, problem, str(field.type), "record it again") from error
-    found = pa.Table.from_arrays(columns, schema=PART_SCHEMA).combine_chunks()
-    flag = pc.fill_null(found["is_simulated"], says_simulated)
-    return found.set_column(PART_SCHEMA.get_field_index("is_simulated"), "is_simulated", flag)
+    typed = pa.Table.from_arrays(columns, schema=PART_SCHEMA).combine_chunks()
+    flag = pc.fill_null(typed["is_simulated"], says_simulated)
+    return typed.set_column(PART_SCHEMA.get_field_index("is_simulated"), "is_simulated", flag)
 
 
 def _chunk_of(part: pa.Table, places: Ints, now: datetime) -> Chunk:
@@ -107,16 +107,16 @@ def _chunk_of(part: pa.Table, places: Ints, now: datetime) -> Chunk:
 
 
 def _metric_faults(metrics: pa.Table) -> Reasons:
-    told = pd.DataFrame({"row": rows_of(metrics), "metric": metrics["metric"].to_numpy()})
+    frame = pd.DataFrame({"row": rows_of(metrics), "metric": metrics["metric"].to_numpy()})
     is_number = np.isfinite(_floats(metrics["value"]))
     is_nameless = pc.is_null(metrics["metric"]).to_numpy()
-    is_twice = told[is_number].duplicated().reindex(told.index, fill_value=False).to_numpy()
+    is_twice = frame[is_number].duplicated().reindex(frame.index, fill_value=False).to_numpy()
     return first_reasons(len(metrics), [(is_nameless, NO_NAME), (~is_number, NO_NUMBER), (is_twice, TWICE)])
 
 
 def _row(table: pa.Table, row: int) -> str:
-    told = table.slice(row, 1).to_pylist()[0]
-    shown = {name: value for name, value in told.items() if value is not None and name not in ("telemetry", "log")}
+    cells = table.slice(row, 1).to_pylist()[0]
+    shown = {name: value for name, value in cells.items() if value is not None and name not in ("telemetry", "log")}
     return json.dumps(shown, default=str)
 
 

@@ -47,24 +47,26 @@ class Printed:
         """A value that was told, a number or its text; None and 0 are missing: a rate or a latency of nothing is a test
         that did not run. Anything else that is no finite number above 0 is a fault at that line."""
         metric = encodable(metric)
-        number, told, raw = _number_of(value), f"{metric} ({str(value)[:SHOWN]})", raw or f"{metric}: {value}"
+        number, shown, raw = _number_of(value), f"{metric} ({str(value)[:SHOWN]})", raw or f"{metric}: {value}"
         if value is None or number == 0:
             self.missing.append(metric)
         elif number is None:
-            self.fault(place, f"{told} is no finite number", raw)
+            self.fault(place, f"{shown} is no finite number", raw)
         elif number < 0:
-            self.fault(place, f"{told} is negative", raw)
+            self.fault(place, f"{shown} is negative", raw)
         elif metric in self._known:
-            self.fault(place, f"{told} stands there twice; the first counts", raw)
+            self.fault(place, f"{shown} stands there twice; the first counts", raw)
         else:
             self._known.add(metric)
             self.measured.append(MetricValue(metric, number, unit))
 
     def add_most(self, metric: str, ending: str, start: str = "") -> None:
         """The largest of the values whose names begin and end so: it compares machines of different sizes."""
-        told = [one for one in self.measured if one.metric.endswith(ending) and one.metric.startswith(start)]
-        if told:
-            self.measured.append(MetricValue(metric, max(one.value for one in told), told[0].unit))
+        matching = [
+            value for value in self.measured if value.metric.endswith(ending) and value.metric.startswith(start)
+        ]
+        if matching:
+            self.measured.append(MetricValue(metric, max(value.value for value in matching), matching[0].unit))
 
     def fault(self, place: int, reason: str, raw: str) -> None:
         """A line that could not be used."""
@@ -72,11 +74,11 @@ class Printed:
 
     def once(self) -> tuple[MetricValue, ...]:
         """The first value of each metric."""
-        return tuple({one.metric: one for one in reversed(self.measured)}.values())[::-1]
+        return tuple({value.metric: value for value in reversed(self.measured)}.values())[::-1]
 
     def lacking(self) -> tuple[str, ...]:
         """The metrics without a value, each once."""
-        known = {one.metric for one in self.measured}
+        known = {value.metric for value in self.measured}
         return tuple(dict.fromkeys(metric for metric in self.missing if metric not in known))
 
 
@@ -121,13 +123,13 @@ def _csv_rows(text: str, needed: tuple[str, ...], printed: Printed) -> Iterator[
 def stress_suite(text: str, printed: Printed) -> None:
     """Stressors with one worker and with as many as processors: bogo operations a second; metrics cpu_1, cpu_n."""
     for name, by_workers in _items(_object(text, printed).get("stressors"), "stressors", printed):
-        told = dict(_items(by_workers, name, printed))
-        counts = sorted((one for one in told if one.isdecimal()), key=int)
-        for workers in [one for one in told if not one.isdecimal()]:
+        results = dict(_items(by_workers, name, printed))
+        counts = sorted((count for count in results if count.isdecimal()), key=int)
+        for workers in [count for count in results if not count.isdecimal()]:
             printed.fault(1, f"{name}: {workers!r} is no number of workers", f"{name}: {by_workers}")
         for workers in counts:
             shown = "n" if len(counts) > 1 and workers == counts[-1] else workers
-            _add(printed, f"{metric_name(name)}_{shown}", told[workers], "bogo_ops_per_sec", "/sec")
+            _add(printed, f"{metric_name(name)}_{shown}", results[workers], "bogo_ops_per_sec", "/sec")
 
 
 def compression(text: str, printed: Printed) -> None:
@@ -143,33 +145,33 @@ def compression(text: str, printed: Printed) -> None:
 
 def pgbench(text: str, printed: Printed) -> None:
     """The score of pgbench in transactions a minute, and its latencies."""
-    told = _object(text, printed)
-    _add(printed, "score", told, "score", str(told.get("score_unit") or ""))
-    latencies = dict(_items(told.get("latency_ms"), "latency_ms", printed))
+    content = _object(text, printed)
+    _add(printed, "score", content, "score", str(content.get("score_unit") or ""))
+    latencies = dict(_items(content.get("latency_ms"), "latency_ms", printed))
     for name in PERCENTILES if latencies else ():
         _add(printed, f"latency_{name}", latencies, name, "ms")
-    _add(printed, "latency_stddev", told, "latency_stddev_ms", "ms")
+    _add(printed, "latency_stddev", content, "latency_stddev_ms", "ms")
 
 
 def geekbench(text: str, printed: Printed) -> None:
     """The scores of single-core and multi-core tests; metrics single_core_clang, multi_core_score."""
     for table, tests in _object(text, printed).items():
         prefix = metric_name(str(table)).removesuffix("_performance")
-        if not isinstance(tests, dict) or not any("score" in one for one in tests.values() if isinstance(one, dict)):
+        if not isinstance(tests, dict) or not any("score" in test for test in tests.values() if isinstance(test, dict)):
             continue  # it describes the machine
-        for name, told in tests.items():
-            _add(printed, f"{prefix}_{metric_name(str(name))}", told, "score")
+        for name, result in tests.items():
+            _add(printed, f"{prefix}_{metric_name(str(name))}", result, "score")
 
 
 def llm(text: str, printed: Printed) -> None:
     """JSON lines of llama-bench: tokens a second by model, prompt length and generated length."""
     for place, line in _lines(text):
         n_faults = len(printed.faults)
-        told = _object(line, printed, place)
-        model = metric_name(str(told.get("model_filename") or "").rpartition("/")[2].removesuffix(".gguf"))
-        kind = f"prompt_{told.get('n_prompt')}" if told.get("n_prompt") else f"generate_{told.get('n_gen')}"
+        content = _object(line, printed, place)
+        model = metric_name(str(content.get("model_filename") or "").rpartition("/")[2].removesuffix(".gguf"))
+        kind = f"prompt_{content.get('n_prompt')}" if content.get("n_prompt") else f"generate_{content.get('n_gen')}"
         if model:
-            printed.add(f"{model}_{kind}", told.get("avg_ts"), "tokens/sec", place=place, raw=line)
+            printed.add(f"{model}_{kind}", content.get("avg_ts"), "tokens/sec", place=place, raw=line)
         elif len(printed.faults) == n_faults:
             printed.fault(place, "no model_filename", line)
 
@@ -186,26 +188,26 @@ def _add_run(printed: Printed, name: str, run: object) -> None:
             _add(printed, f"{name}_threads_{run.get('threads')}{extra}_{what}", run, what, unit)
 
 
-def _add(printed: Printed, metric: str, told: object, key: str, unit: str = "") -> None:
+def _add(printed: Printed, metric: str, content: object, key: str, unit: str = "") -> None:
     """The value under a key of an object; the metric is missing where either is null; anything else is a fault."""
-    if told is None:
+    if content is None:
         printed.add(metric, None, unit)
-    elif not isinstance(told, dict):
-        printed.fault(1, f"{metric} ({str(told)[:SHOWN]}) is no object with {key}", f"{metric}: {told}")
+    elif not isinstance(content, dict):
+        printed.fault(1, f"{metric} ({str(content)[:SHOWN]}) is no object with {key}", f"{metric}: {content}")
     else:
-        printed.add(metric, told.get(key), unit, raw=f"{metric}: {told}")
+        printed.add(metric, content.get(key), unit, raw=f"{metric}: {content}")
 
 
 def _object(text: str, printed: Printed, place: int = 1) -> dict[str, Any]:
     try:
-        told = json_of(text)
+        content = json_of(text)
     except ValueError as error:
         printed.fault(place, f"malformed JSON ({error})", text)
         return {}
-    if not isinstance(told, dict):
+    if not isinstance(content, dict):
         printed.fault(place, "JSON that holds no object", text)
         return {}
-    return told
+    return content
 
 
 def _items(value: object, what: str, printed: Printed) -> Iterator[tuple[str, Any]]:
@@ -241,10 +243,10 @@ def pairs(text: str, printed: Printed) -> None:
 def stress_ng(text: str, printed: Printed) -> None:
     """The table of stress-ng --metrics: for each stressor its rates over real and over CPU time."""
     for place, line in _lines(text):
-        if told := BOGO.match(line):
-            numbers = told[3].split()
+        if match := BOGO.match(line):
+            numbers = match[3].split()
             for name, at in (("bogo_ops", BOGO_REAL_S), ("bogo_ops_cpu_time", BOGO_CPU_S)):
-                printed.add(f"{metric_name(told[1])}_{name}", numbers[at], "/sec", place=place, raw=line)
+                printed.add(f"{metric_name(match[1])}_{name}", numbers[at], "/sec", place=place, raw=line)
         elif ROW.match(line):
             printed.fault(place, "a row of the table without its numbers", line)
 
@@ -256,25 +258,25 @@ def passmark(text: str, printed: Printed) -> None:
         if OUTSIDE.match(line):
             is_inside = line.strip() == RESULTS
         elif is_inside:
-            name, _, told = line.partition(":")
+            name, _, score = line.partition(":")
             if metric_name(name) in NO_SCORE:
                 continue
-            printed.add(metric_name(name), told.strip(), place=place, raw=line)
+            printed.add(metric_name(name), score.strip(), place=place, raw=line)
 
 
 def openssl(text: str, printed: Printed) -> None:
     """`openssl speed -mr -multi`: the last line of each algorithm is the sum over its processes, in bytes a second."""
     sizes: list[str] = []
     for place, line in _lines(text):
-        if told := SIZES.match(line):
-            sizes = (told[1] or told[2]).split(":")
-        elif told := SPEEDS.match(line):
-            values = told[2].split(":")
+        if match := SIZES.match(line):
+            sizes = (match[1] or match[2]).split(":")
+        elif match := SPEEDS.match(line):
+            values = match[2].split(":")
             if len(values) != len(sizes):
                 printed.fault(place, f"{len(values)} speeds for {len(sizes)} sizes", line)
                 continue
             for size, value in zip(sizes, values, strict=True):
-                printed.add(f"{metric_name(told[1])}_{size}", value, "B/s", place=place, raw=line)
+                printed.add(f"{metric_name(match[1])}_{size}", value, "B/s", place=place, raw=line)
         elif line.startswith("+F:"):
             printed.fault(place, "no algorithm with its speeds", line)
 
@@ -384,11 +386,14 @@ def read(path: str, params: ReadParams) -> Iterator[Chunk]:
     for place, meta in enumerate(metas, 1):
         printed = Printed()
         try:
-            told = _told(folder, meta, manifest)
-            executions.append(_execution(folder, meta, told, place, params, printed))
+            labels = _labels_of(folder, meta, manifest)
+            executions.append(_execution(folder, meta, labels, place, params, printed))
         except NoExecution as reason:
             bad.append((place, f"{_short(folder, meta)}: {reason}", meta))
-        bad += [(place, f"{_short(folder, meta)}, line {one.place}: {one.reason}", one.raw) for one in printed.faults]
+        bad += [
+            (place, f"{_short(folder, meta)}, line {fault.place}: {fault.reason}", fault.raw)
+            for fault in printed.faults
+        ]
     refused = refused_rows(bad)
     yield as_chunk(executions, refused)
 
@@ -410,7 +415,7 @@ def _execution(
     if benchmark in DESCRIBES:
         raise NoExecution(NO_BENCHMARK)
     about = _meta(folder, meta)
-    output = next((one for one in OUTPUTS if one.fits(benchmark)), None)
+    output = next((candidate for candidate in OUTPUTS if candidate.fits(benchmark)), None)
     if output is None:
         raise NoExecution(f"no parser for the output of {benchmark!r}")
     facts = _facts(about, benchmark, node, output, params.time_zone) | labels
@@ -426,9 +431,9 @@ def _execution(
     return Execution(facts, printed.once(), printed.lacking(), tool=benchmark, log=text, place=place)
 
 
-def _told(folder: Folder, meta: str, manifest: Manifest) -> dict[str, Any]:
+def _labels_of(folder: Folder, meta: str, manifest: Manifest) -> dict[str, Any]:
     """What a manifest says of the folder of a benchmark, or of one above it; not what it is called after."""
-    above = [str(one) for one in reversed(PurePosixPath(meta).parents) if str(one) != "."]
+    above = [str(parent) for parent in reversed(PurePosixPath(meta).parents) if str(parent) != "."]
     facts: dict[str, Any] = {}
     for path in (*above, meta):
         facts |= manifest.facts(folder.address(path))
@@ -458,9 +463,9 @@ def _text(folder: Folder, meta: str, output: Output) -> str:
 
 def _facts(about: dict[str, Any], benchmark: str, node: str, output: Output, zone: str) -> dict[str, Any]:
     started, ended = (time_of(str(about.get(name) or ""), zone) for name in ("start", "end"))
-    version, told = about.get("version"), started.isoformat() if started else "no-start"
+    version, start = about.get("version"), started.isoformat() if started else "no-start"
     return {
-        "execution_id": f"{node}/{benchmark}/{told}",
+        "execution_id": f"{node}/{benchmark}/{start}",
         "node": node,
         "machine_type": node.partition("/")[2],
         "benchmark": slug(benchmark),

@@ -71,10 +71,10 @@ def benchmark_slugs(names: Sequence[tuple[str, str]]) -> list[str]:
 
     A name that is too long is cut, and one that two tests would share is told apart, by a hash of both texts. So is one
     whose text has signs that a name loses (`Copy+`), whatever else is in the file: it has one name in every export."""
-    n_used = Counter(_joined(*pair) for pair in dict.fromkeys(names) if _is_told(*pair))
+    n_used = Counter(_joined(*pair) for pair in dict.fromkeys(names) if _is_lossless(*pair))
     return [
-        one if n_used[one] == 1 and _is_told(*pair) else _with_hash(one, "\n".join(pair))
-        for pair, one in ((pair, _joined(*pair)) for pair in names)
+        joined if n_used[joined] == 1 and _is_lossless(*pair) else _with_hash(joined, "\n".join(pair))
+        for pair, joined in ((pair, _joined(*pair)) for pair in names)
     ]
 
 
@@ -102,10 +102,10 @@ def as_hash(given: str) -> str:
 
     A name (template-1, template-2), a number or a digest of unusual length is hashed: its first digits may be those of
     another one."""
-    told = given.lower()
-    is_digest = len(told) in DIGEST_DIGITS and HEXADECIMAL.fullmatch(told)
-    if is_digest and (len(told) == WHOLE_DIGITS or not DECIMAL.fullmatch(told)):
-        return told
+    digest = given.lower()
+    is_digest = len(digest) in DIGEST_DIGITS and HEXADECIMAL.fullmatch(digest)
+    if is_digest and (len(digest) == WHOLE_DIGITS or not DECIMAL.fullmatch(digest)):
+        return digest
     return hash_of(given)
 
 
@@ -116,19 +116,23 @@ def template_hash(template: str | None, given: str | None) -> str | None:
     return hash_of(template) if template else None
 
 
-def _is_told(suite: str, test: str) -> bool:
+def _is_lossless(suite: str, test: str) -> bool:
     """Whether their name holds all that the texts say."""
     is_plain = all(PLAIN.fullmatch(text.strip(BLANK)) for text in (suite, test))
     return is_plain and 0 < len(_joined(suite, test)) <= MAX_CHARS
 
 
-def _first(table: Mapping[Aspect, str], said: set[str]) -> Aspect | None:
-    return next((aspect for aspect, known in table.items() if said & set(known.split())), None)
+def _first(table: Mapping[Aspect, str], words: set[str]) -> Aspect | None:
+    return next((aspect for aspect, known in table.items() if words & set(known.split())), None)
 
 
 def _joined(suite: str, test: str) -> str:
-    one, other = slug(suite), slug(test)
-    return other if other == one or other.startswith(f"{one}-") else "-".join(part for part in (one, other) if part)
+    suite_slug, other = slug(suite), slug(test)
+    return (
+        other
+        if other == suite_slug or other.startswith(f"{suite_slug}-")
+        else "-".join(part for part in (suite_slug, other) if part)
+    )
 
 
 def _with_hash(spelled: str, text: str) -> str:

@@ -119,8 +119,8 @@ class Stressor:
         cores = (after.cpu_s - before.cpu_s) / lasted_s
         bytes_per_s = max(0.0, after.io_bytes - before.io_bytes) / lasted_s
         throttled = (after.throttled_s - before.throttled_s) / lasted_s
-        is_told = bool(self.dose.command) and (self.group is not None or lasted_s >= TICKS_S)
-        works = before.is_alive and after.is_alive and (cores >= LEAST_CORES or not is_told)
+        has_cpu_time = bool(self.dose.command) and (self.group is not None or lasted_s >= TICKS_S)
+        works = before.is_alive and after.is_alive and (cores >= LEAST_CORES or not has_cpu_time)
         slows = self.dose.throttle_ratio >= 1 or throttled > 0
         return StressOutcome(works and slows, cores, bytes_per_s, throttled)
 
@@ -155,8 +155,8 @@ def applied(dose: Dose, place: NodePlace, limit_s: float) -> Iterator[Stressor]:
 
 
 def _moved_bytes(pid: int) -> float:
-    told = io_of(pid)
-    return float(sum(told.get(name, 0) for name in IO_FIELDS))
+    counters = io_of(pid)
+    return float(sum(counters.get(name, 0) for name in IO_FIELDS))
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ class Bench:
         words = place.command(template.command, place.values(purpose=template.benchmark, limit_s=template.limit_s))
         around = place.around(place.groups.bench if place.groups else None)
         with applied(dose or NO_STRESS, place, template.limit_s) as stressor:
-            at_work = [one.process.pid for one in (*place.servers.running.values(), stressor.running) if one]
+            at_work = [active.process.pid for active in (*place.servers.running.values(), stressor.running) if active]
             stressed = stressor.read()
             load_1m, before, started_at = os.getloadavg()[0], self.usages.now(at_work), datetime.now(UTC)
             running, exit_status = run(words, around, place.folder / "log", template.limit_s)
@@ -212,7 +212,7 @@ class Bench:
             "aspect": template.aspect,
             "template": template.command,
             "template_hash": template.template_hash,
-            "tool_version": (parsed.version if parsed else "") or told_version(template.tool) or None,
+            "tool_version": (parsed.version if parsed else "") or installed_version(template.tool) or None,
             "started_at": begun,
             "ended_at": begun + timedelta(seconds=duration_s),
             "duration_s": known(duration_s),
@@ -250,13 +250,13 @@ def _status_of(facts: Mapping[str, Any], dose: Dose | None) -> str:
 
 
 @lru_cache
-def told_version(tool: str) -> str:
+def installed_version(tool: str) -> str:
     """The version of a tool whose logs do not tell; empty for others, and where it does not say."""
-    found = find_tool(tool) if tool in ASKED else None
-    if found is None:
+    path = find_tool(tool) if tool in ASKED else None
+    if path is None:
         return ""
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-        asked = subprocess.run([found, ASKED[tool]], capture_output=True, text=True, timeout=ASK_S, check=False)
-        if version := re.search(r"\d+(\.\d+)+", asked.stdout + asked.stderr):
+        answer = subprocess.run([path, ASKED[tool]], capture_output=True, text=True, timeout=ASK_S, check=False)
+        if version := re.search(r"\d+(\.\d+)+", answer.stdout + answer.stderr):
             return version[0]
     return ""

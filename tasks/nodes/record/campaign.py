@@ -22,11 +22,11 @@ from tasks.nodes.record.plan import (
     Done,
     Plan,
     PlannedExecution,
-    chosen_templates,
     lacking_stress,
     make_plan,
     next_benchmark,
     possible_doses,
+    selected_templates,
 )
 from tasks.nodes.record.sampler import NodeReader, NodeSampler
 from tasks.nodes.tools import PARSERS
@@ -57,21 +57,21 @@ def parts_in(folder: Path, **more: Any) -> Parts:
 
 def keep_execution(parts: Parts, execution: Execution, facts: Record, record: Record) -> None:
     """Write a finished execution down. facts: for the record of its part, with its status."""
-    told = record | {FACTS: {execution.execution_id: facts}}
-    parts.keep(execution.execution_id, table_of([execution]), told)
+    part_record = record | {FACTS: {execution.execution_id: facts}}
+    parts.keep(execution.execution_id, table_of([execution]), part_record)
 
 
 def finished(parts: Parts, *, with_steady: bool = True) -> list[Done]:
     """All executions that a folder holds, in parts or alone. Raises BadInput if a file cannot be read.
 
     with_steady: also those of parts that were recorded without a plan."""
-    found: dict[str, Done] = {}
+    by_id: dict[str, Done] = {}
     for _, table, record in parts.recorded(KEYS):
         for row in table.to_pylist() if with_steady or record.get("plan") != STEADY else ():
             del row["campaign"]
             status = record[FACTS].get(row["execution_id"], {}).get("status", CLEAN)
-            found.setdefault(row["execution_id"], Done(**row, status=str(status)))
-    return list(found.values())
+            by_id.setdefault(row["execution_id"], Done(**row, status=str(status)))
+    return list(by_id.values())
 
 
 class ExecutionLedger(Ledger[PlannedExecution]):
@@ -87,7 +87,7 @@ class ExecutionLedger(Ledger[PlannedExecution]):
         digest = plan.digest() if plan else STEADY
         parts = parts_in(folder, record_of=lambda records: self.record | records[-1])
         rounds = (plan.executions,) if plan else ()
-        super().__init__(parts, rounds, lambda one: one.id_in(self.campaign), repeats=params.repeats)
+        super().__init__(parts, rounds, lambda execution: execution.id_in(self.campaign), repeats=params.repeats)
         for path, table, record in parts.recorded(KEYS) if plan else ():  # each call without a plan is one
             if record.get("plan", digest) == STEADY or not table.num_rows:
                 continue
@@ -96,8 +96,8 @@ class ExecutionLedger(Ledger[PlannedExecution]):
             self.campaign = self.campaign or str(record.get("campaign") or table["campaign"][0].as_py())
         self.campaign = self.campaign or f"{datetime.now(UTC):%Y%m%dt%H%M%S%f}"  # two calls can begin in one second
         self.record = facts | {"params": deciding(params, UNIMPORTANT), "plan": digest, "campaign": self.campaign}
-        self.done = {one.execution_id: one for one in finished(parts, with_steady=plan is None)}
-        self.begin({one.execution_id: one.status for one in self.done.values()})
+        self.done = {execution.execution_id: execution for execution in finished(parts, with_steady=plan is None)}
+        self.begin({execution.execution_id: execution.status for execution in self.done.values()})
 
     def keep(self, outcome: Outcome, telemetry: Sequence[SampledMetric]) -> None:
         """Write an execution down."""
@@ -109,7 +109,7 @@ class ExecutionLedger(Ledger[PlannedExecution]):
 
     def past(self, node: str) -> list[Done]:
         """What a node has behind it in this folder."""
-        return [one for one in self.done.values() if one.node == node]
+        return [execution for execution in self.done.values() if execution.node == node]
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def staged(
     campaign: what tells its data from that of others. Raises MissingTool, NotPrepared."""
     scratch = scratch_folder("nodes", campaign, place=params.scratch, shared=on_disk())
     end_leftovers(scratch)
-    has_network = params.isolation != "none" and any(one.is_network for one in templates)
+    has_network = params.isolation != "none" and any(benchmark.is_network for benchmark in templates)
     places: dict[str, NodePlace] = {}
     with contextlib.ExitStack() as stack:
         group = None
@@ -147,26 +147,30 @@ def staged(
         if group is None and params.isolation != "none":
             logger.warning("no control groups here: nodes have no limits, and what others use is only estimated")
         stack.callback(_remove, scratch)
-        asked = {"is_emulated": params.place == "emulated", "has_network": has_network}
+        settings = {"is_emulated": params.place == "emulated", "has_network": has_network}
         for number, node in enumerate(nodes_of(params), start=1):
-            places[node.name] = make_place(node, number, scratch, group, **asked)
+            places[node.name] = make_place(node, number, scratch, group, **settings)
             stack.callback(places[node.name].remove)
         # its server cannot be bound to an address, and has no namespace
-        unbound = [one.benchmark for one in templates if one.is_network and "{server}" not in one.server]
-        told: dict[str, tuple[str, ...]] = {}
+        unbound = [
+            benchmark.benchmark
+            for benchmark in templates
+            if benchmark.is_network and "{server}" not in benchmark.server
+        ]
+        unavailable: dict[str, tuple[str, ...]] = {}
         for name, place in places.items():
-            faults = (*place.faults, *(f"{one}: {OPEN}" for one in (() if place.link else unbound)))
-            told |= {name: faults} if faults else {}
+            faults = (*place.faults, *(f"{benchmark}: {OPEN}" for benchmark in (() if place.link else unbound)))
+            unavailable |= {name: faults} if faults else {}
         is_bound = all(place.link for place in places.values())
-        possible = tuple(one for one in templates if is_bound or one.benchmark not in unbound)
+        possible = tuple(benchmark for benchmark in templates if is_bound or benchmark.benchmark not in unbound)
         for place in places.values():
             place.prepare(possible, doses)
-        keeps_s = 2 * max((one.limit_s for one in templates), default=0.0) + 2 * MARGIN_S + KEPT_S
+        keeps_s = 2 * max((benchmark.limit_s for benchmark in templates), default=0.0) + 2 * MARGIN_S + KEPT_S
         readers = {name: NodeReader(place) for name, place in places.items()}
         sampler = NodeSampler(readers, scratch, interval_s=params.interval_s, keeps_s=keeps_s)
         stack.callback(sampler.stop)
         sampler.start()
-        yield Stage(group, places, possible, told, sampler)
+        yield Stage(group, places, possible, unavailable, sampler)
 
 
 def _remove(scratch: Path) -> None:
@@ -227,15 +231,17 @@ class Schedule:
 
     def _next(self) -> Iterator[PlannedExecution]:
         for executions in self.ledger.todo() if self.ledger.plan else ():
-            yield from (one for one in executions if one.number not in self.failed)
+            yield from (execution for execution in executions if execution.number not in self.failed)
             self._settle()
         for _ in range(0 if self.ledger.plan else self.bench.params.executions):
             for node in self.bench.places:
-                yield from self._one_on(node)
+                yield from self._next_on(node)
 
-    def _one_on(self, node: str) -> Iterator[PlannedExecution]:
+    def _next_on(self, node: str) -> Iterator[PlannedExecution]:
         """What is next on a node; where it cannot be run, another in its place, and it no more in this call."""
-        while templates := [one for one in self.bench.templates.values() if (node, one.benchmark) not in self.broken]:
+        while templates := [
+            candidate for candidate in self.bench.templates.values() if (node, candidate.benchmark) not in self.broken
+        ]:
             self._settle()
             template = next_benchmark(self.ledger.past(node), templates)
             number = len(self.ledger.done) + len(self.ledger.errors) + 1
@@ -247,7 +253,7 @@ class Schedule:
     def _record(self, planned: PlannedExecution, template: BenchmarkTemplate) -> None:
         began_s = time.monotonic()
         doses = doses_of(self.bench.params.doses, planned.benchmark, planned.dose_level, planned.node)
-        dose = next((one for one in doses if one.name == planned.dose), None)
+        dose = next((candidate for candidate in doses if candidate.name == planned.dose), None)
         self._lower(planned)
         if self.turn and self.waiting:  # a turn may take longer than samples are kept
             self.sampler.put_aside(self.waiting[0].began_s - MARGIN_S, self.waiting[-1].ended_s + MARGIN_S)
@@ -296,7 +302,7 @@ class Schedule:
 
     def _say(self, outcome: Outcome) -> None:
         plan, done = self.ledger.plan, self.ledger.done.values()
-        clean = sum(one.status == CLEAN for one in done)
+        clean = sum(execution.status == CLEAN for execution in done)
         total = len(plan.executions) if plan else len(done)
         facts = outcome.execution.facts
         logger.log(
@@ -339,7 +345,7 @@ def planned(
         raise BadSetting("nodes.record.lowered: no control groups here; take it out, or record as root")
     return make_plan(
         [node.name for node in nodes],
-        chosen_templates(params) if templates is None else templates,
+        selected_templates(params) if templates is None else templates,
         possible_doses(params.doses, has_groups=has_groups),
         runs=params.runs,
         stressed_ratio=params.stressed_ratio,
@@ -351,9 +357,9 @@ def runnable(
     params: RecordParams, parsers: Mapping[str, Parser] = PARSERS
 ) -> tuple[tuple[BenchmarkTemplate, ...], list[Dose]]:
     """The benchmarks of these parameters, and the doses of stress. Raises MissingTool, BadSetting as record_nodes."""
-    templates = chosen_templates(params)
+    templates = selected_templates(params)
     check_parsers(templates, parsers, params.profile)
-    names = {one.benchmark for one in templates} if params.runs and params.stressed_ratio else set()
+    names = {template.benchmark for template in templates} if params.runs and params.stressed_ratio else set()
     doses = [dose for dose in params.doses if dose.benchmark in names]
     check_tools(templates, doses)
     planned(params, templates)
@@ -362,7 +368,7 @@ def runnable(
 
 def check_parsers(templates: Sequence[BenchmarkTemplate], parsers: Mapping[str, Parser], profile: str) -> None:
     """Raises BadSetting that names the benchmarks whose logs nobody reads: each execution of them would fail."""
-    if unread := [one.benchmark for one in templates if one.benchmark not in parsers]:
+    if unread := [template.benchmark for template in templates if template.benchmark not in parsers]:
         raise BadSetting(
             f"nodes.record.{profile}: nobody reads the logs of {', '.join(unread)}; "
             f"expected benchmarks of {', '.join(parsers)}; leave it out, or name it after the one whose tool it calls"
@@ -396,22 +402,22 @@ def record_nodes(
             facts = {
                 "machine": machine_facts(),
                 "isolation": stage.isolation,
-                "unavailable": {name: list(told) for name, told in unavailable.items()},
+                "unavailable": {name: list(details) for name, details in unavailable.items()},
                 "namespaces": [name for name, place in stage.places.items() if place.link],
             }
             ledger = ExecutionLedger(out_dir, params, plan, facts)
             try:
-                by_name = {one.benchmark: one for one in stage.templates}
+                by_name = {template.benchmark: template for template in stage.templates}
                 bench = Bench(params, ledger.campaign, by_name, stage.places, parsers, Usages(stage.group))
                 schedule = Schedule(bench, ledger, stage.sampler, progress or (lambda *_: None), turn)
                 schedule.run(began_s + params.minutes * 60)
             finally:
                 ledger.parts.close()
-        told = ledger.summary(stage.isolation, began_s)
+        details = ledger.summary(stage.isolation, began_s)
         if ledger.plan is None:
-            told |= {"planned": sum(ledger.recorded.values()), "clean": ledger.recorded.get(CLEAN, 0)}
+            details |= {"planned": sum(ledger.recorded.values()), "clean": ledger.recorded.get(CLEAN, 0)}
         return NodesRecorded(
-            **told, campaign=ledger.campaign, nodes=tuple(stage.places), unavailable=unavailable,
+            **details, campaign=ledger.campaign, nodes=tuple(stage.places), unavailable=unavailable,
             sampler_cores=stage.sampler.cores, overhead_s=schedule.overhead_s,
         )  # fmt: skip
 
@@ -421,7 +427,7 @@ def _with_lacking_stress(stage: Stage, params: RecordParams, plan: Plan | None) 
     lacking = lacking_stress(params, stage.templates, has_groups=stage.group is not None)
     if plan is None or not lacking:
         return stage.unavailable
-    n, n_stressed = len(plan.executions), sum(one.stress_wanted for one in plan.executions)
-    told = "%d of the %d executions will be stressed, and not %.0f: %s"
-    logger.warning(told, n_stressed, n, n * params.stressed_ratio, "; ".join(lacking))
+    n, n_stressed = len(plan.executions), sum(execution.stress_wanted for execution in plan.executions)
+    message = "%d of the %d executions will be stressed, and not %.0f: %s"
+    logger.warning(message, n_stressed, n, n * params.stressed_ratio, "; ".join(lacking))
     return {name: (*stage.unavailable.get(name, ()), *lacking) for name in stage.places}

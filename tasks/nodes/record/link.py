@@ -59,18 +59,18 @@ class NoNamespace(WhorlError):
 def ask(command: str) -> str:
     """Run a command of iproute2 (ip or tc); returns what it says. Raises NoNamespace."""
     tool, *words = command.split()
-    found = find_tool(tool)
-    if found is None:
+    path = find_tool(tool)
+    if path is None:
         raise NoNamespace(not_installed(tool, "iproute2"))
     try:
-        asked = subprocess.run(
-            [found, *words], capture_output=True, text=True, timeout=ASK_TIMEOUT_S, stdin=subprocess.DEVNULL, check=True
+        answer = subprocess.run(
+            [path, *words], capture_output=True, text=True, timeout=ASK_TIMEOUT_S, stdin=subprocess.DEVNULL, check=True
         )
     except subprocess.CalledProcessError as error:
         raise NoNamespace(f"{command}: {error.stderr.strip() or error.returncode}") from error
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NoNamespace(f"{command}: {error}") from error
-    return asked.stdout
+    return answer.stdout
 
 
 def remove_namespace(name: str) -> None:
@@ -143,7 +143,7 @@ class Link:
     def _open_detour(self) -> None:
         if self.relay and self.relay.is_alive:
             return
-        addresses = [one.replace(NETWORK, DETOUR) for one in (self.node_address, self.peer_address)]
+        addresses = [address.replace(NETWORK, DETOUR) for address in (self.node_address, self.peer_address)]
         if not _relayed(self, addresses, 0):
             raise NoNamespace(self.faults.pop())
         for namespace in (self.node, self.peer):
@@ -273,16 +273,16 @@ def open_device(namespace: str, address: str, name: str = "tun0") -> int:
 
 
 def carry(
-    one: int, other: int, there: Late, back: Late, *, now: Now = time.monotonic, turns: int | None = None
+    first: int, other: int, there: Late, back: Late, *, now: Now = time.monotonic, turns: int | None = None
 ) -> None:
-    """Carry packets between two files for ever, or for so many turns. there: those from one to other on their way."""
-    ways = {one: (other, there), other: (one, back)}
+    """Carry packets between two files for ever, or for so many turns. there: those from first to other on their way."""
+    ways = {first: (other, there), other: (first, back)}
     while turns is None or turns > 0:
         turns = turns - 1 if turns is not None else None
         dues = [due for _, late in ways.values() if (due := late.next_s()) is not None]
         timeout_s = max(0.0, min(dues) - now()) if dues else None
-        asked = [file for file, (_, late) in ways.items() if not late.is_full]
-        readable, _, _ = select.select(asked, [], [], timeout_s)
+        polled = [file for file, (_, late) in ways.items() if not late.is_full]
+        readable, _, _ = select.select(polled, [], [], timeout_s)
         for file in readable:
             with contextlib.suppress(BlockingIOError):
                 for _ in range(AT_ONCE):
@@ -296,7 +296,7 @@ def carry(
 def main(words: list[str]) -> None:
     """Make both devices and carry packets until killed."""
     node, node_address, peer, peer_address, file = words
-    one = open_device(node, node_address)
+    first = open_device(node, node_address)
     other = open_device(peer, peer_address)
     there, back = Late(0), Late(0)
 
@@ -306,7 +306,7 @@ def main(words: list[str]) -> None:
     read()
     signal.signal(signal.SIGUSR1, read)
     print("ready", flush=True)
-    carry(one, other, there, back)
+    carry(first, other, there, back)
 
 
 if __name__ == "__main__":

@@ -68,16 +68,16 @@ class Servers:
         ends_s = time.monotonic() + READY_S
         while not is_listening(running.process.pid, port):
             if not running.is_alive or time.monotonic() > ends_s:
-                told = running.last_words()
+                reason = running.last_words()
                 self.stop(purpose)
-                raise NoBenchmarkServer(f"{words[0]}: does not listen on port {port} ({told})")
+                raise NoBenchmarkServer(f"{words[0]}: does not listen on port {port} ({reason})")
             time.sleep(NAP_S)
 
     def stop(self, purpose: str | None = None) -> None:
         """Stop the server for this, or all."""
-        for one in list(self.running) if purpose is None else [purpose]:
-            if one in self.running:
-                self.running.pop(one).end()
+        for server in list(self.running) if purpose is None else [purpose]:
+            if server in self.running:
+                self.running.pop(server).end()
 
 
 def is_listening(pid: int, port: int) -> bool:
@@ -116,8 +116,8 @@ class NodePlace:
     @property
     def cpu_cores(self) -> float:
         """Processors that the node has at most."""
-        own = len(self.params.cores) or len(os.sched_getaffinity(0))
-        return min(own, self.params.cpu_percent / PERCENT) if self.params.cpu_percent else own
+        n_cores = len(self.params.cores) or len(os.sched_getaffinity(0))
+        return min(n_cores, self.params.cpu_percent / PERCENT) if self.params.cpu_percent else n_cores
 
     @property
     def server_address(self) -> str:
@@ -158,7 +158,7 @@ class NodePlace:
 
     def prepare(self, templates: Sequence[BenchmarkTemplate], doses: Iterable[Dose] = ()) -> None:
         """Lay out what benchmarks and stressors work on, without the node's limits. Raises NotPrepared."""
-        commands = (*(one.prepare for one in templates), *(one.prepare for one in doses))
+        commands = (*(load.prepare for load in templates), *(load.prepare for load in doses))
         for command in filter(None, dict.fromkeys(commands)):
             around = self.around(self.groups.peer if self.groups else None, is_peer=True)
             words = self.command(command, self.values())
@@ -221,17 +221,17 @@ def _unlimited(params: NodeParams) -> list[str]:
 
 def program(name: str) -> str:
     """The path of a program. Raises MissingTool with the Debian package that has it."""
-    found = find_tool(name)
-    if found is None:
+    path = find_tool(name)
+    if path is None:
         raise MissingTool(not_installed(name))
-    return found
+    return path
 
 
 def check_tools(templates: Sequence[BenchmarkTemplate], doses: Iterable[Dose]) -> None:
     """Raises MissingTool that names all programs that are not installed. doses: those that are to be applied."""
     names = {template.benchmark for template in templates}
-    commands = [text for one in templates for text in (one.command, one.prepare, one.server) if text]
-    commands += [text for one in doses for text in (one.command, one.prepare) if text and one.benchmark in names]
+    commands = [text for load in templates for text in (load.command, load.prepare, load.server) if text]
+    commands += [text for load in doses for text in (load.command, load.prepare) if text and load.benchmark in names]
     programs = dict.fromkeys(shlex.split(command)[0] for command in commands)
     if lacking := [not_installed(name) for name in programs if find_tool(name) is None]:
         raise MissingTool("; ".join(lacking))

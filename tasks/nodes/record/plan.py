@@ -53,7 +53,7 @@ class Plan:
 
     def digest(self) -> str:
         """A short hash of all that the plan says."""
-        return digest_of("\n".join(repr(astuple(one)) for one in self.executions))
+        return digest_of("\n".join(repr(astuple(execution)) for execution in self.executions))
 
 
 def make_plan(
@@ -110,14 +110,14 @@ def _levels(n_pairs: int, runs: int, ratio: float, dice: random.Random) -> list[
     upto = [math.floor(rank * runs * ratio + 0.5 + EPSILON) for rank in range(n_pairs + 1)]
     levels = [[0] * runs for _ in range(n_pairs)]
     counts = {pair: upto[rank + 1] - upto[rank] for pair, rank in enumerate(ranks)}
-    chosen = {pair: _dealt(counts[pair], upto[ranks[pair]], dice) for pair in counts}
+    dealt = {pair: _dealt(counts[pair], upto[ranks[pair]], dice) for pair in counts}
     for k in range(max(counts.values(), default=0)):
         dice.shuffle(ranks)
         for pair, rank in enumerate(ranks):
             if k < counts[pair]:
                 first, end = k * runs // counts[pair], (k + 1) * runs // counts[pair]
                 at = first + math.floor((rank + 0.5) / n_pairs * (end - first))
-                levels[pair][at] = chosen[pair][k]
+                levels[pair][at] = dealt[pair][k]
     return levels
 
 
@@ -132,10 +132,10 @@ def _dealt(n: int, start: int, dice: random.Random) -> list[int]:
     return mixed
 
 
-def chosen_templates(params: RecordParams) -> tuple[BenchmarkTemplate, ...]:
+def selected_templates(params: RecordParams) -> tuple[BenchmarkTemplate, ...]:
     """The templates of the profile that are asked for. Raises BadSetting for an unknown name, or a doubled one."""
     templates = params.short if params.profile == "short" else PAPER
-    names = [one.benchmark for one in templates]
+    names = [template.benchmark for template in templates]
     unknown = [name for name in params.benchmarks if name not in names]
     if unknown:
         raise BadSetting(
@@ -144,7 +144,7 @@ def chosen_templates(params: RecordParams) -> tuple[BenchmarkTemplate, ...]:
         )
     if len(set(names)) < len(names):
         raise BadSetting(f"nodes.record.{params.profile}: two templates of the same benchmark; name them differently")
-    return tuple(one for one in templates if not params.benchmarks or one.benchmark in params.benchmarks)
+    return tuple(template for template in templates if not params.benchmarks or template.benchmark in params.benchmarks)
 
 
 @dataclass(frozen=True)
@@ -164,16 +164,16 @@ def next_benchmark(history: Sequence[Done], templates: Sequence[BenchmarkTemplat
 
     One of another template does not count. A flagged benchmark is repeated twice at most before others have their
     turn: on a machine that is never quiet nothing else would ever run."""
-    behind: dict[tuple[str, str], list[Done]] = {(one.benchmark, one.template_hash): [] for one in templates}
-    for done in sorted(history, key=lambda one: one.started_at):
+    behind: dict[tuple[str, str], list[Done]] = {(entry.benchmark, entry.template_hash): [] for entry in templates}
+    for done in sorted(history, key=lambda entry: entry.started_at):
         behind.get((done.benchmark, done.template_hash), []).append(done)
     doubtful = []
     for template, past in zip(templates, behind.values(), strict=True):
         if not past:
             return template
-        n_flagged = len(list(takewhile(lambda one: one.status != CLEAN, reversed(past))))  # of the last in a row
+        n_flagged = len(list(takewhile(lambda entry: entry.status != CLEAN, reversed(past))))  # of the last in a row
         doubtful += [template] if 1 <= n_flagged <= MOST_REPEATS else []
-    return min(doubtful or templates, key=lambda one: behind[one.benchmark, one.template_hash][-1].started_at)
+    return min(doubtful or templates, key=lambda entry: behind[entry.benchmark, entry.template_hash][-1].started_at)
 
 
 def possible_doses(doses: Sequence[Dose], *, has_groups: bool) -> list[Dose]:
@@ -189,7 +189,7 @@ def lacking_stress(
         return ()
     doses, possible = params.doses, possible_doses(params.doses, has_groups=has_groups)
     lines = []
-    for benchmark in (one.benchmark for one in templates):
+    for benchmark in (template.benchmark for template in templates):
         lacking = [level for level in LEVELS if not doses_of(possible, benchmark, level)]
         lost = [dose.name for level in lacking for dose in doses_of(doses, benchmark, level)]
         levels = ", ".join(str(level) for level in lacking if not doses_of(doses, benchmark, level))

@@ -88,38 +88,38 @@ METRICS = (
 
 def machine_reading(folder: Path) -> Reading:
     """What the whole machine says. folder: on the file system that is measured."""
-    found: Reading = {}
+    reading: Reading = {}
     cores = os.cpu_count() or 1
     times = psutil.cpu_times()
     # the kernel counts guests' time among that of users too
     not_busy = ("idle", "iowait", "guest", "guest_nice", "steal")
-    found["cpu.busy_share_s"] = (sum(times) - sum(getattr(times, one, 0.0) for one in not_busy)) / cores
-    found["cpu.steal_share_s"] = getattr(times, "steal", 0.0) / cores
-    found["load_1m"] = os.getloadavg()[0]
+    reading["cpu.busy_share_s"] = (sum(times) - sum(getattr(times, state, 0.0) for state in not_busy)) / cores
+    reading["cpu.steal_share_s"] = getattr(times, "steal", 0.0) / cores
+    reading["load_1m"] = os.getloadavg()[0]
     memory = psutil.virtual_memory()
-    found["memory_used"] = (memory.total - memory.available) / memory.total * PERCENT
+    reading["memory_used"] = (memory.total - memory.available) / memory.total * PERCENT
     swap = psutil.swap_memory()
     if swap.total:
-        found["memory_swap"] = swap.used / swap.total * PERCENT
+        reading["memory_swap"] = swap.used / swap.total * PERCENT
     disks = psutil.disk_io_counters(perdisk=True) or {}
     ours = [disks[name] for name in whole_disks(BLOCK) if name in disks]
     if ours:
         for name in ("read_bytes", "write_bytes"):
-            found[f"disk.{name}"] = float(sum(getattr(disk, name) for disk in ours))
+            reading[f"disk.{name}"] = float(sum(getattr(disk, name) for disk in ours))
         for name, field in (("read_s", "read_time"), ("write_s", "write_time"), ("busy_s", "busy_time")):
-            found[f"disk.{name}"] = sum(getattr(disk, field, 0) for disk in ours) * MS
+            reading[f"disk.{name}"] = sum(getattr(disk, field, 0) for disk in ours) * MS
     used = psutil.disk_usage(str(folder))
-    found["filesystem_util"] = used.used / used.total * PERCENT
-    return found | _pressure(PROC / "pressure", "{}")
+    reading["filesystem_util"] = used.used / used.total * PERCENT
+    return reading | _pressure(PROC / "pressure", "{}")
 
 
 def _pressure(folder: Path, pattern: str) -> Reading:
-    found: Reading = {}
+    reading: Reading = {}
     for resource in RESOURCES:
         with contextlib.suppress(OSError, ValueError, IndexError):
-            told = parse_pressure((folder / pattern.format(resource)).read_text())
-            found |= {f"pressure.{resource}.{kind}": lost for kind, lost in told.items()}
-    return found
+            pressures = parse_pressure((folder / pattern.format(resource)).read_text())
+            reading |= {f"pressure.{resource}.{kind}": lost for kind, lost in pressures.items()}
+    return reading
 
 
 class NodeReader:
@@ -131,27 +131,27 @@ class NodeReader:
 
     def read(self, machine: Reading) -> Reading:
         """What the node says. machine: the reading of the whole machine, for all that is not the node's own."""
-        found = dict(machine)
+        reading = dict(machine)
         groups = self.place.groups
         if groups:
-            found |= self._own(groups.node)
+            reading |= self._own(groups.node)
         if self._net is not None:
             with contextlib.suppress(OSError, ValueError, IndexError):
-                found |= NO_DEVICE | parse_devices(os.pread(self._net, READ_BYTES, 0).decode())
-        return found
+                reading |= NO_DEVICE | parse_devices(os.pread(self._net, READ_BYTES, 0).decode())
+        return reading
 
     def _own(self, group: ControlGroup) -> Reading:
-        found: Reading = {}
+        reading: Reading = {}
         with contextlib.suppress(OSError, ValueError):
-            found["cpu.busy_share_s"] = group.usage_s() / self.place.cpu_cores
+            reading["cpu.busy_share_s"] = group.usage_s() / self.place.cpu_cores
         if "memory" in group.folders:
             with contextlib.suppress(OSError, ValueError):
-                told = parse_fields((group.folders["memory"] / "memory.stat").read_text())
-                used = told["anon"] if group.version == 2 else told["total_rss"]
+                memory = parse_fields((group.folders["memory"] / "memory.stat").read_text())
+                used = memory["anon"] if group.version == 2 else memory["total_rss"]
                 limit = self.place.params.memory_mib * 1024 * 1024 or psutil.virtual_memory().total
-                found["memory_used"] = used / limit * PERCENT
+                reading["memory_used"] = used / limit * PERCENT
         folder = group.folders["cpu"] if group.version == 2 else group.folders.get("unified")
-        return found | (_pressure(folder, "{}.pressure") if folder else {})
+        return reading | (_pressure(folder, "{}.pressure") if folder else {})
 
     def close(self) -> None:
         """Close its file."""

@@ -217,13 +217,13 @@ def _read_options(log: Log, content: Mapping[str, object], jobs: Sequence[object
     """Settings of all jobs, with the options that they share; nothing where none are listed (2.x)."""
     shared = mapping(content.get("global options"))
     listed = [{**shared, **mapping(mapping(job).get("job options"))} for job in jobs]
-    _put_settings(log, [_settings_of({name: str(one) for name, one in given.items()}) for given in listed if given])
+    _put_settings(log, [_settings_of({name: str(value) for name, value in given.items()}) for given in listed if given])
 
 
 def _settings_of(options: Mapping[str, str]) -> dict[str, str]:
     """Each setting of one job by name; of the further ones, UNSET where it was not given."""
     settings = {
-        name: next((options[one] for one in names if options.get(one)), default)
+        name: next((options[option] for option in names if options.get(option)), default)
         for name, (names, default) in OPTIONS.items()
     }
     if settings["rw"] == "readwrite":
@@ -347,9 +347,9 @@ def _read_moments(log: Log, prefix: str, unit: str, rest: str, line: LogLine) ->
     pairs = dict(PAIR.findall(rest))
     for moment in MOMENTS:
         _count(log, f"{prefix}_{moment}", pairs.get(moment), unit, line)
-    for name, own in (("per", "%"), ("samples", "")):
+    for name, name_unit in (("per", "%"), ("samples", "")):
         if name in pairs and f"{prefix}_{name}" in METRICS:
-            _count(log, f"{prefix}_{name}", pairs[name], own, line)
+            _count(log, f"{prefix}_{name}", pairs[name], name_unit, line)
 
 
 def _read_percentiles(log: Log, way: str, unit: str, text: str, line: LogLine) -> None:

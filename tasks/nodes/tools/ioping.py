@@ -162,15 +162,15 @@ def _read_requests(log: Log, line: LogLine, *, has_load: bool) -> None:
 
 def _read_latencies(log: Log, text: str, line: LogLine) -> None:
     """`119.7 us / 187.3 us / 341.2 us / 57.5 us`, or before 0.8 `0.2/2.8/12.7/5.0 ms`: one unit for all."""
-    pieces = [TIME.fullmatch(piece.strip()) for piece in text.split("/")]
-    last = pieces[-1]
-    if line.is_cut and not (len(pieces) == len(LATENCY_NAMES) and last and last[2] in TIMES_S):
+    matches = [TIME.fullmatch(piece.strip()) for piece in text.split("/")]
+    last = matches[-1]
+    if line.is_cut and not (len(matches) == len(LATENCY_NAMES) and last and last[2] in TIMES_S):
         log.fault(line.place, CUT, line.text)
         return
-    if len(pieces) != len(LATENCY_NAMES):
+    if len(matches) != len(LATENCY_NAMES):
         log.fault(line.place, "expected four latencies: min/avg/max/mdev", line.text)
         return
-    for name, piece in zip(LATENCY_NAMES, pieces, strict=True):
+    for name, piece in zip(LATENCY_NAMES, matches, strict=True):
         if piece is None:
             log.fault(line.place, f"{name} is no number with a unit", line.text)
         else:
@@ -231,16 +231,20 @@ def _read_settings(log: Log, document: Document | None) -> None:
     """Settings request_size (bytes) and operation (read, write or read+write), where the log says them."""
     requests = [match for line in log.lines if (match := REQUEST.match(line.text))]
     listed = [
-        mapping(one) for entry in _entries(document.content if document else None) if (one := at_path(entry, "io"))
+        mapping(section)
+        for entry in _entries(document.content if document else None)
+        if (section := at_path(entry, "io"))
     ]
-    ways = {WAYS[match[3]] for match in requests} | {str(one["operation"]) for one in listed if "operation" in one}
+    ways = {WAYS[match[3]] for match in requests} | {
+        str(section["operation"]) for section in listed if "operation" in section
+    }
     if not ways:
         ways = {MOVED_WAYS[match[1]] for line in log.lines if (match := MOVED.search(line.text))}
     size: float | str = ""
     if requests and not isinstance(number := as_number(requests[0][1]), str):
         size = in_base(number, requests[0][2])
     elif listed:
-        size = next((size for one in listed if not isinstance(size := checked(one.get("size")), str)), "")
+        size = next((size for section in listed if not isinstance(size := checked(section.get("size")), str)), "")
     if size_b := size if isinstance(size, float) else _size_by_totals(log):
         log.setting("request_size", spelled(size_b))
     log.setting("operation", "+".join(sorted(ways)))

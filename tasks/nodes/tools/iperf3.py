@@ -166,10 +166,12 @@ def _without_silent(
 def _read_connection(log: Log, end: Mapping[str, object], place: int) -> None:
     """Over the streams that the client sends: extremes of extremes, mean of means."""
     streams = end.get("streams")
-    senders = [mapping(mapping(one).get("sender")) for one in streams] if isinstance(streams, list) else []
-    mine = [one for one in senders if one.get("sender", True) is True]  # before 3.7 all of them, without saying so
+    senders = [mapping(mapping(sender).get("sender")) for sender in streams] if isinstance(streams, list) else []
+    mine = [
+        sender for sender in senders if sender.get("sender", True) is True
+    ]  # before 3.7 all of them, without saying so
     for metric, (key, joined, unit) in CONNECTION.items():
-        values = [one[key] for one in mine if one.get(key)]
+        values = [sender[key] for sender in mine if sender.get(key)]
         numbers = [number for value in values if not isinstance(number := checked(value), str)]
         if values:
             bad = next((value for value in values if isinstance(checked(value), str)), None)

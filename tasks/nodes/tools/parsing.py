@@ -107,18 +107,20 @@ def facts_of(aspect: Aspect, table: str) -> dict[str, MetricFacts]:
 
     SIGN: + more is better, - less is, = neither; a ! behind it: a headline. UNIT: 1 for a plain number. TIME: what a
     total is divided by; STEP: its resolution; PLACE: of `at`. The last two are left out where there is none."""
-    found = {}
+    by_name = {}
     for line in filter(None, map(str.strip, table.splitlines())):
         name, facts, places, what = (part.strip() for part in line.split("|"))
-        told = FACTS.fullmatch(facts)
-        if told is None:
+        match = FACTS.fullmatch(facts)
+        if match is None:
             raise ValueError(f"{name}: {facts!r}; expected SIGN UNIT per TIME ~STEP")
-        sign, headline, unit, over, step = told.groups()
-        at = {place.strip(): unit for place, _, unit in (one.rpartition("=") for one in places.split(";")) if place}
-        found[name] = MetricFacts(
+        sign, headline, unit, over, step = match.groups()
+        at = {
+            place.strip(): unit for place, _, unit in (clause.rpartition("=") for clause in places.split(";")) if place
+        }
+        by_name[name] = MetricFacts(
             "" if unit == "1" else unit, BETTER[sign], over, aspect, what, bool(headline), float(step or 0), at
         )
-    return found
+    return by_name
 
 
 @dataclass(frozen=True)
@@ -236,15 +238,15 @@ class Log:
         it. Each other log is a fault, and each line in which the tool says that something went wrong. what: the name of
         what is read, where it is not all of the tool; is_failure: see fault_lines."""
         heads = [[at for at, line in enumerate(self.lines) if start.search(line.text)] for start in starts]
-        edges = [0, *next((found for found in heads if found), [])[1:], len(self.lines)]
+        edges = [0, *next((places for places in heads if places), [])[1:], len(self.lines)]
         parts = [self.lines[left:right] for left, right in pairwise(edges)]
-        own = next((part for part in parts if signs and any(signs.search(line.text) for line in part)), parts[0])
+        kept = next((part for part in parts if signs and any(signs.search(line.text) for line in part)), parts[0])
         for part in parts:
-            if part is not own:
+            if part is not kept:
                 self.fault_further(part[0].place, what, part[0].text)
-        self.fault_lines(own, errors, is_failure=is_failure)
-        self.version = next((match[1] for line in own if (match := starts[0].match(line.text))), "").rstrip(".")
-        return own
+        self.fault_lines(kept, errors, is_failure=is_failure)
+        self.version = next((match[1] for line in kept if (match := starts[0].match(line.text))), "").rstrip(".")
+        return kept
 
     def setting(self, name: str, text: str) -> None:
         """How the tool was called, where that is no metric; the first one of a name counts."""
@@ -279,9 +281,9 @@ class Log:
             self.fault(1, f"no result of {self.tool} in it")
         measured = tuple(self._measured[metric] for metric in self.metrics if metric in self)
         settings = {
-            one.metric: spelled(one.value, one.unit)
-            for one in measured
-            if self.metrics[one.metric].is_setting and not one.metric.endswith(WAITING)
+            reading.metric: spelled(reading.value, reading.unit)
+            for reading in measured
+            if self.metrics[reading.metric].is_setting and not reading.metric.endswith(WAITING)
         }
         return ParsedLog(
             measured,
@@ -337,9 +339,9 @@ def lines_of(text: str) -> list[LogLine]:
     rows = text.removeprefix("\ufeff").split("\n")
     lines = []
     for place, row in enumerate(rows, 1):
-        pieces = [piece for piece in ESCAPES.sub("", row).split("\r") if piece.strip()]
+        segments = [segment for segment in ESCAPES.sub("", row).split("\r") if segment.strip()]
         is_last = place == len(rows)
-        lines += [LogLine(place, piece, is_last and at == len(pieces)) for at, piece in enumerate(pieces, 1)]
+        lines += [LogLine(place, segment, is_last and at == len(segments)) for at, segment in enumerate(segments, 1)]
     return lines
 
 

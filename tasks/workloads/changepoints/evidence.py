@@ -64,7 +64,7 @@ class SeriesModel:
     noise: float
     evidence: float
 
-    def said(self) -> list[str]:
+    def in_words(self) -> list[str]:
         """What was seen, in words; nothing where samples are independent and nothing returns."""
         logarithm = ", larger where the level is higher" if self.is_logarithmic else ""
         season = [f"a period of {self.period:,} samples{logarithm}"] if self.period else []
@@ -101,9 +101,9 @@ def best_model(values: Floats, raw: Floats, rows: Ints, min_segment: int) -> Ser
     plain = _with_noise(logs_scaled, min_segment, STARTS).evidence
     least = plain + max(MARGIN_NATS, MARGIN_OF_LOGARITHM * len(logs[part]))
     for season in _seasons(logs_scaled, rows):
-        one = _less_season(logs_scaled, season, min_segment)
-        if one.evidence > least:
-            best = _better(best, replace(one, evidence=one.evidence + jacobian, is_logarithmic=True), MARGIN_NATS)
+        model = _less_season(logs_scaled, season, min_segment)
+        if model.evidence > least:
+            best = _better(best, replace(model, evidence=model.evidence + jacobian, is_logarithmic=True), MARGIN_NATS)
     return best
 
 
@@ -121,8 +121,8 @@ def best_noise(
         if place not in known:
             correlation, noise = CORRELATIONS[place[0]], NOISES[place[1]]
             tables = predictive_tables(prior_of(noise), len(part), correlation)
-            found = filter_run_lengths(part, tables, log_hazard, min_segment, PRUNE_NATS, MAX_RUN_LENGTHS)
-            known[place] = float(found[0][-1])
+            filtered = filter_run_lengths(part, tables, log_hazard, min_segment, PRUNE_NATS, MAX_RUN_LENGTHS)
+            known[place] = float(filtered[0][-1])
         return known[place]
 
     for place in starts:
@@ -144,8 +144,8 @@ def _neighbours(place: tuple[int, int]) -> Iterator[tuple[int, int]]:
             yield i, j
 
 
-def _better(one: SeriesModel, other: SeriesModel, margin: float) -> SeriesModel:
-    return other if other.evidence > one.evidence + margin else one
+def _better(best: SeriesModel, other: SeriesModel, margin: float) -> SeriesModel:
+    return other if other.evidence > best.evidence + margin else best
 
 
 def _choice(n: int) -> slice:
@@ -162,10 +162,10 @@ def _less_season(values: Floats, season: tuple[int, Floats, int], min_segment: i
     period, swing, n_parameters = season
     left = values - swing
     spread = max(float(left.std(ddof=1)), TINY)
-    found = _with_noise((left - left.mean()) / spread, min_segment, SEASON_STARTS)
+    model = _with_noise((left - left.mean()) / spread, min_segment, SEASON_STARTS)
     n = min(len(values), CHOICE_SAMPLES)
     cost = n * np.log(spread) + 0.5 * n_parameters * np.log(n)
-    return replace(found, period=period, evidence=found.evidence - float(cost))
+    return replace(model, period=period, evidence=model.evidence - float(cost))
 
 
 def _seasons(values: Floats, rows: Ints) -> Iterator[tuple[int, Floats, int]]:
@@ -195,26 +195,26 @@ def _periods(values: Floats, most: int) -> list[int]:
         and share[period] >= share[max(period - 1, 2)]
         and (period == longest or share[period] >= share[period + 1])
     ]
-    found: list[int] = []
-    for period in sorted(peaks, key=lambda one: -share[one]):
-        if not any(period % other == 0 and share[period] < share[other] + OF_MULTIPLE for other in found):
-            found.append(period)
-    return found[:most]
+    periods: list[int] = []
+    for period in sorted(peaks, key=lambda peak: -share[peak]):
+        if not any(period % other == 0 and share[period] < share[other] + OF_MULTIPLE for other in periods):
+            periods.append(period)
+    return periods[:most]
 
 
 @njit(cache=True)
 def _moving_average(values: Floats, period: int) -> Floats:
     """The centred mean over a period, half weights at both ends of an even one; NaN where it does not fit."""
     n, half = len(values), period // 2
-    sums, found = np.zeros(n + 1), np.full(n, np.nan)
+    sums, means = np.zeros(n + 1), np.full(n, np.nan)
     for i in range(n):
         sums[i + 1] = sums[i] + values[i]
     for i in range(half, n - half):
         if period % 2:
-            found[i] = (sums[i + half + 1] - sums[i - half]) / period
+            means[i] = (sums[i + half + 1] - sums[i - half]) / period
         else:
-            found[i] = (sums[i + half] - sums[i - half + 1] + 0.5 * (values[i - half] + values[i + half])) / period
-    return found
+            means[i] = (sums[i + half] - sums[i - half + 1] + 0.5 * (values[i - half] + values[i + half])) / period
+    return means
 
 
 @njit(cache=True)
@@ -223,7 +223,7 @@ def _explained(values: Floats, longest: int) -> Floats:
 
     Minus infinity where a phase is there less than twice."""
     n = len(values)
-    found = np.full(longest + 1, -np.inf)
+    shares = np.full(longest + 1, -np.inf)
     for period in range(2, longest + 1):
         average = _moving_average(values, period)
         sums, counts, total, seen = np.zeros(period), np.zeros(period), 0.0, 0
@@ -236,8 +236,8 @@ def _explained(values: Floats, longest: int) -> Floats:
         if counts.min() < 2 or total <= 0:
             continue
         explained = (sums * sums / counts).sum()
-        found[period] = 1 - (1 - explained / total) * (seen - 1) / max(seen - period, 1)
-    return found
+        shares[period] = 1 - (1 - explained / total) * (seen - 1) / max(seen - period, 1)
+    return shares
 
 
 def _pattern(apart: Floats, period: int) -> tuple[Floats, int]:

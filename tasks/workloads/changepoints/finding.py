@@ -90,21 +90,21 @@ class ChangePoints:
         return list(itertools.pairwise(edges))
 
 
-def changes_of(values: Floats, found: ChangePoints) -> list[dict[str, float]]:
+def changes_of(values: Floats, detected: ChangePoints) -> list[dict[str, float]]:
     """Each change in units of the series: row, probability, and mean and deviation of the segments before and after it.
 
     values: (n,); missing samples are left out."""
-    told = []
+    rows = []
     for probability, (before, after) in zip(
-        found.probabilities.tolist(), itertools.pairwise(found.segments()), strict=True
+        detected.probabilities.tolist(), itertools.pairwise(detected.segments()), strict=True
     ):
         change = {"row": after[0], "probability": probability}
         for side, segment in (("before", before), ("after", after)):
             part = values[slice(*segment)]
             part = part[~np.isnan(part)]
             change |= {f"mean_{side}": float(part.mean()), f"deviation_{side}": float(part.std())}
-        told.append(change)
-    return told
+        rows.append(change)
+    return rows
 
 
 DEFAULT = ChangePointParams()
@@ -155,7 +155,7 @@ def _by_run_lengths(table: Floats, ready: Floats, params: ChangePointParams) -> 
     if prior is None:
         prior = prior_of(NOISES[0])
         if len(rows) >= FEWEST_SAMPLES and samples.any():
-            samples, prior, correlation, models = _told_by_evidence(table[rows], samples, rows, params)
+            samples, prior, correlation, models = _noise_by_evidence(table[rows], samples, rows, params)
     hazard = 1 / (params.expected_run_length or expected_length(len(samples)))
     tables_of = predictive_tables if len(samples) <= CHOICE_SAMPLES else predictive_tables.__wrapped__
     evidence, before, offsets, starts, filtered, last, _ = filter_run_lengths(
@@ -174,7 +174,7 @@ def _by_run_lengths(table: Floats, ready: Floats, params: ChangePointParams) -> 
     return ChangePoints(len(table), rows[changes], near, at_each, float(evidence[-1]), models)
 
 
-def _told_by_evidence(
+def _noise_by_evidence(
     measured: Floats, samples: Floats, rows: NDArray[np.int64], params: ChangePointParams
 ) -> tuple[Floats, PriorParams, float, tuple[SeriesModel, ...]]:
     """Samples less their seasons, and prior and correlation of the noise that all counters share.
@@ -258,15 +258,15 @@ def standardised(table: Floats, params: ChangePointParams) -> Floats:
 
 def _scaled(column: Floats) -> Floats:
     is_there = ~np.isnan(column)
-    found = column[is_there]
+    present = column[is_there]
     scaled = np.full(len(column), np.nan)
-    largest = np.abs(found).max(initial=0.0)
+    largest = np.abs(present).max(initial=0.0)
     if not largest:
         scaled[is_there] = 0.0
         return scaled
-    found = found / largest  # so that squares of huge values stay finite
-    deviation = found.std(ddof=1) if len(found) > 1 else 0.0
-    scaled[is_there] = (found - found.mean()) / deviation if deviation > SMALLEST_SPREAD else 0.0
+    present = present / largest  # so that squares of huge values stay finite
+    deviation = present.std(ddof=1) if len(present) > 1 else 0.0
+    scaled[is_there] = (present - present.mean()) / deviation if deviation > SMALLEST_SPREAD else 0.0
     return scaled
 
 

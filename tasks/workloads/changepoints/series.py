@@ -78,7 +78,7 @@ def _columns_of(path: str, names: list[str], columns: Sequence[str]) -> tuple[li
             raise BadInput(path, f"no column {quoted(column)}", f"one of {', '.join(names[:20])}", "name one of these")
     called = [at for at, name in enumerate(names) if key_of(name) in (*TIMES, OWN_TIME) and name not in columns]
     time_at = called[0] if called and len(names) > 1 else -1
-    return [names.index(one) for one in columns] or [at for at in range(len(names)) if at != time_at], time_at
+    return [names.index(wanted) for wanted in columns] or [at for at in range(len(names)) if at != time_at], time_at
 
 
 def _cell(path: str, place: int, cell: str, mark: str) -> float:

@@ -84,7 +84,7 @@ def unknown_results(
         split = splits[turn % len(splits)]
         is_out = np.isin(labels, pair)
         train = cohort.runs(split.train[~is_out[split.train]])
-        known = [run for run in cohort.runs(split.test) if run.workload in {one.workload for one in train}]
+        known = [run for run in cohort.runs(split.test) if run.workload in {learned.workload for learned in train}]
         if not known:
             continue
         unknown = cohort.runs(np.flatnonzero(is_out))
@@ -92,19 +92,19 @@ def unknown_results(
         answers = identify_all([*known, *unknown], model, with_reasons=False)
         table = pd.DataFrame(
             {
-                "run_id": [one.run_id for one in answers],
+                "run_id": [answer.run_id for answer in answers],
                 "workload": [str(run.workload) for run in (*known, *unknown)],
                 "is_unknown": np.repeat([False, True], [len(known), len(unknown)]),
-                "score": [one.unknown_score for one in answers],
-                "is_said": [one.statement == "unknown" for one in answers],
+                "score": [answer.unknown_score for answer in answers],
+                "is_said": [answer.statement == "unknown" for answer in answers],
             }
         )
         scores.append(table.assign(first=pair[0], second=pair[1]))
         rows.append(
             {"first": pair[0], "second": pair[1], "split": split.name, **_measured(table, train, known, unknown)}
         )
-    found = pd.DataFrame(rows)
-    figures: Figures = {"unknown.pairs": len(found), "unknown.pairs_to_choose": n_choices}
+    by_pair = pd.DataFrame(rows)
+    figures: Figures = {"unknown.pairs": len(by_pair), "unknown.pairs_to_choose": n_choices}
     why = reason or "no known run is left to test"
     for column, key in {
         "auroc": "unknown.auroc",
@@ -113,10 +113,10 @@ def unknown_results(
         "said_known": "unknown.said_known",
         "said_unknown": "unknown.known_said_unknown",
     }.items():
-        put_mean(figures, key, found[column].tolist() if len(found) else [], why)
-    put(figures, "unknown.auroc.least", float(found["auroc"].min()) if len(found) else None, why)
+        put_mean(figures, key, by_pair[column].tolist() if len(by_pair) else [], why)
+    put(figures, "unknown.auroc.least", float(by_pair["auroc"].min()) if len(by_pair) else None, why)
     each = pd.concat(scores, ignore_index=True) if scores else pd.DataFrame()
-    return figures, {"unknown": found, "unknown_scores": each}
+    return figures, {"unknown": by_pair, "unknown_scores": each}
 
 
 def _measured(
@@ -125,15 +125,15 @@ def _measured(
     is_unknown = table["is_unknown"].to_numpy()
     of_known, of_unknown = (table["score"].to_numpy(dtype=float)[kind] for kind in (~is_unknown, is_unknown))
     far_known, far_unknown = (log_distances(train, some, 0.0).min(axis=1) for some in (known, unknown))
-    said = table["is_said"].to_numpy()
+    is_called_unknown = table["is_said"].to_numpy()
     return {
         "n_known": len(known),
         "n_unknown": len(unknown),
         "auroc": auroc(of_known, of_unknown),
         "auroc_nearest": auroc(far_known, far_unknown),
         "false_known": false_known(of_known, of_unknown, KNOWN_RECALL),
-        "said_known": float((~said[is_unknown]).mean()),
-        "said_unknown": float(said[~is_unknown].mean()),
+        "said_known": float((~is_called_unknown[is_unknown]).mean()),
+        "said_unknown": float(is_called_unknown[~is_unknown].mean()),
     }
 
 
@@ -196,7 +196,11 @@ def _superposed_cases(
     for condition, weight in company.items():
         is_pair, is_unlearned = weight == 1, company is UNLEARNED
         for run in unlearned if is_unlearned and not is_pair else known:
-            others = [one for one in (unlearned if is_unlearned and is_pair else known) if one.workload != run.workload]
+            others = [
+                candidate
+                for candidate in (unlearned if is_unlearned and is_pair else known)
+                if candidate.workload != run.workload
+            ]
             if not others:
                 continue
             other = others[int(rng.integers(len(others)))]
@@ -221,32 +225,34 @@ def _judged(
     cases: Mapping[str, Sequence[ConditionCase]], model: Model, view: ViewName, train: Sequence[Telemetry]
 ) -> list[dict[str, Any]]:
     of_view = replace(model, views={view: model.views[view]})
-    asked = [(condition, case) for condition, each in cases.items() for case in each if can_answer(of_view, case.run)]
+    answerable = [
+        (condition, case) for condition, each in cases.items() for case in each if can_answer(of_view, case.run)
+    ]
     if view == "own":  # the group is one workload, whatever runs beside it
-        asked = [(condition, _alone(case)) for condition, case in asked]
-    runs = [_on_view(case.run, view) for _, case in asked]
+        answerable = [(condition, _alone(case)) for condition, case in answerable]
+    runs = [_on_view(case.run, view) for _, case in answerable]
     learned = [_on_view(run, view) for run in train]
-    n_names = [max(1, len(case.known)) for _, case in asked]
+    n_names = [max(1, len(case.known)) for _, case in answerable]
     answers = identify_all(runs, model, view=view, with_reasons=False)
     named = {method: name_all(runs, n_names) for method, name_all in _baselines(learned).items()} if runs else {}
     rows: list[dict[str, Any]] = []
     named["model, number known"] = _number_known(runs, n_names, model, view)
-    for at, ((condition, case), answer) in enumerate(zip(asked, answers, strict=True)):
+    for at, ((condition, case), answer) in enumerate(zip(answerable, answers, strict=True)):
         about = {"condition": condition, "view": view}
         rows.append({**about, "method": "model", **_outcome(case, answer)})
         if case.known:
             known = set(case.known)
-            rows += [{**about, "method": method, "right": set(told[at]) == known} for method, told in named.items()]
+            rows += [{**about, "method": method, "right": set(names[at]) == known} for method, names in named.items()]
     return rows
 
 
 def _number_known(runs: Sequence[Telemetry], n_names: Sequence[int], model: Model, view: ViewName) -> list[list[str]]:
     """The parts of the best sum of so many, whether known enough to be named or not."""
-    chosen = model.views[view]
+    of_view = model.views[view]
     names = []
-    for seen, n in zip(means_of(runs, chosen.counters), n_names, strict=True):
-        found = best_sum(sums_of(seen, chosen.library)[n - 1 : n], chosen.library)
-        names.append([part.workload for part in found.parts] if found else [])
+    for seen, n in zip(means_of(runs, of_view.counters), n_names, strict=True):
+        best = best_sum(sums_of(seen, of_view.library)[n - 1 : n], of_view.library)
+        names.append([part.workload for part in best.parts] if best else [])
     return names
 
 
@@ -259,7 +265,7 @@ def _outcome(case: ConditionCase, answer: Identification) -> dict[str, Any]:
     """right: the main workload is named, and of a pair both and no other; nothing where nothing known is there,
     idle where nothing was at work."""
     usual = "idle" if case.run.workload == "idle" else None
-    named = {one.workload for one in answer.present}
+    named = {part.workload for part in answer.present}
     has_rest = answer.statement in ("unknown", "known and something unknown")
     is_right = named == set(case.known) if len(case.known) > 1 else answer.workload == next(iter(case.known), usual)
     return {
@@ -281,10 +287,10 @@ def _baselines(
         names, order = sorted(set(labels)), np.argsort(-nnls_shares(known, seen, labels), axis=1)
         return [[names[at] for at in row[:n]] for row, n in zip(order, n_names, strict=True)]
 
-    def one_name(method: str) -> Callable[[Sequence[Telemetry], Sequence[int]], list[list[str]]]:
+    def single_name(method: str) -> Callable[[Sequence[Telemetry], Sequence[int]], list[list[str]]]:
         return lambda runs, _: [[name] for name in BASELINES[method](train, runs)]
 
-    return {"nnls": by_least_squares, "nearest": one_name("nearest"), "forest": one_name("forest")}
+    return {"nnls": by_least_squares, "nearest": single_name("nearest"), "forest": single_name("forest")}
 
 
 def _on_view(run: Telemetry, view: ViewName) -> Telemetry:
@@ -295,7 +301,7 @@ def _on_view(run: Telemetry, view: ViewName) -> Telemetry:
 
 def _summed(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     table = pd.DataFrame(rows)
-    found: list[dict[str, Any]] = []
+    summaries: list[dict[str, Any]] = []
     if table.empty:
         return table
     for (condition, view, method), part in table.groupby(["condition", "view", "method"], sort=False):
@@ -304,5 +310,5 @@ def _summed(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
             if len(values):
                 low, high = binomtest(int(values.sum()), len(values)).proportion_ci(method="wilson")
                 about = {"measure": measure, "condition": condition, "view": view, "method": method}
-                found.append({**about, "value": float(values.mean()), "low": low, "high": high, "n": len(values)})
-    return pd.DataFrame(found)
+                summaries.append({**about, "value": float(values.mean()), "low": low, "high": high, "n": len(values)})
+    return pd.DataFrame(summaries)

@@ -27,12 +27,12 @@ class Match:
     phases: FloatArray
 
 
-def match_phases(one: FloatArray, other: FloatArray, measure: Measure = "dtw") -> Match:
+def match_phases(first: FloatArray, second: FloatArray, measure: Measure = "dtw") -> Match:
     """Compare two runs, phases (m, d) and (n, d); with m ≠ n the shorter one at its best offset in the longer one.
 
     V-D: ∃ j ∈ ℕ with t_i ≈ t'_(i+j) for all i; every offset from 0 to |m − n| is tried, the smallest distance
     counts, and of equal ones the smallest offset. m = n leaves offset 0 alone."""
-    longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
+    longer, shorter = (first, second) if len(first) >= len(second) else (second, first)
     windows = [longer[offset : offset + len(shorter)] for offset in range(len(longer) - len(shorter) + 1)]
     distances = [float(distances_between([window], [shorter], measure)[0, 0]) for window in windows]
     offset = int(np.argmin(distances))
@@ -46,8 +46,8 @@ def distances_between(runs: Sequence[FloatArray], known: Sequence[FloatArray], m
     """Distance of every run, phases (m, d), to every known one, each at its best offset: (n_runs, n_known).
 
     Raises ValueError for an empty run, unequal d, or a value that is not finite."""
-    one, other = _packed(runs), _packed(known)
-    return np.asarray(_matched_between(*one, *other, measure == "dtw"))
+    packed_runs, packed_known = _packed(runs), _packed(known)
+    return np.asarray(_matched_between(*packed_runs, *packed_known, measure == "dtw"))
 
 
 def distances_of_pairs(runs: Sequence[FloatArray], measure: Measure = "dtw") -> FloatArray:
@@ -82,16 +82,16 @@ def _row_of_costs(point: FloatArray, turned: FloatArray, costs: FloatArray) -> N
 
 
 @njit(cache=True, fastmath={"nnan"}, boundscheck=False)
-def _warp(one: FloatArray, turned: FloatArray, ceiling: float) -> float:
-    """Least total cost over all warping paths of one: (n, d) and turned: (d, m), both C-contiguous.
+def _warp(points: FloatArray, turned: FloatArray, ceiling: float) -> float:
+    """Least total cost over all warping paths of points: (n, d) and turned: (d, m), both C-contiguous.
 
     w_k = (i, j) moves to (i+1, j), (i, j+1) or (i+1, j+1). Gives up with infinity as soon as no path can stay at or
     below `ceiling`: every path crosses every row."""
-    n, m = one.shape[0], turned.shape[1]
+    n, m = points.shape[0], turned.shape[1]
     row, costs, reached = np.full(m + 1, np.inf), np.empty(m), np.empty(m)
     row[0] = 0.0
     for i in range(n):
-        _row_of_costs(one[i], turned, costs)
+        _row_of_costs(points[i], turned, costs)
         for j in range(m):
             reached[j] = min(row[j], row[j + 1]) + costs[j]
         row[0] = left = least = np.inf
@@ -105,19 +105,19 @@ def _warp(one: FloatArray, turned: FloatArray, ceiling: float) -> float:
 
 
 @njit(cache=True, fastmath={"reassoc", "contract", "nsz", "arcp"}, boundscheck=False)
-def _straight(one: FloatArray, other: FloatArray) -> float:
+def _straight(first: FloatArray, second: FloatArray) -> float:
     """d = √(Σ (x_i − x_j)²) over all phases of two runs of equal shape (p, d) (eq. 5)."""
     total = 0.0
-    for i in range(one.shape[0]):
-        for k in range(one.shape[1]):
-            total += (one[i, k] - other[i, k]) ** 2
+    for i in range(first.shape[0]):
+        for k in range(first.shape[1]):
+            total += (first[i, k] - second[i, k]) ** 2
     return float(np.sqrt(total))
 
 
 @njit(cache=True, boundscheck=False)
-def _at_best_offset(one: FloatArray, other: FloatArray, is_warped: bool) -> float:
+def _at_best_offset(first: FloatArray, second: FloatArray, is_warped: bool) -> float:
     """Smallest distance of the shorter run to any part of the longer one that has as many phases."""
-    longer, shorter = (one, other) if one.shape[0] >= other.shape[0] else (other, one)
+    longer, shorter = (first, second) if first.shape[0] >= second.shape[0] else (second, first)
     n = shorter.shape[0]
     turned = np.ascontiguousarray(shorter.T)
     best = np.inf
@@ -130,12 +130,12 @@ def _at_best_offset(one: FloatArray, other: FloatArray, is_warped: bool) -> floa
 @njit(cache=True, boundscheck=False)
 def _matched_pairs(points: FloatArray, starts: Indices, is_warped: bool) -> FloatArray:
     n = starts.shape[0] - 1
-    found = np.zeros((n, n))
+    distances = np.zeros((n, n))
     for a in range(n):
         for b in range(a + 1, n):
-            one, other = points[starts[a] : starts[a + 1]], points[starts[b] : starts[b + 1]]
-            found[a, b] = found[b, a] = _at_best_offset(one, other, is_warped)
-    return found
+            first, second = points[starts[a] : starts[a + 1]], points[starts[b] : starts[b + 1]]
+            distances[a, b] = distances[b, a] = _at_best_offset(first, second, is_warped)
+    return distances
 
 
 @njit(cache=True, boundscheck=False)
@@ -143,12 +143,12 @@ def _matched_between(
     points: FloatArray, starts: Indices, others: FloatArray, other_starts: Indices, is_warped: bool
 ) -> FloatArray:
     n, m = starts.shape[0] - 1, other_starts.shape[0] - 1
-    found = np.zeros((n, m))
+    distances = np.zeros((n, m))
     for a in range(n):
         for b in range(m):
-            one, other = points[starts[a] : starts[a + 1]], others[other_starts[b] : other_starts[b + 1]]
-            found[a, b] = _at_best_offset(one, other, is_warped)
-    return found
+            first, second = points[starts[a] : starts[a + 1]], others[other_starts[b] : other_starts[b + 1]]
+            distances[a, b] = _at_best_offset(first, second, is_warped)
+    return distances
 
 
 @dataclass(frozen=True)

@@ -80,12 +80,12 @@ def cut(runs: Sequence[Telemetry], params: WindowParams) -> Cutting:
 
     A window is left out where less than MIN_MEASURED of its samples have a value, and so is the rest at the end
     of a piece that fills no window."""
-    pieces: dict[str, list[Telemetry]] = {}
+    by_trace: dict[str, list[Telemetry]] = {}
     for run in runs:
-        pieces.setdefault(trace_of(run.run_id), []).append(run)
+        by_trace.setdefault(trace_of(run.run_id), []).append(run)
     items: list[Item] = []
     n_left_over = 0
-    for trace, parts in pieces.items():
+    for trace, parts in by_trace.items():
         is_long = sum(span_s(piece) for piece in parts) > LONG_WINDOWS * params.width_s
         for piece, offset_s in _placed(parts):
             if not is_long:
@@ -138,11 +138,11 @@ def splits_of(
         return _random(items, params)
     if kind == "by_time":
         return _by_time(items, earlier_share)
-    found = _by_input(items) if kind == "by_input" else _by_label(items, "round" if kind == "by_round" else "machine")
-    if len(found.splits) <= MAX_SLICES:
-        return found
-    kept = np.unique(np.linspace(0, len(found.splits) - 1, MAX_SLICES).astype(int))
-    return Splits([found.splits[at] for at in kept])
+    splits = _by_input(items) if kind == "by_input" else _by_label(items, "round" if kind == "by_round" else "machine")
+    if len(splits.splits) <= MAX_SLICES:
+        return splits
+    kept = np.unique(np.linspace(0, len(splits.splits) - 1, MAX_SLICES).astype(int))
+    return Splits([splits.splits[at] for at in kept])
 
 
 def base_splits(items: Sequence[Item], params: EvaluateParams) -> tuple[Slice, Splits]:
@@ -152,9 +152,9 @@ def base_splits(items: Sequence[Item], params: EvaluateParams) -> tuple[Slice, S
     return kind, splits_of(items, kind, params)
 
 
-def _placed(pieces: Sequence[Telemetry]) -> list[tuple[Telemetry, float]]:
+def _placed(parts: Sequence[Telemetry]) -> list[tuple[Telemetry, float]]:
     """Each piece of a trace and where it begins in it, in seconds: by its start, else one after the other."""
-    ordered = sorted(pieces, key=_number)
+    ordered = sorted(parts, key=_number)
     starts = [piece.started_at for piece in ordered]
     if starts[0] is not None and all(start is not None for start in starts):
         first = min(start for start in starts if start is not None)
@@ -267,15 +267,15 @@ def _unit_of_time(item: Item) -> tuple[str, bool]:
 def _part_by_border(windows: Sequence[Item], share: float) -> tuple[list[bool], list[bool]]:
     """Windows of a trace that end before the border are to learn from, those that begin after it are tested."""
     border = _border(windows, share)
-    return [one.to_s <= border + EDGE for one in windows], [one.from_s >= border - EDGE for one in windows]
+    return [window.to_s <= border + EDGE for window in windows], [window.from_s >= border - EDGE for window in windows]
 
 
 def _border(windows: Sequence[Item], share: float) -> float:
     """When that share of what was measured is over, in seconds: gaps in a trace do not count."""
     stretches, reached = [], -math.inf
-    for one in sorted(windows, key=lambda window: window.from_s):
-        begins = max(one.from_s, reached)
-        reached = max(one.to_s, reached)
+    for window in sorted(windows, key=lambda each: each.from_s):
+        begins = max(window.from_s, reached)
+        reached = max(window.to_s, reached)
         stretches.append((begins, reached - begins))
     left_s = share * sum(length_s for _, length_s in stretches)
     for begins, length_s in stretches:
@@ -288,12 +288,12 @@ def _border(windows: Sequence[Item], share: float) -> float:
 def _part_by_order(runs: Sequence[Item], share: float) -> tuple[list[bool], list[bool]]:
     """Runs of a workload by the start of their traces."""
     starts: dict[str, datetime] = {}
-    for one in runs:
-        if (begins := one.run.started_at) is not None:
-            starts[one.trace] = min(begins, starts.get(one.trace, begins))
+    for item in runs:
+        if (begins := item.run.started_at) is not None:
+            starts[item.trace] = min(begins, starts.get(item.trace, begins))
     ordered = sorted(starts, key=lambda trace: (starts[trace], trace))
     earlier = set(ordered[: _n_first(len(ordered), share)])
-    return [one.trace in earlier for one in runs], [one.trace not in earlier for one in runs]
+    return [item.trace in earlier for item in runs], [item.trace not in earlier for item in runs]
 
 
 def _by_label(items: Sequence[Item], label: Literal["round", "machine"]) -> Splits:
@@ -301,8 +301,8 @@ def _by_label(items: Sequence[Item], label: Literal["round", "machine"]) -> Spli
     names = [getattr(item.run, label) for item in items]
     known = sorted({str(name) for name in names if name is not None}, key=lambda name: (len(name), name))
     if len(known) < 2:
-        told = f"all runs are of {label} {known[0]!r}" if known else f"no run names its {label}"
-        return Splits([], f"{told}; at least two are needed")
+        reason = f"all runs are of {label} {known[0]!r}" if known else f"no run names its {label}"
+        return Splits([], f"{reason}; at least two are needed")
     is_named = np.array([name is not None for name in names])
     splits = []
     for left_out in known:

@@ -68,21 +68,21 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Told:
+class SplitPredictions:
     """What each method says of the tested runs of a split. confirmed: by measure, share that is named rightly and lies
     within the threshold of its workload. answers: the model's, unknown ones among them."""
 
     split: str
     run_ids: list[str]
     truth: list[str]
-    told: dict[str, list[str]]
+    by_method: dict[str, list[str]]
     confirmed: dict[str, float]
     answers: list[Identification]
     n_unseen: int
 
     def score(self, method: str) -> SplitScore:
         """How good one method was."""
-        return score_of(self.truth, self.told[method])
+        return score_of(self.truth, self.by_method[method])
 
 
 def cohort_of(items: Sequence[Item], params: IdentifyParams) -> Cohort:
@@ -96,7 +96,9 @@ def cohort_of(items: Sequence[Item], params: IdentifyParams) -> Cohort:
     for done, item in enumerate(items):
         report_progress("finding phases", done, len(items))
         columns = [counter for counter in item.run.counters if counter.name in names or giveaway_of(counter) == ""]
-        run = replace(item.run, counters=tuple(columns), values=columns_of(item.run, [one.name for one in columns]))
+        run = replace(
+            item.run, counters=tuple(columns), values=columns_of(item.run, [counter.name for counter in columns])
+        )
         kept.append(replace(item, run=run))
         cuts[run.run_id] = cut_run(run, used)
     return Cohort(kept, [item.workload for item in kept], used, cuts)
@@ -114,18 +116,18 @@ def try_split(cohort: Cohort, split: Split, params: IdentifyParams) -> Trial | N
     return Trial(split, model, paper, train, test, len(split.test) - len(test))
 
 
-def told_of(trial: Trial, cuts: Mapping[str, Cut]) -> Told:
+def split_predictions(trial: Trial, cuts: Mapping[str, Cut]) -> SplitPredictions:
     """Name the tested runs by every method; of the model what it finds most likely, whether it says unknown or not."""
     answers = identify_all(trial.test, trial.model, with_reasons=False)
     described, features = trial.paper.describe(trial.test, cuts)
-    told = {"model": [closed_set(answer) for answer in answers], "trees": trial.paper.trees.workloads(features)}
-    told |= {name: fit(trial.train, trial.test) for name, fit in BASELINES.items()}
+    by_method = {"model": [closed_set(answer) for answer in answers], "trees": trial.paper.trees.workloads(features)}
+    by_method |= {name: fit(trial.train, trial.test) for name, fit in BASELINES.items()}
     confirmed: dict[str, float] = {}
     for measure in DISTANCES:
-        told[measure], is_confirmed = by_distance(trial.paper, described, measure)
-        confirmed[measure] = float(((np.asarray(told[measure]) == np.asarray(trial.truth)) & is_confirmed).mean())
+        by_method[measure], is_confirmed = by_distance(trial.paper, described, measure)
+        confirmed[measure] = float(((np.asarray(by_method[measure]) == np.asarray(trial.truth)) & is_confirmed).mean())
     run_ids = [run.run_id for run in trial.test]
-    return Told(trial.split.name, run_ids, trial.truth, told, confirmed, answers, trial.n_unseen)
+    return SplitPredictions(trial.split.name, run_ids, trial.truth, by_method, confirmed, answers, trial.n_unseen)
 
 
 def closed_set(answer: Identification) -> str:
@@ -164,10 +166,10 @@ def nnls_shares(known: FloatArray, seen: FloatArray, labels: Sequence[str]) -> F
 
     deviation = known.std(axis=0)
     scale = np.where(deviation > 0, 1 / np.where(deviation > 0, deviation, 1), 0.0)
-    basis, told = (known * scale).T, np.asarray(labels)
+    basis, names = (known * scale).T, np.asarray(labels)
     sizes = (known * scale).sum(axis=1)
     parts = np.array([nnls(basis, row * scale)[0] * sizes for row in seen])
-    return np.stack([parts[:, told == name].sum(axis=1) for name in sorted(set(labels))], axis=1)
+    return np.stack([parts[:, names == name].sum(axis=1) for name in sorted(set(labels))], axis=1)
 
 
 def random_forest(train: Sequence[Telemetry], test: Sequence[Telemetry]) -> list[str]:
@@ -189,28 +191,34 @@ BASELINES: dict[str, Callable[[Sequence[Telemetry], Sequence[Telemetry]], list[s
 }
 
 
-def known_figures(told: Mapping[Slice, Sequence[Told]], reasons: Mapping[Slice, str], base: Slice) -> Figures:
+def known_figures(
+    predictions: Mapping[Slice, Sequence[SplitPredictions]], reasons: Mapping[Slice, str], base: Slice
+) -> Figures:
     """`known.<measure>.<slice>.<method>`: means over the splits of each slice. Without a method: of the model; without
     a slice: of the base slice."""
     figures: Figures = {}
-    for slice_, splits in told.items():
+    for slice_, splits in predictions.items():
         figures[f"known.splits.{slice_}"] = len(splits)
-        figures[f"known.n.{slice_}"] = sum(len(one.truth) for one in splits)
-        figures[f"known.n_unseen.{slice_}"] = sum(one.n_unseen for one in splits)
+        figures[f"known.n.{slice_}"] = sum(len(of_split.truth) for of_split in splits)
+        figures[f"known.n_unseen.{slice_}"] = sum(of_split.n_unseen for of_split in splits)
         reason = reasons.get(slice_) or "no tested run is of a workload that was learned from"
         for method in METHODS:
-            scores = [one.score(method) for one in splits]
+            scores = [of_split.score(method) for of_split in splits]
             for measure in MEASURES:
                 values = [getattr(score, measure) for score in scores]
                 put_mean(figures, f"known.{measure}.{slice_}.{method}", values, reason)
         for name in DISTANCES:
-            values = [one.confirmed[name] for one in splits]
+            values = [of_split.confirmed[name] for of_split in splits]
             put_mean(figures, f"known.confirmed.{slice_}.{name}", values, reason)
-        said_unknown = [float(np.mean([not answer.is_known for answer in one.answers])) for one in splits]
-        put_mean(figures, f"known.said_unknown.{slice_}", said_unknown, reason)
+        unknown_shares = [float(np.mean([not answer.is_known for answer in of_split.answers])) for of_split in splits]
+        put_mean(figures, f"known.said_unknown.{slice_}", unknown_shares, reason)
         right = [
-            float(np.mean([answer.workload == name for answer, name in zip(one.answers, one.truth, strict=True)]))
-            for one in splits
+            float(
+                np.mean(
+                    [answer.workload == name for answer, name in zip(of_split.answers, of_split.truth, strict=True)]
+                )
+            )
+            for of_split in splits
         ]
         put_mean(figures, f"known.named.{slice_}", right, reason)
         for measure in MEASURES:
@@ -221,26 +229,26 @@ def known_figures(told: Mapping[Slice, Sequence[Told]], reasons: Mapping[Slice, 
     return figures
 
 
-def scores_table(told: Sequence[Told], slice_: str) -> pd.DataFrame:
+def scores_table(predictions: Sequence[SplitPredictions], slice_: str) -> pd.DataFrame:
     """One row a split and method: slice, split, method, the measures of a SplitScore, confirmed, n, n_unseen."""
     rows = []
-    for one in told:
-        for method in one.told:
-            score = one.score(method)
-            about = {"slice": slice_, "split": one.split, "method": method}
+    for of_split in predictions:
+        for method in of_split.by_method:
+            score = of_split.score(method)
+            about = {"slice": slice_, "split": of_split.split, "method": method}
             measures = {measure: getattr(score, measure) for measure in MEASURES}
-            confirmed = one.confirmed.get(method)
-            rows.append({**about, **measures, "confirmed": confirmed, "n": score.n, "n_unseen": one.n_unseen})
+            confirmed = of_split.confirmed.get(method)
+            rows.append({**about, **measures, "confirmed": confirmed, "n": score.n, "n_unseen": of_split.n_unseen})
     return pd.DataFrame(rows)
 
 
-def told_table(told: Sequence[Told], slice_: str) -> pd.DataFrame:
+def predictions_table(predictions: Sequence[SplitPredictions], slice_: str) -> pd.DataFrame:
     """One row a split and tested run: slice, split, run_id, workload, and what each method said."""
     parts = [
-        pd.DataFrame({"slice": slice_, "split": one.split, "run_id": one.run_ids, "workload": one.truth}).assign(
-            **one.told
-        )
-        for one in told
+        pd.DataFrame(
+            {"slice": slice_, "split": of_split.split, "run_id": of_split.run_ids, "workload": of_split.truth}
+        ).assign(**of_split.by_method)
+        for of_split in predictions
     ]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
@@ -341,10 +349,10 @@ def _from_the_middle(cohort: Cohort, trials: Sequence[Trial]) -> tuple[list[dict
         return [], f"fewer than {LEAST_SAMPLES} samples in the middle of a run"
     rows: list[dict[str, object]] = []
     for trial in trials:
-        told = told_of(replace(trial, test=[middle(run) for run in trial.test]), {})
-        for method in told.told:
-            score = told.score(method)
-            about = {"split": told.split, "method": method, "n": score.n}
+        predictions = split_predictions(replace(trial, test=[middle(run) for run in trial.test]), {})
+        for method in predictions.by_method:
+            score = predictions.score(method)
+            about = {"split": predictions.split, "method": method, "n": score.n}
             rows.append({**about, "accuracy": score.accuracy, "macro_f1": score.macro_f1})
     return rows, ""
 
@@ -360,7 +368,7 @@ def _same(figures: Figures, key: str, of: str) -> None:
 
 
 def _counters(runs: Sequence[Telemetry]) -> list[Counter]:
-    return [one for view in VIEWS for one in common_counters(runs, view)]
+    return [counter for view in VIEWS for counter in common_counters(runs, view)]
 
 
 def paired_means(train: Sequence[Telemetry], test: Sequence[Telemetry]) -> tuple[FloatArray, FloatArray]:

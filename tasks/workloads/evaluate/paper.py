@@ -70,8 +70,8 @@ class PaperTrees:
         """(n_runs, n_classes), rows sum to 1. features: (n_runs, n_features), as in training."""
         if self.booster is None or not len(features):
             return np.full((len(features), len(self.classes)), 1 / len(self.classes))
-        told = self.booster.predict(np.ascontiguousarray(features), num_threads=1)
-        return np.asarray(told).reshape(len(features), -1)
+        predicted = self.booster.predict(np.ascontiguousarray(features), num_threads=1)
+        return np.asarray(predicted).reshape(len(features), -1)
 
     def workloads(self, features: FloatArray) -> list[str]:
         """The most probable workload of each run."""
@@ -93,7 +93,7 @@ class PaperModel:
     def describe(self, runs: Sequence[Telemetry], cuts: Mapping[str, Cut]) -> tuple[list[Fingerprint], FloatArray]:
         """The fingerprints of runs, and the padded table that the trees read, (n, p)."""
         made = fingerprints_of(runs, self.counters, self.scale, cuts)
-        return made, np.array([padded(one, self.n_phases) for one in made])
+        return made, np.array([padded(fingerprint, self.n_phases) for fingerprint in made])
 
 
 def fit_paper(
@@ -106,10 +106,12 @@ def fit_paper(
     ordered = sorted(runs, key=lambda run: (str(run.workload), run.run_id))
     scale = learn_scale(ordered, counters)
     known = fingerprints_of(ordered, counters, scale, cuts)
-    n_phases = max(one.most_phases for one in known)
-    features = np.array([padded(one, n_phases) for one in known])
+    n_phases = max(fingerprint.most_phases for fingerprint in known)
+    features = np.array([padded(fingerprint, n_phases) for fingerprint in known])
     labels = [str(run.workload) for run in ordered]
-    spreads = {one: spread_by_workload(distances_of_pairs(phases_of(known), one), labels) for one in DISTANCES}
+    spreads = {
+        measure: spread_by_workload(distances_of_pairs(phases_of(known), measure), labels) for measure in DISTANCES
+    }
     trees = fit_trees(features, labels, seed)
     return PaperModel(counters, scale, n_phases, known, trees, spreads)
 
@@ -131,7 +133,7 @@ def padded(fingerprint: Fingerprint, n_phases: int) -> FloatArray:
 
 def phases_of(fingerprints: Sequence[Fingerprint]) -> list[FloatArray]:
     """The sequence of phases of each run: (n_phases, n_counters · n_statistics)."""
-    return [one.workload_phases for one in fingerprints]
+    return [fingerprint.workload_phases for fingerprint in fingerprints]
 
 
 def fit_trees(features: FloatArray, labels: Sequence[str], seed: int) -> PaperTrees:
@@ -154,26 +156,26 @@ def by_distance(
     """The distance classifier of V-D: the workload of each run, and whether its threshold confirms it."""
     return nearest_workloads(
         distances_between(phases_of(described), phases_of(model.known), measure),
-        [len(one.workload_phases) for one in described],
-        [len(one.workload_phases) for one in model.known],
-        [str(one.workload) for one in model.known],
+        [len(fingerprint.workload_phases) for fingerprint in described],
+        [len(fingerprint.workload_phases) for fingerprint in model.known],
+        [str(fingerprint.workload) for fingerprint in model.known],
         model.spreads[measure],
     )
 
 
 def table_iii(
-    named: Mapping[str, Sequence[str]], known: Sequence[str], said_unknown: Mapping[str, Sequence[bool]]
+    named: Mapping[str, Sequence[str]], known: Sequence[str], called_unknown: Mapping[str, Sequence[bool]]
 ) -> pd.DataFrame:
     """One row an unknown and a known workload: unknown, known, share (of its runs that the trees, which must choose,
     call so), said_unknown (of its runs, by the model, which need not), n.
 
-    named, said_unknown: by unknown workload, of each of its runs."""
+    named, called_unknown: by unknown workload, of each of its runs."""
     rows = [
         {
             "unknown": workload,
             "known": name,
             "share": list(names).count(name) / len(names),
-            "said_unknown": float(np.mean(said_unknown[workload])),
+            "said_unknown": float(np.mean(called_unknown[workload])),
             "n": len(names),
         }
         for workload, names in named.items()
@@ -202,15 +204,15 @@ def similarity_of(fingerprints: Sequence[Fingerprint]) -> tuple[Figures, dict[st
     workload and measure) and `phase_lengths` (phases of counters by their n_samples, and in how many the Dickey–Fuller
     statistic is determined)."""
     lengths = np.concatenate([np.diff(bounds) for run in fingerprints for bounds in run.bounds])
-    statistics = np.concatenate([one[:, ADF] for run in fingerprints for one in run.summaries])
-    told = pd.DataFrame({"n_samples": lengths, "is_determined": statistics != UNDETERMINED})
-    by_length = told.groupby("n_samples")["is_determined"].agg(n="size", n_determined="sum").reset_index()
+    statistics = np.concatenate([summary[:, ADF] for run in fingerprints for summary in run.summaries])
+    phases = pd.DataFrame({"n_samples": lengths, "is_determined": statistics != UNDETERMINED})
+    by_length = phases.groupby("n_samples")["is_determined"].agg(n="size", n_determined="sum").reset_index()
     figures: Figures = {
-        "adf.determined_share": float(told["is_determined"].mean()),
-        "phases.n": len(told),
-        "phases.mean": float(np.mean([len(one.workload_phases) for one in fingerprints])),
-        "phases.mean_of_counters": len(told) / sum(len(one.summaries) for one in fingerprints),
-        "phases.most": max(one.most_phases for one in fingerprints),
+        "adf.determined_share": float(phases["is_determined"].mean()),
+        "phases.n": len(phases),
+        "phases.mean": float(np.mean([len(fingerprint.workload_phases) for fingerprint in fingerprints])),
+        "phases.mean_of_counters": len(phases) / sum(len(fingerprint.summaries) for fingerprint in fingerprints),
+        "phases.most": max(fingerprint.most_phases for fingerprint in fingerprints),
     }
     table = pd.DataFrame(_table_iv(fingerprints))
     for row in table.to_dict("records"):
@@ -251,7 +253,7 @@ def threshold_rows(model: PaperModel, described: Sequence[Fingerprint]) -> Itera
     run and another workload that takes it for its own).
 
     A run is of a workload if its distance to the nearest known run of it is one that runs of the workload have."""
-    labels = np.array([str(one.workload) for one in model.known])
+    labels = np.array([str(fingerprint.workload) for fingerprint in model.known])
     is_own = np.array([[run.workload == name for name in model.trees.classes] for run in described])
     for measure in DISTANCES:
         to_known = distances_between(phases_of(described), phases_of(model.known), measure)
@@ -259,8 +261,8 @@ def threshold_rows(model: PaperModel, described: Sequence[Fingerprint]) -> Itera
         spreads = [model.spreads[measure].get(name) for name in model.trees.classes]
         is_taken = np.stack(
             [
-                is_within(nearest[:, at], one) if one else np.zeros(len(described), bool)
-                for at, one in enumerate(spreads)
+                is_within(nearest[:, at], spread) if spread else np.zeros(len(described), bool)
+                for at, spread in enumerate(spreads)
             ],
             axis=1,
         )

@@ -14,16 +14,16 @@ from tasks.workloads.evaluate.conditions import shared_results, unknown_results
 from tasks.workloads.evaluate.items import SLICES, Slice, Split, base_splits, cut, sampled, splits_of
 from tasks.workloads.evaluate.known import (
     Cohort,
-    Told,
+    SplitPredictions,
     Trial,
     cohort_of,
     counter_figures,
     counter_table,
     known_figures,
     partial_results,
+    predictions_table,
     scores_table,
-    told_of,
-    told_table,
+    split_predictions,
     try_split,
 )
 from tasks.workloads.evaluate.paper import (
@@ -58,13 +58,13 @@ def evaluate_read(
 
     Raises BadInput for a file that is wrong as a whole, if no run has a label, and if the runs have no counter in
     common."""
-    found = read_telemetry(paths, read, reader)
-    evaluation = evaluate_runs(found.runs, params, identify)
+    labelled = read_telemetry(paths, read, reader)
+    evaluation = evaluate_runs(labelled.runs, params, identify)
     evaluation.figures.update(
         {
-            "rows.kept": found.n_rows,
-            "rows.refused": found.n_refused,
-            "data_sha256": found.data_sha256,
+            "rows.kept": labelled.n_rows,
+            "rows.refused": labelled.n_refused,
+            "data_sha256": labelled.data_sha256,
             "version": code_version(),
         }
     )
@@ -132,39 +132,43 @@ def _known(
     cohort: Cohort, params: EvaluateParams, identify: IdentifyParams
 ) -> tuple[Evaluation, list[Split], list[Trial]]:
     """Known workloads over all slices; the splits that the rest is measured on, and trials of the first of them."""
-    base, base_found = base_splits(cohort.items, params)
-    is_one = len(set(cohort.labels)) < 2
-    told: dict[Slice, list[Told]] = {}
+    base, of_base = base_splits(cohort.items, params)
+    has_one_workload = len(set(cohort.labels)) < 2
+    by_slice: dict[Slice, list[SplitPredictions]] = {}
     reasons: dict[Slice, str] = {}
     kept: list[Trial] = []
     for slice_ in SLICES:
         splits = splits_of(cohort.items, slice_, params)
-        reasons[slice_] = ONE_WORKLOAD if is_one else splits.reason
-        told[slice_] = []
-        for done, split in enumerate([] if is_one else splits.splits):
+        reasons[slice_] = ONE_WORKLOAD if has_one_workload else splits.reason
+        by_slice[slice_] = []
+        for done, split in enumerate([] if has_one_workload else splits.splits):
             report_progress(f"known workloads, {slice_}", done, len(splits.splits))
             trial = try_split(cohort, split, identify)
             if trial is None:
                 continue
-            told[slice_].append(told_of(trial, cohort.cuts))
+            by_slice[slice_].append(split_predictions(trial, cohort.cuts))
             if slice_ == base and len(kept) < N_TRIALS:
                 kept.append(trial)
     tables = {
-        "scores": pd.concat([scores_table(own, slice_) for slice_, own in told.items()], ignore_index=True),
-        "predictions": pd.concat([told_table(own, slice_) for slice_, own in told.items()], ignore_index=True),
-        "confusion": _confusions(told),
+        "scores": pd.concat(
+            [scores_table(predictions, slice_) for slice_, predictions in by_slice.items()], ignore_index=True
+        ),
+        "predictions": pd.concat(
+            [predictions_table(predictions, slice_) for slice_, predictions in by_slice.items()], ignore_index=True
+        ),
+        "confusion": _confusions(by_slice),
     }
-    return Evaluation(known_figures(told, reasons, base), tables), base_found.splits, kept
+    return Evaluation(known_figures(by_slice, reasons, base), tables), of_base.splits, kept
 
 
-def _confusions(told: dict[Slice, list[Told]]) -> pd.DataFrame:
+def _confusions(by_slice: dict[Slice, list[SplitPredictions]]) -> pd.DataFrame:
     """One row a slice, method and pair of workloads: slice, method, actual, predicted, n, over all splits."""
     parts = []
-    for slice_, own in told.items():
-        for method in own[0].told if own else ():
-            truth = [name for one in own for name in one.truth]
-            found = confusion_of(truth, [name for one in own for name in one.told[method]])
-            parts.append(found.assign(slice=slice_, method=method))
+    for slice_, predictions in by_slice.items():
+        for method in predictions[0].by_method if predictions else ():
+            truth = [name for of_split in predictions for name in of_split.truth]
+            confusion = confusion_of(truth, [name for of_split in predictions for name in of_split.by_method[method]])
+            parts.append(confusion.assign(slice=slice_, method=method))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
@@ -190,10 +194,10 @@ def _paper_unknown(cohort: Cohort, identify: IdentifyParams) -> Evaluation:
     train = cohort.runs(np.flatnonzero(np.isin(labels, PAPER_KNOWN)))
     model = fit_model(train, identify)
     paper = fit_paper(train, cohort.counters, identify.seed, cohort.cuts)
-    named, said = {}, {}
+    named, called_unknown = {}, {}
     for workload in PAPER_UNKNOWN:
         runs = cohort.runs(np.flatnonzero(labels == workload))
         named[workload] = paper.trees.workloads(paper.describe(runs, cohort.cuts)[1])
-        said[workload] = [not answer.is_known for answer in identify_all(runs, model, with_reasons=False)]
-    table = table_iii(named, PAPER_KNOWN, said)
+        called_unknown[workload] = [not answer.is_known for answer in identify_all(runs, model, with_reasons=False)]
+    table = table_iii(named, PAPER_KNOWN, called_unknown)
     return Evaluation(table_iii_figures(table), {"table_iii": table})

@@ -24,7 +24,7 @@ class SplitScore:
     n: int
 
 
-def score_of(truth: Sequence[str], told: Sequence[str]) -> SplitScore:
+def score_of(truth: Sequence[str], predicted: Sequence[str]) -> SplitScore:
     """Score labels. A workload that was told but never true, or true but never told, has precision or recall 0.
 
     Raises ValueError without a label."""
@@ -32,14 +32,14 @@ def score_of(truth: Sequence[str], told: Sequence[str]) -> SplitScore:
         raise ValueError("no run to score")
     from sklearn.metrics import precision_recall_fscore_support  # type: ignore[import-untyped, unused-ignore]
 
-    precision, recall, f1, _ = precision_recall_fscore_support(truth, told, average="macro", zero_division=0)
-    accuracy = float((np.asarray(truth) == np.asarray(told)).mean())
+    precision, recall, f1, _ = precision_recall_fscore_support(truth, predicted, average="macro", zero_division=0)
+    accuracy = float((np.asarray(truth) == np.asarray(predicted)).mean())
     return SplitScore(accuracy, float(f1), float(precision), float(recall), len(truth))
 
 
-def confusion_of(truth: Sequence[str], told: Sequence[str]) -> pd.DataFrame:
+def confusion_of(truth: Sequence[str], predicted: Sequence[str]) -> pd.DataFrame:
     """Counts, one row for each pair of workloads that came up: actual, predicted, n."""
-    pairs = pd.DataFrame({"actual": list(truth), "predicted": list(told)})
+    pairs = pd.DataFrame({"actual": list(truth), "predicted": list(predicted)})
     return pairs.value_counts().rename("n").reset_index().sort_values(["actual", "predicted"], ignore_index=True)
 
 

@@ -91,7 +91,7 @@ def common_counters(
     n_runs = Counted(run.workload for run in runs)
     having = Counted((run.workload, name) for run in runs for name in run.names)
     scope = "workload" if view == "own" else "machine"
-    known = {one.name: one for run in runs for one in run.counters if one.scope == scope}
+    known = {counter.name: counter for run in runs for counter in run.counters if counter.scope == scope}
     return tuple(
         known[name]
         for name in sorted(known)
@@ -106,14 +106,14 @@ def missing_counters(
 
     weights: of each counter. Raises BadInput otherwise, naming what is missing."""
     present = set(run.names)
-    is_missing = np.array([one.name not in present for one in counters], dtype=bool)
-    missing = tuple(one.name for one in counters if one.name not in present)
+    is_missing = np.array([counter.name not in present for counter in counters], dtype=bool)
+    missing = tuple(counter.name for counter in counters if counter.name not in present)
     if weights[is_missing].sum() > (1 - least_share) * weights.sum() + 1e-9:
         kin = "train on the counters that both have" if len(missing) < len(counters) else "train on runs of its kind"
-        told = ", ".join(missing[:NAMED]) + (f" and {len(missing) - NAMED} more" if len(missing) > NAMED else "")
+        names = ", ".join(missing[:NAMED]) + (f" and {len(missing) - NAMED} more" if len(missing) > NAMED else "")
         raise BadInput(
             f"run {run.run_id}",
-            f"lacks {len(missing)} of {len(counters)} counters: {told}",
+            f"lacks {len(missing)} of {len(counters)} counters: {names}",
             "the counters that the model was trained on",
             f"record them, or {kin}",
         )
@@ -125,7 +125,7 @@ def floors_of(moments: FloatArray, quantile: float = FLOOR_QUANTILE) -> FloatArr
 
     quantile: of what is not 0."""
     present = [column[column > 0] for column in np.abs(moments).T]
-    return np.array([np.quantile(one, quantile) if len(one) else 1.0 for one in present])
+    return np.array([np.quantile(values, quantile) if len(values) else 1.0 for values in present])
 
 
 def means_of(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> FloatArray:

@@ -175,37 +175,39 @@ def superpose(means: FloatArray, others: FloatArray, weight: float, idle: FloatA
 def sums_of(seen: FloatArray, library: Library) -> list[Sums]:
     """All sums of one, two, … known fingerprints fitted to a run. seen: (c,) means, NaN: not measured."""
     singles = _fitted(seen, np.arange(len(library.rows))[:, None], library)
-    found = [singles]
+    sums = [singles]
     places = np.arange(library.n_prototypes)
     if len(places) > MOST_PROTOTYPES:
         places = np.sort(np.argsort(singles.cost[: library.n_prototypes])[:MOST_PROTOTYPES])
     if library.most_parts >= 2 and len(places) >= 2:
-        found.append(_fitted(seen, np.array(list(combinations(places.tolist(), 2))), library))
+        sums.append(_fitted(seen, np.array(list(combinations(places.tolist(), 2))), library))
     if library.most_parts >= 3 and len(places) >= 3:
-        best = found[-1].rows[np.argsort(found[-1].cost)[:N_BEAM]].tolist()
-        triples = {tuple(sorted((*pair, one))) for pair in best for one in places.tolist() if one not in pair}
-        found.append(_fitted(seen, np.array(sorted(triples)), library))
-    return found
+        best = sums[-1].rows[np.argsort(sums[-1].cost)[:N_BEAM]].tolist()
+        triples = {tuple(sorted((*pair, place))) for pair in best for place in places.tolist() if place not in pair}
+        sums.append(_fitted(seen, np.array(sorted(triples)), library))
+    return sums
 
 
 def best_sum(sums: Sequence[Sums], library: Library, without: Sequence[str] = ()) -> Sum | None:
     """The cheapest sum, of workloads that are not left out; None where all are."""
     names = np.asarray(library.workloads)
-    least = [np.where(np.isin(names[one.rows], list(without)).any(axis=1), np.inf, one.cost) for one in sums]
+    least = [
+        np.where(np.isin(names[of_size.rows], list(without)).any(axis=1), np.inf, of_size.cost) for of_size in sums
+    ]
     size = int(np.argmin([cost.min() for cost in least]))
     at = int(least[size].argmin())
     if not np.isfinite(least[size][at]):
         return None
-    chosen, fitted = sums[size], sums[size].fitted[at]
-    squares = _cost(chosen.deviations[at])
+    best, fitted = sums[size], sums[size].fitted[at]
+    squares = _cost(best.deviations[at])
     is_sign = fitted > FLOORS * library.floor
     parts = []
-    for row, weight in zip(chosen.rows[at].tolist(), chosen.weights[at].tolist(), strict=True):
+    for row, weight in zip(best.rows[at].tolist(), best.weights[at].tolist(), strict=True):
         of_part = np.where(library.is_scaled, weight, 1.0) * library.rows[row] / np.maximum(fitted, library.floor)
         is_dominant = is_sign & (of_part > DOMINANT)
         rest = [
-            np.where((names[one.rows] == names[row]).any(axis=1), np.inf, cost)
-            for one, cost in zip(sums, least, strict=True)
+            np.where((names[of_size.rows] == names[row]).any(axis=1), np.inf, cost)
+            for of_size, cost in zip(sums, least, strict=True)
         ]
         parts.append(
             FingerprintPart(
@@ -219,7 +221,7 @@ def best_sum(sums: Sequence[Sums], library: Library, without: Sequence[str] = ()
             )
         )
     parts.sort(key=lambda part: (-part.weight, part.workload))
-    return Sum(tuple(parts), fitted, chosen.deviations[at], float(squares.sum()))
+    return Sum(tuple(parts), fitted, best.deviations[at], float(squares.sum()))
 
 
 def _fitted(seen: FloatArray, rows: Places, library: Library) -> Sums:
@@ -349,14 +351,14 @@ class Neighbours:
             gaps = np.abs(shapes - self.shapes)[:, is_there] / self.shape_spread[is_there]
             unlike = each + SHAPE_WEIGHT * np.minimum(gaps, MOST_SHAPE_GAP).mean(axis=1)
         names = np.asarray(self.workloads)
-        found = {}
+        by_name = {}
         for name in self.names:
             of_name = np.flatnonzero(names == name)
             nearest = of_name[np.argsort(each[of_name], kind="stable")[:N_NEAREST]]
             gaps = np.abs(np.nan_to_num(logs - self.logs[nearest])).mean(axis=0)
             likest = np.sort(unlike[of_name])[:N_NEAREST]
-            found[name] = Near(float(each[nearest].mean()), float(likest.mean()), gaps)
-        return dict(sorted(found.items(), key=lambda item: (item[1].distance, item[0])))
+            by_name[name] = Near(float(each[nearest].mean()), float(likest.mean()), gaps)
+        return dict(sorted(by_name.items(), key=lambda item: (item[1].distance, item[0])))
 
     def drifted(self, seen: FloatArray, workload: str) -> FloatArray:
         """What a later session may show of a run: twice as far from the known runs of its workload on every counter.
@@ -379,7 +381,7 @@ class Neighbours:
         if not others:
             return float(np.log(distance / usual)), 0.0, 0.0
         second = others[0][1]
-        wins, losses = (float(one.sum()) for one in (first.gaps < second.gaps, first.gaps > second.gaps))
+        wins, losses = (float(flags.sum()) for flags in (first.gaps < second.gaps, first.gaps > second.gaps))
         ratio = float(np.log(distance / max(second.distance, LEAST_DISTANCE)))
         return float(np.log(distance / usual)), ratio, float(np.log((wins + HALF) / (losses + HALF)))
 
@@ -424,7 +426,7 @@ def learn_likeness(rows: FloatArray, workloads: Sequence[str], inputs: Sequence[
     has_inputs = len(set(inputs)) > len(groups)
     floor = floors_of(rows, GROUP_FLOOR) if has_inputs else floors_of(rows)
     logs = np.log(np.abs(rows) + floor)
-    within = np.mean([_spread(logs[own]) for own in groups], axis=0)
+    within = np.mean([_spread(logs[of_workload]) for of_workload in groups], axis=0)
     if not has_inputs:
         return Likeness(floor, 1 / (USUAL_CHANGE + within))
     spread = _spread(logs)
@@ -435,10 +437,10 @@ def learn_likeness(rows: FloatArray, workloads: Sequence[str], inputs: Sequence[
         far = apart @ plain
         is_later = (names == names[at]) & (blocks != blocks[at])
         others = [(names == name, True) for name in sorted(set(workloads) - {workloads[at]})]
-        for is_chosen, is_another in [*others, (is_later, False), (is_later & (given != given[at]), False)]:
-            chosen = np.flatnonzero(is_chosen)
-            if len(chosen):
-                gaps.append(apart[chosen[np.argsort(far[chosen], kind="stable")[:N_NEAREST]]].mean(axis=0))
+        for is_candidate, is_another in [*others, (is_later, False), (is_later & (given != given[at]), False)]:
+            candidates = np.flatnonzero(is_candidate)
+            if len(candidates):
+                gaps.append(apart[candidates[np.argsort(far[candidates], kind="stable")[:N_NEAREST]]].mean(axis=0))
                 is_other.append(is_another)
     telling = fit_logistic(np.array(gaps), np.array(is_other), LIKENESS_PENALTY, least=0.0)
     if not telling.weights.any():

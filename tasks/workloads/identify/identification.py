@@ -18,7 +18,7 @@ from tasks.errors import BadInput
 from tasks.workloads.identify.counters import IDLE, OWN_BUSY, means_of, missing_counters, shapes_of
 from tasks.workloads.identify.fingerprints import Sum, best_sum, sums_of
 from tasks.workloads.identify.model import EVEN, VIEWS, Model, View, ViewName, presence_features, seen_moments
-from tasks.workloads.identify.programs import Said, reasons_of, said_of, weighed
+from tasks.workloads.identify.programs import ProgramEvidence, evidence_of, reasons_of, weighed
 from tasks.workloads.telemetry import OWN_PREFIX, Counter, FloatArray, Telemetry
 
 N_REASONS = 3  # of each kind
@@ -38,9 +38,9 @@ def why(seen: FloatArray, view: View, workloads: Sequence[str], *, is_known: boo
     what did not comes first. seen: (n_counters,), means of the run."""
     library, sums = view.library, sums_of(seen, view.library)
     names = np.asarray(library.workloads)
-    found = best_sum(sums, library, sorted(set(library.workloads) - set(workloads))) if len(workloads) > 1 else None
-    if found and len(found.parts) == len(workloads):
-        workload, expected, gaps = TOGETHER[len(workloads)], found.fitted, np.abs(found.deviations)
+    joint = best_sum(sums, library, sorted(set(library.workloads) - set(workloads))) if len(workloads) > 1 else None
+    if joint and len(joint.parts) == len(workloads):
+        workload, expected, gaps = TOGETHER[len(workloads)], joint.fitted, np.abs(joint.deviations)
     else:
         workload, alone = workloads[0], sums[0]
         at = int(np.where(names[alone.rows[:, 0]] == workload, alone.cost, np.inf).argmin())
@@ -49,8 +49,8 @@ def why(seen: FloatArray, view: View, workloads: Sequence[str], *, is_known: boo
     others = logs[~np.isin(names, workloads)]
     apart = np.zeros(len(seen))
     if len(others):
-        own = np.log(np.maximum(np.nan_to_num(seen), 0) + library.floor)
-        apart = np.median(np.abs(others - own), axis=0) / library.spread
+        log_seen = np.log(np.maximum(np.nan_to_num(seen), 0) + library.floor)
+        apart = np.median(np.abs(others - log_seen), axis=0) / library.spread
     known = [c for c in range(len(seen)) if np.isfinite(gaps[c])]
     telling = [c for c in known if gaps[c] < LEAST_GAP and apart[c] >= LEAST_APART]
     telling.sort(key=lambda c: (-apart[c] / (1 + gaps[c]), view.counters[c].name))
@@ -58,14 +58,14 @@ def why(seen: FloatArray, view: View, workloads: Sequence[str], *, is_known: boo
     far.sort(key=lambda c: (-gaps[c], view.counters[c].name))
 
     def line(c: int, form: str) -> str:
-        value, usual = (value_in_words(float(one[c]), view.counters[c]) for one in (seen, expected))
+        value, usual = (value_in_words(float(means[c]), view.counters[c]) for means in (seen, expected))
         return f"{name_in_words(view.counters[c])}: {form.format(value, workload, usual)}"
 
     matched = [line(c, "{0}, as in {1} ({2})") for c in telling[:N_REASONS]]
     differed = [line(c, "{0} against {2} of {1}") for c in far[:N_REASONS]]
     if not differed:
-        told = f"no counter by itself differs from {workload} by more than runs of one workload do"
-        differed = [told if is_known else f"{told}, but all together do"]
+        sentence = f"no counter by itself differs from {workload} by more than runs of one workload do"
+        differed = [sentence if is_known else f"{sentence}, but all together do"]
     return tuple(matched + differed if is_known else differed + matched)
 
 
@@ -183,9 +183,11 @@ class Identification:
 
     def record(self) -> dict[str, Any]:
         """It as plain values, without `nearest` and `missing`, of which tables and terminals show different parts."""
-        told = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("nearest", "missing")}
+        values = {
+            field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("nearest", "missing")
+        }
         lists = {"present": [part._asdict() for part in self.present], "reasons": list(self.reasons)}
-        return told | lists | {"surer": list(self.surer)}
+        return values | lists | {"surer": list(self.surer)}
 
 
 def view_of(run: Telemetry, model: Model) -> tuple[ViewName, tuple[str, ...]]:
@@ -224,20 +226,20 @@ def identify_all(
     answers = []
     for run in runs:
         name, missing = view_of(run, model) if view is None else (view, ())
-        chosen = model.views[name]
-        [moments] = seen_moments([run], chosen.counters)
-        shapes = shapes_of([run], chosen.counters)[0] if name == "machine" else None
-        said = said_of(run.processes, model.programs) if name == "own" else {}
-        answer = replace(judge(run.run_id, moments, chosen, name, shapes, said), missing=missing)
+        of_view = model.views[name]
+        [moments] = seen_moments([run], of_view.counters)
+        shapes = shapes_of([run], of_view.counters)[0] if name == "machine" else None
+        evidence = evidence_of(run.processes, model.programs) if name == "own" else {}
+        answer = replace(judge(run.run_id, moments, of_view, name, shapes, evidence), missing=missing)
         answer = _with_conditions(answer, run)
         if with_reasons and answer.statement != IDLE:
-            seen = moments[: len(chosen.counters)]
+            seen = moments[: len(of_view.counters)]
             against = [part.workload for part in answer.present] or [answer.workload or answer.nearest[0].workload]
-            reasons = why(seen, chosen, against, is_known=answer.is_known)
-            alone = judge(run.run_id, moments, chosen, name).workload if said else answer.workload
+            reasons = why(seen, of_view, against, is_known=answer.is_known)
+            alone = judge(run.run_id, moments, of_view, name).workload if evidence else answer.workload
             differs = () if alone == answer.workload else (f"its counters alone say {alone or 'unknown'}",)
-            told = reasons_of(run.processes, model.programs)
-            answer = replace(answer, reasons=(*told, *differs, *reasons))
+            program_reasons = reasons_of(run.processes, model.programs)
+            answer = replace(answer, reasons=(*program_reasons, *differs, *reasons))
         answers.append(answer)
     return answers
 
@@ -248,19 +250,23 @@ def judge(
     view: View,
     name: ViewName,
     shapes: FloatArray | None = None,
-    said: Mapping[str, Said] = MappingProxyType({}),
+    evidence: Mapping[str, ProgramEvidence] = MappingProxyType({}),
 ) -> Identification:
     """What the means and deviations of a run, (2 n_counters,), and on a machine its shapes, say by one view: without
-    reasons and conditions. said: of a group, what its programs say of each workload."""
+    reasons and conditions. evidence: of a group, what its programs say of each workload."""
     near = view.neighbours.near(moments, shapes)
     by_likeness = sorted(near.items(), key=lambda item: (item[1].unlikeness, item[0]))
-    nearest = tuple(Nearest(workload, one.unlikeness) for workload, one in by_likeness)
+    nearest = tuple(Nearest(workload, how_near.unlikeness) for workload, how_near in by_likeness)
     strangeness = view.neighbours.strangeness(near)
     if view.presence is None:  # a group is one workload: the nearest, or something unknown
         workload, rest, has_rest = nearest[0].workload, *view.rest(None, strangeness)
-        if said:
+        if evidence:
             rests = [
-                (weighed(view.rest(None, strange)[0], view.rest_alone.limit, said.get(other, Said())), place, other)
+                (
+                    weighed(view.rest(None, strange)[0], view.rest_alone.limit, evidence.get(other, ProgramEvidence())),
+                    place,
+                    other,
+                )
                 for place, (other, _) in enumerate(nearest)
                 for strange in [view.neighbours.strangeness({other: near[other]})]
             ]
@@ -270,15 +276,15 @@ def judge(
             return _unknown(run_id, rest, nearest, name)
         present: tuple[Present, ...] = (Present(workload, 1.0, 1 - rest),)
     else:
-        found = best_sum(sums_of(moments[: len(view.counters)], view.library), view.library)
-        if found is None or not found.parts:
+        best = best_sum(sums_of(moments[: len(view.counters)], view.library), view.library)
+        if best is None or not best.parts:
             return _unknown(run_id, 1.0, nearest, name)
-        rest, has_rest = view.rest(found, strangeness)
-        probabilities = view.presence.probability(presence_features(found, near)).tolist()
-        present = _present(found, probabilities, has_rest=has_rest)
+        rest, has_rest = view.rest(best, strangeness)
+        probabilities = view.presence.probability(presence_features(best, near)).tolist()
+        present = _present(best, probabilities, has_rest=has_rest)
         if not present:
             return _unknown(run_id, rest if has_rest else 1 - max(probabilities), nearest, name)
-        if len(found.parts) == 1:  # alone: single runs tell it better than fingerprints do
+        if len(best.parts) == 1:  # alone: single runs tell it better than fingerprints do
             present = (present[0]._replace(workload=nearest[0].workload),)
     main = present[0]
     return Identification(
@@ -296,11 +302,11 @@ def judge(
     )
 
 
-def _present(found: Sum, probabilities: Sequence[float], *, has_rest: bool) -> tuple[Present, ...]:
+def _present(best: Sum, probabilities: Sequence[float], *, has_rest: bool) -> tuple[Present, ...]:
     """The parts that are named, the largest weight first; where nothing unknown is left, the first one always."""
-    total = max(sum(part.share for part in found.parts), LEAST_SHARE)
+    total = max(sum(part.share for part in best.parts), LEAST_SHARE)
     merged: dict[str, Present] = {}
-    for at, (part, probability) in enumerate(zip(found.parts, probabilities, strict=True)):
+    for at, (part, probability) in enumerate(zip(best.parts, probabilities, strict=True)):
         is_main = at == 0 and not has_rest
         if is_main or (probability >= LEAST_PROBABILITY[has_rest] and part.weight >= LEAST_WEIGHT):
             before = merged.get(part.workload, Present(part.workload, 0.0, 0.0))
@@ -338,10 +344,10 @@ def _with_conditions(answer: Identification, run: Telemetry) -> Identification:
         answer = replace(answer, statement="idle")
     surer = []
     if answer.view == "machine":
-        is_asked = any(counter.scope == "workload" for counter in run.counters)  # and too little of it is counted
+        has_group = any(counter.scope == "workload" for counter in run.counters)  # and too little of it is counted
         apart = "a control group for it alone (systemd-run --scope PROGRAM)"
         group = "the counters of the workload's own control group (--subject PID or CGROUP)"
-        surer.append(apart if is_asked else group)
+        surer.append(apart if has_group else group)
     if max(foreign_share or 0.0, stolen_share or 0.0) > CROWDED_SHARE:
         surer.append("the same while others take less of the machine")
     if run.n_samples and run.at_s[-1] - run.at_s[0] < SHORT_S:

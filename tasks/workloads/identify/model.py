@@ -110,15 +110,15 @@ class View:
         """What each counter weighs in telling workloads apart, (n_counters,): on a machine all the same."""
         return np.ones(len(self.counters)) if self.presence else np.diag(self.neighbours.whitening)
 
-    def rest(self, found: Sum | None, strangeness: tuple[float, float, float]) -> tuple[float, bool]:
-        """Probability that something unknown runs besides the parts of a sum, and whether it is said. found: None for a
+    def rest(self, best: Sum | None, strangeness: tuple[float, float, float]) -> tuple[float, bool]:
+        """Probability that something unknown runs besides the parts of a sum, and whether it is said. best: None for a
         group."""
         judge = self.rest_alone
-        if found is None:
+        if best is None:
             features = group_features(strangeness)
         else:
-            features = rest_features(found, strangeness)
-            judge = self.rest_in_company if len(found.parts) > 1 and self.rest_in_company else judge
+            features = rest_features(best, strangeness)
+            judge = self.rest_in_company if len(best.parts) > 1 and self.rest_in_company else judge
         probability = float(judge.score.probability(features[None])[0])
         return probability, probability > judge.limit
 
@@ -169,29 +169,31 @@ def seen_moments(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> Floa
     return np.hstack([means, np.where(is_rate, means / np.maximum(cores, LEAST_CORES), means)])
 
 
-def presence_features(found: Sum, near: Mapping[str, Near]) -> FloatArray:
+def presence_features(best: Sum, near: Mapping[str, Near]) -> FloatArray:
     """What speaks for each part of a sum, and how far the known runs of its workload are, over those of the nearest
     other one: (n_parts, N_PRESENCE). near: as Neighbours.near gives them."""
 
     def apart(workload: str) -> float:
-        others = [one.distance for other, one in near.items() if other != workload]
-        own, next_one = (max(one, LEAST_DISTANCE) for one in (near[workload].distance, min(others, default=np.inf)))
-        return float(np.log(own / next_one)) if others else 0.0
+        others = [how_near.distance for other, how_near in near.items() if other != workload]
+        of_workload, of_next = (
+            max(distance, LEAST_DISTANCE) for distance in (near[workload].distance, min(others, default=np.inf))
+        )
+        return float(np.log(of_workload / of_next)) if others else 0.0
 
     return np.array(
         [
             [
                 np.log1p(max(part.gain, 0.0)),
-                np.log1p(found.cost),
+                np.log1p(best.cost),
                 part.share,
                 np.log1p(part.purity),
                 abs(np.log(part.weight)),
-                float(len(found.parts)),
+                float(len(best.parts)),
                 apart(part.workload),
             ]
-            for part in found.parts
+            for part in best.parts
         ]
-    ).reshape(len(found.parts), N_PRESENCE)
+    ).reshape(len(best.parts), N_PRESENCE)
 
 
 def group_features(strangeness: tuple[float, float, float]) -> FloatArray:
@@ -200,17 +202,17 @@ def group_features(strangeness: tuple[float, float, float]) -> FloatArray:
     return np.array(strangeness[:1])
 
 
-def rest_features(found: Sum, strangeness: tuple[float, float, float]) -> FloatArray:
+def rest_features(best: Sum, strangeness: tuple[float, float, float]) -> FloatArray:
     """What speaks for something unknown on the machine besides the parts of a sum.
 
     Where there is one part, how strange the run is among its neighbours, (3,): it tells the unknown better than what
     the sum costs, which a crowd raises as well. Where there are more, the costs, (5,)."""
-    n_parts = len(found.parts)
+    n_parts = len(best.parts)
     if n_parts == 1:
         return np.array(strangeness)
-    shares = [part.share + LEAST_SHARE for part in found.parts]
-    purity = float(np.average([part.purity for part in found.parts], weights=shares))
-    return np.array([*np.log1p([found.cost, found.excess, found.lack, purity]), float(n_parts)])
+    shares = [part.share + LEAST_SHARE for part in best.parts]
+    purity = float(np.average([part.purity for part in best.parts], weights=shares))
+    return np.array([*np.log1p([best.cost, best.excess, best.lack, purity]), float(n_parts)])
 
 
 def folds_of(runs: Sequence[Telemetry], n_folds: int = N_FOLDS) -> NDArray[np.int64]:
@@ -248,7 +250,7 @@ def save_model(model: Model, folder: Path) -> None:
         arrays |= {f"{name}.neighbours.{key}": getattr(view.neighbours, key) for key in NEIGHBOUR_ARRAYS}
         for part, logistic in _logistics(view).items():
             arrays |= {f"{name}.{part}.{key}": getattr(logistic, key) for key in LOGISTIC_ARRAYS}
-        rests = [one for one in (view.rest_alone, view.rest_in_company) if one]
+        rests = [rest for rest in (view.rest_alone, view.rest_in_company) if rest]
         views[name] = {
             "counters": [asdict(counter) for counter in view.counters],
             "workloads": list(view.library.workloads),
@@ -256,7 +258,7 @@ def save_model(model: Model, folder: Path) -> None:
             "n_prototypes": view.library.n_prototypes,
             "most_parts": view.library.most_parts,
             "intercepts": [logistic.intercept for logistic in _logistics(view).values()],
-            "limits": [one.limit for one in rests],
+            "limits": [rest.limit for rest in rests],
         }
     rows = [
         {"name": name, "shape": list(array.shape), "values": np.asarray(array, dtype=float).ravel()}
@@ -281,11 +283,13 @@ def load_model(folder: Path) -> Model:
             for row in pq.read_table(folder / ARRAYS, schema=SCHEMA).to_pylist()
         }
         params = IdentifyParams.model_validate(main["params"])
-        views = {name: _view_from(name, told, arrays) for name, told in main["views"].items() if name in VIEWS}
+        views = {
+            name: _view_from(name, described, arrays) for name, described in main["views"].items() if name in VIEWS
+        }
         if not views:
             raise ValueError("no view in it")
         programs = {
-            workload: {name: float(one) for name, one in of.items()} for workload, of in main["programs"].items()
+            workload: {name: float(share) for name, share in of.items()} for workload, of in main["programs"].items()
         }
         return Model(params, views, tuple(str(run_id) for run_id in main["learned"]), programs)
     except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, pa.ArrowException) as error:
@@ -293,28 +297,28 @@ def load_model(folder: Path) -> Model:
         raise BadInput(folder, problem, "the files of 'whorl workloads train'", "train again") from error
 
 
-def _view_from(name: ViewName, told: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> View:
-    counters = tuple(Counter(**counter) for counter in told["counters"])
+def _view_from(name: ViewName, described: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> View:
+    counters = tuple(Counter(**counter) for counter in described["counters"])
     rows, floor, spread, idle, is_scaled, whitening = (arrays[f"{name}.{key}"] for key in LIBRARY_ARRAYS)
-    workloads = tuple(str(workload) for workload in told["workloads"])
+    workloads = tuple(str(workload) for workload in described["workloads"])
     n_each = (len(counters),)
     if (rows.shape, whitening.shape) != ((len(workloads), *n_each), 2 * n_each) or any(
-        one.shape != n_each for one in (floor, spread, idle, is_scaled)
+        array.shape != n_each for array in (floor, spread, idle, is_scaled)
     ):
         raise ValueError(f"arrays of view {name} that do not fit its {len(counters)} counters")
-    n_prototypes, most_parts = int(told["n_prototypes"]), int(told["most_parts"])
+    n_prototypes, most_parts = int(described["n_prototypes"]), int(described["most_parts"])
     library = Library(rows, workloads, n_prototypes, floor, spread, idle, is_scaled > 0, most_parts, whitening)
     logs, *others = (arrays[f"{name}.neighbours.{key}"] for key in NEIGHBOUR_ARRAYS)
-    neighbours = Neighbours(logs, tuple(str(workload) for workload in told["neighbours"]), *others)
+    neighbours = Neighbours(logs, tuple(str(workload) for workload in described["neighbours"]), *others)
     m, s = (len(counters), 0) if name == "own" else (2 * len(counters), N_SHAPES * len(counters))
     n, sizes = len(neighbours.workloads), tuple(getattr(neighbours, key).shape for key in NEIGHBOUR_ARRAYS)
     if sizes != ((n, m), (m,), (m, m), (len(neighbours.names),), (n, s), (s,)):
         raise ValueError(f"known runs of view {name} that do not fit its {len(counters)} counters")
     alone, *of_sums = (
         Logistic(intercept=float(intercept), **{key: arrays[f"{name}.{part}.{key}"] for key in LOGISTIC_ARRAYS})
-        for part, intercept in zip(LOGISTICS, told["intercepts"], strict=False)
+        for part, intercept in zip(LOGISTICS, described["intercepts"], strict=False)
     )
-    limits = [float(limit) for limit in told["limits"]]
+    limits = [float(limit) for limit in described["limits"]]
     view = View(counters, library, neighbours, Rest(alone, limits[0]))
     return view if name == "own" else replace(view, presence=of_sums[0], rest_in_company=Rest(of_sums[1], limits[1]))
 
@@ -322,7 +326,7 @@ def _view_from(name: ViewName, told: Mapping[str, Any], arrays: Mapping[str, Flo
 def _logistics(view: View) -> dict[str, Logistic]:
     rest = view.rest_in_company.score if view.rest_in_company else None
     named = zip(LOGISTICS, (view.rest_alone.score, view.presence, rest), strict=True)
-    return {name: one for name, one in named if one}
+    return {name: logistic for name, logistic in named if logistic}
 
 
 def _fit_group(runs: Sequence[Telemetry], counters: tuple[Counter, ...], params: IdentifyParams) -> View:
@@ -339,10 +343,10 @@ def _fit_group(runs: Sequence[Telemetry], counters: tuple[Counter, ...], params:
     cases: list[tuple[FloatArray, bool]] = []
     for _, inside, near in _held_out(rows, workloads, [*by_round, *by_input], known, likeness):
         for at in even_sample(inside, MOST_CASES * len(inside) // len(runs) + 1):
-            found = near.near(rows[at])
-            others = {other: one for other, one in found.items() if other != workloads[at]}
-            asked = ((found, False), (others, True))
-            cases += [(group_features(near.strangeness(one)), is_new) for one, is_new in asked if one]
+            near_by = near.near(rows[at])
+            others = {other: how_near for other, how_near in near_by.items() if other != workloads[at]}
+            trials = ((near_by, False), (others, True))
+            cases += [(group_features(near.strangeness(among)), is_new) for among, is_new in trials if among]
     alone = _fit_rest(cases, N_ALONE["own"], params.known_recall)
     if by_input:  # told so that even odds are where unknown begins
         odds = np.log(GROUP_LIMIT / (1 - GROUP_LIMIT))
@@ -384,16 +388,16 @@ def _fit_machine(runs: Sequence[Telemetry], counters: tuple[Counter, ...], param
             sums = sums_of(seen[: len(counters)], library)
             near_by = near.near(seen)
             for left_out in unknown:
-                found = best_sum(sums, library, left_out)
-                if found is None or not found.parts:
+                best = best_sum(sums, library, left_out)
+                if best is None or not best.parts:
                     continue
-                apart = {other: one for other, one in near_by.items() if other not in left_out}
-                parts += list(presence_features(found, apart))
-                is_there += [part.workload in present.keys() - set(left_out) for part in found.parts]
+                apart = {other: how_near for other, how_near in near_by.items() if other not in left_out}
+                parts += list(presence_features(best, apart))
+                is_there += [part.workload in present.keys() - set(left_out) for part in best.parts]
                 if case < len(made):  # what else ran beside a recorded one nobody knows
                     has_rest = any(present[workload] >= REST_WEIGHT for workload in left_out)
-                    features = rest_features(found, near.strangeness(apart))
-                    rests[len(found.parts) == 1].append((features, has_rest))
+                    features = rest_features(best, near.strangeness(apart))
+                    rests[len(best.parts) == 1].append((features, has_rest))
         if not has_sessions:
             later = (near.drifted(moments[at], workloads[at]) for at in inside.tolist())
             drifted += [np.array(near.strangeness(near.near(seen))) for seen in later]
@@ -459,11 +463,11 @@ def _with_later_halves(
 def _inputs_held_out(workloads: Sequence[str], inputs: Sequence[str]) -> list[NDArray[np.bool_]]:
     """Which runs are held out when each workload is asked about by one of its inputs that nobody has learned, the
     first input of each, then the second …; workloads with one input stay. inputs: as clusters_of gives them."""
-    of_workload = {name: sorted({one for one, of in zip(inputs, workloads, strict=True) if of == name}) for name in
+    of_workload = {name: sorted({group for group, of in zip(inputs, workloads, strict=True) if of == name}) for name in
                    set(workloads)}  # fmt: skip
     turns = max(map(len, of_workload.values()))
-    asked = [{each[turn] for each in of_workload.values() if turn < len(each) > 1} for turn in range(turns)]
-    return [np.array([one in out for one in inputs], dtype=bool) for out in asked if out]
+    held_out = [{each[turn] for each in of_workload.values() if turn < len(each) > 1} for turn in range(turns)]
+    return [np.array([group in out for group in inputs], dtype=bool) for out in held_out if out]
 
 
 def _fit_rest(

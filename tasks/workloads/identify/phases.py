@@ -75,7 +75,7 @@ class Fingerprint:
     @property
     def most_phases(self) -> int:
         """q: the most phases that a counter of the run has."""
-        return max(len(one) for one in self.summaries)
+        return max(len(summary) for summary in self.summaries)
 
 
 def columns_of(run: Telemetry, names: Sequence[str]) -> FloatArray:
@@ -209,8 +209,8 @@ def shared_bounds(bounds: Sequence[Bounds]) -> Bounds:
     if not bounds:
         raise ValueError("no counter, hence no phase; expected at least one")
     n_samples = int(bounds[0][-1])
-    inner = [one[1:-1] for one in bounds]
-    n_needed = VOTE_SHARE * max(1, sum(len(one) > 0 for one in inner))
+    inner = [edges[1:-1] for edges in bounds]
+    n_needed = VOTE_SHARE * max(1, sum(len(edges) > 0 for edges in inner))
     votes: NDArray[np.bool_] = np.zeros((len(inner), n_samples), dtype=np.bool_)
     for counter, points in enumerate(inner):
         votes[counter, points] = True
@@ -229,8 +229,8 @@ def summarise(values: FloatArray, bounds: Sequence[Bounds]) -> list[FloatArray]:
 
     values: (n_samples, n_counters), normalised; NaN does not count, and a phase of nothing else has only zeros.
     bounds: of each counter where its phases begin, and the end. All phases are summarised at once."""
-    n_phases = [len(one) - 1 for one in bounds]
-    lengths = np.concatenate([np.diff(one) for one in bounds])
+    n_phases = [len(edges) - 1 for edges in bounds]
+    lengths = np.concatenate([np.diff(edges) for edges in bounds])
     phase_of = np.repeat(np.arange(len(lengths)), lengths)
     flat = values.T.ravel()  # counter after counter: (n_counters · n_samples,)
     is_there = np.isfinite(flat)

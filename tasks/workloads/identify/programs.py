@@ -36,15 +36,15 @@ def program_of(name: str) -> str:
 
 def shares_of_programs(processes: Shares) -> dict[str, float]:
     """Shares of the time by program, without that of shells and of what has ended."""
-    found: dict[str, float] = {}
+    shares: dict[str, float] = {}
     for name, of_time in processes.items():
         if not name.startswith(STARTED_BY) and (program := program_of(name)) not in SHELLS:
-            found[program] = found.get(program, 0.0) + of_time
-    return found
+            shares[program] = shares.get(program, 0.0) + of_time
+    return shares
 
 
 @dataclass(frozen=True)
-class Said:
+class ProgramEvidence:
     """What programs say of a workload. proves, refutes: shares of the time, 0 to 1, that speak for and against it."""
 
     proves: float = 0.0
@@ -70,27 +70,27 @@ def learn_programs(runs: Sequence[Telemetry]) -> dict[str, dict[str, float]]:
     return learned
 
 
-def said_of(processes: Shares, learned: Mapping[str, Shares]) -> dict[str, Said]:
+def evidence_of(processes: Shares, learned: Mapping[str, Shares]) -> dict[str, ProgramEvidence]:
     """What the programs of a group say of each workload whose programs are known; nothing where they are not."""
-    shares, said = shares_of_programs(processes), {}
+    shares, evidence = shares_of_programs(processes), {}
     for workload, theirs in learned.items() if shares else ():
         common = {program: min(of_time, theirs[program]) for program, of_time in shares.items() if program in theirs}
         proves = sum(
-            of_time * theirs[program] / sum(one.get(program, 0.0) for one in learned.values())
+            of_time * theirs[program] / sum(of_workload.get(program, 0.0) for of_workload in learned.values())
             for program, of_time in common.items()
             if program not in INTERPRETERS
         )
-        said[workload] = Said(proves, sum(shares.values()) - sum(common.values()))
-    return said
+        evidence[workload] = ProgramEvidence(proves, sum(shares.values()) - sum(common.values()))
+    return evidence
 
 
-def weighed(unknown: float, limit: float, said: Said) -> float:
+def weighed(unknown: float, limit: float, evidence: ProgramEvidence) -> float:
     """The probability of something unknown by counters and programs; even odds are where it is said.
 
     unknown: by counters alone, from limit on."""
     odds = [np.log(max(p, LEAST_ODDS) / max(1 - p, LEAST_ODDS)) for p in (unknown, limit)]
     by_counters = np.clip(odds[0] - odds[1], -MOST_BY_COUNTERS, MOST_BY_COUNTERS)
-    return float(1 / (1 + np.exp(said.log_odds - by_counters)))
+    return float(1 / (1 + np.exp(evidence.log_odds - by_counters)))
 
 
 def reasons_of(processes: Shares, learned: Mapping[str, Shares]) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ def reasons_of(processes: Shares, learned: Mapping[str, Shares]) -> tuple[str, .
         program = program_of(name)
         if of_time >= SHOWN_SHARE and program not in SHELLS and not name.startswith(STARTED_BY):
             users = sorted(workload for workload, theirs in learned.items() if program in theirs)
-            told = f", as in {', '.join(users)}" if users else ": no learned run tells of it"
+            use = f", as in {', '.join(users)}" if users else ": no learned run tells of it"
             anything = ", and may run anything" if program in INTERPRETERS else ""
-            lines.append(f"{name} took {share(of_time)} of its processor time{told}{anything}")
+            lines.append(f"{name} took {share(of_time)} of its processor time{use}{anything}")
     return tuple(lines)

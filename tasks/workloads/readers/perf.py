@@ -85,16 +85,16 @@ class PerfStatReader:
             )
         runs: list[FileRun] = []
         recordings = lines.groupby("recording")
-        for number, (_, of_one) in enumerate(recordings, 1):
-            reasons = _faults(of_one)
-            bad, good = of_one[reasons != ""], of_one[reasons == ""]
+        for number, (_, of_recording) in enumerate(recordings, 1):
+            reasons = _faults(of_recording)
+            bad, good = of_recording[reasons != ""], of_recording[reasons == ""]
             refused.append(refusals(bad["place"], reasons[bad.index].to_list(), bad["event"]))
             if len(good):
                 unsupported = sorted(set(bad.loc[~bad["is_supported"], "event"]) - set(good["event"]))
-                told = tuple(f"{event}: {UNSUPPORTED_EVENT}" for event in unsupported)
+                notes = tuple(f"{event}: {UNSUPPORTED_EVENT}" for event in unsupported)
                 part = f"{number}" if recordings.ngroups > 1 else ""
-                began = started[of_one["recording"].iloc[0]]
-                runs.append(_sampled(good, started_at=began, part=part, refused=told))
+                began = started[of_recording["recording"].iloc[0]]
+                runs.append(_sampled(good, started_at=began, part=part, refused=notes))
         return Reading(runs, all_refusals(refused))
 
 
@@ -112,14 +112,14 @@ def _counts(path: str, params: ReadParams) -> tuple[pd.DataFrame, list[datetime 
                 started.append(_started(line, params.time_zone))
                 last_s = -math.inf
             elif line.strip() and not line.startswith("#"):
-                found = parse_json(line) if line.startswith("{") else parse_csv(line, separator or ",")
-                if isinstance(found, str):
-                    bad.append((place, found, line))
+                count = parse_json(line) if line.startswith("{") else parse_csv(line, separator or ",")
+                if isinstance(count, str):
+                    bad.append((place, count, line))
                     continue
-                if found.time_s < last_s:
+                if count.time_s < last_s:
                     started.append(None)
-                last_s = found.time_s
-                rows.append((len(started) - 1, place, *found))
+                last_s = count.time_s
+                rows.append((len(started) - 1, place, *count))
         refused.append(refused_rows(bad))
     counts = pd.DataFrame(rows, columns=["recording", "place", *Count._fields])
     return counts.astype({"value": float, "is_supported": bool}), started, refused
@@ -144,8 +144,8 @@ def _faults(lines: pd.DataFrame) -> pd.Series:
     reasons = pd.Series("", index=lines.index)
     reasons[lines.duplicated(keys)] = "the event stands twice in its interval; the first counts"
     if is_short or is_cut:
-        told = "is shorter than the others" if is_short else "lacks events of the others"
-        reasons[lines["time_s"] == times[-1]] = f"the last interval {told}: {CUT_OFF}"
+        problem = "is shorter than the others" if is_short else "lacks events of the others"
+        reasons[lines["time_s"] == times[-1]] = f"the last interval {problem}: {CUT_OFF}"
     reasons[~lines["is_supported"]] = UNSUPPORTED_EVENT
     return reasons
 
@@ -176,8 +176,8 @@ def _sampled(lines: pd.DataFrame, **more: Any) -> FileRun:
 def separator_of(lines: Iterable[str]) -> str:
     """What stands between the fields, told by what follows the first time; empty if no line begins with one."""
     for line in lines:
-        if found := TIME.match(line):
-            return found[2]
+        if match := TIME.match(line):
+            return match[2]
     return ""
 
 
@@ -270,12 +270,12 @@ def counter_of(event: str, unit: str, group: str, *, has_several: bool) -> Count
     is_tracepoint = bool(colon) and not MODIFIERS.match(tail) and "/" not in event
     stem = spelled(tail if is_tracepoint else event.replace(":", "_")).replace(".", "_")
     name = f"perf.{stem}"
-    own = group not in MACHINE
-    if own:
+    is_own = group not in MACHINE
+    if is_own:
         name = f"{OWN_PREFIX}{name}" + (f".{spelled(group)}" if has_several else "")
     is_software = is_tracepoint or spelled(head) in SOFTWARE
     kind: Kind = "software" if is_software else "hardware"
-    return Counter(name, UNITS.get(unit, unit), kind, is_rate=True, scope="workload" if own else "machine")
+    return Counter(name, UNITS.get(unit, unit), kind, is_rate=True, scope="workload" if is_own else "machine")
 
 
 V3 = ["TS", "SKT", "CPU", "CID"]
@@ -337,26 +337,26 @@ def _by_unit(rows: WholeTable, table: WideTable, units: pd.DataFrame, zone: str)
     counters, numbers, refused_columns = counters_of(metrics, {}, {})
     check_counters(metrics, counters, refused_columns)
     seconds, n_counters = unix_seconds(rows.columns[0], zone), len(counters)
-    label = _told(units["SKT"], "socket") + _told(units["CPU"], "cpu")
+    label = _suffix(units["SKT"], "socket") + _suffix(units["CPU"], "cpu")
     is_bad = np.isnan(seconds) | units.duplicated().to_numpy()
     runs = []
     for group, members in units[~is_bad].groupby("CID").groups.items():
-        chosen = np.asarray(members)
-        codes, names = pd.factorize(label.iloc[chosen])
-        wide = tuple(replace(one, name=f"{one.name}{name}") for name in names for one in counters)
-        first, offsets = start_and_offsets(seconds[chosen])
+        places = np.asarray(members)
+        codes, names = pd.factorize(label.iloc[places])
+        wide = tuple(replace(counter, name=f"{counter.name}{name}") for name in names for counter in counters)
+        first, offsets = start_and_offsets(seconds[places])
         cells = (
-            np.repeat(np.arange(len(chosen)), n_counters),
+            np.repeat(np.arange(len(places)), n_counters),
             (codes[:, None] * n_counters + np.arange(n_counters)).ravel(),
-            np.column_stack([one.values[chosen] for one in numbers]).ravel(),  # noqa: PD011
+            np.column_stack([column.values[places] for column in numbers]).ravel(),  # noqa: PD011
         )
         about: dict[str, Any] = {"part": str(group), "started_at": first, "refused": tuple(refused_columns)}
-        runs.append(side_by_side(wide, offsets, rows.places[chosen], cells, **about))
+        runs.append(side_by_side(wide, offsets, rows.places[places], cells, **about))
     bad = np.flatnonzero(is_bad)
     reason = "no time, or a second row of one time and unit; expected each once"
     refused = refusals(rows.places[bad], reason, [rows.raw(int(row)) for row in bad])
     return Reading(runs, all_refusals([rows.refused, refused]))
 
 
-def _told(values: pd.Series, word: str) -> pd.Series:
+def _suffix(values: pd.Series, word: str) -> pd.Series:
     return values.where(values == "", "." + word + values)

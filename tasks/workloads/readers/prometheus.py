@@ -23,7 +23,7 @@ from tasks.intake.files import json_of, no_refusals, open_checked
 from tasks.intake.http_server import HttpServer, Patience, Words
 from tasks.intake.readers import REMOTE
 from tasks.workloads.params import ReadParams
-from tasks.workloads.prepared import FileRun, Reading, one_row_a_sample
+from tasks.workloads.prepared import FileRun, Reading, row_per_sample
 from tasks.workloads.readers.tables import start_and_offsets
 from tasks.workloads.telemetry import Counter, FloatArray, spelled
 
@@ -47,21 +47,21 @@ class PrometheusApi(HttpServer):
     def data(self, route: str, question: Mapping[str, Any]) -> Any:
         """The data that the server answers with. Raises BadInput if there is none to be had."""
         is_posted = route.endswith(POSTED)
-        asked = {"data": dict(question)} if is_posted else {"params": dict(question)}
-        found = self.ask("POST" if is_posted else "GET", f"api/v1/{route}", **asked)
-        if found.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-            problem = f"the server refuses to answer ({found.status})"
+        payload = {"data": dict(question)} if is_posted else {"params": dict(question)}
+        response = self.ask("POST" if is_posted else "GET", f"api/v1/{route}", **payload)
+        if response.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+            problem = f"the server refuses to answer ({response.status})"
             raise BadInput(self.shown, problem, EXPECTED, "put user:password@ into the address")
         try:
-            answer = json_of(found.body)
+            answer = json_of(response.body)
         except ValueError as error:
-            no_json = f"no JSON ({found.status}: {found.excerpt})"
-            problem = "a web page instead of JSON" if found.is_page else no_json
+            no_json = f"no JSON ({response.status}: {response.excerpt})"
+            problem = "a web page instead of JSON" if response.is_page else no_json
             raise BadInput(self.shown, problem, EXPECTED, FIX) from error
         if not isinstance(answer, dict) or answer.get("status") != "success" or "data" not in answer:
-            said = answer.get("error", found.status) if isinstance(answer, dict) else "no object"
+            reason = answer.get("error", response.status) if isinstance(answer, dict) else "no object"
             fix = "shorten the range or mend the selector"
-            raise BadInput(self.shown, f"the server refuses the question ({quoted(str(said))})", EXPECTED, fix)
+            raise BadInput(self.shown, f"the server refuses the question ({quoted(str(reason))})", EXPECTED, fix)
         return answer["data"]
 
 
@@ -99,23 +99,27 @@ class PrometheusReader:
 
     def read(self, path: str, params: ReadParams) -> Reading:
         """See Reader.read. Raises BadInput for a server that does not answer and for a selector without series."""
-        asked = params.prometheus
+        options = params.prometheus
         if not path.startswith(REMOTE):
             return _of_file(path, params)
         with PrometheusApi(path, self.patience, self.transport) as api:
-            matches = asked.match or api.matches
+            matches = options.match or api.matches
             if not matches:
                 raise BadInput(api.shown, "no selector", 'match[], such as {job="node"}', "--match '{job=\"node\"}'")
-            end_s = _moment(api.shown, asked.end) if asked.end else time.time()
-            start_s = _moment(api.shown, asked.start) if asked.start else end_s - asked.last_s
+            end_s = _moment(api.shown, options.end) if options.end else time.time()
+            start_s = _moment(api.shown, options.start) if options.start else end_s - options.last_s
             if start_s >= end_s:
                 raise BadInput(api.shown, "the range ends before it starts", "start before end", "mend --start, --end")
             try:
-                step_s = asked.step_s or _scrape_interval(api)
+                step_s = options.step_s or _scrape_interval(api)
                 first_s = start_s - step_s  # rates of the first sample need the one before
                 n_steps = int(np.floor((end_s - first_s) / step_s + EDGE)) + 1
-                n_series = _count_series(api, matches, first_s, end_s, asked.max_series)
-                types = {name: str(one[0].get("type", "")) for name, one in api.data("metadata", {}).items() if one}
+                n_series = _count_series(api, matches, first_s, end_s, options.max_series)
+                types = {
+                    name: str(described[0].get("type", ""))
+                    for name, described in api.data("metadata", {}).items()
+                    if described
+                }
                 series: Series = {}
                 histograms: set[str] = set()
                 size = min(max(2, self.most_points // n_series), MAX_STEPS)
@@ -124,7 +128,7 @@ class PrometheusReader:
                     span = {"start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step_s:g}"}
                     answer = api.data("query_range", {"query": match} | span)
                     histograms |= _add(answer.get("result", []), first_s, step_s, n_steps, series)
-                runs = _runs(series, types, asked.run_by, start_s, step_s, histograms)
+                runs = _runs(series, types, options.run_by, start_s, step_s, histograms)
             except (AttributeError, TypeError, ValueError, LookupError, OverflowError) as error:
                 problem = f"an answer of another shape ({reason_of(error)})"
                 raise BadInput(api.shown, problem, EXPECTED, "is it Prometheus?") from error
@@ -140,11 +144,11 @@ def _of_file(path: str, params: ReadParams) -> Reading:
         body = file.read()
     try:
         result = json_of(body)["data"]["result"]
-        each = [np.array([float(at) for at, _ in one["values"]]) for one in result if one.get("values")]
+        each = [np.array([float(at) for at, _ in sampled["values"]]) for sampled in result if sampled.get("values")]
         times = np.unique(np.concatenate(each)) if each else np.zeros(0)
         if len(times) < LEAST_TIMES:
             raise BadInput(path, f"samples at {len(times)} times", expected, "ask for a longer range")
-        step_s = params.prometheus.step_s or float(np.median(np.concatenate([np.diff(one) for one in each])))
+        step_s = params.prometheus.step_s or float(np.median(np.concatenate([np.diff(instants) for instants in each])))
         n_steps = int(np.rint((times[-1] - times[0]) / step_s)) + 1
         if n_steps * len(each) > MOST_CELLS:
             raise BadInput(
@@ -163,12 +167,12 @@ def _of_file(path: str, params: ReadParams) -> Reading:
 def _add(result: Any, first_s: float, step_s: float, n_steps: int, series: Series) -> set[str]:
     """Put the samples of an answer into the steps of their series; returns the names of native histograms."""
     histograms = set()
-    for one in result:
-        labels = tuple(sorted(one.get("metric", {}).items()))
-        if "values" not in one:
+    for sampled in result:
+        labels = tuple(sorted(sampled.get("metric", {}).items()))
+        if "values" not in sampled:
             histograms.add(dict(labels).get(NAME, "?"))
             continue
-        pairs = [(float(at), float(text)) for at, text in one["values"]]
+        pairs = [(float(at), float(text)) for at, text in sampled["values"]]
         times, given = np.array(pairs).reshape(-1, 2).T
         steps = np.rint((times - first_s) / step_s).astype(int)
         is_in = (steps >= 0) & (steps < n_steps)
@@ -212,7 +216,7 @@ def _run(
     table[0, ~is_total] = np.nan
     rows = np.flatnonzero(~np.isnan(table).all(axis=1))
     first, _ = start_and_offsets(np.array([start_s]))
-    return one_row_a_sample(
+    return row_per_sample(
         tuple(counters),
         np.asarray((rows - 1) * step_s, dtype=np.float64),
         table[rows],
@@ -239,10 +243,10 @@ def _is_total(metric: str, types: dict[str, str]) -> bool:
 
 
 def _folded(labels: Labels, hidden: set[str]) -> str:
-    told = [
+    label_parts = [
         f"{key}_{value.replace('/', '_').strip('_') or 'root'}" for key, value in labels.items() if key not in hidden
     ]
-    return ".".join(spelled(part).replace(".", "_") for part in (labels.get(NAME, "value"), *told))
+    return ".".join(spelled(part).replace(".", "_") for part in (labels.get(NAME, "value"), *label_parts))
 
 
 def _count_series(api: PrometheusApi, matches: list[str], first_s: float, end_s: float, most: int) -> int:
@@ -258,9 +262,9 @@ def _count_series(api: PrometheusApi, matches: list[str], first_s: float, end_s:
 def _scrape_interval(api: PrometheusApi) -> float:
     """The shortest scrape interval of the targets that are up; 15 s where the server does not say."""
     targets = api.data("targets", {"state": "active"}).get("activeTargets", [])
-    written = [DURATION.findall(str(one.get("scrapeInterval", ""))) for one in targets]
-    found = [sum(int(number) * SECONDS[unit] for number, unit in parts) for parts in written]
-    return min([seconds for seconds in found if seconds], default=DEFAULT_STEP_S)
+    written = [DURATION.findall(str(target.get("scrapeInterval", ""))) for target in targets]
+    intervals_s = [sum(int(number) * SECONDS[unit] for number, unit in parts) for parts in written]
+    return min([seconds for seconds in intervals_s if seconds], default=DEFAULT_STEP_S)
 
 
 def _moment(where: str, text: str) -> float:

@@ -82,7 +82,7 @@ class SadfReader:
             run, bad = _run(part, params.time_zone, f"{part.host}-{number}" if len(parts) > 1 else "")
             runs += [run] if run else []
             refused.append(bad)
-        if not runs and not any(len(one) for one in refused):
+        if not runs and not any(len(frame) for frame in refused):
             raise BadInput(path, "no line of counters in it", EXPECTED, "sadf -d FILE -- -A prints all of them")
         also = ", ".join(Path(file).name for file in files[1:])
         return Reading(runs, all_refusals(refused), (f"with the sections of {also}",) if also else ())
@@ -121,7 +121,7 @@ def section_files(path: str) -> list[str]:
     if not here.is_file() or _outline_of(here) is None:
         return [path]
     groups: list[dict[Path, Outline]] = []
-    for file in sorted(one for one in here.parent.iterdir() if one.is_file()):
+    for file in sorted(entry for entry in here.parent.iterdir() if entry.is_file()):
         outline = _outline_of(file)
         if outline is None:
             continue
@@ -145,8 +145,8 @@ def run_path(files: Sequence[str]) -> str:
     return str(first.with_name(("-".join(shared) or first.parent.name) + first.suffix))
 
 
-def _likeness(one: Path, other: Path) -> float:
-    return SequenceMatcher(None, one.name, other.name).ratio()
+def _likeness(first: Path, second: Path) -> float:
+    return SequenceMatcher(None, first.name, second.name).ratio()
 
 
 def _outline_of(path: Path) -> Outline | None:
@@ -166,15 +166,15 @@ def _outline(path: Path, mtime_ns: int, size: int) -> Outline | None:  # noqa: A
     as_sadf = _translation(head)
     text = path.read_text(errors="replace").splitlines()
     lines = [as_sadf(line).removeprefix("#").strip() for line in text]
-    told = [line.split(";") for line in lines if line and RESTART not in line]
-    rows = [fields for fields in told if len(fields) > len(HEADER) and fields[:3] != HEADER]
+    records = [line.split(";") for line in lines if line and RESTART not in line]
+    rows = [fields for fields in records if len(fields) > len(HEADER) and fields[:3] != HEADER]
     seconds = unix_seconds(
         pa.chunked_array([pa.array([fields[2].removesuffix(" UTC").strip() for fields in rows], pa.string())]), "UTC"
     )
     seconds = seconds[~np.isnan(seconds)]
     if not len(seconds):
         return None
-    sections = frozenset(";".join(fields[3:]) for fields in told if fields[:3] == HEADER)
+    sections = frozenset(";".join(fields[3:]) for fields in records if fields[:3] == HEADER)
     return Outline(frozenset(fields[0] for fields in rows), sections, float(seconds.min()), float(seconds.max()))
 
 
@@ -192,13 +192,13 @@ def _parts(files: Sequence[str], params: ReadParams) -> tuple[list[HostSection],
             bad = [(n_before + place, reason, raw) for place, reason, raw in block.refused]
             for place, line in zip(block.places, block.lines, strict=True):
                 last = place
-                said = as_sadf(line)
-                fields = said.removeprefix("#").strip().split(";")
+                sadf_line = as_sadf(line)
+                fields = sadf_line.removeprefix("#").strip().split(";")
                 if fields[:3] == HEADER:
                     names = fields[3:]
-                elif RESTART in said:
+                elif RESTART in sadf_line:
                     restarts[fields[0]] = restarts.get(fields[0], 0) + 1
-                elif said.strip():
+                elif sadf_line.strip():
                     part = parts.setdefault((fields[0], restarts.get(fields[0], 0)), HostSection(fields[0]))
                     if fault := _add(part, number, n_before + place, fields, names):
                         bad.append((n_before + place, fault, line))

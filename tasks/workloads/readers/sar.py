@@ -67,7 +67,7 @@ class SarLines:
             fields = [" ".join(words[values:]), *words[:values]]
         if not self.columns or self.columns[0] in UNREADABLE:
             return ""
-        return ";".join([self.host, "", self._time(clock, self.columns), *(one.replace(",", ".") for one in fields)])
+        return ";".join([self.host, "", self._time(clock, self.columns), *(cell.replace(",", ".") for cell in fields)])
 
     def _header(self, words: Sequence[str]) -> str:
         self.is_last = bool(DEVICE.match(words[-1])) and not DEVICE.match(words[0])
@@ -92,7 +92,7 @@ class SarLines:
 
 def day_of(text: str, *, is_month_first: bool) -> date | None:
     """The date of a banner; None for what is none. is_month_first: of two numbers that may both be a month."""
-    numbers = [int(one) for one in re.findall(r"\d+", text)]
+    numbers = [int(digits) for digits in re.findall(r"\d+", text)]
     if len(numbers) != DATE_PARTS:
         return None
     if numbers[0] >= CENTURY:

@@ -47,8 +47,8 @@ def choose_keys(
         if ours in keys or (is_time and "at_s" in keys):
             continue
         free = [name for name in names if name not in taken and (is_time or name in text_columns)]
-        if found := next(named(free, aliases, set(keys.values())), None):
-            keys[ours] = found[0]
+        if match := next(named(free, aliases, set(keys.values())), None):
+            keys[ours] = match[0]
     return keys
 
 

@@ -23,7 +23,7 @@ from tasks.intake.cells import numbers as to_numbers
 from tasks.intake.files import UTF8_MARK, all_refusals, refusals, split_header
 from tasks.intake.tables import MAGIC, PANDAS_INDEX, RECORD_KEY, row_text, whole_table
 from tasks.workloads.params import ReadParams
-from tasks.workloads.prepared import KEY_COLUMNS, LABELS, Reading, are_totals, label_column, one_row_a_sample
+from tasks.workloads.prepared import KEY_COLUMNS, LABELS, Reading, are_totals, label_column, row_per_sample
 from tasks.workloads.readers.tables import (
     ALIASES,
     METRICS,
@@ -118,45 +118,45 @@ def read_table(
     refused = refusals(table.places[bad], faults[bad].tolist(), [table.raw(int(row)) for row in bad])
     good = np.flatnonzero(faults == "")
     started = unix_seconds(table.columns[at[keys["started_at"]]], zone) if "started_at" in keys else None
-    values = np.column_stack([one.values for one in numbers])  # noqa: PD011
+    values = np.column_stack([column.values for column in numbers])  # noqa: PD011
     runs = []
     for part, rows in _parts(good, labels):
         first, offsets = start_and_offsets(seconds[rows]) if is_absolute else (None, seconds[rows])
         if started is not None and not is_absolute and len(known := started[rows][~np.isnan(started[rows])]):
             first = start_and_offsets(known[:1])[0]
-        own = {key: value for key in LABELS if key in labels and (value := labels[key][rows[0]])}
-        run = one_row_a_sample(
+        run_labels = {key: value for key in LABELS if key in labels and (value := labels[key][rows[0]])}
+        run = row_per_sample(
             counters,
             offsets,
             values[rows],
             places=table.places[rows],
             part=part,
             is_id="run_id" in labels,
-            labels=own,
+            labels=run_labels,
             started_at=first,
             refused=tuple(refused_columns),
             is_simulated=table.is_simulated,
             conditions=table.conditions.get(part),
             processes=table.processes.get(part, {}),
-            is_total=are_totals([one.name for one in counters], values[rows]),
+            is_total=are_totals([counter.name for counter in counters], values[rows]),
         )
         runs.append(run)
-    said = [f"read `{theirs}` as {ours}" for ours, theirs in keys.items() if theirs not in (ours, renamed.get(ours))]
-    return Reading(runs, all_refusals([table.refused, refused]), (*table.understood, *said))
+    notes = [f"read `{theirs}` as {ours}" for ours, theirs in keys.items() if theirs not in (ours, renamed.get(ours))]
+    return Reading(runs, all_refusals([table.refused, refused]), (*table.understood, *notes))
 
 
 def _text_columns(table: WideTable) -> set[str]:
     """The columns that may be labels by their names, and hold text."""
-    found = {name for ours in ALIASES if ours != "timestamp" for name, _ in named(table.names, ALIASES[ours], ())}
+    names = {name for ours in ALIASES if ours != "timestamp" for name, _ in named(table.names, ALIASES[ours], ())}
     columns = dict(zip(table.names, table.columns, strict=True))
-    return {name for name in found if fault_of(to_numbers(columns[name])) == HOLDS_TEXT}
+    return {name for name in names if fault_of(to_numbers(columns[name])) == HOLDS_TEXT}
 
 
 def check_counters(table: WideTable, counters: Sequence[Counter], refused: Sequence[str]) -> None:
     """Raises BadInput for a table without counters. refused: its columns that are none, each with its reason."""
     if not counters:
-        said = quoted(refused) or "no column beside the time and the labels"
-        raise BadInput(table.path, f"no counter in it ({said})", "columns of numbers", "name them with --map")
+        reasons = quoted(refused) or "no column beside the time and the labels"
+        raise BadInput(table.path, f"no counter in it ({reasons})", "columns of numbers", "name them with --map")
 
 
 def counters_of(
@@ -167,7 +167,7 @@ def counters_of(
     keys: our key columns and their names in the file; renamed: our names to theirs."""
     ours = {theirs: name for name, theirs in renamed.items() if theirs not in keys.values()}
     skipped = set(keys.values()) | table.ignored
-    found: dict[str, tuple[Counter, Cells]] = {}
+    by_name: dict[str, tuple[Counter, Cells]] = {}
     refused: list[str] = []
     for name, column in zip(table.names, table.columns, strict=True):
         if name in skipped:
@@ -177,13 +177,13 @@ def counters_of(
         fault = fault_of(numbers)
         if not counter.name:
             fault = "no name"
-        elif counter.name in found:
+        elif counter.name in by_name:
             fault = f"the name {counter.name} stands there twice"
         if fault:
             refused.append(f"{name or '(empty)'}: {fault}")
         else:
-            found[counter.name] = counter, numbers
-    return tuple(one for one, _ in found.values()), [one for _, one in found.values()], refused
+            by_name[counter.name] = counter, numbers
+    return tuple(counter for counter, _ in by_name.values()), [cells for _, cells in by_name.values()], refused
 
 
 def _seconds(
@@ -204,9 +204,9 @@ def _row_faults(
     seconds: FloatArray, numbers: Sequence[Cells], counters: Sequence[Counter], labels: Mapping[str, list[str | None]]
 ) -> NDArray[np.object_]:
     faults = np.full(len(seconds), "", dtype=object)
-    for one, counter in zip(reversed(numbers), reversed(counters), strict=True):
-        if one.is_bad.any():
-            faults[one.is_bad] = f"{counter.name} is no finite number; expected one, or nothing"
+    for cells, counter in zip(reversed(numbers), reversed(counters), strict=True):
+        if cells.is_bad.any():
+            faults[cells.is_bad] = f"{counter.name} is no finite number; expected one, or nothing"
     faults[~np.isfinite(seconds)] = "no time; expected seconds, or a time in ISO 8601"
     if "run_id" in labels:
         faults[[run_id is None for run_id in labels["run_id"]]] = "no run id; expected one in each row"
@@ -226,8 +226,8 @@ def _parts(good: NDArray[np.int64], labels: Mapping[str, list[str | None]]) -> l
     if "run_id" in labels:
         named = [str(labels["run_id"][row]) for row in good]
     else:
-        told = [[labels[key][row] or "" for key in LABELS if key in labels] for row in good]
-        named = ["-".join(part for part in one if part) for one in told]
+        row_labels = [[labels[key][row] or "" for key in LABELS if key in labels] for row in good]
+        named = ["-".join(part for part in of_row if part) for of_row in row_labels]
     codes, parts = pd.factorize(np.array(named, dtype=object))
     if len(parts) == 1:
         return [("" if "run_id" not in labels else str(parts[0]), good)]
@@ -242,9 +242,11 @@ def _table(path: str, params: ReadParams) -> WideTable:
     is_own = "at_s" in names and sum(name in KEY_COLUMNS for name in names) >= OWN_NAMES
     has_types = not all(is_text(column.type) for column in rows.columns)
     whole = pa.Table.from_arrays(rows.columns, schema=rows.schema)
-    conditions = {run_id: Conditions(**told) for run_id, told in _said_of_runs(whole, "recording", CONDITIONS).items()}
-    said = _said_of_runs(whole, PROCESSES, {PROCESSES})
-    processes = {run_id: json.loads(told[PROCESSES]) for run_id, told in said.items() if told[PROCESSES]}
+    conditions = {
+        run_id: Conditions(**facts) for run_id, facts in _facts_of_runs(whole, "recording", CONDITIONS).items()
+    }
+    by_run = _facts_of_runs(whole, PROCESSES, {PROCESSES})
+    processes = {run_id: json.loads(facts[PROCESSES]) for run_id, facts in by_run.items() if facts[PROCESSES]}
     hidden = frozenset(name for name in names if name.startswith(PANDAS_INDEX))
     table = WideTable(
         path=path,
@@ -254,7 +256,7 @@ def _table(path: str, params: ReadParams) -> WideTable:
         refused=rows.refused,
         raw=rows.raw,
         described=described_own if is_own and not has_types else described,
-        ignored=hidden | (CONDITIONS if conditions else frozenset()) | ({PROCESSES} if said else frozenset()),
+        ignored=hidden | (CONDITIONS if conditions else frozenset()) | ({PROCESSES} if by_run else frozenset()),
         is_simulated=rows.is_simulated,
         counters={field.name: _described(field) for field in rows.schema if b"is_rate" in (field.metadata or {})},
         conditions=conditions,
@@ -292,7 +294,7 @@ def _widened(table: WideTable, renamed: Mapping[str, str]) -> WideTable:
     )
 
 
-def _said_of_runs(table: pa.Table, needed: str, columns: Set[str]) -> dict[str, dict[str, Any]]:
+def _facts_of_runs(table: pa.Table, needed: str, columns: Set[str]) -> dict[str, dict[str, Any]]:
     """What these columns of a file of the recorder say of each run, by run id; none in other files, nor without
     the one that is needed."""
     if RECORD_KEY not in (table.schema.metadata or {}) or needed not in table.column_names:
@@ -303,8 +305,8 @@ def _said_of_runs(table: pa.Table, needed: str, columns: Set[str]) -> dict[str, 
 
 
 def _described(field: pa.Field) -> Counter:
-    said = {key.decode(): value.decode() for key, value in field.metadata.items()}
-    kind: Any = said.get("kind") if said.get("kind") in KINDS else "unknown"
+    metadata = {key.decode(): value.decode() for key, value in field.metadata.items()}
+    kind: Any = metadata.get("kind") if metadata.get("kind") in KINDS else "unknown"
     name = spelled(field.name)
-    scope: Any = said.get("scope") if said.get("scope") in ("machine", "workload") else scope_of(name)
-    return Counter(name, said.get("unit", ""), kind, said["is_rate"] == "true", scope)
+    scope: Any = metadata.get("scope") if metadata.get("scope") in ("machine", "workload") else scope_of(name)
+    return Counter(name, metadata.get("unit", ""), kind, metadata["is_rate"] == "true", scope)

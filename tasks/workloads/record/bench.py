@@ -76,9 +76,9 @@ def own_group(campaign: ControlGroup | None, name: str) -> Iterator[ControlGroup
 
 
 @contextlib.contextmanager
-def open_sources(asked: list[Source]) -> Iterator[tuple[list[Source], list[Unavailable]]]:
+def open_sources(wanted: list[Source]) -> Iterator[tuple[list[Source], list[Unavailable]]]:
     """The files that could be opened, and what the machine does not give."""
-    sources, missing = opened(asked)
+    sources, missing = opened(wanted)
     try:
         yield sources, missing
     finally:
@@ -117,7 +117,7 @@ class Bench:
                 group.set_quota(round(run.limit_cores * PERIOD_US), PERIOD_US)
             partner = other if run.partner else None
             sources, missing = stack.enter_context(open_sources(Subject(group, partner=partner).sources()))
-            watched = [Programs(Subject(one)) for one in (group, partner) if one]
+            watched = [Programs(Subject(control_group)) for control_group in (group, partner) if control_group]
             works = [
                 Work(self.programs[name], joined(places[name], inside, seed), input, duration_s + MARGIN_S)
                 for name, input, inside, seed in (
@@ -152,11 +152,12 @@ class Bench:
                     work.end()
         errors = [work.error for work in works if work.error is not None]
         if errors or not sampled.is_whole:
-            return Outcome(run, "failed", error=_told(errors[0] if errors else None))
+            return Outcome(run, "failed", error=_error_text(errors[0] if errors else None))
         beside_cores, server_cores = (used_s[2] - used_s[0]) / duration_s, (used_s[3] - used_s[1]) / duration_s
-        lacking = tuple(one for one in missing if not one.counter.startswith(PARTNER_PREFIX))  # as its own group's
+        # those of the partner are missing as its own group's
+        lacking = tuple(unavailable for unavailable in missing if not unavailable.counter.startswith(PARTNER_PREFIX))
         is_short = any(work.is_short for work in works)
-        shares = [one.shares for one in watched]
+        shares = [programs.shares for programs in watched]
         return self._outcome(
             run, sampled, shares, (*lacking, *self.perf.missing), beside_cores, server_cores, is_short=is_short
         )
@@ -205,8 +206,8 @@ class Bench:
             status = "short" if is_short else "missed samples"
         else:
             status = "disturbed" if is_foreign and not run.condition else CLEAN
-        told = {"status": status, "sampler_cores": round(sampler_cores, DIGITS), "missed_samples": sampled.missed}
-        facts = told | all_known(asdict(disturbance))
+        sampling = {"status": status, "sampler_cores": round(sampler_cores, DIGITS), "missed_samples": sampled.missed}
+        facts = sampling | all_known(asdict(disturbance))
         if not run.condition:
             return Outcome(run, status, (telemetry,), facts, missing)
         facts["beside_cores"] = round(beside_cores, DIGITS)
@@ -285,11 +286,17 @@ def _share(cores: float) -> float | None:
 
 def of_group(telemetry: Telemetry, prefix: str) -> Telemetry:
     """The counters of the machine and those of the group whose names begin so, as its own."""
-    kept = [at for at, one in enumerate(telemetry.counters) if one.scope == "machine" or one.name.startswith(prefix)]
+    kept = [
+        at
+        for at, counter in enumerate(telemetry.counters)
+        if counter.scope == "machine" or counter.name.startswith(prefix)
+    ]
     counters = (telemetry.counters[at] for at in kept)
     named = (
-        replace(one, name=OWN_PREFIX + one.name.removeprefix(prefix)) if one.scope == "workload" else one
-        for one in counters
+        replace(counter, name=OWN_PREFIX + counter.name.removeprefix(prefix))
+        if counter.scope == "workload"
+        else counter
+        for counter in counters
     )
     return replace(telemetry, counters=tuple(named), values=telemetry.values[:, kept])  # noqa: PD011
 
@@ -298,7 +305,7 @@ def _usage_s(group: ControlGroup | None) -> float:
     return group.usage_s() if group else 0.0
 
 
-def _told(error: Exception | None) -> str:
+def _error_text(error: Exception | None) -> str:
     if error is None:
         return "was stopped"
     return str(error) if isinstance(error, WhorlError) else f"{type(error).__name__}: {error}"
@@ -315,15 +322,15 @@ def record_live(subject: str = WHOLE, seconds: float = 30, params: RecordParams 
     not whole. Raises NotFound for a subject that does not exist, BadSetting if there is no time for two samples."""
     settings = params or RecordParams()
     n_samples = _n_samples(seconds, settings)
-    asked = subject_of(subject)
-    groups = {OWN_PREFIX: asked.group} if asked.group else {}
-    programs = Programs(asked)
+    target = subject_of(subject)
+    groups = {OWN_PREFIX: target.group} if target.group else {}
+    programs = Programs(target)
     programs.read()  # of a whole machine, whose processes are many, at its begin and end alone
-    watched = [] if asked == Subject() else [programs]
-    run, sampler_cores = _sampled(asked.sources(), watched, groups, n_samples, settings, CGROUP_ROOT)
+    watched = [] if target == Subject() else [programs]
+    run, sampler_cores = _sampled(target.sources(), watched, groups, n_samples, settings, CGROUP_ROOT)
     programs.read()
-    if asked.pid is not None:
-        why = f"{GROUP_COUNTERS}: process {asked.pid} shares its control group with others, so that tells of them too"
+    if target.pid is not None:
+        why = f"{GROUP_COUNTERS}: process {target.pid} shares its control group with others, so that tells of them too"
         run = replace(run, missing=(why, *run.missing))
     return replace(_with_shares(run, sampler_cores), processes=programs.shares)
 
@@ -347,7 +354,9 @@ def record_each(seconds: float = 30, params: RecordParams | None = None, root: P
         replace(of_group(together, prefix), run_id=prefix.strip(), missing=(), processes=watched.shares)
         for prefix, watched in programs.items()
     ]
-    return [_with_shares(run, sampler_cores) for run in runs if any(one.scope == "workload" for one in run.counters)]
+    return [
+        _with_shares(run, sampler_cores) for run in runs if any(counter.scope == "workload" for counter in run.counters)
+    ]
 
 
 def _n_samples(seconds: float, settings: RecordParams) -> int:
@@ -358,7 +367,7 @@ def _n_samples(seconds: float, settings: RecordParams) -> int:
 
 
 def _sampled(
-    asked: list[Source],
+    wanted: list[Source],
     watched: Sequence[Programs],
     groups: Mapping[str, ControlGroup],
     n_samples: int,
@@ -376,10 +385,10 @@ def _sampled(
     server_s = shared_server_cpu_s()
     try:
         if perf and not perf.wait_for_first():
-            lacking += [Unavailable(one.name, "perf was late with its first interval") for one in perf.counters]
+            lacking += [Unavailable(counter.name, "perf was late with its first interval") for counter in perf.counters]
             perf.stop()
             perf = None
-        with open_sources(asked) as (sources, missing):
+        with open_sources(wanted) as (sources, missing):
             sampled = sample([*sources, *watched], n_samples, settings.interval_s, perf=perf)
     finally:
         if perf:
@@ -392,7 +401,7 @@ def _sampled(
         machine=machine_name(settings.machine),
         started_at=sampled.started_at,
         interval_s=settings.interval_s,
-        missing=tuple(f"{one.counter}: {one.reason}" for one in (*missing, *lacking)),
+        missing=tuple(f"{unavailable.counter}: {unavailable.reason}" for unavailable in (*missing, *lacking)),
     )
     return run, (sampled.own_cpu_s + shared_server_cpu_s() - server_s) / (n_samples * settings.interval_s)
 

@@ -16,7 +16,7 @@ from tasks.record.parts import CLEAN
 from tasks.workloads.params import RecordParams
 from tasks.workloads.record.bench import Bench, joined, own_group
 from tasks.workloads.record.parts import RunLedger, machine_name
-from tasks.workloads.record.plan import BETWEEN_RUNS_S, Outcome, Plan, PlannedRun, chosen, make_plan
+from tasks.workloads.record.plan import BETWEEN_RUNS_S, Outcome, Plan, PlannedRun, make_plan, named_programs
 from tasks.workloads.record.programs import COMPANIONS, PROGRAMS
 from tasks.workloads.record.programs.program import Program, ProgramPlace, lacks, make_place
 from tasks.workloads.record.sampler import PerfPlan
@@ -42,12 +42,12 @@ def programs_of(params: RecordParams) -> Mapping[str, Program]:
 
 def planned(params: RecordParams, programs: Mapping[str, Program] | None = None) -> Plan:
     """The plan of these parameters, as a dry run shows it. Raises BadSetting for an unknown workload."""
-    return make_plan(params, chosen(programs or programs_of(params), params.workloads))
+    return make_plan(params, named_programs(programs or programs_of(params), params.workloads))
 
 
 def runnable(params: RecordParams, programs: Mapping[str, Program] | None = None) -> Mapping[str, Program]:
     """The programs of these parameters by workload. Raises BadSetting for an unknown workload, MissingTool."""
-    ours = chosen(programs or programs_of(params), params.workloads)
+    ours = named_programs(programs or programs_of(params), params.workloads)
     if lacking := [f"{name}: {lack}" for name, program in ours.items() for lack in lacks(program.needs)]:
         raise MissingTool("; ".join(lacking))
     return ours

@@ -57,9 +57,9 @@ class Measure:
     keys: tuple[str, ...]
     scale: float = 1.0
 
-    def total(self, found: Mapping[str, float]) -> float:
+    def total(self, values: Mapping[str, float]) -> float:
         """The sum of what is there; NaN where nothing is."""
-        there = [found[key] for key in self.keys if key in found]
+        there = [values[key] for key in self.keys if key in values]
         return sum(there) * self.scale if there else float("nan")
 
 
@@ -95,14 +95,14 @@ class Source:
         """What the file says now; None where it cannot be read any more."""
         if self._handle is None:
             return None
-        pieces, at = [], 0
+        chunks, at = [], 0
         try:
-            while piece := os.pread(self._handle, READ_BYTES, at):
-                pieces.append(piece)
-                at += len(piece)
+            while chunk := os.pread(self._handle, READ_BYTES, at):
+                chunks.append(chunk)
+                at += len(chunk)
         except OSError:
             return None
-        return b"".join(pieces)
+        return b"".join(chunks)
 
     def close(self) -> None:
         """Close the file."""
@@ -113,10 +113,10 @@ class Source:
     def values(self, raw: bytes | None) -> list[float]:
         """The total of each measure in one reading; NaN where the reading is missing or makes no sense."""
         try:
-            found = self.parse(raw.decode(errors="replace")) if raw is not None else {}
+            parsed = self.parse(raw.decode(errors="replace")) if raw is not None else {}
         except (ValueError, IndexError, KeyError):
-            found = {}
-        return [measure.total(found) for measure in self.measures]
+            parsed = {}
+        return [measure.total(parsed) for measure in self.measures]
 
 
 @dataclass(frozen=True)
@@ -330,45 +330,45 @@ def machine_sources(proc: Path = PROC, block: Path = BLOCK) -> list[Source]:
 
 def pressure_sources(folder: Path, pattern: str = "{resource}") -> list[Source]:
     """The files of /proc/pressure, or of a control group (pattern "{resource}.pressure"): time lost by waiting."""
-    found = []
+    sources = []
     for resource, what in RESOURCES.items():
         name = f"pressure.{resource}"
         measures = (
             rate(f"{name}_some", "s", f"time in which at least one task waited for {what}", "some", scale=US),
             rate(f"{name}_full", "s", f"time in which all tasks waited for {what}", "full", scale=US),
         )
-        found.append(Source(folder / pattern.format(resource=resource), parse_pressure, measures))
-    return found
+        sources.append(Source(folder / pattern.format(resource=resource), parse_pressure, measures))
+    return sources
 
 
 def parse_stat(text: str) -> dict[str, float]:
     """Clock ticks by kind of all processors together, and the single numbers of /proc/stat."""
-    found: dict[str, float] = {}
+    counts: dict[str, float] = {}
     for line in text.splitlines():
         name, *fields = line.split()
         if name == "cpu":
-            found |= {kind: float(ticks) for kind, ticks in zip(TIMES, fields, strict=False)}
+            counts |= {kind: float(ticks) for kind, ticks in zip(TIMES, fields, strict=False)}
         elif name in ("ctxt", "processes", "procs_running", "procs_blocked"):
-            found[name] = float(fields[0])
-    return found
+            counts[name] = float(fields[0])
+    return counts
 
 
 def parse_loadavg(text: str) -> dict[str, float]:
     """Load over one minute, and the tasks there are."""
-    one, _, _, tasks, _ = text.split()
-    return {"load_1m": float(one), "tasks": float(tasks.partition("/")[2])}
+    load_1m, _, _, tasks, _ = text.split()
+    return {"load_1m": float(load_1m), "tasks": float(tasks.partition("/")[2])}
 
 
 def parse_schedstat(text: str) -> dict[str, float]:
     """Nanoseconds run and waited and slices, summed over the processors of /proc/schedstat (version 14 and later)."""
-    found = {"ran_ns": 0.0, "waited_ns": 0.0, "slices": 0.0}
+    totals = {"ran_ns": 0.0, "waited_ns": 0.0, "slices": 0.0}
     lines = [line.split() for line in text.splitlines() if line.startswith("cpu")]
     for fields in lines:
         ran, waited, slices = fields[7:10]
-        found["ran_ns"] += float(ran)
-        found["waited_ns"] += float(waited)
-        found["slices"] += float(slices)
-    return found if lines else {}
+        totals["ran_ns"] += float(ran)
+        totals["waited_ns"] += float(waited)
+        totals["slices"] += float(slices)
+    return totals if lines else {}
 
 
 def parse_fields(text: str) -> dict[str, float]:
@@ -391,18 +391,18 @@ def whole_disks(block: Path) -> frozenset[str]:
 
 def parse_diskstats(text: str, disks: frozenset[str]) -> dict[str, float]:
     """The fields of /proc/diskstats, summed over these disks."""
-    found: dict[str, float] = {}
+    totals: dict[str, float] = {}
     for line in text.splitlines():
         _, _, name, *fields = line.split()
         if name in disks:
             for field, value in zip(DISK_FIELDS, fields, strict=False):
-                found[field] = found.get(field, 0.0) + float(value)
-    return found
+                totals[field] = totals.get(field, 0.0) + float(value)
+    return totals
 
 
 def parse_devices(text: str) -> dict[str, float]:
     """/proc/net/dev: the loopback device as `lo.`, the sum of all others as `other.`."""
-    found: dict[str, float] = {}
+    totals: dict[str, float] = {}
     for line in text.splitlines():
         name, colon, rest = line.partition(":")
         if not colon:
@@ -410,19 +410,19 @@ def parse_devices(text: str) -> dict[str, float]:
         fields = [float(text) for text in rest.split()]
         side = "lo" if name.strip() == LOOPBACK else "other"
         for key, place in NET_FIELDS.items():
-            found[f"{side}.{key}"] = found.get(f"{side}.{key}", 0.0) + fields[place]
-        found[f"{side}.drops"] = found.get(f"{side}.drops", 0.0) + sum(fields[place] for place in DROPS)
-    return found
+            totals[f"{side}.{key}"] = totals.get(f"{side}.{key}", 0.0) + fields[place]
+        totals[f"{side}.drops"] = totals.get(f"{side}.drops", 0.0) + sum(fields[place] for place in DROPS)
+    return totals
 
 
 def parse_snmp(text: str) -> dict[str, float]:
     """/proc/net/snmp: pairs of lines, names and values, each with the protocol before it."""
     lines = [line.split() for line in text.splitlines()]
-    found: dict[str, float] = {}
+    counts: dict[str, float] = {}
     for names, values in zip(lines[::2], lines[1::2], strict=False):
         protocol = names[0]
-        found |= {f"{protocol[:-1]}.{name}": float(value) for name, value in zip(names[1:], values[1:], strict=True)}
-    return found
+        counts |= {f"{protocol[:-1]}.{name}": float(value) for name, value in zip(names[1:], values[1:], strict=True)}
+    return counts
 
 
 def parse_sockets(text: str) -> dict[str, float]:
@@ -440,7 +440,7 @@ def parse_interrupts(text: str) -> dict[str, float]:
     """/proc/interrupts or /proc/softirqs: the sum over processors by name; numbered lines together as `devices`."""
     lines = text.splitlines()
     n_processors = len(lines[0].split()) if lines else 0
-    found: dict[str, float] = {}
+    totals: dict[str, float] = {}
     for line in lines[1:]:
         name, _, rest = line.partition(":")
         counts = []
@@ -449,5 +449,5 @@ def parse_interrupts(text: str) -> dict[str, float]:
                 break
             counts.append(int(count))
         key = DEVICES if name.strip().isdigit() else name.strip()
-        found[key] = found.get(key, 0.0) + sum(counts)
-    return found
+        totals[key] = totals.get(key, 0.0) + sum(counts)
+    return totals

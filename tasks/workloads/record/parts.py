@@ -45,8 +45,8 @@ class RunLedger(Ledger[PlannedRun]):
         super().__init__(parts, plan.rounds, lambda run: run.run_id, repeats=repeats)
         # campaigns from before there were conditions go on
         self.unimportant = UNIMPORTANT | ({"conditions"} if not params.conditions else frozenset())
-        told = {"params": deciding(params, self.unimportant), "plan": plan.digest(), "machine": machine}
-        self.record, self.costs = told, list[float]()
+        about = {"params": deciding(params, self.unimportant), "plan": plan.digest(), "machine": machine}
+        self.record, self.costs = about, list[float]()
         statuses: dict[str, str] = {}
         for path, _, record in parts.recorded():
             check_same(path, record, params, self.unimportant, plan.digest())
@@ -60,9 +60,11 @@ class RunLedger(Ledger[PlannedRun]):
             self.errors[run_id] = outcome.error
             return
         table = pa.concat_tables(map(table_of, outcome.telemetry), promote_options="default")
-        about = {"unavailable": [asdict(one) for one in outcome.unavailable], "giveaways": GIVEAWAYS}
+        about = {"unavailable": [asdict(unavailable) for unavailable in outcome.unavailable], "giveaways": GIVEAWAYS}
         self.parts.keep(
-            run_id, table, self.record | about | {"runs": {one.run_id: outcome.facts for one in outcome.telemetry}}
+            run_id,
+            table,
+            self.record | about | {"runs": {telemetry.run_id: outcome.facts for telemetry in outcome.telemetry}},
         )
         self.statuses[run_id] = outcome.status
         self.costs.append(outcome.facts["sampler_cores"])
@@ -70,13 +72,13 @@ class RunLedger(Ledger[PlannedRun]):
 
 def counter_field(counter: Counter) -> pa.Field:
     """The column of a counter, with its meaning as metadata."""
-    told = {
+    metadata = {
         "unit": counter.unit,
         "kind": counter.kind,
         "is_rate": "true" if counter.is_rate else "false",
         "scope": counter.scope,
     }
-    return pa.field(counter.name, pa.float64(), metadata=told)
+    return pa.field(counter.name, pa.float64(), metadata=metadata)
 
 
 def table_of(run: Telemetry) -> pa.Table:
@@ -98,15 +100,15 @@ def table_of(run: Telemetry) -> pa.Table:
 
 def merged(records: Sequence[Record]) -> Record:
     """One record for a part: that of the last run, with every counter that some run lacked, and the sampler's cost."""
-    missing = {told["counter"]: told for record in records for told in record["unavailable"]}
+    missing = {entry["counter"]: entry for record in records for entry in record["unavailable"]}
     costs = [facts["sampler_cores"] for record in records for facts in record["runs"].values()]
     cost = {"mean_cores": sum(costs) / len(costs), "most_cores": max(costs)}
     return records[-1] | {"unavailable": list(missing.values()), "cost": cost}
 
 
-def machine_name(asked: str) -> str:
-    """The name asked for, else one made of the processor's name and the number of cores."""
-    if asked:
-        return asked
+def machine_name(name: str) -> str:
+    """The name given, else one made of the processor's name and the number of cores."""
+    if name:
+        return name
     words = re.sub(r"[^a-z0-9]+", "-", cpu_model().lower()).strip("-")
     return f"{words}-{os.cpu_count() or 0}-cores"

@@ -99,7 +99,7 @@ class Plan:
     @property
     def runs(self) -> tuple[PlannedRun, ...]:
         """All runs, in order."""
-        return tuple(run for one in self.rounds for run in one)
+        return tuple(run for round_runs in self.rounds for run in round_runs)
 
     def digest(self) -> str:
         """A short hash of all that the plan says."""
@@ -108,11 +108,11 @@ class Plan:
     def duration_s(self, params: RecordParams) -> float:
         """About how long the campaign takes, repeated runs not counted."""
         run_s = params.samples * params.interval_s + params.pause_s + BETWEEN_RUNS_S
-        prepared = sum(len({run.workload for run in one}) for one in self.rounds)
+        prepared = sum(len({run.workload for run in round_runs}) for round_runs in self.rounds)
         return len(self.runs) * run_s + prepared * PREPARE_S
 
 
-def chosen(programs: Mapping[str, Program], names: Sequence[str]) -> dict[str, Program]:
+def named_programs(programs: Mapping[str, Program], names: Sequence[str]) -> dict[str, Program]:
     """The programs of these names, or all. Raises BadSetting for an unknown one."""
     learned = [name for name in programs if programs[name].role == "workload"]
     unknown = [name for name in names if name not in learned]
@@ -161,7 +161,7 @@ def _condition_rounds(params: RecordParams, programs: Mapping[str, Program]) -> 
         label = f"shared{n_round + 1}"
         placed = [((place + dice.random()) / n, next(cases)) for cases, n in dealt for place in range(n)]
         runs = []
-        for place, (_, case) in enumerate(sorted(placed, key=lambda one: one[0])):
+        for place, (_, case) in enumerate(sorted(placed, key=lambda case: case[0])):
             seed += 2
             run = _drawn(case, programs, dice)
             run_id = f"{label}-{place + 1:03d}-{run.workload}-{run.input}"
@@ -179,17 +179,17 @@ def _conditions(
     for name, program in programs.items():
         by_role.setdefault(program.role, []).append(name)
     known, unlearned = by_role.get("workload", []), by_role.get("unlearned", [])
-    yield "pair", [_case("pair", one, beside=other) for one, other in _apart(combinations(known, 2), dice)], 8
+    yield "pair", [_case("pair", workload, beside=other) for workload, other in _apart(combinations(known, 2), dice)], 8
     mixed = _apart(product(known, unlearned), dice)
-    yield "pair_unlearned", [_case("pair_unlearned", one, beside=other) for one, other in mixed], 8
+    yield "pair_unlearned", [_case("pair_unlearned", workload, beside=other) for workload, other in mixed], 8
     for beside, level, n in (
         ("load-cpu", "60", 6), ("load-cpu", "30", 6), ("load-cpu", "10", 6),
         ("load-memory", "2g", 2), ("load-disk", "1", 2), ("load-network", "1g", 2),
     ):  # fmt: skip
         alone = _alone("load", known, programs, dice)
-        yield "load", [replace(one, beside=beside, beside_input=level) for one in alone], n
+        yield "load", [replace(case, beside=beside, beside_input=level) for case in alone], n
     for cores, n in ((0.5, 6), (1.0, 2)):
-        yield "limit", [replace(one, limit_cores=cores) for one in _alone("limit", known, programs, dice)], n
+        yield "limit", [replace(case, limit_cores=cores) for case in _alone("limit", known, programs, dice)], n
     yield "unlearned", _alone("unlearned", unlearned, programs, dice), 6
     yield "input", _alone("input", known, programs, dice, others=True), 6
     yield "idle", [_case("idle", name) for name in by_role.get("idle", [])], 3

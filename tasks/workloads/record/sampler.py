@@ -43,8 +43,8 @@ class Event:
 
     def counter(self, scope: Scope, prefix: str = OWN_PREFIX) -> Counter:
         """The counter of this event in a scope."""
-        own = prefix if scope == "workload" else ""
-        return Counter(own + self.name, self.unit, self.kind, is_rate=True, scope=scope)
+        name_prefix = prefix if scope == "workload" else ""
+        return Counter(name_prefix + self.name, self.unit, self.kind, is_rate=True, scope=scope)
 
 
 LIGHT = (
@@ -89,10 +89,10 @@ def events_of(
     """The events of a profile that this machine has, and those that it has not."""
     if profile == "none":
         return (), []
-    asked = (*LIGHT, *(SYSCALLS if profile == "syscalls" else ()))
-    files = {event: f"{event.event.replace(':', '/')}/id" for event in asked}
-    there = tuple(e for e in asked if ":" not in e.event or any((root / files[e]).exists() for root in roots))
-    missing = [Unavailable(e.counter(e.scopes[0]).name, f"no tracepoint {e.event}") for e in asked if e not in there]
+    wanted = (*LIGHT, *(SYSCALLS if profile == "syscalls" else ()))
+    files = {event: f"{event.event.replace(':', '/')}/id" for event in wanted}
+    there = tuple(e for e in wanted if ":" not in e.event or any((root / files[e]).exists() for root in roots))
+    missing = [Unavailable(e.counter(e.scopes[0]).name, f"no tracepoint {e.event}") for e in wanted if e not in there]
     if has_pmu:
         return (*there, *HARDWARE), missing
     reason = "no performance monitoring unit that perf can read"
@@ -183,11 +183,11 @@ class PerfPlan:
     def _refusal(self) -> str:
         """Why perf cannot count these events at all; empty if it can."""
         command = [*self.command(), "--", "sleep", PROBE_S]
-        told = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-        lines = [line for line in told.stderr.splitlines() if line.strip()]
-        return "" if told.returncode == 0 else f"perf: {lines[0] if lines else f'status {told.returncode}'}"
+        probe = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        lines = [line for line in probe.stderr.splitlines() if line.strip()]
+        return "" if probe.returncode == 0 else f"perf: {lines[0] if lines else f'status {probe.returncode}'}"
 
-    def asked(self, groups: Groups) -> list[tuple[Event, str, str]]:
+    def planned_events(self, groups: Groups) -> list[tuple[Event, str, str]]:
         """Event, prefix of its counter ("" for the machine) and group, in the order of perf's lines."""
         places = [("", ""), *((prefix, name) for prefix, name in groups.items() if name)]
         return [
@@ -199,21 +199,23 @@ class PerfPlan:
 
     def counters(self, groups: Groups) -> tuple[Counter, ...]:
         """The counters of a run."""
-        asked = self.asked(groups)
-        return tuple(event.counter("workload" if prefix else "machine", prefix) for event, prefix, _ in asked)
+        planned = self.planned_events(groups)
+        return tuple(event.counter("workload" if prefix else "machine", prefix) for event, prefix, _ in planned)
 
     def uncounted(self, groups: Groups) -> list[Unavailable]:
         """The events that it cannot count in groups: those whose tree knows no perf_event."""
         reason = "the control groups of this machine are not known to perf (no perf_event among their controllers)"
         lost = [prefix for prefix, name in groups.items() if name is None]
-        own = [event for event in self.events if "workload" in event.scopes]
-        return [Unavailable(event.counter("workload", prefix).name, reason) for prefix in lost for event in own]
+        group_events = [event for event in self.events if "workload" in event.scopes]
+        return [
+            Unavailable(event.counter("workload", prefix).name, reason) for prefix in lost for event in group_events
+        ]
 
     def command(self, groups: Groups = MappingProxyType({}), interval_ms: int = 1000) -> list[str]:
         """perf's command line for the whole machine and for control groups."""
-        asked = self.asked(groups)
-        given = ["-G", ",".join(name for _, _, name in asked)] if any(groups.values()) else []
-        names = ",".join(event.event for event, _, _ in asked)
+        planned = self.planned_events(groups)
+        given = ["-G", ",".join(name for _, _, name in planned)] if any(groups.values()) else []
+        names = ",".join(event.event for event, _, _ in planned)
         return [str(self.perf), "stat", "-I", str(interval_ms), f"-x{SEPARATOR}", "-a", "-e", names, *given]
 
 
@@ -221,9 +223,9 @@ class PerfChild:
     """A running perf. `wait_for_first` ends with its first interval: the samples' clock begins there."""
 
     def __init__(self, plan: PerfPlan, groups: Groups, interval_s: float) -> None:
-        self.interval_s, self.n_events = interval_s, len(plan.asked(groups))
+        self.interval_s, self.n_events = interval_s, len(plan.planned_events(groups))
         self.counters = plan.counters(groups)
-        self._said = bytearray()
+        self._output = bytearray()
         self._process = subprocess.Popen(
             tied_to_parent(plan.command(groups, round(interval_s * 1000))),
             stdin=subprocess.DEVNULL,
@@ -247,7 +249,7 @@ class PerfChild:
         while time.monotonic() < late and self._process.poll() is None:
             select.select([self._pipe], [], [], 0.5)
             self.drain()
-            if b"\n" in self._said and parse_perf(self._said.decode(errors="replace").splitlines()):
+            if b"\n" in self._output and parse_perf(self._output.decode(errors="replace").splitlines()):
                 return True
         return False
 
@@ -255,7 +257,7 @@ class PerfChild:
         """Take what perf has written, so that it never waits for us."""
         with contextlib.suppress(BlockingIOError):
             while piece := os.read(self._pipe, CHUNK):
-                self._said += piece
+                self._output += piece
 
     def cpu_s(self) -> float:
         """CPU seconds that perf has used."""
@@ -277,9 +279,9 @@ class PerfChild:
 
     def rates(self, at_s: Sequence[float] | FloatArray) -> list[list[float]]:
         """Shape (samples, events): counts per second; at_s counts from the end of perf's first interval."""
-        told = parse_perf(self._said.decode(errors="replace").splitlines())
-        whole = whole_intervals(told, self.n_events, self.interval_s)
-        first_s = next(iter(told), 0.0)
+        intervals = parse_perf(self._output.decode(errors="replace").splitlines())
+        whole = whole_intervals(intervals, self.n_events, self.interval_s)
+        first_s = next(iter(intervals), 0.0)
         return rates_at(whole, list(at_s), self.n_events, self.interval_s, first_s)
 
 

@@ -111,12 +111,12 @@ def parse_value(text: str) -> dict[str, float]:
 
 def parse_blkio(text: str, read_key: str, write_key: str) -> dict[str, float]:
     """Version 1: lines `MAJOR:MINOR Read N`; summed over devices. No line yet: nothing read or written."""
-    found = {read_key: 0.0, write_key: 0.0}
+    totals = {read_key: 0.0, write_key: 0.0}
     for line in text.splitlines():
         fields = line.split()
         if len(fields) == 3 and fields[1] in ("Read", "Write"):
-            found[read_key if fields[1] == "Read" else write_key] += float(fields[2])
-    return found
+            totals[read_key if fields[1] == "Read" else write_key] += float(fields[2])
+    return totals
 
 
 def accounts_blocks(path: Path) -> bool:
@@ -128,13 +128,13 @@ def accounts_blocks(path: Path) -> bool:
 
 def parse_io_stat(text: str) -> dict[str, float]:
     """Version 2: lines `MAJOR:MINOR rbytes=N wbytes=N …`; summed over devices."""
-    found = dict.fromkeys(("rbytes", "wbytes", "rios", "wios"), 0.0)
+    totals = dict.fromkeys(("rbytes", "wbytes", "rios", "wios"), 0.0)
     for line in text.splitlines():
         for field in line.split()[1:]:
             key, _, value = field.partition("=")
-            if key in found:
-                found[key] += float(value)
-    return found
+            if key in totals:
+                totals[key] += float(value)
+    return totals
 
 
 def _throttled(key: str, scale: float) -> tuple[Measure, ...]:
@@ -186,16 +186,16 @@ FILES: dict[int, tuple[tuple[str, str, Parse, tuple[Measure, ...]], ...]] = {  #
 def group_sources(group: ControlGroup, prefix: str = OWN_PREFIX) -> list[Source]:
     """What the kernel says of one control group, counters named `own.…`."""
     nowhere = Path("/nonexistent")
-    found = []
+    sources = []
     for controller, file, parse, measures in FILES[group.version]:
         path = group.folders.get(controller, nowhere / controller) / file
         is_kept = controller != "blkio" or accounts_blocks(path)
-        found.append(Source(path, parse if is_kept else lambda _: {}, measures))
+        sources.append(Source(path, parse if is_kept else lambda _: {}, measures))
     pressed = "cpu" if group.version == 2 else UNIFIED
-    found += pressure_sources(group.folders.get(pressed, nowhere / pressed), "{resource}.pressure")
-    for source in found:
+    sources += pressure_sources(group.folders.get(pressed, nowhere / pressed), "{resource}.pressure")
+    for source in sources:
         source.measures = tuple(owned(measure, prefix) for measure in source.measures)
-    return found
+    return sources
 
 
 class ProcessSource(Source):
@@ -207,25 +207,25 @@ class ProcessSource(Source):
 
     def read(self) -> bytes | None:
         """Lines `key sum`; None once the process has ended."""
-        found: dict[str, int] = {}
+        totals: dict[str, int] = {}
         for pid in descendants(self.pid, self.proc):
-            if not self._add(pid, found) and pid == self.pid:
+            if not self._add(pid, totals) and pid == self.pid:
                 return None
-        return "".join(f"{key} {value}\n" for key, value in found.items()).encode()
+        return "".join(f"{key} {value}\n" for key, value in totals.items()).encode()
 
-    def _add(self, pid: int, found: dict[str, int]) -> bool:
+    def _add(self, pid: int, totals: dict[str, int]) -> bool:
         folder = self.proc / str(pid)
         try:
             _, fields = _stat(pid, self.proc)
         except OSError:
             return False
-        told = {key: sum(int(fields[at]) for at in places) for key, places in STAT_FIELDS.items()}
+        values = {key: sum(int(fields[at]) for at in places) for key, places in STAT_FIELDS.items()}
         for name, keys in (("status", STATUS_KEYS), ("io", dict(zip(IO_KEYS, IO_KEYS, strict=True)))):
             with contextlib.suppress(OSError):
                 lines = (line.split() for line in (folder / name).read_text().splitlines())
-                told |= {keys[one[0][:-1]]: int(one[1]) for one in lines if one and one[0][:-1] in keys}
-        for key, value in told.items():
-            found[key] = found.get(key, 0) + value
+                values |= {keys[words[0][:-1]]: int(words[1]) for words in lines if words and words[0][:-1] in keys}
+        for key, value in values.items():
+            totals[key] = totals.get(key, 0) + value
         return True
 
 
@@ -260,9 +260,9 @@ def shares_of_processes(seen: Sequence[Mapping[int, ProcessTime]]) -> dict[str, 
     before, after, everyone, gone_s = seen[0], seen[-1], dict[int, ProcessTime](), dict[int, float]()
     for moment in seen:
         everyone |= moment
-    passing = {pid: one for pid, one in everyone.items() if pid not in before or pid not in after}
-    above = {pid: _ancestors(one.parent, everyone) for pid, one in passing.items()}
-    waiting = {one.parent for one in everyone.values()}
+    passing = {pid: process for pid, process in everyone.items() if pid not in before or pid not in after}
+    above = {pid: _ancestors(process.parent, everyone) for pid, process in passing.items()}
+    waiting = {process.parent for process in everyone.values()}
     for pid in before.keys() - after.keys():
         gone_s[before[pid].parent] = gone_s.get(before[pid].parent, 0.0) + before[pid].all_s
     for pid, now in after.items():
@@ -279,16 +279,16 @@ def shares_of_processes(seen: Sequence[Mapping[int, ProcessTime]]) -> dict[str, 
         if ended_s > 0 and not weights:
             taken[f"started by {now.program}"] = taken.get(f"started by {now.program}", 0.0) + ended_s
     total = sum(s for s in taken.values() if s > 0)
-    return {name: s / total for name, s in sorted(taken.items(), key=lambda one: -one[1]) if s > 0}
+    return {name: s / total for name, s in sorted(taken.items(), key=lambda part: -part[1]) if s > 0}
 
 
 def _ancestors(pid: int, everyone: Mapping[int, ProcessTime]) -> set[int]:
     """A process, and all above it."""
-    found: set[int] = set()
-    while pid in everyone and pid not in found:
-        found.add(pid)
+    ancestors: set[int] = set()
+    while pid in everyone and pid not in ancestors:
+        ancestors.add(pid)
         pid = everyone[pid].parent
-    return found
+    return ancestors
 
 
 @dataclass(frozen=True)
@@ -301,14 +301,14 @@ class Subject:
 
     def sources(self, proc: Path = PROC, block: Path = BLOCK) -> list[Source]:
         """The files that tell of it, machine first; none is open yet."""
-        found = machine_sources(proc, block)
+        sources = machine_sources(proc, block)
         if self.group:
-            found += group_sources(self.group)
+            sources += group_sources(self.group)
         if self.partner:
-            found += group_sources(self.partner, PARTNER_PREFIX)
+            sources += group_sources(self.partner, PARTNER_PREFIX)
         if self.pid is not None:
-            found.append(ProcessSource(self.pid, proc))
-        return found
+            sources.append(ProcessSource(self.pid, proc))
+        return sources
 
     def process_times(self, proc: Path = PROC) -> dict[int, ProcessTime]:
         """Of each of its living processes by id: those of its group, else of its tree, else of the machine."""
@@ -318,13 +318,13 @@ class Subject:
             pids = set(descendants(self.pid, proc))
         else:
             pids = set(processes(proc))
-        found = {}
+        times = {}
         for pid in sorted(pids):
             with contextlib.suppress(OSError):
                 name, fields = _stat(pid, proc)
                 own_s, of_children_s = (sum(int(fields[at]) for at in places) * TICK_S for places in CPU_FIELDS)
-                found[pid] = ProcessTime(name, int(fields[1]), own_s, of_children_s)
-        return found
+                times[pid] = ProcessTime(name, int(fields[1]), own_s, of_children_s)
+        return times
 
 
 class Programs(Source):
@@ -344,19 +344,19 @@ class Programs(Source):
         return shares_of_processes(self.seen) if self.seen else {}
 
 
-def subject_of(asked: str, *, root: Path = CGROUP_ROOT, proc: Path = PROC) -> Subject:
+def subject_of(name: str, *, root: Path = CGROUP_ROOT, proc: Path = PROC) -> Subject:
     """`machine`, a process id, or a control group by its path, unit, container or pod.
 
     A process whose group holds nothing but it and its descendants is that group: its counters say more.
     Raises NotFound where there is no such process or group, or where several go by that name."""
-    if asked in ("", WHOLE):
+    if name in ("", WHOLE):
         return Subject()
-    if not re.fullmatch(r"\d+", asked) or len(asked) > SHORT_ID:
-        return Subject(group=find_group(asked, root))
-    if not (proc / asked).is_dir():
-        raise NotFound(f"{asked}: no such process; expected the id of one that runs (see ps)")
-    group = group_of_process(int(asked), root, proc)
-    return Subject(group=group) if group else Subject(pid=int(asked))
+    if not re.fullmatch(r"\d+", name) or len(name) > SHORT_ID:
+        return Subject(group=find_group(name, root))
+    if not (proc / name).is_dir():
+        raise NotFound(f"{name}: no such process; expected the id of one that runs (see ps)")
+    group = group_of_process(int(name), root, proc)
+    return Subject(group=group) if group else Subject(pid=int(name))
 
 
 def group_of_process(pid: int, root: Path = CGROUP_ROOT, proc: Path = PROC) -> ControlGroup | None:
@@ -384,10 +384,10 @@ def find_group(name: str, root: Path = CGROUP_ROOT) -> ControlGroup:
     if base is not None:
         if group := _group_at(base, name.strip("/")):
             return group
-        found = _paths_called(name, base) or _paths_called(_container_id(name), base)
-        if len(found) > 1:
-            raise NotFound(f"{name}: several control groups are called so ({quoted(found)}); expected the path of one")
-        if found and (group := _group_at(base, found[0])):
+        paths = _paths_called(name, base) or _paths_called(_container_id(name), base)
+        if len(paths) > 1:
+            raise NotFound(f"{name}: several control groups are called so ({quoted(paths)}); expected the path of one")
+        if paths and (group := _group_at(base, paths[0])):
             return group
     raise NotFound(
         f"{name}: no such control group, unit, container or pod below {root}; expected the path of a group, as in "
@@ -407,13 +407,13 @@ def groups_at_work(root: Path = CGROUP_ROOT) -> dict[str, ControlGroup]:
     def inside(folder: Path) -> list[Path]:
         children = sorted(child for child in folder.iterdir() if child.is_dir())
         is_whole = folder.name.endswith(UNIT_ENDINGS[:2]) or CONTAINER.search(folder.name)
-        found = [] if is_whole and folder != top else [one for child in children for one in inside(child)]
-        if not found and folder != top:
+        inner_folders = [] if is_whole and folder != top else [inner for child in children for inner in inside(child)]
+        if not inner_folders and folder != top:
             for procs in folder.rglob("cgroup.procs"):
                 with contextlib.suppress(OSError):
                     if procs.read_text().strip():
                         return [folder]
-        return found
+        return inner_folders
 
     paths = [str(folder.relative_to(top)) for folder in inside(top)]
     return {path: group for path in paths if (group := _group_at(base, path))}
@@ -426,14 +426,14 @@ def _group_at(base: ControlGroup, inner: str) -> ControlGroup | None:
 
 def _paths_called(name: str, base: ControlGroup) -> list[str]:
     """The paths of the groups that go by this name, without those inside one of them."""
-    found: list[str] = []
+    paths: list[str] = []
     tops = dict.fromkeys(base.folders[key] for key in ("cpu", "memory", UNIFIED) if key in base.folders)
     for top in tops if name else ():
         for folder, inside, _ in os.walk(top):
-            called = sorted(one for one in inside if _is_called(one, name))
-            found += [str((Path(folder) / one).relative_to(top)) for one in called]
-            inside[:] = [one for one in inside if one not in called]
-    return list(dict.fromkeys(found))
+            called = sorted(child for child in inside if _is_called(child, name))
+            paths += [str((Path(folder) / child).relative_to(top)) for child in called]
+            inside[:] = [child for child in inside if child not in called]
+    return list(dict.fromkeys(paths))
 
 
 def _is_called(folder: str, name: str) -> bool:
@@ -447,10 +447,10 @@ def _is_called(folder: str, name: str) -> bool:
 
 def _container_id(name: str) -> str:
     """The id of the container that an engine on this machine knows by this name; empty where there is none."""
-    for engine in filter(None, (find_tool(one) for one in ENGINES)):
+    for engine in filter(None, (find_tool(program) for program in ENGINES)):
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
             command = [engine, "inspect", "--format", "{{.Id}}", "--", name]
-            told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=ENGINE_S)
-            if found := CONTAINER.search(told.stdout):
-                return found[0]
+            inspected = subprocess.run(command, capture_output=True, text=True, check=False, timeout=ENGINE_S)
+            if match := CONTAINER.search(inspected.stdout):
+                return match[0]
     return ""

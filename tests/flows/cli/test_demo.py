@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from flows.cli.demo import show_told
+from flows.cli.demo import show_story
 from flows.cli.invocation import Invocation
 
 RISKIEST = {
@@ -77,7 +77,7 @@ def shown(
     home: str = "/my data/demo",
 ) -> list[str]:
     monkeypatch.delenv("COLUMNS", raising=False)
-    show_told(told, Path(home))
+    show_story(told, Path(home))
     return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
 
 

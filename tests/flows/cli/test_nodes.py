@@ -27,7 +27,7 @@ FEW: dict[str, Any] = {
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few resamples, splits and trees, so that a test takes a second."""
     monkeypatch.setenv("WHORL_NODES__SCORE__RESAMPLES", "100")
-    asked = nodes_verdicts.asked_settings
+    asked = nodes_verdicts.evaluation_parameters
 
     def few(*told: Any, **named: Any) -> dict[str, Any]:
         given = asked(*told, **named)
@@ -35,7 +35,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
             FEW | given | {"learned": FEW["learned"] | given["learned"], "score": FEW["score"] | given.get("score", {})}
         )
 
-    monkeypatch.setattr(nodes_verdicts, "asked_settings", few)
+    monkeypatch.setattr(nodes_verdicts, "evaluation_parameters", few)
 
 
 def test_rank_prints_place_score_interval_and_ties_by_aspect(whorl: Whorl, nodes_log: Warehouse, quick: None) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flows.cli.invocation import one_source
+from flows.cli.invocation import source_with_rows
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.intake import fetch_runs
@@ -163,7 +163,7 @@ def test_sources_of_job_logs_do_not_stand_in_the_way(workloads_log: Warehouse) -
         connection.execute(
             "INSERT INTO ops.files SELECT * REPLACE ('jobs' AS word, 'nightly' AS source, 'other' AS batch_id) FROM one"
         )
-    assert one_source(workloads_log, None, "workloads") == "log"
+    assert source_with_rows(workloads_log, None, "workloads") == "log"
 
 
 Draw = Callable[..., Path]

@@ -25,7 +25,7 @@ from tasks.jobs.predict.mixture import (
     recalibrated_in_time,
     recalibration,
 )
-from tasks.jobs.predict.predictor import told_as
+from tasks.jobs.predict.predictor import empirical_of
 
 START = np.datetime64("2026-01-01", "us")
 
@@ -113,7 +113,7 @@ def test_the_best_weights_have_the_least_crps_of_all_on_a_grid():
     least_error = min(np.abs(np.exp(part) - runtime_s[:, None]).mean() for part in parts)
 
     def loss(weights):
-        crps = told_as(mixture(parts, np.array(weights))).crps(runtime_s).mean()
+        crps = empirical_of(mixture(parts, np.array(weights))).crps(runtime_s).mean()
         return crps / least_error + EVEN_RUNS / n * np.sum((np.array(weights) - 1 / 3) ** 2)
 
     grid = [(a / 10, b / 10, (10 - a - b) / 10) for a, b in itertools.product(range(11), repeat=2) if a + b <= 10]

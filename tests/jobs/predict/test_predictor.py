@@ -9,7 +9,16 @@ import pytest
 from tasks.errors import BadInput
 from tasks.jobs.predict.mixture import LEVELS, N_CLASSES, N_LEVELS, order_quantiles
 from tasks.jobs.predict.peers import JOB, histories, peer_features, peers_of
-from tasks.jobs.predict.predictor import BOOSTED, MAIN, TREES, Boosted, Predictor, fit_boosted, fit_predictor, told_as
+from tasks.jobs.predict.predictor import (
+    BOOSTED,
+    MAIN,
+    TREES,
+    Boosted,
+    Predictor,
+    empirical_of,
+    fit_boosted,
+    fit_predictor,
+)
 
 START = pd.Timestamp("2026-01-01")
 PARAMS = {"n_trees": 12, "seed": 0}
@@ -58,12 +67,12 @@ class Split:
     def crps_of_history(self, most=50):
         """That of the job's last runs by the (n + 1) rule."""
         latest = self.known.log_s[JOB][self.n :, :most]
-        return told_as(order_quantiles(latest)).crps(self.runtime_s).mean()
+        return empirical_of(order_quantiles(latest)).crps(self.runtime_s).mean()
 
     def crps_of_all(self):
         """That of the quantiles of all earlier runs."""
         logs = np.log(self.runs["runtime_s"].to_numpy()[: self.n])
-        return told_as(np.tile(np.quantile(logs, LEVELS), (len(self.runtime_s), 1))).crps(self.runtime_s).mean()
+        return empirical_of(np.tile(np.quantile(logs, LEVELS), (len(self.runtime_s), 1))).crps(self.runtime_s).mean()
 
     def coverage(self):
         """Of the 90 % intervals."""
@@ -106,7 +115,7 @@ def test_where_the_request_of_a_user_says_all_its_runs_are_leant_on():
     # all others: no job runs twice, so the trees stand in for its runs
     assert weight(split.model, "request", of_class=0) < 0.05
     latest = split.known.log_s["user_request"][split.n :, :10]
-    assert split.crps <= 1.03 * told_as(order_quantiles(latest)).crps(split.runtime_s).mean()
+    assert split.crps <= 1.03 * empirical_of(order_quantiles(latest)).crps(split.runtime_s).mean()
 
 
 def test_quantiles_are_averaged_at_the_ends_where_the_parts_are_of_one_kind_and_not_where_jobs_have_two_modes():

@@ -8,7 +8,7 @@ from tasks.jobs.normalisation import Bins
 from tasks.jobs.params import BinParams, CharacteriseParams, EvaluateParams, PredictParams, ShapeParams
 from tasks.jobs.predict.mixture import N_LEVELS
 from tasks.jobs.predict.peers import histories, peers_of
-from tasks.jobs.predict.predictor import told_as
+from tasks.jobs.predict.predictor import empirical_of
 from tasks.jobs.predict.preparation import prepare
 from tasks.jobs.predict.runtime_evaluation import (
     evaluate_runtimes,
@@ -132,7 +132,7 @@ def test_coverage_is_told_by_tenths_of_the_test_in_order_of_time(drawn, params):
 
 def history_of(rows, runs, stand_in_s):
     known = histories(peers_of(rows, runs))
-    return told_as(history_prediction(known, "job", np.tile(np.log(stand_in_s), (len(rows), 1))))
+    return empirical_of(history_prediction(known, "job", np.tile(np.log(stand_in_s), (len(rows), 1))))
 
 
 def test_history_is_the_runs_of_the_job_that_had_ended_before(log_of):

@@ -109,7 +109,6 @@ def test_a_log_that_writes_its_statuses_otherwise_is_read_by_what_the_user_says(
     assert rows["status"].to_list() == ["completed"]
 
 
-
 @pytest.mark.parametrize("runtime", ["0", "-1"])
 def test_a_job_that_was_cancelled_in_the_queue_never_began(log: Path, runtime: str) -> None:
     rows, _ = read(log, HEADER + fields(status="5", run=runtime, procs="-1") + "\n")

@@ -290,7 +290,7 @@ def test_fresh_executions_that_are_flagged_confirm_what_was_told_with_its_metric
 
 def test_what_recovered_is_told_to_those_who_were_told_of_it_and_a_later_alarm_has_a_name_of_its_own():
     assert raised_of(".....!!!...") == ()
-    assert [(alarm.kind, alarm.subject) for alarm in raised_of(".....!!!...!!!", told=[FIRST_TOLD])] == [
+    assert [(alarm.kind, alarm.subject) for alarm in raised_of(".....!!!...!!!", announced=[FIRST_TOLD])] == [
         ("cleared-degradation", FIRST_TOLD),
         ("suspected-degradation", "a/cpu/a-cpu-013"),
     ]
@@ -300,7 +300,7 @@ def test_an_alarm_that_goes_on_under_a_new_model_is_not_told_again():
     """By the model before, executions 5, 6 and 7 were flagged; by the new one 4 is as well, which raises it at 6."""
     [before] = raised_of(".....!!!")
     [alone] = raised_of("....!!!!", model="n")
-    [after] = raised_of("....!!!!", model="n", told=[before.subject])
+    [after] = raised_of("....!!!!", model="n", announced=[before.subject])
     assert alone.subject == "a/cpu/a-cpu-006" != before.subject
     assert (after.subject, after.alarm_id) == (before.subject, before.alarm_id)
 
@@ -314,7 +314,7 @@ def test_reasons_are_of_the_executions_of_the_alarm_alone():
 def test_an_alarm_that_the_present_model_does_not_have_is_withdrawn_and_two_that_are_one_by_it_go_on():
     """By this model the CPU of a is degraded since one time, and nothing ever was of its disk."""
     still_open = {FIRST_TOLD: ("a", "cpu"), "a/cpu/a-cpu-010": ("a", "cpu"), "a/disk/a-disk-003": ("a", "disk")}
-    raised = raised_of(".....!!!!!!", model="n", told=still_open, still_open=still_open)
+    raised = raised_of(".....!!!!!!", model="n", announced=still_open, still_open=still_open)
     assert [(alarm.kind, alarm.subject) for alarm in raised] == [
         ("confirmed-degradation", FIRST_TOLD),
         ("cleared-degradation", "a/disk/a-disk-003"),

@@ -4,11 +4,11 @@ import pytest
 from pydantic import ValidationError
 
 from tasks.errors import BadSetting, MissingTool
-from tasks.nodes.record.bench import told_version
+from tasks.nodes.record.bench import installed_version
 from tasks.nodes.record.campaign import check_parsers
 from tasks.nodes.record.node_place import check_tools
 from tasks.nodes.record.params import PAPER, SHIPPED, SHORT, BenchmarkTemplate, Dose, RecordParams
-from tasks.nodes.record.plan import chosen_templates
+from tasks.nodes.record.plan import selected_templates
 from tasks.nodes.tools import PARSERS
 
 ONE = BenchmarkTemplate(benchmark="cpu-one", aspect="cpu", command="tool --time 2")
@@ -38,7 +38,7 @@ def test_a_command_that_cannot_be_filled_in_is_refused(command):
 
 def test_an_unknown_benchmark_is_refused_with_those_that_there_are():
     with pytest.raises(BadSetting, match="no benchmark cpu-nobody in the profile short; expected some of cpu-sysbench"):
-        chosen_templates(RecordParams(benchmarks=("cpu-nobody",)))
+        selected_templates(RecordParams(benchmarks=("cpu-nobody",)))
 
 
 def test_a_benchmark_whose_logs_nobody_reads_is_refused_with_those_that_can_be_read():
@@ -63,7 +63,7 @@ def test_a_tool_whose_logs_do_not_tell_its_version_is_asked(tmp_path, monkeypatc
     script.write_text("#!/bin/sh\necho ioping 1.3\n")
     script.chmod(0o755)
     monkeypatch.setattr("tasks.nodes.record.bench.find_tool", lambda name: str(script))
-    told_version.cache_clear()
-    assert told_version("ioping") == "1.3"
-    assert told_version("sysbench") == ""
-    told_version.cache_clear()
+    installed_version.cache_clear()
+    assert installed_version("ioping") == "1.3"
+    assert installed_version("sysbench") == ""
+    installed_version.cache_clear()

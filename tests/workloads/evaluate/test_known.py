@@ -15,7 +15,7 @@ from tasks.workloads.evaluate.known import (
     known_figures,
     nnls_shares,
     partial_results,
-    told_of,
+    split_predictions,
     try_split,
 )
 from tasks.workloads.params import EvaluateParams, IdentifyParams, WindowParams
@@ -67,8 +67,8 @@ def test_runs_without_a_common_counter_are_one_clear_line(draw):
 
 def test_every_method_names_workloads_that_differ(campaign):
     found, trial = first_trial(campaign(rounds=6))
-    told = told_of(trial, found.cuts)
-    assert set(told.told) == set(METHODS)
+    told = split_predictions(trial, found.cuts)
+    assert set(told.by_method) == set(METHODS)
     for method in METHODS:
         assert told.score(method).accuracy >= (0.8 if method in ("ed", "dtw") else 1), method
     figures = known_figures({"random": [told]}, {}, "random")

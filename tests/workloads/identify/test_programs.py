@@ -7,7 +7,14 @@ import pytest
 
 from tasks.workloads.identify.identification import identify
 from tasks.workloads.identify.model import fit_model, load_model, save_model
-from tasks.workloads.identify.programs import Said, learn_programs, program_of, reasons_of, said_of, weighed
+from tasks.workloads.identify.programs import (
+    ProgramEvidence,
+    evidence_of,
+    learn_programs,
+    program_of,
+    reasons_of,
+    weighed,
+)
 from tasks.workloads.params import IdentifyParams
 from tasks.workloads.telemetry import Counter, Telemetry
 
@@ -53,18 +60,18 @@ def test_what_programs_say_is_the_common_time_by_whose_program_it_is():
     """mariadbd had 0.6 and 0.2 of the time: of 0.4, 0.6 / (0.6 + 0.2) speak for mariadb, and 0.2 / 0.8 of 0.2 for
     wordpress. php-fpm proves nothing, but 0.4 of it is as in wordpress. What a shell has started is no evidence."""
     learned = {"mariadb": {"mariadbd": 0.6, "sysbench": 0.4}, "wordpress": {"php-fpm": 0.8, "mariadbd": 0.2}}
-    said = said_of({"mariadbd": 0.4, "php-fpm8.2": 0.4, "started by sh": 0.2}, learned)
-    assert said["mariadb"] == Said(pytest.approx(0.3), pytest.approx(0.4))
-    assert said["wordpress"] == Said(pytest.approx(0.05), pytest.approx(0.2))
-    assert said_of({}, learned) == said_of({"sh": 1.0}, learned) == said_of({"redis-server": 1.0}, {}) == {}
+    said = evidence_of({"mariadbd": 0.4, "php-fpm8.2": 0.4, "started by sh": 0.2}, learned)
+    assert said["mariadb"] == ProgramEvidence(pytest.approx(0.3), pytest.approx(0.4))
+    assert said["wordpress"] == ProgramEvidence(pytest.approx(0.05), pytest.approx(0.2))
+    assert evidence_of({}, learned) == evidence_of({"sh": 1.0}, learned) == evidence_of({"redis-server": 1.0}, {}) == {}
 
 
 def test_evidence_adds_up_in_log_odds_within_bounds():
     """Counters: even odds at their limit; four log odds at most. Programs: 8 for all of the time, 1.5 against it."""
-    assert weighed(0.5, 0.5, Said()) == pytest.approx(0.5)
-    assert weighed(0.5, 0.5, Said(0.5, 0.5)) == pytest.approx(1 / (1 + np.exp(4 - 0.75)))
-    assert weighed(1.0, 0.5, Said(1.0, 0.0)) == pytest.approx(1 / (1 + np.exp(4.0)))
-    assert weighed(0.3, 0.3, Said(0.0, 1.0)) == pytest.approx(1 / (1 + np.exp(-1.5)))
+    assert weighed(0.5, 0.5, ProgramEvidence()) == pytest.approx(0.5)
+    assert weighed(0.5, 0.5, ProgramEvidence(0.5, 0.5)) == pytest.approx(1 / (1 + np.exp(4 - 0.75)))
+    assert weighed(1.0, 0.5, ProgramEvidence(1.0, 0.0)) == pytest.approx(1 / (1 + np.exp(4.0)))
+    assert weighed(0.3, 0.3, ProgramEvidence(0.0, 1.0)) == pytest.approx(1 / (1 + np.exp(-1.5)))
 
 
 def test_without_programs_the_answer_is_that_of_counters(case, learned):
@@ -90,14 +97,14 @@ def test_programs_that_nobody_learned_speak_against_a_known_workload(case, learn
         foreign = identify(replace(run, processes={"ffmpeg": 1.0}), learned)
         assert foreign.unknown_score > plain.unknown_score or plain.unknown_score < 1e-6
         assert foreign.reasons[0] == "ffmpeg took 100.0 % of its processor time: no learned run tells of it"
-    odds = Said(*[0.0, 1.0]).log_odds
+    odds = ProgramEvidence(*[0.0, 1.0]).log_odds
     assert -4 < odds < 0  # clear counters are not outvoted by a new name
 
 
 def test_an_interpreter_proves_nothing_but_speaks_against_what_does_not_run_it(case, learned):
     python = {"python3": 1.0}
-    said = said_of(python, learned.programs)
-    assert said["cnn"] == Said(0, 0) and said["redis"].refutes == pytest.approx(1)
+    said = evidence_of(python, learned.programs)
+    assert said["cnn"] == ProgramEvidence(0, 0) and said["redis"].refutes == pytest.approx(1)
     stranger = next(one for one in case.strangers if not identify(one, learned).is_known)
     assert not identify(replace(stranger, processes=python), learned).is_known
     [line] = reasons_of(python, learned.programs)
@@ -105,7 +112,7 @@ def test_an_interpreter_proves_nothing_but_speaks_against_what_does_not_run_it(c
 
 
 def test_a_client_alone_is_not_its_server():
-    said = said_of({"sysbench": 1.0}, RAN)["mariadb"]
+    said = evidence_of({"sysbench": 1.0}, RAN)["mariadb"]
     assert said.log_odds == pytest.approx(8 * 0.2 - 1.5 * 0.8)  # weighs little beside counters
 
 

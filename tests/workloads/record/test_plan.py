@@ -7,7 +7,7 @@ import pytest
 
 from tasks.errors import BadSetting
 from tasks.workloads.params import RecordParams
-from tasks.workloads.record.plan import chosen, make_plan
+from tasks.workloads.record.plan import make_plan, named_programs
 
 
 @pytest.fixture
@@ -43,6 +43,6 @@ def test_the_order_is_shuffled_anew_in_each_round_and_the_same_from_the_same_see
 
 
 def test_one_workload_alone_can_be_recorded_and_an_unknown_one_is_refused_with_those_that_there_are(programs):
-    assert len(make_plan(RecordParams(), chosen(programs, ["c"])).runs) == 10
+    assert len(make_plan(RecordParams(), named_programs(programs, ["c"])).runs) == 10
     with pytest.raises(BadSetting, match="no workload x; expected some of a, b, c, d"):
-        chosen(programs, ["a", "x"])
+        named_programs(programs, ["a", "x"])

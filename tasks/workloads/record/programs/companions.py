@@ -58,7 +58,7 @@ class Repeated(Program):
 
     def __init__(self, name: str, need: Need, command: str, **flags: str) -> None:
         self.name, self.needs, self.command = name, (need,), command
-        self.inputs = {input: {"flags": told} for input, told in flags.items()}
+        self.inputs = {input: {"flags": text} for input, text in flags.items()}
 
     def load(self, place: ProgramPlace, options: Options) -> Client:
         """Start the loop."""

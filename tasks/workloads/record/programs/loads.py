@@ -104,10 +104,10 @@ def bayes(options: Options) -> None:
     chain = hamiltonian if options["model"] == "hierarchy" else metropolis
     seeds = np.random.SeedSequence(int(options["seed"])).spawn(int(options["chains"]))
     chains = [threading.Thread(target=chain, args=(options, np.random.default_rng(seed))) for seed in seeds]
-    for one in chains:
-        one.start()
-    for one in chains:
-        one.join()
+    for thread in chains:
+        thread.start()
+    for thread in chains:
+        thread.join()
 
 
 def network(channels: int, blocks: int) -> nn.Module:
@@ -168,8 +168,8 @@ def make_batch(options: Options, rng: random.Random) -> Batch:
         if rng.random() < options["set_share"]:
             requests.append((store_request(rng.randrange(n_keys), rng.randbytes(value_bytes)), len(STORED)))
         else:
-            chosen = [rng.randrange(n_keys) for _ in range(int(options["keys_a_get"]))]
-            requests.append(get_request(chosen, value_bytes))
+            keys = [rng.randrange(n_keys) for _ in range(int(options["keys_a_get"]))]
+            requests.append(get_request(keys, value_bytes))
     return b"".join(sent for sent, _ in requests), sum(answer for _, answer in requests)
 
 
@@ -196,10 +196,10 @@ def memcached(options: Options) -> None:
         receive(connection, len(STORED) * len(numbers), buffer)
     batches = [make_batch(options, rng) for _ in range(BATCHES)]
     while True:
-        asked = [rng.choice(batches) for _ in connections]
-        for connection, (sent, _) in zip(connections, asked, strict=True):
+        requests = [rng.choice(batches) for _ in connections]
+        for connection, (sent, _) in zip(connections, requests, strict=True):
             connection.sendall(sent)
-        for connection, (_, answer) in zip(connections, asked, strict=True):
+        for connection, (_, answer) in zip(connections, requests, strict=True):
             receive(connection, answer, buffer)
         if options["pause_ms"]:
             time.sleep(options["pause_ms"] / 1000)

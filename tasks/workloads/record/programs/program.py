@@ -169,7 +169,7 @@ def make_place(folder: Path, seed: int = 1) -> ProgramPlace:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not machine.is_ours(folder):
         raise BadSetting(f"{folder}: others may write there; expected a folder of this user alone; choose another")
-    closed = [one for one in folder.resolve().parents if not one.stat().st_mode & stat.S_IXOTH]
+    closed = [parent for parent in folder.resolve().parents if not parent.stat().st_mode & stat.S_IXOTH]
     if closed and os.geteuid() == 0:
         raise BadSetting(f"{folder}: the user {USER} may not enter {closed[0]}; choose a folder below {gettempdir()}")
     folder.chmod(OPEN_TO_ENTER)
@@ -198,10 +198,10 @@ class Need:
 
     def path(self) -> str:
         """The path of the program or file. Raises MissingTool, with the package, where it is not installed."""
-        found = self.find()
-        if found is None:
+        path = self.find()
+        if path is None:
             raise MissingTool(self.lack())
-        return found
+        return path
 
     def lack(self) -> str:
         """One line that says what is not installed and what to do."""
@@ -317,10 +317,12 @@ def spawn_loop(place: ProgramPlace, body: str) -> Client:
 
 def spawn_python(place: ProgramPlace, load: str, options: Options) -> Client:
     """Start a load of `loads` in a Python of its own, told its options; threads: what numpy and torch may use."""
-    told = {"seed": place.seed, "threads": 1, **options}
+    load_options = {"seed": place.seed, "threads": 1, **options}
     # -P: the folder of the scripts is no place to import from
-    command = [sys.executable, "-P", "-B", str(SCRIPTS), load, json.dumps(told)]
-    return place.spawn(command, name="load", reads_all=True, environment=dict.fromkeys(THREADS, str(told["threads"])))
+    command = [sys.executable, "-P", "-B", str(SCRIPTS), load, json.dumps(load_options)]
+    return place.spawn(
+        command, name="load", reads_all=True, environment=dict.fromkeys(THREADS, str(load_options["threads"]))
+    )
 
 
 class Command(Program):
@@ -331,8 +333,8 @@ class Command(Program):
 
     def load(self, place: ProgramPlace, options: Options) -> Client:
         """Start it."""
-        told = {"folder": place.folder, "seed": place.seed, **options}
-        flags = [flag.format(**told) for flag in self.flags.split()]  # a folder may have a space in its name
+        values = {"folder": place.folder, "seed": place.seed, **options}
+        flags = [flag.format(**values) for flag in self.flags.split()]  # a folder may have a space in its name
         return place.spawn([self.needs[0].path(), *filter(None, flags)], name="load")
 
 

@@ -265,9 +265,9 @@ class Compilation(Program):
     def load(self, place: ProgramPlace, options: Options) -> Client:
         """Compile all sources and link them, again and again."""
         folder, flags, jobs = (options[key] for key in ("sources", "flags", "jobs"))
-        compile_one = f"{GCC.path()} {flags} -w -fPIC -c {folder}/part_{{}}.c -o {folder}/part_{{}}.o"
+        compile_part = f"{GCC.path()} {flags} -w -fPIC -c {folder}/part_{{}}.c -o {folder}/part_{{}}.o"
         numbers = " ".join(map(str, range(SOURCES)))
-        body = f"echo {numbers} | tr ' ' '\\n' | xargs -P {jobs} -I {{}} {compile_one}\n"
+        body = f"echo {numbers} | tr ' ' '\\n' | xargs -P {jobs} -I {{}} {compile_part}\n"
         return spawn_loop(place, body + f"{GCC.path()} -shared -o {folder}/all.so {folder}/part_*.o -lm")
 
 

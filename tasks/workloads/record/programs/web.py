@@ -184,12 +184,12 @@ class WordPress(NginxServer, MariaDbServer):
         url = f"http://{LOOPBACK}:{place.facts['port']}/fill.php?posts={POSTS}"
         try:
             with build_opener(ProxyHandler({})).open(url, timeout=SETUP_S) as answer:
-                told = answer.read().decode(errors="replace").strip()
+                body = answer.read().decode(errors="replace").strip()
         except (URLError, OSError) as error:
             problem = f"the installation did not answer: {error}"
             raise ProgramFailed(f"{self.name}: {problem}; see {place.folder.parent}") from None
-        if not told.endswith(f"{POSTS} posts"):
-            problem = f"the installation failed: {told[-300:] or 'no message'}"
+        if not body.endswith(f"{POSTS} posts"):
+            problem = f"the installation failed: {body[-300:] or 'no message'}"
             raise ProgramFailed(f"{self.name}: {problem}; see {place.folder.parent}")
 
     def start(self, place: ProgramPlace) -> None:

@@ -41,6 +41,7 @@ NAMED = ("name", "full_name", "short_name")
 CANDIDATES: tuple[tuple[KeyPart, ...], ...] = (
     ("name",),
     ("name", "cpus"),
+    ("name", "queue"),
     ("user", "name"),
     ("user", "name", "limit"),
     ("user", "name", "cpus", "limit"),

@@ -152,6 +152,11 @@ def summary(
     least = totals["parameters"]["min_support"]
     if not jobs:
         call.note(f"no job has at least {least} finished runs (jobs.summary.min_support); --all shows every job")
+        if totals["n_failed"] and not totals["n_finished"]:
+            call.note(
+                "all runs that ended have failed; where the log's status says something else, or nothing, ingest it "
+                "with --map-value status:THEIRS=completed"
+            )
         return
     show_table(jobs, JOBS)
     n_jobs = counted(totals["n_groups"] if every else totals["n_supported_groups"], "job")

@@ -68,6 +68,13 @@ def test_names_that_recur_stay_a_part_of_the_key(log_of):
     assert found.by == ("user", "name", "limit")
 
 
+def test_a_queue_that_tells_runs_of_one_name_apart_is_a_part_of_the_key(log_of):
+    is_slow = np.random.default_rng(1).random(600) < 0.3
+    log = log_of(runtimes(is_slow), name=[f"job-{'abc'[i % 3]}" for i in range(600)], queue=np.where(is_slow, "x", "y"))
+    log = log.assign(group_key=group_keys(log.drop(columns="group_key")))
+    assert choose_key(log, SplitParams()).by == ("name", "queue")
+
+
 def test_a_gain_that_one_job_alone_makes_may_be_luck(log_of):
     limits = np.where(np.arange(600) % 100 == 99, np.random.default_rng(1).integers(2, size=600) * 8, 0)
     found = choose_key(sized(log_of, limits), SplitParams())

@@ -30,6 +30,13 @@ def test_the_job_with_most_runs_comes_first(whorl: Whorl, varied_log: Any) -> No
     assert "2 of 2 jobs with at least 3 finished runs, most runs first" in ended.err
 
 
+def test_a_log_of_failed_runs_alone_says_how_its_statuses_are_mapped(whorl: Whorl, job_log: Callable[..., Any]) -> None:
+    job_log([{"group_key": "load#bbbbbbbb", "runtime_s": 1.0, "status": "failed"} for _ in range(4)])
+    assert "all runs that ended have failed; " in whorl("jobs", "summary").err
+    job_log([{"group_key": "load#bbbbbbbb", "runtime_s": 1.0} for _ in range(2)])
+    assert "all runs that ended have failed" not in whorl("jobs", "summary").err
+
+
 def test_outliers_say_which_jobs_they_leave_out(whorl: Whorl, job_log: Callable[..., Any]) -> None:
     rows = [{"group_key": "zero#aaaaaaaa", "runtime_s": 0.0} for _ in range(4)]
     rows += [{"group_key": "load#bbbbbbbb", "runtime_s": float(x)} for x in (1, 1, 1, 10)]

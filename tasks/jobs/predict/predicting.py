@@ -34,6 +34,9 @@ ATOMS = 400  # quantiles that stand for the prediction under one of them: chance
 LEAST_ATOMS = 50
 MOST_VALUES = 20_000_000  # of all of them together; above it, each prediction gets fewer
 MOMENT = np.timedelta64(1, "us")
+GAPS = 20  # between submissions of a job, the latest, which say its rhythm
+LEAST_GAPS = 5
+REGULAR_RATIO = 1.5  # of the upper to the lower quartile of the gaps of a job that has a rhythm, at most
 
 
 @dataclass(frozen=True)
@@ -63,13 +66,26 @@ def end_of(past: pd.DataFrame) -> pd.Timestamp:
 
 
 def next_conditions(past: pd.DataFrame, *, last_runs: int = LAST_RUNS, now: pd.Timestamp | None = None) -> pd.DataFrame:
-    """Submissions at the end of the log, under what was known before each of the last runs of each job.
+    """Next submissions of each job, under what was known before each of its last runs.
 
     Nobody knows yet what the next run will read, or under which load: its last runs show what it may be. The columns
-    of past, with submitted_at `now`, by default just after the last end of all, without what is known afterwards."""
-    now = end_of(past) if now is None else now
-    last = past.groupby("group_key", sort=True).tail(last_runs)
-    return last.sort_values(["group_key", "submitted_at", "run_id"]).assign(submitted_at=now).reset_index(drop=True)
+    of past, with submitted_at of next_submissions, without what is known afterwards; now: by default past's end."""
+    last = past.groupby("group_key", sort=True).tail(last_runs).sort_values(["group_key", "submitted_at", "run_id"])
+    submissions = next_submissions(past, end_of(past) if now is None else now)
+    return last.assign(submitted_at=last["group_key"].map(submissions)).reset_index(drop=True)
+
+
+def next_submissions(past: pd.DataFrame, now: pd.Timestamp) -> "pd.Series[pd.Timestamp]":
+    """When the next run of each job is submitted, by group_key: by its rhythm, else (or where that is over) now.
+
+    A job has a rhythm where the quartiles of its last gaps lie close together: its next run may be a night's or a
+    Monday's, which the end of the log is not."""
+    last = past.sort_values("submitted_at", kind="stable").groupby("group_key").tail(GAPS + 1)
+    gaps_s = last.groupby("group_key")["submitted_at"].diff().dt.total_seconds().groupby(last["group_key"])
+    low, usual, high = (gaps_s.quantile(level) for level in (0.25, 0.5, 0.75))
+    has_rhythm = (gaps_s.count() >= LEAST_GAPS) & (high <= REGULAR_RATIO * low)
+    due: pd.Series[pd.Timestamp] = last.groupby("group_key")["submitted_at"].max() + pd.to_timedelta(usual, unit="s")
+    return due.where(has_rhythm & (due > now), now)
 
 
 def predict_next(
@@ -143,8 +159,8 @@ def predict_source(warehouse: Warehouse, source: str) -> Predictions:
         past, ended = fetch_runs(connection, source), fetch_runs(connection, source, statuses=ENDED)
     if past.empty:
         raise BadInput(f"source {source!r}", "no finished run with a runtime", "runs that have ended")
-    next_runs = predict_next(trained, past)
-    at = pd.Timestamp(next_runs.conditions["submitted_at"].iloc[0])
+    at = end_of(with_ends(past))
+    next_runs = predict_next(trained, past, now=at)
     rows = table_of_next(trained, next_runs, ended)
     about = {"source": source, "model_id": card.model_id, "predicted_at": at, "data_version": version}
     replace_rows(warehouse, "jobs", about, {"predictions": rows})

@@ -31,6 +31,7 @@ from flows.cli.reading import (
 from tasks.choices import AUTO, DEFAULT_SOURCE, ReaderName, checked_source, intake_reader
 from tasks.quantities import counted, duration, number, ratio, share
 from tasks.report.result import Column, columns, count, extra, records
+from tasks.warehouse.connection import fetch
 
 if TYPE_CHECKING:
     from tasks.jobs.outlook import NextRun
@@ -204,6 +205,8 @@ def show_next_run(next_run: "NextRun") -> None:
 
 
 MOST_SHOWN = 10
+FINISHED_RUNS = """SELECT count(*) AS n FROM jobs.runs
+    WHERE source = $source AND status IN ('completed', 'unknown') AND runtime_s IS NOT NULL"""
 ALL_ALARMS = "SELECT raised_at, message FROM ops.alarms"
 ALARMS = columns(("message", "slow, stopped or drifted"))
 
@@ -216,7 +219,12 @@ def watch(call: Invocation, source: str | None = None) -> Output:
     alarms = alarm_rows(call.warehouse, run_flow(call, "jobs-watch", source=source_name)["alarms"])
     yield {"alarms": alarms}
     if not alarms:
-        call.note("no new alarm: no run is slower than predicted, no job has stopped, none has drifted")
+        n_runs = int(fetch(call.warehouse, FINISHED_RUNS, {"source": source_name})["n"].iloc[0])
+        looked = (
+            f"of {counted(n_runs, 'finished run')} none is slower than predicted, no job has stopped, none has drifted"
+        )
+        nothing = f"source {source_name} has no finished run with a runtime, so that none can be judged"
+        call.note(f"no new alarm: {looked if n_runs else nothing}")
         return
     show_table(alarms[:MOST_SHOWN], ALARMS)
     more = f"; all: whorl query --limit 0 '{ALL_ALARMS}'" if len(alarms) > MOST_SHOWN else ""

@@ -284,6 +284,15 @@ def test_settings_of_alarms_and_drift_reach_the_flow(
         monkeypatch.setenv(f"WHORL_JOBS__{name}", value)
     ended = whorl("jobs", "watch")
     assert (ended.code, ended.out, asked[0].watch.look_back_days, asked[0].drift.is_watched) == (0, "", 3, False)
+    assert "no new alarm: of 41 finished runs none is slower than predicted" in ended.err
+
+
+def test_a_watch_without_a_finished_run_does_not_say_that_all_is_well(
+    whorl: Whorl, job_log: Any, flow_finds: Any
+) -> None:
+    job_log([{"group_key": "load#bbbbbbbb", "runtime_s": 1.0, "status": "failed"}])
+    flow_finds({"alarms": [], "n_alarms": 0})
+    assert "has no finished run with a runtime, so that none can be judged" in whorl("jobs", "watch").err
 
 
 @pytest.fixture

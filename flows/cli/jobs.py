@@ -31,7 +31,6 @@ from flows.cli.reading import (
 from tasks.choices import AUTO, DEFAULT_SOURCE, ReaderName, checked_source, intake_reader
 from tasks.quantities import counted, duration, number, ratio, share
 from tasks.report.result import Column, columns, count, extra, records
-from tasks.warehouse.connection import fetch
 
 if TYPE_CHECKING:
     from tasks.jobs.outlook import NextRun
@@ -215,6 +214,8 @@ def watch(call: Invocation, source: str | None = None) -> Output:
     """Raise an alarm for every slow run, stopped job and drifting job, once.
 
     --source"""
+    from tasks.warehouse.connection import fetch
+
     source_name = source_with_runs(call.warehouse, source)
     alarms = alarm_rows(call.warehouse, run_flow(call, "jobs-watch", source=source_name)["alarms"])
     yield {"alarms": alarms}

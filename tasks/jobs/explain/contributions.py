@@ -23,7 +23,7 @@ from tasks.jobs.distribution import Floats, Rows
 from tasks.jobs.predict.classifier import LEAST, LightGbm, evidence_of
 from tasks.jobs.predict.mixture import N_CLASSES, order_quantiles
 from tasks.jobs.predict.peers import MOST_RUNS, SOME_RUNS, Histories
-from tasks.jobs.predict.predictor import ALL_RUNS, BOOSTED, POOLED, Boosted, Predictor, support_of
+from tasks.jobs.predict.predictor import ALL_RUNS, BOOSTED, POOLED, RELATIVE, Boosted, Predictor, support_of
 
 FEW = 100  # runs up to which one thread is faster than starting more: 8 ms instead of 18 ms of CPU for one
 MIN_RUNS = 3  # of a job: the median of two is no habit
@@ -119,13 +119,23 @@ def runtime_parts(model: Predictor, features: pd.DataFrame, known: Histories) ->
     columns = features[list(model.columns)]
     by_trees, root = boosted_parts(model.boosted, columns)
     expected = model.expected_log_s(features)
-    share, of_peers, of_all_runs = _shares(model, known, len(columns), root)
-    names = list(dict.fromkeys([*model.columns, *of_peers]))
+    start = root + model.is_relative * model.usual_log_s
+    share, of_peers, of_all_runs = _shares(model, known, len(columns), start)
+    names = list(dict.fromkeys([*model.columns, *of_peers, *(name for name in RELATIVE if name in features)]))
     added = np.zeros((len(columns), len(names)))
     added[:, : len(model.columns)] = by_trees * share[:, None]
     for name, gain in of_peers.items():
         added[:, names.index(name)] += gain
-    base = root + of_all_runs + share * (expected - root - by_trees.sum(axis=1))
+    by_usual = np.zeros(len(columns))
+    if model.is_relative:
+        is_open = np.ones(len(columns), dtype=bool)
+        for name in [name for name in RELATIVE if name in features]:  # the first that is known
+            usual = features[name].to_numpy(dtype=float)
+            is_first = is_open & np.isfinite(usual)
+            by_usual[is_first] = usual[is_first] - model.usual_log_s
+            added[is_first, names.index(name)] += (share * by_usual)[is_first]
+            is_open &= ~is_first
+    base = start + of_all_runs + share * (expected - start - by_trees.sum(axis=1) - by_usual)
     return Contributions(added[:, :, None], base[:, None], tuple(names))
 
 

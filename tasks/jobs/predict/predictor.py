@@ -45,6 +45,8 @@ POOLED: dict[str, tuple[str, int]] = {  # name of a part: its peers, and how man
     "user and request": (USER_REQUEST, 10),
     "log": (LOG, 50),
 }
+RELATIVE = ("input_usual", "job_median10", "user_request_median10", "user_median10", "log_median")
+RELATIVE_GAIN = 0.005  # of CRPS, for trees to be relative: they can go beyond all runs
 LEAST_SHARE = 1e-3  # of the median runtime: shorter runs count as this long
 ENDS = (0.0, 0.5)  # the shares of averaged quantiles at both ends that are tried
 EARLY_SHARE = 0.6  # of the training runs: what the weights are chosen with learns from these, and is tried on the rest
@@ -138,12 +140,15 @@ def fit_boosted(
 @dataclass(frozen=True)
 class Predictor:
     """weights: of the parts of the pool, for each class of support, of which they sum to 1; ends: the share of their
-    averaged quantiles at both ends; typical_log_s: (n_levels,) quantiles of all runs that it learnt from;
+    averaged quantiles at both ends; is_relative: the trees are of the runtime over what peers usually take;
+    usual_log_s: stands in for that without peers; typical_log_s: (n_levels,) quantiles of all runs that it learnt from;
     recalibration: of the pool; grace: of time limits, None where they are not kept; columns: features in their order;
     least_s: shorter runs count as this long."""
 
     boosted: Boosted
     weights: Mapping[str, tuple[float, ...]]
+    is_relative: bool
+    usual_log_s: float
     typical_log_s: Floats
     recalibration: Recalibration
     grace: float | None
@@ -174,7 +179,7 @@ class Predictor:
 
     def parts(self, features: pd.DataFrame, known: Histories, names: list[str]) -> list[Floats]:
         """What these parts of the pool say, (n, n_levels) each; without such peers what the trees say stands in."""
-        of_trees = self.boosted.quantiles(features[list(self.columns)])
+        of_trees = self.boosted.quantiles(features[list(self.columns)]) + self._base(features)[:, None]
         least = np.log(self.least_s)  # many runs may count as just this long: all parts say so in the same number
         of_trees = np.where(of_trees <= least + np.log(NEAR_LEAST), least, of_trees)
         predictions = []
@@ -189,7 +194,10 @@ class Predictor:
 
     def expected_log_s(self, features: pd.DataFrame) -> Floats:
         """The mean log of runtime in seconds that the trees expect: (n,)."""
-        return np.asarray(self.boosted.quantiles(features[list(self.columns)]).mean(axis=1))
+        return np.asarray(self.boosted.quantiles(features[list(self.columns)]).mean(axis=1) + self._base(features))
+
+    def _base(self, features: pd.DataFrame) -> Floats:
+        return _usual(features, self.usual_log_s) if self.is_relative else np.zeros(len(features))
 
     def save(self, folder: Path) -> None:
         """Write everything into an existing folder."""
@@ -197,6 +205,8 @@ class Predictor:
         main = {
             "format": FORMAT,
             "weights": dict(self.weights),
+            "is_relative": self.is_relative,
+            "usual_log_s": self.usual_log_s,
             "typical_log_s": self.typical_log_s.tolist(),
             "levels": self.recalibration.levels.tolist(),
             "moved": self.recalibration.moved.tolist(),
@@ -231,6 +241,8 @@ class Predictor:
         return cls(
             Boosted.load(folder, len(columns)),
             weights,
+            bool(main["is_relative"]),
+            float(main["usual_log_s"]),
             typical,
             Recalibration(levels, moved),
             grace,
@@ -274,18 +286,30 @@ def fit_predictor(
     has_own = any(str(name).startswith(OWN) for name in features)
     settings, times = (OF_OWN, TIMES_OF_OWN) if has_own else (SETTINGS, 1)
 
-    def fitted(rows: slice) -> Predictor:
-        boosted = fit_boosted(features.iloc[rows], log_s[rows], n_trees=times * n_trees, seed=seed, settings=settings)
+    def fitted(rows: slice, is_relative: bool) -> Predictor:
+        usual = float(np.median(log_s[rows])) if len(log_s[rows]) else 0.0
+        frame = features.iloc[rows]
+        target = log_s[rows] - (_usual(frame, usual) if is_relative else 0.0)
+        boosted = fit_boosted(frame, target, n_trees=times * n_trees, seed=seed, settings=settings)
         columns, typical = tuple(features.columns), np.quantile(log_s[rows], LEVELS)
-        return Predictor(boosted, even, typical, Recalibration(), grace, columns, least_s)
+        return Predictor(boosted, even, is_relative, usual, typical, Recalibration(), grace, columns, least_s)
 
     cut = int(EARLY_SHARE * len(runs))
     late, later, later_known = np.arange(cut, len(runs)), features.iloc[cut:], known.rows(slice(cut, None))
     if cut < 1 or len(late) < LEAST_TRIED:
-        return fitted(slice(None)), EarlierPredictions(late[:0], np.zeros((0, N_LEVELS)))
-    support, tried = support_of(later_known, len(late)), []
-    parts = [limited(part, later, grace) for part in fitted(slice(0, cut)).parts(later, later_known, names)]
-    weights = best_weights_by_support(parts, runtime_s[cut:], support)
+        return fitted(slice(None), False), EarlierPredictions(late[:0], np.zeros((0, N_LEVELS)))
+    support, candidates = support_of(later_known, len(late)), []
+    for is_relative in (False, True):
+        predictions = fitted(slice(0, cut), is_relative).parts(later, later_known, names)
+        parts = [limited(part, later, grace) for part in predictions]
+        weights = best_weights_by_support(parts, runtime_s[cut:], support)
+        pooled = mixture_by_support(parts, weights, support)
+        crps = float(empirical_of(pooled).crps(runtime_s[cut:]).mean())
+        candidates.append((crps, is_relative, weights, parts))
+    absolute, relative = candidates
+    is_better = relative[0] < (1 - RELATIVE_GAIN) * absolute[0]
+    _, is_relative, weights, parts = relative if is_better else absolute
+    tried = []
     for ends in ENDS:
         pooled = mixture_by_support(parts, weights, support, ends)
         moved = recalibration(pooled, log_s[cut:])
@@ -293,7 +317,7 @@ def fit_predictor(
         tried.append((crps, ends, pooled, moved))
     _, ends, pooled, moved = min(tried, key=lambda trial: trial[0])
     named = {part: tuple(map(float, of_classes)) for part, of_classes in zip(names, weights.T, strict=True)}
-    model = replace(fitted(slice(None)), weights=named, ends=ends, recalibration=moved)
+    model = replace(fitted(slice(None), is_relative), weights=named, ends=ends, recalibration=moved)
     return model, EarlierPredictions(late, pooled)
 
 
@@ -311,3 +335,12 @@ def _seconds(quantiles: Floats, least_s: float) -> Floats:
     low = values[:, :LOW_LEVELS]
     low[low <= NEAR_LEAST * least_s] = 0.0
     return values
+
+
+def _usual(features: pd.DataFrame, usual_log_s: float) -> Floats:
+    """What peers usually take, the closest that are known: (n,), log seconds."""
+    usual = np.full(len(features), np.nan)
+    for name in RELATIVE:
+        if name in features:
+            usual = np.where(np.isfinite(usual), usual, features[name].to_numpy(dtype=float))
+    return np.where(np.isfinite(usual), usual, usual_log_s)

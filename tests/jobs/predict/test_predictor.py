@@ -284,10 +284,6 @@ def test_a_predictor_comes_back_from_its_files_with_the_same_numbers(fitted, tmp
     assert back.ends == model.ends
 
 
-def test_a_predictor_from_before_its_ends_were_averaged_still_loads(fitted, tmp_path):
-    fitted[0].save(tmp_path)
-
-
 def without(key):
     return lambda main: {name: value for name, value in main.items() if name != key}
 
@@ -295,7 +291,11 @@ def without(key):
 @pytest.mark.parametrize(
     "change",
     [
-        *[without(key) for key in ("format", "weights", "levels", "moved", "grace", "columns", "least_s", "ends")],
+        *map(
+            without,
+            ("format", "weights", "is_relative", "usual_log_s", "levels", "moved", "grace", "columns", "least_s"),
+        ),
+        without("ends"),
         lambda main: main | {"weights": {"oracle": [1.0] * N_CLASSES}},
         lambda main: main | {"weights": {"boosted": ["much"] * N_CLASSES}},
         lambda main: main | {"weights": {"boosted": [-1.0, 1.0, 1.0, 1.0]}},

@@ -27,7 +27,7 @@ from tasks.errors import BadInput
 from tasks.intake.files import all_refusals, read_head, read_lines, refusals, refused_rows
 from tasks.workloads.params import ReadParams
 from tasks.workloads.prepared import FileRun, Reading
-from tasks.workloads.readers.sar import DEVICE, SarLines, is_other, is_sar
+from tasks.workloads.readers.sar import DEVICE, SarLines, is_other, is_pidstat, is_sar
 from tasks.workloads.readers.tables import side_by_side, start_and_offsets, unix_seconds
 from tasks.workloads.telemetry import Counter, FloatArray, spelled
 
@@ -68,11 +68,16 @@ class SadfReader:
 
     def sniff(self, head: bytes, path: str) -> bool:  # noqa: ARG002
         """By the header of the first section, sar's banner, or what sysstat's other files begin with."""
-        return is_sadf(head) or is_sar(head) or is_other(head)
+        return is_sadf(head) or is_sar(head) or is_other(head) or is_pidstat(head)
 
     def read(self, path: str, params: ReadParams) -> Reading:
         """See Reader.read. Raises BadInput for a file without a section."""
-        if is_other(read_head(path, params.limits)):
+        head = read_head(path, params.limits)
+        if is_pidstat(head):
+            raise BadInput(
+                path, "pidstat's counters of processes", EXPECTED, "record the machine with sar -A 1, not with pidstat"
+            )
+        if is_other(head):
             problem = "a file of sysstat itself, or JSON or XML of sadf"
             raise BadInput(path, problem, EXPECTED, "sadf -d FILE -- -A, where FILE is sysstat's own, such as sa26")
         files = section_files(path)

@@ -35,6 +35,12 @@ def is_other(head: bytes) -> bool:
     return head.startswith(MAGIC) or bool(DOCUMENT.match(head))
 
 
+def is_pidstat(head: bytes) -> bool:
+    """Whether a file holds what `pidstat` prints, plainly or with -h: sar's banner, and a table of processes."""
+    banner, *lines = head.decode("utf-8", "replace").lstrip("\ufeff\r\n").splitlines() or [""]
+    return bool(BANNER.match(banner)) and any({"UID", "PID"} <= set(line.split()) for line in lines)
+
+
 @dataclass
 class SarLines:
     """Turns the lines of a file, in their order, into those of `sadf -d`. head: its beginning."""

@@ -79,3 +79,11 @@ def test_other_texts_are_no_output_of_sar(head):
 def test_other_files_of_sysstat_say_what_prints_them(found_in, content):
     with pytest.raises(BadInput, match=r"a file of sysstat itself, or JSON or XML of sadf; .* sadf -d FILE -- -A"):
         found_in(content, name="sa26")
+
+
+@pytest.mark.parametrize("mark", ["", "# "])
+def test_what_pidstat_prints_is_refused_by_its_name(found_in, mark):
+    """Plainly, and with -h."""
+    banner = "Linux 6.1 (db1) \t2026-11-05 \t_x86_64_\t(2 CPU)\n\n"
+    with pytest.raises(BadInput, match=r"pidstat's counters of processes; .* sar -A 1"):
+        found_in(f"{banner}{mark}12:00:00  UID  PID  %usr  Command\n12:00:01  0  1  1.00  init\n")

@@ -43,7 +43,7 @@ def main(path: str, time_zone: str = "", *renamed: str) -> None:
     pool, fit, fitted = dict(predictor.POOLED), predictor.fit_boosted, {}
 
     def once(features, values, *levels, **how):  # the same trees for every part that is left out
-        key = (len(features), len(levels))
+        key = (len(features), len(levels), float(np.sum(values)))
         return fitted[key] if key in fitted else fitted.setdefault(key, fit(features, values, *levels, **how))
 
     def one_for_all(parts, runtime_s, support):
@@ -52,6 +52,7 @@ def main(path: str, time_zone: str = "", *renamed: str) -> None:
 
     changes = {f"without: {part}": {"POOLED": {one: pool[one] for one in pool if one != part}} for part in pool}
     changes |= {"the same weights, however often a job ran": {"best_weights_by_support": one_for_all}}
+    changes |= {"trees never relative": {"RELATIVE_GAIN": 1.0}}
     changes |= {"ends never averaged": {"ENDS": (0.0,)}, "limits not kept": {"learn_grace": lambda *_: None}}
     scores = {}
     with threadpool_limits(1), patch.multiple(predictor, fit_boosted=once):

@@ -175,11 +175,16 @@ def hold_out(runs: Sequence[Telemetry], params: TrainParams) -> LabelledSplit:
     items = thinned(cut(runs, params.windows).items, MOST_WINDOWS)
     split, reasons = _split(items, params)
     if split is None:
+        labels = sorted({str(run.workload) for run in runs})
+        is_each_its_own = 1 < len(labels) == len(runs)
         raise BadInput(
             f"{len(runs)} labelled runs",
             f"none can be held out: {'; '.join(reasons)}",
             "two rounds, or runs of each workload that say when they started",
-            "record or ingest more runs, or choose another train.hold_out",
+            f"where {labels[0]!r} and {labels[1]!r} are one workload, ingest them with --manifest, or from a folder of "
+            "its name with --label-from parent"
+            if is_each_its_own
+            else "record or ingest more runs, or choose another train.hold_out",
         )
     train, test = ([items[at] for at in part] for part in (split.train, split.test))
     n_windows, is_window = sum(item.is_window for item in items), [item.is_window for item in test]

@@ -117,9 +117,7 @@ def test_a_source_without_labels_says_how_to_give_some(warehouse, drawn_telemetr
 
 def test_one_run_of_each_workload_is_too_little_to_say_how_good_a_model_is(warehouse, drawn_telemetry, quick_identify):
     put(warehouse, drawn_telemetry("once", n_runs=1))
-    with pytest.raises(
-        BadInput, match="4 labelled runs: none can be held out: .* are one workload, .* --manifest, or "
-    ):
+    with pytest.raises(BadInput, match=r"4 labelled runs: none can be held out: .* are one workload, .* --manifest"):
         steps.train(warehouse, "log", quick_identify, ALONE, [], "run")
     assert cards(warehouse.models) == []
 

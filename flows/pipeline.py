@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC
-from functools import partial
+from functools import partial, update_wrapper
 from pathlib import Path
 from typing import Any, Generic, Literal, TypedDict, TypeVar
 
@@ -128,12 +128,8 @@ def node(there: str) -> Callable[[Callable[..., NodeOutcome]], Task[..., NodeOut
                 return {"refused": str(error)}
             return {"source": source, "data_version": version, **outcome}
 
-        run_node.__module__, run_node.__name__, run_node.__qualname__ = (
-            function.__module__,
-            function.__name__,
-            function.__name__,
-        )
-        run_node.__doc__ = function.__doc__
+        update_wrapper(run_node, function, ("__module__", "__name__", "__qualname__", "__doc__"), ())
+        vars(run_node).pop("__wrapped__")  # Prefect reads the parameters of run_node
         return step(run_node).with_options(cache_policy=WhileThere(there=there))
 
     return decorate

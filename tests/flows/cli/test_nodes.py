@@ -200,7 +200,7 @@ def test_report_nodes_and_nodes_report_are_the_same(whorl: Whorl, nodes_log: War
     assert Path(one.out.strip()).name == "nodes-log.html"
 
 
-@pytest.mark.usefixtures("prefect_server")
+@pytest.mark.usefixtures("flows_as_they_are", "prefect_server")
 def test_an_ingest_says_which_units_nobody_knows(whorl: Whorl, home: Path, tmp_path: Path) -> None:
     """Their values are kept as they were written."""
     rows = ["node,benchmark,started_at,metric,value,unit"]

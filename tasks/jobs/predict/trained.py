@@ -103,6 +103,7 @@ class Trained:
 def load_trained(folder: Path) -> Trained:
     """What save wrote. Raises BadInput if a file is missing, or is something else."""
     try:
+        model = Predictor.load(folder)  # first, as it says which format the files have
         params = PredictParams.model_validate(json.loads(_text(folder / PARAMS)))
         medians = pd.read_parquet(folder / MEDIANS).set_index("group_key")["median_s"]
         kinds = [kind for kind in KINDS if kind != "ratio" or (folder / "shapes-ratio.json").exists()]
@@ -117,7 +118,7 @@ def load_trained(folder: Path) -> Trained:
         seen = pd.read_parquet(folder / SEEN)[["run_id", "residual"]]
         outcomes = Outcomes.load(folder) if (folder / OUTCOMES).exists() else None
         categories = {name: list(map(str, values)) for name, values in json.loads(_text(folder / CATEGORIES)).items()}
-        return Trained(Predictor.load(folder), shapes, classifiers, medians, seen, params, outcomes, categories)
+        return Trained(model, shapes, classifiers, medians, seen, params, outcomes, categories)
     except (OSError, ValueError, KeyError, TypeError, BadInput) as error:  # BadInput: of a part, without the folder
         problem = f"no trained model ({type(error).__name__}: {' '.join(str(error).split())[:160]})"
         raise BadInput(folder, problem, "the files of 'whorl jobs train'", "train again") from error

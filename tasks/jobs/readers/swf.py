@@ -47,6 +47,7 @@ MIN_FIELDS = 5  # up to the processors: job, submit, wait, run, processors
 LOOKED_AT = 1000  # job lines by which the number of fields is found
 BLANKS = " \t"
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+CODE = re.compile(r"-?[0-9]{1,9}")  # of a status
 PLAIN_NUMBER = r"[+-]?[0-9]{1,18}(?:\.[0-9]{0,18})?"  # any other way to write one is looked at more closely
 COMMENT = re.compile(r";+\s*([A-Za-z]+)\s*:\s*(.*?)\s*$")
 KNOWN_COMMENTS = re.compile(r"^\s*;+\s*(?:Version|Computer|Installation|UnixStartTime|Max[A-Z]\w+)\s*:", re.MULTILINE)
@@ -60,7 +61,7 @@ class SwfReader:
     """Reads .swf and .swf.gz."""
 
     name: str = "swf"
-    version: int = 3  # 2: groups and partitions; 3: statuses as the user maps them
+    version: int = 4  # 2: groups and partitions; 3: statuses as the user maps them; 4: all of them
     title: str = "Standard Workload Format (.swf, .swf.gz)"
     endings: tuple[str, ...] = (".swf", ".swf.gz")
 
@@ -149,9 +150,11 @@ class SwfHeader:
 def _vetted(places: Any, values: Any, header: SwfHeader, params: ReadParams, now: datetime) -> Chunk:
     numbers: Numbers = dict(zip(FIELDS, values.T, strict=True))
     status = np.where(np.isnan(numbers["status"]), MISSING, numbers["status"])
-    is_part, is_known = np.isin(status, PARTS), np.isin(status, list(STATUS))
+    meanings = STATUS | {int(code): mapped for code, mapped in params.statuses.items() if CODE.fullmatch(code)}
+    is_known = np.isin(status, list(meanings))
+    is_part = np.isin(status, PARTS) & ~is_known
     with np.errstate(over="ignore"):  # what becomes infinite is refused
-        rows = _runs(numbers, header, params).assign(place=places)
+        rows = _runs(numbers, header, meanings).assign(place=places)
     parts = refusals(places[is_part], PART_OF_A_JOB, [""] * int(is_part.sum()))
     is_odd = ~is_part & ~is_known
     odd = refusals(
@@ -161,7 +164,7 @@ def _vetted(places: Any, values: Any, header: SwfHeader, params: ReadParams, now
     return Chunk(chunk.rows, all_refusals([chunk.refused, parts, odd]), {})
 
 
-def _runs(numbers: Numbers, header: SwfHeader, params: ReadParams) -> pd.DataFrame:
+def _runs(numbers: Numbers, header: SwfHeader, meanings: Mapping[int, str]) -> pd.DataFrame:
     """The columns of jobs.runs that the format knows; times in UTC."""
     submit = (header.unix_start_s or 0.0) + numbers["submit_s"]
     wait, runtime, used = numbers["wait_s"], numbers["runtime_s"], numbers["used_cpus"]
@@ -181,7 +184,7 @@ def _runs(numbers: Numbers, header: SwfHeader, params: ReadParams) -> pd.DataFra
             "ended_at": from_epoch_s(np.where(never_began, submit + wait, np.nan)),
             "wait_s": np.where(never_began, np.nan, wait),
             "runtime_s": np.where(never_began, np.nan, runtime),
-            "status": _statuses(numbers["status"], params.statuses),
+            "status": _statuses(numbers["status"], meanings),
             "requested_cpus": cpus,
             "used_cpus": used,
             "requested_runtime_s": numbers["requested_s"],
@@ -205,10 +208,9 @@ def _labels(word: str, numbers: Any, names: dict[int, str]) -> Any:
     return pd.array([*texts, None], dtype="str").take(codes)
 
 
-def _statuses(numbers: Any, mapped: Mapping[str, str]) -> Any:
+def _statuses(numbers: Any, meanings: Mapping[int, str]) -> Any:
     codes, distinct = pd.factorize(numbers)
-    statuses = STATUS | {int(float(code)): status for code, status in mapped.items() if NUMBER.fullmatch(code)}
-    return pd.array([*(statuses.get(int(code)) for code in distinct), "unknown"], dtype="str").take(codes)
+    return pd.array([*(meanings.get(int(code)) for code in distinct), "unknown"], dtype="str").take(codes)
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,12 @@
 """A trained model in its files: the same predictions after loading, and one clear line for broken files."""
 
+import json
+
 import numpy as np
 import pytest
 
 from tasks.errors import BadInput, NotFound
+from tasks.jobs.predict.outcomes import MAIN as OUTCOMES
 from tasks.jobs.predict.predicting import predict_next, predict_rows, shape_shares
 from tasks.jobs.predict.predictor import MAIN, TREES
 from tasks.jobs.predict.preparation import read_runs
@@ -61,6 +64,15 @@ def test_a_broken_file_is_one_line_that_says_train_again(trained_log, file, text
         load_trained(model)
     assert "\n" not in str(raised.value)
     assert str(model) in str(raised.value)
+
+
+def test_a_model_of_an_earlier_format_says_so_whatever_else_has_changed(trained_log):
+    (model,) = (folder for folder in (trained_log.models / "jobs").iterdir() if folder.is_dir())
+    main = json.loads((model / MAIN).read_text())
+    (model / MAIN).write_text(json.dumps({key: value for key, value in main.items() if key != "format"}))
+    (model / OUTCOMES).write_text("{}")
+    with pytest.raises(BadInput, match=r"not of format 2\); .*; train again$"):
+        load_trained(model)
 
 
 def test_a_source_without_a_model_says_how_to_make_one(job_log):

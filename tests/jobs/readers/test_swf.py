@@ -105,8 +105,11 @@ def test_status_codes_are_words(log: Path, code: str, status: str) -> None:
 
 def test_a_log_that_writes_its_statuses_otherwise_is_read_by_what_the_user_says(log: Path) -> None:
     """Some logs have 0 for every job that ended."""
-    rows, _ = read(log, HEADER + fields(status="0") + "\n", ReadParams(statuses={"0": "completed"}))
-    assert rows["status"].to_list() == ["completed"]
+    lines = "".join(fields(status=code) + "\n" for code in ("0", "2", "7"))
+    mapped = {"0": "completed", "2": "failed", "7": "timeout", "1e400": "failed", "green": "completed"}
+    rows, refused = read(log, HEADER + lines, ReadParams(statuses=mapped))
+    assert rows["status"].to_list() == ["completed", "failed", "timeout"]
+    assert refused.empty
 
 
 @pytest.mark.parametrize("runtime", ["0", "-1"])

@@ -167,7 +167,7 @@ SYSTEMS = (
         },
         {"requested_memory_bytes": "MiB", "peak_memory_bytes": "MiB"},
         words={
-            "[15](/.*)?": "pending", "[267](/.*)?": "running", "3(/.*)?": "cancelled", "4(/0)?": "completed",
+            "[15](/.*)?": "pending", "[267](/.*)?": "running", "3(/.*)?": "cancelled", "4(/(0|[Ff]alse))?": "completed",
             "4/.+": "failed",
         },
     ),

@@ -295,7 +295,7 @@ CONDOR = [
      "CompletionDate": MARCH_S + end if status == 4 else 0, "RequestCpus": 1, "RequestMemory": 2048, "JobStatus": status} | more
     for number, (command, end, status, more) in enumerate([
         ("/home/bob/reco", 110, 4, {"ExitCode": 0, "ExitBySignal": False}),
-        ("/home/bob/plots", 30, 4, {"ExitCode": 0, "ExitBySignal": False}),
+        ("/home/bob/plots", 30, 4, {"ExitBySignal": False}),
         ("/home/bob/plots", 20, 4, {"ExitCode": 1, "ExitBySignal": False}),
         ("/home/bob/plots", 20, 4, {"ExitBySignal": True, "ExitSignal": 11}),
         ("/home/bob/reco", 60, 3, {}),

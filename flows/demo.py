@@ -45,7 +45,7 @@ N_NEAREST = 3
 UNDISTURBED_RUNS = "runs-*.parquet"  # beside them lie the runs that something disturbed
 
 
-def tell_workload(warehouse: Warehouse, workloads: WorkloadsParams, source: str) -> dict[str, Any]:
+def identify_recorded(warehouse: Warehouse, workloads: WorkloadsParams, source: str) -> dict[str, Any]:
     """Read the recorded workloads, learn all runs but the last one, and say what that is. Raises WhorlError.
 
     A model of these very data that has not seen the run is used again."""
@@ -100,7 +100,7 @@ WHERE source = $source ORDER BY executions.started_at NULLS LAST, execution_id
 EVIDENCE = "SELECT evidence FROM ops.alarms WHERE word = 'nodes' AND source = $source ORDER BY raised_at, alarm_id"
 
 
-def tell_nodes(warehouse: Warehouse, nodes: NodesParams, source: str) -> dict[str, Any]:
+def rank_recorded(warehouse: Warehouse, nodes: NodesParams, source: str) -> dict[str, Any]:
     """Read the recorded executions; rank their nodes, learn what is normal, say which look degraded. Raises WhorlError.
 
     A preprocessing and a detector of these very data, and answers that rest on them, are used again."""
@@ -121,13 +121,13 @@ def tell_nodes(warehouse: Warehouse, nodes: NodesParams, source: str) -> dict[st
         "n_nodes": len(names),
         "n_emulated": len({row["node"] for row in rows if row["is_emulated"]}),
         "best": _best(rows, names),
-        "verdicts": tell_verdicts(warehouse, nodes, source, names),
+        "verdicts": judge_recorded(warehouse, nodes, source, names),
         "model_id": ranked["model_id"],
         "report": ranked["report"],
     }
 
 
-def tell_verdicts(warehouse: Warehouse, nodes: NodesParams, source: str, names: Mapping[str, str]) -> dict[str, Any]:
+def judge_recorded(warehouse: Warehouse, nodes: NodesParams, source: str, names: Mapping[str, str]) -> dict[str, Any]:
     """Learn which executions of a source look degraded, judge them, and watch its nodes. Raises WhorlError.
 
     A detector of these very data, parameters and code, and what it said, are used again. names: of the nodes, as they
@@ -229,9 +229,9 @@ def _story(params: DemoParams) -> dict[str, Any]:
     watch = jobs.watch.model_copy(update={"alarms_per_day": ALARMS_PER_DAY})
     watched = call(jobs_watch, known, watch=watch)
     predicted = _predicted(params.warehouse, ingested["data_version"], jobs)
-    riskiest = tell_riskiest(params.warehouse, jobs)
-    workload = tell_workload(params.warehouse, params.workloads, SOURCE)
-    nodes = tell_nodes(params.warehouse, params.nodes, SOURCE)
+    riskiest = riskiest_job(params.warehouse, jobs)
+    workload = identify_recorded(params.warehouse, params.workloads, SOURCE)
+    nodes = rank_recorded(params.warehouse, params.nodes, SOURCE)
     files, totals = fetch(params.warehouse, FILES, {"source": SOURCE}), read_summary(params.warehouse, SOURCE)
     return {
         "source": SOURCE,
@@ -247,11 +247,11 @@ def _story(params: DemoParams) -> dict[str, Any]:
         "model_id": predicted["model_id"],
         "workload": workload,
         "nodes": nodes,
-        "advice": tell_advice(params.warehouse, params.advice),
+        "advice": choose_recorded(params.warehouse, params.advice),
     }
 
 
-def tell_advice(warehouse: Warehouse, params: AdviceParams) -> dict[str, Any]:
+def choose_recorded(warehouse: Warehouse, params: AdviceParams) -> dict[str, Any]:
     """The cheapest machine type for a recorded job that is rarely late, checked with runs that were held back."""
     from tasks.report.advice import story_checks, story_result
     from tasks.report.site import write_advice
@@ -282,7 +282,7 @@ def _predicted(warehouse: Warehouse, data_version: str, jobs: JobsParams) -> dic
     return call(jobs_predict, known)
 
 
-def tell_riskiest(warehouse: Warehouse, jobs: JobsParams) -> dict[str, Any] | None:
+def riskiest_job(warehouse: Warehouse, jobs: JobsParams) -> dict[str, Any] | None:
     """The job that is most likely to take twice its usual time, why, and which of three changes would help most."""
     rows = with_costs(
         warehouse, SOURCE, read_predictions(warehouse, SOURCE, min_before=jobs.summary.min_support, limit=1)

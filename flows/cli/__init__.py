@@ -92,28 +92,28 @@ def _ending(command: Callable[[], None], *, is_verbose: bool, as_json: bool = Fa
             code = ending.code if isinstance(ending.code, int) else 1
             usage = getattr(ending.__context__, "format_message", None)  # of click, which has told people already
             if as_json and usage is not None and _n_printed() == n_before:
-                _tell_machine(clean(usage()), code)
+                _show_error(clean(usage()), code)
         except KeyboardInterrupt:
             code = INTERRUPTED
         except WhorlError as error:
             print(f"whorl: {clean(str(error))}", file=sys.stderr)
             code = error.exit_code
             if as_json and _n_printed() == n_before:
-                _tell_machine(clean(str(error)), code)
+                _show_error(clean(str(error)), code)
             _let_go(error)
         sys.stdout.flush()  # a reader that has gone (`| head`) shows up only here
     except BrokenPipeError:
         return _without_reader()
     except OSError as error:
         if (reason := _of_disk(error)) is None:
-            _tell_bug(error, is_verbose=is_verbose)
+            _print_fault(error, is_verbose=is_verbose)
             return INTERNAL_ERROR
         print(f"whorl: {clean(reason)}", file=sys.stderr)
         if as_json and _n_printed() == n_before:
-            _tell_machine(clean(reason), 1)
+            _show_error(clean(reason), 1)
         return 1
     except Exception as error:
-        _tell_bug(error, is_verbose=is_verbose)
+        _print_fault(error, is_verbose=is_verbose)
         return INTERNAL_ERROR
     return code
 
@@ -134,7 +134,7 @@ def _n_printed() -> int:
     return int(machine_output.printed()) if machine_output else 0
 
 
-def _tell_machine(message: str, code: int) -> None:
+def _show_error(message: str, code: int) -> None:
     from flows.cli.output import show_json
 
     show_json({"error": {"message": message, "exit_code": code}})
@@ -155,7 +155,7 @@ def _without_reader() -> int:
     return 1
 
 
-def _tell_bug(error: Exception, *, is_verbose: bool) -> None:
+def _print_fault(error: Exception, *, is_verbose: bool) -> None:
     line = " ".join(str(error).split()) or "no message"
     print(f"whorl: unexpected {type(error).__name__}: {line}", file=sys.stderr)
     text = "".join(traceback.format_exception(error))

@@ -350,7 +350,7 @@ def promote(call: Invocation, model: str, reason: str = "by hand") -> Output:
     if word is None:
         known = ", ".join(card.model_id for card in cards) or "none"
         raise NotFound(f"model {model!r}: not in {warehouse.models}; there are: {known}")
-    yield from _tell(registry.promote(warehouse, word, model, reason).model_dump())
+    yield from _show_champion(registry.promote(warehouse, word, model, reason).model_dump())
 
 
 def rollback(call: Invocation, word: str, kind: str, source: str) -> Output:
@@ -362,7 +362,7 @@ def rollback(call: Invocation, word: str, kind: str, source: str) -> Output:
     from tasks.warehouse import registry
 
     decision = registry.roll_back(call.warehouse, word, checked_source(source), kind)
-    yield from _tell(decision.model_dump())
+    yield from _show_champion(decision.model_dump())
 
 
 def _first(metrics: dict[str, float]) -> str:
@@ -372,7 +372,7 @@ def _first(metrics: dict[str, float]) -> str:
     return ", ".join([*texts, *([f"{more:,} more"] if more > 0 else [])])
 
 
-def _tell(decision: dict[str, object]) -> Output:
+def _show_champion(decision: dict[str, object]) -> Output:
     yield decision
     kind, source, model = (as_text(decision[key]) for key in ("kind", "source", "model_id"))
     print(f"{kind} of source {source} is now {model} ({as_text(decision['reason'])})")

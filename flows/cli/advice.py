@@ -62,7 +62,7 @@ def search(
     if ran is not None:
         machine_type, n = parse_configuration(ran)
         run = (machine_type, n, seconds("--took", took), status)
-        steps.tell(str(history.absolute()), job, machines, call.settings.advice.search, run, columns)
+        steps.add_to_history(str(history.absolute()), job, machines, call.settings.advice.search, run, columns)
     need = {
         "memory_gb": memory_gb,
         "profile": profile,
@@ -72,7 +72,7 @@ def search(
     }
     most_s = None if max_runtime is None else seconds("--max-runtime", max_runtime)
     answer = steps.search(str(history.absolute()), job, machines, call.settings.advice.search, need, most_s, columns)
-    yield from tell(call, answer, out)
+    yield from print_answer(call, answer, out)
 
 
 def evaluate(
@@ -104,7 +104,7 @@ def evaluate(
         answer = steps.evaluate(
             runs, machines, needs, scores, call.settings.advice.search, call.settings.advice.evaluate, columns, folder
         )
-    yield from tell(call, answer, out)
+    yield from print_answer(call, answer, out)
 
 
 def estimate(
@@ -158,7 +158,7 @@ def estimate(
             size_ratio=size_ratio,
             renamed=columns,
         )
-    yield from tell(call, answer, out)
+    yield from print_answer(call, answer, out)
 
 
 def choose(
@@ -204,7 +204,7 @@ def choose(
         columns = pairs(renamed, "--map", EXAMPLE)
         [table, kinds] = absolute([str(history), machines])
         answer = steps.choose(table, job, kinds, scores, limit_s, params, columns, source)
-    yield from tell(call, answer, out)
+    yield from print_answer(call, answer, out)
 
 
 def record(
@@ -274,10 +274,10 @@ def groups(
     )
     if kubectl is not None:
         call.note(f"script: {kubectl}")
-    yield from tell(call, answer, out)
+    yield from print_answer(call, answer, out)
 
 
-def tell(call: Invocation, answer: "Answered", out: Path | None) -> Output:
+def print_answer(call: Invocation, answer: "Answered", out: Path | None) -> Output:
     """Print an answer for people, or its figures as JSON; out: a folder for its page."""
     if out is not None:
         call.note(f"page: {answer.page(out.absolute())['report']}")

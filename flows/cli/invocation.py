@@ -113,7 +113,7 @@ def source_with_runs(warehouse: "Warehouse", source: str | None) -> str:
 SAY_OTHERWISE = "say otherwise with --map OURS=THEIRS (and, of jobs, --unit, --map-value)"
 
 
-def tell_understood(note: Callable[[str], None], path: str, lines: Sequence[str]) -> None:
+def note_understood(note: Callable[[str], None], path: str, lines: Sequence[str]) -> None:
     """Say what a file and its columns were taken for, where its names and words are not ours."""
     if lines:
         hint = [] if all(line.startswith("with the sections of ") for line in lines) else [SAY_OTHERWISE]
@@ -132,7 +132,7 @@ def refuse_unreadable(files: Sequence[str], begin: Callable[[str], Sequence[str]
         if file.startswith(("http://", "https://")):
             return
         try:
-            tell_understood(note, file, begin(file))
+            note_understood(note, file, begin(file))
         except BadInput as error:
             refused.append(error)
         else:

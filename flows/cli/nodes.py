@@ -159,7 +159,7 @@ def ingest(
     --manifest FILE (path .read.manifest): CSV or JSONL: path, benchmark, node, machine_type, started_at,
         is_stressed, dose
     --map, --time-zone, --max-refused-share, --pseudonymise, --dry-run"""
-    from tasks.nodes.intake import Intake, begin_executions, find_files, preview_executions, tell_left_out
+    from tasks.nodes.intake import Intake, begin_executions, find_files, left_out_line, preview_executions
 
     source = checked_source(source)
     read = call.settings.nodes.read
@@ -168,7 +168,7 @@ def ingest(
             "name files: what recorders have landed is written already, with its names", param_hint="PATH"
         )
     files = find_files(paths, read.manifest) if paths or read.manifest else []
-    if line := tell_left_out(paths):
+    if line := left_out_line(paths):
         call.note(line)
     intake = Intake(source, intake_reader(reader), read)
     parameters = {"results": paths, "reader": reader, "dry_run": dry_run}
@@ -185,9 +185,9 @@ def ingest(
             on = f"{counted(result['n_nodes'], 'node')}{emulated}"
             print(f"source {source}: {counted(result['n_executions'], 'execution')} on {on}{stressed}")
             if units := result["unknown_units"]:
-                told = ", ".join(map(repr, list(units)[:MOST_UNITS])) + (", …" if len(units) > MOST_UNITS else "")
+                names = ", ".join(map(repr, list(units)[:MOST_UNITS])) + (", …" if len(units) > MOST_UNITS else "")
                 values = counted(sum(units.values()), "value")
-                call.note(f"{values} not converted, as nobody knows the unit: {told}; each is a scale of its own")
+                call.note(f"{values} not converted, as nobody knows the unit: {names}; each is a scale of its own")
             call.go_on("nodes", "rank", source=source)
 
 

@@ -298,7 +298,7 @@ def evaluate(
     settings = call.settings.nodes
     if not paths and not settings.read.manifest:
         raise typer.BadParameter("name results, or a --manifest of them", param_hint="PATH")
-    from tasks.nodes.intake import tell_left_out
+    from tasks.nodes.intake import left_out_line
     from tasks.nodes.params import EvaluateParams
     from tasks.nodes.steps import evaluate_results, write_page
     from tasks.report.nodes_evaluation import detectors_table
@@ -307,7 +307,7 @@ def evaluate(
         evaluation, name, emulated = evaluate_results(
             paths, intake_reader(reader), settings.read, EvaluateParams.model_validate(parameters), train=train
         )
-    if line := tell_left_out(paths):
+    if line := left_out_line(paths):
         call.note(line)
     if out is not None:
         call.note(f"tables: {out}; page: {write_page(evaluation, name, str(out), emulated)}")

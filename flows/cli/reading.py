@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from flows.cli.invocation import Invocation, progress_bar, raise_last, refuse_unreadable, run_flow, tell_understood
+from flows.cli.invocation import Invocation, note_understood, progress_bar, raise_last, refuse_unreadable, run_flow
 from flows.cli.output import plain, say, show_facts, show_json, show_table
 from tasks.errors import NotAllRead
 from tasks.quantities import counted, share
@@ -185,7 +185,7 @@ def look(call: Invocation, files: Sequence[str], preview: "Callable[[str], Previ
 
 def _show(call: Invocation, rows: list[dict[str, Any]]) -> None:
     for row in rows:
-        tell_understood(print, row["path"], row["understood"])
+        note_understood(print, row["path"], row["understood"])
     of_jobs = [column for column in JOB_COLUMNS if column.key in rows[0]]
     show_table(rows, (*PREVIEWED, *of_jobs))
     for row in rows:

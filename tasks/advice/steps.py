@@ -139,7 +139,7 @@ def recorded_peaks(warehouse: Warehouse, source: str, job: str) -> pd.Series:
     return peaks
 
 
-def tell(
+def add_to_history(
     history: str,
     job: str | None,
     machines: str | None,

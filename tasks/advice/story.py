@@ -279,7 +279,7 @@ class Story:
     calibration: pd.DataFrame | None = None
 
 
-def tell(choice: Choice) -> Story:
+def story_of(choice: Choice) -> Story:
     """One job's answer in sentences, with the table of types."""
     return Story(answer_of(choice), sureness_of(choice), reason_of(choice), next_run_of(choice), types_table(choice))
 
@@ -299,7 +299,7 @@ def story(
     ours = {choice.job: choice.machine_type for choice in choices}
     rules = {OURS: ours} | rule_choices(history, machines, scores, deadlines, late_share)
     moving = next((choice for choice in choices if choice.machine_type != choice.source), choices[0])
-    answer = tell(next((choice for choice in choices if choice.job == about), moving))
+    answer = story_of(next((choice for choice in choices if choice.job == about), moving))
     return replace(
         answer,
         jobs=jobs_table(choices, truth),

@@ -20,8 +20,8 @@ from tasks.advice.machines import SECONDS_PER_HOUR, Configurations, Floats
 
 LEVEL = 10.0  # prior variance of a job's level: nothing is known of it
 LEAST_VARIANCE = 1e-9
-LEAST_NOISE = 0.03  # variance of log cost from run to run, at least: one run a configuration tells no less
-UNTOLD = 1e-3  # precision below which a failed run says nothing
+LEAST_NOISE = 0.03  # variance of log cost from run to run, at least: one run a configuration informs no less
+LEAST_PRECISION = 1e-3  # below it a failed run informs of nothing
 PRIOR_VOTES = 8.0  # what other applications say of completion counts as much as so many runs just like it
 FAILED_SURCHARGE, FAILED_NOISE = 0.5, 1.0  # what a failed run stands for while none has completed
 Bools = NDArray[np.bool_]
@@ -149,24 +149,24 @@ def posterior(prior: Prior, runs: TrialRuns, noise: float) -> Posterior:
     if ok.all():
         return belief
     failed = runs.candidate[~ok]
-    bound, its_variance, tells = _lower_bounds(belief.mean[failed], belief.variance[failed], runs.log_cost[~ok], noise)
-    seen = np.concatenate([seen, failed[tells]])
-    observed = np.concatenate([observed, bound[tells]])
-    variances = np.concatenate([variances, its_variance[tells]])
+    bound, variance, informs = _lower_bounds(belief.mean[failed], belief.variance[failed], runs.log_cost[~ok], noise)
+    seen = np.concatenate([seen, failed[informs]])
+    observed = np.concatenate([observed, bound[informs]])
+    variances = np.concatenate([variances, variance[informs]])
     return _regression(prior.mean, covariance, seen, observed, variances, level)
 
 
 def _lower_bounds(mean: Floats, variance: Floats, bound: Floats, noise: float) -> tuple[Floats, Floats, Bools]:
-    """Observations, their variances, and whether each tells anything, that stand for P(cost > bound)."""
+    """Observations, their variances, and whether each informs, that stand for P(cost > bound)."""
     spread = np.sqrt(variance + noise)
     z = (bound - mean) / spread
     hazard = np.exp(-(z**2) / 2 - np.log(2 * np.pi) / 2 - log_ndtr(-z))  # φ(z) / (1 - Φ(z))
     matched_mean = mean + variance / spread * hazard
     matched_variance = variance - variance**2 / spread**2 * hazard * (hazard - z)
     precision = 1 / matched_variance - 1 / variance
-    tells = precision > UNTOLD
-    precision = np.where(tells, precision, 1.0)
-    return (matched_mean / matched_variance - mean / variance) / precision, 1 / precision, tells
+    informs = precision > LEAST_PRECISION
+    precision = np.where(informs, precision, 1.0)
+    return (matched_mean / matched_variance - mean / variance) / precision, 1 / precision, informs
 
 
 def _regression(

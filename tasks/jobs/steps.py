@@ -4,6 +4,7 @@ What needs trees, charts or a recorder is imported where it is used: seconds tha
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -151,7 +152,7 @@ def record(params: RecordParams, out_dir: str) -> Recording:
     """Run and record recurring jobs on this machine; returns the folder of the recording, and figures."""
     from tasks.jobs.record.campaign import record_jobs
 
-    summary = record_jobs(params, Path(out_dir), lambda done, total: report_progress("recording jobs", done, total))
+    summary = record_jobs(params, Path(out_dir), partial(report_progress, "recording jobs"))
     logger.info("recorded %s", summary)
     return Recording(
         folder=out_dir,

@@ -87,7 +87,7 @@ def local_last(files: list[str]) -> list[str]:
     return sorted(files, key=lambda path: path.lower().endswith(endings))
 
 
-def tell_left_out(paths: Sequence[str]) -> str:
+def left_out_line(paths: Sequence[str]) -> str:
     """The line for parts that are left out of folders among the paths; empty for none. A path need not be there."""
     n_files = sum(len(names) - len(without_disturbed(names)) for names in (Folder(path).names() for path in paths))
     parts = "1 part" if n_files == 1 else f"{n_files:,} parts"

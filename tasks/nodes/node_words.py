@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 EMULATED = "emulated"
-NOT_TOLD = "–"
+NO_VALUE = "–"
 MINUTE = "%Y-%m-%d %H:%M"
 MOST_COUNTS = 6  # of nodes of which none stands out
 CHANCE = 0.01  # as suspicion.ALPHA, which needs numpy
@@ -32,7 +32,7 @@ def better(orientation: Any) -> str:
 def agreement(agrees: Any) -> str:
     """Whether the paper's rule of orientation says what is declared."""
     if is_missing(agrees):
-        return NOT_TOLD
+        return NO_VALUE
     return "agrees" if agrees else "disagrees"
 
 
@@ -46,7 +46,7 @@ def agreement_without(row: Mapping[Any, Any]) -> str:
     """Whether the paper's rule says what is declared by the executions that were not stressed alone."""
     rule = row["rule_without_stressed"]
     if is_missing(rule) or row["orientation_from"] in UNDECLARED:
-        return NOT_TOLD
+        return NO_VALUE
     return agreement(rule == row["orientation"])
 
 

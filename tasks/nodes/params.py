@@ -335,7 +335,7 @@ class LearnedParams(Params):
     seeds: int = Field(5, ge=1, le=1000, description="Fits of each split by time, and random splits, each with a seed")
     model: ModelParams = ModelParams()
 
-    def asked(self, variant: Variant, seed: int) -> ModelParams:
+    def fit_params(self, variant: Variant, seed: int) -> ModelParams:
         """The parameters of one fit."""
         fit = self.model.fit.model_copy(update={"seed": seed})
         return self.model.model_copy(update={"variant": variant, "fit": fit})

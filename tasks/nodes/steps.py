@@ -6,6 +6,7 @@ import logging
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -96,14 +97,11 @@ def record(params: RecordParams, out_dir: str, turn: Turn | None = None) -> dict
     sampler_cores: CPU time of the sampler over time."""
     from tasks.nodes.record.campaign import record_nodes
 
-    def tell(done: int, total: int) -> None:
-        report_progress("recording benchmarks", done, total)
-
-    recorded = record_nodes(params, Path(out_dir), tell, turn=turn)
+    recorded = record_nodes(params, Path(out_dir), partial(report_progress, "recording benchmarks"), turn=turn)
     logger.info("recorded %s", recorded)
     unavailable = {node: list(faults) for node, faults in recorded.unavailable.items()}
     facts = {"campaign": recorded.campaign, "nodes": list(recorded.nodes), "unavailable": unavailable}
-    return recorded.told(out_dir, **facts, sampler_cores=recorded.sampler_cores)
+    return recorded.as_result(out_dir, **facts, sampler_cores=recorded.sampler_cores)
 
 
 def land_recording(folder: str, landing_folder: str, source: str, after: int) -> list[str]:

@@ -55,7 +55,7 @@ GROUP BY subject HAVING NOT bool_or(kind = $cleared) ORDER BY subject
 REASONS = "SELECT * FROM nodes.verdict_reasons WHERE source = $source ORDER BY execution_id, place"  # the worst first
 
 
-TOLD = "SELECT DISTINCT subject FROM ops.alarms WHERE word = 'nodes' AND source = $source"
+ANNOUNCED = "SELECT DISTINCT subject FROM ops.alarms WHERE word = 'nodes' AND source = $source"
 
 
 class LearnedVerdicts(TypedDict):
@@ -202,7 +202,7 @@ def watch(warehouse: Warehouse, source: str, alarm: AlarmParams, after: str) -> 
         raise NotFound(no_trained_model(source))
     judged = fetch(warehouse, JUDGED, {"source": source})
     reasons = fetch(warehouse, REASONS, {"source": source})
-    subjects = fetch(warehouse, TOLD, {"source": source})["subject"]
+    subjects = fetch(warehouse, ANNOUNCED, {"source": source})["subject"]
     announced, still_open = {str(subject) for subject in subjects}, read_open(warehouse, source)
     model_id = str(row["model_id"])
     outcome = degradations(source, judged, reasons, model_id, alarm, announced=announced, still_open=still_open)

@@ -24,7 +24,7 @@ AGAIN = ".again"  # and the number of the repetition, behind the id of a run
 DIGEST_DIGITS = 16
 SIGTERM_STATUS = 128 + signal.SIGTERM
 ON_DISK = Path("/var/tmp")
-Tell = Callable[[int, int], None]  # how many runs are done, and planned
+Progress = Callable[[int, int], None]  # how many runs are done, and planned
 
 
 def digest_of(text: str) -> str:
@@ -134,7 +134,7 @@ class RecordSummary:
     parts: tuple[str, ...]
     duration_s: float
 
-    def told(self, folder: str, **more: Any) -> dict[str, Any]:
+    def as_result(self, folder: str, **more: Any) -> dict[str, Any]:
         """What a flow returns of it: the folder of the recording, counts, and `more`."""
         return {
             "folder": folder,

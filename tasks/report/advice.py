@@ -12,7 +12,7 @@ from tasks.advice.groups import LEVEL_NAMES, Grouping
 from tasks.advice.replay import CHECKPOINTS, OURS, WORDS
 from tasks.advice.search import SearchProposal
 from tasks.advice.story import OURS as CHOICE
-from tasks.advice.story import STAY, LateCheck, Story, tell
+from tasks.advice.story import STAY, LateCheck, Story, story_of
 from tasks.advice.tarema import Assignment
 from tasks.advice.transfer import TransferredRuns
 from tasks.quantities import duration, number, share
@@ -134,7 +134,7 @@ TYPES_WORDS = "Chance of being late with its interval, and what runs cost, as ex
 
 def choice_result(choice: Choice, again: str) -> Result:
     """The type for one job: what it is expected to do, and what to run next."""
-    story = tell(choice)
+    story = story_of(choice)
     made_of = f"{choice.n_runs} runs of {choice.job} on {choice.source}, {len(choice.estimates)} types"
     return _story_of(story, f"A machine type for {choice.job}", (), made_of, again)
 

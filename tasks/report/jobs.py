@@ -135,7 +135,7 @@ class JobsData(IntakeRows):
     TABLES; figures: of the model in use, by key."""
 
     summary: dict[str, Any]
-    asked: SummaryParams
+    summary_params: SummaryParams
     least: int
     jobs: pd.DataFrame
     history: tuple[Section, ...]
@@ -166,7 +166,7 @@ def fetch_jobs(connection: Connection, source: str, params: ReportParams) -> Job
     return JobsData(
         **vars(fetch_intake(connection, WORD, source)),
         summary=summary,
-        asked=summary_params,
+        summary_params=summary_params,
         least=params.min_support,
         jobs=connection.execute(JOBS, {"source": source, "least": params.min_support}).df(),
         history=tuple(history_sections(connection, source, summary_params, summary["slow_share"], version)),
@@ -209,7 +209,7 @@ def _answer(data: JobsData) -> tuple[str, str, State]:
     """Which next runs are likely to be late, what to do, and whether somebody has to look."""
     listed, summary = data.listed, data.summary
     if not summary["n_supported_groups"]:
-        least = data.asked.min_support
+        least = data.summary_params.min_support
         return f"No job of {data.source} has {least} finished runs, so there is no variation to report.", "", "unknown"
     if listed.empty:
         cov = ratio(summary["median_cov"])
@@ -254,18 +254,16 @@ def _reasons_by_job(data: JobsData) -> dict[str, list[str]]:
     """What makes the next run of each job vary, the largest first, as sentences; a name in them stays as it is."""
     rows = data.tables["reasons"]
     rows = rows[rows["run_id"].isna() & (rows["factor"] > 1)].sort_values(["group_key", "rank"], kind="stable")
-    told = {
-        key: dict.fromkeys(sentence(one["words"]) for one in own)
-        for key, own in _by_job(rows[["group_key", "words"]]).items()
-    }
+    by_job = _by_job(rows[["group_key", "words"]])
+    sentences = {key: dict.fromkeys(sentence(row["words"]) for row in its_rows) for key, its_rows in by_job.items()}
     return {
         key: [f"{line[:1].upper() if line.partition(' ')[0].isalpha() else line[:1]}{line[1:]}." for line in lines]
-        for key, lines in told.items()
+        for key, lines in sentences.items()
     }
 
 
 def _facts(data: JobsData) -> Iterator[Fact]:
-    summary, summary_params = data.summary, data.asked
+    summary, summary_params = data.summary, data.summary_params
     descriptions = {
         "n_finished": (f"finished runs, {summary['n_failed']:,} failed, {summary['n_ongoing']:,} go on", count),
         "n_supported_groups": (f"jobs with {summary_params.min_support} or more of them", count),
@@ -306,7 +304,7 @@ def _sections(data: JobsData, item: str) -> Iterator[Section]:
 
 
 def _jobs_section(data: JobsData, item: str) -> Section:
-    summary_params, predicted = data.asked, data.jobs["predicted_at"].dropna()
+    summary_params, predicted = data.summary_params, data.jobs["predicted_at"].dropna()
     made = ""
     if len(predicted):
         model = data.jobs["model_id"].dropna().iloc[0]
@@ -499,8 +497,8 @@ def item_chart() -> charts.Chart:
 
 def job_items(connection: Connection, data: JobsData) -> Iterator[tuple[str, Result]]:
     """Each job with its result: history, next run with its chances, reasons, shapes, and alarms."""
-    values = {"source": data.source}
-    runs = connection.execute(HISTORY, values | {"statuses": list(data.asked.statuses), "most": MOST_OF_ITEM}).df()
+    values, statuses = {"source": data.source}, list(data.summary_params.statuses)
+    runs = connection.execute(HISTORY, values | {"statuses": statuses, "most": MOST_OF_ITEM}).df()
     shapes, alarms = (_by_job(connection.execute(sql, values).df()) for sql in (SHAPES_OF_JOBS, ALARMS_OF_JOBS))
     columns, history = charts.parts_of(_history(runs, data), "group_key")
     reasons = _reasons_by_job(data)

@@ -356,10 +356,10 @@ def _network_falls_short(figures: Given) -> Iterator[str]:
             yield f"error of own metrics, {words}: {number(error)}; the means of types make {number(means)}"
         if accuracy is not None and accuracy < 1:
             yield f"types told rightly, {words}: {share(accuracy)}"
-    for key, (words, show, says) in REPORTED.items():
+    for key, (words, show, reported) in REPORTED.items():
         value = figures.get(key_of(key, PAPER, PAPER))
-        if value is not None and value < says:
-            yield f"{words}, {PROTOCOLS[PAPER]}: {show(value)}; the paper reports {show(says)} of its own data"
+        if value is not None and value < reported:
+            yield f"{words}, {PROTOCOLS[PAPER]}: {show(value)}; the paper reports {show(reported)} of its own data"
 
 
 def key_of(template: str, name: str, protocol: str) -> str:

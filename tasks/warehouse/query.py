@@ -207,17 +207,17 @@ def main() -> None:
     answer = sys.stdout.buffer
     try:
         with reading(warehouse) as connection:
-            _tell(answer, {})
+            _send(answer, {})
             table, is_cut = _rows(connection, warehouse, question["sql"], question["limit"])
     except WhorlError as error:
-        _tell(answer, {"error": type(error).__name__, "values": error.__reduce__()[1]})
+        _send(answer, {"error": type(error).__name__, "values": error.__reduce__()[1]})
         return
-    _tell(answer, {"is_cut": is_cut})
+    _send(answer, {"is_cut": is_cut})
     with pa.ipc.new_stream(answer, table.schema) as stream:
         stream.write_table(table)
 
 
-def _tell(answer: BinaryIO, message: dict[str, Any]) -> None:
+def _send(answer: BinaryIO, message: dict[str, Any]) -> None:
     answer.write(json.dumps(message).encode() + b"\n")
     answer.flush()
 

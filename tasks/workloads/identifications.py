@@ -44,7 +44,7 @@ SCHEMA = pa.schema(
         ("foreign_share", pa.float64()), ("stolen_share", pa.float64()), ("surer", pa.list_(pa.string())),
     ]
 )  # fmt: skip
-ASKED = """
+TO_IDENTIFY = """
     SELECT run_id FROM workloads.runs AS runs
     WHERE source = $source
         AND ($which <> 'unlabelled' OR workload IS NULL)
@@ -69,7 +69,7 @@ def runs_to_identify(
     Raises NotFound for a named run that the source does not have."""
     if not run_ids:
         parameters = {"source": source, "which": which, "model_ids": list(model_ids)}
-        return [str(run_id) for run_id in fetch(warehouse, ASKED, parameters)["run_id"]]
+        return [str(run_id) for run_id in fetch(warehouse, TO_IDENTIFY, parameters)["run_id"]]
     known = set(fetch(warehouse, KNOWN, {"source": source})["run_id"])
     if missing := [run_id for run_id in run_ids if run_id not in known]:
         some = ", ".join(sorted(known)[:MOST_NAMED]) or "none"

@@ -1,6 +1,7 @@
 """The steps of `workloads`: keys in, keys and figures out. Flows wrap them, and commands that ask."""
 
 import logging
+from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -26,12 +27,9 @@ def record(params: RecordParams, out_dir: str) -> dict[str, Any]:
     of this call; isolation: cgroups, or none; sampler_cores: CPU time of the sampler over that of the runs, mean."""
     from tasks.workloads.record.campaign import record_workloads
 
-    folder = Path(out_dir)
-    recording = record_workloads(
-        params, folder, lambda done, total: report_progress("recording workloads", done, total)
-    )
+    recording = record_workloads(params, Path(out_dir), partial(report_progress, "recording workloads"))
     logger.info("recorded %s", recording)
-    return recording.told(out_dir, sampler_cores=recording.sampler_cores[0])
+    return recording.as_result(out_dir, sampler_cores=recording.sampler_cores[0])
 
 
 def find_files(paths: list[str], read: ReadParams) -> list[str]:

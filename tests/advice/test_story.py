@@ -16,7 +16,7 @@ from tasks.advice.story import (
     rule_choices,
     scores_of,
     story,
-    tell,
+    story_of,
     truth_of,
 )
 from tasks.errors import BadInput
@@ -152,7 +152,7 @@ def test_a_claim_that_is_wrong_is_not_inside():
 
 def test_the_sentences_name_type_chance_reason_and_next_run():
     history, _ = world(1)
-    told = tell(choose_type(history, MACHINES, SCORES, "job0", 40.0))
+    told = story_of(choose_type(history, MACHINES, SCORES, "job0", 40.0))
     assert told.answer.startswith("Run job0 on slow: late in < 0.1 %")
     assert "% cheaper a run than a" in told.answer
     assert told.sureness.startswith("80.0 % interval of the chance < 0.1 %, from 20 runs on a")
@@ -164,8 +164,8 @@ def test_the_sentences_name_type_chance_reason_and_next_run():
 
 def test_an_answer_that_is_not_sure_says_so():
     history, _ = world(1)
-    told = tell(choose_type(history, MACHINES, SCORES, "job0", 3.0))
+    told = story_of(choose_type(history, MACHINES, SCORES, "job0", 3.0))
     assert "No type is surely late in at most 5.0 %" in told.answer
-    unsure = tell(choose_type(history, MACHINES, SCORES, "job0", 23.0, model=BeliefParams(error_speed=0.2)))
+    unsure = story_of(choose_type(history, MACHINES, SCORES, "job0", 23.0, model=BeliefParams(error_speed=0.2)))
     assert "slow would be cheaper, but cannot be told to be safe" in unsure.sureness
     assert unsure.next_run.startswith("one run of usual size on slow: safe if it takes at most")

@@ -57,10 +57,10 @@ def test_a_model_learns_the_first_executions_of_each_node_and_is_measured_on_the
         "SELECT execution_id, row_number() OVER own AS place FROM nodes.executions WHERE source = 'log' "
         "WINDOW own AS (PARTITION BY node, benchmark ORDER BY started_at, execution_id)",
     )
-    learned, chosen = rows["execution_id"].isin(model.learned), rows["execution_id"].isin(model.chosen)
+    learned, chosen = rows["execution_id"].isin(model.learned), rows["execution_id"].isin(model.validation)
     assert rows["place"][learned].max() == 12  # of 20: 60 %
     assert set(rows["place"][chosen]) == {13, 14, 15, 16}
-    assert not model.learned & model.chosen
+    assert not model.learned & model.validation
     assert {"error_ratio", "mse_own", "type_accuracy", "score_spearman"} <= set(card.metrics)
 
 

@@ -118,8 +118,8 @@ def _kind_of(table: pa.Table, _: Record) -> str:
 def read_campaign(folder: Path) -> Row:
     """What was written down before the campaign ran. Raises BadInput."""
 
-    def needed(told: Row) -> object:
-        return told["plan"], told["params"]["types"], told["params"]["jobs"]
+    def needed(record: Row) -> object:
+        return record["plan"], record["params"]["types"], record["params"]["jobs"]
 
     return read_json(folder / CAMPAIGN, needed, EXPECTED, "name the folder of a recording")
 
@@ -365,7 +365,7 @@ class Session:
         cpu_s, disturbance = group.usage_s() - cpu_s, disturbance_between(used, self.usages.now())
         after = io_of(pid)
         (self.scratch / DATA / RESULT).unlink(missing_ok=True)
-        vertex = MeasuredVertex(**answer.told) if answer.told is not None else None
+        vertex = MeasuredVertex(**answer.measured) if answer.measured is not None else None
         reason = "time limit" if is_killed else (vertex.error if vertex else answer.error)
         lived = vertex is not None and after and moved
         return {

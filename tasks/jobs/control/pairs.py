@@ -251,7 +251,7 @@ def noise_of(pairs: Pairs) -> Noise:
     return Noise(len(ratios), float(np.abs(ratios).mean()), float(ratios.std()))
 
 
-TOLD = {"gap_s": "the 25th-75th gap", "p95_s": "the 95th percentile", "median_s": "the median runtime"}
+WORDS = {"gap_s": "the 25th-75th gap", "p95_s": "the 95th percentile", "median_s": "the median runtime"}
 OVERALL = {"p95": "95th percentile", "gap": "25th-75th gap"}
 MOST_NAMED = 3
 ALWAYS = (
@@ -276,7 +276,7 @@ class Claims:
 def make_claims(changes: pd.DataFrame, support: Support, score: PairScore | None) -> Claims:
     """Claims of one change. changes, support: of its Outcome; score: the same change on its matched pairs, if there are
     any. What the pairs do not bear out is no claim, though it was predicted."""
-    predicted = [_predicted(TOLD[str(name)], row) for name, row in changes.iterrows() if name in TOLD and row["n_runs"]]
+    predicted = [_predicted(WORDS[str(key)], row) for key, row in changes.iterrows() if key in WORDS and row["n_runs"]]
     is_refuted = score is not None and _is_known(score.versus_no_change) and not _is_better(score.versus_no_change)
     can = [] if is_refuted else [f"Predicted: {line}" for line in predicted]
     cannot = [f"Predicted, but the measured pairs do not bear it out: {line}" for line in predicted * is_refuted]

@@ -368,12 +368,12 @@ def _check_possible(where: str, feature: str, values: Iterable[float]) -> None:
             raise BadInput(where, f"{feature} cannot be {value:g}", words)
 
 
-def _check_skus(frame: pd.DataFrame, where: str, *asked: str) -> None:
+def _check_skus(frame: pd.DataFrame, where: str, *names: str) -> None:
     skus = skus_of(frame)
     if not skus:
         expected = "a log with SKUs offered (offered_<sku>) or vertices by SKU"
         raise BadInput(where, "the log says nothing of kinds of machine (SKUs)", expected)
-    for sku in asked:
+    for sku in names:
         if sku not in skus:
             raise BadInput(where, f"the log has no SKU {sku!r}", f"one of {', '.join(skus)}")
 

@@ -49,7 +49,7 @@ MOSTLY = 0.8  # share of a sum from which one feature stands for its family
 NEAR_1 = (0.9, 1.1)
 ALIKE = 0.1  # a tenth more or less is said to be as usual
 # A ratio is said through what it is a ratio of: "3.2 GB, 2.1 times the job's usual 1.5 GB".
-SAID_AS = {
+SHOWN_AS = {
     "input_ratio": "input_bytes",
     "input_usual": "input_bytes",
     "cost_ratio": "estimated_cost",
@@ -187,13 +187,13 @@ def _shown(parts: dict[str, float], values: dict[str, float], typical: Typical, 
     if not unusual:
         return None
     shown = min(unusual, key=lambda name: math.isnan(values.get(name, math.nan)))
-    base = SAID_AS.get(shown, shown)
+    base = SHOWN_AS.get(shown, shown)
     return base if not math.isnan(values.get(base, math.nan)) and is_unusual(base) else shown
 
 
 def _others(family: Family, parts: dict[str, float], shown: str) -> str:
     """Says how many more features the sum is of, where the one shown, with its ratio, is not most of it."""
-    same = {shown, *(ratio for ratio, base in SAID_AS.items() if base == shown)}
+    same = {shown, *(ratio for ratio, base in SHOWN_AS.items() if base == shown)}
     n_more = sum(1 for name, part in parts.items() if part and name not in same)
     shown_sum = sum(part for name, part in parts.items() if name in same)
     return f", with {n_more} more on {family}" if n_more and abs(shown_sum) < MOSTLY * abs(sum(parts.values())) else ""

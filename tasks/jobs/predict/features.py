@@ -248,7 +248,7 @@ def make_features(
     Source: Zhu et al. 2023, section 5.1."""
     peers, history = peers_of(runs, past) if peers is None else peers, history or HistoricShapes({}, {})
     earlier = peers[JOB]
-    features = _known(runs, earlier) | _own(runs, history.categories) | _usage(earlier)
+    features = _known(runs, earlier) | _table_columns(runs, history.categories) | _usage(earlier)
     features |= _of_runtimes(runs, earlier, history) | peer_features(runs, peers)
     names = in_order(features) if columns is None else list(columns)
     return pd.DataFrame(
@@ -282,7 +282,7 @@ def _known(runs: pd.DataFrame, earlier: EarlierRuns) -> dict[str, Floats]:
     return features | {"hour_of_day": hours.to_numpy(dtype=float), "day_of_week": days}
 
 
-def _own(runs: pd.DataFrame, categories: Mapping[str, Sequence[str]]) -> dict[str, Floats]:
+def _table_columns(runs: pd.DataFrame, categories: Mapping[str, Sequence[str]]) -> dict[str, Floats]:
     """Own columns of a table: numbers as they are, texts by their place among the most frequent, rare ones last."""
     features: dict[str, Floats] = {}
     for name in [str(name) for name in runs if str(name).startswith(OWN) and runs[name].notna().any()]:

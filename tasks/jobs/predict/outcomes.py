@@ -58,8 +58,8 @@ class EventModel:
 
     def predict(self, features: pd.DataFrame) -> Floats:
         """The chance for each row: (n,) between 0 and 1. features: of outcome_features."""
-        asked = matrix(features.reindex(columns=list(self.columns)))
-        return np.asarray(self.booster.predict(asked, num_threads=1)) if len(asked) else np.zeros(0)
+        rows = matrix(features.reindex(columns=list(self.columns)))
+        return np.asarray(self.booster.predict(rows, num_threads=1)) if len(rows) else np.zeros(0)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ ROWS = Path(__file__).with_name("rows.sql")
 SKUS = Path(__file__).with_name("rows_skus.sql")
 VERTICES = Path(__file__).with_name("rows_vertices.sql")
 FINISHED = ("completed", "unknown")
-IS_ASKED = """source = $source
+IS_READ = """source = $source
     AND (runtime_s IS NOT NULL OR status IN ('running', 'pending'))
     AND ($group_key IS NULL OR group_key = $group_key)
     AND list_contains($statuses, status)
@@ -73,9 +73,9 @@ def fetch_runs(
         "source": source, "statuses": list(statuses), "with_what_ifs": with_what_ifs, "group_key": group_key
     }  # fmt: skip
     columns = ", ".join(name for name in FLAT_COLUMNS if name not in ("submitted_at", "operators"))
-    rows, *lists = (file.read_text().format(columns=columns, is_asked=IS_ASKED) for file in (ROWS, SKUS, VERTICES))
+    rows, *lists = (file.read_text().format(columns=columns, is_read=IS_READ) for file in (ROWS, SKUS, VERTICES))
     runs = connection.execute(rows, parameters).df()
-    operators, table_columns = _operators(runs.pop("operators")), _own(runs.pop("features"))
+    operators, table_columns = _operators(runs.pop("operators")), _table_columns(runs.pop("features"))
     wide = [_wide(connection.sql(sql, params=parameters).to_arrow_table(), len(runs)) for sql in lists]
     return pd.concat([runs, *wide, operators, table_columns], axis=1)
 
@@ -113,7 +113,7 @@ def _operators(texts: pd.Series) -> pd.DataFrame:
     return counts.astype(float).reindex(codes).reset_index(drop=True)  # -1, no plan, is missing
 
 
-def _own(texts: pd.Series) -> pd.DataFrame:
+def _table_columns(texts: pd.Series) -> pd.DataFrame:
     """A column for each further column of the table that was read; none where there are none."""
     if texts.isna().all():
         return pd.DataFrame(index=texts.index)

@@ -2,7 +2,7 @@
 WITH asked AS (
     SELECT row_number() OVER (ORDER BY coalesce(submitted_at, started_at), run_id) - 1 AS place, vertices
     FROM jobs.runs
-    WHERE {is_asked}
+    WHERE {is_read}
 ),
 listed AS (
     SELECT place, UNNEST(vertices) AS one FROM asked

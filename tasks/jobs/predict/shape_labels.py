@@ -95,12 +95,12 @@ def known_so_far(runs: pd.DataFrame, shapes: ShapeSet, *, empty_bin_prior: float
     earlier = earlier_runs(runs, runs)
     bins = shapes.bins.index(normalise(earlier.values("runtime_s"), earlier.values("median_s"), shapes.bins.kind))
     log_theta = log_shapes(shapes.centres, empty_bin_prior=empty_bin_prior)
-    says = np.where((bins >= 0)[:, None], np.column_stack([log_theta.T[bins], np.ones(len(bins))]), 0.0)
+    log_likelihoods = np.where((bins >= 0)[:, None], np.column_stack([log_theta.T[bins], np.ones(len(bins))]), 0.0)
     part = pd.Categorical(runs["part"]).codes
-    sums = np.zeros((len(runs), says.shape[1]))
+    sums = np.zeros((len(runs), log_likelihoods.shape[1]))
     for period in np.unique(part):
         in_part = part == period
-        sums[in_part] = earlier.sums(says * in_part[earlier.order][:, None])[in_part]
+        sums[in_part] = earlier.sums(log_likelihoods * in_part[earlier.order][:, None])[in_part]
     return SoFar(np.rint(sums[:, -1]).astype(np.int64), np.exp(posterior_of(sums[:, :-1])))
 
 

@@ -136,7 +136,7 @@ class Session:
 
     def _planned(self, answer: OrderResult) -> None:
         if self._to_plan and self._to_plan[0].run.run_id == answer.order.vertex_id:  # not dropped meanwhile
-            planned = PlannerEstimate(**answer.told) if answer.told is not None else PlannerEstimate(error=answer.error)
+            planned = PlannerEstimate(**(answer.measured or {"error": answer.error}))
             self._queue.append(replace(self._to_plan.popleft(), planned=planned))
 
     def _finish(self, job: RunningJob) -> None:

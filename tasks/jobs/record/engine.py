@@ -229,16 +229,16 @@ def serve(orders: BinaryIO, answers: BinaryIO, folder: Path, temp: Path) -> None
     """Answer every order until stdin ends. The first answer says that the worker is ready."""
     connection = connect(temp)
 
-    def tell(answer: dict[str, Any]) -> None:
+    def send(answer: dict[str, Any]) -> None:
         answers.write(json.dumps(answer).encode() + b"\n")
         answers.flush()
 
-    tell({"ready": True})
+    send({"ready": True})
     for line in iter(orders.readline, b""):
         order, started_at = read_order(line), time.time()
         run = explain if order.is_explain else run_vertex
         outcome = asdict(run(connection, order, folder))
-        tell({"vertex_id": order.vertex_id, "started_at": started_at, "ended_at": time.time(), "told": outcome})
+        send({"vertex_id": order.vertex_id, "started_at": started_at, "ended_at": time.time(), "measured": outcome})
 
 
 def main(arguments: list[str]) -> None:

@@ -47,13 +47,13 @@ class Worker:
 
 @dataclass(frozen=True)
 class OrderResult:
-    """What became of an order. told: None if the worker died on it. Times as Unix seconds."""
+    """What became of an order. measured: by the worker, None if it died on it. Times as Unix seconds."""
 
     order: Order
     slot: str
     started_at: float
     ended_at: float
-    told: dict[str, Any] | None
+    measured: dict[str, Any] | None
     error: str = ""
 
 
@@ -181,7 +181,7 @@ class WorkerPool:
             if answer.get("ready"):
                 worker.is_ready = True
             elif order is not None:
-                yield OrderResult(order, worker.slot, answer["started_at"], answer["ended_at"], answer["told"])
+                yield OrderResult(order, worker.slot, answer["started_at"], answer["ended_at"], answer["measured"])
 
     def _bury(self, worker: Worker) -> Iterator[OrderResult]:
         status = self._end(worker)

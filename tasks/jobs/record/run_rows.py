@@ -67,7 +67,7 @@ def _known_before(submission: Submission) -> dict[str, Any]:
 
 
 def _measured(done: VertexDone) -> MeasuredVertex | None:
-    return MeasuredVertex(**done.answer.told) if done.answer.told is not None else None
+    return MeasuredVertex(**done.answer.measured) if done.answer.measured is not None else None
 
 
 def _vertex(done: VertexDone, job: RunningJob) -> dict[str, Any]:

@@ -260,7 +260,7 @@ class Scheduler:
         """Note the end of a vertex; returns its job if that is over now, with its tokens given back."""
         job = self.jobs[answer.order.vertex_id.rpartition("/")[0]]
         job.done.append(VertexDone(job.at_work.pop(answer.order.vertex_id), answer))
-        error = answer.error or (answer.told or {}).get("error", "")
+        error = answer.error or (answer.measured or {}).get("error", "")
         if error and not job.error:
             job.error = str(error)
             for work in job.at_work.values():

@@ -171,9 +171,9 @@ def compare_by_machine_type(matrix: NodeMatrix) -> list[OfMachineType]:
         is_second = is_second_half(of_type.nodes)
         for half, is_test in enumerate(() if why else (is_second, ~is_second)):
             train, test = of_type.where(~is_test), of_type.where(is_test)
-            for method, tell in METHODS.items():
+            for method, score in METHODS.items():
                 try:
-                    scores, benchmark = tell(train, test)
+                    scores, benchmark = score(train, test)
                 except ValueError as error:  # nothing varies: there is nothing to learn or to choose from
                     reasons[method] = str(error)
                     continue

@@ -57,7 +57,7 @@ CALM_MEASURES = ("false_alarms_per_1000", "alarms", "alarms_per_node_month")
 ONE_MACHINE_TYPE = "all long-lived nodes are of one machine type; results of another are needed"
 FEW_NODES = "{0} nodes ran a benchmark {1} times or more; at least two are needed"
 LABELLED = "some executions are known to be stressed: see detect"
-NOT_TOLD = "no spoiled node was told, or nothing was spoiled"
+NONE_FLAGGED = "no spoiled node was told, or nothing was spoiled"
 
 
 def inject(history: History, detectors: Mapping[str, Detector], params: EvaluateParams) -> tuple[Figures, pd.DataFrame]:
@@ -111,7 +111,7 @@ def _figures(rows: pd.DataFrame, names: list[str], params: EvaluateParams, reaso
     for name in names:
         for kind in (CALM, *kinds):
             matching = table[(table["kind"] == kind) & (table["detector"] == name)]
-            why_none = ONE_MACHINE_TYPE if kind in ("replaced", WORSE) and matching.empty else NOT_TOLD
+            why_none = ONE_MACHINE_TYPE if kind in ("replaced", WORSE) and matching.empty else NONE_FLAGGED
             for measure in CALM_MEASURES if kind == CALM else MEASURES:
                 put_seeds(figures, f"inject.{kind}.{measure}.{name}", matching[measure].tolist(), reason or why_none)
     return figures

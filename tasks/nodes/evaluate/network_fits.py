@@ -76,7 +76,7 @@ def fit_variants(history: History, params: EvaluateParams) -> LearnedResults:
     planned = [] if why else list(_planned(history, params))
     for at, (protocol, number, seed, split) in enumerate(planned):
         for variant in learned.variants:
-            name, model = NAMES[variant], learned.asked(variant, seed)
+            name, model = NAMES[variant], learned.fit_params(variant, seed)
             report_progress(f"fitting {name}, {protocol}", at, len(planned))
             try:
                 rows, measured = _fit(history, visible, protocol, split, model, params)

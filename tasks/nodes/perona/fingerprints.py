@@ -63,13 +63,13 @@ class NormReference(Params):
 @dataclass(frozen=True)
 class TrainedNetwork:
     """scales: of what the network is given. norms: what stands for the reference. learned: ids of the executions that
-    it was fitted to; chosen: those that its epoch was chosen on."""
+    it was fitted to; validation: those that its epoch was chosen on."""
 
     scales: InputScales
     network: Encoder
     norms: NormReference
     learned: frozenset[str]
-    chosen: frozenset[str]
+    validation: frozenset[str]
 
 
 def save_trained(model: TrainedNetwork, folder: Path) -> None:
@@ -78,7 +78,7 @@ def save_trained(model: TrainedNetwork, folder: Path) -> None:
     save_network(model.network, folder)
     main = {"format": FORMAT, "version": VERSION, "norms": model.norms.model_dump(mode="json")}
     (folder / FINGERPRINT).write_text(json.dumps(main, indent=1, allow_nan=False), encoding="utf-8")
-    ids = sorted(model.learned | model.chosen)
+    ids = sorted(model.learned | model.validation)
     table = pd.DataFrame({"execution_id": ids, "is_learned": [execution_id in model.learned for execution_id in ids]})
     table.to_parquet(folder / LEARNED, compression="zstd", index=False)
 
@@ -193,7 +193,7 @@ def promote_if_better(
         return card.model_id
     old_card, old = present
     ids = history.executions["execution_id"].astype(str)
-    fresh = is_tested & ~ids.isin(old.learned | old.chosen).to_numpy(dtype=bool)
+    fresh = is_tested & ~ids.isin(old.learned | old.validation).to_numpy(dtype=bool)
     can = [inputs_of(history, model.scales, model.network.params).is_measured & fresh for model in (old, trained)]
     both = can[0] & can[1]
     before, now = (figures_of(model, history, both).get(METRIC) if both.any() else None for model in (old, trained))

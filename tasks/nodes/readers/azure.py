@@ -30,7 +30,7 @@ NODE = ("lifespan", "region", "sku", "vm_id")
 TEST = ("test_suite", "test_name")
 SHORT = {"Flexible_IO_Tester": "fio", "Intel_Memory_Latency_Checker": "mlc"}
 PARTS = re.compile(r"[_ ]-[_ ]")
-SAID_BY_VALUE = {"type", "test", "benchmark", "mode", "io engine", "block size"}  # keys whose values tell enough
+NAMED_BY_VALUE = {"type", "test", "benchmark", "mode", "io engine", "block size"}  # keys whose values suffice
 METRICS = (  # what a unit says of the metric; the first that fits counts
     ("iops", re.compile(r"iops", re.IGNORECASE)),
     ("latency", re.compile(r"([mun]s|[mun]?sec|seconds?)([ _]per[ _].*)?", re.IGNORECASE)),
@@ -148,7 +148,7 @@ def short_test(name: str) -> str:
         elif value.lower() in ("yes", "no"):
             words += [key] if value.lower() == "yes" else []
         else:
-            words.append(value if key.lower() in SAID_BY_VALUE else f"{key} {value}")
+            words.append(value if key.lower() in NAMED_BY_VALUE else f"{key} {value}")
     return " ".join(words)
 
 

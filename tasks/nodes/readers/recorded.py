@@ -44,11 +44,11 @@ def read(path: str, params: ReadParams) -> Iterator[Chunk]:
             file = pq.ParquetFile(stream, pre_buffer=False)
             check_size(path, file.metadata, params.limits, "execution")
             names = _checked(path, file.schema_arrow)
-            says_simulated = record_of(file.schema_arrow).get("is_simulated") is True
+            is_simulated = record_of(file.schema_arrow).get("is_simulated") is True
             for batch in file.iter_batches(BATCH_ROWS, columns=names):
                 table = pa.Table.from_batches([batch])
                 table.validate(full=True)
-                part = _in_our_types(path, table, says_simulated)
+                part = _in_our_types(path, table, is_simulated)
                 yield _chunk_of(part, np.arange(first, first + len(part)), now)
                 first += len(part)
         except parquet_faults() as error:
@@ -62,7 +62,7 @@ def _checked(path: str, schema: pa.Schema) -> list[str]:
     return [name for name in PART_SCHEMA.names if name in schema.names]
 
 
-def _in_our_types(path: str, table: pa.Table, says_simulated: bool) -> pa.Table:
+def _in_our_types(path: str, table: pa.Table, is_simulated: bool) -> pa.Table:
     """All columns of PART_SCHEMA, missing where the part lacks them."""
     columns = []
     for field in PART_SCHEMA:
@@ -76,7 +76,7 @@ def _in_our_types(path: str, table: pa.Table, says_simulated: bool) -> pa.Table:
             problem = f"column '{field.name}' is of type {kind}"
             raise BadInput(path, problem, str(field.type), "record it again") from error
     typed = pa.Table.from_arrays(columns, schema=PART_SCHEMA).combine_chunks()
-    flag = pc.fill_null(typed["is_simulated"], says_simulated)
+    flag = pc.fill_null(typed["is_simulated"], is_simulated)
     return typed.set_column(PART_SCHEMA.get_field_index("is_simulated"), "is_simulated", flag)
 
 

@@ -23,8 +23,8 @@ from tasks.record.facts import Usages, all_known, disturbance_between, known
 from tasks.record.parts import CLEAN
 from tasks.record.processes import cpu_s, io_of, members
 
-ASKED = {"ioping": "-v", "qperf": "--version"}  # their logs do not tell which version wrote them
-ASK_S = 10.0
+VERSION_FLAG = {"ioping": "-v", "qperf": "--version"}  # their logs do not hold their version
+WAIT_S = 10.0
 START_S, NAP_S = 2.0, 0.01
 AT_WORK_S = 0.003  # CPU time that it has used when it has begun
 STARTING_S = 0.15  # time that its start takes, with its full speed
@@ -64,7 +64,7 @@ class Stressor:
     def __init__(self, dose: Dose, place: NodePlace, limit_s: float) -> None:
         self.dose, self.place, self.limit_s = dose, place, limit_s
         self.running: Running | None = None
-        self.told = ""
+        self.last_words = ""
         self.folder = place.folder / "stress"
 
     @property
@@ -128,7 +128,7 @@ class Stressor:
         """End it, and keep its last words if it had ended before."""
         if self.running:
             if not self.running.is_alive:
-                self.told = self.running.last_words()
+                self.last_words = self.running.last_words()
             self.running.end()
             self.running = None
             self.place.servers.stop(STRESS)  # it would still be busy with us when the next one comes
@@ -199,7 +199,7 @@ class Bench:
         stress = stressor.outcome(stressed, stressed_after) if dose else None
         if exit_status is None and template.is_network:
             place.servers.stop(template.benchmark)  # it may still wait for the client that was killed
-        log, disturbance = running.said(), disturbance_between(before, after)
+        log, disturbance = running.output(), disturbance_between(before, after)
         parser = self.parsers.get(planned.benchmark)
         parsed = parser.parse(log) if parser else None
         is_whole = exit_status == 0 and bool(parsed and parsed.measured)
@@ -234,7 +234,7 @@ class Bench:
         about: dict[str, Any] = {"status": status, "exit_status": exit_status}
         about |= {"faults": len(parsed.faults) if parsed else 0}
         if stress:
-            about |= {"stress": all_known(asdict(stress)) | ({"told": stressor.told} if stressor.told else {})}
+            about["stress"] = all_known(asdict(stress)) | ({"told": stressor.last_words} if stressor.last_words else {})
         if place.lowered:
             about |= {"lowered": list(place.lowered)}
         return Outcome(planned, status, running.began_s, running.ended_s, execution, about)
@@ -252,11 +252,11 @@ def _status_of(facts: Mapping[str, Any], dose: Dose | None) -> str:
 @lru_cache
 def installed_version(tool: str) -> str:
     """The version of a tool whose logs do not tell; empty for others, and where it does not say."""
-    path = find_tool(tool) if tool in ASKED else None
+    path = find_tool(tool) if tool in VERSION_FLAG else None
     if path is None:
         return ""
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-        answer = subprocess.run([path, ASKED[tool]], capture_output=True, text=True, timeout=ASK_S, check=False)
+        answer = subprocess.run([path, VERSION_FLAG[tool]], capture_output=True, text=True, timeout=WAIT_S, check=False)
         if version := re.search(r"\d+(\.\d+)+", answer.stdout + answer.stderr):
             return version[0]
     return ""

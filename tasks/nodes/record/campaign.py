@@ -31,7 +31,7 @@ from tasks.nodes.record.plan import (
 from tasks.nodes.record.sampler import NodeReader, NodeSampler
 from tasks.nodes.tools import PARSERS
 from tasks.nodes.tools.parsing import Parser
-from tasks.record.campaign import Ledger, RecordSummary, Tell, on_disk, recording
+from tasks.record.campaign import Ledger, Progress, RecordSummary, on_disk, recording
 from tasks.record.facts import Usages, machine_facts
 from tasks.record.parts import CLEAN, Parts, Record, check_same, deciding
 from tasks.record.processes import end_registered
@@ -196,7 +196,7 @@ class Schedule:
     bench: Bench
     ledger: ExecutionLedger
     sampler: NodeSampler
-    tell: Tell
+    progress: Progress
     turn: Turn | None
     waiting: list[Outcome] = field(default_factory=list)
     failed: set[int] = field(default_factory=set)
@@ -298,9 +298,9 @@ class Schedule:
             telemetry = self.sampler.between(outcome.planned.node, begin_s, end_s, outcome.began_s)
             self.ledger.keep(outcome, telemetry)
             self.waiting.pop(0)
-            self._say(outcome)
+            self._log(outcome)
 
-    def _say(self, outcome: Outcome) -> None:
+    def _log(self, outcome: Outcome) -> None:
         plan, done = self.ledger.plan, self.ledger.done.values()
         clean = sum(execution.status == CLEAN for execution in done)
         total = len(plan.executions) if plan else len(done)
@@ -311,7 +311,7 @@ class Schedule:
             len(done), total, facts["execution_id"], outcome.status, facts["duration_s"],
             len(outcome.execution.measured), facts["dose"] or "none", facts["foreign_cores"], facts["steal_cores"],
         )  # fmt: skip
-        self.tell(clean, total)
+        self.progress(clean, total)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -378,7 +378,7 @@ def check_parsers(templates: Sequence[BenchmarkTemplate], parsers: Mapping[str, 
 def record_nodes(
     params: RecordParams,
     out_dir: Path,
-    progress: Tell | None = None,
+    progress: Progress | None = None,
     *,
     turn: Turn | None = None,
     parsers: Mapping[str, Parser] = PARSERS,

@@ -145,7 +145,7 @@ class Running:
             self.group.end_processes()
         return self.process.wait()
 
-    def said(self) -> str:
+    def output(self) -> str:
         """All that it wrote."""
         with contextlib.suppress(OSError), self.out.open("rb") as file:
             return file.read(MOST_LOG_BYTES).decode(errors="replace")

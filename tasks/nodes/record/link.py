@@ -205,7 +205,7 @@ def _relayed(link: Link, addresses: Sequence[str], delay_ms: float) -> bool:
     link.relay = start(words, link.around, link.around.folder / "relay.log")
     left_s = READY_S
     while left_s > 0 and link.relay.is_alive:
-        if READY in link.relay.said():
+        if READY in link.relay.output():
             return True
         link.relay.wait(NAP_S)
         left_s -= NAP_S

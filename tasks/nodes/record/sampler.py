@@ -134,13 +134,13 @@ class NodeReader:
         reading = dict(machine)
         groups = self.place.groups
         if groups:
-            reading |= self._own(groups.node)
+            reading |= self._of_group(groups.node)
         if self._net is not None:
             with contextlib.suppress(OSError, ValueError, IndexError):
                 reading |= NO_DEVICE | parse_devices(os.pread(self._net, READ_BYTES, 0).decode())
         return reading
 
-    def _own(self, group: ControlGroup) -> Reading:
+    def _of_group(self, group: ControlGroup) -> Reading:
         reading: Reading = {}
         with contextlib.suppress(OSError, ValueError):
             reading["cpu.busy_share_s"] = group.usage_s() / self.place.cpu_cores

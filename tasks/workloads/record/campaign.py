@@ -10,7 +10,7 @@ from tempfile import gettempdir
 
 from tasks.errors import MissingTool, WhorlError
 from tasks.machine import campaign_group, counts_hardware_events, remove_scratch, scratch_folder
-from tasks.record.campaign import RecordSummary, Tell, recording
+from tasks.record.campaign import Progress, RecordSummary, recording
 from tasks.record.facts import machine_facts
 from tasks.record.parts import CLEAN
 from tasks.workloads.params import RecordParams
@@ -56,7 +56,7 @@ def runnable(params: RecordParams, programs: Mapping[str, Program] | None = None
 def record_workloads(
     params: RecordParams,
     out_dir: Path,
-    progress: Tell | None = None,
+    progress: Progress | None = None,
     *,
     programs: Mapping[str, Program] | None = None,
     lock: str | None = None,
@@ -82,7 +82,9 @@ def record_workloads(
     return WorkloadsRecorded(**ledger.summary(isolation, began), sampler_cores=sampler_cores)
 
 
-def _record(params: RecordParams, programs: Mapping[str, Program], ledger: RunLedger, scratch: Path, tell: Tell) -> str:
+def _record(
+    params: RecordParams, programs: Mapping[str, Program], ledger: RunLedger, scratch: Path, progress: Progress
+) -> str:
     run_s = params.samples * params.interval_s + params.pause_s + BETWEEN_RUNS_S
     until_s = time.monotonic() + params.minutes * 60 - run_s
     with campaign_group(weight=CPU_WEIGHT, prefix=PREFIX, controllers=CONTROLLERS) as group:
@@ -92,8 +94,8 @@ def _record(params: RecordParams, programs: Mapping[str, Program], ledger: RunLe
 
         def keep(outcome: Outcome) -> None:
             ledger.keep(outcome)
-            _say(outcome, ledger)
-            tell(sum(status == CLEAN for status in ledger.statuses.values()), len(ledger.runs))
+            _log(outcome, ledger)
+            progress(sum(status == CLEAN for status in ledger.statuses.values()), len(ledger.runs))
 
         for runs in ledger.todo():
             if runs and time.monotonic() <= until_s:
@@ -156,7 +158,7 @@ class Round:
             shutil.rmtree(self.scratch / name, ignore_errors=True)
 
 
-def _say(outcome: Outcome, ledger: RunLedger) -> None:
+def _log(outcome: Outcome, ledger: RunLedger) -> None:
     facts, n, total = outcome.facts, len(ledger.statuses), len(ledger.runs)
     if not outcome.telemetry:
         logger.warning("%s failed: %s", outcome.run.run_id, outcome.error)

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from flows.cli.invocation import SAY_OTHERWISE, Invocation, progress_bar, run_flow, tell_understood
+from flows.cli.invocation import SAY_OTHERWISE, Invocation, note_understood, progress_bar, run_flow
 from tasks.errors import report_progress
 
 
@@ -74,7 +74,7 @@ def test_what_a_flow_prints_does_not_reach_stdout(
 def test_what_columns_were_taken_for_is_told_with_how_to_say_otherwise_and_sections_need_none() -> None:
     notes: list[str] = []
     for lines in ([], ["with the sections of cpu and disk"], ["with the sections of cpu", "read `h` as machine"]):
-        tell_understood(notes.append, "/logs/a.csv", lines)
+        note_understood(notes.append, "/logs/a.csv", lines)
     sections, columns = notes
     assert sections.splitlines() == ["a.csv:", "  with the sections of cpu and disk"]
     assert columns.splitlines()[-1] == f"  {SAY_OTHERWISE}"

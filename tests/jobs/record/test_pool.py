@@ -51,12 +51,12 @@ def test_vertices_and_a_merge_go_through_workers(pool, tmp_path):
         pool.give(slot, replace(COUNT, vertex_id=f"r/{first}", parts=(first, 4), result=results[slot]))
     assert not pool.is_idle("one")
     answers = _answer(pool, n=2)
-    assert [answers[name].told["input_rows"] for name in ("r/0", "r/4")] == [200, 200]
+    assert [answers[name].measured["input_rows"] for name in ("r/0", "r/4")] == [200, 200]
     merge = replace(COUNT, parts=None, sql="SELECT sum(n) FROM {partials}", partials=tuple(results.values()))
     pool.give("two", merge)
     answer = _answer(pool)
-    assert (answer.slot, answer.error, answer.told["error"]) == ("two", "", "")
-    assert answer.told["query_s"] <= answer.told["runtime_s"] <= answer.ended_at - answer.started_at
+    assert (answer.slot, answer.error, answer.measured["error"]) == ("two", "", "")
+    assert answer.measured["query_s"] <= answer.measured["runtime_s"] <= answer.ended_at - answer.started_at
     assert pool.is_idle("one")
     assert pool.is_idle("two")
 
@@ -65,7 +65,7 @@ def test_an_error_of_the_engine_is_an_answer_of_a_living_worker(pool):
     pids = pool.pids
     pool.give("one", replace(COUNT, sql="SELECT nothing FROM {input}"))
     answer = _answer(pool)
-    assert "nothing" in answer.told["error"]
+    assert "nothing" in answer.measured["error"]
     assert pool.pids == pids
 
 
@@ -75,10 +75,10 @@ def test_a_vertex_can_be_planned_while_a_writer_holds_the_lock(pool, data_folder
         pool.give("one", LOCKED)
         pool.give("two", replace(LOCKED, vertex_id="plan", source="table", is_explain=True))
         answer = _answer(pool)
-        assert (answer.order.vertex_id, answer.told["error"]) == ("plan", "")
+        assert (answer.order.vertex_id, answer.measured["error"]) == ("plan", "")
         assert not pool.is_idle("one")
         fcntl.flock(held, fcntl.LOCK_UN)
-        assert _answer(pool).told["lock_wait_s"] > 0
+        assert _answer(pool).measured["lock_wait_s"] > 0
 
 
 def test_a_killed_worker_is_the_answer_to_its_order_and_is_replaced(pool, data_folder):
@@ -88,13 +88,13 @@ def test_a_killed_worker_is_the_answer_to_its_order_and_is_replaced(pool, data_f
         pool.give("one", LOCKED)
         pool.kill("one")
         answer = _answer(pool)
-    assert (answer.order.vertex_id, answer.slot, answer.told) == ("waits/0", "one", None)
+    assert (answer.order.vertex_id, answer.slot, answer.measured) == ("waits/0", "one", None)
     assert answer.error == "worker process ended with status -9"
     assert answer.started_at <= answer.ended_at
     assert not worker.is_running()
     _until_idle(pool, "one")
     pool.give("one", COUNT)
-    assert _answer(pool).told["error"] == ""
+    assert _answer(pool).measured["error"] == ""
 
 
 def test_a_worker_that_was_killed_when_it_had_just_answered_gets_no_new_order(pool):

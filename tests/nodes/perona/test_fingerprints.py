@@ -205,7 +205,7 @@ def offered(warehouse, old=None):
     """The model in use offered once more under another name: the id that is in use then, and what it was tested on."""
     card, model = trained_in_use(warehouse, "log")
     history, _ = benchmarks_of(warehouse, "log", QUICK)
-    is_tested = ~history.executions["execution_id"].isin(model.learned | model.chosen).to_numpy(dtype=bool)
+    is_tested = ~history.executions["execution_id"].isin(model.learned | model.validation).to_numpy(dtype=bool)
     other = card.model_copy(update={"model_id": "another"})
     return promote_if_better(warehouse, other, model, history, is_tested), is_tested
 
@@ -242,8 +242,8 @@ def test_models_are_compared_on_what_the_present_one_has_not_seen(trained_log, m
     everything = np.ones(len(history.executions), dtype=bool)
     assert promote_if_better(trained_log, another, old, history, everything) == card.model_id
     seen = set(history.executions["execution_id"][asked[0]])
-    assert len(seen) == 72 and not seen & (old.learned | old.chosen)
-    knows_all = replace(old, chosen=frozenset(history.executions["execution_id"].astype(str)))
+    assert len(seen) == 72 and not seen & (old.learned | old.validation)
+    knows_all = replace(old, validation=frozenset(history.executions["execution_id"].astype(str)))
     monkeypatch.setattr(fingerprints, "trained_in_use", lambda *_: (card, knows_all))
     assert promote_if_better(trained_log, another, old, history, everything) == card.model_id
 

@@ -11,7 +11,7 @@ from tasks.errors import BadInput, BadSetting
 from tasks.intake.files import Chunk
 from tasks.nodes import intake, steps
 from tasks.nodes.execution import Execution, MetricValue, SampledMetric, table_of, write_part
-from tasks.nodes.intake import find_files, tell_left_out
+from tasks.nodes.intake import find_files, left_out_line
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers import READERS
 from tasks.params import ReadLimits
@@ -176,10 +176,10 @@ def test_a_folder_is_read_without_the_parts_of_disturbed_executions(tmp_path):
     found = [path.removeprefix(f"{tmp_path}/") for path in find_files([str(tmp_path)])]
     assert found == ["one/executions-0001.parquet", "other/flagged-0001.parquet"]  # the last stands alone
     assert find_files([named]) == [named]
-    assert tell_left_out([str(tmp_path), named, str(tmp_path / "nowhere")]) == (
+    assert left_out_line([str(tmp_path), named, str(tmp_path / "nowhere")]) == (
         "left out 1 part of disturbed executions (flagged-…); name them to read them"
     )
-    assert tell_left_out([named]) == ""
+    assert left_out_line([named]) == ""
 
 
 @pytest.fixture

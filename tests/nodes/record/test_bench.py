@@ -63,4 +63,4 @@ def test_one_that_falls_over_leaves_its_last_words(place, stand_ins):
     with applied(Dose(benchmark="cpu-fake", level=1, name="broken", command=str(script)), place, 10) as stressor:
         before = after = stressor.read()
     assert not stressor.outcome(before, after).is_applied
-    assert stressor.told == "cannot allocate"
+    assert stressor.last_words == "cannot allocate"

@@ -133,7 +133,7 @@ def test_one_that_takes_too_long_is_killed_with_all_that_it_has_started(around, 
     bystander = subprocess.Popen(["sleep", "60"])
     running, status = run(["sh", "-c", FAMILY], around, tmp_path / "log", 0.3)
     assert status is None
-    child = int(running.said())
+    child = int(running.output())
     assert started(child) is None
     assert started(bystander.pid)
     bystander.kill()
@@ -143,13 +143,13 @@ def test_one_that_takes_too_long_is_killed_with_all_that_it_has_started(around, 
 def test_what_a_program_leaves_running_is_ended_too(around, tmp_path):
     running, status = run(["sh", "-c", "sleep 60 & echo $!"], around, tmp_path / "log", 10)
     assert status == 0
-    assert started(int(running.said())) is None
+    assert started(int(running.output())) is None
 
 
 def test_a_killed_recorder_s_programs_are_found_by_its_register(around, tmp_path):
     running = start(["sh", "-c", FAMILY], around, tmp_path / "log")
-    assert wait_until(lambda: running.said().endswith("\n"))
-    child = int(running.said())
+    assert wait_until(lambda: running.output().endswith("\n"))
+    child = int(running.output())
     assert end_registered(tmp_path / REGISTER, tmp_path) == 1
     assert wait_until(lambda: started(child) is None)
     assert not (tmp_path / REGISTER).exists()
@@ -181,7 +181,7 @@ def test_programs_see_a_plain_environment(around, tmp_path, monkeypatch):
     monkeypatch.setenv("LANG", "de_DE.UTF-8")
     monkeypatch.setenv("SECRET", "x")
     running, _ = run(["env"], around, tmp_path / "log", 10)
-    told = dict(line.split("=", 1) for line in running.said().splitlines())
+    told = dict(line.split("=", 1) for line in running.output().splitlines())
     assert told["LANG"] == "C.UTF-8"
     assert "SECRET" not in told
     assert told["HOME"] == str(tmp_path)
@@ -191,4 +191,4 @@ def test_a_group_that_cannot_be_joined_stops_the_program_from_running_elsewhere(
     around = Surroundings(tmp_path, ControlGroup(1, {"cpu": tmp_path / "no" / "such"}))
     running, status = run(["echo", "ran"], around, tmp_path / "log", 10)
     assert status == 97
-    assert "ran" not in running.said().splitlines()
+    assert "ran" not in running.output().splitlines()

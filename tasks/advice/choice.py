@@ -276,7 +276,7 @@ def estimate_type(
     parallel, error, fails = rng.uniform(model.parallel_least, 1, n), rng.standard_normal(n), rng.uniform(size=n)
     stretch = np.sqrt((n_runs - 1) / rng.chisquare(n_runs - 1, n))
     weights = rng.dirichlet(np.ones(n_runs), n)  # (n_draws, n_runs)
-    there, here = (demand_on(runs, source, each, parallel, model) for each in (source, target))
+    there, here = (demand_on(runs, source, kind, parallel, model) for kind in (source, target))
     lacks = here.lack_ratio > 0
     model_error = error[:, None] * _error(source, target, lacks, runs.has_spilled, model)
     took_s = transferred(runs.runtime_s, there, here) * np.exp(model_error)  # (n_draws, n_runs)
@@ -293,7 +293,7 @@ def estimate_type(
         late_draws = failed_share + (1 - failed_share) * late_draws
     low, high = np.quantile(late_draws, [(1 - params.level) / 2, (1 + params.level) / 2])
     smooth = np.exp(middle[:, :, None] + stretch[:, None, None] * (centred[:, :, None] + _kernel(bandwidth, FEW)))
-    cpu_s, disk_s, mean_s = (float((weights * each).sum(axis=1).mean()) for each in (here.cpu_s, here.disk_s, took_s))
+    cpu_s, disk_s, mean_s = (float((weights * part).sum(axis=1).mean()) for part in (here.cpu_s, here.disk_s, took_s))
     beyond = np.quantile(centred.mean(axis=0)[:, None] + _kernel(bandwidth, MANY), 1 - params.late_share)
     return TypeEstimate(
         machine_type=target.machine_type,

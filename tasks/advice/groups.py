@@ -129,8 +129,8 @@ class Grouping:
         k, n = len(self.groups), len(self.group_of)
         fewer = f"{k - 1 or 'one'} would look like this by noise with probability {self.last_split_p:.2g} at most"
         more = f"noise alone makes {k} look like {k + 1} with probability {self.next_split_p:.2g}"
-        each = "each machine is a kind of its own"
-        text = "; ".join([fewer] * (k > 1) + [each if k == n else more])
+        single = "each machine is a kind of its own"
+        text = "; ".join([fewer] * (k > 1) + [single if k == n else more])
         noise = f"a score is taken to vary by {_percent(max(self.noise_ratios.values()))} or less, from {rests_on}"
         return f"{text}; {noise}"
 

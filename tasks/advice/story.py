@@ -243,12 +243,12 @@ def check_late(choices: Sequence[Choice], truth: pd.DataFrame, types: Mapping[st
         cells = truth.loc[[(choice.job, kind) for kind in types[choice.job]]]
         n = cells["n_runs"].to_numpy()
         estimates = [choice.of(kind) for kind in types[choice.job]]
-        drawn.append(sum(rng.binomial(k, each.late_draws) for each, k in zip(estimates, n, strict=True)))
-        expected.append(sum(each.late * k for each, k in zip(estimates, n.tolist(), strict=True)))
+        drawn.append(sum(rng.binomial(k, estimate.late_draws) for estimate, k in zip(estimates, n, strict=True)))
+        expected.append(sum(estimate.late * k for estimate, k in zip(estimates, n.tolist(), strict=True)))
         late.append(float(cells["late"].to_numpy() @ n))
         counts.append(int(n.sum()))
     total = sum(counts)
-    predicted = np.sum([rng.permutation(each) for each in drawn], axis=0) / total  # jobs are independent of each other
+    predicted = np.sum([rng.permutation(sums) for sums in drawn], axis=0) / total  # jobs are independent of each other
     at = rng.integers(len(choices), size=(RESAMPLES, len(choices)))
     resampled = np.array(late)[at].sum(axis=1) / np.array(counts)[at].sum(axis=1)
     expected_low, expected_high, late_low, late_high = (

@@ -118,9 +118,9 @@ class Pool:
         at = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
         ends = np.searchsorted(bins, np.arange(len(self.edges) + 2))
         parts = [values[first:last] for first, last in pairwise(ends)]
-        each = [np.interp(at * (len(part) - 1), np.arange(len(part)), part) if len(part) else None for part in parts]
+        by_bin = [np.interp(at * (len(part) - 1), np.arange(len(part)), part) if len(part) else None for part in parts]
         usual = np.quantile(values, at)  # of a bin that held this job alone
-        return Slowdowns(self.edges, np.stack([usual if part is None else part for part in each]), len(values))
+        return Slowdowns(self.edges, np.stack([usual if part is None else part for part in by_bin]), len(values))
 
 
 class Pools:

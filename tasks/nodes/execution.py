@@ -286,9 +286,9 @@ def write_part(path: Path, executions: Sequence[Execution], record: Mapping[str,
     """Write a part that appears whole or not at all. record: how it was made, kept as metadata (JSON).
 
     Raises ValueError for a fact that is no column, and for an execution id that stands there twice."""
-    ids = [each.execution_id for each in executions]
+    ids = [execution.execution_id for execution in executions]
     if len(set(ids)) < len(ids):
-        twice = next(each for at, each in enumerate(ids) if each in ids[:at])
+        twice = next(name for at, name in enumerate(ids) if name in ids[:at])
         raise ValueError(f"{path}: execution {twice} stands there twice")
     write_table(path, table_of(executions), record or {})
 

@@ -118,13 +118,13 @@ def land_executions(
         folder = warehouse.landing_folder
         with storage_faults(folder):
             there = landing.batches(folder, WORD) if known is None else known
-        local = {entry.name for entry in READERS.values() if entry.has_local_nodes}
+        local = {reader.name for reader in READERS.values() if reader.has_local_nodes}
         is_local = reader.name in local
         if is_local and (name := name_in_source(there, intake.source, shown, sha256)):
             options, chunks = options | {NODES_OF: name}, prefixed(chunks, name)
         chunks = _without_names(chunks, key) if key else chunks
         if not is_local:
-            in_source = [entry for entry in there if entry.origin.source == intake.source]
+            in_source = [batch for batch in there if batch.origin.source == intake.source]
             chunks = not_shared(chunks, path, folder, in_source, local)
         results = Landing(WORD, intake.source, reader, VETTING_VERSION, options, shown, sha256, chunks)
         return results.land(warehouse, SCHEMAS, path, intake.read.limits.max_refused_share, there)

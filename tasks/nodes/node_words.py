@@ -52,8 +52,8 @@ def agreement_without(row: Mapping[Any, Any]) -> str:
 
 def called_all(names: str, emulated: Collection[str]) -> str:
     """Nodes with commas between, as figures name them; emulated ones are called so."""
-    each = [names] if names in emulated else names.split(", ")
-    return ", ".join(called(node, node in emulated) for node in each)
+    nodes = [names] if names in emulated else names.split(", ")
+    return ", ".join(called(node, node in emulated) for node in nodes)
 
 
 def decision(row: Mapping[Any, Any]) -> str:
@@ -238,13 +238,13 @@ def reason_of_row(row: "Mapping[Any, Any] | pd.Series") -> MetricReason:
 
 def apart(numbers: Sequence[float]) -> list[str]:
     """A value and the ends of a range, with three digits of the largest, or as many more as tell them apart."""
-    known = [abs(each) for each in numbers if math.isfinite(each) and each]
+    known = [abs(value) for value in numbers if math.isfinite(value) and value]
     places = max(0, 2 - math.floor(math.log10(max(known)))) if known else 0
     for more in range(MORE_DIGITS + 1):
-        words = [f"{each:,.{min(places + more, MOST_PLACES)}f}" if math.isfinite(each) else "–" for each in numbers]
+        words = [f"{value:,.{min(places + more, MOST_PLACES)}f}" if math.isfinite(value) else "–" for value in numbers]
         if words[0] not in words[1:]:
             break
-    return ["0" if each.strip("-0.,") == "" else each for each in words]
+    return ["0" if word.strip("-0.,") == "" else word for word in words]
 
 
 def _scale(unit: str, largest: float) -> tuple[float, str]:

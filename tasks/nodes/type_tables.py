@@ -45,8 +45,8 @@ def is_unstressed(executions: pd.DataFrame) -> pd.Series:
 
 def time_places(executions: pd.DataFrame) -> NDArray[np.float64]:
     """Where each execution lies among those of its node and type, in the order of rows: (n,), from 0 to less than 1."""
-    each = executions.assign(type=type_names(executions)).groupby(["node", "type"])["node"]
-    return np.asarray((each.cumcount() / each.transform("size")).to_numpy(dtype=np.float64))
+    groups = executions.assign(type=type_names(executions)).groupby(["node", "type"])["node"]
+    return np.asarray((groups.cumcount() / groups.transform("size")).to_numpy(dtype=np.float64))
 
 
 def hours_of(executions: pd.DataFrame) -> NDArray[np.float64]:

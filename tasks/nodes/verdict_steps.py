@@ -282,8 +282,8 @@ def _answer(what: str, rows: pd.DataFrame, is_node: bool, threshold: float) -> s
     """The sentence that answers. threshold: in logits."""
     if is_node:
         n, flagged = len(rows), int(rows["is_flagged"].sum())
-        each = rows.groupby("benchmark")["is_flagged"].agg(["sum", "size"]).sort_values("sum", ascending=False)
-        most = [f"{name} {row['sum']} of {row['size']}" for name, row in each[each["sum"] > 0].head(3).iterrows()]
+        counts = rows.groupby("benchmark")["is_flagged"].agg(["sum", "size"]).sort_values("sum", ascending=False)
+        most = [f"{name} {row['sum']} of {row['size']}" for name, row in counts[counts["sum"] > 0].head(3).iterrows()]
         return f"node {what}: {flagged:,} of {n:,} executions look degraded" + (f" ({', '.join(most)})" if most else "")
     row = rows.iloc[0]
     if pd.isna(row["probability"]):
@@ -347,5 +347,5 @@ def open_messages(warehouse: Warehouse, source: str) -> dict[str, str]:
 def read_open(warehouse: Warehouse, source: str) -> dict[str, tuple[str, str]]:
     """Node and aspect, by subject, of the alarms about the nodes of a source that nothing has cleared since."""
     rows = fetch(warehouse, OPEN, {"source": source, "cleared": CLEARED_KIND})
-    each = zip(rows["subject"], map(json.loads, rows["evidence"]), strict=True)
-    return {str(subject): (str(evidence["node"]), str(evidence["aspect"])) for subject, evidence in each}
+    alarms = zip(rows["subject"], map(json.loads, rows["evidence"]), strict=True)
+    return {str(subject): (str(evidence["node"]), str(evidence["aspect"])) for subject, evidence in alarms}

@@ -296,12 +296,12 @@ class Session:
     def __init__(self, params: RecordParams, plan: Plan, ledger: RunLedger, scratch: Path, stage: Stage) -> None:
         self.params, self.plan, self.ledger = params, plan, ledger
         self.scratch, self.stage = scratch, stage
-        self.types = {entry.name: entry for entry in params.types}
+        self.types = {kind.name: kind for kind in params.types}
         self.usages = Usages(stage.group)
         self.bench = Bench(
             NodesParams(place="emulated", foreign_limit_ratio=params.foreign_limit_ratio),
             f"advice-{params.seed}",
-            {entry.benchmark: entry for entry in benchmarks_of(params)},
+            {template.benchmark: template for template in benchmarks_of(params)},
             stage.places,
             PARSERS | {name: PARSERS[tool] for name, tool in SAME_TOOL.items()},
             self.usages,
@@ -309,10 +309,10 @@ class Session:
         self.benchmarks: Ledger[PlannedExecution] = Ledger(
             parts_in(ledger.parts.folder / NODES, every_s=params.part_minutes * MINUTE_S),
             (plan.executions,),
-            lambda entry: entry.id_in(self.bench.campaign),
+            lambda planned: planned.id_in(self.bench.campaign),
             repeats=params.repeats,
         )
-        self.benchmarks.begin({entry.execution_id: entry.status for entry in finished(self.benchmarks.parts)})
+        self.benchmarks.begin({done.execution_id: done.status for done in finished(self.benchmarks.parts)})
         self.statuses: Counter[str] = Counter()
 
     def run(self, until_s: float) -> None:

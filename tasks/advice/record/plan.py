@@ -127,12 +127,12 @@ class RecordParams(Params):
     @model_validator(mode="after")
     def _names_are_known(self) -> "RecordParams":
         for what, names in (
-            ("types", [entry.name for entry in self.types]),
-            ("jobs", [entry.template for entry in self.jobs]),
+            ("types", [kind.name for kind in self.types]),
+            ("jobs", [job.template for job in self.jobs]),
         ):
             if len(set(names)) < len(names):
                 raise ValueError(f"{what}: names that differ")
-        unknown = [entry.template for entry in self.jobs if entry.template not in job_templates()]
+        unknown = [job.template for job in self.jobs if job.template not in job_templates()]
         if unknown:
             raise ValueError(f"jobs: no template {unknown[0]}; expected one that loads no tables")
         return self

@@ -197,10 +197,10 @@ def _since(followed: Followed) -> int:
 
 def _alarms(counted: pd.DataFrame, followed: list[Followed], starts: Ints) -> pd.DataFrame:
     """One row an episode."""
-    each = [(at, episode) for at, entry in enumerate(followed) for episode in entry.episodes]
-    of = np.array([at for at, _ in each], dtype=np.int64)
-    local = np.array([(entry.first, entry.raised, entry.confirmed, entry.cleared) for _, entry in each], dtype=np.int64)
-    places = local.reshape(-1, 4)
+    episodes = [(at, episode) for at, series in enumerate(followed) for episode in series.episodes]
+    of = np.array([at for at, _ in episodes], dtype=np.int64)
+    local = [(episode.first, episode.raised, episode.confirmed, episode.cleared) for _, episode in episodes]
+    places = np.array(local, dtype=np.int64).reshape(-1, 4)
     first, raised, confirmed, cleared = np.where(places == NEVER, NEVER, places + starts[of, None]).T
     end = np.where(cleared == NEVER, starts[of + 1], cleared + 1)
     probability, is_flagged = counted["probability"].to_numpy(dtype=np.float64), counted["is_flagged"].to_numpy(bool)
@@ -208,7 +208,7 @@ def _alarms(counted: pd.DataFrame, followed: list[Followed], starts: Ints) -> pd
     columns = {
         "node": _taken(counted["node"], first),
         "aspect": _taken(counted["aspect"], first),
-        "state": pd.Series([entry.state for _, entry in each], dtype="str"),
+        "state": pd.Series([episode.state for _, episode in episodes], dtype="str"),
         "first_execution": _taken(counted["execution_id"], first),
         "first_at": _taken(counted["started_at"], first),
     }
@@ -217,8 +217,8 @@ def _alarms(counted: pd.DataFrame, followed: list[Followed], starts: Ints) -> pd
         columns[f"{name}_at"] = _taken(counted["started_at"], place)
     columns |= {
         "n_executions": pd.Series(end - first, dtype="int64"),
-        "n_flagged": pd.Series([len(entry) for entry in behind], dtype="int64"),
-        "probability": pd.Series([np.median(entry) for entry in behind], dtype="float64"),
+        "n_flagged": pd.Series([len(values) for values in behind], dtype="int64"),
+        "probability": pd.Series([np.median(values) for values in behind], dtype="float64"),
     }
     return pd.DataFrame(columns).sort_values(BY_TIME, na_position="last", kind="stable", ignore_index=True)
 
@@ -379,13 +379,13 @@ def _reasons(behind: pd.DataFrame, reasons: pd.DataFrame) -> list[str]:
     is_clear = rows["deviation"] >= LEAST_DEVIATION
     rows = rows[is_clear] if is_clear.any() else rows
     rows = rows.assign(at=rows["execution_id"].map(order)).sort_values(["at", "place"], kind="stable")
-    each = (
+    by_metric = (
         rows.groupby("metric")
         .agg(n=("at", "size"), place=("place", "mean"))
         .sort_values(["n", "place"], ascending=[False, True], kind="stable")
     )
     latest = rows.drop_duplicates("metric", keep="last").set_index("metric", drop=False)
-    return [reason_of_row(latest.loc[name]).words() for name in each.index[:MOST_REASONS]]
+    return [reason_of_row(latest.loc[name]).words() for name in by_metric.index[:MOST_REASONS]]
 
 
 def machine_time(executions: pd.DataFrame) -> pd.DataFrame:

@@ -313,8 +313,8 @@ def _scores(known: TypeDetector, prepared: PreparedDeviations) -> Floats:
         if known.trees is not None:
             logits += TREE_WEIGHT * (known.trees.logits(prepared.features) - logits)
     else:
-        each = zip((prepared.level, prepared.clean), known.scales, strict=True)
-        level, recent = (np.maximum(headline_score(z, known.signs), 0.0) / scale for z, scale in each)
+        parts = zip((prepared.level, prepared.clean), known.scales, strict=True)
+        level, recent = (np.maximum(headline_score(z, known.signs), 0.0) / scale for z, scale in parts)
         both = np.sqrt(RECENT_WEIGHT * recent**2 + (1 - RECENT_WEIGHT) * level**2)
         logits = STEEPNESS * (np.where(prepared.is_settled, both, recent) - HALF)
     return np.asarray(np.where(prepared.is_cold, np.minimum(logits, COLD), logits))

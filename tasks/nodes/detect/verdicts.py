@@ -226,7 +226,7 @@ def reasons_of(fitted: FittedDetector, tables: NodeTables, at_h: Floats, is_targ
             continue
         rows, windows = rows_of(table, tables, at_h), windows_of(table, known.normal.is_positive)
         signs = np.where(known.signs != 0, known.signs, directions_of(table))
-        views = [each(rows, known.normal, windows, targets) for each in (_lately, _from_level)]
+        views = [view(rows, known.normal, windows, targets) for view in (_lately, _from_level)]
         if not known.knows_stress:
             views.append(_normal_looking(rows, known.normal, windows, targets, known.signs))
         usual, worse = _furthest(views, signs)
@@ -243,10 +243,10 @@ def reasons_of(fitted: FittedDetector, tables: NodeTables, at_h: Floats, is_targ
         order = np.argsort(-weight, axis=1, kind="stable")[:, :MOST]
         row, place = np.nonzero(np.take_along_axis(weight, order, axis=1) > 0)
         column = order[row, place]
-        middle, spread = (each[row, column] for each in usual)
+        middle, spread = (values[row, column] for values in usual)
         ends = (middle - USUAL_DEVIATIONS * spread, middle, middle + USUAL_DEVIATIONS * spread)
-        low, typical, high = (natural_of(each, known.normal.is_positive[column]) for each in ends)
-        least, most = (each.reduce(table.natural, axis=0)[column] for each in (np.fmin, np.fmax))
+        low, typical, high = (natural_of(end, known.normal.is_positive[column]) for end in ends)
+        least, most = (end.reduce(table.natural, axis=0)[column] for end in (np.fmin, np.fmax))
         is_log = known.normal.is_positive[column]  # of the others, counts above all, the ends lie among what there was
         low, high = np.where(is_log, low, np.maximum(low, least)), np.where(is_log, high, np.minimum(high, most))
         parts.append(
@@ -299,7 +299,7 @@ def _furthest(views: Sequence[Beside], signs: Floats) -> Beside:
     worst = worse.argmax(axis=0)[None]  # (1, k, m)
     usual = (
         np.take_along_axis(np.array(stacked), worst, axis=0)[0]
-        for stacked in zip(*(each for each, _ in views), strict=True)
+        for stacked in zip(*(usual for usual, _ in views), strict=True)
     )
     size = worse.max(axis=0)
     return Centre(*usual), np.where(np.isneginf(size), np.nan, size)

@@ -84,9 +84,9 @@ def node_matrix(tables: NodeTables, is_counted: Bools, params: ScoreParams) -> N
                 name = table.name if len(table.metrics) == 1 else f"{table.name}:{metric}"
                 series[name] = (is_rate, medians[:, at])
     if any(is_rate for is_rate, _ in series.values()):
-        series = {name: entry for name, entry in series.items() if entry[0]}
+        series = {name: rate for name, rate in series.items() if rate[0]}
     applications = np.column_stack([np.empty((len(counted.nodes), 0)), *(medians for _, medians in series.values())])
-    kinds = np.array([entry or UNKNOWN for entry in counted.machine_types], dtype=object)
+    kinds = np.array([name or UNKNOWN for name in counted.machine_types], dtype=object)
     return NodeMatrix(counted.nodes, kinds, scores.log_scores, scores.levels, applications, tuple(series))
 
 
@@ -177,8 +177,8 @@ def compare_by_machine_type(matrix: NodeMatrix) -> list[OfMachineType]:
                 except ValueError as error:  # nothing varies: there is nothing to learn or to choose from
                     reasons[method] = str(error)
                     continue
-                each = zip(of_type.series, spearman(scores, test.applications), strict=True)
-                rows += [(machine_type, half, method, series, value, benchmark) for series, value in each]
+                correlations = zip(of_type.series, spearman(scores, test.applications), strict=True)
+                rows += [(machine_type, half, method, series, value, benchmark) for series, value in correlations]
         table = pd.DataFrame(rows, columns=COLUMNS)
         for method in METHODS:
             if table.loc[table["method"] == method, "spearman"].isna().all():
@@ -216,17 +216,11 @@ def rank_figures(comparisons: Sequence[OfMachineType]) -> Figures:
         if len(benchmarks):
             figures[f"rank.best_single.{slice_}.chosen"] = ", ".join(map(str, benchmarks))
     for method in METHODS:
-        reason = (
-            "; ".join(
-                dict.fromkeys(comparison.reasons[method] for comparison in comparisons if method in comparison.reasons)
-            )
-            or "no node"
-        )
+        reasons = dict.fromkeys(kind.reasons[method] for kind in comparisons if method in kind.reasons)
+        reason = "; ".join(reasons) or "no node"
         put(figures, f"rank.{method}", _typical(comparisons, method), reason)
-        each = [
-            correlation for comparison in comparisons if (correlation := _typical([comparison], method)) is not None
-        ]
-        put(figures, f"rank.{method}.mean", float(np.mean(each)) if each else None, reason)
+        values = [value for comparison in comparisons if (value := _typical([comparison], method)) is not None]
+        put(figures, f"rank.{method}.mean", float(np.mean(values)) if values else None, reason)
     figures["rank.series"] = max((comparison.correlations["series"].nunique() for comparison in comparisons), default=0)
     return figures
 

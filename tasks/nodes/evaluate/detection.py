@@ -130,8 +130,8 @@ def split_by_time(executions: pd.DataFrame, train: float, seen: float) -> Split:
 
 def _time_places(keys: pd.DataFrame) -> Floats:
     """Where each execution lies among those of its node and type: from 0 to less than 1."""
-    each = keys.groupby(list(keys.columns))
-    return (each.cumcount() / each["node"].transform("size")).to_numpy(dtype=np.float64)
+    groups = keys.groupby(list(keys.columns))
+    return (groups.cumcount() / groups["node"].transform("size")).to_numpy(dtype=np.float64)
 
 
 def _drawn_places(strata: pd.DataFrame, repeat: int, seed: int) -> Floats:
@@ -220,7 +220,7 @@ def detect(
         rounds = splits_of(history.executions, protocol, params, taught)
         reasons[protocol] = "" if rounds else ONE_NODE
         protocol_params = params.model_copy(update={"without_labels": True}) if protocol == WARM else params
-        used = {name: entry for name, entry in detectors.items() if protocol != WARM or name not in OUT_OF_FOLD}
+        used = {name: detector for name, detector in detectors.items() if protocol != WARM or name not in OUT_OF_FOLD}
         for number, split in ((number, split) for number, splits in enumerate(rounds) for split in splits):
             report_progress(f"finding stressed executions, {protocol}", number, len(rounds))
             about = {"protocol": protocol, "round": number}
@@ -233,8 +233,8 @@ def detect(
                 learned = split.is_train | split.is_validation
                 calm = learned & is_unstressed(case.history.executions).to_numpy(dtype=bool)
                 for name in (name for name in BUDGETED if name in scores):
-                    each = alarms.thresholds_by_budget(history.executions, scores[name], calm, params)
-                    budgets += [{**about, "detector": name, **entry} for entry in each]
+                    thresholds = alarms.thresholds_by_budget(history.executions, scores[name], calm, params)
+                    budgets += [{**about, "detector": name, **row} for row in thresholds]
     judged = pd.concat(parts, ignore_index=True)[COLUMNS] if parts else pd.DataFrame(columns=COLUMNS)
     return Detection(judged, reasons, pd.DataFrame(budgets, columns=alarms.COLUMNS))
 
@@ -418,15 +418,15 @@ def _intervals(judged: pd.DataFrame, suffix: str, kinds: Sequence[str], params: 
         used = judged if kind == ANY else judged[~judged["is_stressed"] | (judged["kind"] == kind)]
         parts = {str(name): group for name, group in used.groupby("detector", sort=False)}
         tested = {name: group[["round", "execution"]].to_numpy() for name, group in parts.items()}
-        each = {name: _resampled(group, params) for name, group in parts.items()}
+        resampled = {name: _resampled(group, params) for name, group in parts.items()}
         slice_ = suffix if kind == ANY else f"{suffix}.{kind}"
-        for name, drawn in each.items():
-            is_beside = name != BASELINE and BASELINE in each and np.array_equal(tested[name], tested[BASELINE])
+        for name, drawn in resampled.items():
+            is_beside = name != BASELINE and BASELINE in resampled and np.array_equal(tested[name], tested[BASELINE])
             for at, measure in enumerate(RESAMPLED if len(drawn) else ()):
                 key = f"detect.{measure}.{name}{slice_}"
                 put_interval(key, drawn[1:, at])
                 if is_beside:
-                    gained = drawn[:, at] - each[BASELINE][:, at]
+                    gained = drawn[:, at] - resampled[BASELINE][:, at]
                     put(figures, f"{key}.minus_{BASELINE}", float(gained[0]))
                     put_interval(f"{key}.minus_{BASELINE}", gained[1:])
     return figures
@@ -485,17 +485,17 @@ def learning_curve(history: History, params: EvaluateParams) -> Figures:
     may_teach = np.flatnonzero(stressed & ~split.is_test)
     for at, n in enumerate(CURVE):
         report_progress(f"learning from {n} stressed executions of each benchmark", at, len(CURVE))
-        each: dict[str, list[float | None]] = {name: [] for name in keys}
+        precisions: dict[str, list[float | None]] = {name: [] for name in keys}
         for draw in range(CURVE_DRAWS if n else 1):
             order = np.random.default_rng([params.seed, n, draw]).permutation(may_teach)
             drawn = order[pd.Series(types[order]).groupby(types[order]).cumcount().to_numpy() < n]
             is_used = ~stressed | np.isin(np.arange(len(stressed)), drawn)
             of_draw = replace(case, is_train=case.is_train & is_used, is_validation=case.is_validation & is_used)
-            for name, values in each.items():
+            for name, values in precisions.items():
                 scores = DETECTORS[name](of_draw)
                 tested = split.is_test & known & ~np.isnan(scores)
                 if stressed[tested].any():
                     values.append(float(average_precision_score(stressed[tested], scores[tested])))
         for name, key in keys.items():
-            put_mean(figures, key.format(n), each[name], NO_TESTED)
+            put_mean(figures, key.format(n), precisions[name], NO_TESTED)
     return figures

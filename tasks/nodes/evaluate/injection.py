@@ -178,9 +178,9 @@ def types_drawn(executions: pd.DataFrame, most: int, rng: np.random.Generator) -
     if len(executions) <= most:
         return np.ones(len(executions), dtype=bool)
     types = type_names(executions)
-    each = executions["aspect"].fillna("").astype(str).groupby(types.to_numpy()).agg(["first", "size"])
-    each = each.iloc[rng.permutation(len(each))]
-    ordered = each.iloc[np.argsort(each.groupby("first").cumcount().to_numpy(), kind="stable")]
+    sizes = executions["aspect"].fillna("").astype(str).groupby(types.to_numpy()).agg(["first", "size"])
+    sizes = sizes.iloc[rng.permutation(len(sizes))]
+    ordered = sizes.iloc[np.argsort(sizes.groupby("first").cumcount().to_numpy(), kind="stable")]
     drawn, room = [ordered.index[0]], most - int(ordered["size"].iloc[0])
     for name, size in ordered["size"].iloc[1:].items():
         if size <= room:  # one that is too large leaves room for those after it
@@ -330,8 +330,8 @@ def calm_measures(executions: pd.DataFrame, scores: Floats, is_flagged: Bools, p
 
 def node_months(executions: pd.DataFrame) -> float:
     """Months from the first to the last execution of each node, all nodes together."""
-    each = pd.Series(hours_of(executions)).groupby(executions["node"].astype(str).to_numpy())
-    return float((each.max() - each.min()).sum() / MONTH_H)
+    hours = pd.Series(hours_of(executions)).groupby(executions["node"].astype(str).to_numpy())
+    return float((hours.max() - hours.min()).sum() / MONTH_H)
 
 
 def alarm_rows(executions: pd.DataFrame, scores: Floats, is_flagged: Bools, params: AlarmParams) -> Ints:

@@ -70,7 +70,7 @@ def fit_variants(history: History, params: EvaluateParams) -> LearnedResults:
     """Fit and measure every variant that params.learned names, under every protocol that it names."""
     learned, visible = params.learned, visible_history(history, params)
     why = labels_reason(history.executions)
-    reasons = {(str(protocol), NAMES[entry]): why for protocol in learned.protocols for entry in learned.variants}
+    reasons = {(str(protocol), NAMES[variant]): why for protocol in learned.protocols for variant in learned.variants}
     judged: list[pd.DataFrame] = []
     fits: list[dict[str, Any]] = []
     planned = [] if why else list(_planned(history, params))
@@ -87,7 +87,7 @@ def fit_variants(history: History, params: EvaluateParams) -> LearnedResults:
             about = {"protocol": protocol, "round": number, "detector": name, "split": split.name, "seed": seed}
             judged.append(rows.assign(protocol=protocol, round=number))
             fits.append({**about, **measured})
-    reasons |= {(entry["protocol"], entry["detector"]): "" for entry in fits}
+    reasons |= {(fit["protocol"], fit["detector"]): "" for fit in fits}
     judgements = pd.concat(judged, ignore_index=True)[COLUMNS] if judged else pd.DataFrame(columns=COLUMNS)
     return LearnedResults(judgements, pd.DataFrame(fits, columns=FIT_COLUMNS), reasons)
 

@@ -85,8 +85,8 @@ def _evaluate(
         parts.append((learning_curve(history, params), {}))
     report_progress("ranking nodes", 2, 4)
     compared = compare_by_machine_type(node_matrix(tables, is_calm, params.score))
-    each = [comparison.correlations for comparison in compared if len(comparison.correlations)]
-    correlations = pd.concat(each, ignore_index=True) if each else pd.DataFrame()
+    series = [comparison.correlations for comparison in compared if len(comparison.correlations)]
+    correlations = pd.concat(series, ignore_index=True) if series else pd.DataFrame()
     ranked, best = ranked_nodes(tables, is_calm, params)
     parts.append((rank_figures(compared) | best, {"correlations": correlations, **ranked}))
     report_progress("measuring repeatability", 3, 4)
@@ -114,9 +114,9 @@ def _detection(
 
     learned = fit_variants(history, params)
     figures, tables = detection_results(history.executions, detection, list(detectors), params, learned)
-    judged = [part for part in (detection.judged, learned.judged) if len(part)]
-    each = pd.concat(judged, ignore_index=True) if judged else detection.judged
-    return figures | learned_figures(learned), {**tables, "judged": each, "fits": learned.fits}
+    parts = [part for part in (detection.judged, learned.judged) if len(part)]
+    judged = pd.concat(parts, ignore_index=True) if parts else detection.judged
+    return figures | learned_figures(learned), {**tables, "judged": judged, "fits": learned.fits}
 
 
 @contextmanager

@@ -152,8 +152,8 @@ class Levels:
 
     def by_aspect(self, log_scores: Floats) -> Floats:
         """Mean over the types of each aspect. log_scores: (…, n_types); returns (…, n_aspects)."""
-        each = [weighted_mean(log_scores, (self.aspect_of == at).astype(np.float64)) for at in range(len(self.aspects))]
-        return np.stack(each, axis=-1) if each else np.full((*log_scores.shape[:-1], 0), np.nan)
+        mean = [weighted_mean(log_scores, (self.aspect_of == at).astype(np.float64)) for at in range(len(self.aspects))]
+        return np.stack(mean, axis=-1) if mean else np.full((*log_scores.shape[:-1], 0), np.nan)
 
     def overall(self, log_scores: Floats) -> Floats:
         """One number from all types: the mean over the aspects, with their weights. (…,)"""

@@ -122,9 +122,9 @@ def draw_scores(
         drawn[:, at] = seen[at] if is_unknown[at] else resampled_medians(source, len(scores), params.resamples, rng)
     if np.isnan(seen).all():
         return None
-    each = _with_aspects(drawn, levels)
-    each[:, ~np.isnan(_with_aspects(np.where(is_unknown, 0.0, np.nan)[None, :], levels)[0])] = np.nan
-    return DrawnScores(_with_aspects(seen[None, :], levels)[0], each, drawn, is_unknown)
+    by_level = _with_aspects(drawn, levels)
+    by_level[:, ~np.isnan(_with_aspects(np.where(is_unknown, 0.0, np.nan)[None, :], levels)[0])] = np.nan
+    return DrawnScores(_with_aspects(seen[None, :], levels)[0], by_level, drawn, is_unknown)
 
 
 def _with_aspects(log_scores: Floats, levels: Levels) -> Floats:

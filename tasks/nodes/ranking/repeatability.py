@@ -113,11 +113,11 @@ def _reruns(logs: Floats, table: TypeTable, n_nodes: int) -> tuple[Floats, Float
     order = np.argsort(table.nodes, kind="stable")
     apart = np.abs(np.diff(logs[order], axis=0))
     is_same = np.diff(table.nodes[order]) == 0
-    each = pd.DataFrame(apart[is_same]).groupby(table.nodes[order][1:][is_same])
+    by_node = pd.DataFrame(apart[is_same]).groupby(table.nodes[order][1:][is_same])
     places = range(n_nodes)
     return (
-        each.median().reindex(places).to_numpy(dtype=np.float64),
-        each.quantile(RERUN_LEVEL).reindex(places).to_numpy(dtype=np.float64),
+        by_node.median().reindex(places).to_numpy(dtype=np.float64),
+        by_node.quantile(RERUN_LEVEL).reindex(places).to_numpy(dtype=np.float64),
     )
 
 

@@ -164,16 +164,16 @@ def next_benchmark(history: Sequence[Done], templates: Sequence[BenchmarkTemplat
 
     One of another template does not count. A flagged benchmark is repeated twice at most before others have their
     turn: on a machine that is never quiet nothing else would ever run."""
-    behind: dict[tuple[str, str], list[Done]] = {(entry.benchmark, entry.template_hash): [] for entry in templates}
-    for done in sorted(history, key=lambda entry: entry.started_at):
+    behind: dict[tuple[str, str], list[Done]] = {(kind.benchmark, kind.template_hash): [] for kind in templates}
+    for done in sorted(history, key=lambda done: done.started_at):
         behind.get((done.benchmark, done.template_hash), []).append(done)
     doubtful = []
     for template, past in zip(templates, behind.values(), strict=True):
         if not past:
             return template
-        n_flagged = len(list(takewhile(lambda entry: entry.status != CLEAN, reversed(past))))  # of the last in a row
+        n_flagged = len(list(takewhile(lambda done: done.status != CLEAN, reversed(past))))  # of the last in a row
         doubtful += [template] if 1 <= n_flagged <= MOST_REPEATS else []
-    return min(doubtful or templates, key=lambda entry: behind[entry.benchmark, entry.template_hash][-1].started_at)
+    return min(doubtful or templates, key=lambda kind: behind[kind.benchmark, kind.template_hash][-1].started_at)
 
 
 def possible_doses(doses: Sequence[Dose], *, has_groups: bool) -> list[Dose]:

@@ -79,9 +79,9 @@ def _read(log: Log) -> None:
     for line in log.lines:
         if heading := HEADING.match(line.text):
             test = _test_of(log, heading[1], seen, line)
-        elif entry := ENTRY.match(line.text):
-            if test and not SETTINGS.match(entry[1]):
-                _take(log, f"{test}_{'bandwidth' if entry[1] == 'bw' else entry[1]}", entry[2], line)
+        elif match := ENTRY.match(line.text):
+            if test and not SETTINGS.match(match[1]):
+                _take(log, f"{test}_{'bandwidth' if match[1] == 'bw' else match[1]}", match[2], line)
         else:
             log.fault_lines([line], ERRORS)
     for name in TESTS if not log.faults else ():

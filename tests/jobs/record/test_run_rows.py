@@ -49,7 +49,7 @@ def _at(unix_s):
 
 def _done(vertex, sku, steps, times, told, error=""):
     order = Order(f"r/{vertex.number}", "", "orders", vertex.parts, "parquet", ())
-    answer = OrderResult(order, f"{sku}-0", *times, told=asdict(told) if told else None, error=error)
+    answer = OrderResult(order, f"{sku}-0", *times, measured=asdict(told) if told else None, error=error)
     return VertexDone(VertexAtWork(vertex, f"{sku}-0", sku, steps), answer)
 
 
@@ -134,11 +134,11 @@ def test_the_cause_is_looked_for_on_the_longest_path_with_the_worth_of_its_skus(
     assert make_row(job, 1e6, SKUS)["recorded_cause"] == "none"
     # the reader on the old SKU held 2.889 tokens at half speed: 0.144 cores. 0.1 s of CPU are 0.7 s of 4 s
     slow = replace(READ, cpu_s=0.1)
-    job.done[1] = replace(job.done[1], answer=replace(job.done[1].answer, told=asdict(slow)))
+    job.done[1] = replace(job.done[1], answer=replace(job.done[1].answer, measured=asdict(slow)))
     assert make_row(job, 1e6, SKUS)["recorded_cause"] == "load"  # 3.3 s of 5 s
     # the vertex that ended early is not on the path, however long it was kept waiting
-    job.done[1] = replace(job.done[1], answer=replace(job.done[1].answer, told=asdict(READ)))
-    job.done[0] = replace(job.done[0], answer=replace(job.done[0].answer, told=asdict(replace(READ, cpu_s=0.0))))
+    job.done[1] = replace(job.done[1], answer=replace(job.done[1].answer, measured=asdict(READ)))
+    job.done[0] = replace(job.done[0], answer=replace(job.done[0].answer, measured=asdict(replace(READ, cpu_s=0.0))))
     assert make_row(job, 1e6, SKUS)["recorded_cause"] == "none"
 
 
@@ -160,7 +160,7 @@ def test_vertices_that_had_to_wait_for_others_are_on_the_longest_path(job):
 
 def test_a_run_that_read_what_others_had_thrown_out_of_the_cache_was_cold(job):
     slow = replace(READ, cpu_s=0.1, disk_read_bytes=200_000_000)  # 2 s at 100 MB/s, of 3.3 s that it was kept waiting
-    job.done[1] = replace(job.done[1], answer=replace(job.done[1].answer, told=asdict(slow)))
+    job.done[1] = replace(job.done[1], answer=replace(job.done[1].answer, measured=asdict(slow)))
     assert make_row(job, 1e6, SKUS)["recorded_cause"] == "cold_cache"
 
 

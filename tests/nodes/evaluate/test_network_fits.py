@@ -60,7 +60,7 @@ def test_every_fit_has_its_measures(both):
 
 
 def test_the_papers_protocol_tests_what_has_three_labelled_predecessors_in_its_part(longer, asked, case_by):
-    model = asked(variants=("paper",)).learned.asked("paper", 0)
+    model = asked(variants=("paper",)).learned.fit_params("paper", 0)
     split, case = case_by(longer, "random", asked())
     everything = np.ones(len(longer.executions), dtype=bool)
     scales = learn_inputs(longer, everything, model, asked().preprocess, asked().score)
@@ -107,7 +107,7 @@ class Stub(torch.nn.Module):
 
 
 def test_what_is_flagged_or_may_not_precede_stands_beside_none_and_the_first_three_have_no_verdict(history, asked):
-    model = asked().learned.asked("paper", 0)
+    model = asked().learned.fit_params("paper", 0)
     everything = np.ones(len(history.executions), dtype=bool)
     scales = learn_inputs(history, everything, model, asked().preprocess, asked().score)
     plain = inputs_of(history, scales, model)

@@ -28,6 +28,13 @@ CALENDARS = {8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}  # by the number
 NUMBER = r"^[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?$"
 DATED = r"^[0-9]{4}(?:[-/. ][0-9]{1,2}[-/. ][0-9]{1,2}(?![0-9])|[0-9]{4}T)"
 ZONED = r"[0-9](?:\s*(?:[Zz]|UTC)|\s?[+-][0-9]{2}(?::?[0-9]{2})?)$"
+# Fri, 01 Mar 2024 02:00:00 GMT · Fri Mar  1 02:00:00 2024 · 1-Mar-2024 2:00 PM · Mar 1, 2024 02:00:00 +0100
+NAMED = (
+    r"^(?:[A-Za-z]{3,9},?\s+)?(?:[0-9]{1,2}[\s-]+[A-Za-z]{3,9}\.?[\s-]+[0-9]{4}|[A-Za-z]{3,9}\.?\s+[0-9]{1,2},?\s)"
+    r"[0-9:.,\s]*(?:[AaPp][Mm])?[0-9\s]*(?:GMT|UTC|Z|[+-][0-9]{2}:?[0-9]{2})?(?:\s[0-9]{4})?$"
+)
+NAMED_ZONE = r"(?:GMT|UTC|Z|\s[+-][0-9]{2}:?[0-9]{2})(?:\s[0-9]{4})?$"
+YEAR = r"[0-9]{4}"
 MICROSECOND = pa.timestamp("us")
 FIRST_ZONED, LAST_ZONED = pd.Timestamp("1900-01-01"), pd.Timestamp("9000-01-01")
 NOT_A_TIME = np.datetime64("NaT", "us")
@@ -106,15 +113,20 @@ def _of_numbers(numbers: NDArray[np.float64], zone: str) -> tuple[Times, Flags]:
 
 
 def _times_of_texts(text: pd.Series, zone: str) -> tuple[Times, Flags]:
-    """Texts of several kinds in one column: numbers, ISO with a zone, ISO without."""
+    """Texts of several kinds in one column: numbers, ISO and names of months, with a zone and without."""
     is_number, is_dated, is_zoned = (text.str.contains(kind, na=False) for kind in (NUMBER, DATED, ZONED))
-    parsed: Any = pd.to_numeric(text.where(is_number), errors="coerce")
-    numbers, _ = _of_numbers(parsed.to_numpy(dtype="float64", na_value=np.nan), zone)
+    written: Any = pd.to_numeric(text.where(is_number), errors="coerce")
+    numbers, _ = _of_numbers(written.to_numpy(dtype="float64", na_value=np.nan), zone)
     spelled = text.str.replace(r"\s*UTC$", "Z", regex=True)
     aware = pd.to_datetime(spelled.where(is_dated & is_zoned), format="ISO8601", utc=True, errors="coerce")
     naive = pd.to_datetime(spelled.where(is_dated & ~is_zoned), format="ISO8601", errors="coerce")
-    utc = numbers
-    for times in (_in_utc(aware, zone)[0], _in_utc(naive.astype("datetime64[us]"), zone)[0]):
+    utc, read = numbers, [aware, naive.astype("datetime64[us]")]
+    is_named = text.str.contains(NAMED, na=False) & text.str.contains(YEAR, na=False)
+    if is_named.any():
+        has_zone = text.str.contains(NAMED_ZONE, na=False)
+        for which, is_utc in ((is_named & has_zone, True), (is_named & ~has_zone, False)):
+            read.append(pd.to_datetime(text.where(which), format="mixed", utc=is_utc, errors="coerce"))
+    for times in (_in_utc(parsed, zone)[0] for parsed in read):
         utc = np.where(np.isnat(utc), times, utc)
     return utc, text.notna().to_numpy() & np.isnat(utc)
 

@@ -582,7 +582,7 @@ def _lists(value: Any, name: str, around: Record, depth: int) -> Iterator[tuple[
 
 
 def flat(record: Mapping[str, Any], prefix: str = "", depth: int = 0) -> Record:
-    """The values of an object as texts (None: missing) by dotted names."""
+    """The values of an object as texts (None: missing) by dotted names; a list of one text is that text."""
     values: Record = {}
     for name, value in record.items():
         key = f"{prefix}{name}"
@@ -603,7 +603,8 @@ def flat(record: Mapping[str, Any], prefix: str = "", depth: int = 0) -> Record:
                     f"{key}.at": _text(true[-1].get("lastTransitionTime")),
                 }
         else:
-            values[key] = _text(value)
+            is_text = isinstance(value, list) and len(value) == 1 and isinstance(value[0], str)
+            values[key] = _text(value[0] if is_text else value)
     return values
 
 

@@ -345,6 +345,7 @@ CENTURY_S = 100 * 365.25 * 86_400
 MICROSECONDS = 1e6
 NOT_A_TIME = np.datetime64("NaT", "us")
 EARLIEST = np.datetime64("1970-01-01", "us")
+ROUNDING = np.timedelta64(1, "s")
 AMOUNTS = [name for name in NUMBER_COLUMNS if name not in ("runtime_s", "wait_s")]
 
 Frame = dict[str, Any]  # arrays of one length by column
@@ -403,7 +404,9 @@ def _derived(rows: Frame) -> Frame:
     submitted, wait, runtime = rows["submitted_at"], _as_delta(rows["wait_s"]), _as_delta(rows["runtime_s"])
     started = _filled(rows["started_at"], submitted + wait)
     ended = _filled(rows["ended_at"], started + runtime)
-    started = _filled(started, ended - runtime)
+    before_end = ended - runtime  # of durations in whole seconds it may lie a little before the submission
+    is_rounded = (before_end < submitted) & (submitted - before_end <= ROUNDING)
+    started = _filled(started, np.where(is_rounded, submitted, before_end))
     submitted = _filled(submitted, started - wait)
     runtime_s = np.where(np.isnan(rows["runtime_s"]), _in_seconds(ended - started), rows["runtime_s"])
     return rows | {

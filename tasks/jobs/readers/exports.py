@@ -22,13 +22,14 @@ ALIASES: dict[str, tuple[str, ...]] = {
     ),
     "name": (
         "jobname", "job.name", "workflowname", "pipelinename", "pipeline.name", "definition.name", "runname",
-        "taskname", "dagid", "process", "flowname", "buildname", "job", "workflow", "pipeline", "task", "name",
+        "taskname", "dagid", "buildtypeid", "substitutions.triggername", "buildtriggerid",
+        "process", "flowname", "buildname", "job", "workflow", "pipeline", "task", "name",
         "application", "app", "appname", "script", "title", "auftrag", "toolname", "toolid", "tool",
     ),
     "submitted_at": (
         "submittedat", "submittime", "submitted", "submit", "queuedat", "queuedtime", "queued", "enqueuedat",
         "scheduledat", "requestedat", "createdat", "creationtime", "createtime", "created", "creationdate",
-        "queuetime", "status.timeline.creationdatetime",
+        "queuetime", "queueddate", "status.timeline.creationdatetime",
     ),
     "started_at": (
         "startedat", "startedon", "starttime", "startdate", "startts", "starttimestamp", "started", "start",
@@ -38,8 +39,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "ended_at": (
         "endedat", "completedon", "endtime", "enddate", "endts", "endtimestamp", "ended", "end", "finishedat",
         "finishtime", "finished", "finish", "runend", "completedat", "completiontime", "completetime", "complete",
-        "completed", "stoppedat", "stoptime", "stop", "stopdate", "enddatetime", "status.timeline.enddatetime",
-        "ende",
+        "completed", "stoppedat", "stoptime", "stop", "stopdate", "finishdate", "enddatetime",
+        "status.timeline.enddatetime", "ende",
     ),
     "wait_s": ("wait", "waittime", "queuedduration", "queueduration", "queuetime", "pendingtime", "delay"),
     "runtime_s": (
@@ -172,6 +173,35 @@ SYSTEMS = (
         },
     ),
     System(
+        "jobs of Slurm, by sacct --json",
+        ("job_id", "time.submission", "time.elapsed", "state.current"),
+        {
+            "run_id": "job_id", "name": "name", "user_name": "user", "account": "account", "queue": "partition",
+            "status": "state.current", "submitted_at": "time.submission", "started_at": "time.start",
+            "ended_at": "time.end", "runtime_s": "time.elapsed", "requested_cpus": "required.CPUs",
+            "requested_runtime_s": "time.limit.number|time.limit",
+        },
+        {"requested_runtime_s": "min"},
+    ),
+    System(
+        "applications of a Spark history server",
+        ("id", "attempts.-1.startTimeEpoch", "attempts.-1.completed"),
+        {
+            "run_id": "id", "name": "name", "user_name": "attempts.-1.sparkUser", "status": "attempts.-1.completed",
+            "started_at": "attempts.-1.startTimeEpoch", "ended_at": "attempts.-1.endTimeEpoch",
+        },
+        words={"[Tt]rue": "completed", "[Ff]alse": "running"},
+    ),
+    System(
+        "jobs of Ray",
+        ("submission_id", "entrypoint", "start_time"),
+        {
+            "run_id": "submission_id|job_id", "name": "metadata.job_name|entrypoint", "status": "status",
+            "started_at": "start_time", "ended_at": "end_time",
+        },
+        words={"STOPPED": "cancelled"},
+    ),
+    System(
         "workflows of Argo",
         ("metadata.uid", "status.phase", "status.startedAt"),
         {
@@ -190,6 +220,27 @@ SYSTEMS = (
             "run_id": "metadata.uid", "name": "metadata.namespace+spec.pipelineRef.name|spec.taskRef.name",
             "status": "status.conditions.0.reason", "submitted_at": "metadata.creationTimestamp",
             "started_at": "status.startTime", "ended_at": "status.completionTime",
+        },
+    ),
+    System(
+        "pods of Kubernetes",
+        ("metadata.uid", "status.phase", "status.startTime"),
+        {
+            "run_id": "metadata.uid", "name": "metadata.namespace+metadata.ownerReferences.0.name|metadata.name",
+            "status": "status.phase", "submitted_at": "metadata.creationTimestamp",
+            "started_at": "status.startTime", "ended_at": "status.containerStatuses.-1.state.terminated.finishedAt"
+            "|status.conditions.-1.lastTransitionTime",
+        },
+    ),
+    System(
+        "jobs of Dataproc",
+        ("reference.jobId", "status.stateStartTime", "statusHistory.0.stateStartTime"),
+        {
+            "run_id": "reference.jobId", "status": "status.state",
+            "name": "pysparkJob.mainPythonFileUri|sparkJob.mainClass|sparkJob.mainJarFileUri|hiveJob.queryFileUri"
+            "|hadoopJob.mainClass|hadoopJob.mainJarFileUri|placement.clusterName",
+            "submitted_at": "statusHistory.0.stateStartTime", "started_at": "statusHistory.-1.stateStartTime",
+            "ended_at": "status.stateStartTime",
         },
     ),
     System(

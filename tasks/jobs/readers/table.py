@@ -73,7 +73,7 @@ STATES = ("status.state", "state.life_cycle_state", "life_cycle_state", "status"
 MOST_WORDS = 12  # of statuses that are said
 KEYS_IN_JSON = re.compile(rb'"([^"\\]{1,60})"\s*:')
 TEXTS_SEEN = 10_000  # of a column, each once: enough to tell how its values are written
-ZERO_TIMES = ("0", "0.0")  # no run began in 1970
+NO_TIMES = ("0", "0.0", "-1")  # no run began in 1970
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class TableReader:
     """Reads tables of runs."""
 
     name: str = "table"
-    version: int = 6  # 4: features; 5: names by alias; 6: more systems
+    version: int = 7  # 4: features; 5: names by alias; 6, 7: more systems, 7: dates with names of months
     title: str = "tables, a row a run (.parquet, .csv, .json), also exports of GitLab, GitHub, Jenkins, …"
     endings: tuple[str, ...] = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
 
@@ -481,7 +481,7 @@ def _column(table: pa.Table, ours: str, meaning: Meaning) -> pa.ChunkedArray:
         if meaning.order:
             column = iso_dates(column, meaning.order)
         if not meaning.is_exact:
-            column = pc.if_else(pc.is_in(column, pa.array(ZERO_TIMES)), None, column)
+            column = pc.if_else(pc.is_in(column, pa.array(NO_TIMES)), None, column)
     return column
 
 

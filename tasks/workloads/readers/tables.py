@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tasks.errors import BadInput, headless, quoted
 from tasks.intake.aliases import date_order, distinct_texts, is_text, iso_dates, named
-from tasks.intake.cells import DATED, FIRST_S, LAST_S, Cells, calendar_dates, in_seconds
+from tasks.intake.cells import FIRST_S, LAST_S, MICROSECONDS, Cells, calendar_dates, in_seconds, utc_times
 from tasks.intake.cells import numbers as to_numbers
 from tasks.workloads.prepared import KEY_COLUMNS, FileRun
 from tasks.workloads.telemetry import TIMES, Counter, FloatArray
@@ -25,7 +25,6 @@ ALIASES = {  # of key columns; those of labels count where they hold text
 METRICS = ("metric", "metricname", "counter", "countername", "measure", "field", "sensor")
 VALUES = ("value", "val", "reading", "wert")
 TEXT_SHARE = 0.5  # of the values that are there: a column with more that are no numbers holds text
-NANOSECONDS = 1e9
 DATES_SHARE = 0.5  # of the numbers in a column of dates: every third of consecutive seconds may look like one
 
 
@@ -81,16 +80,13 @@ def unix_seconds(column: pa.ChunkedArray, zone: str) -> FloatArray:
     zone: of text and timestamps that name none."""
     kind = column.type
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return _seconds_of(pd.Series(column.cast(pa.timestamp("us", getattr(kind, "tz", None))).to_pandas()), zone)
+        return _seconds(utc_times(column.combine_chunks(), zone)[0])
     numbers = to_numbers(column)
     if not numbers.is_bad.any():
         return _in_seconds(numbers.values, zone)
     if is_text(kind) and (order := date_order("the table", {"time": distinct_texts(column)})):
         column = pa.chunked_array([iso_dates(column, order)])
-    texts = pd.Series(column.to_pandas()).astype("str").str.strip().str.replace(r"\s*UTC$", "Z", regex=True)
-    dated = texts.where(texts.str.contains(DATED, na=False))
-    parsed = pd.to_datetime(dated, errors="coerce", format="ISO8601", utc=_has_zone(column))
-    from_text = _seconds_of(parsed, zone)
+    from_text = _seconds(utc_times(column.combine_chunks(), zone)[0])
     return np.where(numbers.is_bad, from_text, _in_seconds(numbers.values, zone))
 
 
@@ -99,7 +95,7 @@ def _in_seconds(values: FloatArray, zone: str) -> FloatArray:
     known = values[~np.isnan(values)]
     dates = calendar_dates(values)
     if len(known) and np.isfinite(known).all() and (~np.isnat(dates)).sum() > DATES_SHARE * len(known):
-        return _seconds_of(pd.Series(dates), zone)
+        return _seconds(utc_times(pa.array(dates), zone)[0])
     size = float(np.median(np.abs(known))) if len(known) else 0.0
     seconds = in_seconds(values, np.full(len(values), size))
     return np.where(np.abs(seconds) <= LAST_S, seconds, np.nan)
@@ -113,19 +109,8 @@ def start_and_offsets(seconds: FloatArray) -> tuple[datetime | None, FloatArray]
     return datetime(1970, 1, 1) + pd.Timedelta(seconds=first).to_pytimedelta(), np.asarray(seconds - first)
 
 
-def _has_zone(column: pa.ChunkedArray) -> bool:
-    texts = [text for text in column.to_pylist() if text]
-    return bool(texts) and pd.Series(texts[:1]).str.contains(r"(?:[Zz]|[+-]\d\d:?\d\d|UTC)$").iloc[0]
-
-
-def _seconds_of(moments: pd.Series, zone: str) -> FloatArray:
-    if moments.dtype == object:
-        moments = pd.to_datetime(moments, errors="coerce", utc=True)
-    if moments.dt.tz is None:
-        moments = moments.dt.tz_localize(zone, ambiguous="NaT", nonexistent="NaT")
-    plain = moments.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy(dtype="datetime64[ns]")
-    whole: NDArray[np.int64] = plain.astype("int64")
-    return np.where(np.isnat(plain), np.nan, whole / NANOSECONDS)
+def _seconds(times: NDArray[np.datetime64]) -> FloatArray:
+    return np.where(np.isnat(times), np.nan, times.astype("datetime64[us]").astype("int64") / MICROSECONDS)
 
 
 def side_by_side(

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 (a row of a table stands in a line)
-"""Tables as people have them: exports of eleven systems in two variants each and of nine in one, read in one call without an option.
+"""Tables as people have them: exports of twelve systems in two variants each and of seventeen in one, read in one call without an option.
 
 Each was written from the system's published schema (named at its table), before the reader was. Rows by status, jobs and
 the median runtime of the completed runs are worked out by hand."""
@@ -354,7 +354,102 @@ EMR = {"Steps": [
         "CreationDateTime": "2024-03-01T02:00:00Z", "StartDateTime": "2024-03-01T02:00:30Z", "EndDateTime": "2024-03-01T02:02:00Z"}}}
     for number, state in enumerate(["COMPLETED", "FAILED"])
 ]}  # fmt: skip
+# slurm.schedmd.com/sacct.html, --json: openapi's dbv0.0.40 (limits in minutes, a list of states, 0 for no time) and dbv0.0.37
+SACCT = {"meta": {"slurm": {"version": {"major": "23"}}}, "errors": [], "jobs": [
+    {"account": "lab", "job_id": number, "name": "mc", "user": "ada", "partition": "cpu", "flags": ["CLEAR_SCHEDULING"],
+     "required": {"CPUs": 4}, "state": {"current": [state], "reason": "None"}, "array": {"job_id": 0, "task": ""},
+     "exit_code": {"status": ["SUCCESS"], "return_code": {"set": True, "number": 0}},
+     "tres": {"allocated": [{"type": "cpu", "count": 4}]}, "steps": [],
+     "time": {"submission": MARCH_S, "eligible": MARCH_S, "start": start, "end": end, "elapsed": max(0, end - start) if start else 0,
+              "limit": {"set": bool(limit), "infinite": not limit, "number": limit}}}
+    for number, (state, start, end, limit) in enumerate([
+        ("COMPLETED", MARCH_S + 5, MARCH_S + 95, 60), ("COMPLETED", MARCH_S + 5, MARCH_S + 115, 0),
+        ("TIMEOUT", MARCH_S, MARCH_S + 60, 1), ("OUT_OF_MEMORY", MARCH_S, MARCH_S + 30, 60),
+        ("CANCELLED", 0, MARCH_S + 30, 60), ("RUNNING", MARCH_S + 5, 0, 60), ("PENDING", 0, 0, 60),
+    ])
+]}  # fmt: skip
+SACCT_37 = {"meta": {"Slurm": {"release": "21.08.8-2"}}, "errors": [], "jobs": [
+    {"account": "lab", "job_id": number, "name": "mc", "user": "ada", "partition": "cpu", "required": {"CPUs": 4},
+     "state": {"current": state, "reason": "None"}, "steps": [{"step": {"name": "batch"}}],
+     "time": {"submission": MARCH_S, "start": MARCH_S, "end": MARCH_S + 20, "elapsed": 20, "limit": 30}}
+    for number, state in enumerate(["COMPLETED", "FAILED"])
+]}  # fmt: skip
+# spark.apache.org/docs/latest/monitoring.html: /api/v1/applications
+SPARK_APPLICATIONS = [
+    {"id": f"application_{number}", "name": "etl", "attempts": [
+        {"startTime": "2024-03-01T02:00:00.000GMT", "endTime": "x", "lastUpdated": "x", "duration": 1000 * seconds,
+         "sparkUser": "ada", "completed": bool(seconds), "appSparkVersion": "3.5.1", "startTimeEpoch": 1000 * MARCH_S,
+         "endTimeEpoch": 1000 * (MARCH_S + seconds) if seconds else -1, "lastUpdatedEpoch": 1000 * MARCH_S}]}
+    for number, seconds in enumerate([40, 60, 0])
+]  # fmt: skip
+# docs.ray.io, jobs REST API: GET /api/jobs/
+RAY_JOBS = [
+    {"type": "SUBMISSION", "job_id": None, "submission_id": f"raysubmit_{number}", "status": status, "message": "",
+     "entrypoint": "python train.py", "metadata": {}, "start_time": 1000 * MARCH_S, "end_time": end, "error_type": None}
+    for number, (status, end) in enumerate([
+        ("SUCCEEDED", 1000 * MARCH_S + 12_500), ("FAILED", 1000 * MARCH_S + 3_000), ("STOPPED", 1000 * MARCH_S + 1_000),
+        ("RUNNING", None),
+    ])
+]  # fmt: skip
+# kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1: kubectl get pods -o json; an evicted one has no container
+PODS = {"apiVersion": "v1", "kind": "List", "items": [
+    {"kind": "Pod", "metadata": {"name": f"etl-2848620{number}-x7k2q", "namespace": "data", "uid": f"u{number}",
+                                 "creationTimestamp": "2024-03-01T02:00:00Z",
+                                 "ownerReferences": [{"kind": "Job", "name": f"etl-2848620{number}"}]},
+     "spec": {"containers": [{"name": "main"}]},
+     "status": {"phase": phase, "startTime": "2024-03-01T02:00:01Z",
+                "conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": "2024-03-01T02:00:01Z"},
+                               {"type": "Ready", "status": "False", "lastTransitionTime": "2024-03-01T02:00:40Z"}],
+                "containerStatuses": [{"state": {"terminated": {"finishedAt": end, "exitCode": 0}}}] if end else []}}
+    for number, (phase, end) in enumerate([
+        ("Succeeded", "2024-03-01T02:01:01Z"), ("Succeeded", "2024-03-01T02:01:41Z"), ("Failed", None), ("Running", None),
+    ])
+]}  # fmt: skip
+# cloud.google.com/dataproc/docs/reference/rest: jobs.list
+DATAPROC = [
+    {"reference": {"projectId": "p", "jobId": f"j{number}"}, "placement": {"clusterName": "c"},
+     "pysparkJob": {"mainPythonFileUri": "gs://jobs/etl.py"},
+     "status": {"state": state, "stateStartTime": "2024-03-01T02:01:10.500Z"},
+     "statusHistory": [{"state": "PENDING", "stateStartTime": "2024-03-01T02:00:00.5Z"},
+                       {"state": "SETUP_DONE", "stateStartTime": "2024-03-01T02:00:00.7Z"},
+                       {"state": "RUNNING", "stateStartTime": "2024-03-01T02:00:10.5Z"}]}
+    for number, state in enumerate(["DONE", "ERROR"])
+]  # fmt: skip
+# cloud.google.com/build/docs/api/reference/rest: gcloud builds list --format=json
+CLOUD_BUILD = [
+    {"id": f"b{number}", "status": status, "createTime": "2024-03-01T02:00:00.123456Z", "buildTriggerId": "t",
+     "startTime": "2024-03-01T02:00:01.1Z", "finishTime": "2024-03-01T02:02:01.1Z", "substitutions": {"TRIGGER_NAME": "api"}}
+    for number, status in enumerate(["SUCCESS", "FAILURE", "TIMEOUT", "CANCELLED"])
+]  # fmt: skip
+# circleci.com/docs/api/v2, insights: runs of a workflow; whole seconds, which may reach back before it was created
+CIRCLE = {"next_page_token": None, "items": [
+    {"id": f"c{number}", "branch": "main", "duration": 100, "created_at": "2024-03-01T02:00:00.400Z",
+     "stopped_at": f"2024-03-01T02:01:4{number}.300Z", "credits_used": 3, "status": status, "is_approval": False}
+    for number, status in enumerate(["success", "failed"])
+]}  # fmt: skip
+# jetbrains.com/help/teamcity/rest: /app/rest/builds
+TEAMCITY = {"count": 2, "href": "/app/rest/builds", "build": [
+    {"id": number, "buildTypeId": "App_Build", "number": str(number), "status": status, "state": "finished", "branchName": "main",
+     "queuedDate": "20240301T020000+0000", "startDate": "20240301T020010+0000", "finishDate": "20240301T020110+0000"}
+    for number, status in enumerate(["SUCCESS", "FAILURE"])
+]}  # fmt: skip
+# oozie.apache.org/docs: /oozie/v2/jobs; times as HTTP writes them
+OOZIE = {"total": 2, "len": 50, "workflows": [
+    {"appName": "etl", "id": f"000000{number}-oozie-W", "status": status, "user": "ada", "createdTime": "Fri, 01 Mar 2024 02:00:00 GMT",
+     "startTime": "Fri, 01 Mar 2024 02:00:00 GMT", "endTime": "Fri, 01 Mar 2024 02:03:00 GMT"}
+    for number, status in enumerate(["SUCCEEDED", "KILLED"])
+]}  # fmt: skip
 EXPORTS = {
+    "Kubernetes, pods": Export("pods.json", json.dumps(PODS), {"completed": 2, "failed": 1, "running": 1}, 1, 80, "`status.phase` as status"),
+    "Dataproc": Export("dataproc.json", json.dumps(DATAPROC), {"completed": 1, "failed": 1}, 1, 60, "`status.state` as status"),
+    "Cloud Build": Export("builds.json", json.dumps(CLOUD_BUILD), {"completed": 1, "failed": 1, "timeout": 1, "cancelled": 1}, 1, 120, "`substitutions.TRIGGER_NAME` as name"),
+    "CircleCI": Export("items.json", json.dumps(CIRCLE), {"completed": 1, "failed": 1}, 1, 100, "`duration` as runtime_s in seconds"),
+    "TeamCity": Export("teamcity.json", json.dumps(TEAMCITY), {"completed": 1, "failed": 1}, 1, 60, "`buildTypeId` as name"),
+    "Oozie": Export("oozie.json", json.dumps(OOZIE), {"completed": 1, "cancelled": 1}, 1, 180, "`startTime` as started_at"),
+    "Slurm's sacct --json": Export("sacct.json", json.dumps(SACCT), {"completed": 2, "timeout": 1, "failed": 1, "cancelled": 1, "running": 1, "pending": 1}, 1, 100, "`time.limit.number` as requested_runtime_s in min"),
+    "Slurm's sacct --json of 2021": Export("sacct.json", json.dumps(SACCT_37), {"completed": 1, "failed": 1}, 1, 20, "`time.limit` as requested_runtime_s in min"),
+    "Spark history server": Export("applications.json", json.dumps(SPARK_APPLICATIONS), {"completed": 2, "running": 1}, 1, 50, "`attempts.-1.startTimeEpoch` as started_at"),
+    "Ray": Export("ray.json", json.dumps(RAY_JOBS), {"completed": 1, "failed": 1, "cancelled": 1, "running": 1}, 1, 12.5, "`entrypoint` as name"),
     "YARN": Export("apps.json", json.dumps(YARN), {"completed": 1, "failed": 1, "running": 1, "cancelled": 1}, 2, 60, "`finalStatus`, else `state` as status"),
     "HTCondor": Export("history.json", json.dumps(CONDOR, indent=1), {"completed": 2, "failed": 2, "cancelled": 1}, 2, 60, "4/true as failed"),
     "Argo": Export("argo.json", json.dumps(ARGO), {"completed": 2, "failed": 1, "running": 1}, 2, 90, "`status.startedAt` as started_at"),

@@ -7,6 +7,7 @@ entry of a list of objects `timing.0.name` and `timing.-1.name`, and what stands
 
 import csv
 import json
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
@@ -48,6 +49,7 @@ MAGIC = b"PAR1"
 RECORD_KEY = b"whorl.record"  # of the metadata of Parquet: how it was recorded
 QUOTE = b'"'
 JSON_MARKS = (b"{", b"[")
+KEYS = re.compile(rb'"([^"\\]{1,60})"\s*:')
 DOCUMENT_BYTES = 2**30  # of a JSON document: it is held in memory as a whole, unlike one object a line
 BATCH_ROWS = 65_536
 RECORDS = 20_000  # of JSON, in one batch
@@ -94,6 +96,11 @@ def column_names(head: bytes, path: str) -> list[str]:
             return []
     first = next((line for line in head.removeprefix(UTF8_MARK).splitlines() if line.strip()), b"")
     return [] if first.startswith((*JSON_MARKS, b"<")) else split_header(first.decode("utf-8", "replace"))[0]
+
+
+def keys_of(head: bytes) -> list[str]:
+    """The keys in the first bytes of a JSON document, at any depth, each once."""
+    return [key.decode("utf-8", "replace") for key in dict.fromkeys(KEYS.findall(head))]
 
 
 def parquet_schema(path: str) -> pa.Schema:

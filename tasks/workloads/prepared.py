@@ -369,7 +369,10 @@ def _in_order(sampled: FileRun) -> tuple[FileRun, list[pd.DataFrame]]:
     is_first = np.diff(times, prepend=-np.inf) > SAME_TIME_S
     if is_first.all() and (order == np.arange(len(order))).all():
         return sampled, []
-    return _keep_samples(sampled, order[is_first], "a second sample at the same time; the first counts")
+    reason = (
+        "a second sample at the same time; the first counts (of several series: --map run_id=COLUMN tells them apart)"
+    )
+    return _keep_samples(sampled, order[is_first], reason)
 
 
 def _possible(sampled: FileRun) -> tuple[FileRun, list[pd.DataFrame]]:

@@ -43,7 +43,7 @@ from tasks.intake.aliases import (
 )
 from tasks.intake.cells import LAST_S, check_zone, flags, utc_times
 from tasks.intake.files import UTF8_MARK, Chunk, all_refusals, key_of, refusals, split_header
-from tasks.intake.tables import JSON_MARKS, MAGIC, PANDAS_INDEX, RowBatch, check_once, table_batches
+from tasks.intake.tables import JSON_MARKS, MAGIC, PANDAS_INDEX, RowBatch, check_once, keys_of, table_batches
 from tasks.jobs.columns import (
     ALL_COLUMNS,
     FLAT_COLUMNS,
@@ -71,7 +71,6 @@ ALL = "all"  # as the only feature: every column that stands for nothing else
 MEASURED: tuple[Measured, ...] = get_args(Measured)
 STATES = ("status.state", "state.life_cycle_state", "life_cycle_state", "status", "state")  # behind what came of a run
 MOST_WORDS = 12  # of statuses that are said
-KEYS_IN_JSON = re.compile(rb'"([^"\\]{1,60})"\s*:')
 TEXTS_SEEN = 10_000  # of a column, each once: enough to tell how its values are written
 NO_TIMES = ("0", "0.0", "-1")  # no run began in 1970
 
@@ -105,7 +104,7 @@ class TableReader:
         if head.startswith(MAGIC):
             return True
         if head.startswith(JSON_MARKS):
-            names = [key.decode("utf-8", "replace") for key in dict.fromkeys(KEYS_IN_JSON.findall(head))]
+            names = keys_of(head)
             if any(_is_export(_keys_of_export(system), names) for system in SYSTEMS):
                 return True
         else:

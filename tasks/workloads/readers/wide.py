@@ -1,9 +1,10 @@
-"""Wide tables, whorl's own and anybody's: CSV or Parquet with one row a sample and one column a counter.
+"""Wide tables, whorl's own and anybody's: CSV, JSON or Parquet with one row a sample and one column a counter.
 
 whorl's own has run_id, workload, input, round, machine, started_at, at_s, then the counters; in Parquet the metadata
 of a column says unit, kind, is_rate and scope. Anybody's needs a column with the time: Unix time in any unit, ISO
-text, or seconds since some start, called timestamp, time, ts, … or named by --map. All other columns are counters; one
-that holds text is listed by its name and left out. Without run_id the run is called after folder and file."""
+text, or seconds since some start, called timestamp, time, ts, … or named by --map. All other columns are counters, also
+with a unit in each cell (45.1 %, 1.2 GiB, 3 MB/s, 20 ms); one that holds text is listed by its name and left out.
+Without run_id the run is called after folder and file."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -17,11 +18,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput, headless, quoted
-from tasks.intake.aliases import is_text, named
+from tasks.intake.aliases import duration_s, is_text, named, size_bytes
 from tasks.intake.cells import Cells
 from tasks.intake.cells import numbers as to_numbers
-from tasks.intake.files import UTF8_MARK, all_refusals, refusals, split_header
-from tasks.intake.tables import MAGIC, PANDAS_INDEX, RECORD_KEY, row_text, whole_table
+from tasks.intake.files import UTF8_MARK, all_refusals, number_of, refusals, split_header
+from tasks.intake.tables import AROUND, JSON_MARKS, MAGIC, PANDAS_INDEX, RECORD_KEY, keys_of, row_text, whole_table
 from tasks.workloads.params import ReadParams
 from tasks.workloads.prepared import KEY_COLUMNS, LABELS, Reading, are_totals, label_column, row_per_sample
 from tasks.workloads.readers.tables import (
@@ -38,6 +39,8 @@ from tasks.workloads.telemetry import Conditions, Counter, FloatArray, described
 
 OWN_NAMES = 2  # key columns of ours, at_s among them, that tell whorl's own CSV from others
 KINDS = ("hardware", "software")
+SYSSTAT = "sysstat"  # the key around all that sadf -j prints
+PER_SECOND = r"\s*(?:/s|ps)$"
 HOLDS_TEXT = "holds text"  # what fault_of says of such a column
 PLACE = "__place"
 CONDITIONS = frozenset(field.name for field in fields(Conditions))
@@ -46,19 +49,23 @@ PROCESSES = "processes"
 
 @dataclass(frozen=True)
 class WideReader:
-    """Reads wide CSV and Parquet."""
+    """Reads wide CSV, JSON and Parquet."""
 
     name: str = "wide"
-    version: int = 3  # 2: long tables, labels by other names; 3: shares of programs
-    title: str = "tables, a column or a row a counter (.parquet, .csv, .csv.gz)"
+    version: int = 4  # 2: long tables, labels by other names; 3: shares of programs; 4: JSON, units in cells
+    title: str = "tables, a column or a row a counter (.parquet, .csv, .csv.gz, .json)"
     endings: tuple[str, ...] = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
 
     def sniff(self, head: bytes, path: str) -> bool:  # noqa: ARG002
-        """Any Parquet file, and text whose first line has two names or more."""
+        """Any Parquet file, JSON with a time, and text whose first line has two names or more."""
         if head.startswith(MAGIC):
             return True
-        lines = [line for line in head.removeprefix(UTF8_MARK).splitlines() if line.strip()]
-        if len(lines) < 2 or lines[0].startswith((b"#", b"{", b"<")):
+        head = head.removeprefix(UTF8_MARK).lstrip()
+        if head.startswith(JSON_MARKS):
+            keys = keys_of(head)
+            return SYSSTAT not in keys and any(named(keys, ALIASES["timestamp"], ()))
+        lines = [line for line in head.splitlines() if line.strip()]
+        if len(lines) < 2 or lines[0].startswith((b"#", b"<")):
             return False
         names, _ = split_header(lines[0].decode("utf-8", "replace"))
         return len(names) > 1 and not any(name.replace(".", "", 1).isdigit() for name in names)
@@ -173,7 +180,7 @@ def counters_of(
         if name in skipped:
             continue
         counter = table.counters.get(name) or table.described(ours.get(name, name))
-        numbers = to_numbers(column)
+        numbers = amounts_of(column)
         fault = fault_of(numbers)
         if not counter.name:
             fault = "no name"
@@ -184,6 +191,25 @@ def counters_of(
         else:
             by_name[counter.name] = counter, numbers
     return tuple(counter for counter, _ in by_name.values()), [cells for _, cells in by_name.values()], refused
+
+
+def amounts_of(column: pa.ChunkedArray) -> Cells:
+    """The numbers of a column, also where each has its unit behind it, as screens export them: in percent, bytes or
+    seconds, of a rate in a second."""
+    cells = to_numbers(column)
+    if fault_of(cells) != HOLDS_TEXT or not is_text(column.type):
+        return cells
+    written = pd.Series(column.to_pandas(), dtype="str").str.strip().str.replace(PER_SECOND, "", regex=True)
+    is_there = (written.notna() & (written != "")).to_numpy()
+    for parse in (_percent, size_bytes, duration_s):
+        values = written.where(is_there).map(parse, na_action="ignore").astype(float).to_numpy()
+        if np.isfinite(values[is_there]).all():
+            return Cells(values, np.zeros(len(values), dtype=bool))
+    return cells
+
+
+def _percent(text: str) -> float | None:
+    return number_of(text.removesuffix("%")) if text.endswith("%") else None
 
 
 def _seconds(
@@ -247,7 +273,7 @@ def _table(path: str, params: ReadParams) -> WideTable:
     }
     by_run = _facts_of_runs(whole, PROCESSES, {PROCESSES})
     processes = {run_id: json.loads(facts[PROCESSES]) for run_id, facts in by_run.items() if facts[PROCESSES]}
-    hidden = frozenset(name for name in names if name.startswith(PANDAS_INDEX))
+    hidden = frozenset(name for name in names if name.startswith((PANDAS_INDEX, AROUND)))
     table = WideTable(
         path=path,
         names=names,

@@ -59,6 +59,47 @@ def test_columns_of_text_are_listed_with_their_reason(found_in):
     assert (found.column("a"), len(found.refused)) == ([None, None, None, None, 7], 0)
 
 
+def test_cells_may_carry_their_unit_as_screens_export_them(found_in):
+    """percent, 1 KiB = 1,024 and 1 kB = 1,000 bytes, seconds; one word among them makes it text."""
+    found = found_in(
+        "time,busy,used,received,latency,mode\n"
+        "2026-09-01 08:00:00,45.5%,1.5 KiB,2 kB/s,20 ms,5 %\n2026-09-01 08:00:01,5 %,1 MiB,1.25 MB/s,1.5 s,fast\n"
+        "2026-09-01 08:00:02,,2048,0 B/s,3 ms,slow\n"
+    )
+    assert found.column("busy") == [45.5, 5, None]
+    assert found.column("received") == [2000, 1_250_000, 0]
+    assert found.column("latency") == [0.02, 1.5, 0.003]
+    assert found.runs[0].refused == ("used: holds text", "mode: holds text")  # a bare 2048 may be of any unit
+
+
+def test_samples_may_be_objects_of_json(found_in):
+    lines = [
+        {
+            "name": "cpu",
+            "timestamp": 1_700_000_000 + 10 * at,
+            "fields": {"usage": at, "idle": 100 - at},
+            "tags": {"cpu": "all"},
+        }
+        for at in range(3)
+    ]
+    datapoints = [{"Timestamp": f"2023-11-14T22:13:{20 + at}Z", "Average": at, "Unit": "Percent"} for at in range(3)]
+    for text, name, values in (
+        ("\n".join(map(json.dumps, lines)), "fields.usage", [0, 1, 2]),
+        (json.dumps(lines), "fields.idle", [100, 99, 98]),
+        (json.dumps({"Label": "CPU", "Count": 3, "Datapoints": datapoints}), "average", [0, 1, 2]),
+    ):
+        found = found_in(text, name="samples.json")
+        assert found.column(name) == values
+        assert found.runs[0].telemetry.started_at == datetime(2023, 11, 14, 22, 13, 20)
+        assert "Count" not in str(found.runs[0].telemetry.names)  # it stands around the samples
+
+
+def test_series_of_several_containers_are_told_apart_by_a_column_that_is_named(found_in):
+    text = "time,container,cpu\n1,db,5%\n1,web,7%\n2,db,6%\n2,web,8%\n"
+    assert "--map run_id=COLUMN" in found_in(text).reasons[0]
+    assert [run.telemetry.run_id for run in found_in(text, columns={"run_id": "container"}).runs] == ["db", "web"]
+
+
 BROKEN = {
     "a word": ("3,x,1\n", "cpu_cycles is no finite number"),
     "infinite": ("3,inf,1\n", "cpu_cycles is no finite number"),

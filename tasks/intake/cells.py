@@ -16,7 +16,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tasks.errors import BadSetting
-from tasks.intake.aliases import date_order, distinct_texts, has_decimal_commas, is_text, iso_dates, trimmed
+from tasks.intake.aliases import (
+    date_order,
+    distinct_texts,
+    duration_s,
+    has_decimal_commas,
+    is_text,
+    iso_dates,
+    size_bytes,
+    trimmed,
+)
 from tasks.intake.files import number_of
 
 UTC = "UTC"
@@ -35,6 +44,7 @@ NAMED = (
 )
 NAMED_ZONE = r"(?:GMT|UTC|Z|\s[+-][0-9]{2}:?[0-9]{2})(?:\s[0-9]{4})?$"
 YEAR = r"[0-9]{4}"
+PER_SECOND = r"\s*(?:/s|ps)$"
 MICROSECOND = pa.timestamp("us")
 FIRST_ZONED, LAST_ZONED = pd.Timestamp("1900-01-01"), pd.Timestamp("9000-01-01")
 NOT_A_TIME = np.datetime64("NaT", "us")
@@ -321,6 +331,27 @@ def numbers(column: pa.ChunkedArray | pa.Array) -> Cells:
         values = np.full(len(array), np.nan)
     is_bad = pc.is_valid(array).to_numpy(zero_copy_only=False) & ~np.isfinite(values)
     return Cells(np.where(np.isfinite(values), values, np.nan), is_bad)
+
+
+def measured(column: pa.ChunkedArray | pa.Array) -> tuple[Cells, str]:
+    """The numbers of a column and their unit, empty without one: %, B or s, or one of them in a second, where each cell
+    has it behind the number, as screens export them: 45.1 %, 1.2 GiB, 3 MB/s, 20 ms."""
+    cells = numbers(column)
+    if not cells.is_bad.any() or not is_text(column.type):
+        return cells, ""
+    written = pd.Series(trimmed(column).to_pandas(), dtype="str")
+    is_there = (written.notna() & (written != "")).to_numpy()
+    bare = written.str.replace(PER_SECOND, "", regex=True)
+    is_rate = bool((bare != written)[is_there].all())
+    for unit, parse in (("%", _percent), ("B", size_bytes), ("s", duration_s)):
+        parsed = (bare if is_rate else written).where(is_there).map(parse, na_action="ignore").astype(float).to_numpy()
+        if np.isfinite(parsed[is_there]).all():
+            return Cells(parsed, np.zeros(len(parsed), dtype=bool)), f"{unit}/s" if is_rate else unit
+    return cells, ""
+
+
+def _percent(text: str) -> float | None:
+    return number_of(text.removesuffix("%")) if text.endswith("%") else None
 
 
 def _numbers_of_texts(column: pa.Array) -> NDArray[np.float64]:

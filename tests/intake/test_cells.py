@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tasks.errors import BadSetting
-from tasks.intake.cells import check_zone, from_epoch_s, needs_zone, read_times, settle, time_of, utc_times
+from tasks.intake.cells import check_zone, from_epoch_s, measured, needs_zone, read_times, settle, time_of, utc_times
 from tasks.intake.cells import times as times_of_nodes
 from tasks.jobs.intake import Intake, land_log
 from tasks.jobs.params import GroupParams, ReadParams
@@ -55,6 +55,30 @@ def test_each_value_of_a_column_has_its_own_unit_and_form() -> None:
     values, is_bad = utc_times(pa.array(list(READ)), "UTC")
     assert values.astype("datetime64[us]").tolist() == list(READ.values())
     assert not is_bad.any()
+
+
+MEASURED = {
+    "percent": (["45.5%", None, "5 %"], [45.5, None, 5.0], "%"),
+    "sizes": (["1.5 KiB", "2 kB", ""], [1536.0, 2000.0, None], "B"),
+    "rates": (["1 MiB/s", "8 kBps"], [2.0**20, 8000.0], "B/s"),
+    "times": (["20 ms", "1.5 s"], [0.02, 1.5], "s"),
+    "plain numbers": (["5", "1,5"], [5.0, 1.5], ""),
+}
+
+
+@pytest.mark.parametrize(("written", "values", "unit"), MEASURED.values(), ids=MEASURED)
+def test_numbers_with_their_unit_are_in_base_units(
+    written: list[str | None], values: list[float | None], unit: str
+) -> None:
+    cells, of_cells = measured(pa.array(written))
+    assert (of_cells, cells.is_bad.any()) == (unit, False)
+    assert [None if np.isnan(value) else value for value in cells.values] == values  # noqa: PD011
+
+
+@pytest.mark.parametrize("written", [["5 %", "5 MB"], ["5 %", "fast"], ["1 MB/s", "1 MB"], ["5 parsecs", "6 parsecs"]])
+def test_a_column_of_several_units_is_no_number(written: list[str]) -> None:
+    cells, unit = measured(pa.array(written))
+    assert unit == "" and cells.is_bad.any()
 
 
 def test_a_date_is_midnight_of_the_zone_that_is_told() -> None:

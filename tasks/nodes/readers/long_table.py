@@ -1,5 +1,5 @@
 """Tables of results, CSV, Parquet or JSON. Long ones, one row a metric: node, machine_type, benchmark, started_at,
-metric, value, unit. Wide ones: a column a metric, or a benchmark where no column names one.
+metric, value, unit. Wide ones: a column a metric, or a benchmark where no column names one; cells may carry their unit.
 
 Needed: node (or --label-from), benchmark, metric, value, and started_at or execution_id. Rows of one execution_id are
 one execution; without it those of the same node, benchmark and started_at are. All other columns of nodes.executions
@@ -19,10 +19,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput, quoted
-from tasks.intake.cells import Cells, are_none, flags, texts, times
+from tasks.intake.aliases import named
+from tasks.intake.cells import Cells, are_none, flags, measured, texts, times
 from tasks.intake.cells import numbers as to_numbers
-from tasks.intake.files import Chunk, all_refusals, refusals
-from tasks.intake.tables import WholeTable, choose_columns, column_names, known_otherwise, whole_table
+from tasks.intake.files import UTF8_MARK, Chunk, all_refusals, refusals
+from tasks.intake.tables import (
+    JSON_MARKS,
+    WholeTable,
+    choose_columns,
+    column_names,
+    keys_of,
+    known_otherwise,
+    whole_table,
+)
 from tasks.nodes.execution import COUNTED, EXECUTION_COLUMNS, EXECUTIONS_SCHEMA, METRICS_SCHEMA, framed
 from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
 from tasks.nodes.readers import vetting
@@ -40,7 +49,7 @@ from tasks.nodes.readers.vetting import (
 )
 from tasks.quantities import unit_in_name
 
-ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
+ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")  # of JSON the content alone says it
 SHARED = tuple(name for name in EXECUTION_COLUMNS if name not in (*COUNTED, "execution_id"))
 Rows = dict[str, NDArray[Any]]
 logger = logging.getLogger(__name__)
@@ -71,7 +80,11 @@ Entries = Sequence[Mapping[str, Any]]
 
 
 def sniff(head: bytes, path: str) -> bool:
-    """A header or footer with benchmark, metric and value."""
+    """A header or footer with benchmark, metric and value; JSON whose objects name a node and a benchmark."""
+    start = head.removeprefix(UTF8_MARK).lstrip()
+    if start.startswith(JSON_MARKS):
+        keys = keys_of(start)
+        return all(any(named(keys, (ours, *ALIASES[ours]), ())) for ours in ("node", "benchmark"))
     return set(column_names(head, path)) >= OWN_NAMES
 
 
@@ -95,17 +108,18 @@ def _long(table: WholeTable, renamed: Mapping[str, str]) -> tuple[WholeTable, li
     if {"metric", "value"} & {*table.names, *renamed} or len(set(table.names)) < len(table.names):
         return table, []
     columns, taken = table.by_name(), {*KNOWN, *renamed.values()}
-    numbers = {name: to_numbers(column) for name, column in columns.items() if name not in taken}
-    metrics = [name for name, cells in numbers.items() if not (cells.is_bad.any() or are_none(cells.values).all())]
+    numbers = {name: measured(column) for name, column in columns.items() if name not in taken}
+    metrics = [name for name, (cells, _) in numbers.items() if not (cells.is_bad.any() or are_none(cells.values).all())]
     if not metrics:
         return table, []
     rows, n_metrics = np.repeat(np.arange(len(table.places)), len(metrics)), len(metrics)
     names = [metric_name(name) for name in metrics]
     has_benchmark = "benchmark" in {*table.names, *renamed}
     text_columns = {"metric": names} if has_benchmark else {"benchmark": names, "metric": [RESULT] * n_metrics}
-    text_columns |= {"unit": [unit_in_name(name, "s") or unit_in_name(name, "bytes") or "" for name in metrics]}
+    units = [numbers[name][1] or unit_in_name(name, "s") or unit_in_name(name, "bytes") or "" for name in metrics]
+    text_columns |= {"unit": units}
     kept = {name: column.take(pa.array(rows)) for name, column in columns.items() if name not in metrics}
-    values = np.column_stack([numbers[name].values for name in metrics]).ravel()  # noqa: PD011
+    values = np.column_stack([numbers[name][0].values for name in metrics]).ravel()  # noqa: PD011
     long_columns = {
         name: pa.chunked_array([pa.array(np.tile(texts, len(table.places)))]) for name, texts in text_columns.items()
     }

@@ -18,10 +18,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput, headless, quoted
-from tasks.intake.aliases import duration_s, is_text, named, size_bytes
-from tasks.intake.cells import Cells
+from tasks.intake.aliases import is_text, named
+from tasks.intake.cells import Cells, measured
 from tasks.intake.cells import numbers as to_numbers
-from tasks.intake.files import UTF8_MARK, all_refusals, number_of, refusals, split_header
+from tasks.intake.files import UTF8_MARK, all_refusals, refusals, split_header
 from tasks.intake.tables import AROUND, JSON_MARKS, MAGIC, PANDAS_INDEX, RECORD_KEY, keys_of, row_text, whole_table
 from tasks.workloads.params import ReadParams
 from tasks.workloads.prepared import KEY_COLUMNS, LABELS, Reading, are_totals, label_column, row_per_sample
@@ -40,7 +40,6 @@ from tasks.workloads.telemetry import Conditions, Counter, FloatArray, described
 OWN_NAMES = 2  # key columns of ours, at_s among them, that tell whorl's own CSV from others
 KINDS = ("hardware", "software")
 SYSSTAT = "sysstat"  # the key around all that sadf -j prints
-PER_SECOND = r"\s*(?:/s|ps)$"
 HOLDS_TEXT = "holds text"  # what fault_of says of such a column
 PLACE = "__place"
 CONDITIONS = frozenset(field.name for field in fields(Conditions))
@@ -180,7 +179,7 @@ def counters_of(
         if name in skipped:
             continue
         counter = table.counters.get(name) or table.described(ours.get(name, name))
-        numbers = amounts_of(column)
+        numbers, _ = measured(column)
         fault = fault_of(numbers)
         if not counter.name:
             fault = "no name"
@@ -191,25 +190,6 @@ def counters_of(
         else:
             by_name[counter.name] = counter, numbers
     return tuple(counter for counter, _ in by_name.values()), [cells for _, cells in by_name.values()], refused
-
-
-def amounts_of(column: pa.ChunkedArray) -> Cells:
-    """The numbers of a column, also where each has its unit behind it, as screens export them: in percent, bytes or
-    seconds, of a rate in a second."""
-    cells = to_numbers(column)
-    if fault_of(cells) != HOLDS_TEXT or not is_text(column.type):
-        return cells
-    written = pd.Series(column.to_pandas(), dtype="str").str.strip().str.replace(PER_SECOND, "", regex=True)
-    is_there = (written.notna() & (written != "")).to_numpy()
-    for parse in (_percent, size_bytes, duration_s):
-        values = written.where(is_there).map(parse, na_action="ignore").astype(float).to_numpy()
-        if np.isfinite(values[is_there]).all():
-            return Cells(values, np.zeros(len(values), dtype=bool))
-    return cells
-
-
-def _percent(text: str) -> float | None:
-    return number_of(text.removesuffix("%")) if text.endswith("%") else None
 
 
 def _seconds(

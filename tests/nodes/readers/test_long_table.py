@@ -1,6 +1,7 @@
 """Long tables: rows of one execution together, values as they stand, what is missing never zero."""
 
 import gzip
+import json
 from datetime import datetime
 
 import pyarrow as pa
@@ -249,6 +250,19 @@ def test_a_column_a_metric_gives_an_execution_a_row(found_in):
     assert found.n_read == 2 and found.reasons == []
     assert found.told("vm1/fio/2026-01-31T12:00:00") == {"throughput_mb": (1.5, "MB"), "latency_ms": (2.0, "ms")}
     assert found.told("vm2/fio/2026-01-31T12:00:00") == {"throughput_mb": (2.5, "MB")}
+
+
+def test_cells_of_a_wide_table_may_carry_their_unit(found_in):
+    found = found_in(
+        "host,test,date,bandwidth,latency\nvm1,fio,2026-01-31 12:00,1.5 MiB/s,250 us\n", name="results.csv"
+    )
+    assert found.told("vm1/fio/2026-01-31T12:00:00") == {"bandwidth": (1.5 * 2**20, "B/s"), "latency": (2.5e-4, "s")}
+
+
+def test_results_may_be_objects_of_json(found_in):
+    results = [{"host": "vm1", "benchmark": "stream", "time": "2026-01-31T12:00:00Z", "copy": 12.5}]
+    for text in (json.dumps(results), json.dumps({"results": results})):
+        assert found_in(text, name="results.json").told("vm1/stream/2026-01-31T12:00:00") == {"copy": (12.5, "")}
 
 
 def test_columns_are_known_in_capitals(found_in):

@@ -176,6 +176,15 @@ def test_where_runs_lie_beyond_all_quantiles_those_at_the_end_move_out_as_they_d
     np.testing.assert_allclose(mirrored.moved, -told.moved[::-1])
 
 
+def test_a_runtime_that_differs_from_the_longest_quantile_by_rounding_is_not_beyond_it():
+    """One run in five takes 21 s, the others 20 s, and so is predicted; logarithms are off by the last digit."""
+    values = np.log(np.where(LEVELS < 0.8, 20.0, 21.0))
+    log_s = np.log(np.where(np.arange(200) % 5 < 4, 20.0, 21.0)) + 1e-12
+    made = recalibration(np.tile(values, (200, 1)), log_s)
+    np.testing.assert_allclose(made.levels, LEVELS, atol=0.01)
+    np.testing.assert_allclose(made.moved, 0)
+
+
 def test_quantiles_at_other_levels_lie_between_their_neighbours():
     quantiles = np.array([np.arange(N_LEVELS, dtype=float), 10.0 * np.arange(N_LEVELS)])
     np.testing.assert_allclose(Recalibration().applied(quantiles), quantiles)

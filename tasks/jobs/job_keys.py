@@ -102,7 +102,7 @@ def choose_key(runs: pd.DataFrame, split: SplitParams, present: Sequence[KeyPart
     luck = ""
     for name in sorted(keys, key=lambda name: crps_s[name]):
         by, key = keys[name]
-        if crps_s[name] > (1 - LEAST_GAIN) * given_s:
+        if crps_s[name] >= (1 - LEAST_GAIN) * given_s:
             break
         gain = share(1 - crps_s[name] / given_s)
         comparison = f"history predicts {gain} better (CRPS {crps_s[name]:,.4g} s, not {given_s:,.4g} s)"

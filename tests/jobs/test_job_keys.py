@@ -68,6 +68,13 @@ def test_names_that_recur_stay_a_part_of_the_key(log_of):
     assert found.by == ("user", "name", "limit")
 
 
+def test_jobs_that_never_vary_keep_their_key(log_of):
+    runtime_s = [(20.0, 30.0, 40.0)[i % 3] for i in range(400)]
+    log = log_of(runtime_s, name=[f"job-{'abc'[i % 3]}" for i in range(400)], user_name="u", requested_cpus=4.0)
+    found = choose_key(log.assign(group_key=group_keys(log.drop(columns="group_key"))), SplitParams())
+    assert (found.by, found.crps_s[GIVEN]) == ((), 0.0)
+
+
 def test_a_queue_that_tells_runs_of_one_name_apart_is_a_part_of_the_key(log_of):
     is_slow = np.random.default_rng(1).random(600) < 0.3
     log = log_of(runtimes(is_slow), name=[f"job-{'abc'[i % 3]}" for i in range(600)], queue=np.where(is_slow, "x", "y"))

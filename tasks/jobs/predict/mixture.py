@@ -21,6 +21,7 @@ CALIBRATION_RUNS = 1_000  # the last so many runs that a model did not learn fro
 UNMOVED_RUNS = 50  # as many runs stand for predictions that are right as they are
 RECALIBRATED_TOGETHER = 100  # runs, in order of time
 EVEN_RUNS = 25  # as many runs stand for parts that count the same, and for a class that is like all others
+LEAST_UNIT = 1e-3  # of the worst part's error: the best may know a constant runtime exactly
 SUPPORT = (1, 5, 20)  # runs that a job has had, from which on other weights count
 N_CLASSES = len(SUPPORT) + 1
 BLOCK = 1_000  # submissions worked on together: their quantiles, 3 MB, stay in the cache of a core
@@ -149,7 +150,8 @@ def best_weights(parts: Sequence[Floats], runtime_s: Floats, *, towards: Sequenc
     for i in range(n_parts):
         for j in range(i, n_parts):
             between[i, j] = between[j, i] = _mean_distance(atoms[i], atoms[j])
-    unit, ridge = max(float(error.min()), np.finfo(float).tiny), EVEN_RUNS / len(runtime_s)
+    unit = max(float(error.min()), LEAST_UNIT * float(error.max()), np.finfo(float).tiny)
+    ridge = EVEN_RUNS / len(runtime_s)
 
     def crps(w: Floats) -> float:
         return float(w @ error - w @ between @ w / 2) / unit
@@ -215,7 +217,7 @@ def recalibration(quantiles: Floats, log_s: Floats) -> Recalibration:
         (1, 1, log_s - quantiles[:, -1], LEVELS),
         (0, -1, quantiles[:, 0] - log_s, 1 - LEVELS),
     ):
-        over = over[over > 0]
+        over = over[over > SAME]
         place = 1 - (1 - upwards) * n / max(len(over), 1)  # of a level among the runs that lie beyond
         if len(over):
             levels[place > 0] = end

@@ -46,7 +46,7 @@ POOLED: dict[str, tuple[str, int]] = {  # name of a part: its peers, and how man
     "log": (LOG, 50),
 }
 RELATIVE = ("input_usual", "job_median10", "user_request_median10", "user_median10", "log_median")
-RELATIVE_GAIN = 0.005  # of CRPS, for trees to be relative: they can go beyond all runs
+RELATIVE_GAIN = 0.02  # of CRPS, for trees to be relative: they can go beyond all runs
 LEAST_SHARE = 1e-3  # of the median runtime: shorter runs count as this long
 ENDS = (0.0, 0.5)  # the shares of averaged quantiles at both ends that are tried
 EARLY_SHARE = 0.6  # of the training runs: what the weights are chosen with learns from these, and is tried on the rest

@@ -140,6 +140,15 @@ def test_weights_of_few_runs_are_drawn_to_all_runs_where_these_say_no_less_than_
     assert (least <= weights[:, -1]).all() and (weights[:, -1] <= most).all()
 
 
+@pytest.mark.parametrize("off", [0.0, 1e-14])
+def test_a_part_that_knows_every_runtime_gets_the_weight(off):
+    runtime_s = np.repeat([3.0, 7.0, 20.0], 20)
+    exact = np.tile(np.log(runtime_s)[:, None] + off, (1, N_LEVELS))
+    all_runs = np.tile(np.quantile(np.log(runtime_s), LEVELS), (60, 1))
+    parts = [all_runs, exact, normal(np.log(runtime_s), np.full(60, 0.2))]
+    assert best_weights(parts, runtime_s, towards=even(parts))[1] > 0.99
+
+
 def test_levels_of_runs_at_a_known_place_are_worked_out_by_hand():
     quantiles = np.tile(np.arange(N_LEVELS, dtype=float), (UNMOVED_RUNS, 1))
     levels = recalibration(quantiles, np.full(UNMOVED_RUNS, 79.5)).levels  # all between the 80th and the 81st
@@ -174,6 +183,15 @@ def test_where_runs_lie_beyond_all_quantiles_those_at_the_end_move_out_as_they_d
     assert (told.moved[1 - share > LEVELS] == 0).all()
     mirrored = recalibration(-quantiles[:, ::-1], -log_s)
     np.testing.assert_allclose(mirrored.moved, -told.moved[::-1])
+
+
+def test_a_runtime_that_differs_from_the_longest_quantile_by_rounding_is_not_beyond_it():
+    """One run in five takes 21 s, the others 20 s, and so is predicted; logarithms are off by the last digit."""
+    values = np.log(np.where(LEVELS < 0.8, 20.0, 21.0))
+    log_s = np.log(np.where(np.arange(200) % 5 < 4, 20.0, 21.0)) + 1e-12
+    made = recalibration(np.tile(values, (200, 1)), log_s)
+    np.testing.assert_allclose(made.levels, LEVELS, atol=0.01)
+    np.testing.assert_allclose(made.moved, 0)
 
 
 def test_quantiles_at_other_levels_lie_between_their_neighbours():

@@ -39,7 +39,7 @@ MEASURES = {
 LABELS = {
     "accuracy": "the model",
     "history_baseline": "the job's history",
-    "ceiling": "who knows the shape",
+    "ceiling": "if the shape were known",
 }
 NO_TEST = "No run of the test period has a prediction to compare it with."
 Z = 1.645  # of a 90 % band around what chance alone would give

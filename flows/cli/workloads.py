@@ -501,7 +501,7 @@ def changepoints(
     empty cell, and an empty line, is a missing sample and keeps its row. A column called date, time, timestamp or alike
     holds the times of the rows.
 
-    FILE: CSV with a header line, a column a counter
+    FILE: CSV with a header line, a column a counter; or telemetry, as sar, vmstat or perf print it
     --column NAME: Only this one; may be repeated
     --method: bayes: season and noise by evidence; pelt, kernel, binseg: by ruptures
     --each: Of each column on its own; otherwise those that all share"""
@@ -511,10 +511,10 @@ def changepoints(
         find_changepoints,
         find_changepoints_each,
     )
-    from tasks.workloads.changepoints.series import read_series
+    from tasks.workloads.changepoints.series import series_of
 
     params = ChangePointParams(method=method)
-    series = read_series(file, call.settings.workloads.read.limits, column or ())
+    series = series_of(file, call.settings.workloads.read, column or ())
     is_alone = each or len(series.names) == 1
     if is_alone:
         by_counter = dict(zip(series.names, find_changepoints_each(series.values, params), strict=True))
@@ -525,7 +525,7 @@ def changepoints(
         for name, changes in by_counter.items()
     }  # a method that gives no probabilities has null in their places
     yield {"counters": figures} if each else next(iter(figures.values()))
-    for name, changes in by_counter.items():
+    for name, changes in by_counter.items() if is_alone else ():
         for seen in dict.fromkeys(words for model in changes.models for words in model.in_words()):
             call.note(f"{f'{name}: ' if each else ''}{seen}")
     rows: list[dict[str, Any]] = []

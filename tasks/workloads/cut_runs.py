@@ -1,4 +1,4 @@
-"""Runs that are cut into phases, as they are compared: their bounds and levels, a typical one of each workload, and the
+"""Runs that are cut into phases, as they are compared: their bounds and levels, and the
 counters that moved most (Hossain et al., V-D)."""
 
 import re

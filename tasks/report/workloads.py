@@ -263,7 +263,8 @@ def _facts(data: WorkloadsData) -> Iterator[Fact]:
 def _sections(data: WorkloadsData, item: str) -> Iterator[Section]:
     version, rows, measured = f"data version {data.data_version}", data.identifications, data.measured
     timeline = timeline_figure(rows, data.alarms["subject"].astype(str))
-    yield Section(timeline.title, figures=(timeline,), is_open=bool(len(rows)))
+    if len(rows) != 1:  # one mark says no more than its row
+        yield Section(timeline.title, figures=(timeline,), is_open=bool(len(rows)))
     yield Section(
         "Latest identifications", IDENTIFIED_WORDS, f"model {rows['model_id'].iloc[0]}" if len(rows) else "",
         tables=(identified_table(rows),), is_open=True,

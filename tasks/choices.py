@@ -21,7 +21,7 @@ def checked_source(source: str) -> str:
 
 ReaderName = Literal["auto", "swf", "slurm", "spark", "airflow", "prefect-api", "table"]
 NodeReader = Literal["auto", "recorded", "azure-vm-noise", "long", "perona-sqlite", "sparecores", "logs"]
-TelemetryReader = Literal["auto", "prometheus", "perf", "perfspect", "sadf", "wide"]
+TelemetryReader = Literal["auto", "prometheus", "perf", "perfspect", "sadf", "vmstat", "wide"]
 AUTO: Final = "auto"
 
 

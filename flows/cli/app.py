@@ -132,7 +132,9 @@ class CommandGroup(TyperGroup):
 
 def shared_options(
     context: typer.Context,
-    home: Annotated[Path | None, Option(help="Home folder, instead of WHORL_HOME and conf/whorl.yaml")] = None,
+    home: Annotated[
+        Path | None, Option(metavar="PATH", help="Home folder, instead of WHORL_HOME and conf/whorl.yaml")
+    ] = None,
     quiet: Annotated[bool, Option("--quiet", "-q", help="Only results and errors: no notes, no bars")] = False,
     verbose: Annotated[bool, Option("--verbose", "-v", help="Show the log of the work, and tracebacks")] = False,
     version: Annotated[bool, Option("--version", help="Show the version and exit")] = False,

@@ -47,9 +47,9 @@ def ingest(
     Its recurring jobs are summarised afterwards. The same file twice adds nothing.
 
     PATH: Job logs: files, folders, or the address of a Prefect API
-    --source, -s: Name to keep the rows under; different sources never mix
+    --source, -s NAME: Name to keep the rows under; different sources never mix
     --reader: Format; auto looks into each file
-    --time-zone (str .read.time_zone): Time zone of logs that name none, such as Europe/Berlin
+    --time-zone ZONE (str .read.time_zone): Time zone of logs that name none, such as Europe/Berlin
     --map, --map-value, --unit, --features, --group-by, --max-refused-share, --pseudonymise, --dry-run"""
     from tasks.jobs.intake import Intake, begin_log, find_logs, preview_log
 
@@ -368,7 +368,7 @@ def evaluate(call: Invocation, paths: list[str], reader: ReaderName = AUTO, out:
 
     PATH: Job logs: files or folders
     --reader: Format; auto looks into each file
-    --time-zone (str .read.time_zone): Time zone of logs that name none, such as Europe/Berlin
+    --time-zone ZONE (str .read.time_zone): Time zone of logs that name none, such as Europe/Berlin
     --map, --map-value, --unit, --features, --known-before, --group-by, --max-refused-share
     --seed (0..2147483647, int .evaluate.seed): Seed of everything random
     --out DIR: Write tables as Parquet, and a page with figures, there"""

@@ -153,7 +153,7 @@ def ingest(
     --label-from, or by a manifest, which may also name the files.
 
     PATH: Results: files or folders; without any, what recorders have put into the landing folder
-    --source, -s: Name to keep the rows under; different sources never mix
+    --source, -s NAME: Name to keep the rows under; different sources never mix
     --reader: Format; auto looks into each file
     --label-from stem|parent|column:NAME (str .read.label_from): Where the node of a file is written
     --manifest FILE (path .read.manifest): CSV or JSONL: path, benchmark, node, machine_type, started_at,

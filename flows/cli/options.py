@@ -26,7 +26,7 @@ from flows.cli.output import show_json
 from tasks import choices
 
 SHARED = """
---source, -s: Source of the rows; not needed while there is only one
+--source, -s NAME: Source of the rows; not needed while there is only one
 --seed (0..2147483647): Seed of everything random
 --out DIR: Write a page with figures, and each figure as PNG, there
 --normalisation: Shapes of ratios to the median of the job, or of differences in seconds
@@ -34,7 +34,7 @@ SHARED = """
 --map OURS=THEIRS (pairs .read.columns): Column of a table that has another name; repeatable
 --map-value status:THEIRS=OURS (statuses .read.statuses): What a status of the log means, such as status:passed=completed; repeatable
 --unit OURS=UNIT (pairs .read.units): Unit of a column, such as input_bytes=GB, runtime_s=min; repeatable
---time-zone (str .read.time_zone): Time zone of times that name none, such as Europe/Berlin
+--time-zone ZONE (str .read.time_zone): Time zone of times that name none, such as Europe/Berlin
 --features A,B|all (names .read.features): Further columns of a table to keep for predictions
 --known-before A,B (names .evaluate.predict.known_before): Further columns of a table that are known before a run begins
 --group-by user,cpus,limit (names .group.by): What runs of one job share, in place of what predicts best: name, full_name, short_name, plan, user, cpus, limit, queue, account, partition, qos
@@ -69,6 +69,7 @@ JSON = "--json: One JSON value on stdout and nothing else"
 STATUS = "status:"
 PATHS = ("PATH", "RUNS")  # paths or addresses, which are named as from anywhere
 TEXTS = (str, str | None, list[str], list[str] | None)
+VALUES = {"N": (int, int | None), "NUMBER": (float, float | None), "TEXT": TEXTS}  # what a help calls a value
 WITHOUT_JSON = ("serve",)
 
 
@@ -88,13 +89,19 @@ class OptionLine:
         """Of the argument that the command has for it."""
         return self.flags[0].partition("/")[0].lstrip("-").replace("-", "_") if self.flags else str(self.metavar)
 
-    def type_for(self, annotation: Any, name: str) -> Any:
-        """The type with what Typer has to know. name: of the argument."""
+    def _shown_as(self, annotation: Any) -> str | None:
+        """What stands for a value in the help: its own word, else one for its type; None: the choices that it has."""
+        if self.metavar and not self.flags:
+            return self.metavar.upper()
+        return self.metavar or next((word for word, kinds in VALUES.items() if annotation in kinds), None)
+
+    def type_for(self, annotation: Any) -> Any:
+        """The type with what Typer has to know."""
         least, most = (float(bound) if "." in bound else int(bound) if bound else None for bound in self.bounds)
         completed = next((OFFERED[key] for key in (*self.flags[:1], self.metavar) if key in OFFERED), None)
         keywords: dict[str, Any] = {
             "help": self.help,
-            "metavar": None if self.metavar == name else self.metavar,
+            "metavar": self._shown_as(annotation),
             "min": least,
             "max": most,
             "autocompletion": completed if annotation in TEXTS else None,
@@ -149,15 +156,15 @@ def command_of(verb: Callable[..., Any], word: str = "") -> Callable[..., None]:
         if line.setting:
             settings[line.name] = line
             parameter = first.replace(name=line.name, default=False if line.kind == "flag" else None)
-            parameters.append(parameter.replace(annotation=line.type_for(_kind(line.kind), line.name)))
+            parameters.append(parameter.replace(annotation=line.type_for(_kind(line.kind))))
         else:
             parameter = next(waiting, first)
-            parameters.append(parameter.replace(annotation=line.type_for(parameter.annotation, parameter.name)))
+            parameters.append(parameter.replace(annotation=line.type_for(parameter.annotation)))
     if len(parameters) != len(settings) + len(arguments) or first.name in (parameter.name for parameter in parameters):
         raise TypeError(f"{verb.__module__}.{verb.__name__}: its docstring needs a line for each of its arguments")
     if verb.__name__ not in WITHOUT_JSON:
         [json] = lines_of(JSON)
-        parameters.append(first.replace(name="as_json", default=False, annotation=json.type_for(bool, "as_json")))
+        parameters.append(first.replace(name="as_json", default=False, annotation=json.type_for(bool)))
     paths = [parameter.name for parameter, line in zip(parameters, lines, strict=False) if line.metavar in PATHS]
     context = first.replace(name="context", annotation=typer.Context)
 

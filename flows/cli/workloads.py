@@ -56,8 +56,17 @@ def source_with_model(warehouse: "Warehouse", source: str | None) -> str:
 
 
 TOTALS = """
-SELECT count(*) AS n_runs, count(workload) AS n_labelled FROM workloads.runs WHERE source = $source
+SELECT count(*) AS n_runs, count(workload) AS n_labelled, count(DISTINCT workload) AS n_workloads,
+    count(DISTINCT regexp_replace(workload, '[-_. ]+[0-9]+$', '')) AS n_names
+FROM workloads.runs WHERE source = $source
 """
+OURS = """
+SELECT count(*) AS n_ours FROM workloads.counters WHERE source = $source AND counter = 'cpu.user_cores'
+"""  # a counter of whorl's own recorder: what runs now can be compared with such runs alone
+NUMBERED = (
+    "of which some are called alike but for a number at the end; where redis-1 and redis-2 are one workload, read the "
+    "files again with --label-from name, which leaves the number out, or say what ran in a --manifest"
+)
 
 
 def ingest(
@@ -73,9 +82,9 @@ def ingest(
     which may also name the files.
 
     PATH: Telemetry: files, folders, or the address of a Prometheus server
-    --source, -s: Name to keep the rows under; different sources never mix
+    --source, -s NAME: Name to keep the rows under; different sources never mix
     --reader: Format; auto looks into each file
-    --label-from stem|parent|column:NAME (str .read.label_from): Where the workload of a file is written
+    --label-from stem|name|parent|column:NAME (str .read.label_from): Where the workload of a file is written
     --manifest FILE (path .read.manifest): CSV or JSONL with path, workload, input, round, machine of each file
     --map, --time-zone, --max-refused-share, --pseudonymise, --dry-run"""
     from tasks.workloads.intake import Intake, begin_telemetry, find_files, preview_telemetry
@@ -97,6 +106,8 @@ def ingest(
         if result["files"]:
             show_read(result)
             print(f"{counted(result['n_runs'], 'run')} in source {source}, {result['n_labelled']:,} with a label")
+            if result["n_names"] < result["n_workloads"]:
+                call.note(f"{counted(result['n_workloads'], 'workload')}, {NUMBERED}")
             call.note(f"next: {_next(call.warehouse, source, result['n_labelled'])}")
 
 
@@ -157,7 +168,8 @@ def train(call: Invocation, source: str | None = None, leave_out: list[str] | No
     from flows.workloads import training_facts
 
     show_facts(training_facts(training, figures))
-    call.go_on("workloads", "identify", "--live", source=source_name, report=training["report"])
+    is_ours = totals(call.warehouse, OURS, source_name)["n_ours"] > 0
+    call.go_on("workloads", "identify", "--live" if is_ours else "FILE", source=source_name, report=training["report"])
 
 
 MANY = columns(
@@ -322,7 +334,7 @@ def identify(
     --public WORKLOAD: Public workload that may stand for it; repeatable
     --source
     --reader: Format of a file; auto looks into it
-    --label-from stem|parent|column:NAME (str .read.label_from): Where the workload of a file is written
+    --label-from stem|name|parent|column:NAME (str .read.label_from): Where the workload of a file is written
     --map"""
     from tasks.workloads.identifications import identify_each
     from tasks.workloads.models import model_in_use
@@ -401,7 +413,7 @@ def clusters(
     PATH: Telemetry: files or folders; none: the runs of the source
     --source
     --reader: Format of files; auto looks into each
-    --label-from stem|parent|column:NAME (str .read.label_from): Where the workload of a file is written
+    --label-from stem|name|parent|column:NAME (str .read.label_from): Where the workload of a file is written
     --map
     --window SECONDS (float .train.windows.width_s): Windows that long traces are cut into"""
     from tasks.workloads.clusters import clusters_of, seen_words
@@ -489,7 +501,7 @@ def changepoints(
     empty cell, and an empty line, is a missing sample and keeps its row. A column called date, time, timestamp or alike
     holds the times of the rows.
 
-    FILE: CSV with a header line, a column a counter
+    FILE: CSV with a header line, a column a counter; or telemetry, as sar, vmstat or perf print it
     --column NAME: Only this one; may be repeated
     --method: bayes: season and noise by evidence; pelt, kernel, binseg: by ruptures
     --each: Of each column on its own; otherwise those that all share"""
@@ -499,10 +511,10 @@ def changepoints(
         find_changepoints,
         find_changepoints_each,
     )
-    from tasks.workloads.changepoints.series import read_series
+    from tasks.workloads.changepoints.series import series_of
 
     params = ChangePointParams(method=method)
-    series = read_series(file, call.settings.workloads.read.limits, column or ())
+    series = series_of(file, call.settings.workloads.read, column or ())
     is_alone = each or len(series.names) == 1
     if is_alone:
         by_counter = dict(zip(series.names, find_changepoints_each(series.values, params), strict=True))
@@ -513,7 +525,7 @@ def changepoints(
         for name, changes in by_counter.items()
     }  # a method that gives no probabilities has null in their places
     yield {"counters": figures} if each else next(iter(figures.values()))
-    for name, changes in by_counter.items():
+    for name, changes in by_counter.items() if is_alone else ():
         for seen in dict.fromkeys(words for model in changes.models for words in model.in_words()):
             call.note(f"{f'{name}: ' if each else ''}{seen}")
     rows: list[dict[str, Any]] = []
@@ -543,7 +555,7 @@ def evaluate(
 
     PATH: Labelled telemetry: files or folders; not needed with --manifest
     --reader: Format; auto looks into each file
-    --label-from (str .read.label_from): Workload of a file: stem (its name), parent (its folder), column:NAME
+    --label-from stem|name|parent|column:NAME (str .read.label_from): Where the workload of a file is written
     --manifest FILE (path .read.manifest): CSV or JSONL: path, workload, input, round, machine
     --map
     --window SECONDS (float .evaluate.windows.width_s): Windows that long traces are cut into

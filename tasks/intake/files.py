@@ -424,7 +424,8 @@ UNSUPPORTED_EVENT = "this machine does not support the event"
 PART_OF_A_JOB = "a part of an interrupted job (status 2 to 4); expected its own line"
 NO_BENCHMARK = "describes the machine, is no benchmark"
 CUT_OFF = "it was cut off"
-NO_FAULTS = (UNSUPPORTED_EVENT, PART_OF_A_JOB, NO_BENCHMARK, CUT_OFF)  # how reasons end
+SINCE_BOOT = "means since the machine was started; expected a sample"
+NO_FAULTS = (UNSUPPORTED_EVENT, PART_OF_A_JOB, NO_BENCHMARK, CUT_OFF, SINCE_BOOT)  # how reasons end
 MAX_REASONS = 10_000  # different ones that are counted by themselves: reasons may quote values
 OTHER_REASONS = "other reasons"
 # Words whose readers list single values of landed rows among what they refuse, at the place of their row: they stand in

@@ -1,5 +1,6 @@
 """Labels of files from outside of them: of their path, as --label-from says, and of a manifest."""
 
+import re
 from pathlib import Path, PurePosixPath
 
 from tasks.errors import BadInput, BadSetting, quoted
@@ -8,18 +9,20 @@ from tasks.params import ReadLimits
 from tasks.storage import ADDRESS
 
 COLUMN = "column:"
+REPETITION = re.compile(r"[-_. ]+\d+$")  # what a name ends in that is the same workload once more: redis-2
 
 
 def path_label(path: str, label_from: str, endings: tuple[str, ...]) -> str | None:
     """The label that `label_from` makes of an absolute path; None where it is empty, or names a column.
 
-    endings: see path_stem. Raises BadSetting for another one."""
-    if label_from == "stem":
-        return path_stem(path, endings)
+    endings: see path_stem; name is a stem without the number at its end. Raises BadSetting for another one."""
+    if label_from in ("stem", "name"):
+        stem = path_stem(path, endings)
+        return stem if label_from == "stem" else REPETITION.sub("", stem)
     if label_from == "parent":
         return PurePosixPath(path).parent.name
     if label_from and not named_column(label_from):
-        raise BadSetting(f"label_from {label_from!r}: expected stem, parent or column:NAME; mend --label-from")
+        raise BadSetting(f"label_from {label_from!r}: expected stem, name, parent or column:NAME; mend --label-from")
     return None
 
 

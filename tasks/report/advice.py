@@ -113,7 +113,7 @@ TYPES = columns(
 )  # fmt: skip
 COST_RATIO = Column("cost_ratio", "cost over the best's", RATIO, kind="number")
 JOBS = columns(
-    ("job", "job"), ("deadline_s", "deadline", duration), ("answer", "answer"), ("said_late", "said late", share),
+    ("job", "job"), ("deadline_s", "deadline", duration), ("answer", "answer"), ("said_late", "predicted late", share),
     ("late", "was late", share), ("best", "best type"), COST_RATIO, ("is_safe", "sure"),
 )  # fmt: skip
 RULES = columns(
@@ -179,11 +179,11 @@ def story_checks(story: Story) -> tuple[str, ...]:
 
 
 def _check(what: str, check: LateCheck) -> str:
-    verdict = "inside" if check.is_inside else "outside"
+    verdict = "as predicted" if check.is_inside else "not as predicted"
     return (
         f"Late on {what}: {share(check.late)} of {check.runs:,} held-back runs "
-        f"(90 % over jobs: {share(check.late_low)} to {share(check.late_high)}); "
-        f"said were {share(check.said)}, {share(check.said_low)} to {share(check.said_high)}: {verdict}."
+        f"(90 % over jobs: {share(check.late_low)} to {share(check.late_high)}), "
+        f"{verdict}: {share(check.said)}, {share(check.said_low)} to {share(check.said_high)}."
     )
 
 

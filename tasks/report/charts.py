@@ -327,7 +327,11 @@ def histogram(
     """Bars from `x.field` to `end` of each bin; overlay: column of shares that a line shows above them."""
     rows, at = tidy(frame), _position(x, grid=False)
     floor = {"datum": LEAST_SHARE if share.kind == "log" else 0}
-    tall = {"y": _position(share, stack=None), "y2": floor, "color": _tone(series, colours)}
+    shares = _position(share, stack=None)
+    if share.kind == "log":  # a line a power of ten: of all ticks a strip of a few lines would be grey
+        shares["scale"] |= {"domainMin": LEAST_SHARE, "padding": 0}
+        shares["axis"] |= {"values": [10.0**power for power in range(-4, 1)]}
+    tall = {"y": shares, "y2": floor, "color": _tone(series, colours)}
     layers = [_mark("bar", {"x": at, "x2": {"field": end}, "tooltip": _tips(rows), **tall}, opacity=0.75)]
     if overlay:
         above = {"x": at, "y": _amount(overlay)}

@@ -13,7 +13,7 @@ import pandas as pd
 from tasks.jobs.characterise import Characterisation
 from tasks.jobs.params import MEASURES, STALAGMITE_RATIO, Kind, ReportParams, SummaryParams
 from tasks.jobs.summary import fetch_summary, refuse_mixture
-from tasks.quantities import MISSING, duration, number, ratio, share
+from tasks.quantities import MISSING, counted, duration, number, ratio, share
 from tasks.report import charts
 from tasks.report.intake import IntakeRows, fetch_intake, intake_sections
 from tasks.report.jobs_evaluation import SIDE_BY_SIDE, labels_table, predictor_rows, predictor_words, predictors_table
@@ -74,12 +74,7 @@ CHANGES_WORDS = (
     "done again with the change, the prediction is held against them, each pair by the logarithm of the changed "
     "over the unchanged runtime."
 )
-CLAIMS = {
-    "can": "What the figures support",
-    "cannot": "What they do not",
-    "move_ratio": "Moves between shapes (ratio to the historic median)",
-    "move_delta": "Moves between shapes (seconds from the historic median)",
-}
+CLAIMS = {"can": "", "cannot": "Mind: "}  # who moves between shapes is drawn
 JOBS = """
 SELECT groups.* EXCLUDE (source), found.* EXCLUDE (source, group_key, last_at, p05_s, p25_s, p75_s, p95_s),
     found.p05_s AS next_p05_s, found.p25_s AS next_p25_s, found.p75_s AS next_p75_s, found.p95_s AS next_p95_s,
@@ -311,10 +306,10 @@ def _jobs_section(data: JobsData, item: str) -> Section:
         made = f", predicted as if submitted {moment(predicted.max())} (UTC) by model {model}"
     shown = table(
         records(data.jobs), Column("group_key", "job", one_line, link=f"{item}#" if item else ""),
-        ("exceeds_2x_share", "twice the usual next", share), ("usual_s", "usual", duration),
+        ("exceeds_2x_share", "twice the usual next", share), ("median_s", "median", duration),
         ("next_p95_s", "95 % stay under", duration), ("p99_s", "99 % stay under", duration),
         ("expected_excess_s", "expected beyond usual", duration), ("n_finished", "runs", count),
-        ("median_s", "median", duration), ("p05_s", "5 %", duration), ("p95_s", "95 %", duration),
+        ("p05_s", "5 %", duration), ("p95_s", "95 %", duration),
         Column("cov", "COV", ratio, kind="number", meaning="Standard deviation over mean"),
         Column("excess_s", "time lost", duration, kind="number",
                meaning="What its runs took beyond the median, added up"),
@@ -420,7 +415,7 @@ def _what_ifs(data: JobsData) -> Iterator[Section]:
         ("mae_log_no_change", "of no change", number), ("mae_log_mean_change", "of the mean change", number),
         ("reason", "not measured since"),
     )  # fmt: skip
-    evidence = f"{len(rows)} changes · {_of_model(changes)}" if rows else ""
+    evidence = f"{counted(len(rows), 'change')} · {_of_model(changes)}" if rows else ""
     at_once = data.command("whatif", "--scenario", "no_spare")
     nothing = (
         f"No change was tried on this source yet: the flow jobs-whatif writes its answers; {at_once} asks at once."
@@ -430,7 +425,7 @@ def _what_ifs(data: JobsData) -> Iterator[Section]:
         from tasks.report.jobs_reasons import migration_figure  # imports the models: seconds
     for at, scenario in enumerate(scenarios):
         of, claimed = changes[changes["scenario"] == scenario], claims[claims["scenario"] == scenario]
-        lines = (f"{CLAIMS[line['about']]}: {sentence(line['claim'])}" for about in CLAIMS for line in records(claimed)
+        lines = (f"{CLAIMS[line['about']]}{sentence(line['claim'])}" for about in CLAIMS for line in records(claimed)
                  if line["about"] == about)  # fmt: skip
         moved = moves[(moves["scenario"] == scenario) & (moves["kind"] == "ratio")]
         k = int(moved[["from_shape", "to_shape"]].to_numpy().max()) + 1 if len(moved) else 0
@@ -439,7 +434,7 @@ def _what_ifs(data: JobsData) -> Iterator[Section]:
         n_runs, n_jobs = int(of["n_runs"].max()), int(of["n_jobs"].max())
         yield Section(
             f"What if: {one_line(scenario)}",
-            sentence(of["edits"].iloc[0]),
+            f"The change: {sentence(of['edits'].iloc[0])}.",
             f"n = {n_runs:,} runs of {n_jobs:,} jobs · model {of['model_id'].iloc[0]}",
             tuple(lines),
             (changes_table(of.set_index("measure").reindex(list(MEASURES))),),

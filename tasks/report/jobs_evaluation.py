@@ -39,7 +39,7 @@ MEASURES = {
 LABELS = {
     "accuracy": "the model",
     "history_baseline": "the job's history",
-    "ceiling": "who knows the shape",
+    "ceiling": "if the shape were known",
 }
 NO_TEST = "No run of the test period has a prediction to compare it with."
 Z = 1.645  # of a 90 % band around what chance alone would give
@@ -61,7 +61,7 @@ FAN_WORDS = (
 )
 CALIBRATION_WORDS = (
     "Where in its predicted distribution each run fell; if the probabilities are right, every bar is alike. High ends "
-    "mean that the predictions were too sure. The 90 % interval held {held}."
+    "mean that the predictions were too sure."
 )
 INSIDE, OUTSIDE = "inside it", "outside the 90 % interval"
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -207,10 +207,6 @@ def calibration_figure(pit: Floats) -> Figure:
         f"n = {n:,} runs; by chance alone bars differ from {share(1 / N_BINS)} by up to {share(chance)} in nine of ten"
     )
     axes = Axis("low", "probability predicted below the run", "share"), Axis("share", "share of runs", "share")
-    words = CALIBRATION_WORDS.format(held=share(covered(pit, 0.9)))
-    return plot("calibration", title, words, evidence, charts.histogram, bars, *axes, overlay="expected", height=140)
-
-
-def covered(pit: Floats, level: float) -> float:
-    """Share of the runs inside their central interval of this level."""
-    return float((np.abs(np.asarray(pit) - 0.5) <= level / 2).mean())
+    return plot(
+        "calibration", title, CALIBRATION_WORDS, evidence, charts.histogram, bars, *axes, overlay="expected", height=140
+    )

@@ -116,7 +116,7 @@ def over_time_figure(
     runs = jobs.merge(connection.execute(LINES_RUNS, {"source": source, **keys}).df(), on="group_key")
     names = {
         row["group_key"]: f"{one_line(row['group_key'], 60)} · median {duration(row['median_s'])}, COV "
-        f"{ratio(row['cov'])}, {row['n_finished']:,} runs"
+        f"{ratio(row['cov'])}"
         for row in records(jobs)
     }
     slow = number(STALAGMITE_RATIO)

@@ -42,11 +42,11 @@ from tasks.report.workloads_evaluation import (
     fetch_measured,
     known_table,
 )
-from tasks.report.workloads_runs import phases_figure, series_figure
+from tasks.report.workloads_runs import NO_PHASES, series_figure
 from tasks.warehouse.connection import Connection
 from tasks.warehouse.sources import kinds_of
 from tasks.workloads.clusters import Clusters, clusters_of, seen_words
-from tasks.workloads.cut_runs import fetch_cut_runs, typical_runs
+from tasks.workloads.cut_runs import fetch_cut_runs
 from tasks.workloads.intake import read_runs
 from tasks.workloads.params import WindowParams, WorkloadsReportParams
 
@@ -71,7 +71,6 @@ ALIKE_WORDS = (
     "To name them, list one run of each in a manifest (path, run_id, workload)"
 )
 MARKED = {"as it should be": charts.BLUE, "not so, or unknown": charts.ORANGE}
-TYPICAL = "Of each workload the run is shown whose levels are nearest to the medians over its workload."
 # Runs by what ran on what input. n_phases: of the workload as a whole; medians over the runs.
 GROUPS = """
 WITH counted AS (
@@ -86,9 +85,6 @@ FROM workloads.runs LEFT JOIN counted USING (run_id) LEFT JOIN cut USING (run_id
 WHERE source = $source GROUP BY workload, input
 ORDER BY workload NULLS LAST, input NULLS LAST
 """
-PHASES = """
-    SELECT count(*) AS n, count(adf) / count(*) AS determined_share FROM workloads.phases WHERE source = $source
-"""
 IDENTIFICATIONS = """
 SELECT identifications.*, runs.workload AS label, runs.input AS input, runs.machine, runs.started_at, runs.duration_s
 FROM workloads.identifications AS identifications LEFT JOIN workloads.runs AS runs USING (source, run_id)
@@ -100,21 +96,23 @@ RUNS = """
 SELECT run_id, coalesce(workload, 'no label') AS workload, input, machine, started_at, duration_s, n_samples, n_missed
 FROM workloads.runs WHERE source = $source ORDER BY started_at DESC NULLS LAST, run_id
 """
+LATEST_CUT = """
+SELECT run_id FROM workloads.runs SEMI JOIN workloads.run_phases USING (source, run_id) WHERE source = $source
+ORDER BY started_at DESC NULLS LAST, run_id LIMIT 1
+"""
 
 
 @dataclass(frozen=True)
 class WorkloadsData(IntakeRows):
-    """Tables of one source, and figures of how its runs look.
+    """Tables of one source, and how one of its runs looks (figure).
 
-    groups: runs by workload and input; phases: how many, and the share with a Dickey-Fuller statistic;
-    identifications: the latest of each run, the newest first; alike: kinds of runs, None where all
-    have labels, or are of one kind."""
+    groups: runs by workload and input; identifications: the latest of each run, the newest first; alike: kinds of
+    runs, None where all have labels, or are of one kind."""
 
     is_simulated: bool
     groups: pd.DataFrame
     runs: pd.DataFrame
-    phases: pd.DataFrame
-    figures: tuple[Figure, ...]
+    figure: Figure
     identifications: pd.DataFrame
     alike: Clusters | None
     measured: MeasuredModel
@@ -130,12 +128,12 @@ def fetch_workloads(connection: Connection, source: str, params: WorkloadsReport
 
     Raises NotFound if the source has no runs, BadInput if it mixes simulated with measured ones."""
     is_simulated = _kind(connection, source)
-    groups, runs, phases, identifications = (
-        connection.execute(sql, {"source": source}).df() for sql in (GROUPS, RUNS, PHASES, IDENTIFICATIONS)
+    groups, runs, identifications = (
+        connection.execute(sql, {"source": source}).df() for sql in (GROUPS, RUNS, IDENTIFICATIONS)
     )
     return WorkloadsData(
         **vars(fetch_intake(connection, WORD, source)), is_simulated=is_simulated, groups=groups, runs=runs,
-        phases=phases, figures=_figures(connection, source, identifications, params), identifications=identifications,
+        figure=_run_figure(connection, source, identifications, params), identifications=identifications,
         alike=_alike(connection, source, runs), measured=fetch_measured(connection, source),
     )  # fmt: skip
 
@@ -159,17 +157,13 @@ def _kind(connection: Connection, source: str) -> bool:
     return bool(n_simulated)
 
 
-def _figures(
-    connection: Connection, source: str, identified: pd.DataFrame, params: WorkloadsReportParams
-) -> tuple[Figure, ...]:
-    """The run that was identified last, else a typical one, over time, and typical runs; none before runs are cut into
-    phases."""
-    typical = fetch_cut_runs(connection, source, typical_runs(connection, source, params.n_workloads))
-    latest = fetch_cut_runs(connection, source, [str(name) for name in identified["run_id"].head(1)])
-    if not (typical or latest):
-        return ()
-    run = (latest + typical)[0]
-    return series_figure(connection, source, run, params.n_counters), phases_figure(typical, TYPICAL)
+def _run_figure(connection: Connection, source: str, identified: pd.DataFrame, params: WorkloadsReportParams) -> Figure:
+    """The run that was identified last, else the latest one, over time; empty before runs are cut into phases."""
+    latest = [str(run_id) for (run_id,) in connection.execute(LATEST_CUT, {"source": source}).fetchall()]
+    names = [*identified["run_id"].head(1).map(str), *latest]
+    for run in (run for name in names for run in fetch_cut_runs(connection, source, [name])):
+        return series_figure(connection, source, run, params.n_counters)
+    return Figure("series", "When a run changes", NO_PHASES, "n = 0")
 
 
 def called(row: Mapping[Any, Any], *, how_sure: bool = False) -> str:
@@ -259,22 +253,18 @@ def _facts(data: WorkloadsData) -> Iterator[Fact]:
     words = f"runs of {n_workloads} workload{'' if n_workloads == 1 else 's'}"
     yield Fact("workloads.n_runs", data.n_runs, words + (f", {n_bare:,} without a label" if n_bare else ""), count)
     yield Fact("workloads.total_s", float(groups["total_s"].sum()), "of telemetry", duration)
-    if n_phases := int(data.phases["n"].iloc[0]):
-        words = f"phases of counters, ADF in {share(float(data.phases['determined_share'].iloc[0]))}"
-        yield Fact("workloads.n_phases", n_phases, words, count)
     if len(identified):
         n_unknown = int((~identified["is_known"].astype(bool)).sum())
         yield Fact("workloads.n_identified", len(identified), f"runs identified, {n_unknown:,} of them unknown", count)
-    right, n = (data.measured.figures.get(f"held_out.{key}") for key in ("accuracy", "n"))
-    if right is not None and n:
-        yield Fact("workloads.held_out.accuracy", right, f"of {n:,.0f} held-out runs called right by the model", share)
-    yield Fact("workloads.n_alarms", len(data.alarms), "alarms", count)
+    if len(data.alarms):
+        yield Fact("workloads.n_alarms", len(data.alarms), "alarms", count)
 
 
 def _sections(data: WorkloadsData, item: str) -> Iterator[Section]:
     version, rows, measured = f"data version {data.data_version}", data.identifications, data.measured
     timeline = timeline_figure(rows, data.alarms["subject"].astype(str))
-    yield Section(timeline.title, figures=(timeline,), is_open=bool(len(rows)))
+    if len(rows) != 1:  # one mark says no more than its row
+        yield Section(timeline.title, figures=(timeline,), is_open=bool(len(rows)))
     yield Section(
         "Latest identifications", IDENTIFIED_WORDS, f"model {rows['model_id'].iloc[0]}" if len(rows) else "",
         tables=(identified_table(rows),), is_open=True,
@@ -289,8 +279,7 @@ def _sections(data: WorkloadsData, item: str) -> Iterator[Section]:
     others = list_table({**measured.evaluation, **measured.figures}, OTHERS)
     yield Section("What was measured", "", by, tables=(others,))
     fill = f" {data.command('fingerprint')} cuts them."
-    for figure in data.figures or (phases_figure([]),):
-        yield alone(figure, version, fill)
+    yield alone(data.figure, version, fill)
     yield from intake_sections(data, "Nothing that ran has raised an alarm", item)
 
 

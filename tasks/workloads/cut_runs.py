@@ -1,4 +1,4 @@
-"""Runs that are cut into phases, as they are compared: their bounds and levels, a typical one of each workload, and the
+"""Runs that are cut into phases, as they are compared: their bounds and levels, and the
 counters that moved most (Hossain et al., V-D)."""
 
 import re
@@ -15,30 +15,7 @@ from tasks.warehouse.connection import Connection
 from tasks.workloads.identify.phases import Bounds
 from tasks.workloads.telemetry import OWN_PREFIX, FloatArray
 
-RECENT = 50  # runs of a workload, the latest, that the typical one is chosen among
 FAMILY = re.compile(r"[._]")
-# The typical run: its mean levels are nearest to the medians over runs of its workload, summed over counters.
-TYPICAL = """
-WITH chosen AS (
-    SELECT run_id, coalesce(workload, '') AS workload FROM workloads.runs WHERE source = $source
-    QUALIFY row_number() OVER (PARTITION BY workload ORDER BY started_at DESC NULLS LAST, run_id DESC) <= $recent
-),
-levels AS (
-    SELECT workload, run_id, counter,
-        sum(mean * (end_sample - start_sample)) / sum(end_sample - start_sample) AS level
-    FROM workloads.phases JOIN chosen USING (run_id) WHERE source = $source
-    GROUP BY workload, run_id, counter
-),
-centres AS (SELECT workload, counter, median(level) AS centre FROM levels GROUP BY workload, counter),
-gaps AS (
-    SELECT workload, run_id, sum(abs(level - centre)) AS gap
-    FROM levels JOIN centres USING (workload, counter) GROUP BY workload, run_id
-),
-final AS (
-    SELECT workload, arg_min(run_id, (gap, run_id)) AS run_id, count(*) AS n_runs FROM gaps GROUP BY workload
-)
-SELECT run_id FROM final ORDER BY n_runs DESC, workload LIMIT $most
-"""
 ABOUT = """
 SELECT run_id, workload, input, interval_s, at_s,
     (SELECT count(*) FROM workloads.counters WHERE source = $source AND counters.run_id = runs.run_id) AS n_counters
@@ -124,14 +101,6 @@ def fetch_cut_runs(connection: Connection, source: str, run_ids: Sequence[str]) 
     )
     there = [run_id for run_id in run_ids if run_id in of_run and run_id in of_workload]
     return [phases_of_rows(about[run_id], of_run[run_id], of_workload[run_id]) for run_id in there]
-
-
-def typical_runs(connection: Connection, source: str, most: int) -> list[str]:
-    """Run ids, one a workload that has fingerprints, those of the most runs first, at most so many.
-
-    Runs without a label count as one workload."""
-    rows = connection.execute(TYPICAL, {"source": source, "recent": RECENT, "most": most}).fetchall()
-    return [str(run_id) for (run_id,) in rows]
 
 
 def family_of(name: str) -> str:

@@ -17,13 +17,6 @@ class WorkloadsReportParams(Params):
     n_counters: int = Field(
         5, ge=1, le=20, description="Counters in the figure of a run over time. More to see what else moves in one run"
     )
-    n_workloads: int = Field(
-        12,
-        ge=1,
-        le=24,
-        description="Workloads whose phases are drawn side by side, those with the most runs first. Fewer for a "
-        "page that opens faster",
-    )
 
 
 class RegularParams(Params):
@@ -95,8 +88,8 @@ class ReadParams(Params):
     label_from: str = Field(
         "",
         max_length=200,
-        description="Workload of a file: stem (its name), parent (its folder), column:NAME; empty: its own "
-        "columns. For inboxes whose files are named after what ran",
+        description="Workload of a file: stem (its name), name (without the number at its end), parent (its "
+        "folder), column:NAME; empty: its own columns. For inboxes whose files are named after what ran",
     )
     manifest: str = Field(
         "",

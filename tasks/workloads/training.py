@@ -116,7 +116,7 @@ def labelled_runs(warehouse: Warehouse, source: str, left_out: Sequence[str] = (
     if not runs:
         raise NotFound(
             f"source {source!r} has no labelled runs of workloads; ingest some whose files say what ran, or name it "
-            "with --label-from stem|parent|column:NAME or --manifest FILE"
+            "with --label-from stem|name|parent|column:NAME or --manifest FILE"
         )
     return runs, version
 
@@ -181,8 +181,8 @@ def hold_out(runs: Sequence[Telemetry], params: TrainParams) -> LabelledSplit:
             f"{len(runs)} labelled runs",
             f"none can be held out: {'; '.join(reasons)}",
             "two rounds, or runs of each workload that say when they started",
-            f"where {labels[0]!r} and {labels[1]!r} are one workload, ingest them with --manifest, or from a folder of "
-            "its name with --label-from parent"
+            f"where {labels[0]!r} and {labels[1]!r} are one workload, ingest them again with --label-from name, which "
+            "leaves out a number at the end, with parent, for folders of that name, or with --manifest"
             if is_each_its_own
             else "record or ingest more runs, or choose another train.hold_out",
         )

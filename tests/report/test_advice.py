@@ -110,7 +110,7 @@ def test_a_check_of_choices_counts_late_jobs_and_says_whether_what_was_said_hold
                  **parts)  # fmt: skip
     first, chosen, _ = story_checks(told)
     assert first.startswith("The chosen types cost 5.0 % more") and "and 2 of 20 jobs" in first and "(6 if" in first
-    assert chosen.endswith("said were 2.0 %, 0.0 % to 5.0 %: inside.")
+    assert chosen.endswith(", as predicted: 2.0 %, 0.0 % to 5.0 %.")
     assert story_result(told, "log", "").answer == first
     one = story_result(told, "log", "", job="etl")
     assert (one.title, one.answer) == ("A machine type for etl", "Take large.")

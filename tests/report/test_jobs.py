@@ -111,8 +111,8 @@ def test_a_what_if_has_predicted_beside_measured_and_what_it_can_and_cannot_clai
     [row] = rows_of(result, "What a change would do")
     assert (row["predicted"], row["measured"], row["right_share"]) == ("1.65 ×", "1.00 ×", "75.0 %")
     words = told(result)
-    assert "What the figures support: it supports no_spare" in words
-    assert "What they do not: it does not prove no_spare" in words
+    assert "it supports no_spare" in words
+    assert "Mind: it does not prove no_spare" in words
     [change] = rows_of(result, "What if: no_spare")
     assert list(change.values()) == ["95th percentile, in seconds", "2 s", "3 s", "+1 s", "+500 ms to +1.5 s"]
 

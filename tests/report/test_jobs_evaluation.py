@@ -5,15 +5,19 @@ import pandas as pd
 import pytest
 
 from tasks.jobs.distribution import Empirical, gather_history
-from tasks.report.jobs_evaluation import COLUMNS, calibration_figure, covered, fan_figure, fan_rows
+from tasks.report.charts import spec_of
+from tasks.report.jobs_evaluation import COLUMNS, calibration_figure, fan_figure, fan_rows
 
 NOON = pd.Timestamp("2026-03-01 12:00")
 
 
-def test_coverage_counts_the_runs_inside_the_central_interval():
-    pit = np.array([0.01, 0.3, 0.5, 0.94, 0.99])
-    assert (covered(pit, 0.9), covered(pit, 0.5)) == (0.6, 0.4)
-    assert "The 90 % interval held 60.0 %" in calibration_figure(pit).words
+def test_probabilities_that_are_right_fill_every_bar_alike_and_runs_at_the_ends_do_not():
+    def bars(pit):
+        [rows] = spec_of(calibration_figure(np.asarray(pit)).chart())["datasets"].values()
+        return [row["share"] for row in rows]
+
+    assert set(bars((np.arange(100) + 0.5) / 100)) == {0.05}
+    assert bars([0.01, 0.99])[0] == bars([0.01, 0.99])[-1] == 0.5
 
 
 def test_the_fan_of_a_prediction_holds_its_quantiles_in_order_of_submission():

@@ -46,7 +46,7 @@ def test_runs_that_nobody_identified_are_called_by_the_command_that_keeps_it(war
 def test_all_that_is_known_has_its_part(warehouse, fill_workloads, told):
     result = result_of(fill_workloads(warehouse))
     drawn = {figure.name for part in result.sections for figure in part.figures if figure.chart}
-    assert drawn == {"timeline", "confusion", "series", "phases"}
+    assert drawn == {"timeline", "confusion", "series"}
     words = told(result)
     assert "unknown, most like nginx" in words
     assert "No row is in quarantine." in words

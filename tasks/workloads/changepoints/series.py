@@ -1,8 +1,11 @@
-"""Series that change points are sought in, from a CSV file; light: neither pandas nor pyarrow is imported."""
+"""Series that change points are sought in: columns of CSV, for which neither pandas nor pyarrow is imported, and
+counters of telemetry that a reader knows."""
 
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +13,9 @@ from tasks.errors import BadInput, quoted
 from tasks.intake.files import MISSING, key_of, number_of, read_lines, split_header
 from tasks.params import ReadLimits
 from tasks.workloads.telemetry import TIMES, FloatArray
+
+if TYPE_CHECKING:
+    from tasks.workloads.params import ReadParams
 
 OWN_TIME = "ats"  # at_s, the times of whorl's own tables
 EXPECTED = "a header line, then numbers; an empty cell is a missing sample"
@@ -19,11 +25,38 @@ EXPECTED = "a header line, then numbers; an empty cell is a missing sample"
 class Series:
     """names: of the columns, k; values: (n, k), NaN: missing; times: (n,) as written, empty without a column of times.
 
-    Row i is line i + 2 of the file."""
+    Row i is line i + 2 of a CSV file, sample i of telemetry."""
 
     names: tuple[str, ...]
     values: FloatArray
     times: tuple[str, ...] = ()
+
+
+def series_of(path: str, read: "ReadParams", columns: Sequence[str] = ()) -> Series:
+    """Columns of a CSV file, as read_series has them; of other telemetry, the counters of its run that vary.
+
+    Raises BadInput for a file that is neither, for several runs, and for a counter that is not there."""
+    try:
+        return read_series(path, read.limits, columns)
+    except BadInput as fault:
+        from tasks.workloads.intake import read_file
+        from tasks.workloads.readers import detect
+
+        try:
+            is_table = detect(path, read.limits).name == "wide"
+        except BadInput:
+            is_table = True
+        if is_table:
+            raise fault from None
+    runs = [prepared.telemetry for prepared in read_file(path, read)[0]]
+    if len(runs) != 1:
+        raise BadInput(path, f"{len(runs)} runs in it", "one run", "take the file apart, or see whorl workloads ingest")
+    [run] = runs
+    places, _ = _columns_of(path, list(run.names), columns)
+    varying = [at for at in places if columns or len(np.unique(run.values[~np.isnan(run.values[:, at]), at])) > 1]
+    started = run.started_at
+    times = (f"{started + timedelta(seconds=at):%F %T}" if started else f"{at:g}" for at in run.at_s.tolist())
+    return Series(tuple(run.names[at] for at in varying), run.values[:, varying], tuple(times))
 
 
 def read_series(path: str, limits: ReadLimits, columns: Sequence[str] = ()) -> Series:

@@ -81,7 +81,7 @@ def evaluate_runs(runs: Sequence[Telemetry], params: EvaluateParams, identify: I
             "telemetry",
             f"none of {len(runs)} runs has a label",
             "runs that say which workload they are of",
-            "name it with --label-from stem|parent|column:NAME, --manifest FILE or a column workload",
+            "name it with --label-from stem|name|parent|column:NAME, --manifest FILE or a column workload",
         )
     with threadpool_limits(1):
         evaluation = _evaluate(labelled, params, identify)

@@ -8,12 +8,13 @@ from tasks.workloads.prepared import Reading
 from tasks.workloads.readers.perf import PerfSpectReader, PerfStatReader
 from tasks.workloads.readers.prometheus import PrometheusReader
 from tasks.workloads.readers.sadf import SadfReader
+from tasks.workloads.readers.vmstat import VmstatReader
 from tasks.workloads.readers.wide import WideReader
 
 # A file is held in memory as a whole, up to read.limits.max_bytes: a run is one thing and is not cut
 Reader = readers.Reader[ReadParams, Reading]
 _ALL: tuple[Reader, ...] = (
-    PrometheusReader(), PerfStatReader(), PerfSpectReader(), SadfReader(), WideReader(),
+    PrometheusReader(), PerfStatReader(), PerfSpectReader(), SadfReader(), VmstatReader(), WideReader(),
 )  # fmt: skip
 READERS: dict[str, Reader] = {reader.name: reader for reader in _ALL}
 

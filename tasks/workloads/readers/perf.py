@@ -81,7 +81,10 @@ class PerfStatReader:
         lines, started, refused = _counts(path, params)
         if lines.empty:
             raise BadInput(
-                path, "no interval in it", "the output of perf stat -I 1000 -x,", "record with -I; -x or -j as well"
+                path,
+                "no interval in it, or its counts stand in columns for people",
+                "the output of perf stat -I 1000 -x,",
+                "record with -I, and with -x or -j",
             )
         runs: list[FileRun] = []
         recordings = lines.groupby("recording")

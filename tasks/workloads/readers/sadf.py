@@ -27,7 +27,7 @@ from tasks.errors import BadInput
 from tasks.intake.files import all_refusals, read_head, read_lines, refusals, refused_rows
 from tasks.workloads.params import ReadParams
 from tasks.workloads.prepared import FileRun, Reading
-from tasks.workloads.readers.sar import DEVICE, SarLines, is_other, is_pidstat, is_sar
+from tasks.workloads.readers.sar import DEVICE, SarLines, is_other, is_sar, neighbour
 from tasks.workloads.readers.tables import side_by_side, start_and_offsets, unix_seconds
 from tasks.workloads.telemetry import Counter, FloatArray, spelled
 
@@ -62,21 +62,19 @@ class SadfReader:
     """Reads what sadf -d or sar prints."""
 
     name: str = "sadf"
-    version: int = 3
+    version: int = 4
     title: str = "sysstat's sadf -d, or what sar prints"
     endings: tuple[str, ...] = (".sadf", ".sadf.csv", ".sar")
 
     def sniff(self, head: bytes, path: str) -> bool:  # noqa: ARG002
         """By the header of the first section, sar's banner, or what sysstat's other files begin with."""
-        return is_sadf(head) or is_sar(head) or is_other(head) or is_pidstat(head)
+        return is_sadf(head) or is_sar(head) or is_other(head) or bool(neighbour(head))
 
     def read(self, path: str, params: ReadParams) -> Reading:
         """See Reader.read. Raises BadInput for a file without a section."""
         head = read_head(path, params.limits)
-        if is_pidstat(head):
-            raise BadInput(
-                path, "pidstat's counters of processes", EXPECTED, "record the machine with sar -A 1, not with pidstat"
-            )
+        if tool := neighbour(head):
+            raise BadInput(path, tool, EXPECTED, "record the machine with sar -A 1")
         if is_other(head):
             problem = "a file of sysstat itself, or JSON or XML of sadf"
             raise BadInput(path, problem, EXPECTED, "sadf -d FILE -- -A, where FILE is sysstat's own, such as sa26")
@@ -105,16 +103,16 @@ def _translation(head: bytes) -> Callable[[str], str]:
 
 @dataclass(frozen=True)
 class Outline:
-    """What a file holds: its hosts, its sections (the names in their headers), and the first and last time."""
+    """What a file holds: its hosts, its counters (each with the kind of its device), and the first and last time."""
 
     hosts: frozenset[str]
-    sections: frozenset[str]
+    counters: frozenset[tuple[str, str]]
     first_s: float
     last_s: float
 
     def completes(self, other: "Outline") -> bool:
         """Whether both hold sections of one run."""
-        if self.hosts != other.hosts or len(self.hosts) != 1 or self.sections & other.sections:
+        if self.hosts != other.hosts or len(self.hosts) != 1 or self.counters & other.counters:
             return False
         together_s = max(self.last_s, other.last_s) - min(self.first_s, other.first_s)
         return min(self.last_s, other.last_s) - max(self.first_s, other.first_s) >= SAME_SPAN * together_s
@@ -166,7 +164,7 @@ def _outline(path: Path, mtime_ns: int, size: int) -> Outline | None:  # noqa: A
             head = file.read(HEAD_BYTES)
     except OSError:  # who reads it says why; beside another file it is none of its sections
         return None
-    if not (is_sadf(head) or is_sar(head)):
+    if neighbour(head) or not (is_sadf(head) or is_sar(head)):
         return None
     as_sadf = _translation(head)
     text = path.read_text(errors="replace").splitlines()
@@ -179,8 +177,11 @@ def _outline(path: Path, mtime_ns: int, size: int) -> Outline | None:  # noqa: A
     seconds = seconds[~np.isnan(seconds)]
     if not len(seconds):
         return None
-    sections = frozenset(";".join(fields[3:]) for fields in records if fields[:3] == HEADER)
-    return Outline(frozenset(fields[0] for fields in rows), sections, float(seconds.min()), float(seconds.max()))
+    heads = [fields[3:] for fields in records if fields[:3] == HEADER and fields[3:]]
+    counters = frozenset(
+        (head[0] if DEVICE.match(head[0]) else "", name) for head in heads for name in head[1:] or head
+    )
+    return Outline(frozenset(fields[0] for fields in rows), counters, float(seconds.min()), float(seconds.max()))
 
 
 def _parts(files: Sequence[str], params: ReadParams) -> tuple[list[HostSection], list[pd.DataFrame]]:

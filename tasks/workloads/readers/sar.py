@@ -20,6 +20,7 @@ DEVICE = re.compile(r"^[A-Z]+$")
 OF_EACH_CPU = "CPU*"  # as sadf -d heads an interrupt of all processors and of each of them
 MIDNIGHT_S = 6 * 3600  # a clock that falls by more has passed midnight; by less it was set back
 NOON, CENTURY, MONTHS, DATE_PARTS = 12, 2000, 12, 3
+NEIGHBOURS = {("UID", "PID"): "pidstat's counters of processes", ("avg-cpu:",): "what iostat prints"}
 UNREADABLE = ("BUS",)  # sections of words, not of numbers
 
 
@@ -35,10 +36,11 @@ def is_other(head: bytes) -> bool:
     return head.startswith(MAGIC) or bool(DOCUMENT.match(head))
 
 
-def is_pidstat(head: bytes) -> bool:
-    """Whether a file holds what `pidstat` prints, plainly or with -h: sar's banner, and a table of processes."""
+def neighbour(head: bytes) -> str:
+    """Whose output a file holds that begins with sar's banner and is none of sar's; empty: nobody's."""
     banner, *lines = head.decode("utf-8", "replace").lstrip("\ufeff\r\n").splitlines() or [""]
-    return bool(BANNER.match(banner)) and any({"UID", "PID"} <= set(line.split()) for line in lines)
+    words = [set(line.split()) for line in lines] if BANNER.match(banner) else []
+    return next((what for heads, what in NEIGHBOURS.items() if any(set(heads) <= line for line in words)), "")
 
 
 @dataclass

@@ -85,10 +85,13 @@ def test_wrong_usage_is_an_object_too_where_a_machine_reads(whorl: Callable[...,
 def test_every_group_has_help_for_every_verb(whorl: Callable[..., Any]) -> None:
     listed = re.findall(r"^  (\w+) +\S", whorl("--help").out.split("Commands:")[1], re.MULTILINE)
     assert {"demo", "report", "query", "config", "doctor", "serve", "deploy", "jobs", "runs"} <= set(listed)
-    for group in ("jobs", "runs", "models", "warehouse", "datasets"):
+    for group in ("jobs", "workloads", "nodes", "advice", "runs", "models", "warehouse", "datasets"):
         verbs = re.findall(r"^  (\w+) +\S", whorl(group, "--help").out.split("Commands:")[1], re.MULTILINE)
         for verb in verbs:
-            assert whorl(group, verb, "--help").code == 0, (group, verb)
+            told = whorl(group, verb, "--help")
+            assert told.code == 0, (group, verb)
+            assert not re.search(r"<(?:str|int|float|path)", told.out), (group, verb)  # types of Python
+            assert max(map(len, told.out.splitlines())) <= 80, (group, verb)
 
 
 def test_shared_options_may_stand_anywhere_before_two_dashes() -> None:

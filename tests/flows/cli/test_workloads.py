@@ -113,6 +113,22 @@ def test_an_ingest_shows_files_and_how_many_runs_have_a_label(
 
 
 @pytest.mark.usefixtures("prefect_server")
+def test_labels_that_differ_by_a_number_alone_are_said_before_training_and_name_leaves_it_out(
+    whorl: Whorl, tmp_path: Path
+) -> None:
+    for number, name in enumerate(("redis-1", "redis-2", "nginx7"), 3):
+        rows = "".join(f"{at},{at % number}\n" for at in range(8))
+        (tmp_path / f"{name}.csv").write_text(f"at_s,a\n{rows}")
+    files = sorted(tmp_path.glob("*.csv"))
+    said = whorl.done("workloads", "ingest", *files, "--label-from", "stem", "--source", "mine")
+    assert "3 workloads, of which some are called alike but for a number at the end; where redis-1" in said.err
+    mended = whorl.done("workloads", "ingest", *files, "--label-from", "name", "--source", "mine")
+    assert mended.out.endswith("3 runs in source mine, 3 with a label\n") and "alike" not in mended.err
+    told = json.loads(whorl("workloads", "ingest", *files, "--label-from", "name", "--source", "mine", "--json").out)
+    assert (told["n_runs"], told["n_workloads"]) == (3, 2)
+
+
+@pytest.mark.usefixtures("prefect_server")
 def test_what_is_suggested_after_an_ingest_without_labels_works(
     whorl: Whorl, identifying_log: Warehouse, drawn_telemetry: Callable[..., Path]
 ) -> None:

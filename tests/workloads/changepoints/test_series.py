@@ -5,7 +5,8 @@ import pytest
 
 from tasks.errors import BadInput
 from tasks.params import ReadLimits
-from tasks.workloads.changepoints.series import read_series
+from tasks.workloads.changepoints.series import read_series, series_of
+from tasks.workloads.params import ReadParams
 
 
 def series(tmp_path, text):
@@ -46,3 +47,31 @@ BROKEN = {
 def test_what_would_move_the_rows_is_refused_with_its_line(tmp_path, text, reason):
     with pytest.raises(BadInput, match=reason):
         series(tmp_path, text)
+
+
+def lines(rows):
+    """What vmstat prints of these numbers of running tasks and of switches, a second apart."""
+    told = "".join(f"{r} 0 5 {cs} 2026-11-26 22:46:{at:02}\n" for at, (r, cs) in enumerate(rows))
+    return f"procs memory system timestamp\n r b free cs UTC\n1 0 5 1 2026-11-26 22:45:59\n{told}"
+
+
+def test_of_telemetry_the_counters_that_vary_are_series_with_their_times(tmp_path):
+    path = tmp_path / "redis.txt"
+    path.write_text(lines([(1, 10), (1, 20), (3, 30), (3, 40), (3, 50)]))
+    found = series_of(str(path), ReadParams())
+    assert (found.names, found.values[:, 0].tolist()) == (("sar.cswch", "sar.runq_sz"), [10, 20, 30, 40, 50])
+    assert found.times[2] == "2026-11-26 22:46:02"
+    assert series_of(str(path), ReadParams(), ["vmstat.mem_free"]).values.tolist() == [[5]] * 5
+    with pytest.raises(BadInput, match=r"no column 'cpu'; expected one of .*sar\.cswch"):
+        series_of(str(path), ReadParams(), ["cpu"])
+
+
+def test_a_broken_table_is_told_as_such_and_telemetry_of_several_hosts_is_refused(tmp_path):
+    path = tmp_path / "series.csv"
+    path.write_text("a\n1\nx\n")
+    with pytest.raises(BadInput, match="line 3: 'x' is no finite number"):
+        series_of(str(path), ReadParams())
+    hosts = (f"{host};1;2026-11-26 22:46:{at:02} UTC;{at}\n" for host in ("a", "b") for at in range(6))
+    path.write_text(f"# hostname;interval;timestamp;cswch/s\n{''.join(hosts)}")
+    with pytest.raises(BadInput, match="2 runs in it; expected one run"):
+        series_of(str(path), ReadParams())

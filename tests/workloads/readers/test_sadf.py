@@ -9,7 +9,7 @@ import pytest
 from tasks.errors import BadInput
 from tasks.workloads.intake import find_files, read_telemetry, sha256_of
 from tasks.workloads.params import ReadParams
-from tasks.workloads.readers.sadf import SadfReader
+from tasks.workloads.readers.sadf import SadfReader, section_files
 
 CPU = "# hostname;interval;timestamp;CPU;%user;%idle\n"
 SWITCHES = "# hostname;interval;timestamp;proc/s;cswch/s\n"
@@ -177,3 +177,15 @@ def test_a_file_that_changes_changes_the_run_that_it_is_a_section_of(sections):
     before = sha256_of(str(files[0]))
     files[3].write_text(files[3].read_text().replace("eth0;7", "eth0;8"))
     assert sha256_of(str(files[0])) != before
+
+
+def test_what_other_tools_print_beside_it_is_no_section_of_a_run(sections, tmp_path):
+    """Two files with one counter are two runs; and pidstat begins as sar does."""
+    first, *others = sections("runs/redis-{section}.csv")
+    banner = "Linux 6.1 (vm) \t2026-11-21 \t_x86_64_\t(2 CPU)\n\n"
+    rows = "".join(f"11:00:{second:02}  all  5.00  1.00\n" for second in range(1, 7))
+    (tmp_path / "runs/mpstat.txt").write_text(f"{banner}11:00:00  CPU  %user  %soft\n{rows}")
+    rows = "".join(f"11:00:{second:02}  0  1  1.00\n" for second in range(1, 7))
+    (tmp_path / "runs/pidstat.txt").write_text(f"{banner}11:00:00  UID  PID  %usr\n{rows}")
+    assert section_files(str(first)) == [str(first), *map(str, others)]
+    assert section_files(str(tmp_path / "runs/mpstat.txt")) == [str(tmp_path / "runs/mpstat.txt")]

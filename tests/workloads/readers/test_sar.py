@@ -87,3 +87,9 @@ def test_what_pidstat_prints_is_refused_by_its_name(found_in, mark):
     banner = "Linux 6.1 (db1) \t2026-11-05 \t_x86_64_\t(2 CPU)\n\n"
     with pytest.raises(BadInput, match=r"pidstat's counters of processes; .* sar -A 1"):
         found_in(f"{banner}{mark}12:00:00  UID  PID  %usr  Command\n12:00:01  0  1  1.00  init\n")
+
+
+def test_what_iostat_prints_is_refused_by_its_name(found_in):
+    banner = "Linux 6.1 (db1) \t2026-11-05 \t_x86_64_\t(2 CPU)\n\n"
+    with pytest.raises(BadInput, match=r"what iostat prints; .* sar -A 1"):
+        found_in(f"{banner}avg-cpu:  %user   %nice\n           67.27    0.15\n\nDevice  r/s\nvda  1.00\n")

@@ -167,8 +167,8 @@ def test_a_manifest_that_names_no_file_is_refused(found_in, tmp_path, text, reas
 
 
 def test_another_source_of_labels_is_a_wrong_setting(found_in):
-    with pytest.raises(BadSetting, match="expected stem, parent or column:NAME"):
-        found_in(rows(3), label_from="name")
+    with pytest.raises(BadSetting, match="expected stem, name, parent or column:NAME"):
+        found_in(rows(3), label_from="folder")
 
 
 def test_parquet_metadata_says_what_a_counter_is(found_in, tmp_path):

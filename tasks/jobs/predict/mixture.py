@@ -215,7 +215,7 @@ def recalibration(quantiles: Floats, log_s: Floats) -> Recalibration:
         (1, 1, log_s - quantiles[:, -1], LEVELS),
         (0, -1, quantiles[:, 0] - log_s, 1 - LEVELS),
     ):
-        over = over[over > 0]
+        over = over[over > SAME]
         place = 1 - (1 - upwards) * n / max(len(over), 1)  # of a level among the runs that lie beyond
         if len(over):
             levels[place > 0] = end

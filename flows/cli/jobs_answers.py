@@ -229,9 +229,6 @@ def _up_to_date(settings: "Settings", source: str) -> str:
     return card.model_id
 
 
-NOT_CAUSES = "These are reasons of the prediction, which need not be causes of the runtime."
-
-
 def draw_source(call: Invocation, source: str, kind: "Kind", numbers: tuple[int, ...], out: Path) -> None:
     """Draw what speaks for each of these shapes, and between two; by default the steadiest and the most variable.
 
@@ -247,7 +244,7 @@ def draw_source(call: Invocation, source: str, kind: "Kind", numbers: tuple[int,
         n_runs = count(len(reasons.features))
         words = (
             f"What speaks for shapes: {source}",
-            f"Of the {n_runs} held-out runs of source {source}. {NOT_CAUSES}",
+            f"Of the {n_runs} held-out runs of source {source}.",
         )
         name = "-".join(["jobs", source, "reasons", kind, *shapes])
         command = ("explain", "--source", source, "--shapes", ",".join(shapes), "--normalisation", kind)
@@ -261,7 +258,7 @@ def draw_run(call: Invocation, reasons: "RunReasons", out: Path) -> None:
 
     which = ("--job", reasons.group_key) if reasons.run_id is None else (reasons.run_id,)
     name, what = f"reasons-{reasons.run_id or reasons.group_key}", reasons.run_id or reasons.group_key
-    words = (f"Why this long: {what}", f"A run of job {reasons.group_key} of source {reasons.source}. {NOT_CAUSES}")
+    words = (f"Why this long: {what}", f"A run of job {reasons.group_key} of source {reasons.source}.")
     command = ("explain", *which, "--source", reasons.source)
     write_drawing(call, out, name, words, [run_reason_figure(reasons, name)], f"model {reasons.model_id}", command)
 
@@ -269,7 +266,7 @@ def draw_run(call: Invocation, reasons: "RunReasons", out: Path) -> None:
 NOTABLE_SHARE = 0.05  # of all that moves predictions: what is worth a word
 AS_USUAL = 0.05  # what differs by less is as usual
 UNEXPLAINED = 2  # times the expected time, from which it is said how much the reasons leave open
-NOT_CAUSES_NOTE = "these are reasons of the prediction, which need not be causes of the runtime"
+NOT_CAUSES = "these are reasons of the prediction, which need not be causes of the runtime"
 
 
 def explain(
@@ -322,7 +319,7 @@ def explain(
         draw_run(call, reasons, out)
     yield reasons
     show_reasons(reasons)
-    call.note(NOT_CAUSES_NOTE)
+    call.note(NOT_CAUSES)
 
 
 def show_reasons(reasons: "RunReasons") -> None:
@@ -340,20 +337,14 @@ def show_reasons(reasons: "RunReasons") -> None:
         ratio, usual = reasons.expected_s / reasons.usual_s, duration(reasons.usual_s)
         expected += ", as usual" if abs(ratio - 1) < AS_USUAL else f", {number(ratio)} times the usual {usual}"
     say(f"{reasons.group_key}, {reasons.run_id or 'next run'}: expected to take {expected}; why: {why}", "")
-    facts |= {"usual": duration(reasons.usual_s), "expected": expected, "compared with": against}
-    show_facts(facts)
-    if reasons.n_usual and reasons.usual_s > 0 and reasons.expected_s > UNEXPLAINED * reasons.usual_s:
-        of_others = duration(math.exp(reasons.runtime.base))
+    show_facts(facts | {"compared with": against})
+    if reasons.n_usual and (of_those_s := math.exp(reasons.runtime.base)) > UNEXPLAINED * reasons.usual_s > 0:
         say(
             "",
-            f"the model expected about {of_others} of those {count(reasons.n_usual)} runs, too: it goes by other runs",
+            f"of those {count(reasons.n_usual)} runs {duration(of_those_s)} was expected, too: it goes by other runs",
         )
     _show_side("longer because of", reasons.runtime, is_up=True)
     _show_side("shorter because of", reasons.runtime, is_up=False)
-    if not reasons.runtime.reasons:
-        factor = math.exp(reasons.runtime.rest)
-        together = "" if abs(factor - 1) < AS_USUAL else f"; together they make it {factor:.2f} times as long"
-        say("", f"nothing that is known before it starts makes it 5 % longer or shorter by itself{together}")
     if reasons.variation is None or reasons.chance is None:
         return
     from tasks.jobs.explain.contributions import variable_shapes
@@ -427,9 +418,7 @@ def _show_source(call: Invocation, explanation: "SourceExplanation") -> None:
         show_described(insights_table(insights))
         if lacking := lacking_columns(insights):
             call.note(f"not tested, for want of these columns of jobs.runs: {', '.join(lacking)}")
-    call.note(
-        f"{NOT_CAUSES_NOTE}; one run: {shlex.join(['whorl', 'jobs', 'explain', '-s', explanation.source])} RUN_ID"
-    )
+    call.note(f"{NOT_CAUSES}; one run: {shlex.join(['whorl', 'jobs', 'explain', '-s', explanation.source])} RUN_ID")
 
 
 def whatif(

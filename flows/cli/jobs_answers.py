@@ -339,10 +339,7 @@ def show_reasons(reasons: "RunReasons") -> None:
     say(f"{reasons.group_key}, {reasons.run_id or 'next run'}: expected to take {expected}; why: {why}", "")
     show_facts(facts | {"compared with": against})
     if reasons.n_usual and (of_those_s := math.exp(reasons.runtime.base)) > UNEXPLAINED * reasons.usual_s > 0:
-        say(
-            "",
-            f"of those {count(reasons.n_usual)} runs {duration(of_those_s)} was expected, too: it goes by other runs",
-        )
+        say("", f"of those {count(reasons.n_usual)} runs {duration(of_those_s)} was expected, too: others count more")
     _show_side("longer because of", reasons.runtime, is_up=True)
     _show_side("shorter because of", reasons.runtime, is_up=False)
     if reasons.variation is None or reasons.chance is None:

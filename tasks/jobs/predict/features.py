@@ -123,18 +123,10 @@ FEATURES: dict[str, Feature] = {
     "<peers>_q90": Feature("history", "", "long runtimes among the last 50 runs of <peers> (log)", "longer"),
     "<peers>_since": Feature("history", "", "time since the last run of <peers> ended (log)", "longer"),
     "<peers>_limit_share": Feature("history", "", "share of their limit that runs of <peers> took (log)", "larger"),
-    "shape_ratio_<k>": Feature(
-        "history", "", "chance of ratio shape <k> (0 the steadiest) by earlier runs", "more likely"
-    ),
-    "shape_delta_<k>": Feature(
-        "history", "", "chance of delta shape <k> (0 the steadiest) by earlier runs", "more likely"
-    ),
-    "recent_shape_ratio_<k>": Feature(
-        "history", "", "chance of ratio shape <k> (0 the steadiest) by the last runs", "more likely"
-    ),
-    "recent_shape_delta_<k>": Feature(
-        "history", "", "chance of delta shape <k> (0 the steadiest) by the last runs", "more likely"
-    ),
+    "shape_ratio_<k>": Feature("history", "", "chance of ratio shape <k> by earlier runs", "more likely"),
+    "shape_delta_<k>": Feature("history", "", "chance of delta shape <k> by earlier runs", "more likely"),
+    "recent_shape_ratio_<k>": Feature("history", "", "chance of ratio shape <k> by the last runs", "more likely"),
+    "recent_shape_delta_<k>": Feature("history", "", "chance of delta shape <k> by the last runs", "more likely"),
 }
 
 

@@ -331,12 +331,12 @@ def show_reasons(reasons: "RunReasons") -> None:
         against += f", as if it came under the conditions of its last {count(reasons.n_conditions)}"
     facts = {"run": reasons.run_id or "the next one", "job": reasons.group_key}
     facts |= {"submitted": moment(reasons.submitted_at)} if reasons.run_id else {}
-    facts |= {"took": _took(reasons.runtime_s, reasons.expected_s)} if reasons.runtime_s is not None else {}
+    took = "" if reasons.runtime_s is None else f"took {_took(reasons.runtime_s, reasons.expected_s)}; "
     expected, why = duration(reasons.expected_s), reason_of(reasons) or without_reason(reasons)
     if reasons.usual_s > 0:  # and known
         ratio, usual = reasons.expected_s / reasons.usual_s, duration(reasons.usual_s)
         expected += ", as usual" if abs(ratio - 1) < AS_USUAL else f", {number(ratio)} times the usual {usual}"
-    say(f"{reasons.group_key}, {reasons.run_id or 'next run'}: expected to take {expected}; why: {why}", "")
+    say(f"{reasons.group_key}, {reasons.run_id or 'next run'}: {took}expected to take {expected}; why: {why}", "")
     show_facts(facts | {"compared with": against})
     if reasons.n_usual and (of_those_s := math.exp(reasons.runtime.base)) > UNEXPLAINED * reasons.usual_s > 0:
         say("", f"of those {count(reasons.n_usual)} runs {duration(of_those_s)} was expected, too: others count more")
@@ -400,7 +400,10 @@ def _show_source(call: Invocation, explanation: "SourceExplanation") -> None:
         f"{FAMILY_WORDS.get(row['family'], row['family'])} ({share(row['share'])})"
         for row in records(of_runtime[of_runtime["share"] >= NOTABLE_SHARE])
     ]
-    say(f"What moves predicted runtimes of {explanation.source} away from their job's usual: {', '.join(first)}.", "")
+    say(
+        f"What moves predicted runtimes of {explanation.source} away from their job's usual: {', '.join(first) or 'nothing'}.",
+        "",
+    )
     facts = {
         "model": explanation.model_id,
         "runs": f"{count(of_runtime['n_runs'].max())} that the model did not learn from, "

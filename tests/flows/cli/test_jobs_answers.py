@@ -175,7 +175,7 @@ def test_without_a_run_the_source_is_explained(whorl: Whorl, trained_log: Wareho
 def test_the_reason_of_a_run_is_told_with_what_is_usual(whorl: Whorl, trained_log: Warehouse, longest: str) -> None:
     ended = whorl.done("jobs", "explain", longest)
     lines = ended.out.splitlines()
-    assert f", {longest}: expected to take " in lines[0] and "; why: input" in lines[0]
+    assert f", {longest}: took " in lines[0] and "; expected to take " in lines[0] and "; why: input" in lines[0]
     assert lines[2].split() == ["run", longest]
     assert "longer because of" in lines
     first = lines[lines.index("longer because of") + 1]

@@ -396,14 +396,9 @@ def _show_source(call: Invocation, explanation: "SourceExplanation") -> None:
     from tasks.report.jobs import families_table, insights_table, lacking_columns
 
     of_runtime = explanation.families[explanation.families["question"] == "runtime"].sort_values("rank")
-    first = [
-        f"{FAMILY_WORDS.get(row['family'], row['family'])} ({share(row['share'])})"
-        for row in records(of_runtime[of_runtime["share"] >= NOTABLE_SHARE])
-    ]
-    say(
-        f"What moves predicted runtimes of {explanation.source} away from their job's usual: {', '.join(first) or 'nothing'}.",
-        "",
-    )
+    notable = records(of_runtime[of_runtime["share"] >= NOTABLE_SHARE])
+    moves = ", ".join(f"{FAMILY_WORDS.get(row['family'], row['family'])} ({share(row['share'])})" for row in notable)
+    say(f"What moves predicted runtimes of {explanation.source} from their job's usual: {moves or 'nothing'}.", "")
     facts = {
         "model": explanation.model_id,
         "runs": f"{count(of_runtime['n_runs'].max())} that the model did not learn from, "

@@ -160,7 +160,7 @@ def test_without_a_run_the_source_is_explained(whorl: Whorl, trained_log: Wareho
     ended = whorl.done("jobs", "explain")
     assert "144 that the model did not learn from" in ended.out
     assert "first reason of long runs" in ended.out
-    assert ended.out.startswith("What moves predicted runtimes of log away from their job's usual: ")
+    assert ended.out.startswith("What moves predicted runtimes of log from their job's usual: ")
     assert "more history gives better accuracy" in ended.out
     assert "Window operators vary more" not in ended.out  # the log has no plan
     assert "not tested, for want of these columns of jobs.runs: " in ended.err and "operators" in ended.err

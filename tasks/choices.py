@@ -19,7 +19,7 @@ def checked_source(source: str) -> str:
     return source
 
 
-ReaderName = Literal["auto", "swf", "slurm", "spark", "airflow", "prefect-api", "table"]
+ReaderName = Literal["auto", "swf", "slurm", "pbs", "grid-engine", "spark", "airflow", "prefect-api", "table"]
 NodeReader = Literal["auto", "recorded", "azure-vm-noise", "long", "perona-sqlite", "sparecores", "logs"]
 TelemetryReader = Literal["auto", "prometheus", "perf", "perfspect", "sadf", "vmstat", "wide"]
 AUTO: Final = "auto"

@@ -94,6 +94,25 @@ def job_logs() -> dict[str, Sample]:
         f"{at}.batch|2024-12-01T11:58:00|2024-12-01T12:00:00|2024-12-01T12:10:00|COMPLETED|00:10:00|7K|00:31.5|ada|b\n"
         for at in range(1, 40)
     )
+    pbs = "".join(
+        f"01/01/2026 01:{at}:00;E;{at}.head;user=ada group=lab jobname=relax queue=short ctime=1767225540 "
+        f"start=1767225600 end=17672260{at} exec_host=n1/0-3+n2/1*2 Resource_List.nodes=2:ppn=4 Exit_status=0 "
+        f"Resource_List.mem=2gb Resource_List.walltime=01:00:00 resources_used.cput=12 "
+        f"resources_used.walltime=00:07:{at}\n"
+        for at in range(10, 50)
+    )
+    grid = "".join(
+        f"all.q:n1:lab:ada:relax:{at}:sge:0:1767225540:1767225600:1767226500:0:0:900:1.5:0.5:5160:0:0:0:0:1:0:0:0:0:0:0:0:"
+        "0:0:NONE:staff:NONE:4:0:3500.25:1.5:0.25:-l h_rt=3600,h_vmem=2G -pe smp 4:0.0:NONE:1048576.0:0:0\n"
+        for at in range(40)
+    )
+    qacct = "".join(
+        f"=====\nqname all.q\nowner ada\njobname relax\njobnumber {at}\ntaskid undefined\nfailed 0\nexit_status 0\n"
+        f"qsub_time Thu Jan  1 00:59:00 2026\nstart_time Thu Jan  1 01:00:00 2026\n"
+        f"end_time Thu Jan  1 01:15:{at} 2026\n"
+        "slots 4\nru_wallclock 900s\ncpu 3500.250s\nmaxvmem 1.500MB\ncategory -l h_rt=900,h_vmem=2G\n"
+        for at in range(10, 50)
+    )
     if DATASETS.exists():
         swf = head_of(DATASETS / "swf/KTH-SP2-1996-2.1-cln.swf.gz", 120)
         sacct = head_of(DATASETS / "slurm/phillips_sacct.log", 60)
@@ -113,6 +132,9 @@ def job_logs() -> dict[str, Sample]:
         "swf": one("jobs", "log.swf", swf),
         "swf-gz": one("jobs", "log.swf.gz", gzip.compress(swf.encode())),
         "slurm": one("jobs", "sacct.txt", sacct, time_zone="America/New_York"),
+        "pbs": one("jobs", "20260101", pbs),
+        "grid-engine": one("jobs", "accounting", grid),
+        "qacct": one("jobs", "qacct.txt", qacct, time_zone="America/New_York"),
         "airflow-csv": one("jobs", "task_instance.csv", (fixtures / "airflow/task_instance.csv").read_bytes()),
         "airflow-json": one("jobs", "ti.json", (fixtures / "airflow/task_instances.json").read_bytes()),
         **spark,

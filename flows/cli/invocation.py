@@ -120,24 +120,29 @@ def note_understood(note: Callable[[str], None], path: str, lines: Sequence[str]
         note("\n".join([f"{clean(Path(path).name)}:", *(f"  {clean(line)}" for line in (*lines, *hint))]))
 
 
-def refuse_unreadable(files: Sequence[str], begin: Callable[[str], Sequence[str]], note: Callable[[str], None]) -> None:
+def refuse_unreadable(
+    files: Sequence[str], begin: Callable[[str], Sequence[str]], note: Callable[[str], None]
+) -> Sequence[str]:
     """Refuse files of which none can be read, before Prefect is started: a line for each but the last, which is raised.
 
-    begin: reads the beginning of a file, and raises BadInput for one that is wrong as a whole; what it understood is
-    told by `note`. Addresses of servers are not asked: that is left to the flow, which has their keys."""
+    begin: reads the beginning of a file, and raises BadInput for one that is wrong as a whole; what it understood of
+    the first is told by `note`, and given back. Servers are not asked: that is left to the flow, which has keys."""
     from tasks.errors import BadInput
 
     refused: list[BadInput] = []
     for file in files:
         if file.startswith(("http://", "https://")):
-            return
+            break
         try:
-            note_understood(note, file, begin(file))
+            understood = begin(file)
         except BadInput as error:
             refused.append(error)
         else:
-            return
-    raise_last(refused)
+            note_understood(note, file, understood)
+            return understood
+    else:
+        raise_last(refused)
+    return ()
 
 
 def raise_last(refused: "Sequence[BadInput]") -> None:

@@ -69,7 +69,8 @@ def ingest(
             return
         results = file_results if ingested["data_version"] else read_results
         result = results(call.warehouse, source, ingested["batches"])
-        result |= {key: ingested[key] for key in ("not_loaded", "group_by", "key", "better", "data_version", "report")}
+        told = ("understood", "not_loaded", "group_by", "key", "better", "data_version", "report")
+        result |= {key: ingested[key] for key in told}
         yield result
         if not ingested["data_version"]:
             show_read(result)
@@ -176,8 +177,8 @@ def _totals(totals: dict[str, Any]) -> dict[str, str]:
         **recurrence_facts(totals),
         **key_facts(totals),
         "finished": f"{n_finished} runs; {n_failed} failed, {n_ongoing} have not ended",
-        "variation": f"median COV {ratio(totals['median_cov'])} over {counted(totals['n_supported_groups'], 'job')} "
-        f"with at least {parameters['min_support']} finished runs",
+        "variation": f"standard deviation over mean (COV) {ratio(totals['median_cov'])}, the median of "
+        f"{counted(totals['n_supported_groups'], 'job')} with at least {parameters['min_support']} finished runs",
         "outliers": f"{share(totals['outlier_share_ratio'])} of their runs take at least {times} times the median "
         f"of their job{left_out}, {share(totals['outlier_share_delta'])} more than {longer} beyond it",
         "lost": f"{duration(totals['excess_s'])} of waiting beyond the medians",
@@ -351,6 +352,9 @@ def train(call: Invocation, source: str | None = None) -> Output:
     show_facts(training_facts(training, figures))
     print()
     show_predictors(figures)
+    from tasks.report.jobs_evaluation import SIDE_BY_SIDE
+
+    call.note(SIDE_BY_SIDE)
     call.go_on("jobs", "predict", source=source_name, report=training["report"])
 
 

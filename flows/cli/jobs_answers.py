@@ -205,8 +205,8 @@ def _show_all(call: Invocation, source: str, by: Risk, top: int | None) -> Outpu
     say(*(row["answer"] for row in rows[:ANSWERED]))
     print()
     show_table(rows, PREDICTED)
-    which = "jobs" if top is None else f"jobs with at least {least} finished runs"
-    call.note(f"{count(len(rows))} of {count(len(predictions))} {which}, {SORTED[by]} (--by, --top, --all)")
+    which = "" if top is None else f" with at least {least} finished runs"
+    call.note(f"{count(len(rows))} of {counted(len(predictions), 'job')}{which}, {SORTED[by]} (--by, --top, --all)")
     if n_idle:
         call.note(f"{counted(n_idle, 'job')} left out, idle far beyond the usual gap; --all shows every job")
     call.note("all reasons, and what a change would do: whorl jobs explain --job KEY, whorl jobs whatif --job KEY")
@@ -229,9 +229,6 @@ def _up_to_date(settings: "Settings", source: str) -> str:
     return card.model_id
 
 
-NOT_CAUSES = "These are reasons of the prediction, which need not be causes of the runtime."
-
-
 def draw_source(call: Invocation, source: str, kind: "Kind", numbers: tuple[int, ...], out: Path) -> None:
     """Draw what speaks for each of these shapes, and between two; by default the steadiest and the most variable.
 
@@ -247,7 +244,7 @@ def draw_source(call: Invocation, source: str, kind: "Kind", numbers: tuple[int,
         n_runs = count(len(reasons.features))
         words = (
             f"What speaks for shapes: {source}",
-            f"Of the {n_runs} held-out runs of source {source}. {NOT_CAUSES}",
+            f"Of the {n_runs} held-out runs of source {source}.",
         )
         name = "-".join(["jobs", source, "reasons", kind, *shapes])
         command = ("explain", "--source", source, "--shapes", ",".join(shapes), "--normalisation", kind)
@@ -261,13 +258,15 @@ def draw_run(call: Invocation, reasons: "RunReasons", out: Path) -> None:
 
     which = ("--job", reasons.group_key) if reasons.run_id is None else (reasons.run_id,)
     name, what = f"reasons-{reasons.run_id or reasons.group_key}", reasons.run_id or reasons.group_key
-    words = (f"Why this long: {what}", f"A run of job {reasons.group_key} of source {reasons.source}. {NOT_CAUSES}")
+    words = (f"Why this long: {what}", f"A run of job {reasons.group_key} of source {reasons.source}.")
     command = ("explain", *which, "--source", reasons.source)
     write_drawing(call, out, name, words, [run_reason_figure(reasons, name)], f"model {reasons.model_id}", command)
 
 
+NOTABLE_SHARE = 0.05  # of all that moves predictions: what is worth a word
+AS_USUAL = 0.05  # what differs by less is as usual
 UNEXPLAINED = 2  # times the expected time, from which it is said how much the reasons leave open
-NOT_CAUSES_NOTE = "these are reasons of the prediction, which need not be causes of the runtime"
+NOT_CAUSES = "these are reasons of the prediction, which need not be causes of the runtime"
 
 
 def explain(
@@ -320,35 +319,37 @@ def explain(
         draw_run(call, reasons, out)
     yield reasons
     show_reasons(reasons)
-    call.note(NOT_CAUSES_NOTE)
+    call.note(NOT_CAUSES)
 
 
 def show_reasons(reasons: "RunReasons") -> None:
     """Print why one run takes as long as it is expected to, longer first, and why its job varies."""
+    from tasks.jobs.control.lateness import reason_of, without_reason
+
     against = f"the {count(reasons.n_usual)} runs of the job before" if reasons.n_usual else "all runs: the job is new"
     if reasons.run_id is None:
         against += f", as if it came under the conditions of its last {count(reasons.n_conditions)}"
     facts = {"run": reasons.run_id or "the next one", "job": reasons.group_key}
     facts |= {"submitted": moment(reasons.submitted_at)} if reasons.run_id else {}
-    facts |= {"took": _took(reasons.runtime_s, reasons.expected_s)} if reasons.runtime_s is not None else {}
-    expected = duration(reasons.expected_s)
+    took = "" if reasons.runtime_s is None else f"took {_took(reasons.runtime_s, reasons.expected_s)}; "
+    expected, why = duration(reasons.expected_s), reason_of(reasons) or without_reason(reasons)
     if reasons.usual_s > 0:  # and known
-        expected += f", {number(reasons.expected_s / reasons.usual_s)} times the usual time"
-    facts |= {"usual": duration(reasons.usual_s), "expected": expected, "compared with": against}
-    show_facts(facts)
+        ratio, usual = reasons.expected_s / reasons.usual_s, duration(reasons.usual_s)
+        expected += ", as usual" if abs(ratio - 1) < AS_USUAL else f", {number(ratio)} times the usual {usual}"
+    say(f"{reasons.group_key}, {reasons.run_id or 'next run'}: {took}expected to take {expected}; why: {why}", "")
+    show_facts(facts | {"compared with": against})
+    if reasons.n_usual and (of_those_s := math.exp(reasons.runtime.base)) > UNEXPLAINED * reasons.usual_s > 0:
+        say("", f"of those {count(reasons.n_usual)} runs {duration(of_those_s)} was expected, too: others count more")
     _show_side("longer because of", reasons.runtime, is_up=True)
     _show_side("shorter because of", reasons.runtime, is_up=False)
-    if not reasons.runtime.reasons:
-        factor = math.exp(reasons.runtime.rest)
-        say("", f"no cause by itself changes it much; together they make it {factor:.2f} times as long as usual")
     if reasons.variation is None or reasons.chance is None:
         return
     from tasks.jobs.explain.contributions import variable_shapes
 
     variable, last = variable_shapes(reasons.k), reasons.k - 1
-    which = f"{variable[0]} to {last}" if len(variable) > 1 else f"{last}"
-    shapes = f"the more variable shapes, {which} of 0 (the steadiest) to {last}"
-    say("", f"the job has one of {shapes}, with probability {share(reasons.chance)}")
+    which = f"shapes {variable[0]} to" if len(variable) > 1 else "shape"
+    shapes = f"{which} {last} of 0, the steadiest, to {last}"
+    say("", f"its runtimes vary widely with a chance of {share(reasons.chance)} ({shapes})")
     _show_side("more variable because of", reasons.variation, is_up=True)
     _show_side("steadier because of", reasons.variation, is_up=False)
 
@@ -361,10 +362,12 @@ def _took(runtime_s: float, expected_s: float) -> str:
 
 
 def _show_side(title: str, explanation: "Explanation", *, is_up: bool) -> None:
+    from tasks.jobs.params import FAMILY_WORDS
+
     reasons = [reason for reason in explanation.reasons if (reason.contribution > 0) == is_up]
     if reasons:
         print(f"\n{title}")
-        show_facts({reason.family: reason.text for reason in reasons})
+        show_facts({FAMILY_WORDS.get(reason.family, reason.family): reason.text for reason in reasons})
 
 
 def _fresh(call: Invocation, source: str, params: "ExplainParams") -> "SourceExplanation":
@@ -389,11 +392,14 @@ def _fresh(call: Invocation, source: str, params: "ExplainParams") -> "SourceExp
 
 def _show_source(call: Invocation, explanation: "SourceExplanation") -> None:
     from tasks.jobs.explain.reasons import KIND
-    from tasks.report.jobs import families_table, insights_table
+    from tasks.jobs.params import FAMILY_WORDS
+    from tasks.report.jobs import families_table, insights_table, lacking_columns
 
-    of_runtime = explanation.families[explanation.families["question"] == "runtime"]
+    of_runtime = explanation.families[explanation.families["question"] == "runtime"].sort_values("rank")
+    notable = records(of_runtime[of_runtime["share"] >= NOTABLE_SHARE])
+    moves = ", ".join(f"{FAMILY_WORDS.get(row['family'], row['family'])} ({share(row['share'])})" for row in notable)
+    say(f"What moves predicted runtimes of {explanation.source} from their job's usual: {moves or 'nothing'}.", "")
     facts = {
-        "source": explanation.source,
         "model": explanation.model_id,
         "runs": f"{count(of_runtime['n_runs'].max())} that the model did not learn from, "
         f"{count(of_runtime['n_long'].max())} of them at least twice as long as usual",
@@ -405,9 +411,9 @@ def _show_source(call: Invocation, explanation: "SourceExplanation") -> None:
     if len(insights):
         print()
         show_described(insights_table(insights))
-    call.note(
-        f"{NOT_CAUSES_NOTE}; one run: {shlex.join(['whorl', 'jobs', 'explain', '-s', explanation.source])} RUN_ID"
-    )
+        if lacking := lacking_columns(insights):
+            call.note(f"not tested, for want of these columns of jobs.runs: {', '.join(lacking)}")
+    call.note(f"{NOT_CAUSES}; one run: {shlex.join(['whorl', 'jobs', 'explain', '-s', explanation.source])} RUN_ID")
 
 
 def whatif(
@@ -481,14 +487,32 @@ def _show(call: Invocation, answer: "ChangeAnswer", facts: dict[str, str]) -> No
         facts[f"other shape ({kind})"] = f"{runs} of the runs, {jobs} of the jobs"
     if answer.measured is not None:
         facts |= _measured(answer.measured.comparison.score)
+    shown = changes_table(outcome.changes)
+    say(_answer(answer, {str(row["measure"]): row for row in shown.rows}), "")
     show_facts(facts)
     print()
-    show_described(changes_table(outcome.changes))
+    show_described(shown)
     _lines("Moves between shapes", [f"{kind}: {line}" for kind, moved in outcome.moves.items() for line in moved.words])
     _lines("What the figures support", answer.claims.can)
     _lines("What they do not", answer.claims.cannot)
     if answer.reason:
         call.note(f"not measured: {answer.reason}")
+
+
+def _answer(answer: "ChangeAnswer", rows: dict[str, Any]) -> str:
+    """What a change would do, and how sure that is, in one sentence. rows: of the table of changes, by measure."""
+    from tasks.jobs.params import MEASURES
+
+    told = [
+        f"{words} {row['before']} → {row['after']} ({row['change']}, 95 % interval {row['interval']})"
+        for name, words in (("median_s", "median"), ("p95_s", "95 % under"))
+        if (row := rows.get(MEASURES[name]))
+    ]
+    sure = "measured beside it" if answer.measured is not None else "by the model alone, nothing was measured"
+    beyond = answer.outcome.support.share
+    if beyond:
+        sure += f"; {share(beyond)} of the changed runs are unlike those that it learnt from"
+    return f"{answer.scenario}: {'; '.join([*told, sure])}"
 
 
 def _measured(score: Any) -> dict[str, str]:

@@ -69,14 +69,14 @@ def ingesting(
         look(call, files, lambda path: preview(home, path, intake), most)
         yield None
         return
-    refuse_unreadable(files, lambda path: begin(path, intake), call.note)
+    understood = list(refuse_unreadable(files, lambda path: begin(path, intake), call.note))
     failed = None
     try:
         ingested = run_flow(call, flow, source=intake.source, **parameters)
     except NotAllRead as error:
         ingested, failed = error.result, error
     with suppress(GeneratorExit):  # of a verb that has told its JSON
-        yield {**ingested, "not_loaded": failed.refused if failed else []}
+        yield {**ingested, "not_loaded": failed.refused if failed else [], "understood": understood}
     if failed:
         raise failed
 

@@ -321,11 +321,13 @@ def read_blocks(path: str, limits: ReadLimits, *, open_as: Opener = open_checked
     Windows-1252, as Excel saves it, is read as that, and a warning says so. Raises BadInput for UTF-16, binary content,
     a text without line feeds, and what open_checked refuses."""
     with open_as(path, limits) as stream:
-        rest, first, is_start, is_windows = b"", 1, True, False
+        rest, first, is_start = b"", 1, True
+        is_windows: bool | None = None  # until the first lines that are not ASCII
         while block := stream.read(BLOCK_BYTES):
             if is_start:
                 block, is_start = _as_text(path, block), False
-                is_windows = _is_windows(path, block)
+            if is_windows is None and (is_windows := _is_windows(path, rest + block)):
+                rest = rest.decode(WINDOWS, "replace").encode()
             if is_windows:
                 block = block.decode(WINDOWS, "replace").encode()
             whole, newline, tail = block.rpartition(b"\n")
@@ -355,11 +357,15 @@ def _as_text(path: str, start: bytes) -> bytes:
     return start.removeprefix(UTF8_MARK)
 
 
-def _is_windows(path: str, start: bytes) -> bool:
-    """Whether a text is of Windows-1252: several lines are not UTF-8, and none holds one of its characters."""
-    lines = [line for line in start.split(b"\n") if not line.isascii()]
-    if len(lines) < LEAST_WINDOWS or any(_is_utf8(line) or b"\x00" in line for line in lines):
+def _is_windows(path: str, block: bytes) -> bool | None:
+    """Whether a text is of Windows-1252: several lines are not UTF-8, and none holds one of its characters.
+
+    None where the block does not tell: too few of its lines are not ASCII."""
+    lines = [] if block.isascii() else [line for line in block.split(b"\n") if not line.isascii()]
+    if any(_is_utf8(line) or b"\x00" in line for line in lines):
         return False
+    if len(lines) < LEAST_WINDOWS:
+        return None
     try:
         b"".join(lines).decode(WINDOWS)
     except UnicodeDecodeError:

@@ -101,7 +101,7 @@ def evaluate_runs(
             labels[kind] = evaluate_labels(prepared, kind, params)
         except BadInput as error:  # no job with enough runs: runtimes are still predicted
             reason = str(error)
-            logger.warning("%s: no labels: %s", kind, error)
+            logger.warning("%s: which shape a job will have is not predicted (%s)", kind, error)
         figures |= label_figures(prepared, kind, labels.get(kind), reason)
     runtimes = evaluate_runtimes(prepared, {kind: label.probabilities for kind, label in labels.items()}, params)
     of_outcomes, outcomes = evaluate_outcomes(runs if ended is None else ended, params.seed)

@@ -178,7 +178,11 @@ def find_logs(paths: list[str]) -> list[str]:
     endings = tuple(ending for reader in READERS.values() for ending in reader.endings)
 
     def logs(names: list[str]) -> list[str]:
-        return [name for name in without_parts(names) if name.endswith(endings) or READERS["spark"].sniff(b"", name)]
+        return [
+            name
+            for name in without_parts(names)
+            if name.endswith(endings) or any(reader.sniff(b"", name) for reader in READERS.values())
+        ]
 
     files: list[str] = []
     for path in paths:

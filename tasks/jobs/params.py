@@ -150,6 +150,14 @@ class ExplainParams(Params):
     )
 
 
+FAMILY_WORDS: dict[str, str] = {  # where the family's name says little
+    "tokens": "processors",
+    "SKU": "machine type",
+    "calendar": "time of day, weekday",
+    "history": "earlier runs",
+    "requested time": "time limit",
+}
+NO_COLUMN = "the log has no such feature"  # why an insight cannot be told
 MEASURES: dict[str, str] = {  # name -> words, in the order of every table
     "outlier_share": "probability of an outlier, over the ratio to the historic median",
     "outlier_share_delta": "probability of an outlier, by seconds from the historic median",

@@ -362,7 +362,7 @@ def _slow_alarm(source: str, run: Mapping[Any, Any]) -> Alarm:
     message = (
         f"{row['group_key']}: run {row['run_id']} {took}, {times(row['elapsed_s'] / row['median_s'])} the "
         f"{duration(row['median_s'])} that were expected; alarm beyond {duration(row['limit_s'])}, "
-        f"of which {most}{number(row['expected_per_day'])} a day are expected"
+        f"which {most}{number(row['expected_per_day'])} runs a day are expected to pass"
     )
     evidence = as_evidence({name: value for name, value in row.items() if name != "run_id"})
     return Alarm("jobs", source, SLOW, str(row["run_id"]), message, evidence)

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from tasks.jobs.characterise import Characterisation
-from tasks.jobs.params import MEASURES, STALAGMITE_RATIO, Kind, ReportParams, SummaryParams
+from tasks.jobs.params import FAMILY_WORDS, MEASURES, NO_COLUMN, STALAGMITE_RATIO, Kind, ReportParams, SummaryParams
 from tasks.jobs.summary import fetch_summary, refuse_mixture
-from tasks.quantities import MISSING, counted, duration, number, ratio, share
+from tasks.quantities import MISSING, TINY_SHARE, counted, duration, number, ratio, share
 from tasks.report import charts
 from tasks.report.intake import IntakeRows, fetch_intake, intake_sections
 from tasks.report.jobs_evaluation import SIDE_BY_SIDE, labels_table, predictor_rows, predictor_words, predictors_table
@@ -42,6 +42,15 @@ KINDS: tuple[Kind, ...] = ("ratio", "delta")
 RISKY = 0.25  # chance of taking twice the usual from which a job is counted as likely to be late
 MOST_OF_ITEM = 60  # runs in the history of a job
 MOST_EXPLAINED, MOST_ALARMS = 200, 20
+NEEDED = {  # for an insight: the column of jobs.runs that tells of it
+    "inputs": "input_bytes",
+    "tokens": "requested_cpus",
+    **dict.fromkeys(("index_lookup", "window", "range"), "operators"),
+    "load": "load_mean",
+    "load_deviation": "load_sd",
+    "spare_tokens": "spare_tokens_used",
+    "newer_skus": "vertices",
+}
 NO_REASON = "nothing that was known at submission"
 MADE_UP = {
     "next_p05_s": "5 % stay under", "next_p25_s": "25 % stay under", "p50_s": "median",
@@ -352,7 +361,9 @@ def _explained(data: JobsData, item: str) -> Iterator[Section]:
     )  # fmt: skip
     yield Section("Why single runs were long", RUNS_WORDS, _of_model(reasons), tables=(shown,))
     evidence = f"n = {count(insights['n_runs'].max())} held-out runs · {_of_model(insights)}"
-    yield Section("The paper's insights here", INSIGHTS_WORDS, evidence, tables=(insights_table(insights),))
+    lacking = lacking_columns(insights)
+    lines = (f"Not tested, for want of these columns of jobs.runs: {', '.join(lacking)}.",) if lacking else ()
+    yield Section("The paper's insights here", INSIGHTS_WORDS, evidence, lines, tables=(insights_table(insights),))
 
 
 def _of_model(rows: pd.DataFrame) -> str:
@@ -360,31 +371,40 @@ def _of_model(rows: pd.DataFrame) -> str:
 
 
 def families_table(families: pd.DataFrame) -> Table:
-    """What makes runs long, the largest first, and vary. families: rows of jobs.cause_families."""
+    """What makes runs long, the largest first, and vary. families: rows of jobs.cause_families.
+
+    A family that adds next to nothing to either is left out."""
+    families = families.assign(family=families["family"].replace(FAMILY_WORDS))
     by = {(row["question"], row["family"]): row["share"] for row in records(families)}
     rows = [
         row | {kind: by.get((kind, row["family"])) for kind in KINDS}
         for row in records(families[families["question"] == "runtime"].sort_values("rank"))
+        if max(by.get((question, row["family"])) or 0.0 for question in ("runtime", *KINDS)) >= TINY_SHARE
     ]
     return table(
-        rows, ("family", "reason", "name"), ("share", "share", share), ("typical_factor", "on average", times),
+        rows, ("family", "reason", "name"), ("share", "share", share), ("typical_factor", "changes a run by", times),
         ("first_share", "first reason of long runs", share), ("ratio", "of variation (ratio)", share),
         ("delta", "of variation (delta)", share),
     )  # fmt: skip
 
 
 def insights_table(insights: pd.DataFrame) -> Table:
-    """Whether what the paper found holds. insights: rows of jobs.insights."""
+    """Whether what the paper found holds, where the log has the columns. insights: rows of jobs.insights."""
     rows = [
         row | {"interval": ends(row["low"], row["high"])}
         | {"measured_interval": ends(row["measured_low"], row["measured_high"])}
-        for row in records(insights)
+        for row in records(insights[insights["reason"] != NO_COLUMN])
     ]  # fmt: skip
     return table(
         rows, ("words", "insight", sentence), *extra(("kind", "shapes", "name")), ("verdict", "by the model", "name"),
         ("rho", "rho", ratio), ("interval", "95 % interval", "name"), ("measured_verdict", "as measured", "name"),
         *extra(("measured_rho", "rho", ratio), ("measured_interval", "95 % interval", "name"), ("reason", "not told")),
     )  # fmt: skip
+
+
+def lacking_columns(insights: pd.DataFrame) -> list[str]:
+    """The columns of jobs.runs that would tell of the insights that this log cannot be asked about."""
+    return list(dict.fromkeys(insights.loc[insights["reason"] == NO_COLUMN, "insight"].map(NEEDED)))
 
 
 def _longest_runs(reasons: pd.DataFrame) -> list[dict[str, Any]]:

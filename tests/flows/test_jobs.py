@@ -359,7 +359,7 @@ def test_scenarios_are_answered_written_and_told_and_what_the_log_has_not_is_a_l
 
 @pytest.mark.usefixtures("prefect_server")
 def test_a_log_that_no_scenario_fits_is_one_line(trained_log: Warehouse) -> None:
-    with pytest.raises(BadInput, match=r"^what-if spare_multiplier=0: the log says nothing of spare tokens"):
+    with pytest.raises(BadInput, match=r"^what-if spare_multiplier=0: this log tells nothing of spare tokens"):
         call(jobs_whatif, WhatIfFlowParams(source="log", whatif=PARAMS, warehouse=trained_log))
 
 

@@ -123,6 +123,19 @@ def test_lines_and_their_numbers_do_not_depend_on_the_size_of_a_block(
     assert [place for part in parts for place, _, _ in part.refused] == [4, 6]
 
 
+def test_a_text_of_windows_is_told_by_its_first_letters_wherever_they_stand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "BLOCK_BYTES", 64)
+    plain, path = "x\n" * 100, tmp_path / "log.txt"
+    path.write_bytes((plain + "Müller\nKöln\nGröße\n" * 50).encode("cp1252"))
+    parts = list(read_lines(str(path), ReadLimits()))
+    assert [line for part in parts for line in part.lines][100:103] == ["Müller", "Köln", "Größe"]
+    assert not any(part.refused for part in parts)
+    path.write_bytes(plain.encode() + "Köln\n".encode() + plain.encode() + "Größe\nMüller\n".encode("cp1252"))
+    assert sum(len(part.refused) for part in read_lines(str(path), ReadLimits())) == 2  # UTF-8, with two faults
+
+
 WAYS = {  # gzip is told by its content
     "behind a byte order mark": b"\xef\xbb\xbfone\ntwo\n",
     "without a last line end": b"one\ntwo",

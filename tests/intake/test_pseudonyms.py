@@ -34,6 +34,16 @@ SWF = "; UnixStartTime: 749458803\n" + "".join(f"{n} {n} 1 5 2 -1 -1 2 -1 -1 1 3
 SACCT = "JobID|JobName|User|Submit|Start|End|State|Partition\n" + "".join(
     f"{n}|etl|ada|2026-01-01T00:00:00Z|2026-01-01T00:00:00Z|2026-01-01T00:0{n}:00Z|COMPLETED|day\n" for n in range(1, 9)
 )
+PBS = "".join(
+    f"01/01/2026 00:0{n}:00;E;{n}.head;user=ada group=lab jobname=etl queue=day ctime=1767225500 start=1767225600 "
+    f"end=176722560{n} Exit_status=0 Resource_List.walltime=01:00:00 Resource_List.mem=2gb exec_host=n1/0\n"
+    for n in range(1, 9)
+)
+GRID = "".join(
+    f"day:n1:lab:ada:etl:{n}:sge:0:1767225500:1767225600:176722560{n}:0:0:{n}:1:1:1:0:0:0:0:0:0:0:0:0:0:0:0:0:0:NONE:x:"
+    "NONE:1:0:1.5:0:0:-l h_rt=60:0:NONE:1024.0\n"
+    for n in range(1, 9)
+)
 TELEMETRY = "run_id,workload,machine,at_s,cpu,mem\n" + "".join(f"r1,kmeans,m1,{n},{n % 5},{n * 2}\n" for n in range(9))
 RESULTS = "execution_id,node,benchmark,metric,value,unit,started_at\n" + "".join(
     f"e{n},m1,cpu-x,speed,{n},1/s,2026-01-0{n}T00:00:00Z\n" for n in range(1, 10)
@@ -42,6 +52,8 @@ FILES: dict[str, tuple[str, str, str]] = {
     "table": (JOBS, "log.csv", LOG),
     "swf": (JOBS, "log.swf", SWF),
     "slurm": (JOBS, "sacct.txt", SACCT),
+    "pbs": (JOBS, "20260101", PBS),
+    "grid engine": (JOBS, "accounting", GRID),
     "airflow": (JOBS, "task_instance.csv", ""),
     "airflow json": (JOBS, "task_instances.json", ""),
     "spark": (JOBS, "local-1", ""),

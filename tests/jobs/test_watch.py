@@ -182,7 +182,7 @@ def test_of_a_job_of_few_runs_one_far_beyond_the_longest_is_told(job_log, n, run
     warehouse = job_log([*usual(n, every_h=24.0), ended("slow", runtime_s, at=START + pd.Timedelta(days=n))])
     assert told(warehouse, per_day=per_day) == (["slow"] if is_told else [])
     for alarm in read_alarms(warehouse).to_dict("records"):
-        assert "of which at most 0.1 a day are expected" in alarm["message"]
+        assert "which at most 0.1 runs a day are expected to pass" in alarm["message"]
         evidence = json.loads(alarm["evidence"])
         longest_s = max(row["runtime_s"] for row in usual(n))
         assert (evidence["predictor"], evidence["n_history"]) == ("longest", n)

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput, NotFound
-from tasks.jobs.params import ReportParams
+from tasks.jobs.params import NO_COLUMN, ReportParams
 from tasks.report.jobs import changes_table, fetch_jobs, job_items, jobs_result
 from tasks.report.result import as_markdown
 from tasks.warehouse.connection import reading, writing
@@ -103,6 +103,15 @@ def test_families_insights_and_shapes_stand_with_what_they_are_measured_against(
     drawn = {one.name for part in result.sections for one in part.figures if one.chart}
     assert drawn >= {"shapes-ratio", "shapes-delta"}
     assert "data version older, not of the files of now" in told(result)
+
+
+def test_what_a_log_has_no_column_for_is_one_line_and_no_row(log, put, rows_of, told):
+    lacking = [insight("larger inputs vary more", reason=NO_COLUMN) | {"rank": 2}]
+    lacking += [lacking[0] | {"insight": name, "rank": rank} for rank, name in ((3, "window"), (4, "range"))]
+    put(log, insights=[insight("higher CPU load varies more") | {"insight": "load"}, *lacking])
+    result = result_of(log)
+    assert [row["words"] for row in rows_of(result, "The paper's insights here")] == ["higher CPU load varies more"]
+    assert "Not tested, for want of these columns of jobs.runs: input_bytes, operators." in told(result)
 
 
 def test_a_what_if_has_predicted_beside_measured_and_what_it_can_and_cannot_claim(log, put, rows_of, told):

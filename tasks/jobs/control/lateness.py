@@ -33,6 +33,8 @@ CHANGES: dict[Named, str] = {
     "steady_load": "steadier load",
 }
 NO_REASON = "no single cause that is known before it starts makes it 5 % longer"
+FEW_RUNS = "the {n} runs of the job count little beside others, of its user, its request and the log, which took longer"
+MANY, FAR = 20, 2.0  # runs by which a job is known; times the usual from which that has to be said
 NO_HELP = "none of the changes that were tried, by the model"
 NOT_KNOWN = "not known: the log tells nothing of machines, spare tokens or load"
 
@@ -59,7 +61,7 @@ def with_answers(warehouse: Warehouse, source: str, rows: pd.DataFrame, *, most:
     explainer = load_explainer(warehouse, source)
     with threadpool_limits(1):
         next_runs = predict_next(explainer.trained, explainer.runs, keys=rows["group_key"].iloc[:most].tolist())
-        reasons = [reason_of(run_reasons) or NO_REASON for run_reasons in explain_next_runs(explainer, next_runs)]
+        reasons = [reason_of(found) or without_reason(found) for found in explain_next_runs(explainer, next_runs)]
         helps = helps_of(explainer, next_runs)
     rows = rows.merge(helps.assign(group_key=next_runs.jobs["group_key"], reason=reasons), on="group_key", how="left")
     return rows.assign(answer=[next_words(row) for row in rows.to_dict("records")])
@@ -73,6 +75,12 @@ def reason_of(run_reasons: RunReasons) -> str | None:
     history = [reason for reason in run_reasons.runtime.reasons if reason.family == HISTORY]
     ordered = [*(reason for reason in both if reason.family != HISTORY), *history]
     return next((reason.text for reason in ordered if reason.contribution > 0), None)
+
+
+def without_reason(run_reasons: RunReasons) -> str:
+    """What is said where no cause makes a run longer: its job has too few runs to be gone by, or there is none."""
+    expected_s, usual_s, n = run_reasons.expected_s, run_reasons.usual_s, run_reasons.n_usual
+    return FEW_RUNS.format(n=n) if usual_s > 0 and expected_s > FAR * usual_s and 0 < n < MANY else NO_REASON
 
 
 def helps_of(explainer: Explainer, next_runs: NextRuns) -> pd.DataFrame:

@@ -2,11 +2,10 @@
 
 Source: Zhu et al. 2023, 7.1 to 7.3; even_load and single changes are ours."""
 
-import difflib
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import get_args
 
 import numpy as np
@@ -14,12 +13,19 @@ import pandas as pd
 
 from tasks.choices import Named
 from tasks.errors import BadInput
+from tasks.jobs.predict.features import OWN
 from tasks.jobs.predict.peers import INPUT_USUAL
 
 NAMED: tuple[Named, ...] = get_args(Named)
 CPU_LOAD = "cpu_load"
 SPARE_WORDS = ("spare_multiplier", "spare_multiple")
-WORDS = {"tokens": "requested_tokens", "input": "input_bytes", "queue": "queue_length", "load": "load_mean"}
+WORDS = {
+    "tokens": "requested_tokens",
+    **dict.fromkeys(("cpus", "processors", "cores", "requested_cpus"), "requested_tokens"),
+    "input": "input_bytes",
+    "queue": "queue_length",
+    "load": "load_mean",
+}
 CAUSES = "an allocation (tokens, spare_multiplier), a machine (offered_SKU, --shift-sku), a load (load, queue) or input"
 # What is known of a run and does not make it longer or shorter: the model predicts by it, but a change says nothing
 NO_CAUSES = (
@@ -52,16 +58,18 @@ SPARE_FEATURES = ("spare_tokens_available", "spare_tokens_mean")
 HELD = ("min_tokens", "peak_tokens")  # at most what was requested and the spare ones
 FOLLOWS = {"input_bytes": "input_ratio", "requested_tokens": "tokens_ratio"}
 SD, ALL_LOAD_SD = "_sd", "load_sd"
-N_NAMED = 8  # names that an error message lists
 
 
 @dataclass(frozen=True)
 class SetFeature:
-    """One feature gets a value in every row, or is multiplied by it; its ratio to earlier runs changes with it."""
+    """One feature gets a value in every row, or is multiplied by it; its ratio to earlier runs changes with it.
+
+    word: what it was called by who asked."""
 
     name: str
     value: float
     is_factor: bool = False
+    word: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         return f"{self.name}={'x' if self.is_factor else ''}{self.value:g}"
@@ -71,16 +79,16 @@ class SetFeature:
         return self.name
 
     def made_in(self, frame: pd.DataFrame) -> pd.DataFrame:
-        if self.name not in frame:
-            problem = f"the log has no feature {self.name!r}"
-            raise BadInput(f"what-if {self}", problem, f"one of {_nearest(frame, self.name)}")
-        old = frame[self.name]
+        name, word = f"{OWN}{self.name}" if f"{OWN}{self.name}" in frame else self.name, self.word or self.name
+        if name not in frame:
+            raise BadInput(f"what-if {word}", f"this log tells nothing of {word}", causes_in(frame))
+        old = frame[name]
         new = old * self.value if self.is_factor else pd.Series(self.value, index=frame.index)
-        _check_possible(f"what-if {self}", self.name, np.unique(new.dropna()))
-        changed, follower = {self.name: new}, FOLLOWS.get(self.name, "")
+        _check_possible(f"what-if {self}", name, np.unique(new.dropna()))
+        changed, follower = {name: new}, FOLLOWS.get(name, "")
         if follower in frame:
             changed[follower] = frame[follower] * new / old.where(old > 0)
-        if self.name == "input_bytes" and INPUT_USUAL in frame:
+        if name == "input_bytes" and INPUT_USUAL in frame:
             changed[INPUT_USUAL] = frame[INPUT_USUAL] + np.log1p(new) - np.log1p(old)
         return frame.assign(**changed)
 
@@ -99,8 +107,7 @@ class CapSpare:
 
     def made_in(self, frame: pd.DataFrame) -> pd.DataFrame:
         if not any(name in frame for name in SPARE_FEATURES):
-            expected = f"a log with {' or '.join(SPARE_FEATURES)}; this one has {_nearest(frame, 'tokens')}"
-            raise BadInput(f"what-if {self}", "the log says nothing of spare tokens", expected)
+            raise BadInput(f"what-if {self}", "this log tells nothing of spare tokens", causes_in(frame))
         requested = frame.get("requested_tokens", pd.Series(np.nan, index=frame.index))
         cap = requested * self.multiple if self.multiple else pd.Series(0.0, index=frame.index)
         most = dict.fromkeys(SPARE_FEATURES, cap) | {f"{name}_mean": requested + cap for name in HELD}
@@ -266,7 +273,8 @@ def parse_scenario(
     """The scenario of `--scenario NAME`, `--set NAME=VALUE`, `--shift-sku A:B` and `--set-std WORD=VALUE`.
 
     They are made in this order. VALUE is a number; `x2` multiplies what each row has. NAME is any feature (checked when
-    the change is made), a short word for one (tokens, input, queue, load) or spare_multiplier. Raises BadInput for
+    the change is made), a column of --features, a word for one (tokens, cpus, input, queue, load) or spare_multiplier.
+    Raises BadInput for
     none of them, something else than these forms, or the same thing changed twice."""
     edits: list[Edit] = [*named_scenario(scenario).edits] if scenario else []
     edits += [*map(_set, sets), *map(_shift, shifts), *map(_std, stds)]
@@ -298,6 +306,22 @@ def changed_columns(before: pd.DataFrame, after: pd.DataFrame) -> list[str]:
     return [str(name) for name, changed in zip(before.columns, differs.any(axis=0), strict=True) if changed]
 
 
+def causes_in(frame: pd.DataFrame) -> str:
+    """What can be changed in this log, as it is asked for, and what is no cause, in words."""
+    has_spare = any(name in frame for name in SPARE_FEATURES)
+    words = ("tokens" if has_spare else "cpus", "input", "queue", "load")
+    named = [f"--set {word}=" for word in words if WORDS[word] in frame]
+    named += ["--set spare_multiplier="] * has_spare
+    named += [f"--set {name.removeprefix(OWN)}=" for name in map(str, frame) if name.startswith(OWN)]
+    named += ["--shift-sku A:B"] * (len(skus_of(frame)) > 1) + ["--set-std cpu_load="] * (ALL_LOAD_SD in frame)
+    known = (
+        f"a cause that it tells of: {', '.join(named)}"
+        if named
+        else f"a log that tells of {CAUSES}, or a column of --features"
+    )
+    return f"{known}; limits, memory, estimates and earlier runs are no causes"
+
+
 def skus_of(frame: pd.DataFrame) -> list[str]:
     """The SKUs that the features name, in order of names; gen10 comes after gen9."""
     skus = {match[1] for name in frame for pattern in SKU_NAMES if (match := pattern.fullmatch(str(name)))}
@@ -323,7 +347,7 @@ def _set(text: str) -> Edit:
     for pattern, why in NO_CAUSES:
         if re.fullmatch(pattern, feature):
             raise BadInput(where, why, CAUSES)
-    return SetFeature(feature, number, is_factor)
+    return SetFeature(feature, number, is_factor, name)
 
 
 def _shift(text: str) -> Edit:
@@ -414,12 +438,3 @@ def _free_tokens(frame: pd.DataFrame) -> pd.Series:
     """Tokens that are free on the SKUs offered; NaN where no SKU says."""
     names = [FREE.format(sku) for sku in skus_of(frame) if FREE.format(sku) in frame]
     return frame[names].sum(axis=1, min_count=1)
-
-
-def _nearest(frame: pd.DataFrame, name: str) -> str:
-    """The names of the frame most like this one first, and how many more there are."""
-    names = [str(column) for column in frame]
-    likely = difflib.get_close_matches(name, names, n=N_NAMED, cutoff=0.0)
-    rest = f" and {len(names) - len(likely)} more" if len(names) > len(likely) else ""
-    skus = skus_of(frame)
-    return ", ".join(likely) + rest + (f" (SKUs: {', '.join(skus)})" if skus and "sku" in name.lower() else "")

@@ -29,7 +29,7 @@ from tasks.jobs.explain.contributions import (
     variable_parts,
 )
 from tasks.jobs.outlook import chances_to_exceed
-from tasks.jobs.params import ExplainParams, Kind
+from tasks.jobs.params import FAMILY_WORDS, ExplainParams, Kind
 from tasks.jobs.predict.features import feature_of
 from tasks.jobs.predict.peers import Histories, earlier_runs
 from tasks.jobs.predict.predicting import NextRuns, predict_next
@@ -196,7 +196,11 @@ def _others(family: Family, parts: dict[str, float], shown: str) -> str:
     same = {shown, *(ratio for ratio, base in SHOWN_AS.items() if base == shown)}
     n_more = sum(1 for name, part in parts.items() if part and name not in same)
     shown_sum = sum(part for name, part in parts.items() if name in same)
-    return f", with {n_more} more on {family}" if n_more and abs(shown_sum) < MOSTLY * abs(sum(parts.values())) else ""
+    return (
+        f", with {n_more} more on {FAMILY_WORDS.get(family, family)}"
+        if n_more and abs(shown_sum) < MOSTLY * abs(sum(parts.values()))
+        else ""
+    )
 
 
 def _compared(feature: str, value: float, usual: float, whose: Whose) -> str:
@@ -207,7 +211,7 @@ def _compared(feature: str, value: float, usual: float, whose: Whose) -> str:
     if math.isnan(usual):
         return text
     multiple = multiple_of(feature, value, usual)
-    if multiple is None:
+    if multiple is None or multiple < 1:
         return f"{text}, {word} for {whose} {in_words(feature, usual)}"
     return f"{text}, {number(multiple)} times the {word} {in_words(feature, usual)} of {whose}"
 
@@ -217,9 +221,7 @@ def _effect(contribution: float, scale: Scale) -> str:
     factor_text = f"{factor:.2f}" if NEAR_1[0] < factor < NEAR_1[1] else number(factor)
     if scale == "factor":
         return f"makes it {factor_text} times as long"
-    if contribution > 0:
-        return f"multiplies the odds of {VARIABLE} by {factor_text}"
-    return f"lowers the odds of {VARIABLE} to {factor_text} times"
+    return f"makes {VARIABLE} {'more' if contribution > 0 else 'less'} likely (odds × {factor_text})"
 
 
 def words_of(name: str) -> str:

@@ -16,7 +16,7 @@ from tasks.jobs.distribution import Floats
 from tasks.jobs.explain.contributions import Contributions, against_usual, by_family, runtime_parts, variable_parts
 from tasks.jobs.explain.reasons import USUAL_RUNS, Explainer, RunReasons
 from tasks.jobs.normalisation import historic_medians
-from tasks.jobs.params import LABEL_SUPPORT, ExplainParams, Kind
+from tasks.jobs.params import LABEL_SUPPORT, NO_COLUMN, ExplainParams, Kind
 from tasks.jobs.predict.peers import Histories, earlier_runs
 from tasks.jobs.predict.preparation import assign_periods
 from tasks.jobs.predict.shape_labels import label_groups, label_instances
@@ -219,7 +219,7 @@ def judge_insights(
         measured = rank_correlation([(frame[feature], variation, 1.0) for feature in in_log], groups, rng)
         reason = None if model.value is not None else "the model uses no such feature, or it is the same in all runs"
         if not in_log:
-            reason = "the log has no such feature"
+            reason = NO_COLUMN
         elif not places:
             reason = "no such feature helped to tell shapes apart, so the model does without"
         rows.append(_insight_row(name, words, sign, model, measured, reason))

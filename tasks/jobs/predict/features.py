@@ -81,8 +81,8 @@ FEATURES: dict[str, Feature] = {
     "read_bytes_mean": Feature("intrinsic", "bytes", "data read by earlier runs of the job, on average", "more"),
     "read_bytes_sd": Feature("intrinsic", "bytes", "spread of the data read by earlier runs of the job", "wider"),
     "temp_bytes_mean": Feature("intrinsic", "bytes", "data spilled to disk by earlier runs of the job", "more"),
-    "requested_tokens": Feature("resource", "tokens", "tokens (processors) that were asked for", "more"),
-    "tokens_ratio": Feature("resource", "", "tokens asked for over the job's mean request", "more"),
+    "requested_tokens": Feature("resource", "processors", "processors (tokens) asked for", "more"),
+    "tokens_ratio": Feature("resource", "", "processors asked for over the job's mean request", "more"),
     "spare_tokens_available": Feature("resource", "tokens", "spare tokens free at submission", "more"),
     "queue_length": Feature("environment", "runs", "queue at submission", "longer"),
     "load_mean": Feature("environment", "", "load of the machines at submission", "higher"),
@@ -123,10 +123,10 @@ FEATURES: dict[str, Feature] = {
     "<peers>_q90": Feature("history", "", "long runtimes among the last 50 runs of <peers> (log)", "longer"),
     "<peers>_since": Feature("history", "", "time since the last run of <peers> ended (log)", "longer"),
     "<peers>_limit_share": Feature("history", "", "share of their limit that runs of <peers> took (log)", "larger"),
-    "shape_ratio_<k>": Feature("history", "", "evidence of earlier runs for ratio shape <k>", "more likely"),
-    "shape_delta_<k>": Feature("history", "", "evidence of earlier runs for delta shape <k>", "more likely"),
-    "recent_shape_ratio_<k>": Feature("history", "", "evidence of the last runs for ratio shape <k>", "more likely"),
-    "recent_shape_delta_<k>": Feature("history", "", "evidence of the last runs for delta shape <k>", "more likely"),
+    "shape_ratio_<k>": Feature("history", "", "chance of ratio shape <k> by earlier runs", "more likely"),
+    "shape_delta_<k>": Feature("history", "", "chance of delta shape <k> by earlier runs", "more likely"),
+    "recent_shape_ratio_<k>": Feature("history", "", "chance of ratio shape <k> by the last runs", "more likely"),
+    "recent_shape_delta_<k>": Feature("history", "", "chance of delta shape <k> by the last runs", "more likely"),
 }
 
 

@@ -22,6 +22,7 @@ from tasks.jobs.params import CharacteriseParams, Kind, ShapeParams, SplitParams
 from tasks.jobs.predict.features import OPERATOR, OWN, HistoricShapes, is_of_peers, make_features
 from tasks.jobs.shapes import ShapeSet, fit_shapes, largest_k, rank_by_runs
 from tasks.jobs.summary import refuse_mixture
+from tasks.quantities import counted
 from tasks.warehouse.connection import Connection, reading
 from tasks.warehouse.place import Warehouse
 
@@ -318,7 +319,8 @@ def _shapes(
     shape_params = params.shapes.model_copy(update={"min_support": support})
     k = min(params.shapes.k, largest_k(counts, bins, shape_params))
     if (k, support) != (params.shapes.k, params.shapes.min_support):
-        logger.warning("%s: %d shapes of jobs with at least %d runs: this log has no more", kind, k, support)
+        shapes, of_runs = counted(k, "shape"), counted(support, "run")
+        logger.warning("%s: %s, of jobs with at least %s: this log has no more", kind, shapes, of_runs)
     fit = fit_shapes(counts, bins, shape_params.model_copy(update={"k": k}))
     ranked, table = rank_by_runs(fit, values, numbers)
     return ranked.shapes, table

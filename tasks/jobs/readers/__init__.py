@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from tasks.intake import readers
 from tasks.intake.files import Chunk, read_head
 from tasks.jobs.params import ReadParams
+from tasks.jobs.readers.accounting import GridEngineReader, PbsReader
 from tasks.jobs.readers.airflow import AirflowReader
 from tasks.jobs.readers.prefect_api import PrefectApiReader
 from tasks.jobs.readers.slurm import SlurmReader
@@ -15,7 +16,8 @@ from tasks.params import ReadLimits
 
 Reader = readers.Reader[ReadParams, Iterator[Chunk]]  # chunks of at most about 100,000 rows
 _ALL: tuple[Reader, ...] = (
-    SwfReader(), SlurmReader(), SparkReader(), AirflowReader(), PrefectApiReader(), TableReader(),
+    SwfReader(), SlurmReader(), PbsReader(), GridEngineReader(), SparkReader(), AirflowReader(), PrefectApiReader(),
+    TableReader(),
 )  # fmt: skip
 READERS: dict[str, Reader] = {reader.name: reader for reader in _ALL}
 

@@ -73,7 +73,8 @@ class System:
     """An export whose columns alone do not say all. has: columns that tell it (`a|b`: one of them is enough).
 
     columns: of ours. units: of numbers in other units. without: a pattern that is cut off names. words: patterns of
-    what stands in its status, which mean that nowhere else."""
+    what stands in its status, which mean that nowhere else. adds_tries: its runtime is that of all tries of a run, and
+    the last one took no longer than from its start to its end."""
 
     title: str
     has: tuple[str, ...]
@@ -81,6 +82,7 @@ class System:
     units: Mapping[str, str] = field(default_factory=dict)
     without: str = ""
     words: Mapping[str, Status] = field(default_factory=dict)
+    adds_tries: bool = False
 
 
 SYSTEMS = (
@@ -163,14 +165,16 @@ SYSTEMS = (
             "run_id": "GlobalJobId", "name": "JobBatchName|Cmd", "user_name": "Owner",
             "status": "JobStatus+ExitCode|ExitBySignal", "submitted_at": "QDate",
             "started_at": "JobCurrentStartDate|JobStartDate", "ended_at": "EnteredCurrentStatus",
+            "runtime_s": "RemoteWallClockTime",  # a job that was removed while it was held ended before
             "requested_cpus": "RequestCpus", "requested_memory_bytes": "RequestMemory",
             "peak_memory_bytes": "MemoryUsage",
         },
-        {"requested_memory_bytes": "MiB", "peak_memory_bytes": "MiB"},
+        {"requested_memory_bytes": "MiB", "peak_memory_bytes": "MiB", "runtime_s": "s"},
         words={
             "[15](/.*)?": "pending", "[267](/.*)?": "running", "3(/.*)?": "cancelled", "4(/(0|[Ff]alse))?": "completed",
             "4/.+": "failed",
         },
+        adds_tries=True,
     ),
     System(
         "jobs of Slurm, by sacct --json",

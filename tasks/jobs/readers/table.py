@@ -4,7 +4,7 @@ Needed: a start or a submission, and a runtime or an end. What others call the c
 systems hold, is in exports.py; params.columns says it otherwise. What was understood goes with the first chunk. Times
 are timestamps, ISO text, epoch seconds or local dates; one without a zone is of params.time_zone, UTC if that is empty.
 Without an id a run is called after name and start, without a name after the file. params.features says which other
-columns are kept in `features`; the rest is ignored and logged. Lists (vertices, skyline, skus) need Parquet."""
+columns are kept in `features`; the rest is left out, and named. Lists (vertices, skyline, skus) need Parquet."""
 
 import json
 import logging
@@ -71,6 +71,7 @@ ALL = "all"  # as the only feature: every column that stands for nothing else
 MEASURED: tuple[Measured, ...] = get_args(Measured)
 STATES = ("status.state", "state.life_cycle_state", "life_cycle_state", "status", "state")  # behind what came of a run
 MOST_WORDS = 12  # of statuses that are said
+MOST_UNREAD = 12  # of columns that are left out
 TEXTS_SEEN = 10_000  # of a column, each once: enough to tell how its values are written
 NO_TIMES = ("0", "0.0", "-1")  # no run began in 1970
 
@@ -94,7 +95,7 @@ class TableReader:
     """Reads tables of runs."""
 
     name: str = "table"
-    version: int = 7  # 4: features; 5: names by alias; 6, 7: more systems, 7: dates with names of months
+    version: int = 7  # 4: features; 5: names by alias; 6, 7: more systems; 7: names of months, HTCondor's time on hold
     title: str = "tables, a row a run (.parquet, .csv, .json), also exports of GitLab, GitHub, Jenkins, …"
     endings: tuple[str, ...] = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
 
@@ -159,6 +160,9 @@ def _completed(rows: pd.DataFrame, understood: Understanding, counts: Counter[st
         missing = pd.Series(np.nan, index=rows.index)
         is_open = rows["status"].isna() & rows.get("ended_at", missing).isna() & ~(rows.get("runtime_s", missing) > 0)
         rows = rows.assign(status=rows["status"].mask(is_open & rows.get("started_at", missing).notna(), "running"))
+    if system and system.adds_tries and {"runtime_s", "started_at", "ended_at"} <= set(rows):
+        span_s = (rows["ended_at"] - rows["started_at"]).dt.total_seconds()
+        rows = rows.assign(runtime_s=rows["runtime_s"].mask(rows["runtime_s"] > span_s, span_s))
     if "run_id" in columns:
         return rows, len(columns["run_id"].parts) > 1
     at = rows["started_at"] if "started_at" in rows else rows["submitted_at"]
@@ -200,8 +204,8 @@ def understand(path: str, sample: pa.Table, params: ReadParams) -> Understanding
             )
     _infer_unit(sample, columns, params)
     job = "" if {"name", "group_key"} & set(columns) else PurePosixPath(path).name.partition(".")[0]
-    _log_unknown(path, names, columns, features, known)
-    return Understanding(columns, features, system, job, _lines(sample, columns, system, job, params))
+    unread = _unread(path, names, columns, features, known)
+    return Understanding(columns, features, system, job, [*_lines(sample, columns, system, job, params), *unread])
 
 
 def _is_export(system: System, names: Collection[str]) -> bool:
@@ -381,16 +385,17 @@ def _features(path: str, names: Sequence[str], wanted: Sequence[str], taken: Col
     return list(dict.fromkeys(wanted))
 
 
-def _log_unknown(
+def _unread(
     path: str, names: Sequence[str], columns: Mapping[str, Meaning], features: Sequence[str], known: Sequence[str]
-) -> None:
+) -> list[str]:
+    """Which columns are left out, in a line; none where all are read."""
     lists = [name for name in names if name in LIST_COLUMNS and name not in known]
     if lists:
         logger.warning("%s: %s left out: lists need Parquet", path, ", ".join(lists))
     used = {*(name for column in columns.values() for name in column.theirs), *features, *lists}
-    unknown = [name for name in names if name not in used and not name.startswith(PANDAS_INDEX)]
-    if unknown:
-        logger.info("%s: %d unknown columns are ignored: %s", path, len(unknown), quoted(unknown))
+    unread = [name for name in names if name and name not in used and not name.startswith(PANDAS_INDEX)]
+    hint = "what is known before a run can help predictions: --features NAME,… or all"
+    return [f"not read: {quoted(unread, MOST_UNREAD)} ({hint})"] if unread else []
 
 
 def _lines(

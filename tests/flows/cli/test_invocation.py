@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from flows.cli.invocation import SAY_OTHERWISE, Invocation, note_understood, progress_bar, run_flow
-from tasks.errors import report_progress
+from flows.cli.invocation import SAY_OTHERWISE, Invocation, note_understood, progress_bar, refuse_unreadable, run_flow
+from tasks.errors import BadInput, report_progress
 
 
 def work(invocation: Invocation) -> None:
@@ -78,3 +78,17 @@ def test_what_columns_were_taken_for_is_told_with_how_to_say_otherwise_and_secti
     sections, columns = notes
     assert sections.splitlines() == ["a.csv:", "  with the sections of cpu and disk"]
     assert columns.splitlines()[-1] == f"  {SAY_OTHERWISE}"
+
+
+def test_what_was_understood_of_the_first_file_that_can_be_read_is_told_and_given_back() -> None:
+    def begin(path: str) -> list[str]:
+        if path != "b.csv":
+            raise BadInput(path, "is empty", "rows")
+        return ["not read: 'mood'"]
+
+    notes: list[str] = []
+    assert refuse_unreadable(["a.csv", "b.csv", "c.csv"], begin, notes.append) == ["not read: 'mood'"]
+    assert len(notes) == 1 and notes[0].startswith("b.csv:")
+    assert refuse_unreadable(["http://host/api", "b.csv"], begin, notes.append) == ()
+    with pytest.raises(BadInput, match=r"c\.csv: is empty"):
+        refuse_unreadable(["a.csv", "c.csv"], begin, notes.append)

@@ -318,7 +318,7 @@ def test_a_training_shows_model_shapes_and_baselines(whorl: Whorl, trained_log: 
     names = ["the model", "the job's own earlier runs", "boosted quantiles", "one shape for all jobs"]
     at = rows.index("predicted by")
     assert rows[at + 1 : at + 5] == names
-    assert ended.err == "next: whorl jobs predict --source log\n"
+    assert ended.err.startswith("CRPS: ") and ended.err.endswith("\nnext: whorl jobs predict --source log\n")
     found = json.loads(whorl("jobs", "train", "--json").out)
     assert found["champion_id"] == first.model_id
     assert found["figures"]["predict.crps.model"] == found["crps"]

@@ -1,15 +1,18 @@
 """`whorl jobs predict`, `explain`, `whatif`, with their figures."""
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
+import pandas as pd
 import pytest
 
-from flows.cli import jobs
+from flows.cli import jobs, jobs_answers
 from tasks.choices import RISKS, SORTED, Risk
 from tasks.jobs import steps
+from tasks.jobs.explain.reasons import Explanation, RunReasons
 from tasks.jobs.params import EvaluateParams
 from tasks.jobs.summary import ORDERS
 from tasks.warehouse.connection import fetch, writing
@@ -157,8 +160,10 @@ def test_without_a_run_the_source_is_explained(whorl: Whorl, trained_log: Wareho
     ended = whorl.done("jobs", "explain")
     assert "144 that the model did not learn from" in ended.out
     assert "first reason of long runs" in ended.out
+    assert ended.out.startswith("What moves predicted runtimes of log from their job's usual: ")
     assert "more history gives better accuracy" in ended.out
-    assert "Window operators vary more" in ended.out
+    assert "Window operators vary more" not in ended.out  # the log has no plan
+    assert "not tested, for want of these columns of jobs.runs: " in ended.err and "operators" in ended.err
     assert "recorded causes" not in ended.out  # this log has none
     assert "need not be causes" in ended.err
     assert "the answer is kept" in ended.err
@@ -170,13 +175,39 @@ def test_without_a_run_the_source_is_explained(whorl: Whorl, trained_log: Wareho
 def test_the_reason_of_a_run_is_told_with_what_is_usual(whorl: Whorl, trained_log: Warehouse, longest: str) -> None:
     ended = whorl.done("jobs", "explain", longest)
     lines = ended.out.splitlines()
-    assert lines[0].split() == ["run", longest]
+    assert f", {longest}: took " in lines[0] and "; expected to take " in lines[0] and "; why: input" in lines[0]
+    assert lines[2].split() == ["run", longest]
     assert "longer because of" in lines
     first = lines[lines.index("longer because of") + 1]
     assert first.startswith("input")
     assert "usual" in first
     assert first.endswith("times as long") or "more on input" in first
-    assert "the job has one of the more variable shapes, 1 of 0 (the steadiest) to 1, with probability" in ended.out
+    assert (
+        "its runtimes vary widely with a chance of " in ended.out and "(shape 1 of 0, the steadiest, to 1)" in ended.out
+    )
+
+
+def next_run(*, expected_s: float, of_those_s: float) -> RunReasons:
+    """Of a job whose 5 runs took 100 s, and without a cause."""
+    runtime = Explanation("factor", math.log(of_those_s), math.log(expected_s), (), 0.0)
+    return RunReasons(
+        source="log", model_id="m", run_id=None, group_key="nightly", submitted_at=pd.Timestamp(0), runtime_s=None,
+        usual_s=100.0, expected_s=expected_s, n_usual=5, n_conditions=5, runtime=runtime, variation=None, chance=None,
+        k=0,
+    )  # fmt: skip
+
+
+def test_the_answer_is_the_first_line_and_speaks_of_a_factor_only_where_there_is_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    jobs_answers.show_reasons(next_run(expected_s=101.0, of_those_s=100.0))
+    told = capsys.readouterr().out
+    assert told.startswith("nightly, next run: expected to take 101 s, as usual; why: no single cause")
+    assert "was expected" not in told
+    jobs_answers.show_reasons(next_run(expected_s=1000.0, of_those_s=900.0))
+    told = capsys.readouterr().out
+    assert "expected to take 16.7 min, 10 times the usual 100 s; why: the 5 runs of the job count little" in told
+    assert "of those 5 runs 15 min was expected, too: others count more" in told
 
 
 def test_json_has_every_figure(whorl: Whorl, trained_log: Warehouse, longest: str) -> None:
@@ -223,7 +254,7 @@ def test_a_program_gets_one_value_and_more_data_take_longer(whorl: Whorl) -> Non
         ([], "what-if: nothing is changed; expected at least one change"),
         (["--scenario", "newest_sku"], "the log says nothing of kinds of machine (SKUs)"),
         (["--set", "input=many"], "--set input=many: 'many' is not a number"),
-        (["--set", "inputs=x2"], "the log has no feature 'inputs'"),
+        (["--set", "inputs=x2"], "this log tells nothing of inputs"),
         (["--set-std", "cpu_load=0"], "the log has no standard deviation of 'cpu_load'"),
         (["--set", "input=x2", "--job", "nowhere"], "'nowhere'"),
         (["--set", "input=x2", "--source", "other"], "source 'other' has no trained model yet"),

@@ -8,7 +8,7 @@ import pytest
 
 from tasks.jobs import steps
 from tasks.jobs.control.answering import ask_source
-from tasks.jobs.control.lateness import NO_REASON, NOT_KNOWN, next_words, reason_of, with_answers, with_costs
+from tasks.jobs.control.lateness import NOT_KNOWN, next_words, reason_of, with_answers, with_costs, without_reason
 from tasks.jobs.control.scenarios import named_scenario
 from tasks.jobs.explain.reasons import Explanation, FamilyReason, explain_next_of
 from tasks.jobs.params import WhatIfParams
@@ -93,7 +93,15 @@ def test_the_help_is_what_whatif_says_of_that_job_to_the_digit(loaded, answered)
 def test_the_reason_is_the_first_of_explain_that_makes_it_longer_or_its_job_more_variable(loaded, answered):
     for row in answered.head(3).to_dict("records"):
         found = explain_next_of(loaded, "log", row["group_key"])
-        assert row["reason"] == (reason_of(found) or NO_REASON)
+        assert row["reason"] == (reason_of(found) or without_reason(found))
+
+
+def test_a_job_of_few_runs_that_others_outweigh_is_told_so(loaded):
+    found = explain_next_of(loaded, "log", read_predictions(loaded, "log")["group_key"].iloc[0])
+    few = replace(found, n_usual=4, usual_s=3.5, expected_s=1000.0)
+    assert without_reason(few).startswith("the 4 runs of the job count little")
+    nothing = without_reason(replace(few, n_usual=20))
+    assert nothing.startswith("no single cause") and nothing == without_reason(replace(few, expected_s=4.0))
 
 
 def test_rows_beyond_the_first_keep_their_place_and_have_chance_and_cost_alone(loaded, answered):

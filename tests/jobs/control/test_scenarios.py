@@ -173,7 +173,10 @@ def test_edits_are_made_one_after_the_other():
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"sets": ["input_byte=1"]}, "the log has no feature 'input_byte'; expected one of input_bytes, "),
+        (
+            {"sets": ["input_byte=1"]},
+            "this log tells nothing of input_byte; expected a cause that it tells of: --set tokens=, --set input=",
+        ),
         ({"sets": ["load_mean=35"]}, "load_mean cannot be 35; expected a load from 0 to 2"),
         ({"sets": ["load_mean=x4"]}, "load_mean cannot be 2.4"),
         ({"sets": ["input_bytes=-1"]}, "input_bytes cannot be -1; expected 0 or more"),
@@ -195,7 +198,7 @@ def test_what_the_log_does_not_have_or_cannot_be_is_one_line(asked, message):
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"scenario": "no_spare"}, "the log says nothing of spare tokens; expected a log with spare_tokens_available"),
+        ({"scenario": "no_spare"}, "this log tells nothing of spare tokens; expected a "),
         ({"scenario": "newest_sku"}, "the log says nothing of kinds of machine (SKUs)"),
         ({"scenario": "steady_load"}, "no standard deviation of 'cpu_load'; expected a log that has one"),
         ({"scenario": "even_load"}, "the log says nothing of the load"),
@@ -207,6 +210,20 @@ def test_a_log_of_few_columns_is_told_what_it_lacks(asked, message):
     with pytest.raises(BadInput) as caught:
         apply(parse_scenario(**asked), few)
     assert message in str(caught.value)
+
+
+def test_causes_are_set_by_the_names_that_a_log_has_for_them():
+    frame = pd.DataFrame({"requested_tokens": [4.0], "own_scale": [2.0], "load_mean": [0.5]})
+    after = apply(parse_scenario(sets=["cpus=x2", "scale=5"]), frame)
+    assert (after["requested_tokens"].item(), after["own_scale"].item()) == (8.0, 5.0)
+    with pytest.raises(BadInput, match="requested_tokens is changed twice"):
+        parse_scenario(sets=["cpus=x2", "tokens=4"])
+    with pytest.raises(BadInput) as caught:
+        apply(parse_scenario(sets=["gpus=2"]), frame)
+    assert str(caught.value) == (
+        "what-if gpus: this log tells nothing of gpus; expected a cause that it tells of: --set cpus=, --set load=, "
+        "--set scale=; limits, memory, estimates and earlier runs are no causes"
+    )
 
 
 def sku_features():

@@ -47,7 +47,7 @@ def test_reasons_worked_out_by_hand():
     added = [math.log(1.2), math.log(1.5), math.log(1.3), -math.log(2.0), 0.001]
     found = explain(added, [3.2e9, 2.13, 0.9, 6.0, 4.0])
     assert [one.text for one in found.reasons] == [
-        "tokens (processors) that were asked for: 6 tokens, 1.5 times the usual 4 tokens of all runs: "
+        "processors (tokens) asked for: 6 processors, 1.5 times the usual 4 processors of all runs: "
         "makes it 0.5 times as long",
         "input of this run: 3.2 GB, 2.1 times the usual 1.5 GB of the job: makes it 1.8 times as long",
         "load of the machines at submission: 90.0 %, usual for the job 50.0 %: makes it 1.3 times as long",
@@ -65,8 +65,8 @@ def test_correlated_features_do_not_split_a_reason():
 
 def test_on_the_scale_of_odds_the_effect_is_on_the_odds():
     found = explain([0.0, 0.0, math.log(3), -math.log(2), 0.0], [1.5e9, 1.0, 0.9, 8.0, 3.0], scale="odds")
-    assert found.reasons[0].text.endswith(": multiplies the odds of a variable runtime by 3")
-    assert found.reasons[1].text.endswith(": lowers the odds of a variable runtime to 0.5 times")
+    assert found.reasons[0].text.endswith(": makes a variable runtime more likely (odds × 3)")
+    assert found.reasons[1].text.endswith(": makes a variable runtime less likely (odds × 0.5)")
 
 
 def test_a_small_effect_is_said_with_two_decimals_and_none_under_five_percent():
@@ -78,7 +78,7 @@ def test_a_small_effect_is_said_with_two_decimals_and_none_under_five_percent():
 def test_an_unknown_value_and_an_unknown_job_are_said_to_be_so():
     found = explain([0.0, 0.0, 0.5, 0.4, 0.0], [3e9, 2.0, math.nan, 8.0, 3.0], job="new")
     assert found.reasons[0].text.startswith("load of the machines at submission: unknown, usual for all runs 50.0 %: m")
-    assert "8 tokens, 2 times the usual 4 tokens of all runs" in found.reasons[1].text
+    assert "8 processors, 2 times the usual 4 processors of all runs" in found.reasons[1].text
 
 
 def test_a_ratio_stands_for_itself_where_the_amount_is_unknown():
@@ -125,8 +125,7 @@ def test_of_a_logarithm_what_counts_is_what_it_is_of():
     assert explain_run(parts, frame, "a", within).reasons == ()  # no "9.1 h, as usual: makes it 0.88 times as long"
     [reason] = explain_run(parts, frame + math.log(0.5), "a", within).reasons
     assert reason.text == (
-        "median runtime of the last 10 runs of the job: 4.5 h, 0.5 times the typical 9.1 h of the job: "
-        "makes it 0.88 times as long"
+        "median runtime of the last 10 runs of the job: 4.5 h, typical for the job 9.1 h: makes it 0.88 times as long"
     )
 
 
@@ -150,7 +149,8 @@ def test_a_job_counts_once_in_what_is_usual_for_all_and_two_runs_make_no_habit()
     ("name", "value", "text"),
     [
         ("input_bytes", 3.2e9, "3.2 GB"), ("input_bytes", 999.0, "999 B"), ("input_bytes", math.nan, "unknown"),
-        ("input_ratio", 2.1, "2.1 ×"), ("requested_tokens", 6.0, "6 tokens"), ("requested_tokens", 1.0, "1 token"),
+        ("input_ratio", 2.1, "2.1 ×"), ("requested_tokens", 6.0, "6 processors"),
+        ("requested_tokens", 1.0, "1 processor"),
         ("n_vertices_mean", 1.0, "1 vertex"), ("n_vertices_mean", 0.0, "0 vertices"),
         ("requested_runtime_s", 90.0, "90 s"), ("hours_since_last", 0.5, "30 min"), ("load_mean", 0.823, "82.3 %"),
         ("sku_load_sd_gen4", 0.5, "50.0 %"), ("vertex_share_gen4_mean", 1.0, "100.0 %"),
@@ -314,7 +314,7 @@ def test_a_job_that_varied_has_high_odds_of_a_variable_shape_for_that_reason(var
     assert found[1].chance > 0.5 > found[0].chance
     assert found[1].variation.scale == "odds"
     assert found[1].variation.reasons[0].family == "history"
-    assert "the odds of a variable runtime by" in found[1].variation.reasons[0].text
+    assert "makes a variable runtime more likely (odds × " in found[1].variation.reasons[0].text
 
 
 def test_runs_that_go_on_or_failed_are_explained_too(caused_log):

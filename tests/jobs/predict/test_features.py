@@ -26,7 +26,7 @@ KINDS = ["intrinsic", "resource", "environment", "vertices", "tokens", "history"
 def test_words_name_the_sku_the_operator_and_the_shape():
     assert feature_of("sku_load_mean_gen3").words == "load of SKU gen3 at submission"
     assert feature_of("op_HASH_JOIN").words == "HASH JOIN operators in the plan"
-    assert feature_of("shape_delta_11").words == "evidence of earlier runs for delta shape 11"
+    assert feature_of("shape_delta_11").words == "chance of delta shape 11 by earlier runs"
     assert feature_of("vertex_share_gen_4_mean").words == "share of the job's earlier vertices on SKU gen_4"
 
 

@@ -163,6 +163,14 @@ def test_a_runtime_that_many_quantiles_are_counts_evenly_over_them():
     np.testing.assert_allclose(recalibration(quantiles, np.full(1_000, 3.0)).levels, LEVELS)
 
 
+def test_runs_at_the_lowest_quantile_lie_beyond_none_whatever_the_last_bits_are():
+    log_s = np.where(np.arange(400) % 2, -12.0, np.random.default_rng(6).normal(size=400))
+    quantiles = np.where((np.arange(400) % 2)[:, None], -12.0, normal(np.zeros(400), np.ones(400)))
+    exact, noisy = recalibration(quantiles, log_s), recalibration(quantiles + 1e-13, log_s)
+    np.testing.assert_allclose(noisy.levels, exact.levels, atol=1e-9)
+    np.testing.assert_allclose(noisy.moved, exact.moved, atol=1e-9)
+
+
 def test_without_runs_nothing_is_recalibrated():
     quantiles = normal([1.0], [2.0])
     np.testing.assert_allclose(recalibration(quantiles[:0], np.zeros(0)).applied(quantiles), quantiles)

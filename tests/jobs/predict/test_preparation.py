@@ -262,7 +262,7 @@ def test_runs_whose_log_tells_no_end_end_after_their_runtime(log_of):
 def test_a_log_of_one_job_of_constant_runtimes_has_one_shape(log_of, caplog):
     found = ready(log_of([5.0] * 30))
     assert {kind: len(shapes.centres) for kind, shapes in found.shapes.items()} == {"ratio": 1, "delta": 1}
-    assert "1 shapes of jobs with at least" in caplog.text
+    assert ": 1 shape, of jobs with at least " in caplog.text
     assert found.features["shape_ratio_0"][1:].tolist() == [1] * 29
 
 

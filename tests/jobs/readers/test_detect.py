@@ -45,7 +45,7 @@ def test_a_file_that_nobody_knows_is_refused_with_what_could_be_read(tmp_path: P
         detect(str(tmp_path / "song.mp3"), LIMITS)
     said = str(refusal.value)
     assert "no known job log (it begins with 'ID3" in said
-    assert said.endswith("name the reader: --reader swf|slurm|spark|airflow|prefect-api|table")
+    assert said.endswith("name the reader: --reader swf|slurm|pbs|grid-engine|spark|airflow|prefect-api|table")
     assert "Standard Workload Format (.swf, .swf.gz)" in said
 
 

@@ -535,6 +535,14 @@ def test_dates_that_may_be_day_or_month_first_are_refused(tmp_path: Path) -> Non
         list(TableReader().read(str(tmp_path / "runs.csv"), ReadParams()))
 
 
+def test_time_on_hold_is_no_runtime_of_a_job_that_was_removed_from_it(tmp_path: Path) -> None:
+    held, tried_twice = ({"RemoteWallClockTime": wall_s} for wall_s in (40.0, 500.0))
+    path = tmp_path / "history.json"
+    path.write_text(json.dumps([CONDOR[0] | tried_twice, CONDOR[4] | {"EnteredCurrentStatus": MARCH_S + 9000} | held]))
+    (chunk,) = TableReader().read(str(path), ReadParams())
+    assert chunk.rows["runtime_s"].to_list() == [100.0, 40.0]  # of the first, what its last try took
+
+
 def test_what_was_understood_is_said_in_a_dry_run_and_kept_with_the_file(export: tuple[str, Export]) -> None:
     path, expected = export
     warehouse, intake = Warehouse(home=Path(path).parent / "home"), Intake("s", "", ReadParams(), GroupParams())

@@ -243,12 +243,21 @@ def test_columns_may_be_renamed_and_a_renamed_one_wins(tmp_path: Path) -> None:
     assert rows[["run_id", "runtime_s"]].to_numpy().tolist() == [["7", 2.0]]
 
 
-def test_unknown_columns_are_ignored_and_named_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-    rows, _ = of_csv(tmp_path, f"{HEADER},mood,colour\n" + f"{LINE},good,red\n" * 3)
-    assert len(rows) == 3
-    (message,) = [record.getMessage() for record in caplog.records]
-    assert message.endswith("log.csv: 2 unknown columns are ignored: 'mood', 'colour'")
+def unread(tmp_path: Path, more: list[str], **params: Any) -> list[str]:
+    (tmp_path / "log.csv").write_text(f"{','.join([HEADER, *more])}\n{','.join([LINE, *more])}\n")
+    (chunk,) = TableReader().read(str(tmp_path / "log.csv"), ReadParams(**params))
+    return [line for line in chunk.understood if line.startswith("not read: ")]
+
+
+def test_columns_that_are_not_read_are_named_and_no_more_than_a_line_holds(tmp_path: Path) -> None:
+    [line] = unread(tmp_path, ["mood", "colour"])
+    assert line.startswith("not read: 'mood', 'colour' (") and "--features NAME" in line
+    [line] = unread(tmp_path, [f"c{n}" for n in range(20)])
+    assert "'c11' and 8 more (" in line and "'c12'" not in line
+
+
+def test_what_is_kept_as_a_feature_is_read(tmp_path: Path) -> None:
+    assert unread(tmp_path, ["mood"], features=["mood"]) == unread(tmp_path, []) == []
 
 
 def test_rows_keep_a_group_key_that_the_log_gives(tmp_path: Path) -> None:

@@ -66,15 +66,6 @@ def test_csv_has_a_header_and_empty_fields_for_nothing(whorl: Whorl, varied_log:
     assert ended.out == 'a,b,c\n1,"x,""y""",\n'
 
 
-def test_a_question_with_too_little_memory_says_what_to_raise(
-    whorl: Whorl, varied_log: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("WHORL_WHORL__MEMORY_MB", "64")
-    ended = whorl("query", "SELECT list(repeat('x', 1000) || range) FROM range(1000000)")
-    assert ended.code in (2, 3)
-    assert "whorl.memory_mb" in ended.err
-
-
 ENDLESS = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b WHERE hash(a.range, b.range) = 1"
 
 

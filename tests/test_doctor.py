@@ -11,7 +11,7 @@ from flows.cli import run
 from tasks import machine
 from tasks.doctor import check_models, check_packages, check_python, check_tool, check_warehouse, examine, requirements
 from tasks.errors import BadSetting
-from tasks.machine import TOOLS, Tool
+from tasks.machine import Tool
 from tasks.settings import Settings, WhorlParams
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard, register
@@ -112,12 +112,6 @@ def test_a_tool_is_found_under_any_of_its_names_and_missing_with_its_package() -
     assert check_tool(Tool(("no-such-program", "sh"), "dash", "tests")).found.endswith("/sh")
     finding = check_tool(Tool(("no-such-program",), "some-package", "tests"))
     assert (finding.state, finding.fix) == ("missing", "apt-get install some-package")
-
-
-def test_the_tools_of_the_recorders_are_all_asked_for() -> None:
-    wanted = "stress-ng fio sysbench ioping qperf iperf3 perf setpriv redis-server redis-benchmark mariadbd mariadb "
-    wanted += "postgres pgbench nginx wrk php-fpm memcached gcc zstd xz chromium"
-    assert [tool.programs[0] for tool in TOOLS] == wanted.split()
 
 
 def test_cgroups_of_both_layouts_are_told_apart(tmp_path: Path) -> None:

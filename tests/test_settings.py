@@ -306,13 +306,6 @@ def test_a_wrong_variable_is_one_line_with_its_name(conf, monkeypatch, name, tex
     assert refusal(conf).startswith(f"{name}: {told}")
 
 
-def test_a_wrong_flag_is_one_line(conf):
-    assert refusal(conf, {"whorl": {"threads": 0}}) == (
-        "flag: whorl.threads: 0 is not allowed (input should be greater than or equal to 1); "
-        "expected a whole number at least 1 and at most 1,024"
-    )
-
-
 def test_a_wrong_variable_is_named_where_a_verb_has_flags_of_the_same_group_that_nobody_gave(monkeypatch):
     monkeypatch.setenv("WHORL_WHORL__PRUNE__RUNS_KEPT_DAYS", "many")
     with pytest.raises(

@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,6 @@ import pandas as pd
 import pytest
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.sorting import FlowRunSort
-from prefect.events.clients import AssertingEventsClient
-from prefect.events.worker import EventsWorker
 from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL
 
 from flows import jobs
@@ -42,7 +40,7 @@ from flows.jobs import (
     jobs_watch,
     jobs_whatif,
 )
-from tasks.errors import BadInput, NotFound
+from tasks.errors import BadInput
 from tasks.jobs.params import DriftParams, EvaluateParams, ExplainParams, WatchParams, WhatIfParams
 from tasks.jobs.predict.training import train_source
 from tasks.jobs.watch import watch_source
@@ -55,25 +53,6 @@ from tasks.warehouse.runs import compare_runs, list_runs, read_run
 from tests.flows.artifacts import artifact
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
-
-
-@pytest.fixture
-def events() -> Iterator[list[Any]]:
-    """The events that flows emit while the test runs."""
-    EventsWorker.set_client_override(AssertingEventsClient)
-    found: list[Any] = []
-    try:
-        yield found
-    finally:
-        EventsWorker.set_client_override(None)
-        AssertingEventsClient.reset()
-
-
-def emitted(name: str) -> list[Any]:
-    """Events of this name, after the worker has sent what it holds."""
-    EventsWorker.instance().wait_until_empty()
-    all_of_them = [event for client in AssertingEventsClient.all for event in client.events]
-    return [event for event in all_of_them if event.event == name]
 
 
 def flow_runs() -> list[Any]:
@@ -144,22 +123,6 @@ def test_nothing_but_the_error_reaches_a_terminal(tmp_path: Path) -> None:
     done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=400)
     assert (done.returncode, done.stdout) == (3, "")
     assert re.fullmatch(r"whorl: .*bad\.csv: no column run_id .*\n", done.stderr)
-
-
-def test_a_slow_run_is_an_alarm_once_with_an_event_that_tells_it(
-    warehouse: Warehouse, long_csv_log: Path, events: list[Any]
-) -> None:
-    call(jobs_ingest, IngestParams(paths=[str(long_csv_log)], source="slow", with_summary=False, warehouse=warehouse))
-    params = WatchFlowParams(source="slow", warehouse=warehouse)
-    assert call(jobs_watch, params)["n_alarms"] >= 1
-    told = emitted("whorl.jobs.alarm")
-    [event] = [one for one in told if "run r10 " in one.payload["message"]]
-    assert event.payload["evidence"]["runtime_s"] == 6000
-    assert event.resource["whorl.source"] == "slow"
-    assert "r10" in artifact("jobs-slow-alarms")
-    assert call(jobs_watch, params)["n_alarms"] == 0
-    assert len(emitted("whorl.jobs.alarm")) == len(told)
-    assert "No run was slow" in artifact("jobs-slow-alarms")
 
 
 def test_a_recording_gets_a_folder_of_its_own_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -290,12 +253,6 @@ def test_the_longest_runs_and_the_riskiest_jobs_get_reasons(trained_log: Warehou
     assert "whorl jobs explain --source log" not in Path(found["report"]).read_text()  # nothing lacks
     assert call(jobs_explain, params) == found
     assert len(fetch(trained_log, "SELECT * FROM jobs.reasons")) == len(reasons)
-
-
-@pytest.mark.usefixtures("prefect_server")
-def test_a_source_without_a_model_fails_with_one_line(trained_log: Warehouse) -> None:
-    with pytest.raises(NotFound, match="source 'other' has no trained model yet; make one with whorl jobs train"):
-        call(jobs_explain, ExplainFlowParams(source="other", explain=EXPLAIN, warehouse=trained_log))
 
 
 PARAMS = WhatIfParams()

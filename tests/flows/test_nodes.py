@@ -38,7 +38,7 @@ from flows.nodes import (
     nodes_watch,
 )
 from tasks.choices import NodeReader, ReaderName, TelemetryReader
-from tasks.errors import BadSetting, NotFound
+from tasks.errors import NotFound
 from tasks.nodes.params import (
     AlarmParams,
     EvaluateParams,
@@ -179,17 +179,6 @@ def test_a_ranking_is_kept_and_shown_with_intervals_and_ties(nodes_log: Warehous
     assert Path(found["report"]).exists()
     [run] = list_runs(nodes_log).to_dict("records")
     assert read_run(nodes_log, run["run_id"])["figures"]["best"] == found["best"]
-
-
-@pytest.mark.slow
-def test_a_second_ranking_replaces_the_first_and_keeps_its_reference(nodes_log: Warehouse) -> None:
-    params = NodeRankParams(source="log", score=QUICK, warehouse=nodes_log)
-    first = call(nodes_rank, params)
-    second = call(nodes_rank, params)
-    assert first == second
-    counts = fetch(nodes_log, "SELECT count(*) AS n, count(DISTINCT (node, aspect)) AS m FROM nodes.scores")
-    assert counts["n"].to_list() == counts["m"].to_list()
-    assert len(cards(nodes_log.models)) == 1
 
 
 def test_a_source_without_executions_says_how_to_get_some(nodes_log: Warehouse) -> None:
@@ -430,11 +419,6 @@ def test_what_a_flow_is_given_wins_over_the_settings(tmp_path: Path) -> None:
     assert (found.model, found.as_in_use) == (other, False)
     watching = filled_in(NodeWatchParams, known, asks_for_benchmarks=False)
     assert not watching.asks_for_benchmarks
-
-
-def test_a_source_that_cannot_be_one_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadSetting, match=r"source ' main': not a name that everyone can type"):
-        filled_in(NodeTrainParams, dict(NodesParams()), source=" main", warehouse=Warehouse(home=tmp_path))
 
 
 @pytest.mark.parametrize(

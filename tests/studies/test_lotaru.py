@@ -11,9 +11,6 @@ from tasks.errors import BadInput
 from tasks.nodes.answers import thread_scores_of_files
 from tests.studies.lotaru import (
     CLOUD,
-    DISK,
-    LINPACK,
-    SYSBENCH,
     Case,
     cases,
     coverage,
@@ -48,31 +45,9 @@ STRAIGHT = case_of([10.0, 20.0, 40.0], [3.0, 4.0, 6.0], 80.0)  # 2 + 0.1 a unit
 CROOKED = case_of([10.0, 20.0, 30.0], [5.0, 9.0, 1.0], 40.0)  # correlated by -0.5
 
 
-def test_naive_is_the_mean_runtime_of_a_unit() -> None:
-    assert naive(STRAIGHT, 9.0).runtime_s == pytest.approx((0.3 + 0.2 + 0.15) / 3 * 80)
-
-
-def test_online_m_takes_the_nearest_size_in_proportion_or_the_median() -> None:
-    assert online_m(STRAIGHT, 9.0).runtime_s == pytest.approx(6 / 40 * 80)
-    assert online_m(CROOKED, 9.0).runtime_s == 5.0
-
-
-def test_lotaru_draws_a_line_and_scales_it_but_not_the_median() -> None:
-    assert lotaru(STRAIGHT, 1.5).runtime_s == pytest.approx(10 * 1.5)
-    told = lotaru(CROOKED, 1.5)
-    assert (told.runtime_s, told.branch) == (5.0, "median")
-
-
 def test_ours_scales_whatever_it_draws() -> None:
     assert ours(STRAIGHT, 1.5).runtime_s == pytest.approx(15)
     assert ours(CROOKED, 3.0).runtime_s == pytest.approx(ours(CROOKED, 1.0).runtime_s * 3)
-
-
-def test_the_published_factor_is_half_processors_and_half_disks() -> None:
-    cpu = (LINPACK["n2"] / LINPACK["n1"] + SYSBENCH["n2"] / SYSBENCH["n1"]) / 2
-    assert published_factor(STRAIGHT) == pytest.approx(0.5 * cpu + 0.5 * DISK["n2"] / DISK["n1"])
-    assert published_factor(STRAIGHT) == pytest.approx(1.09573, abs=5e-6)
-    assert published_factor(case_of([1.0], [1.0], 1.0, target="c2")) == pytest.approx(0.94298, abs=5e-6)
 
 
 def test_a_full_size_run_belongs_to_the_partition_with_half_its_reads() -> None:
@@ -86,11 +61,6 @@ def test_a_full_size_run_belongs_to_the_partition_with_half_its_reads() -> None:
     found = partitions(rows)
     assert found[1]["reads"].tolist() == [500, 1000, 2000.5]
     assert found[2]["reads"].tolist() == [3000]
-
-
-def test_percentiles_stand_at_p_times_n_plus_1() -> None:
-    assert percentile(pd.Series([1.0, 2.0, 3.0, 4.0]), 50) == 2.5
-    assert percentile(pd.Series([1.0, 2.0, 3.0, 4.0]), 90) == 4.0
 
 
 def test_a_folder_without_reports_is_refused(tmp_path: Path) -> None:

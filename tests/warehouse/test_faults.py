@@ -38,14 +38,6 @@ def test_a_file_that_is_no_database_is_one_clear_line(warehouse, content):
         )
 
 
-def test_a_damaged_database_is_one_clear_line(warehouse):
-    content = bytearray(warehouse.file.read_bytes())
-    content[4096 : 4096 * 3] = bytes(8192)
-    warehouse.file.write_bytes(content)
-    with pytest.raises(WarehouseBroken, match="DuckDB cannot open it"), reading(warehouse):
-        pass
-
-
 def test_too_little_memory_is_one_clear_line(warehouse, monkeypatch):
     tight = warehouse.model_copy(update={"memory_mb": 10})
     monkeypatch.setattr(connections.duckdb, "connect", without_spill(duckdb.connect))

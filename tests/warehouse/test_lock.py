@@ -134,29 +134,6 @@ def test_a_writer_that_waits_holds_back_later_readers(tmp_path):
     assert order == ["writer", "reader"]
 
 
-def test_a_writer_gets_its_turn_before_readers_who_come_while_it_waits(tmp_path, holder):
-    """Whoever reads already may end; nobody reads anew before the writer has written, however often he tries."""
-    first, may_end, wrote = holder("shared"), threading.Event(), threading.Event()
-
-    def write():
-        with hold(tmp_path, "exclusive", 60):
-            wrote.set()
-            may_end.wait(60)
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    while os.getpid() not in holders_of(tmp_path / ".queue"):  # it has tried once, and waits
-        assert writer.is_alive()
-    assert not any(is_free(tmp_path, "shared") for _ in range(20))
-    assert not wrote.is_set()
-    first.kill()
-    assert wrote.wait(60)
-    assert not is_free(tmp_path, "shared")
-    may_end.set()
-    writer.join()
-    assert is_free(tmp_path, "shared")
-
-
 def test_threads_of_one_process_exclude_each_other(tmp_path):
     inside, together = [], []
 

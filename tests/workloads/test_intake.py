@@ -93,14 +93,6 @@ def test_a_later_file_replaces_a_run_with_all_its_counters(warehouse, tmp_path):
     assert found.to_numpy().tolist() == [["a", False], ["a", True], ["b", True]]
 
 
-def test_a_file_read_anew_gives_its_runs_back_to_the_other_file(warehouse, tmp_path):
-    put(warehouse, table(tmp_path, "1.csv", "r,0,1,2", "r,1,1,2"))
-    later = table(tmp_path, "2.csv", "r,0,3,4", "r,1,3,4")
-    put(warehouse, later)
-    put(warehouse, later, read=READ.model_copy(update={"columns": {"run_id": "b"}}))
-    assert values_of(warehouse) == {"4": [[3], [3]], "r": [[1, 2], [1, 2]]}
-
-
 def test_a_rebuilt_warehouse_holds_the_same_runs(warehouse, tmp_path):
     put(warehouse, FIXTURES / "sadf.csv")
     put(warehouse, table(tmp_path, "1.csv", "r,0,1,2", "r,1,1,x"))

@@ -279,15 +279,6 @@ def test_no_id_at_all_asks_for_one(whorl: Whorl, runs: None) -> None:
     assert whorl("runs", "compare", "aa", "").code == 2
 
 
-def test_a_beginning_that_fits_many_runs_counts_all_of_them(whorl: Whorl, job_log: Callable[..., Warehouse]) -> None:
-    warehouse = job_log([{"runtime_s": 1.0}])
-    for i in range(8):
-        record_run(warehouse, run_of(f"ab{i}", i))
-    ended = whorl("runs", "show", "ab")
-    assert ended.code == 4
-    assert ended.err == "whorl: run 'ab': 8 runs begin so: ab7, ab6, ab5, ab4, ab3 and 3 more; give more of the id\n"
-
-
 def test_runs_are_compared_by_what_differs(whorl: Whorl, runs: None) -> None:
     told = json.loads(whorl("runs", "compare", "aa", "bb", "--json").out)
     rows = {row["key"]: row for row in told["differences"]}

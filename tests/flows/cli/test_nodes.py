@@ -106,19 +106,6 @@ def test_summary_counts_executions_by_node_and_by_benchmark(whorl: Whorl, nodes_
     assert "cpu-sysbench@" in whorl("nodes", "summary").out
 
 
-@pytest.mark.slow
-def test_evaluate_measures_all_detectors_and_says_why_a_figure_is_missing(
-    whorl: Whorl, home: Path, drawn_executions: Callable[..., Path], quick: None
-) -> None:
-    ended = whorl.done("nodes", "evaluate", drawn_executions(runs=10), "--json", "--out", home / "out")
-    figures = json.loads(ended.out)
-    assert figures["n"] == 180
-    assert {"seed", "data_sha256", "version", "rank.spearman"} <= set(figures)
-    assert {f"detect.f1_outlier.{told_by}" for told_by in ("zscore", "paper")} <= set(figures)
-    missing = [key for key, value in figures.items() if value is None]
-    assert [key for key in missing if f"{key}.reason" not in figures] == []
-
-
 def test_evaluate_shows_emulated_nodes_and_what_it_left_out_and_prints_one_json_object(
     whorl: Whorl, home: Path, drawn_executions: Callable[..., Path], quick: None
 ) -> None:

@@ -50,6 +50,26 @@ def test_a_named_scenario_keeps_its_name_and_a_free_one_is_called_by_its_changes
     assert both.name == str(both) == "spare_multiplier=0, queue_length=0"
 
 
+def features():
+    """Three runs: one takes spare tokens, one does not, one is the first of its job."""
+    return pd.DataFrame(
+        {
+            "input_bytes": [100.0, 200.0, 400.0], "input_ratio": [1.0, 2.0, NAN], "requested_tokens": [4.0, 4.0, NAN],
+            "tokens_ratio": [1.0, 0.5, NAN], "spare_tokens_available": [10.0, 2.0, 5.0], "load_mean": [0.5, 0.6, NAN],
+            "load_sd": [0.3, 0.2, NAN], "sku_load_sd_gen3": [0.1, NAN, NAN], "min_tokens_mean": [3.0, 4.0, NAN],
+            "mean_tokens_mean": [7.0, 4.0, NAN], "peak_tokens_mean": [12.0, 4.0, NAN],
+            "spare_tokens_mean": [6.0, 0.0, NAN], "spare_tokens_sd": [2.0, 0.0, NAN],
+            "peak_tokens_sd": [3.0, 0.5, NAN], "read_bytes_sd": [5.0, 6.0, NAN], "hour_of_day": [1.0, 2.0, 3.0],
+            "log_ratio_mean": [0.0, -0.1, NAN], "outlier_share_before": [0.1, 0.0, NAN],
+        },
+        index=[7, 8, 9],
+    )  # fmt: skip
+
+
+def edited(**asked):
+    return apply(parse_scenario(**asked), features())
+
+
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
@@ -76,33 +96,26 @@ def test_a_named_scenario_keeps_its_name_and_a_free_one_is_called_by_its_changes
         ({"shifts": ["gen3"]}, "no ':' between two words; expected FROM:TO"),
         ({"shifts": ["gen3:gen3"]}, "from a SKU to itself"),
         ({"stds": ["cpu_load=-1"]}, "a standard deviation of -1; expected 0 or more"),
+        (
+            {"sets": ["input_byte=1"]},
+            "this log tells nothing of input_byte; expected a cause that it tells of: --set tokens=, --set input=",
+        ),
+        ({"sets": ["load_mean=35"]}, "load_mean cannot be 35; expected a load from 0 to 2"),
+        ({"sets": ["load_mean=x4"]}, "load_mean cannot be 2.4"),
+        ({"sets": ["input_bytes=-1"]}, "input_bytes cannot be -1; expected 0 or more"),
+        (
+            {"stds": ["input=0"]},
+            "no standard deviation of 'input'; expected one of spare_tokens, peak_tokens, read_byt",
+        ),
+        ({"stds": ["cpu_load=35"]}, "load_sd cannot be 35; expected a deviation of the load from 0 to 1"),
+        ({"scenario": "newest_sku"}, "the log has only the SKU gen3"),
     ],
 )
-def test_what_cannot_be_read_is_one_line_that_says_what_was_expected(asked, message):
+def test_what_cannot_be_read_nor_be_in_this_log_is_one_line_that_says_what_was_expected(asked, message):
     with pytest.raises(BadInput) as caught:
-        parse_scenario(**asked)
+        edited(**asked)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def features():
-    """Three runs: one takes spare tokens, one does not, one is the first of its job."""
-    return pd.DataFrame(
-        {
-            "input_bytes": [100.0, 200.0, 400.0], "input_ratio": [1.0, 2.0, NAN], "requested_tokens": [4.0, 4.0, NAN],
-            "tokens_ratio": [1.0, 0.5, NAN], "spare_tokens_available": [10.0, 2.0, 5.0], "load_mean": [0.5, 0.6, NAN],
-            "load_sd": [0.3, 0.2, NAN], "sku_load_sd_gen3": [0.1, NAN, NAN], "min_tokens_mean": [3.0, 4.0, NAN],
-            "mean_tokens_mean": [7.0, 4.0, NAN], "peak_tokens_mean": [12.0, 4.0, NAN],
-            "spare_tokens_mean": [6.0, 0.0, NAN], "spare_tokens_sd": [2.0, 0.0, NAN],
-            "peak_tokens_sd": [3.0, 0.5, NAN], "read_bytes_sd": [5.0, 6.0, NAN], "hour_of_day": [1.0, 2.0, 3.0],
-            "log_ratio_mean": [0.0, -0.1, NAN], "outlier_share_before": [0.1, 0.0, NAN],
-        },
-        index=[7, 8, 9],
-    )  # fmt: skip
-
-
-def edited(**asked):
-    return apply(parse_scenario(**asked), features())
 
 
 def test_an_edit_changes_neither_the_frame_that_it_is_given_nor_its_columns_and_index():
@@ -168,31 +181,6 @@ def test_edits_are_made_one_after_the_other():
     after = edited(scenario="no_spare", sets=["spare_tokens_available=3"])
     assert after["spare_tokens_available"].tolist() == [3.0, 3.0, 3.0]
     assert after["spare_tokens_mean"].iloc[0] == 0
-
-
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
-        (
-            {"sets": ["input_byte=1"]},
-            "this log tells nothing of input_byte; expected a cause that it tells of: --set tokens=, --set input=",
-        ),
-        ({"sets": ["load_mean=35"]}, "load_mean cannot be 35; expected a load from 0 to 2"),
-        ({"sets": ["load_mean=x4"]}, "load_mean cannot be 2.4"),
-        ({"sets": ["input_bytes=-1"]}, "input_bytes cannot be -1; expected 0 or more"),
-        (
-            {"stds": ["input=0"]},
-            "no standard deviation of 'input'; expected one of spare_tokens, peak_tokens, read_byt",
-        ),
-        ({"stds": ["cpu_load=35"]}, "load_sd cannot be 35; expected a deviation of the load from 0 to 1"),
-        ({"scenario": "newest_sku"}, "the log has only the SKU gen3"),
-    ],
-)
-def test_what_the_log_does_not_have_or_cannot_be_is_one_line(asked, message):
-    with pytest.raises(BadInput) as caught:
-        edited(**asked)
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ import pytest
 from tasks.errors import BadInput
 from tasks.intake.pseudonyms import without_names
 from tasks.jobs import intake
-from tasks.jobs.intake import pseudonymise
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers import READERS, detect
 from tasks.jobs.readers.airflow import AirflowReader
@@ -126,31 +125,6 @@ def test_the_api_and_the_database_tell_the_same_runs() -> None:
     columns = ["name", "status", "started_at", "ended_at", "submitted_at", "runtime_s", "queue"]
     pd.testing.assert_frame_equal(told[columns], held[columns], check_exact=False, rtol=1e-6)
     assert len(told) == 49 and told["status"].value_counts().to_dict() == {"completed": 39, "cancelled": 7, "failed": 3}
-
-
-def test_a_later_export_updates_what_was_running(tmp_path: Path) -> None:
-    early, later = read(EARLY)[0], read(JSON)[0]
-    running = early.loc[early["status"] == "running", "run_id"].to_list()
-    assert len(running) == 1 and set(early["run_id"]) < set(later["run_id"])
-    warehouse = Warehouse(home=tmp_path / "home")
-    for path in (EARLY, JSON, CSV):
-        taken = intake.Intake("airflow", "", ReadParams(), GroupParams())
-        ingest(warehouse, "jobs", intake.land_log(warehouse, str(path), taken).batch_id)
-    with reading(warehouse) as connection:
-        counts = connection.execute(
-            "SELECT count(*), count(*) FILTER (status = 'running'), any_value(status) FILTER (run_id = $id) "
-            "FROM jobs.runs",
-            {"id": running[0]},
-        ).fetchone()
-    assert counts == (49, 0, "completed")
-
-
-def test_recurring_tasks_are_counted_and_pseudonyms_keep_them() -> None:
-    preview = intake.preview_log(Path("unused"), str(JSON), intake.Intake("s", "", ReadParams(), GroupParams()))
-    assert (preview.reader, preview.n_kept, preview.n_groups) == ("airflow", 49, 7)
-    assert (preview.recurring_share, preview.support_3_share) == (1.0, 1.0)
-    hidden = pseudonymise(read(JSON)[0], b"k" * 32)
-    assert hidden["name"].nunique() == 7 and not hidden["name"].str.contains("sales").any()
 
 
 def test_the_reader_is_found_by_content_and_no_other_takes_it(tmp_path: Path) -> None:

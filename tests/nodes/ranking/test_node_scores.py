@@ -60,6 +60,9 @@ def test_deviations_and_extremes_of_a_run_do_not_count(table, together):
     assert scored(tables).overall() == pytest.approx([1, 2])
     assert learn_reference(tables, of_node(tables, 0), PARAMS).counted == {("cpu-test", "iops_avg")}
     assert len(learn_reference(tables, of_node(tables, 0), ALL).counted) == 3
+    names, rows = ("latency_avg", "latency_max", "block"), [(0, (10, 50, 4)), (1, (5, 99, 64))]
+    slow = together(table(rows, metrics=names, units=["s", "s", "B"], orientation=[-1, -1, 1]))
+    assert scored(slow).overall() == pytest.approx([1, 2])  # where there is no rate, the average time
 
 
 def test_neither_one_throttled_run_nor_an_application_moves_a_node(table, together):

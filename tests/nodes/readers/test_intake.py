@@ -107,14 +107,6 @@ def test_a_later_file_updates_an_execution_and_the_same_one_and_that_of_another_
     assert machines(warehouse) == [("log", "n1", "u"), ("log", "n2", "t"), ("other", "n1", "v")]
 
 
-def test_a_file_read_anew_gives_its_executions_back_to_the_other_file(warehouse, table):
-    put(warehouse, table("1.csv", "a,n1,t,x,2026-01-31,m,1"))
-    later = table("2.csv", "a,n2,t,x,2026-01-31,m,5")
-    put(warehouse, later)
-    put(warehouse, later, columns={"execution_id": "metric", "metric": "benchmark", "benchmark": "machine_type"})
-    assert held(warehouse) == [("a", "n1", "m", 1.0), ("m", "n2", "x", 5.0)]
-
-
 def test_a_newer_version_of_a_reader_replaces_what_the_older_one_gave(warehouse, table, monkeypatch):
     path = table("1.csv", "a,n1,t,x,2026-01-31,m,1", "b,n2,t,x,2026-01-31,m,2")
     put(warehouse, path)

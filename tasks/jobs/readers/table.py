@@ -43,7 +43,7 @@ from tasks.intake.aliases import (
 )
 from tasks.intake.cells import LAST_S, check_zone, flags, utc_times
 from tasks.intake.files import UTF8_MARK, Chunk, all_refusals, key_of, refusals, split_header
-from tasks.intake.tables import JSON_MARKS, MAGIC, PANDAS_INDEX, RowBatch, check_once, keys_of, table_batches
+from tasks.intake.tables import AROUND, JSON_MARKS, MAGIC, PANDAS_INDEX, RowBatch, check_once, keys_of, table_batches
 from tasks.jobs.columns import (
     ALL_COLUMNS,
     FLAT_COLUMNS,
@@ -393,7 +393,8 @@ def _unread(
     if lists:
         logger.warning("%s: %s left out: lists need Parquet", path, ", ".join(lists))
     used = {*(name for column in columns.values() for name in column.theirs), *features, *lists}
-    unread = [name for name in names if name and name not in used and not name.startswith(PANDAS_INDEX)]
+    used |= {name.replace(".-1.", ".0.") for name in names if ".-1." in name}  # of a list the last entry stands for all
+    unread = [name for name in names if name and name not in used and not name.startswith((PANDAS_INDEX, AROUND))]
     hint = "what is known before a run can help predictions: --features NAME,… or all"
     return [f"not read: {quoted(unread, MOST_UNREAD)} ({hint})"] if unread else []
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.machine import UNLIMITED, campaign_group, disk_of
+from tasks.machine import PREFIX, UNLIMITED, ControlGroup, campaign_group, disk_of
 
 MIB = 1_048_576
 
@@ -94,6 +94,21 @@ def test_the_disk_of_a_folder_is_a_whole_disk(tmp_path):
     disk = disk_of(tmp_path)
     assert disk is None or not Path(f"/sys/dev/block/{disk}/partition").exists()
     assert disk_of(Path("/proc")) is None
+
+
+def test_groups_of_a_killed_recorder_are_removed_and_those_of_living_ones_stay(group):
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    top = ControlGroup(group.version, {name: folder.parent for name, folder in group.folders.items()})
+    left = top.child(f"{PREFIX}{ended.pid}")
+    left.child("sku")
+    living = top.child(f"{PREFIX}1")
+    try:
+        top.remove_abandoned()
+        assert not any(folder.exists() for folder in left.folders.values())
+        assert all(folder.exists() for folder in (*living.folders.values(), *group.folders.values()))
+    finally:
+        living.remove()
 
 
 def test_a_group_that_still_holds_a_process_stays(group):

@@ -149,6 +149,17 @@ def test_a_folder_that_the_unprivileged_user_cannot_enter_is_refused(tmp_path: P
         make_place(tmp_path / "place")
 
 
+def test_no_process_from_elsewhere_is_ended_though_the_register_names_it(place: ProgramPlace) -> None:
+    bystander = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    try:
+        place.register.write_text(f"{bystander.pid} {started(bystander.pid)} 9\ntorn")
+        place.stop()
+        assert bystander.poll() is None
+    finally:
+        bystander.kill()
+        bystander.wait()
+
+
 def test_what_the_workload_writes_is_apart_from_what_the_recorder_keeps(place: ProgramPlace) -> None:
     kept = place.register.parent
     assert {place.log("x").parent, kept} == {place.folder.parent}

@@ -176,7 +176,7 @@ def _totals(totals: dict[str, Any]) -> dict[str, str]:
     return {
         **recurrence_facts(totals),
         **key_facts(totals),
-        "finished": f"{n_finished} runs; {n_failed} failed, {n_ongoing} have not ended",
+        "finished": f"{n_finished} runs; {n_failed} failed or were stopped, {n_ongoing} have not ended",
         "variation": f"standard deviation over mean (COV) {ratio(totals['median_cov'])}, the median of "
         f"{counted(totals['n_supported_groups'], 'job')} with at least {parameters['min_support']} finished runs",
         "outliers": f"{share(totals['outlier_share_ratio'])} of their runs take at least {times} times the median "

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 Begin = Callable[[str, Any], Sequence[str]]
 MOST_REASONS = 5
+MOST_FILES = 20  # that have a row each
 FILES = """
     SELECT batch_id, origin AS path, reader, n_read, n_kept, n_quarantined
     FROM ops.files WHERE source = $source AND ($ids IS NULL OR list_contains($ids, batch_id)) ORDER BY origin
@@ -117,12 +119,20 @@ def file_results(warehouse: "Warehouse", source: str, batches: list[str] | None 
 
 
 def show_read(result: dict[str, Any]) -> None:
-    """Print files and reasons of refusal."""
-    if result["files"]:
-        show_table(result["files"], FILE_COLUMNS)
+    """Print files, those of one format together where they are many, and reasons of refusal."""
+    if files := result["files"]:
+        show_table(files if len(files) <= MOST_FILES else _by_reader(files), FILE_COLUMNS)
     if result["refused"]:
         print()
         show_table(result["refused"], REASON_COLUMNS)
+
+
+def _by_reader(files: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    rows: dict[str, Counter[str]] = {}
+    for file in files:
+        counts = {name: file[name] for name in ("n_read", "n_kept", "n_quarantined")}
+        rows.setdefault(file["reader"], Counter()).update({**counts, "files": 1})
+    return [{"path": counted(row["files"], "file"), "reader": reader, **row} for reader, row in rows.items()]
 
 
 def show_files(result: dict[str, Any]) -> None:

@@ -34,6 +34,7 @@ CHANGES: dict[Named, str] = {
 }
 NO_REASON = "no single cause that is known before it starts makes it 5 % longer"
 FEW_RUNS = "the {n} runs of the job count little beside others, of its user, its request and the log, which took longer"
+LEAST_STOPPED = 0.05  # chance to be stopped that is worth a word
 MANY, FAR = 20, 2.0  # runs by which a job is known; times the usual from which that has to be said
 NO_HELP = "none of the changes that were tried, by the model"
 NOT_KNOWN = "not known: the log tells nothing of machines, spare tokens or load"
@@ -118,6 +119,8 @@ def next_words(row: Mapping[Any, Any]) -> str:
     if not pd.isna(row["exceeds_2x_share"]):
         chance = f"{share(row['exceeds_2x_share'])} chance to take twice its usual {duration(row['usual_s'])}"
         parts = [f"{chance}; {parts[0]}"]
+    if row.get("at_limit_share", 0.0) >= LEAST_STOPPED:  # NaN without a limit
+        parts.insert(0, f"{share(row['at_limit_share'])} chance to be stopped at its time limit")
     cost = f"expected beyond the usual: {duration(row['expected_excess_s'])} a run"
     parts.append(cost if pd.isna(row["cost_s_per_day"]) else f"{cost}, {duration(row['cost_s_per_day'])} a day")
     if not pd.isna(row["reason"]):

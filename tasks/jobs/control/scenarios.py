@@ -25,6 +25,8 @@ WORDS = {
     "input": "input_bytes",
     "queue": "queue_length",
     "load": "load_mean",
+    **dict.fromkeys(("limit", "walltime"), "requested_runtime_s"),
+    "memory": "requested_memory_bytes",
 }
 CAUSES = "an allocation (tokens, spare_multiplier), a machine (offered_SKU, --shift-sku), a load (load, queue) or input"
 # What is known of a run and does not make it longer or shorter: the model predicts by it, but a change says nothing

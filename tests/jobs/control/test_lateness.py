@@ -49,6 +49,9 @@ def test_the_answer_has_the_reason_and_the_help_where_they_are_known():
     chance = "etl: 12.0 % chance to take twice its usual 100 s; 95 % sure to end within 5 min; "
     cost = "expected beyond the usual: 20 s a run, 40 s a day"
     assert next_words(row) == chance + cost
+    assert "limit" not in next_words({**row, "at_limit_share": 0.04}) + next_words({**row, "at_limit_share": np.nan})
+    stopped = next_words({**row, "at_limit_share": 0.21})
+    assert stopped == next_words(row).replace(": ", ": 21.0 % chance to be stopped at its time limit; ", 1)
     known = {"reason": "its input is twice as large", "would_help": "steadier load"}
     assert next_words({**row, **known}) == (
         f"{chance}{cost}; why: its input is twice as large; what would help: steadier load"

@@ -88,6 +88,8 @@ def edited(**asked):
             "an allocation (tokens, spare_multiplier), a machine",
         ),
         ({"sets": ["requested_memory_bytes=1"]}, "a request is no cause"),
+        ({"sets": ["walltime=x2"]}, "--set walltime=x2: a request is no cause"),
+        ({"sets": ["memory=x2"]}, "a request is no cause"),
         ({"sets": ["estimated_cost=x2"]}, "an estimate is no cause"),
         ({"sets": ["hour_of_day=3"]}, "the clock is no cause"),
         ({"sets": ["log_ratio_mean=0"]}, "what earlier runs did is no cause"),

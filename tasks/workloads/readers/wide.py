@@ -161,7 +161,10 @@ def _text_columns(table: WideTable) -> set[str]:
 def check_counters(table: WideTable, counters: Sequence[Counter], refused: Sequence[str]) -> None:
     """Raises BadInput for a table without counters. refused: its columns that are none, each with its reason."""
     if not counters:
-        reasons = quoted(refused) or "no column beside the time and the labels"
+        reasons = "no column beside the time and the labels"
+        if refused:
+            names, faults = zip(*(column.rsplit(": ", 1) for column in refused), strict=True)
+            reasons = f"{quoted(names)}: {' or '.join(dict.fromkeys(faults))}"
         raise BadInput(table.path, f"no counter in it ({reasons})", "columns of numbers", "name them with --map")
 
 

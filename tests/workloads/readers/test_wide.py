@@ -212,3 +212,10 @@ def test_cloudsuite_keeps_or_refuses_every_row(found_in):
         found = found_in(path, label_from="stem")
         assert (path.name, found.n_read) == (path.name, n_rows)
         assert {run.telemetry.interval_s for run in found.runs} == {2.0}
+
+
+def test_a_table_without_counters_names_its_columns_and_says_what_they_hold(found_in):
+    with pytest.raises(
+        BadInput, match=r"no counter in it \('Tool 5.3.6 of somebody', 'b': holds text or no value in it\)"
+    ):
+        found_in("at_s,Tool 5.3.6 of somebody,b\n0,x,\n1,y,\n")

@@ -1,16 +1,20 @@
 """How a run will end: the chances that it completes, that it is stopped, and that it still runs at some time.
 
 A run that its time limit stops is a censored observation: what it would have taken is unknown, so it says nothing of
-the runtime of runs that complete, and all of how often the limit strikes. Two chances are learnt by boosted trees, over
-all runs that ended: to complete, and to run for at least REACHED of the limit. With F the predictor's distribution of
-the runtime if the run completes, and G that of the times of stopped runs as shares of their limits, competing risks
-give (Fine & Gray 1999, section 1)
+the runtime of runs that complete, and all of how often the limit strikes. Two chances are learnt over all runs that
+ended: to complete, and to run for at least REACHED of the limit. Of k in the last n runs of the job, and what boosted
+trees say of this run, which stands for m runs (a Beta prior with that mean; m foretold the latest training runs best),
+
+    P(event) = (k + m P_trees) / (n + m).
+
+With F the predictor's distribution of the runtime if the run completes, and G that of the times of stopped runs as
+shares of their limits, competing risks give (Fine & Gray 1999, section 1)
 
     P(ended by t) = P(completes) F(t) + P(stopped) G(t / limit)."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,8 +32,11 @@ from tasks.jobs.scores import bootstrap_difference
 ENDED = (*FINISHED, "failed", "timeout", "cancelled")  # statuses of the runs that are learnt from
 REACHES, COMPLETES = "reaches", "completes"
 MEASURES = {REACHES: "limit95", COMPLETES: "completes"}  # event: how figures call its chance
-RATE = "rate"
+RATE, KNOWN = "rate", "known"
 WINDOWS = (5, 20, 50)  # last runs of each kind of peers that a rate is of
+TREES_COUNT = (8, 32, 128)  # runs of a job that the chance by trees may stand for
+EARLY_SHARE = 0.6  # of the training runs: trees of these show on the rest for how many
+LEAST_TRIED = 20  # runs; with fewer the middle one is taken
 MOST_RUNS = 120_000  # that ended, the last ones: what is learnt from takes 2 kB a run
 MOST_SHARES = 200  # quantiles that the times of stopped runs are kept as
 N_TREES = 150
@@ -51,15 +58,21 @@ MAIN = "outcomes.json"
 
 @dataclass(frozen=True)
 class EventModel:
-    """The chance of one event. booster: lightgbm.Booster; columns: features in its order."""
+    """The chance of one event. booster: lightgbm.Booster; columns: features in its order; trees_count: runs of the job
+    that its chance stands for."""
 
+    event: str
     booster: Any
     columns: tuple[str, ...]
+    trees_count: float
 
     def predict(self, features: pd.DataFrame) -> Floats:
         """The chance for each row: (n,) between 0 and 1. features: of outcome_features."""
         rows = matrix(features.reindex(columns=list(self.columns)))
-        return np.asarray(self.booster.predict(rows, num_threads=1)) if len(rows) else np.zeros(0)
+        by_trees = np.asarray(self.booster.predict(rows, num_threads=1)) if len(rows) else np.zeros(0)
+        n = features[f"{self.event}_{KNOWN}"].to_numpy()
+        k = features[f"{self.event}_{JOB}_{max(WINDOWS)}"].to_numpy() * (n + 1) - 0.5  # as _rate counts
+        return np.asarray((k + self.trees_count * by_trees) / (n + self.trees_count))
 
 
 @dataclass(frozen=True)
@@ -128,7 +141,7 @@ class Outcomes:
         main: dict[str, Any] = {"early": self.early.tolist(), "late": self.late.tolist()}
         for event, chance in self.chances.items():
             (folder / _trees_of(event)).write_text(chance.booster.model_to_string(), encoding="utf-8")
-            main[event] = list(chance.columns)
+            main[event] = {"columns": list(chance.columns), "trees_count": chance.trees_count}
         (folder / MAIN).write_text(json.dumps(main, indent=1), encoding="utf-8")
 
     @classmethod
@@ -137,9 +150,11 @@ class Outcomes:
         main = json.loads((folder / MAIN).read_text(encoding="utf-8"))
         chances = {}
         for event in (REACHES, COMPLETES):
-            columns = tuple(map(str, main[event]))
+            columns, trees_count = tuple(map(str, main[event]["columns"])), float(main[event]["trees_count"])
+            if not trees_count > 0:
+                raise ValueError(f"{MAIN}: trees_count {trees_count:g} of {event}; expected a number above 0")
             booster = booster_from((folder / _trees_of(event)).read_text(encoding="utf-8"), len(columns))
-            chances[event] = EventModel(booster, columns)
+            chances[event] = EventModel(event, booster, columns, trees_count)
         return cls(chances, *(np.array(main[name], dtype=float) for name in ("early", "late")))
 
 
@@ -148,7 +163,7 @@ def outcome_features(runs: pd.DataFrame, past: pd.DataFrame) -> pd.DataFrame:
 
     runs: as read_runs has them; past: runs that ended, of all statuses of ENDED. Of each kind of peers, among those
     that had ended before: how often the last ones, and all, ran into their limit and completed, and the share of its
-    limit that the last one took."""
+    limit that the last one took; KNOWN, which no tree sees: of how many last runs of the job that is known."""
     past = with_ends(past)
     past = past.assign(**_events(past), log_s=np.log(np.maximum(past["runtime_s"], LEAST_RUNTIME_S)))
     times = runs["submitted_at"].dt
@@ -156,7 +171,10 @@ def outcome_features(runs: pd.DataFrame, past: pd.DataFrame) -> pd.DataFrame:
     known |= {"hour": times.hour + times.minute / 60, "day": times.day_of_week}
     for peers, earlier in peers_of(runs, past).items():
         for event in (REACHES, COMPLETES):
-            known |= _rates(f"{event}_{peers}", earlier, earlier.values(event))
+            values = earlier.values(event)
+            known |= _rates(f"{event}_{peers}", earlier, values)
+            if peers == JOB:
+                known[f"{event}_{KNOWN}"] = np.isfinite(earlier.latest(values, max(WINDOWS))).sum(axis=1)
         past_log_s, past_limits_s = earlier.values("log_s"), _limits_s(earlier.past)[earlier.order]
         known[f"limit_share_{peers}"] = earlier.at_last(past_log_s - np.log(past_limits_s))
     return pd.DataFrame(known, index=runs.index).astype(float)
@@ -170,12 +188,9 @@ def fit_outcomes(features: pd.DataFrame, runs: pd.DataFrame, *, seed: int = 0) -
     is_limited = np.isfinite(limits_s)
     if not is_limited.any():
         raise BadInput("training rows", NO_LIMITS, "runs with requested_runtime_s", "predict runtimes alone")
-    chances = {}
-    for event, y in events.items():
-        known = np.isfinite(y)
-        settings = SETTINGS | {"min_data_in_leaf": max(1, min(MIN_LEAF, int(known.sum()) // LEAF_SHARE))}
-        booster = train_booster(features[known], y[known], settings, N_TREES, seed)
-        chances[event] = EventModel(booster, tuple(features.columns))
+    chances = {
+        event: _fit_chance(features[np.isfinite(y)], y[np.isfinite(y)], event, seed) for event, y in events.items()
+    }
     is_stopped = is_limited & (events[COMPLETES] == 0)
     shares = np.sort(runs["runtime_s"].to_numpy(dtype=float)[is_stopped] / limits_s[is_stopped])
     cut = int(np.searchsorted(shares, REACHED))
@@ -248,6 +263,22 @@ def _rates(name: str, earlier: EarlierRuns, values: Floats) -> dict[str, Floats]
 def _rate(latest: Floats) -> Floats:
     """(k + 1/2) / (n + 1) of the known ones of each row: (n, m) to (n,)."""
     return np.asarray((np.nansum(latest, axis=1) + 0.5) / (np.isfinite(latest).sum(axis=1) + 1))
+
+
+def _fit_chance(features: pd.DataFrame, y: Floats, event: str, seed: int) -> EventModel:
+    columns = tuple(str(name) for name in features if not str(name).endswith(KNOWN))
+
+    def fitted(n: int, trees_count: float) -> EventModel:
+        settings = SETTINGS | {"min_data_in_leaf": max(1, min(MIN_LEAF, n // LEAF_SHARE))}
+        booster = train_booster(features[list(columns)].iloc[:n], y[:n], settings, N_TREES, seed)
+        return EventModel(event, booster, columns, trees_count)
+
+    cut, trees_count = int(EARLY_SHARE * len(y)), float(TREES_COUNT[len(TREES_COUNT) // 2])
+    if cut and len(y) - cut >= LEAST_TRIED:
+        early, late = fitted(cut, trees_count), features.iloc[cut:]
+        chances = {float(m): replace(early, trees_count=m).predict(late) for m in TREES_COUNT}
+        trees_count = min(chances, key=lambda m: float(((chances[m] - y[cut:]) ** 2).sum()))
+    return fitted(len(y), trees_count)
 
 
 def _thinned(shares: Floats) -> Floats:

@@ -54,7 +54,7 @@ WORD = "workloads"
 UNKNOWN, REST, NO_LABEL = "unknown", "others", "no label"
 MOST_RUNS, MOST_ROWS = 300, 14  # of the timeline: the latest runs, and rows of workloads
 MOST_ALIKE = 300  # runs that are held against each other, the latest
-MOST_OF_ITEM, MOST_REASONS, NAME_CHARS = 200, 4, 60
+MOST_OF_ITEM, MOST_REASONS, LISTED_REASONS, NAME_CHARS = 200, 4, 2, 60
 MOST_LOOKED_AT = 20  # of the latest runs, by the command that identifies them
 IDENTIFIED_WORDS = (
     "What each run was called, how sure the model is, and the counters and phases that speak for it or against it. A "
@@ -296,7 +296,10 @@ def _measured_words(data: WorkloadsData) -> str:
 
 def identified_table(identified: pd.DataFrame) -> Table:
     """What each run was called, how sure, and why. identified: rows of workloads.identifications with labels."""
-    rows = [row | {"called": called(row), "because": "; ".join(reasons_of(row))} for row in records(identified)]
+    rows = [
+        row | {"called": called(row), "because": "; ".join(reasons_of(row)[:LISTED_REASONS])}
+        for row in records(identified)
+    ]
     return table(
         rows, ("run_id", "run"), ("called", "called"), ("confidence", "sure", share),
         ("unknown_score", "unlike the known", ratio), ("label", "label"), ("input", "input"), ("because", "because"),

@@ -228,22 +228,31 @@ def test_the_order_of_runs_changes_nothing_and_one_run_a_workload_is_enough():
     assert distances(first, moments[1])["b"] == 0
 
 
-def test_strangeness_is_measured_by_what_is_usual_by_the_next_and_by_single_counters():
-    """Usual 0.5, distances 1 and 3; of three counters that tell, two are nearer to the first: odds 2.5 to 1.5."""
-    usual = np.array([0.5, 4.0])
-    known = Neighbours(np.zeros((2, 4)), ("nginx", "redis"), np.ones(4), np.eye(4), usual, *no_shapes(2))
-    nginx = Near(1.0, 1.0, np.array([0.0, 1.0, 3.0, 2.0]))
-    redis = Near(3.0, 3.0, np.array([1.0, 5.0, 2.0, 2.0]))
-    expected = (np.log(2), np.log(1 / 3), np.log(2.5 / 1.5))
-    assert known.strangeness({"nginx": nginx, "redis": redis}) == pytest.approx(expected)
-    assert known.strangeness({"redis": redis}) == pytest.approx((np.log(3 / 4), 0.0, 0.0))
+def test_strangeness_is_measured_by_what_is_usual_by_the_next_workload_and_plainly():
+    """Usual 0.5, distances 1 and 3; the plain one is the least of any workload, here of the second."""
+    known = Neighbours(
+        np.zeros((2, 4)), ("nginx", "redis"), np.ones(4), np.eye(4), np.array([0.5, 4.0]), *no_shapes(2)
+    )
+    nginx, redis = Near(1.0, 1.0, 0.7), Near(3.0, 3.0, 0.2)
+    found = known.strangeness({"nginx": nginx, "redis": redis})
+    assert found == pytest.approx((np.log(2), np.log(1 / 3), np.log(0.2)))
+    assert known.strangeness({"redis": redis}) == pytest.approx((np.log(3 / 4), 0.0, np.log(0.2)))
     assert known.strangeness({}) == (0.0, 0.0, 0.0)
 
 
-def test_a_later_session_is_twice_as_far_on_every_counter():
-    logs = np.log([[1.0, 4.0], [4.0, 4.0]])
-    known = Neighbours(logs, ("redis",) * 2, np.zeros(2), np.eye(2), np.ones(1), *no_shapes(2))
-    np.testing.assert_allclose(known.drifted(np.array([4.0, 2.0]), "redis"), [2 * 2**2, 4 / 2**2])
+def test_the_plain_distance_is_of_means_alone_unwhitened_and_to_the_two_runs_nearest_by_it():
+    """Two means and two deviations; of the means the first three runs differ by 1 and 3, 2 and 0, 9 and 9 logarithms."""
+    logs = np.array([[1.0, 3, 8, 8], [2, 0, 8, 8], [9, 9, 0, 0]])
+    known = Neighbours(logs, ("redis",) * 3, np.zeros(4), 5 * np.eye(4), np.ones(1), *no_shapes(3))
+    assert known.near(np.ones(4))["redis"].plain == pytest.approx((2 + 1) / 2)
+    assert known.near(np.array([np.nan, 1, 1, 1]))["redis"].plain == pytest.approx((0 + 3) / 2)
+
+
+def test_what_only_some_workloads_do_sets_a_run_apart_however_little_it_is():
+    """Of the machine what was seen least is what is as good as nothing: a thousandth of the others' is far away."""
+    moments = np.array([[1000.0, 1.0], [2000.0, 1.0], [1.0, 1.0], [0.0, 1.0]])
+    known = learn_neighbours(moments, ["redis", "redis", "cnn", "cnn"])
+    assert known.floor.tolist() == [1.0, 1.0]
 
 
 def test_where_nothing_varies_all_counters_weigh_the_same():

@@ -293,6 +293,9 @@ def judge(
             present = (Present(nearest[0].workload, 1.0, 1 - rest),)  # single runs tell it better than fingerprints do
         if not present:
             return _unknown(run_id, rest if has_rest else 1 - max(probabilities), nearest, name)
+    if not evidence:
+        most = surest(len(view.library.names))
+        present = tuple(part._replace(probability=min(part.probability, most)) for part in present)
     main = present[0]
     return Identification(
         run_id=run_id,
@@ -307,6 +310,14 @@ def judge(
         proxy=None,
         view=name,
     )
+
+
+def surest(n_workloads: int) -> float:
+    """The most that counters can say for a name, by the rule of succession with Jeffreys' prior.
+
+    Each learned workload was a stranger once, when it was left out in turn; the next stranger may be like a known one, as
+    none of them was."""
+    return (n_workloads + 0.5) / (n_workloads + 1)
 
 
 def _present(best: Sum, probabilities: Sequence[float], *, has_rest: bool) -> tuple[Present, ...]:

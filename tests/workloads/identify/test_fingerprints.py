@@ -230,9 +230,7 @@ def test_the_order_of_runs_changes_nothing_and_one_run_a_workload_is_enough():
 
 def test_strangeness_is_measured_by_what_is_usual_by_the_next_workload_and_plainly():
     """Usual 0.5, distances 1 and 3; the plain one is the least of any workload, here of the second."""
-    known = Neighbours(
-        np.zeros((2, 4)), ("nginx", "redis"), np.ones(4), np.eye(4), np.array([0.5, 4.0]), *no_shapes(2)
-    )
+    known = Neighbours(np.zeros((2, 4)), ("nginx", "redis"), np.ones(4), np.eye(4), np.array([0.5, 4.0]), *no_shapes(2))
     nginx, redis = Near(1.0, 1.0, 0.7), Near(3.0, 3.0, 0.2)
     found = known.strangeness({"nginx": nginx, "redis": redis})
     assert found == pytest.approx((np.log(2), np.log(1 / 3), np.log(0.2)))
@@ -241,7 +239,7 @@ def test_strangeness_is_measured_by_what_is_usual_by_the_next_workload_and_plain
 
 
 def test_the_plain_distance_is_of_means_alone_unwhitened_and_to_the_two_runs_nearest_by_it():
-    """Two means and two deviations; of the means the first three runs differ by 1 and 3, 2 and 0, 9 and 9 logarithms."""
+    """Two means and two deviations; logarithms of the means, 0 asked about, are 1 and 3, 2 and 0, 9 and 9."""
     logs = np.array([[1.0, 3, 8, 8], [2, 0, 8, 8], [9, 9, 0, 0]])
     known = Neighbours(logs, ("redis",) * 3, np.zeros(4), 5 * np.eye(4), np.ones(1), *no_shapes(3))
     assert known.near(np.ones(4))["redis"].plain == pytest.approx((2 + 1) / 2)

@@ -307,7 +307,7 @@ class Likeness(NamedTuple):
 class Near(NamedTuple):
     """A known workload beside a run. distance: mean absolute whitened difference to its nearest runs. unlikeness: the
     same, with that of shapes where there are some: what names it. plain: mean absolute difference of logarithms of
-    means, the first half of what is compared, to the runs that are nearest by that."""
+    means to the runs that are nearest by that."""
 
     distance: float
     unlikeness: float
@@ -319,7 +319,9 @@ class Neighbours:
     """logs: (n, m) of known runs, NaN: not measured. workloads: of each. floor: (m,), added before the logarithm.
     whitening: (m, m), turns differences of logs into ones that each vary by 1 within a workload. usual: (n_workloads,),
     by name, median distance of runs that were held out to the others of their workload. shapes: (n, s), as shapes_of
-    gives them, s = 0 for a group; shape_spread: (s,), their deviation within a workload."""
+    gives them, s = 0 for a group; shape_spread: (s,), their deviation within a workload. plain_logs: (n, c), of means,
+    c = 0 for a group; plain_floor: (c,), the least that was seen: what only some workloads do at all tells best that a
+    run is of none of them."""
 
     logs: FloatArray
     workloads: tuple[str, ...]
@@ -328,6 +330,8 @@ class Neighbours:
     usual: FloatArray
     shapes: FloatArray
     shape_spread: FloatArray
+    plain_logs: FloatArray
+    plain_floor: FloatArray
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -342,13 +346,12 @@ class Neighbours:
     def near(self, seen: FloatArray, shapes: FloatArray | None = None) -> dict[str, Near]:
         """How far each workload is, the nearest first. seen: (m,), shapes: (s,); what is NaN the others stand for."""
         logs = np.log(np.abs(seen[-len(self.floor) :]) + self.floor)
-        apart, n_means = logs - self.logs, (len(logs) + 1) // 2
-        n_there = np.isfinite(apart[:, :n_means]).sum(axis=1)
-        plain = np.abs(np.nan_to_num(apart[:, :n_means])).sum(axis=1) / np.maximum(n_there, 1)
-        if np.isfinite(apart).all():
+        gaps = np.abs(np.log(np.abs(seen[: len(self.plain_floor)]) + self.plain_floor) - self.plain_logs)
+        plain = np.nan_to_num(gaps).sum(axis=1) / np.maximum(np.isfinite(gaps).sum(axis=1), 1)
+        if np.isfinite(logs).all() and np.isfinite(self.whitened).all():
             each = np.abs(logs @ self.whitening - self.whitened).mean(axis=1)
         else:
-            sizes = np.abs(self.whitening).sum(axis=1)  # of each counter's part in a distance
+            apart, sizes = logs - self.logs, np.abs(self.whitening).sum(axis=1)  # of each counter's part in a distance
             share = np.maximum(np.isfinite(apart) @ sizes / sizes.sum(), LEAST_PART)
             each = np.abs(np.nan_to_num(apart) @ self.whitening).mean(axis=1) / share
         unlike = each
@@ -394,8 +397,7 @@ def learn_neighbours(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a column that no run has has no median
             moments = np.where(np.isfinite(moments), moments, np.nan_to_num(np.nanmedian(moments, axis=0)))
-    # the least that was seen: what only some workloads do at all tells best that a run is of none of them
-    floor = floors_of(moments, 0.0) if likeness is None else likeness.floor
+    floor = floors_of(moments) if likeness is None else likeness.floor
     logs = np.log(np.abs(moments) + floor)
     if likeness is None:
         residuals = np.concatenate([logs[places] - logs[places].mean(axis=0) for places in groups])
@@ -407,7 +409,19 @@ def learn_neighbours(
     shapes = np.nan_to_num(np.zeros((len(logs), 0)) if shapes is None else shapes)
     within = np.concatenate([shapes[places] - shapes[places].mean(axis=0) for places in groups])
     spread = np.sqrt(within.var(axis=0) + LEAST_VARIANCE)
-    return Neighbours(logs[kept], names, floor, np.asarray(whitening), np.ones(len(groups)), shapes[kept], spread)
+    means = moments[kept, : moments.shape[1] // 2 if likeness is None else 0]
+    plain_floor = floors_of(means, 0.0)
+    return Neighbours(
+        logs[kept],
+        names,
+        floor,
+        np.asarray(whitening),
+        np.ones(len(groups)),
+        shapes[kept],
+        spread,
+        np.log(np.abs(means) + plain_floor),
+        plain_floor,
+    )
 
 
 def learn_likeness(rows: FloatArray, workloads: Sequence[str], inputs: Sequence[str], blocks: Places) -> Likeness:

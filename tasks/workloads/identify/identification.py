@@ -315,8 +315,8 @@ def judge(
 def surest(n_workloads: int) -> float:
     """The most that counters can say for a name, by the rule of succession with Jeffreys' prior.
 
-    Each learned workload was a stranger once, when it was left out in turn; the next stranger may be like a known one, as
-    none of them was."""
+    Each learned workload was a stranger once, when it was left out in turn; the next stranger may be like a known one,
+    as none of them was."""
     return (n_workloads + 0.5) / (n_workloads + 1)
 
 

@@ -82,7 +82,7 @@ PLAIN_SHARE = 0.6  # of the log odds of something unknown, by the plain distance
 N_IN_COMPANY = 5  # and where it has more
 N_PRESENCE = 7  # of what speaks for a part
 LOGISTICS = ("rest_alone", "presence", "rest_in_company")
-NEIGHBOUR_ARRAYS = ("logs", "floor", "whitening", "usual", "shapes", "shape_spread")
+NEIGHBOUR_ARRAYS = ("logs", "floor", "whitening", "usual", "shapes", "shape_spread", "plain_logs", "plain_floor")
 LOGISTIC_ARRAYS = ("centre", "deviation", "weights")
 
 
@@ -312,9 +312,10 @@ def _view_from(name: ViewName, described: Mapping[str, Any], arrays: Mapping[str
     library = Library(rows, workloads, n_prototypes, floor, spread, idle, is_scaled > 0, most_parts, whitening)
     logs, *others = (arrays[f"{name}.neighbours.{key}"] for key in NEIGHBOUR_ARRAYS)
     neighbours = Neighbours(logs, tuple(str(workload) for workload in described["neighbours"]), *others)
-    m, s = (len(counters), 0) if name == "own" else (2 * len(counters), N_SHAPES * len(counters))
+    c = len(counters)
+    m, s, p = (c, 0, 0) if name == "own" else (2 * c, N_SHAPES * c, c)
     n, sizes = len(neighbours.workloads), tuple(getattr(neighbours, key).shape for key in NEIGHBOUR_ARRAYS)
-    if sizes != ((n, m), (m,), (m, m), (len(neighbours.names),), (n, s), (s,)):
+    if sizes != ((n, m), (m,), (m, m), (len(neighbours.names),), (n, s), (s,), (n, p), (p,)):
         raise ValueError(f"known runs of view {name} that do not fit its {len(counters)} counters")
     alone, *of_sums = (
         Logistic(intercept=float(intercept), **{key: arrays[f"{name}.{part}.{key}"] for key in LOGISTIC_ARRAYS})

@@ -3,6 +3,7 @@
 `python -m tests.studies.workload_parts CLOUDSUITE/MACHINE …`: what is alone on a machine, how far a later session is
 allowed for, and how often answers are right that are so sure. Of x5650 the first half is learned, the rest asked about;
 of 6140 and 6234 the same within the first 60 % of each trace, 60 % learned; four pairs of workloads never learned.
+Then later: the first 40 % learned, the last 40 % asked about.
 
 `python -m tests.studies.workload_parts --groups data/recorded/workloads data/recorded/workloads-shared
 data/recorded/workloads-programs`: groups, by their counters alone. Learned on AMD, rounds 1 to 3, shared1 and shared2;
@@ -59,6 +60,8 @@ PARTS = {
 }
 
 
+LATER = (0.4, 0.6)  # until when is learned, from when is asked: what lies between is another time
+LATER_PARTS = (AS_IT_IS, PRESENCE, "without the plain distance", "without the whitened distance")
 GROUP_PARTS = {
     "as it is": nullcontext,
     "without learned weights of counters": patched("fingerprints.PLAIN_PART", 1.0),
@@ -97,15 +100,17 @@ class Asked:
             yield answer.is_known, answer.confidence, is_right, 1 / (n if at < n else len(self.unknown))
 
 
-def windows(path: Path) -> tuple[list[Item], list[Item], list[Item]]:
-    """What may be chosen on, what of it is learned from, and what is asked about."""
+def windows(path: Path, *, is_later: bool = False) -> tuple[list[Item], list[Item], list[Item]]:
+    """What may be chosen on, what of it is learned from, and what is asked about; is_later: as LATER says."""
     items = cut(read_telemetry([str(path)], ReadParams(label_from="stem")).runs, WindowParams(width_s=60)).items
     is_whole = path.name in HALF_LEARNED
     if not is_whole:
         items = [items[at] for at in splits_of(items, "by_time", EvaluateParams()).splits[0].train]
-    share = 0.5 if is_whole else EARLIER_SHARE
-    [split] = splits_of(items, "by_time", EvaluateParams(), earlier_share=share).splits
-    return items, [items[at] for at in split.train], [items[at] for at in split.test]
+    until, since = LATER if is_later else 2 * (0.5 if is_whole else EARLIER_SHARE,)
+    [before], [after] = (
+        splits_of(items, "by_time", EvaluateParams(), earlier_share=at).splits for at in (until, since)
+    )
+    return items, [items[at] for at in before.train], [items[at] for at in after.test]
 
 
 def ask(learned: list[Telemetry], known: list[Telemetry], unknown: list[Telemetry], part: str = AS_IT_IS) -> Asked:
@@ -143,25 +148,29 @@ def print_reliability(title: str, cases: list[Asked]) -> None:
 
 def print_machine(path: Path) -> None:
     """What is alone on a machine."""
-    items, learned, test = windows(path)
-    pairs = list(combinations(sorted({item.workload for item in items}), 2))
-    pairs = [pairs[at] for at in np.random.default_rng(SEED).permutation(len(pairs))[:N_PAIRS]]
-    print(
-        f"\n{path.name}: {len(learned)} windows learned, {len(test)} asked about\n\n| part | likeliest name right",
-        end=" | ",
-    )
-    print("known called unknown | never learned called known | AUROC | nearest run |\n|---|---|---|---|---|---|")
-    for part in PARTS:
-        cases = []
-        for pair in pairs:
-            of_known = ([item.run for item in side if item.workload not in pair] for side in (learned, test))
-            cases.append(ask(*of_known, [item.run for item in items if item.workload in pair], part))
-        means = np.mean([case.figures() for case in cases], axis=0)
-        print(f"| {part} | " + " | ".join(f"{mean:.3f}" for mean in means) + " |", flush=True)
-        if part == AS_IT_IS:
-            as_it_is = cases
-    print_reliability("Six workloads learned", as_it_is)
-    print_reliability(f"{FEW_WORKLOADS} workloads, {FEW_RUNS} windows of each", list(few_learned(learned, test)))
+    for is_later in (False, True):
+        items, learned, test = windows(path, is_later=is_later)
+        pairs = list(combinations(sorted({item.workload for item in items}), 2))
+        pairs = [pairs[at] for at in np.random.default_rng(SEED).permutation(len(pairs))[:N_PAIRS]]
+        print(
+            f"\n{path.name}{', later' if is_later else ''}: {len(learned)} learned, {len(test)} asked about\n\n| part",
+            end=" | ",
+        )
+        print("likeliest name right | known called unknown | never learned called known | AUROC | nearest run |")
+        print("|---|---|---|---|---|---|")
+        for part in LATER_PARTS if is_later else PARTS:
+            cases = []
+            for pair in pairs:
+                of_known = ([item.run for item in side if item.workload not in pair] for side in (learned, test))
+                cases.append(ask(*of_known, [item.run for item in items if item.workload in pair], part))
+            means = np.mean([case.figures() for case in cases], axis=0)
+            print(f"| {part} | " + " | ".join(f"{mean:.3f}" for mean in means) + " |", flush=True)
+            if part == AS_IT_IS:
+                as_it_is = cases
+        if not is_later:
+            print_reliability("Six workloads learned", as_it_is)
+            few = list(few_learned(learned, test))
+            print_reliability(f"{FEW_WORKLOADS} workloads, {FEW_RUNS} windows of each", few)
 
 
 def print_groups(*paths: str) -> None:

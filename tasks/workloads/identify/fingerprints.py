@@ -279,10 +279,11 @@ def even_sample(places: Places, most: int) -> Places:
 
 
 N_NEAREST = 3  # runs of a workload that decide together how near it is
+N_PLAIN = 2  # and by the plain distance
 MOST_RUNS = 120  # of a workload, an even sample
 LEAST_PART = 0.1  # of the counters, in whose place the others stand
 LEAST_DISTANCE = 0.1  # in deviations within a workload: what is nearer is as good as equal
-HALF = 0.5  # a counter, added to each side of the odds
+LEAST_PLAIN = 0.01  # of a logarithm
 # of shapes beside levels in what names a run, and the deviations that a shape of one counter counts at most: chosen on
 # X5650 and on rounds 1 to 3 of the recordings
 SHAPE_WEIGHT, MOST_SHAPE_GAP = 2.0, 3.0
@@ -305,11 +306,12 @@ class Likeness(NamedTuple):
 
 class Near(NamedTuple):
     """A known workload beside a run. distance: mean absolute whitened difference to its nearest runs. unlikeness: the
-    same, with that of shapes where there are some: what names it. gaps: (m,), of each logarithm from theirs."""
+    same, with that of shapes where there are some: what names it. plain: mean absolute difference of logarithms of
+    means to the runs that are nearest by that."""
 
     distance: float
     unlikeness: float
-    gaps: FloatArray
+    plain: float
 
 
 @dataclass(frozen=True)
@@ -317,7 +319,9 @@ class Neighbours:
     """logs: (n, m) of known runs, NaN: not measured. workloads: of each. floor: (m,), added before the logarithm.
     whitening: (m, m), turns differences of logs into ones that each vary by 1 within a workload. usual: (n_workloads,),
     by name, median distance of runs that were held out to the others of their workload. shapes: (n, s), as shapes_of
-    gives them, s = 0 for a group; shape_spread: (s,), their deviation within a workload."""
+    gives them, s = 0 for a group; shape_spread: (s,), their deviation within a workload. plain_logs: (n, c), of means,
+    c = 0 for a group; plain_floor: (c,), the least that was seen: what only some workloads do at all tells best that a
+    run is of none of them."""
 
     logs: FloatArray
     workloads: tuple[str, ...]
@@ -326,6 +330,8 @@ class Neighbours:
     usual: FloatArray
     shapes: FloatArray
     shape_spread: FloatArray
+    plain_logs: FloatArray
+    plain_floor: FloatArray
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -340,6 +346,8 @@ class Neighbours:
     def near(self, seen: FloatArray, shapes: FloatArray | None = None) -> dict[str, Near]:
         """How far each workload is, the nearest first. seen: (m,), shapes: (s,); what is NaN the others stand for."""
         logs = np.log(np.abs(seen[-len(self.floor) :]) + self.floor)
+        gaps = np.abs(np.log(np.abs(seen[: len(self.plain_floor)]) + self.plain_floor) - self.plain_logs)
+        plain = np.nan_to_num(gaps).sum(axis=1) / np.maximum(np.isfinite(gaps).sum(axis=1), 1)
         if np.isfinite(logs).all() and np.isfinite(self.whitened).all():
             each = np.abs(logs @ self.whitening - self.whitened).mean(axis=1)
         else:
@@ -353,37 +361,27 @@ class Neighbours:
         names = np.asarray(self.workloads)
         by_name = {}
         for name in self.names:
-            of_name = np.flatnonzero(names == name)
-            nearest = of_name[np.argsort(each[of_name], kind="stable")[:N_NEAREST]]
-            gaps = np.abs(np.nan_to_num(logs - self.logs[nearest])).mean(axis=0)
-            likest = np.sort(unlike[of_name])[:N_NEAREST]
-            by_name[name] = Near(float(each[nearest].mean()), float(likest.mean()), gaps)
+            of_name = names == name
+            nearest = (
+                np.sort(far[of_name])[:n].mean()
+                for far, n in ((each, N_NEAREST), (unlike, N_NEAREST), (plain, N_PLAIN))
+            )
+            by_name[name] = Near(*map(float, nearest))
         return dict(sorted(by_name.items(), key=lambda item: (item[1].distance, item[0])))
 
-    def drifted(self, seen: FloatArray, workload: str) -> FloatArray:
-        """What a later session may show of a run: twice as far from the known runs of its workload on every counter.
-
-        seen: (m,), means and deviations."""
-        logs = np.log(np.abs(seen) + self.floor)
-        centre = self.logs[np.asarray(self.workloads) == workload].mean(axis=0)
-        return np.asarray(np.maximum(np.exp(2 * logs - centre) - self.floor, 0.0))
-
     def strangeness(self, near: Mapping[str, Near]) -> tuple[float, float, float]:
-        """How far the nearest workload is, as logarithms of ratios: to what is usual for it, and to the next workload;
-        and the log odds that a counter, taken by itself, is nearer to it than to the next.
+        """How far the nearest workload is, as logarithms: over what is usual for it, over how far the next workload is,
+        which holds where a later session has moved every run away from every known one; and by the plain distance.
 
-        The last two hold where a later session has moved every run away from every known one. near: nearest first."""
+        near: nearest first."""
         if not near:
             return 0.0, 0.0, 0.0
         (name, first), *others = near.items()
         distance = max(first.distance, LEAST_DISTANCE)
         usual = max(float(self.usual[self.names.index(name)]), LEAST_DISTANCE)
-        if not others:
-            return float(np.log(distance / usual)), 0.0, 0.0
-        second = others[0][1]
-        wins, losses = (float(flags.sum()) for flags in (first.gaps < second.gaps, first.gaps > second.gaps))
-        ratio = float(np.log(distance / max(second.distance, LEAST_DISTANCE)))
-        return float(np.log(distance / usual)), ratio, float(np.log((wins + HALF) / (losses + HALF)))
+        following = max(others[0][1].distance, LEAST_DISTANCE) if others else distance
+        plain = max(min(how_near.plain for how_near in near.values()), LEAST_PLAIN)
+        return float(np.log(distance / usual)), float(np.log(distance / following)), float(np.log(plain))
 
 
 def learn_neighbours(
@@ -411,7 +409,19 @@ def learn_neighbours(
     shapes = np.nan_to_num(np.zeros((len(logs), 0)) if shapes is None else shapes)
     within = np.concatenate([shapes[places] - shapes[places].mean(axis=0) for places in groups])
     spread = np.sqrt(within.var(axis=0) + LEAST_VARIANCE)
-    return Neighbours(logs[kept], names, floor, np.asarray(whitening), np.ones(len(groups)), shapes[kept], spread)
+    means = moments[kept, : moments.shape[1] // 2 if likeness is None else 0]
+    plain_floor = floors_of(means, 0.0)
+    return Neighbours(
+        logs[kept],
+        names,
+        floor,
+        np.asarray(whitening),
+        np.ones(len(groups)),
+        shapes[kept],
+        spread,
+        np.log(np.abs(means) + plain_floor),
+        plain_floor,
+    )
 
 
 def learn_likeness(rows: FloatArray, workloads: Sequence[str], inputs: Sequence[str], blocks: Places) -> Likeness:

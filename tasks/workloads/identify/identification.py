@@ -17,6 +17,7 @@ from tasks.choices import Statement
 from tasks.errors import BadInput
 from tasks.workloads.identify.counters import IDLE, OWN_BUSY, means_of, missing_counters, shapes_of
 from tasks.workloads.identify.fingerprints import Sum, best_sum, sums_of
+from tasks.workloads.identify.logistic import log_odds, probability_of
 from tasks.workloads.identify.model import EVEN, VIEWS, Model, View, ViewName, presence_features, seen_moments
 from tasks.workloads.identify.programs import ProgramEvidence, evidence_of, reasons_of, weighed
 from tasks.workloads.telemetry import OWN_PREFIX, Counter, FloatArray, Telemetry
@@ -117,6 +118,9 @@ def _scaled(value: float) -> str:
 # from which on a part is named, by whether something unknown is there too: where nothing is, a part is there more often
 # than among the sums with something unknown in them, from which its probability was learned as well
 LEAST_PROBABILITY = {False: 0.15, True: 0.6}
+# of what is alone on a machine, from which on it is called unknown wherever the limit is: what speaks for something
+# unknown is weighed against what speaks for the known workload. Chosen on X5650
+MOST_UNKNOWN = 0.95
 LEAST_COMMON = 0.6  # share of the weight of a view's counters that a run must have
 LEAST_WEIGHT = 0.15  # of a part that is named beside another
 LEAST_SHARE = 1e-9
@@ -282,10 +286,16 @@ def judge(
         rest, has_rest = view.rest(best, strangeness)
         probabilities = view.presence.probability(presence_features(best, near)).tolist()
         present = _present(best, probabilities, has_rest=has_rest)
+        if len(best.parts) == 1 and not (has_rest and present):  # alone: known, or something unknown
+            rest = float(probability_of(log_odds(rest) - log_odds(probabilities[0])))
+            if has_rest or rest > MOST_UNKNOWN:
+                return _unknown(run_id, rest, nearest, name)
+            present = (Present(nearest[0].workload, 1.0, 1 - rest),)  # single runs tell it better than fingerprints do
         if not present:
             return _unknown(run_id, rest if has_rest else 1 - max(probabilities), nearest, name)
-        if len(best.parts) == 1:  # alone: single runs tell it better than fingerprints do
-            present = (present[0]._replace(workload=nearest[0].workload),)
+    if not evidence:
+        most = surest(len(view.library.names))
+        present = tuple(part._replace(probability=min(part.probability, most)) for part in present)
     main = present[0]
     return Identification(
         run_id=run_id,
@@ -300,6 +310,14 @@ def judge(
         proxy=None,
         view=name,
     )
+
+
+def surest(n_workloads: int) -> float:
+    """The most that counters can say for a name, by the rule of succession with Jeffreys' prior.
+
+    Each learned workload was a stranger once, when it was left out in turn; the next stranger may be like a known one,
+    as none of them was."""
+    return (n_workloads + 0.5) / (n_workloads + 1)
 
 
 def _present(best: Sum, probabilities: Sequence[float], *, has_rest: bool) -> tuple[Present, ...]:

@@ -20,7 +20,7 @@ class Logistic:
     def probability(self, features: FloatArray) -> FloatArray:
         """(n,). features: (n, f)."""
         margin = (features - self.centre) / self.deviation @ self.weights + self.intercept
-        return np.asarray(0.5 * (1 + np.tanh(0.5 * margin)))
+        return probability_of(margin)
 
 
 def fit_logistic(features: FloatArray, is_true: NDArray[np.bool_], penalty: float, least: float = -np.inf) -> Logistic:
@@ -50,3 +50,17 @@ def fit_logistic(features: FloatArray, is_true: NDArray[np.bool_], penalty: floa
     bounds = [(least, np.inf)] * n_columns + [(-np.inf, np.inf)]
     weights = minimize(loss, np.zeros(n_columns + 1), jac=True, bounds=bounds, method="L-BFGS-B").x
     return Logistic(centre, deviation, np.asarray(weights[:-1]), float(weights[-1]))
+
+
+LEAST_PROBABILITY, MOST_PROBABILITY = 1e-6, 1 - 1e-6  # whose odds are taken
+
+
+def log_odds(probability: FloatArray | float) -> FloatArray:
+    """Of probabilities, those of 0 and 1 finite."""
+    kept = np.clip(probability, LEAST_PROBABILITY, MOST_PROBABILITY)
+    return np.asarray(np.log(kept / (1 - kept)))
+
+
+def probability_of(odds: FloatArray | float) -> FloatArray:
+    """Of log odds."""
+    return np.asarray(0.5 * (1 + np.tanh(0.5 * np.asarray(odds))))

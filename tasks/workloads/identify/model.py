@@ -13,7 +13,7 @@ identify.json     parameters, counters, labels, programs, and what the logistic 
 arrays.parquet    one row an array: name, shape, values"""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -49,7 +49,7 @@ from tasks.workloads.identify.fingerprints import (
     sums_of,
     superpose,
 )
-from tasks.workloads.identify.logistic import Logistic, fit_logistic
+from tasks.workloads.identify.logistic import Logistic, fit_logistic, log_odds, probability_of
 from tasks.workloads.identify.programs import learn_programs
 from tasks.workloads.params import IdentifyParams
 from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
@@ -70,17 +70,19 @@ EVEN = 0.5
 # share of the runs of each workload that have a counter: not every kernel counts the same of a group
 LEAST_MEASURED: dict[ViewName, float] = {"own": 0.75, "machine": 1.0}
 GROUP_LIMIT = 0.46  # of a group learned with several inputs: those that were meant to differ are far apart
-LEAST_PROBABILITY, MOST_PROBABILITY = 1e-6, 1 - 1e-6  # whose odds are taken
 UNKNOWN_PASSED = 0.02  # share of unknown cases that may pass for known
 MAIN, ARRAYS = "identify.json", "arrays.parquet"
-FORMAT, VERSION = "whorl.workloads.identify", 12
+FORMAT, VERSION = "whorl.workloads.identify", 13
 SCHEMA = pa.schema([("name", pa.string()), ("shape", pa.list_(pa.int64())), ("values", pa.list_(pa.float64()))])
 LIBRARY_ARRAYS = ("rows", "floor", "spread", "idle", "is_scaled", "whitening")
 N_ALONE = {"own": 1, "machine": 3}  # features of what is not known, where a sum has one part
+# of a later session, that telemetry without rounds has not shown: known runs are twice as far from all that is known
+DRIFT = np.log([2.0, 1.0, 2.0])
+PLAIN_SHARE = 0.6  # of the log odds of something unknown, by the plain distance
 N_IN_COMPANY = 5  # and where it has more
 N_PRESENCE = 7  # of what speaks for a part
 LOGISTICS = ("rest_alone", "presence", "rest_in_company")
-NEIGHBOUR_ARRAYS = ("logs", "floor", "whitening", "usual", "shapes", "shape_spread")
+NEIGHBOUR_ARRAYS = ("logs", "floor", "whitening", "usual", "shapes", "shape_spread", "plain_logs", "plain_floor")
 LOGISTIC_ARRAYS = ("centre", "deviation", "weights")
 
 
@@ -310,9 +312,10 @@ def _view_from(name: ViewName, described: Mapping[str, Any], arrays: Mapping[str
     library = Library(rows, workloads, n_prototypes, floor, spread, idle, is_scaled > 0, most_parts, whitening)
     logs, *others = (arrays[f"{name}.neighbours.{key}"] for key in NEIGHBOUR_ARRAYS)
     neighbours = Neighbours(logs, tuple(str(workload) for workload in described["neighbours"]), *others)
-    m, s = (len(counters), 0) if name == "own" else (2 * len(counters), N_SHAPES * len(counters))
+    c = len(counters)
+    m, s, p = (c, 0, 0) if name == "own" else (2 * c, N_SHAPES * c, c)
     n, sizes = len(neighbours.workloads), tuple(getattr(neighbours, key).shape for key in NEIGHBOUR_ARRAYS)
-    if sizes != ((n, m), (m,), (m, m), (len(neighbours.names),), (n, s), (s,)):
+    if sizes != ((n, m), (m,), (m, m), (len(neighbours.names),), (n, s), (s,), (n, p), (p,)):
         raise ValueError(f"known runs of view {name} that do not fit its {len(counters)} counters")
     alone, *of_sums = (
         Logistic(intercept=float(intercept), **{key: arrays[f"{name}.{part}.{key}"] for key in LOGISTIC_ARRAYS})
@@ -399,9 +402,10 @@ def _fit_machine(runs: Sequence[Telemetry], counters: tuple[Counter, ...], param
                     features = rest_features(best, near.strangeness(apart))
                     rests[len(best.parts) == 1].append((features, has_rest))
         if not has_sessions:
-            later = (near.drifted(moments[at], workloads[at]) for at in inside.tolist())
-            drifted += [np.array(near.strangeness(near.near(seen))) for seen in later]
-    alone = _fit_rest(rests[True], N_ALONE["machine"], params.known_recall, drifted, is_safe=has_sessions)
+            drifted += [DRIFT + near.strangeness(near.near(moments[at])) for at in inside.tolist()]
+    alone = _fit_rest(
+        rests[True], N_ALONE["machine"], params.known_recall, drifted, fit=_fit_alone, is_safe=has_sessions
+    )
     in_company = _fit_rest(rests[False], N_IN_COMPANY, params.known_recall)
     presence = fit_logistic(np.array(parts).reshape(-1, N_PRESENCE), np.array(is_there, dtype=bool), PENALTY)
     return View(counters, library_of(np.arange(len(runs))), known, alone, presence, in_company)
@@ -470,18 +474,36 @@ def _inputs_held_out(workloads: Sequence[str], inputs: Sequence[str]) -> list[ND
     return [np.array([group in out for group in inputs], dtype=bool) for out in held_out if out]
 
 
+def _fit_score(table: FloatArray, has_rest: NDArray[np.bool_]) -> Logistic:
+    return fit_logistic(table, has_rest, PENALTY)
+
+
+def _fit_alone(table: FloatArray, has_rest: NDArray[np.bool_]) -> Logistic:
+    """Mean log odds of what the plain distance says, the last column, and what the whitened one says. Together in one
+    logistic model the whitened one would decide, which tells more within a session, and less of a later one."""
+    whitened, plain = (_fit_score(columns, has_rest) for columns in (table[:, :-1], table[:, -1:]))
+    shares = (1 - PLAIN_SHARE, PLAIN_SHARE)
+    return Logistic(
+        np.append(whitened.centre, plain.centre),
+        np.append(whitened.deviation, plain.deviation),
+        np.concatenate([share * each.weights for share, each in zip(shares, (whitened, plain), strict=True)]),
+        float(np.dot(shares, [whitened.intercept, plain.intercept])),
+    )
+
+
 def _fit_rest(
     cases: Sequence[tuple[FloatArray, bool]],
     n_features: int,
     known_recall: float,
     drifted: Sequence[FloatArray] = (),
     *,
+    fit: Callable[[FloatArray, NDArray[np.bool_]], Logistic] = _fit_score,
     is_safe: bool = False,
 ) -> Rest:
     """drifted: features of known cases, in whose place they count for the limit. is_safe: see _limit."""
     has_rest = np.array([has for _, has in cases], dtype=bool)
     table = np.array([features for features, _ in cases]).reshape(len(cases), n_features)
-    score = fit_logistic(table, has_rest, PENALTY)
+    score = fit(table, has_rest)
     probabilities = score.probability(table)
     known = score.probability(np.array(drifted)) if len(drifted) else probabilities[~has_rest]
     return Rest(score, _limit(known, probabilities[has_rest], known_recall, is_safe=is_safe))
@@ -526,8 +548,8 @@ def _limit(known: FloatArray, unknown: FloatArray, known_recall: float, *, is_sa
         return EVEN
     least = float(np.quantile(known, known_recall, method="higher"))
     first = float(np.quantile(unknown, UNKNOWN_PASSED))
-    ends = np.clip([least, first if is_safe else max(least, first)], LEAST_PROBABILITY, MOST_PROBABILITY)
-    return float(1 / (1 + np.exp(-np.mean(np.log(ends / (1 - ends))))))
+    ends = np.array([least, first if is_safe else max(least, first)])
+    return float(probability_of(log_odds(ends).mean()))
 
 
 def _time_of(run: Telemetry) -> tuple[str, str, float, str]:

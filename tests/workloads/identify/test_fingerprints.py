@@ -129,7 +129,8 @@ def test_the_spread_is_that_of_repetitions_and_never_less_than_the_least():
 
 
 def no_shapes(n_runs):
-    return np.zeros((n_runs, 0)), np.zeros(0)
+    """Nor levels to be compared plainly."""
+    return np.zeros((n_runs, 0)), np.zeros(0), np.zeros((n_runs, 0)), np.zeros(0)
 
 
 def distances(known, seen):
@@ -162,7 +163,14 @@ def test_shapes_name_what_levels_cannot_and_leave_the_distance_as_it_is():
     """Shapes 0.2 and 9 away, in deviations of 0.1: 2, and no more than 3, each counted twice."""
     shapes = np.array([[0.0], [9.2]])
     known = Neighbours(
-        np.log([[2.0], [1.0]]), ("nginx", "redis"), np.zeros(1), np.eye(1), np.ones(2), shapes, np.ones(1) / 10
+        np.log([[2.0], [1.0]]),
+        ("nginx", "redis"),
+        np.zeros(1),
+        np.eye(1),
+        np.ones(2),
+        shapes,
+        np.ones(1) / 10,
+        *no_shapes(2)[2:],
     )
     found = known.near(np.array([1.0]), np.array([0.2]))
     assert {name: one.distance for name, one in found.items()} == pytest.approx({"redis": 0, "nginx": np.log(2)})
@@ -228,22 +236,33 @@ def test_the_order_of_runs_changes_nothing_and_one_run_a_workload_is_enough():
     assert distances(first, moments[1])["b"] == 0
 
 
-def test_strangeness_is_measured_by_what_is_usual_by_the_next_and_by_single_counters():
-    """Usual 0.5, distances 1 and 3; of three counters that tell, two are nearer to the first: odds 2.5 to 1.5."""
-    usual = np.array([0.5, 4.0])
-    known = Neighbours(np.zeros((2, 4)), ("nginx", "redis"), np.ones(4), np.eye(4), usual, *no_shapes(2))
-    nginx = Near(1.0, 1.0, np.array([0.0, 1.0, 3.0, 2.0]))
-    redis = Near(3.0, 3.0, np.array([1.0, 5.0, 2.0, 2.0]))
-    expected = (np.log(2), np.log(1 / 3), np.log(2.5 / 1.5))
-    assert known.strangeness({"nginx": nginx, "redis": redis}) == pytest.approx(expected)
-    assert known.strangeness({"redis": redis}) == pytest.approx((np.log(3 / 4), 0.0, 0.0))
+def test_strangeness_is_measured_by_what_is_usual_by_the_next_workload_and_plainly():
+    """Usual 0.5, distances 1 and 3; the plain one is the least of any workload, here of the second."""
+    known = Neighbours(np.zeros((2, 4)), ("nginx", "redis"), np.ones(4), np.eye(4), np.array([0.5, 4.0]), *no_shapes(2))
+    nginx, redis = Near(1.0, 1.0, 0.7), Near(3.0, 3.0, 0.2)
+    found = known.strangeness({"nginx": nginx, "redis": redis})
+    assert found == pytest.approx((np.log(2), np.log(1 / 3), np.log(0.2)))
+    assert known.strangeness({"redis": redis}) == pytest.approx((np.log(3 / 4), 0.0, np.log(0.2)))
     assert known.strangeness({}) == (0.0, 0.0, 0.0)
 
 
-def test_a_later_session_is_twice_as_far_on_every_counter():
-    logs = np.log([[1.0, 4.0], [4.0, 4.0]])
-    known = Neighbours(logs, ("redis",) * 2, np.zeros(2), np.eye(2), np.ones(1), *no_shapes(2))
-    np.testing.assert_allclose(known.drifted(np.array([4.0, 2.0]), "redis"), [2 * 2**2, 4 / 2**2])
+def test_the_plain_distance_is_to_the_two_runs_that_are_nearest_by_it():
+    """Logarithms of two means, 0 asked about, are 1 and 3, 2 and 0, 9 and 9; the whitened distance goes by others."""
+    levels = np.array([[1.0, 3], [2, 0], [9, 9]])
+    logs, of_plain = np.array([[9.0, 9], [9, 9], [0, 0]]), (levels, np.zeros(2))
+    known = Neighbours(logs, ("redis",) * 3, np.zeros(2), np.eye(2), np.ones(1), *no_shapes(3)[:2], *of_plain)
+    assert known.near(np.ones(2))["redis"].plain == pytest.approx((2 + 1) / 2)
+    assert known.near(np.array([np.nan, 1]))["redis"].plain == pytest.approx((0 + 3) / 2)
+
+
+def test_what_only_some_workloads_do_sets_a_run_apart_however_little_it_is():
+    """The least mean that was seen is as good as nothing, whatever the deviations beside it; of a group none counts."""
+    moments = np.array([[1000.0, 0.0], [2000.0, 0.0], [1.0, 0.5], [0.0, 0.5]])
+    names = ["redis", "redis", "cnn", "cnn"]
+    known = learn_neighbours(moments, names)
+    assert known.plain_floor.tolist() == [1.0] and known.floor[0] > 100
+    assert known.near(np.array([1.0, 0.5]))["redis"].plain == pytest.approx(np.log([1001 / 2, 2001 / 2]).mean())
+    assert learn_neighbours(moments, names, Likeness(np.ones(2), np.ones(2))).near(moments[0])["redis"].plain == 0
 
 
 def test_where_nothing_varies_all_counters_weigh_the_same():

@@ -9,11 +9,11 @@ from tasks.errors import BadInput
 from tasks.workloads.evaluate.conditions import superposed
 from tasks.workloads.identify.counters import means_of
 from tasks.workloads.identify.fingerprints import best_sum, sums_of
-from tasks.workloads.identify.identification import identify, identify_all, name_in_words, value_in_words
+from tasks.workloads.identify.identification import identify, identify_all, name_in_words, surest, value_in_words
 from tasks.workloads.identify.model import fit_model
 from tasks.workloads.params import IdentifyParams
 from tasks.workloads.telemetry import Counter, Telemetry
-from tests.workloads.identify.synthetic import shuffled
+from tests.workloads.identify.synthetic import draw_kin, draw_runs, draw_workload, shuffled
 
 CORES = ("cpu.user_cores", "cpu.system_cores", "cpu.idle_cores", "cpu.steal_cores")
 OWN_CORES = ("own.cpu.user_cores", "own.cpu.system_cores")
@@ -50,6 +50,30 @@ def test_a_stranger_is_unknown_and_told_with_its_nearest(case):
             assert one.proxy == one.nearest[0].workload
             assert "labelled runs of it" in one.surer[-1]
             assert " against " in one.reasons[0]  # what differs comes first
+
+
+def test_few_workloads_teach_no_surer_names_than_are_right():
+    """Four workloads, three runs of each; of five that are asked about one is new, and kin of a known one."""
+    rng = np.random.default_rng(0)
+    workloads = [draw_workload(name, 30, 3, rng) for name in ("redis", "mariadb", "nginx", "cnn")]
+    learned = [replace(run, round=None) for run in draw_runs(workloads, 3, rng, noise=0.4)]
+    asked = draw_runs([*workloads, draw_kin(workloads[0], "postgresql", rng)], 6, rng, noise=0.4)
+    model = fit_model(learned, IdentifyParams())
+    for view in ("own", "machine"):
+        answers = identify_all(asked, model, view=view, with_reasons=False)
+        is_right = [(one.workload or "postgresql") == run.workload for one, run in zip(answers, asked, strict=True)]
+        assert abs(np.mean([one.confidence for one in answers]) - np.mean(is_right)) < 0.12
+        assert max(one.confidence for one in answers if one.is_known) <= surest(4)
+    assert [surest(n) for n in (1, 4, 9)] == [0.75, 0.9, 0.95]
+
+
+def test_what_is_alone_on_a_machine_is_known_or_unknown_and_both_add_up(case):
+    answers = identify_all([*case.test, *case.strangers], case.model, view="machine", with_reasons=False)
+    assert {one.statement for one in answers} == {"known", "unknown"}
+    for one in answers:
+        assert one.confidence == pytest.approx(
+            min(1 - one.unknown_score, surest(4)) if one.is_known else one.unknown_score
+        )
 
 
 def test_a_machine_without_a_group_is_asked_by_its_own_counters(case):

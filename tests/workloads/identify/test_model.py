@@ -82,6 +82,11 @@ def test_a_higher_recall_of_known_runs_never_lowers_the_limit(case):
     assert strict.views["machine"].rest_in_company.limit <= lenient.views["machine"].rest_in_company.limit
 
 
+def test_telemetry_without_rounds_allows_for_a_session_that_it_has_not_shown(case):
+    bare = fit_model([replace(run, round=None) for run in case.train], IdentifyParams(), ["machine"])
+    assert bare.views["machine"].rest_alone.limit > case.model.views["machine"].rest_alone.limit
+
+
 def test_runs_beside_others_teach_the_machine_only_what_speaks_for_a_part(case):
     """The known runs and what is unknown are learned from runs that had the machine to themselves."""
     shared = replace(case.train[0], run_id="shared", values=1000 * case.train[0].values)

@@ -46,22 +46,25 @@ ChangePointMethod = Literal["bayes", "pelt", "kernel", "binseg"]
 HoldOut = Literal["auto", "round", "time"]
 Statement = Literal["known", "known and something unknown", "unknown", "idle"]
 UNKNOWN = "unknown"
+EVEN_ODDS = 0.5
 
 
 def identification_words(row: Mapping[Any, Any], *, how_sure: bool = False) -> str:
-    """An identification in words: "redis", "redis + nginx, and something unknown", "unknown", "idle".
+    """An identification in words: "redis", "redis + perhaps nginx, and something unknown", "unknown", "idle".
 
-    how_sure: with the probability of each: "redis (74.3 % sure) + nginx (40.6 % sure)"."""
+    Perhaps: a name that has no even odds. how_sure: with the probability of each: "redis (74.3 % sure)"."""
 
     def with_probability(name: str, probability: Any) -> str:
         return f"{name} ({share(probability)} sure)" if how_sure else name
 
+    def named(workload: Any, probability: Any) -> str:
+        has_even_odds = probability is None or not probability < EVEN_ODDS
+        return with_probability(str(workload) if has_even_odds else f"perhaps {workload}", probability)
+
     if not row["is_known"]:
         return with_probability(UNKNOWN, row.get("confidence"))
     present = row.get("present")  # missing where an older whorl said it
-    parts = [
-        with_probability(str(part["workload"]), part["probability"]) for part in ([] if present is None else present)
-    ]
+    parts = [named(part["workload"], part["probability"]) for part in ([] if present is None else present)]
     has_rest = row.get("statement") == "known and something unknown"
     rest = f", and {with_probability(f'something {UNKNOWN}', row.get('unknown_score'))}" if has_rest else ""
-    return (" + ".join(parts) or with_probability(str(row["workload"]), row.get("confidence"))) + rest
+    return (" + ".join(parts) or named(row["workload"], row.get("confidence"))) + rest

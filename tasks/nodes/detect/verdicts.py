@@ -35,7 +35,6 @@ from tasks.nodes.detect.detector import (
     save_detector,
 )
 from tasks.nodes.detect.deviations import (
-    FEWEST,
     RECENT,
     Centre,
     Normal,
@@ -56,6 +55,7 @@ from tasks.nodes.params import AlarmParams, BudgetParams, DetectorParams, Prepro
 from tasks.nodes.preprocess.fitting import Preprocessor, fit, load_preprocessor, save_preprocessor, tables_of
 from tasks.nodes.tools import resolution
 from tasks.nodes.type_tables import (
+    FEWEST,
     HOUR_S,
     Bools,
     Floats,
@@ -371,7 +371,8 @@ def learn_verdicts(
     scores = fitted.in_training
     if not fitted.types:
         is_many = (type_names(executions)[calm].value_counts() >= FEWEST).any()
-        few = ("no benchmark has five calm ones", "several of a benchmark", "record more")
+        wanted = f"{FEWEST} of a benchmark at least, and {FEWEST + alarm.last} of a node to tell a degradation"
+        few = ("no benchmark has five calm ones", wanted, "run it more often")
         alike = ("no metric of theirs varies", "values as they were measured", "export them with all their digits")
         raise BadInput(f"{len(executions)} executions", *(alike if is_many else few))
     alarm_budget: Budget | None = None

@@ -71,7 +71,7 @@ def test_a_recall_without_known_stress_is_refused(history):
 
 
 def test_too_few_executions_are_one_line(history):
-    with pytest.raises(BadInput, match="no benchmark has five calm ones"):
+    with pytest.raises(BadInput, match="five calm ones; expected 5 of a benchmark at least, and 10 of a node to"):
         learned(history.where(np.arange(480) < 6))
 
 

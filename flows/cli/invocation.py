@@ -111,12 +111,13 @@ def source_with_runs(warehouse: "Warehouse", source: str | None) -> str:
 
 
 SAY_OTHERWISE = "say otherwise with --map OURS=THEIRS (and, of jobs, --unit, --map-value)"
+NOT_OF_COLUMNS = ("with the sections of ", "start ")  # how lines begin that no --map changes
 
 
 def note_understood(note: Callable[[str], None], path: str, lines: Sequence[str]) -> None:
     """Say what a file and its columns were taken for, where its names and words are not ours."""
     if lines:
-        hint = [] if all(line.startswith("with the sections of ") for line in lines) else [SAY_OTHERWISE]
+        hint = [] if all(line.startswith(NOT_OF_COLUMNS) for line in lines) else [SAY_OTHERWISE]
         note("\n".join([f"{clean(Path(path).name)}:", *(f"  {clean(line)}" for line in (*lines, *hint))]))
 
 

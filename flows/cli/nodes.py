@@ -12,6 +12,7 @@ from tasks.choices import AUTO, DEFAULT_SOURCE, NodeReader, checked_source, inta
 from tasks.errors import NotFound
 from tasks.nodes.node_words import (
     DETECTOR,
+    HOW_TO_DATE,
     best_words,
     called,
     degrading_words,
@@ -124,7 +125,7 @@ def show_plan(call: Invocation, params: "RecordParams") -> Output:
 
 TOTALS = """
 SELECT count(*) AS n_executions, count(DISTINCT node) AS n_nodes, count(*) FILTER (is_stressed) AS n_stressed,
-    count(DISTINCT node) FILTER (is_emulated) AS n_emulated
+    count(DISTINCT node) FILTER (is_emulated) AS n_emulated, count(*) FILTER (started_at IS NULL) AS n_without_start
 FROM nodes.executions WHERE source = $source
 """
 UNITS = "SELECT unit, count(*) AS n FROM nodes.metrics WHERE source = $source AND unit <> '' GROUP BY ALL ORDER BY unit"
@@ -188,6 +189,10 @@ def ingest(
                 names = ", ".join(map(repr, list(units)[:MOST_UNITS])) + (", …" if len(units) > MOST_UNITS else "")
                 values = counted(sum(units.values()), "value")
                 call.note(f"{values} not converted, as nobody knows the unit: {names}; each is a scale of its own")
+            if n := result["n_without_start"]:
+                without = f"{n:,} of {counted(result['n_executions'], 'execution')} without a start"
+                is_mixed = n < result["n_executions"]
+                call.note(f"{without}: {LEFT_OUT if is_mixed else BY_NAMES}; {HOW_TO_DATE}")
             call.go_on("nodes", "rank", source=source)
 
 
@@ -214,6 +219,8 @@ BENCHMARK_COLUMNS = columns(
 )  # fmt: skip
 MOST_NODES = 50  # of a table for a person
 MOST_UNITS = 5  # that are named in a line
+BY_NAMES = "their order is taken from their names"
+LEFT_OUT = "watch leaves them out where others of their node and aspect have one"
 
 
 def summary(call: Invocation, source: str | None = None) -> Output:

@@ -52,7 +52,8 @@ def train(
         flags = {"variant": variant, **({"fit": fit} if fit else {})}
         parameters |= {"model": flags} if fresh else training_parameters(call.settings, source_name, flags)
     training = run_flow(call, "nodes-train", source=source_name, **parameters)
-    yield {**training, "source": source_name}
+    few = cautions_of(call, source_name) if variant == DETECTOR else []
+    yield {**training, "source": source_name, "cautions": few}
     from flows.nodes import detector_facts, facts_of
 
     if "champion_id" in training:
@@ -61,6 +62,8 @@ def train(
         show_facts(detector_facts(training))
     if training["is_from_before"]:
         call.note("nothing was learned: the same data, parameters and code made this model; --fresh trains again")
+    for line in few:
+        call.note(line)
     call.go_on("nodes", "fingerprint", source=source_name, report=training["report"])
 
 
@@ -164,7 +167,8 @@ def watch(call: Invocation, source: str | None = None, ask: bool = True) -> Outp
     still = [text for name, text in open_messages(call.warehouse, source_name).items() if name not in watched["alarms"]]
     states = with_emulated(read_states(call.warehouse, source_name), call.warehouse, source_name)
     rows = records(states)
-    yield {**watched, "source": source_name, "open": still, "states": rows}
+    few = cautions_of(call, source_name)
+    yield {**watched, "source": source_name, "open": still, "states": rows, "cautions": few}
     names = {row["node"]: called(row["node"], row["is_emulated"]) for row in rows}
     show_described(states_table(states))
     print()
@@ -174,6 +178,7 @@ def watch(call: Invocation, source: str | None = None, ask: bool = True) -> Outp
     else:
         print("no new alarm")
     say(*(f"open: {message}" for message in still))
+    say(*few)
     say(f"to be left out: {', '.join(names.get(node, node) for node in watched['excluded']) or 'none'}")
     print(f"report: {watched['report']}")
     for name in watched["asked"]:
@@ -181,6 +186,13 @@ def watch(call: Invocation, source: str | None = None, ask: bool = True) -> Outp
     if watched["cannot_ask"]:
         nodes_without = ", ".join(watched["cannot_ask"])
         call.note(f"no deployment nodes-record/<node> for {nodes_without}: run 'whorl nodes record' there")
+
+
+def cautions_of(call: Invocation, source: str, node: str | None = None) -> list[str]:
+    """What may look healthy and not be, by the parameters of this call: a line each."""
+    from tasks.nodes.verdict_steps import cautions
+
+    return cautions(call.warehouse, source, call.settings.nodes.alarm, call.settings.nodes.score, node)
 
 
 MOST = 5  # flagged executions of a node that are told one by one
@@ -197,8 +209,9 @@ def explain(call: Invocation, what: str, source: str | None = None) -> Output:
 
     source_name = source_with_detector(call.warehouse, source)
     explanation = steps_explain(call.warehouse, source_name, what, call.settings.nodes.score)
-    yield {**explanation, "source": source_name}
-    say(explanation["answer"], *explanation["states"])
+    few = cautions_of(call, source_name, what) if explanation["what"] == "node" else []
+    yield {**explanation, "source": source_name, "cautions": few}
+    say(explanation["answer"], *explanation["states"], *few)
     for execution in explanation["executions"][:MOST]:
         reasons = execution["reasons"] or ([NO_REASON] if execution["is_flagged"] else [])
         heading = [f"  {TOGETHER}"] if execution["reasons"] and execution["is_together"] else []

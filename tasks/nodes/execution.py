@@ -7,6 +7,7 @@ recorded stands in the metadata."""
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -121,7 +122,8 @@ class Fault:
 class ParsedLog:
     """The values of a log, in the order of the tool's table. missing: metrics that it lacks; they are never zero.
 
-    settings: how the tool was called as far as the log says (block size, threads, …), by name."""
+    settings: how the tool was called as far as the log says (block size, threads, …), by name. started_at: as the log
+    says it; without a zone it is of the machine's clock."""
 
     measured: tuple[MetricValue, ...]
     tool: str
@@ -129,6 +131,7 @@ class ParsedLog:
     missing: tuple[str, ...]
     faults: tuple[Fault, ...]
     settings: tuple[tuple[str, str], ...] = ()
+    started_at: datetime | None = None
 
     @property
     def has_failed(self) -> bool:

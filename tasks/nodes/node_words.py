@@ -74,6 +74,8 @@ def best_words(best: Sequence[str], n_nodes: int, names: Mapping[str, str]) -> s
     if not best:
         return "none: no metric counts, so no node has a score; whorl nodes metrics says why"
     nodes = ", ".join(names.get(node, node) for node in best)
+    if n_nodes == 1:
+        return f"cannot be told: no other node to compare {nodes} with"
     if len(best) == 1:
         return nodes
     if len(best) == n_nodes:
@@ -160,6 +162,7 @@ KIND = "preprocessor"
 GOING_ON = ("confirmed", "suspected")  # states of a node that has to be looked at
 DETECTOR = "detector"  # what verdicts are told by
 NETWORK = "fingerprint"  # Perona's network
+HOW_TO_DATE = "give it as started_at in a --manifest, or in the names of the files (20260131T120000)"
 CLEARED_KIND = "cleared-degradation"  # of an alarm that is over
 LEARNED = "learned.parquet"  # in the folder of a network: what it has seen
 

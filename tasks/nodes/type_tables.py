@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 Aspect = Literal["cpu", "memory", "disk", "network", "system", "application", "unknown"]
 APPLICATION: Aspect = "application"
 HOUR_S = 3600.0
+FEWEST = 5  # executions from which a median and a deviation are told
 HASH_DIGITS = 8  # of a template's hash, in the name of a type
 
 

@@ -14,6 +14,7 @@ from tasks.nodes.history import BY_START, benchmarks_of, version_of
 from tasks.nodes.node_words import (
     CLEARED_KIND,
     DETECTOR,
+    HOW_TO_DATE,
     LEAST_DEVIATION,
     WORD,
     MetricReason,
@@ -21,6 +22,8 @@ from tasks.nodes.node_words import (
     reason_of_row,
 )
 from tasks.nodes.params import SEED, AlarmParams, BudgetParams, DetectorParams, PreprocessParams, ScoreParams
+from tasks.nodes.type_tables import FEWEST, HASH_DIGITS
+from tasks.quantities import counted
 from tasks.warehouse.connection import fetch, writing
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import champion, folder_of, new_card, promote, register, require_champion
@@ -56,6 +59,23 @@ REASONS = "SELECT * FROM nodes.verdict_reasons WHERE source = $source ORDER BY e
 
 
 ANNOUNCED = "SELECT DISTINCT subject FROM ops.alarms WHERE word = 'nodes' AND source = $source"
+
+
+FEW = f"""
+WITH completed AS (
+    SELECT node, coalesce(aspect, 'unknown') AS aspect, benchmark, template_hash[1:{HASH_DIGITS}] AS template,
+        started_at
+    FROM nodes.executions WHERE source = $source AND ($node IS NULL OR node = $node) AND status = 'completed'
+        AND NOT coalesce(is_contaminated, false) AND NOT list_contains($left_out, coalesce(aspect, 'unknown'))
+),
+numbers AS (SELECT count(*) AS n FROM completed GROUP BY node, benchmark, template),
+placed AS (
+    SELECT started_at IS NULL AS is_open, count(started_at) OVER (PARTITION BY node, aspect) AS n_placed FROM completed
+)
+SELECT (SELECT count(*) FROM numbers) AS n_pairs, (SELECT count(*) FROM numbers WHERE n < $enough) AS n_few,
+    (SELECT count(*) FROM placed WHERE is_open AND n_placed > 0) AS n_left_out,
+    (SELECT count(*) FROM placed WHERE is_open AND n_placed = 0) AS n_by_name
+"""
 
 
 class LearnedVerdicts(TypedDict):
@@ -255,6 +275,24 @@ def explain(warehouse: Warehouse, source: str, what: str, score: ScoreParams) ->
         states=_states_of(warehouse, source, str(rows["node"].iloc[0])) if is_node else [],
         executions=executions,
     )
+
+
+def cautions(
+    warehouse: Warehouse, source: str, alarm: AlarmParams, score: ScoreParams, node: str | None = None
+) -> list[str]:
+    """Why a source, or one of its nodes, may look healthy and not be, in words: too few executions, or no starts."""
+    enough = FEWEST + alarm.last
+    named = {"source": source, "node": node, "enough": enough, "left_out": list(score.left_out_aspects)}
+    [row] = fetch(warehouse, FEW, named).astype(int).to_dict("records")
+    lines = []
+    if row["n_few"]:
+        short = f"{row['n_few']:,} of {row['n_pairs']:,} series of a node and benchmark hold fewer than {enough}"
+        why = f"{FEWEST} to compare with and the {alarm.last} that an alarm looks at"
+        lines.append(f"too few executions to tell a degradation: {short}, {why}")
+    fates = {"left out": row["n_left_out"], "in the order of their names": row["n_by_name"]}
+    if without := [f"{counted(n, 'execution')} {fate}" for fate, n in fates.items() if n]:
+        lines.append(f"without a start: {', '.join(without)}; {HOW_TO_DATE}")
+    return lines
 
 
 def require_detector(warehouse: Warehouse, source: str) -> str:

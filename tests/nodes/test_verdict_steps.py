@@ -182,6 +182,31 @@ def test_a_node_of_which_no_start_is_known_is_suspected_and_explained_by_the_nam
     assert told["states"] and all(re.search(r": \w+ since the execution log-\d{4}$", line) for line in told["states"])
 
 
+def test_what_may_look_healthy_and_not_be_is_said_with_what_would_do(warehouse):
+    """Ten executions of a node and benchmark do; a start that one of two benchmarks of an aspect lacks does not."""
+    history = synthetic_history(nodes=2, types=2, runs=10, seed=4)
+    rows, metrics = history.executions.assign(aspect="cpu"), history.metrics
+    is_second = (rows["benchmark"] == rows["benchmark"].max()).to_numpy()
+    place = rows.groupby(["node", "benchmark"]).cumcount().to_numpy()
+    ingest(warehouse, "executions-0001.parquet", rows, metrics, place < 9)
+    given = (AlarmParams(), QUICK)
+    few = "hold fewer than 10, 5 to compare with and the 5 that an alarm looks at"
+    assert verdict_steps.cautions(warehouse, "log", *given) == [
+        f"too few executions to tell a degradation: 4 of 4 series of a node and benchmark {few}"
+    ]
+    [line] = verdict_steps.cautions(warehouse, "log", *given, node="node-1")
+    assert ": 2 of 2 series" in line
+    starts = rows["started_at"].astype(object).where(~is_second, None)
+    later = rows.assign(started_at=starts)
+    ingest(warehouse, "executions-0002.parquet", later, metrics, place >= 9)
+    [line] = verdict_steps.cautions(warehouse, "log", *given)
+    assert line.startswith("without a start: 2 executions left out; give it as started_at")
+    ingest(warehouse, "executions-0003.parquet", rows.assign(started_at=None), metrics, place >= 0)
+    [line] = verdict_steps.cautions(warehouse, "log", *given)
+    assert line.startswith("without a start: 40 executions in the order of their names; ")
+    assert verdict_steps.cautions(warehouse, "log", AlarmParams(), ScoreParams(left_out_aspects=["cpu"])) == []
+
+
 @pytest.fixture
 def all_flagged(monkeypatch):
     """What is judged at all is flagged."""

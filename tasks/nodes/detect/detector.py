@@ -21,7 +21,6 @@ from sklearn.ensemble import ExtraTreesClassifier  # type: ignore[import-untyped
 from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
 
 from tasks.nodes.detect.deviations import (
-    FEWEST,
     RECENT,
     Centre,
     Normal,
@@ -43,7 +42,7 @@ from tasks.nodes.detect.deviations import (
     without_fleet_drift,
 )
 from tasks.nodes.params import DetectorParams
-from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables, TypeTable
+from tasks.nodes.type_tables import FEWEST, Bools, Floats, Ints, NodeTables, TypeTable
 
 EVEN_ODDS = 0.0  # score, in logits, from which an execution is more likely degraded than not
 PENALTY = 0.05  # C of the logistic regression

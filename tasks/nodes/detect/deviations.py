@@ -19,10 +19,9 @@ from numba import njit
 
 from tasks.nodes.params import DetectorParams
 from tasks.nodes.tools import headlines
-from tasks.nodes.type_tables import SD_OF_MAD, Bools, Floats, Ints, TypeTable
+from tasks.nodes.type_tables import FEWEST, SD_OF_MAD, Bools, Floats, Ints, TypeTable
 
 RECENT = (20, 50)  # executions of a node and type that the two windows hold
-FEWEST = 5  # executions from which a median and a deviation are told
 LEVEL_FLOOR = 0.5  # of the median deviation of the type's nodes
 CLIPPED = 8.0  # deviations: beyond it nothing more is learned from the size
 TINY = 1e-6  # of the largest magnitude: what varies less is constant

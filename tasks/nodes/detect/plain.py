@@ -11,10 +11,11 @@ from functools import partial
 import numpy as np
 
 from tasks.nodes.detect.detector import FittedDetector, fit_detector, rows_of
-from tasks.nodes.detect.deviations import CLIPPED, FEWEST, learn_normal, level_deviations, positive_metrics, windows_of
+from tasks.nodes.detect.deviations import CLIPPED, learn_normal, level_deviations, positive_metrics, windows_of
 from tasks.nodes.history import History
 from tasks.nodes.params import DetectorParams
 from tasks.nodes.type_tables import (
+    FEWEST,
     SD_OF_MAD,
     Bools,
     Floats,

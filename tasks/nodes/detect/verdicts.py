@@ -35,7 +35,6 @@ from tasks.nodes.detect.detector import (
     save_detector,
 )
 from tasks.nodes.detect.deviations import (
-    FEWEST,
     RECENT,
     Centre,
     Normal,
@@ -56,6 +55,7 @@ from tasks.nodes.params import AlarmParams, BudgetParams, DetectorParams, Prepro
 from tasks.nodes.preprocess.fitting import Preprocessor, fit, load_preprocessor, save_preprocessor, tables_of
 from tasks.nodes.tools import resolution
 from tasks.nodes.type_tables import (
+    FEWEST,
     HOUR_S,
     Bools,
     Floats,
@@ -91,19 +91,26 @@ class Budget:
 
 
 def threshold_of_alarms(
-    executions: pd.DataFrame, scores: Floats, is_calm: Bools, at_h: Floats, budget: BudgetParams, alarm: AlarmParams
+    executions: pd.DataFrame,
+    scores: Floats,
+    is_calm: Bools,
+    at_h: Floats,
+    budget: BudgetParams,
+    alarm: AlarmParams,
+    *,
+    least_days: float = 0.0,
 ) -> Budget:
     """The threshold that raises at most budget.alarms_per_day false alarms, by the calm executions of training; even
     odds at least, however large the budget: what is more likely well than not does not look degraded.
 
     executions: with node and aspect. scores: (n,) out of fold, NaN where nothing is known. at_h: (n,) hours, NaN where
-    unknown. Raises ValueError if no calm execution has a score."""
+    unknown. least_days: see pace. Raises ValueError if no calm execution has a score."""
     is_used = is_calm & ~np.isnan(scores)
     if not is_used.any():
         raise ValueError("no calm execution has a score; a threshold is a quantile of these")
     used = scores[is_used]
     rows = list(_series(executions["node"].astype(str) + "\n" + executions["aspect"].astype(str), is_used, at_h))
-    per_day = pace(at_h)
+    per_day = pace(at_h, least_days)
     rungs = [scores > _quantile(used, share) for share in RUNGS]
     counts = np.array(
         [sum(len(follow(flags[series], at_h[series] * HOUR_S, alarm).episodes) for series in rows) for flags in rungs]
@@ -143,11 +150,13 @@ def _series(names: pd.Series, is_used: Bools, at_h: Floats) -> Iterator[Ints]:
     yield from np.split(rows[order], np.flatnonzero(np.diff(codes[order])) + 1) if len(rows) else []
 
 
-def pace(at_h: Floats) -> float:
-    """Executions a day, all nodes together. at_h: (n,) hours, NaN where unknown; one day where fewer than two are."""
+def pace(at_h: Floats, least_days: float = 0.0) -> float:
+    """Executions a day, all nodes together. at_h: (n,) hours, NaN where unknown; one day where fewer than two are.
+
+    least_days: what a shorter record counts as, where nobody knows that it goes on like this."""
     known = at_h[~np.isnan(at_h)]
     span_h = float(known.max() - known.min()) if len(known) > 1 else DAY_H
-    return len(at_h) / max(span_h, 1 / DAY_H) * DAY_H
+    return len(at_h) / max(span_h, least_days * DAY_H, 1 / DAY_H) * DAY_H
 
 
 def threshold_of_share(scores: Floats, is_stressed: Bools, by: str, wanted: float) -> float:
@@ -371,13 +380,14 @@ def learn_verdicts(
     scores = fitted.in_training
     if not fitted.types:
         is_many = (type_names(executions)[calm].value_counts() >= FEWEST).any()
-        few = ("no benchmark has five calm ones", "several of a benchmark", "record more")
+        wanted = f"{FEWEST} of a benchmark at least, and {FEWEST + alarm.last} of a node to tell a degradation"
+        few = ("no benchmark has five calm ones", wanted, "run it more often")
         alike = ("no metric of theirs varies", "values as they were measured", "export them with all their digits")
         raise BadInput(f"{len(executions)} executions", *(alike if is_many else few))
     alarm_budget: Budget | None = None
     if budget.by == "alarms":
         well = calm & ~degraded_until_now(executions, scores, calm, hours, alarm)
-        alarm_budget = threshold_of_alarms(executions, scores, well, hours, budget, alarm)
+        alarm_budget = threshold_of_alarms(executions, scores, well, hours, budget, alarm, least_days=1.0)
         threshold = alarm_budget.threshold
     else:
         known = ~np.isnan(scores) & (stressed | calm)

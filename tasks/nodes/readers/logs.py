@@ -2,18 +2,19 @@
 
 A log says what was measured, not where. The node comes from --label-from stem|parent or from a manifest, which may
 also say benchmark, machine_type, started_at, is_stressed, dose, …; without a node a log is refused. Without started_at
-the time is that in the file's name (20260131T120000), if there is one, else missing. An execution is called
-node/benchmark/start, and where that is not enough (no start, or another log with the same) by its file as well. Its
-template are the settings that the log tells, unless the manifest says one. The rows of this format are files; values of
-a log that cannot be used are refused on their own, with file and line."""
+the start is the time in the file's name (20260131T120000), else that which the tool wrote (fio, iperf3, ioping's JSON),
+else missing: the time of a file may be that of its last copy. An execution is called node/benchmark/start, and where
+that is not enough (no start, or another log with the same) by its file as well. Its template are the settings that the
+log tells, unless the manifest says one. The rows of this format are files; values of a log that cannot be used are
+refused on their own, with file and line."""
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Literal
 
 from tasks.errors import BadInput
 from tasks.intake.cells import time_of
@@ -27,13 +28,16 @@ from tasks.nodes.readers.labels import HOW_TO_NAME, node_of, read_manifest, stem
 from tasks.nodes.readers.vetting import NoExecution, hash_of, slug, vetted_facts
 from tasks.nodes.tools import PARSERS, detect
 from tasks.nodes.tools.parsing import template_of, unreadable
+from tasks.quantities import counted
 
 ENDINGS = (".log", ".txt", ".out", ".json", ".log.gz", ".txt.gz", ".out.gz", ".json.gz")
 HEAD_SHOWN = 40
 LONG_LOG = 64 * 2**20
 IN_NAME = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})[T_-](\d{2})[:-]?(\d{2})[:-]?(\d{2})Z?(?!\d)")
 NO_NODE = "nobody says on which node it ran"
+SLACK = timedelta(seconds=FUTURE_SLACK_S)
 Refusal = tuple[int, str, str]
+Teller = Literal["name", "tool", "clock", "nobody"]  # clock: the tool, by a clock whose zone it does not tell
 
 
 def sniff(head: bytes, path: str) -> bool:  # noqa: ARG001
@@ -52,10 +56,11 @@ def read(path: str, params: ReadParams) -> Iterator[Chunk]:
     executions: list[Execution] = []
     unnamed: dict[int, str] = {}  # places of logs that nobody gave an id, and their files
     bad: list[Refusal] = []
+    tellers: Counter[tuple[Teller, str]] = Counter()
     for place, (name, file) in enumerate(files, 1):
         try:
             facts = of_all | manifest.facts(file)
-            execution = _execution(file, facts, place, params, bad)
+            execution = _execution(file, facts, place, params, bad, tellers)
             if "execution_id" not in facts:
                 unnamed[place] = name
                 execution = _called(execution, name, is_shared=manifest.shares_start(file))
@@ -66,7 +71,8 @@ def read(path: str, params: ReadParams) -> Iterator[Chunk]:
         problem = NO_NODE if len(files) == 1 else f"{NO_NODE}: {len(files)} logs"
         raise BadInput(path, problem, "the name of a node for each log", HOW_TO_NAME)
     refused = refused_rows(bad)
-    yield as_chunk(_named_by_file(executions, unnamed), refused)
+    chunk = as_chunk(_named_by_file(executions, unnamed), refused)
+    yield replace(chunk, understood=tuple(start_lines(tellers, params.time_zone)))
 
 
 def log_names(folder: Folder, params: ReadParams) -> tuple[str, ...]:
@@ -76,10 +82,32 @@ def log_names(folder: Folder, params: ReadParams) -> tuple[str, ...]:
     return tuple(name for name in logs if not manifest_path or absolute(folder.address(name)) != manifest_path)
 
 
-def _execution(file: str, labels: dict[str, Any], place: int, params: ReadParams, bad: list[Refusal]) -> Execution:
+def start_lines(tellers: Mapping[tuple[Teller, str], int], zone: str) -> list[str]:
+    """Who tells the start of how many logs. tellers: number of logs by who tells it, and tool."""
+    words = {
+        "tool": "start as the tool wrote it",
+        "clock": f"start as the tool wrote it, by the clock of its machine, read as {zone} (--time-zone)",
+        "nobody": "start not told",
+    }
+    lines = []
+    for teller, line in words.items():
+        counts = {tool: n for (who, tool), n in sorted(tellers.items()) if who == teller}
+        if counts:
+            lines.append(f"{line}: {counted(sum(counts.values()), 'log')} of {', '.join(counts)}")
+    return lines
+
+
+def _execution(
+    file: str,
+    labels: dict[str, Any],
+    place: int,
+    params: ReadParams,
+    bad: list[Refusal],
+    tellers: Counter[tuple[Teller, str]],
+) -> Execution:
     """The execution of one log; its values that cannot be used go to `bad`. Raises NoExecution with the reason.
 
-    labels: facts from a manifest. Without an id there it is called after its file."""
+    labels: facts from a manifest. Without an id there it is called after its file. tellers: counts who tells starts."""
     node = labels.get("node") or node_of(file, params)
     text = _text(file, params)
     benchmark = labels.get("benchmark") or detect(text)
@@ -95,20 +123,34 @@ def _execution(file: str, labels: dict[str, Any], place: int, params: ReadParams
         (place, f"{PurePosixPath(file).name}, line {fault.place}: {fault.reason}", fault.raw.replace("\0", "\\0"))
         for fault in (*log.faults, *unreadable(text, log.faults))
     ]
+    started_at, teller = _start(log, file, params.time_zone)
     if all(parser.metrics[value.metric].higher_is_better is None for value in log.measured):
         raise NoExecution("no result in it, at most settings; expected the results of a benchmark")
     facts: dict[str, Any] = {
         "aspect": parser.aspect,
         "tool_version": log.version or None,
         "status": "failed" if log.has_failed else "completed",
-        "started_at": _time_in_name(file, params.time_zone),
+        "started_at": started_at,
         "execution_id": file,
         **_template(log, labels),
         **labels,
         "node": node,
         "benchmark": slug(benchmark),
     }
-    return Execution(vetted_facts(facts, FUTURE_SLACK_S), log.measured, log.missing, (), log.tool, text, place)
+    execution = Execution(vetted_facts(facts, FUTURE_SLACK_S), log.measured, log.missing, (), log.tool, text, place)
+    if "started_at" not in labels:
+        tellers[teller, log.tool] += 1
+    return execution
+
+
+def _start(log: ParsedLog, file: str, zone: str) -> tuple[datetime | None, Teller]:
+    """When a log began, in UTC, and who tells it. What a clock that is ahead of ours told is no start."""
+    if named := _time_in_name(file, zone):
+        return named, "name"
+    started_at = time_of(log.started_at.isoformat(), zone) if log.started_at else None
+    if log.started_at is None or started_at is None or started_at > datetime.now(UTC).replace(tzinfo=None) + SLACK:
+        return None, "nobody"
+    return started_at, "tool" if log.started_at.tzinfo else "clock"
 
 
 def _template(log: ParsedLog, labels: dict[str, Any]) -> dict[str, str]:

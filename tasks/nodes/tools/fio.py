@@ -7,6 +7,9 @@ where io_kbytes does not exist. bw_min to bw_dev are in KiB/s while bw_bytes is 
 Text: percentiles may stand in several lines that begin with |, or, where a log was unwrapped, in one. fio writes 10.1k
 for 10,100. In 2.x KB is 1,024 bytes and becomes KiB. Percentiles of other times than clat are passed over.
 
+Start: newer versions say when a job began (job_start); of others it is the time at which the results were written, less
+the run time. JSON has that time since 1970, text and the first JSON by the machine's clock alone.
+
 Settings: text says direction, block size, engine and depth of each job before the results, as fio understood it; JSON
 lists the options that were given, so that what is not among them is fio's default. Names of files and places are no
 part of the work and are left out."""
@@ -29,10 +32,13 @@ from tasks.nodes.tools.parsing import (
     in_binary,
     looks_like_json,
     mapping,
+    unix_time,
+    wall_clock,
 )
 
 TOOL = "fio"
 DIRECTIONS = ("read", "write")
+RUNTIMES = tuple(f"{way}_runtime" for way in DIRECTIONS)
 PERCENTILES = (1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99)
 NAMES = {percentile: f"{percentile:g}".replace(".", "_").rjust(2, "0") + "p" for percentile in PERCENTILES}
 IN_JSON = {f"{percentile:.6f}" for percentile in PERCENTILES} | {"0.00"}  # with which 2.x fills its list up
@@ -111,7 +117,7 @@ METRICS: dict[str, MetricFacts] = {
 
 VERSION = re.compile(r"^fio[- ]([0-9][0-9A-Za-z.\-]*)\s*$")
 DESCRIBED = re.compile(r"^\S.*?: \(g=\d+\): rw=([a-z]+), (?:bs|bsrange)=(.*?), ioengine=([^,\s]+), iodepth=(\d+)")
-JOB = re.compile(r"^(\S.*?): \(groupid=\d+, jobs=\d+\): err=\s*(\d+)")
+JOB = re.compile(r"^(\S.*?): \(groupid=\d+, jobs=\d+\): err=\s*(\d+)(?:: pid=\d+: (.*))?")
 ERRORS = re.compile(r"^fio: (?!file hash not empty)|^\S+: (you need to specify|No I/O performed by)|^Bad option")
 SIGNS = re.compile(
     rf'{VERSION.pattern}|^\S.*: \(g=\d+\): rw=|{JOB.pattern}|"fio version"\s*:|^fio: ', re.MULTILINE
@@ -148,6 +154,7 @@ FURTHER_OPTIONS = (
     "thinktime", "size", "filesize", "io_size", "number_ios", "runtime", "loops",
 )  # fmt: skip
 UNSET = "0"  # of these: what fio takes for not given
+MILLI = 1_000
 SIZE = re.compile(r"([0-9]{1,15})([kmgt]?)(?:i?b)?", re.IGNORECASE)
 POWERS, BINARY = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}, 1_024
 
@@ -193,6 +200,9 @@ def _read_json(log: Log, document: Document) -> None:
             log.fault(place, f"percentile {key} is not kept", f"jobs.0.{way}.clat.percentile.{key}: {percentiles[key]}")
     log.take_paths(Document(place, job, "jobs/0/"), OF_JOB)
     log.take_paths(document, OF_ALL)
+    written_at = unix_time(content.get("timestamp_ms"), MILLI) or unix_time(content.get("timestamp"))
+    log.ended(written_at or wall_clock(content.get("time")), RUNTIMES)
+    log.started_at = unix_time(job.get("job_start"), MILLI) or log.started_at
 
 
 def _measured(block: Mapping[str, object]) -> dict[str, object]:
@@ -266,12 +276,13 @@ def _bytes(text: str) -> str:
 def _read_text(log: Log, lines: Sequence[LogLine]) -> None:
     """The values of one log: of its first job, the others are faults."""
     job: list[LogLine] = []
-    n_jobs, has_status, in_disks = 0, False, False
+    n_jobs, has_status, in_disks, written_at = 0, False, False, None
     for line in lines:
         if line.is_cut and not WHOLE.search(line.text):
             log.fault(line.place, CUT, line.text)
         elif head := JOB.match(line.text):
             n_jobs += 1
+            written_at = written_at or wall_clock(head[3])
             if n_jobs > 1:
                 log.fault(line.place, f"job {n_jobs} ({head[1]}) is not read; run with --group_reporting", line.text)
             elif head[2] != "0":
@@ -288,6 +299,7 @@ def _read_text(log: Log, lines: Sequence[LogLine]) -> None:
         elif n_jobs == 1 and not has_status:
             job.append(line)
     _read_job(log, job)
+    log.ended(written_at, RUNTIMES)
     if not has_status:
         lacking = "no 'Run status group' at its end" if n_jobs else "no job in it"
         log.fault(lines[-1].place, f"the log is cut off: {lacking}", lines[-1].text)

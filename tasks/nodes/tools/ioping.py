@@ -5,10 +5,10 @@ read as generated_duration there. Statistics of nothing (no request counted) are
 in one text: the first are read, the others are faults, except for periods (-p) that a total follows. Periods that were
 cut off after their first line cannot be told from a total.
 
-The JSON is a list of requests and statistics; the last statistics are of the whole run. The raw line has eight numbers
-(before 0.9), or ten, of which the last two are of the load; its times are in us before 1.0 and in ns since: which of
-them, the line itself says, since requests per second are requests by their time. With periods there are several lines;
-the last is the total if it holds all those before it.
+The JSON is a list of requests and statistics; the last statistics are of the whole run, and say when it ended. The raw
+line has eight numbers (before 0.9), or ten, of which the last two are of the load; its times are in us before 1.0 and
+in ns since: which of them, the line itself says, since requests per second are requests by their time. With periods
+there are several lines; the last is the total if it holds all those before it.
 
 Settings: size and way stand in each request; a quiet log (-q) says them by its totals, which are rounded, so that a
 size there counts where it comes close to a power of two."""
@@ -33,6 +33,7 @@ from tasks.nodes.tools.parsing import (
     looks_like_json,
     mapping,
     spelled,
+    unix_time,
 )
 
 TOOL = "ioping"
@@ -183,6 +184,7 @@ def _read_json(log: Log, document: Document) -> None:
         log.fault(document.place, "the log has requests, but no statistics")
     for entry in statistics[-1:]:
         log.take_paths(Document(document.place, entry), METRICS)
+        log.ended(unix_time(entry.get("timestamp")), ("generated_duration",))
 
 
 def _entries(content: object) -> list[dict[str, object]]:

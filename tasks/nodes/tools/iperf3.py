@@ -10,10 +10,14 @@ Text: the lines of the summary that end in sender or receiver, and those of CPU 
 GBytes as powers of 1,024: they become KiB, MiB, GiB. With parallel streams the lines of [SUM] count. Lines of single
 seconds are passed over.
 
+Start: in JSON, and in text with -V.
+
 Settings: JSON says all that differs from iperf3's defaults, text with -V most, other text direction and streams."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
 from statistics import fmean
 
 from tasks.nodes.tools.parsing import (
@@ -31,6 +35,7 @@ from tasks.nodes.tools.parsing import (
     facts_of,
     looks_like_json,
     mapping,
+    unix_time,
 )
 
 TOOL = "iperf3"
@@ -92,6 +97,7 @@ CPU = re.compile(
 )
 CONNECTED = re.compile(r"^\[ *\d+\] local .* connected to ")
 BACK = re.compile(r"^Reverse mode, remote host")
+TIME = re.compile(r"^Time: (.* GMT)$")
 SERVER = re.compile(r"^Server listening on")
 DONE = re.compile(r"^iperf Done\.")
 ENDS_LIKE_A_SUMMARY = re.compile(r"^(\[.*\b(sender|receiver)\s*|CPU Utilization: .*)$")
@@ -118,6 +124,8 @@ def _read(log: Log) -> None:
 def _read_json(log: Log, document: Document) -> None:
     content, place = document.content, document.place
     log.version = str(at_path(content, "start/version") or "").removeprefix("iperf ").strip()
+    stamp = mapping(at_path(content, "start/timestamp"))
+    log.started_at = unix_time(stamp.get("timemillisecs"), 1_000) or unix_time(stamp.get("timesecs"))
     error = mapping(content).get("error")
     if error is not None:
         reason = f"{TOOL} reported an error: {str(error)[:ERROR_SHOWN]}"
@@ -210,6 +218,9 @@ def _read_text(log: Log, lines: Sequence[LogLine]) -> None:
     log.setting("streams", test.pop("streams", "") or (str(of_direction) if of_direction else ""))
     log.setting("direction", "both" if is_both else "rx" if is_reverse else "tx")
     _put_settings(log, {name: value for name, value in test.items() if value is not None})
+    for head in filter(None, (TIME.match(line.text.rstrip()) for line in lines)):
+        with suppress(ValueError):
+            log.started_at = log.started_at or unix_time(parsedate_to_datetime(head[1]).timestamp())
     for line in lines:
         match = SUMMARY.search(line.text)
         if match and is_parallel == (match["stream"] == "SUM"):

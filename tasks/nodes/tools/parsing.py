@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
 
@@ -65,6 +66,8 @@ OPENING = re.compile(r'^[ \t\ufeff]*(?P<start>\{[ \t]*(?=["}]|\r?$)|\[[ \t\r\n]*
 ABSENT = object()
 ODD = re.compile(r"[^A-Za-z0-9_.,:%+/-]")
 LONGEST_SETTING = 80
+UNIX_S = (1e8, 4e9)  # from 1973 to 2096: other numbers are of a clock that was not set, or count from another start
+CTIME = "%a %b %d %H:%M:%S %Y"
 WAITING = "timeout"  # how long a tool waits for the other side is no part of the work
 
 SETTING = "setting: "  # how `what` begins where a metric is one
@@ -151,6 +154,7 @@ class Log:
         self.tool, self.metrics, self.text, self.version = tool, metrics, text, ""
         self.lines = lines_of(text)
         self.faults: list[Fault] = []
+        self.started_at: datetime | None = None
         self._measured: dict[str, MetricValue] = {}
         self._settings: dict[str, str] = {}
 
@@ -253,6 +257,12 @@ class Log:
         if text.strip():
             self._settings.setdefault(name, plain(text))
 
+    def ended(self, at: datetime | None, runtimes: Iterable[str]) -> None:
+        """When the benchmark ended, where the log tells only that: it began the longest of its run times before."""
+        times_s = [time_s for metric in runtimes if (time_s := self.base(metric)) is not None]
+        if at is not None and times_s:
+            self.started_at = at - timedelta(seconds=max(times_s))
+
     def document(self, has_shape: Callable[[object], bool]) -> Document | None:
         """The first JSON document of a shape; broken ones, and further ones, are faults.
 
@@ -292,6 +302,7 @@ class Log:
             missing=tuple(metric for metric in self.metrics if metric not in self),
             faults=tuple(sorted(self.faults, key=lambda fault: fault.place)),
             settings=tuple(sorted((settings | self._settings).items())),
+            started_at=self.started_at,
         )
 
     def _put(self, metric: str, value: float | str, shown: str, unit: str, place: int, raw: str) -> None:
@@ -403,6 +414,23 @@ def checked(value: object) -> float | str:
     if value < 0:
         return "is negative"
     return float(value) if value < LARGEST else "is more than any counter holds"
+
+
+def unix_time(value: object, per_second: int = 1) -> datetime | None:
+    """The time of a number of seconds since 1970, or of parts of them; None for what is no such time."""
+    number = checked(value)
+    if isinstance(number, str) or not UNIX_S[0] <= number / per_second <= UNIX_S[1]:
+        return None
+    return datetime.fromtimestamp(number / per_second, UTC)
+
+
+def wall_clock(text: object) -> datetime | None:
+    """The time that C prints as `Thu Nov 26 22:48:05 2026`: of the machine's zone; None for what is no such time."""
+    try:
+        at = datetime.strptime(str(text).strip(), CTIME)
+    except ValueError:
+        return None
+    return at if unix_time(at.replace(tzinfo=UTC).timestamp()) else None
 
 
 def in_binary(unit: str) -> str:

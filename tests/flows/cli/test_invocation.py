@@ -73,9 +73,11 @@ def test_what_a_flow_prints_does_not_reach_stdout(
 
 def test_what_columns_were_taken_for_is_told_with_how_to_say_otherwise_and_sections_need_none() -> None:
     notes: list[str] = []
-    for lines in ([], ["with the sections of cpu and disk"], ["with the sections of cpu", "read `h` as machine"]):
+    sections_alone, words = ["with the sections of cpu and disk"], ["start not told: 1 log of fio", "read the words OK"]
+    for lines in ([], sections_alone, ["start not told: 1 log of fio"], words):
         note_understood(notes.append, "/logs/a.csv", lines)
-    sections, columns = notes
+    sections, starts, columns = notes
+    assert SAY_OTHERWISE not in starts
     assert sections.splitlines() == ["a.csv:", "  with the sections of cpu and disk"]
     assert columns.splitlines()[-1] == f"  {SAY_OTHERWISE}"
 

@@ -198,3 +198,13 @@ def test_an_ingest_says_which_units_nobody_knows(whorl: Whorl, home: Path, tmp_p
     assert "3 values not converted, as nobody knows the unit: 'blorps', 'wugs'; each is a scale of its own" in ended.err
     told = json.loads(whorl.done("nodes", "ingest", tmp_path / "results.csv", "--source", "mine", "--json").out)
     assert told["unknown_units"] == {"blorps": 2, "wugs": 1}
+    assert (told["n_without_start"], "without a start" in ended.err) == (0, False)
+
+
+@pytest.mark.usefixtures("flows_as_they_are", "prefect_server")
+def test_an_ingest_says_how_many_have_no_start_and_how_to_give_one(whorl: Whorl, home: Path, tmp_path: Path) -> None:
+    rows = ["node,benchmark,execution_id,started_at,metric,value", "a,mine,1,,rate,1", "a,mine,2,2026-01-01,rate,2"]
+    (tmp_path / "results.csv").write_text("\n".join(rows))
+    ended = whorl.done("nodes", "ingest", tmp_path / "results.csv")
+    assert "1 of 2 executions without a start: watch leaves them out where others of their node" in ended.err
+    assert "give it as started_at in a --manifest, or in the names of the files (20260131T120000)" in ended.err

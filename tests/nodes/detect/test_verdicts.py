@@ -48,6 +48,17 @@ def test_figures_are_of_executions_that_the_others_judge(history):
     assert 0.5 < found.figures["auprc"] < 1.0  # a third of the doses is one deviation
 
 
+def test_what_ran_in_an_hour_is_not_taken_for_the_pace_of_a_day(history):
+    """Or rounds that follow each other at once would have a threshold that nothing exceeds."""
+    order = pd.Series(np.arange(len(history.executions)))
+    began = [pd.to_datetime(order * 5, unit="s"), pd.Series(pd.NaT, index=order, dtype="datetime64[us]")]
+    at_once, unknown = (
+        learned(replace(history, executions=history.executions.assign(started_at=at))).model for at in began
+    )
+    assert at_once.budget.executions_per_day == len(order)
+    assert at_once.threshold == unknown.threshold
+
+
 def test_without_known_stress_there_are_verdicts_and_no_figures(history):
     unknown = history.executions.assign(is_stressed=None, dose_level=np.nan)
     found = learned(type(history)(unknown, history.metrics, history.telemetry))
@@ -71,7 +82,7 @@ def test_a_recall_without_known_stress_is_refused(history):
 
 
 def test_too_few_executions_are_one_line(history):
-    with pytest.raises(BadInput, match="no benchmark has five calm ones"):
+    with pytest.raises(BadInput, match="five calm ones; expected 5 of a benchmark at least, and 10 of a node to"):
         learned(history.where(np.arange(480) < 6))
 
 
@@ -163,6 +174,8 @@ def alarms_per_day(scores, threshold):
 def test_the_pace_is_executions_a_day():
     assert pace(np.array([0.0, 6.0, 12.0])) == pytest.approx(3 / 12 * 24)
     assert pace(np.array([np.nan, 3.0])) == 2.0  # one day, where nobody knows
+    assert pace(np.array([0.0, 6.0, 12.0]), 1.0) == 3.0
+    assert pace(np.array([0.0, 24.0, 48.0]), 1.0) == pytest.approx(1.5)
 
 
 def test_a_larger_budget_has_a_lower_threshold_and_more_flags():

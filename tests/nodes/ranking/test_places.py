@@ -225,6 +225,7 @@ def test_within_a_machine_type_nodes_have_places_of_their_own_and_the_whole_flee
     [
         ([], 0, "none: no metric counts, so no node has a score; whorl nodes metrics says why"),
         (["a"], 3, "A"),
+        (["a"], 1, "cannot be told: no other node to compare A with"),
         (["a", "b"], 3, "A, b: no difference can be told between these 2 of 3 nodes"),
         (["a", "b"], 2, "no difference can be told between A, b: their intervals say"),
     ],

@@ -4,9 +4,13 @@ import gzip
 from datetime import datetime
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from tasks.errors import BadInput
+from tasks.nodes.params import ReadParams
+from tasks.nodes.readers.logs import read
+from tasks.nodes.tools import PARSERS
 
 SYSBENCH = """sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)
 
@@ -39,6 +43,8 @@ Threads fairness:
     events (avg/stddev):           114.1875/2.56
     execution time (avg/stddev):   1.9697/0.02
 """
+RECORDED = Path(__file__).parents[3] / "data" / "recorded" / "nodes" / "executions-0001.parquet"
+TOOLS = Path(__file__).parents[1] / "tools" / "logs"
 HOW = "name it: --label-from stem|parent, or a manifest with the columns path and node"
 
 
@@ -83,6 +89,62 @@ def test_a_manifest_with_doses_says_which_logs_had_none(found_in, tmp_path):
 )
 def test_a_start_may_stand_in_the_name_of_the_file(found_in, name, started):
     assert found_in(SYSBENCH, f"n1/{name}", label_from="parent").column("started_at") == [started]
+
+
+STARTS = {  # a log of a tool, the zone that is given, and its start in UTC
+    "since 1970": ("fio/3.33.json", "Asia/Tokyo", datetime(2026, 11, 21, 15, 45, 25, 508_000)),
+    "by a clock": ("fio/3.33.txt", "Asia/Tokyo", datetime(2026, 11, 21, 6, 45, 15, 905_000)),
+    "by a clock of nobody's zone": ("fio/3.33.txt", "UTC", datetime(2026, 11, 21, 15, 45, 15, 905_000)),
+    "not told": ("ioping/1.3.txt", "UTC", None),
+}
+
+
+@pytest.mark.parametrize(("log", "zone", "started"), STARTS.values(), ids=STARTS)
+def test_a_start_that_the_tool_wrote_is_read_and_the_time_of_the_file_is_not(found_in, log, zone, started):
+    found = found_in((TOOLS / log).read_text(), "n1/a.txt", label_from="parent", time_zone=zone)
+    assert found.column("started_at") == [started]
+
+
+def test_the_start_that_a_tool_wrote_is_within_a_second_of_the_recorders():
+    """Of real logs of which a recorder knows when they began; iperf3 tells whole seconds."""
+    recorded = pq.read_table(RECORDED, columns=["benchmark", "started_at", "log"]).to_pylist()
+    late_s = {}
+    for row in recorded:
+        told = PARSERS[row["benchmark"]].parse(row["log"]).started_at
+        if told:
+            late_s.setdefault(row["benchmark"], []).append(
+                (told.replace(tzinfo=None) - row["started_at"]).total_seconds()
+            )
+    assert sorted(late_s) == ["disk-fio", "disk-ioping", "network-iperf3"]
+    assert all(len(late) > 20 and min(late) > -1 and max(late) < 1 for late in late_s.values())
+
+
+def test_a_name_and_a_manifest_say_the_start_before_the_tool_does(found_in, tmp_path):
+    (tmp_path / "labels.csv").write_text("path,started_at\nn1/20260131T120000.json,2026-01-30T12:00\n")
+    text, name = (TOOLS / "fio/3.33.json").read_text(), "n1/20260131T120000.json"
+    assert found_in(text, name, label_from="parent").column("started_at") == [datetime(2026, 1, 31, 12)]
+    labelled = found_in(text, name, label_from="parent", manifest=str(tmp_path / "labels.csv"))
+    assert labelled.column("started_at") == [datetime(2026, 1, 30, 12)]
+
+
+def test_a_start_by_a_clock_that_is_ahead_is_none_and_the_log_is_kept(found_in):
+    text = (TOOLS / "iperf3/3.12.json").read_text().replace("1795275989", "3900000000")
+    found = found_in(text, "n1/a.json", label_from="parent")
+    assert (found.column("started_at"), found.reasons) == ([None], [])
+
+
+def test_who_told_the_starts_of_a_folder_is_understood(tmp_path):
+    for name in ("fio/3.33.json", "fio/3.33.txt", "iperf3/3.12.json", "iperf3/3.1.json", "ioping/1.3.txt"):
+        path = tmp_path / "set" / "n1" / name.replace("/", "-")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text((TOOLS / name).read_text())
+    (tmp_path / "set" / "n1" / "20260131T120000.txt").write_text(SYSBENCH)
+    (chunk,) = read(str(tmp_path / "set"), ReadParams(label_from="parent", time_zone="Europe/Berlin"))
+    assert chunk.understood == (
+        "start as the tool wrote it: 3 logs of fio, iperf3",
+        "start as the tool wrote it, by the clock of its machine, read as Europe/Berlin (--time-zone): 1 log of fio",
+        "start not told: 1 log of ioping",
+    )
 
 
 def test_a_folder_holds_many_logs_each_once(found_in, tmp_path):

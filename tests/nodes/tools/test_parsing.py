@@ -4,6 +4,8 @@ import copy
 import json
 import math
 import random
+import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -69,6 +71,43 @@ def test_no_edit_makes_a_parser_fail_or_lose_count_of_its_metrics(logs):
             assert all(math.isfinite(one.value) and one.value >= 0 for one in log.measured)
             assert log.measured or log.faults
             assert all(fault.place >= 1 and len(fault.raw) <= 500 for fault in log.faults)
+
+
+STARTS = {
+    "fio/2.2.10.json": None,  # before it wrote any time
+    "fio/2.2.10.txt": datetime(2016, 3, 14, 16, 1, 40, 984_000),  # 16:02:11 less 30.016 s; whose zone is not told
+    "fio/3.13-nsec.txt": datetime(2023, 7, 3, 22, 30, 31, 827_000),
+    "fio/3.33.json": datetime(2026, 11, 21, 15, 45, 25, 508_000, UTC),
+    "ioping/1.3.json": datetime(2026, 11, 21, 15, 46, 0, 568_147, UTC),
+    "ioping/1.3.txt": None,
+    "iperf3/3.1.json": datetime(2019, 5, 14, 9, 25, 10, tzinfo=UTC),
+    "iperf3/3.1.txt": datetime(2019, 5, 14, 9, 21, 44, tzinfo=UTC),
+    "iperf3/3.12.txt": None,  # without -V
+    "qperf/0.4.11.txt": None,
+    "sysbench/cpu-1.0.20.txt": None,
+}
+
+
+@pytest.mark.parametrize(("name", "started"), STARTS.items(), ids=STARTS)
+def test_a_log_began_when_the_tool_says(parse, name, started):
+    assert parse(name).started_at == started
+
+
+FIO_TIMES = [  # what stands there in the JSON, what for it, and when the job began, which ran 2.476 s
+    (r'"error" : 0,', '"job_start" : 1795275900250, "error" : 0,', datetime(2026, 11, 21, 15, 45, 0, 250_000, UTC)),
+    (r'"error" : 0,', '"job_start" : 81234567, "error" : 0,', STARTS["fio/3.33.json"]),  # a clock since boot
+    ("Sat Nov 21 15:45:27", "Sat Nov 21 19:45:27", STARTS["fio/3.33.json"]),
+    ('"timestamp_ms"', '"then"', datetime(2026, 11, 21, 15, 45, 24, 524_000, UTC)),
+    ('"timestamp(_ms)?"', '"then"', datetime(2026, 11, 21, 15, 45, 24, 524_000)),
+    ('"(timestamp(_ms)?|time)"', '"then"', None),
+    (r'"timestamp(_ms)?" : 1795|Sat Nov 21', "-1", None),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "started"), FIO_TIMES)
+def test_of_the_times_in_fios_json_the_surest_counts(read, logs, old, new, started):
+    text = re.sub(old, new, (logs / "fio/3.33.json").read_text())
+    assert read("disk-fio", text).started_at == started
 
 
 FIO = {"rw": "randrw", "bs": "4194304", "ioengine": "psync", "iodepth": "1", "number_of_processes": "1"}

@@ -194,6 +194,7 @@ def jobs_train(params: TrainFlowParams) -> dict[str, Any]:
     from tasks.jobs.predict.training import read_figures  # not above: a second that other flows need not pay
 
     training = train(params.warehouse, params.source, params.evaluate, str(flow_run.id), params.group)
+    predict(params.warehouse, params.source)  # the page answers from now on
     figures = read_figures(params.warehouse, params.source, training["model_id"])
     parts = (
         f"# A model of the jobs of source {plain(params.source)}",

@@ -217,7 +217,9 @@ def _answer(data: JobsData) -> tuple[str, str, State]:
         return f"No job of {data.source} has {least} finished runs, so there is no variation to report.", "", "unknown"
     if listed.empty:
         cov = ratio(summary["median_cov"])
-        variation = f"Runtimes of {summary['n_supported_groups']:,} recurring jobs vary by a median COV of {cov}"
+        variation = (
+            f"Runtimes vary by a median COV of {cov} in {counted(summary['n_supported_groups'], 'recurring job')}"
+        )
         verb = "predict" if data.model_id else "train"
         return f"{variation}; nothing is predicted yet.", f"Next: {data.command(verb)}.", "unknown"
     first = listed.iloc[0]
@@ -330,7 +332,7 @@ def _jobs_section(data: JobsData, item: str) -> Section:
     words = LIST_WORDS.format(
         least=data.least, statuses=" or ".join(summary_params.statuses), split_at=moment(data.summary["split_at"])
     )
-    evidence = f"n = {len(data.jobs):,} jobs, data version {data.summary['data_version']}{made}"
+    evidence = f"n = {counted(len(data.jobs), 'job')}, data version {data.summary['data_version']}{made}"
     return Section("Jobs and their next runs", words, evidence, tables=(shown,),
                    nothing="This source has no jobs yet.", is_open=True)  # fmt: skip
 

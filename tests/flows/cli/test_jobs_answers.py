@@ -201,11 +201,11 @@ def test_the_answer_is_the_first_line_and_speaks_of_a_factor_only_where_there_is
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     jobs_answers.show_reasons(next_run(expected_s=101.0, of_those_s=100.0))
-    told = capsys.readouterr().out
+    told = " ".join(capsys.readouterr().out.split())
     assert told.startswith("nightly, next run: expected to take 101 s, as usual; why: no single cause")
     assert "was expected" not in told
     jobs_answers.show_reasons(next_run(expected_s=1000.0, of_those_s=900.0))
-    told = capsys.readouterr().out
+    told = " ".join(capsys.readouterr().out.split())  # as wide as the terminal is
     assert "expected to take 16.7 min, 10 times the usual 100 s; why: the 5 runs of the job count little" in told
     assert "of those 5 runs 15 min was expected, too: others count more" in told
 

@@ -335,7 +335,8 @@ def numbers(column: pa.ChunkedArray | pa.Array) -> Cells:
 
 def measured(column: pa.ChunkedArray | pa.Array) -> tuple[Cells, str]:
     """The numbers of a column and their unit, empty without one: %, B or s, or one of them in a second, where each cell
-    has it behind the number, as screens export them: 45.1 %, 1.2 GiB, 3 MB/s, 20 ms."""
+    has it behind the number, as screens export them: 45.1 %, 1.2 GiB, 3 MB/s, 24 Mb/s (bits), 20 ms. A clock (10:05)
+    has none, and 10M may be many things."""
     cells = numbers(column)
     if not cells.is_bad.any() or not is_text(column.type):
         return cells, ""
@@ -343,7 +344,7 @@ def measured(column: pa.ChunkedArray | pa.Array) -> tuple[Cells, str]:
     is_there = (written.notna() & (written != "")).to_numpy()
     bare = written.str.replace(PER_SECOND, "", regex=True)
     is_rate = bool((bare != written)[is_there].all())
-    for unit, parse in (("%", _percent), ("B", size_bytes), ("s", duration_s)):
+    for unit, parse in (("%", _percent), ("B", _rate_bytes if is_rate else size_bytes), ("B", _bits), ("s", _span_s)):
         parsed = (bare if is_rate else written).where(is_there).map(parse, na_action="ignore").astype(float).to_numpy()
         if np.isfinite(parsed[is_there]).all():
             return Cells(parsed, np.zeros(len(parsed), dtype=bool)), f"{unit}/s" if is_rate else unit
@@ -352,6 +353,19 @@ def measured(column: pa.ChunkedArray | pa.Array) -> tuple[Cells, str]:
 
 def _percent(text: str) -> float | None:
     return number_of(text.removesuffix("%")) if text.endswith("%") else None
+
+
+def _rate_bytes(text: str) -> float | None:
+    return None if text.endswith("b") else size_bytes(text)
+
+
+def _bits(text: str) -> float | None:
+    size = size_bytes(text) if text.endswith("b") else None
+    return None if size is None else size / 8
+
+
+def _span_s(text: str) -> float | None:
+    return duration_s(text) if text[-1:].islower() else None
 
 
 def _numbers_of_texts(column: pa.Array) -> NDArray[np.float64]:

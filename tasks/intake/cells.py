@@ -3,6 +3,7 @@
 Times are in UTC, by the one rule of all readers for what could be meant in several ways: it stands in
 tasks/jobs/README.md, under Times. What cannot be decided is no time, and the row is refused."""
 
+import warnings
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import product
@@ -135,7 +136,10 @@ def _times_of_texts(text: pd.Series, zone: str) -> tuple[Times, Flags]:
     if is_named.any():
         has_zone = text.str.contains(NAMED_ZONE, na=False)
         for which, is_utc in ((is_named & has_zone, True), (is_named & ~has_zone, False)):
-            read.append(pd.to_datetime(text.where(which), format="mixed", utc=is_utc, errors="coerce"))
+            with warnings.catch_warnings(action="ignore"):  # the first may be of no format that pandas can tell
+                alike = pd.to_datetime(text.where(which), utc=is_utc, errors="coerce")  # those written as the first
+            others = text.where(which & alike.isna())
+            read += [alike, pd.to_datetime(others, format="mixed", utc=is_utc, errors="coerce")]
     for times in (_in_utc(parsed, zone)[0] for parsed in read):
         utc = np.where(np.isnat(utc), times, utc)
     return utc, text.notna().to_numpy() & np.isnat(utc)

@@ -69,8 +69,8 @@ def ingest(
             return
         results = file_results if ingested["data_version"] else read_results
         result = results(call.warehouse, source, ingested["batches"])
-        told = ("understood", "not_loaded", "group_by", "key", "better", "data_version", "report")
-        result |= {key: ingested[key] for key in told}
+        shown = ("understood", "not_loaded", "group_by", "key", "better", "data_version", "report")
+        result |= {key: ingested[key] for key in shown}
         yield result
         if not ingested["data_version"]:
             show_read(result)

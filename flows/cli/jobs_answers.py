@@ -503,7 +503,7 @@ def _answer(answer: "ChangeAnswer", rows: dict[str, Any]) -> str:
     """What a change would do, and how sure that is, in one sentence. rows: of the table of changes, by measure."""
     from tasks.jobs.params import MEASURES
 
-    told = [
+    changes = [
         f"{words} {row['before']} → {row['after']} ({row['change']}, 95 % interval {row['interval']})"
         for name, words in (("median_s", "median"), ("p95_s", "95 % under"))
         if (row := rows.get(MEASURES[name]))
@@ -512,7 +512,7 @@ def _answer(answer: "ChangeAnswer", rows: dict[str, Any]) -> str:
     beyond = answer.outcome.support.share
     if beyond:
         sure += f"; {share(beyond)} of the changed runs are unlike those that it learnt from"
-    return f"{answer.scenario}: {'; '.join([*told, sure])}"
+    return f"{answer.scenario}: {'; '.join([*changes, sure])}"
 
 
 def _measured(score: Any) -> dict[str, str]:

@@ -3,6 +3,7 @@
 Times are in UTC, by the one rule of all readers for what could be meant in several ways: it stands in
 tasks/jobs/README.md, under Times. What cannot be decided is no time, and the row is refused."""
 
+import warnings
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import product
@@ -135,7 +136,10 @@ def _times_of_texts(text: pd.Series, zone: str) -> tuple[Times, Flags]:
     if is_named.any():
         has_zone = text.str.contains(NAMED_ZONE, na=False)
         for which, is_utc in ((is_named & has_zone, True), (is_named & ~has_zone, False)):
-            read.append(pd.to_datetime(text.where(which), format="mixed", utc=is_utc, errors="coerce"))
+            with warnings.catch_warnings(action="ignore"):  # the first may be of no format that pandas can tell
+                alike = pd.to_datetime(text.where(which), utc=is_utc, errors="coerce")  # those written as the first
+            others = text.where(which & alike.isna())
+            read += [alike, pd.to_datetime(others, format="mixed", utc=is_utc, errors="coerce")]
     for times in (_in_utc(parsed, zone)[0] for parsed in read):
         utc = np.where(np.isnat(utc), times, utc)
     return utc, text.notna().to_numpy() & np.isnat(utc)
@@ -335,7 +339,8 @@ def numbers(column: pa.ChunkedArray | pa.Array) -> Cells:
 
 def measured(column: pa.ChunkedArray | pa.Array) -> tuple[Cells, str]:
     """The numbers of a column and their unit, empty without one: %, B or s, or one of them in a second, where each cell
-    has it behind the number, as screens export them: 45.1 %, 1.2 GiB, 3 MB/s, 20 ms."""
+    has it behind the number, as screens export them: 45.1 %, 1.2 GiB, 3 MB/s, 24 Mb/s (bits), 20 ms. A clock (10:05)
+    has none, and 10M may be many things."""
     cells = numbers(column)
     if not cells.is_bad.any() or not is_text(column.type):
         return cells, ""
@@ -343,7 +348,7 @@ def measured(column: pa.ChunkedArray | pa.Array) -> tuple[Cells, str]:
     is_there = (written.notna() & (written != "")).to_numpy()
     bare = written.str.replace(PER_SECOND, "", regex=True)
     is_rate = bool((bare != written)[is_there].all())
-    for unit, parse in (("%", _percent), ("B", size_bytes), ("s", duration_s)):
+    for unit, parse in (("%", _percent), ("B", _rate_bytes if is_rate else size_bytes), ("B", _bits), ("s", _span_s)):
         parsed = (bare if is_rate else written).where(is_there).map(parse, na_action="ignore").astype(float).to_numpy()
         if np.isfinite(parsed[is_there]).all():
             return Cells(parsed, np.zeros(len(parsed), dtype=bool)), f"{unit}/s" if is_rate else unit
@@ -352,6 +357,19 @@ def measured(column: pa.ChunkedArray | pa.Array) -> tuple[Cells, str]:
 
 def _percent(text: str) -> float | None:
     return number_of(text.removesuffix("%")) if text.endswith("%") else None
+
+
+def _rate_bytes(text: str) -> float | None:
+    return None if text.endswith("b") else size_bytes(text)
+
+
+def _bits(text: str) -> float | None:
+    size = size_bytes(text) if text.endswith("b") else None
+    return None if size is None else size / 8
+
+
+def _span_s(text: str) -> float | None:
+    return duration_s(text) if text[-1:].islower() else None
 
 
 def _numbers_of_texts(column: pa.Array) -> NDArray[np.float64]:

@@ -409,7 +409,9 @@ def _derived(rows: Frame) -> Frame:
     started = _filled(started, np.where(is_rounded, submitted, before_end))
     submitted = _filled(submitted, started - wait)
     runtime_s = np.where(np.isnan(rows["runtime_s"]), _in_seconds(ended - started), rows["runtime_s"])
+    limit_s = rows["requested_runtime_s"]
     return rows | {
+        "requested_runtime_s": np.where(limit_s == 0, np.nan, limit_s),  # where none was set, as sacct --json has it
         "submitted_at": submitted,
         "started_at": started,
         "ended_at": np.where(is_over, ended, NOT_A_TIME),

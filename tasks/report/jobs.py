@@ -83,7 +83,8 @@ CHANGES_WORDS = (
     "done again with the change, the prediction is held against them, each pair by the logarithm of the changed "
     "over the unchanged runtime."
 )
-CLAIMS = {"can": "", "cannot": "Mind: "}  # who moves between shapes is drawn
+# Who moves between shapes of ratios is drawn
+CLAIMS = {"can": "", "cannot": "Mind: ", "move_delta": "Moves between shapes (seconds from the historic median): "}
 JOBS = """
 SELECT groups.* EXCLUDE (source), found.* EXCLUDE (source, group_key, last_at, p05_s, p25_s, p75_s, p95_s),
     found.p05_s AS next_p05_s, found.p25_s AS next_p25_s, found.p75_s AS next_p75_s, found.p95_s AS next_p95_s,

@@ -1,5 +1,5 @@
-"""Runs that are cut into phases, as they are compared: their bounds and levels, and the
-counters that moved most (Hossain et al., V-D)."""
+"""Runs that are cut into phases, as they are compared: their bounds and levels, and the counters that moved most
+(Hossain et al., V-D)."""
 
 import re
 from collections import Counter as Tally

@@ -61,6 +61,7 @@ MEASURED = {
     "percent": (["45.5%", None, "5 %"], [45.5, None, 5.0], "%"),
     "sizes": (["1.5 KiB", "2 kB", ""], [1536.0, 2000.0, None], "B"),
     "rates": (["1 MiB/s", "8 kBps"], [2.0**20, 8000.0], "B/s"),
+    "bits": (["8 Mb/s", "16 kbps", "80 b/s"], [1e6, 2000.0, 10.0], "B/s"),
     "times": (["20 ms", "1.5 s"], [0.02, 1.5], "s"),
     "plain numbers": (["5", "1,5"], [5.0, 1.5], ""),
 }
@@ -75,8 +76,14 @@ def test_numbers_with_their_unit_are_in_base_units(
     assert [None if np.isnan(value) else value for value in cells.values] == values  # noqa: PD011
 
 
-@pytest.mark.parametrize("written", [["5 %", "5 MB"], ["5 %", "fast"], ["1 MB/s", "1 MB"], ["5 parsecs", "6 parsecs"]])
-def test_a_column_of_several_units_is_no_number(written: list[str]) -> None:
+NO_UNIT = [
+    ["5 %", "5 MB"], ["5 %", "fast"], ["1 MB/s", "1 MB"], ["5 parsecs", "6 parsecs"], ["5 Mb/s", "5 kB/s"],
+    ["14:05", "14:10"], ["10M", "12M"], ["P1D"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("written", NO_UNIT, ids=" ".join)
+def test_a_column_of_several_units_or_of_none_that_is_sure_is_no_number(written: list[str]) -> None:
     cells, unit = measured(pa.array(written))
     assert unit == "" and cells.is_bad.any()
 

@@ -74,6 +74,7 @@ def what_if(name, *, n_pairs=9, reason=None):
         "what_if_claims": [
             {**same, "about": "can", "place": 0, "claim": f"it supports {name}"},
             {**same, "about": "cannot", "place": 0, "claim": f"it does not prove {name}"},
+            {**same, "about": "move_delta", "place": 0, "claim": f"{name} moves 3 runs"},
         ],
     }
 

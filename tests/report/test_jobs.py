@@ -122,6 +122,7 @@ def test_a_what_if_has_predicted_beside_measured_and_what_it_can_and_cannot_clai
     words = told(result)
     assert "it supports no_spare" in words
     assert "Mind: it does not prove no_spare" in words
+    assert "(seconds from the historic median): no_spare moves 3 runs" in words  # no chart has these
     [change] = rows_of(result, "What if: no_spare")
     assert list(change.values()) == ["95th percentile, in seconds", "2 s", "3 s", "+1 s", "+500 ms to +1.5 s"]
 

@@ -276,8 +276,8 @@ def parse_scenario(
 
     They are made in this order. VALUE is a number; `x2` multiplies what each row has. NAME is any feature (checked when
     the change is made), a column of --features, a word for one (tokens, cpus, input, queue, load) or spare_multiplier.
-    Raises BadInput for
-    none of them, something else than these forms, or the same thing changed twice."""
+    A column that is called like such a word, or like a feature that is no cause, is own_NAME. Raises BadInput for none
+    of them, something else than these forms, or the same thing changed twice."""
     edits: list[Edit] = [*named_scenario(scenario).edits] if scenario else []
     edits += [*map(_set, sets), *map(_shift, shifts), *map(_std, stds)]
     if not edits:
@@ -314,7 +314,8 @@ def causes_in(frame: pd.DataFrame) -> str:
     words = ("tokens" if has_spare else "cpus", "input", "queue", "load")
     named = [f"--set {word}=" for word in words if WORDS[word] in frame]
     named += ["--set spare_multiplier="] * has_spare
-    named += [f"--set {name.removeprefix(OWN)}=" for name in map(str, frame) if name.startswith(OWN)]
+    own = {name: name.removeprefix(OWN) for name in map(str, frame) if name.startswith(OWN)}
+    named += [f"--set {name if word in WORDS or _no_cause(word) else word}=" for name, word in own.items()]
     named += ["--shift-sku A:B"] * (len(skus_of(frame)) > 1) + ["--set-std cpu_load="] * (ALL_LOAD_SD in frame)
     known = (
         f"a cause that it tells of: {', '.join(named)}"
@@ -346,10 +347,14 @@ def _set(text: str) -> Edit:
             raise BadInput(where, f"{value} is no cap", "a number from 0 on, times the tokens requested; 0: none")
         return CapSpare(number)
     feature = WORDS.get(name, name)
-    for pattern, why in NO_CAUSES:
-        if re.fullmatch(pattern, feature):
-            raise BadInput(where, why, CAUSES)
+    if not name.startswith(OWN) and (why := _no_cause(feature)):
+        raise BadInput(where, why, CAUSES)
     return SetFeature(feature, number, is_factor, name)
+
+
+def _no_cause(feature: str) -> str:
+    """Why a feature is no cause; empty where it may be one."""
+    return next((why for pattern, why in NO_CAUSES if re.fullmatch(pattern, feature)), "")
 
 
 def _shift(text: str) -> Edit:

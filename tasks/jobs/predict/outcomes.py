@@ -163,7 +163,7 @@ def outcome_features(runs: pd.DataFrame, past: pd.DataFrame) -> pd.DataFrame:
 
     runs: as read_runs has them; past: runs that ended, of all statuses of ENDED. Of each kind of peers, among those
     that had ended before: how often the last ones, and all, ran into their limit and completed, and the share of its
-    limit that the last one took; KNOWN, which no tree sees: of how many last runs of the job that is known."""
+    limit that the last one took; KNOWN, not for the model's trees: of how many last runs of the job that is known."""
     past = with_ends(past)
     past = past.assign(**_events(past), log_s=np.log(np.maximum(past["runtime_s"], LEAST_RUNTIME_S)))
     times = runs["submitted_at"].dt

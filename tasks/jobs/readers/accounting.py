@@ -226,17 +226,17 @@ def _asked_cpus(fields: Fields) -> float:
     chunks = _text(fields, "Resource_List.select", "Resource_List.nodes")
     if chunks is None:
         return _number(fields, "Resource_List.ncpus", float, "a number")
-    found = [(re.match(r"\d+(?=:|$)", chunk), CPUS_OF_CHUNK.search(chunk)) for chunk in chunks.split("+")]
-    return float(sum(int(times[0] if times else 1) * int(cpus[1] if cpus else 1) for times, cpus in found))
+    sizes = [(re.match(r"\d+(?=:|$)", chunk), CPUS_OF_CHUNK.search(chunk)) for chunk in chunks.split("+")]
+    return float(sum(int(times[0] if times else 1) * int(cpus[1] if cpus else 1) for times, cpus in sizes))
 
 
 def _used_cpus(fields: Fields) -> float:
-    """As they are told, else the slots of exec_host: n1/0+n1/1, n1/0-3,8 or n1/0*8."""
-    told = _number(fields, "resources_used.ncpus", float, "a number")
+    """As the record says, else the slots of exec_host: n1/0+n1/1, n1/0-3,8 or n1/0*8."""
+    used = _number(fields, "resources_used.ncpus", float, "a number")
     hosts = fields.get("exec_host", "").split("+")
     slots = SLOTS.findall(" ".join(host.partition("/")[2] for host in hosts))
     n_slots = sum(int(times or int(last or 0) - int(first or 0) + 1) for times, first, last in slots)
-    return told if not math.isnan(told) or not slots else float(n_slots)
+    return used if not math.isnan(used) or not slots else float(n_slots)
 
 
 FIELDS = (
@@ -297,8 +297,8 @@ def _grid_engine_records(blocks: Iterator[Lines]) -> Iterator[Record]:
                     yield first, " ".join(map("=".join, fields.items())), fields
                 first, fields = place, {}
             elif first:
-                found = QACCT_LINE.fullmatch(line.strip())
-                fields |= {found[1]: found[2]} if found else {}
+                field = QACCT_LINE.fullmatch(line.strip())
+                fields |= {field[1]: field[2]} if field else {}
             elif line.strip() and line[0] != "#":
                 yield place, line, _accounted(line)
     if fields:
@@ -314,8 +314,8 @@ def _grid_engine_run(fields: Fields, params: ReadParams) -> Run | None:
         number is None or _text(fields, "pe_taskid") or not (submitted or started)
     ):  # qacct's totals; never came to a host
         return None
-    asked = dict(LIMIT.findall(f"{fields.get('hard_resources', '')} {fields.get('category', '')}"))
-    limit_s = _seconds(asked, "h_rt" if "h_rt" in asked else "s_rt")
+    limits = dict(LIMIT.findall(f"{fields.get('hard_resources', '')} {fields.get('category', '')}"))
+    limit_s = _seconds(limits, "h_rt" if "h_rt" in limits else "s_rt")
     slots, failed = _number(fields, "slots", float, "a number"), _code(fields, "failed")
     code = failed or _code(fields, "exit_status")
     reached = _seconds(fields, "ru_wallclock") >= limit_s or _seconds(fields, "wallclock") >= limit_s
@@ -335,7 +335,7 @@ def _grid_engine_run(fields: Fields, params: ReadParams) -> Run | None:
         "requested_cpus": slots,
         "used_cpus": slots,
         "requested_runtime_s": limit_s,
-        "requested_memory_bytes": _bytes(asked, "h_vmem") * slots,
+        "requested_memory_bytes": _bytes(limits, "h_vmem") * slots,
         "cpu_s": _seconds(fields, "cpu"),
         "peak_memory_bytes": _bytes(fields, "maxvmem") or math.nan,
     }

@@ -189,10 +189,10 @@ SYSTEMS = (
     ),
     System(
         "applications of a Spark history server",
-        ("id", "attempts.-1.startTimeEpoch", "attempts.-1.completed"),
+        ("id", "attempts.0.startTimeEpoch", "attempts.0.completed"),
         {
-            "run_id": "id", "name": "name", "user_name": "attempts.-1.sparkUser", "status": "attempts.-1.completed",
-            "started_at": "attempts.-1.startTimeEpoch", "ended_at": "attempts.-1.endTimeEpoch",
+            "run_id": "id", "name": "name", "user_name": "attempts.0.sparkUser", "status": "attempts.0.completed",
+            "started_at": "attempts.0.startTimeEpoch", "ended_at": "attempts.0.endTimeEpoch",
         },
         words={"[Tt]rue": "completed", "[Ff]alse": "running"},
     ),

@@ -162,7 +162,8 @@ def _completed(rows: pd.DataFrame, understood: Understanding, counts: Counter[st
         rows = rows.assign(status=rows["status"].mask(is_open & rows.get("started_at", missing).notna(), "running"))
     if system and system.adds_tries and {"runtime_s", "started_at", "ended_at"} <= set(rows):
         span_s = (rows["ended_at"] - rows["started_at"]).dt.total_seconds()
-        rows = rows.assign(runtime_s=rows["runtime_s"].mask(rows["runtime_s"] > span_s, span_s))
+        taken_s = rows["runtime_s"].mask(rows["runtime_s"] > span_s, span_s)
+        rows = rows.assign(runtime_s=taken_s.where(rows["started_at"].notna() | (taken_s > 0)))  # else it never began
     if "run_id" in columns:
         return rows, len(columns["run_id"].parts) > 1
     at = rows["started_at"] if "started_at" in rows else rows["submitted_at"]
@@ -393,7 +394,8 @@ def _unread(
     if lists:
         logger.warning("%s: %s left out: lists need Parquet", path, ", ".join(lists))
     used = {*(name for column in columns.values() for name in column.theirs), *features, *lists}
-    used |= {name.replace(".-1.", ".0.") for name in names if ".-1." in name}  # of a list the last entry stands for all
+    used |= {name.replace(".0.", ".-1.") for name in used}  # of a list one entry stands for all, else the last
+    used |= {name.replace(".-1.", ".0.") for name in names if ".-1." in name}
     unread = [name for name in names if name and name not in used and not name.startswith((PANDAS_INDEX, AROUND))]
     hint = "what is known before a run can help predictions: --features NAME,… or all"
     return [f"not read: {quoted(unread, MOST_UNREAD)} ({hint})"] if unread else []

@@ -48,10 +48,13 @@ def series_of(path: str, read: "ReadParams", columns: Sequence[str] = ()) -> Ser
             is_table = True
         if is_table:
             raise fault from None
-    runs = [prepared.telemetry for prepared in read_file(path, read)[0]]
-    if len(runs) != 1:
+    runs, refused = read_file(path, read)
+    if not runs:
+        reasons = "; ".join(refused["reason"].unique()) or "nothing to read"
+        raise BadInput(path, f"no run in it: {reasons}", "a run of several samples", "record it longer")
+    if len(runs) > 1:
         raise BadInput(path, f"{len(runs)} runs in it", "one run", "take the file apart, or see whorl workloads ingest")
-    [run] = runs
+    run = runs[0].telemetry
     places, _ = _columns_of(path, list(run.names), columns)
     varying = [at for at in places if columns or len(np.unique(run.values[~np.isnan(run.values[:, at]), at])) > 1]
     started = run.started_at

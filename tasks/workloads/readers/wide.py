@@ -182,7 +182,9 @@ def counters_of(
         if name in skipped:
             continue
         counter = table.counters.get(name) or table.described(ours.get(name, name))
-        numbers, _ = measured(column)
+        numbers, unit = measured(column)
+        if unit:  # of the cells
+            counter = replace(counter, unit=unit.removesuffix("/s"), is_rate=counter.is_rate or unit.endswith("/s"))
         fault = fault_of(numbers)
         if not counter.name:
             fault = "no name"

@@ -216,6 +216,14 @@ def test_causes_are_set_by_the_names_that_a_log_has_for_them():
     )
 
 
+def test_a_column_that_is_called_like_a_word_or_like_no_cause_is_offered_and_set_by_its_full_name():
+    frame = pd.DataFrame({"own_memory": [4.0], "own_hit_ratio": [2.0], "own_scale": [1.0]})
+    with pytest.raises(BadInput, match=r"--set own_memory=, --set own_hit_ratio=, --set scale=; limits"):
+        apply(parse_scenario(sets=["gpus=2"]), frame)
+    after = apply(parse_scenario(sets=["own_memory=x2", "own_hit_ratio=3"]), frame)
+    assert after.loc[0].tolist() == [8.0, 3.0, 1.0]
+
+
 def sku_features():
     """Four runs in order of submission: on both SKUs, on gen3 only, on gen10 only, the first of a job on both."""
     return pd.DataFrame(

@@ -374,12 +374,13 @@ SACCT_37 = {"meta": {"Slurm": {"release": "21.08.8-2"}}, "errors": [], "jobs": [
      "time": {"submission": MARCH_S, "start": MARCH_S, "end": MARCH_S + 20, "elapsed": 20, "limit": 30}}
     for number, state in enumerate(["COMPLETED", "FAILED"])
 ]}  # fmt: skip
-# spark.apache.org/docs/latest/monitoring.html: /api/v1/applications
+# spark.apache.org/docs/latest/monitoring.html: /api/v1/applications, the newest attempt first
 SPARK_APPLICATIONS = [
     {"id": f"application_{number}", "name": "etl", "attempts": [
         {"startTime": "2024-03-01T02:00:00.000GMT", "endTime": "x", "lastUpdated": "x", "duration": 1000 * seconds,
          "sparkUser": "ada", "completed": bool(seconds), "appSparkVersion": "3.5.1", "startTimeEpoch": 1000 * MARCH_S,
-         "endTimeEpoch": 1000 * (MARCH_S + seconds) if seconds else -1, "lastUpdatedEpoch": 1000 * MARCH_S}]}
+         "endTimeEpoch": 1000 * (MARCH_S + seconds) if seconds else -1, "lastUpdatedEpoch": 1000 * MARCH_S},
+        {"sparkUser": "ada", "completed": True, "startTimeEpoch": 1000 * MARCH_S - 9000, "endTimeEpoch": 1000 * MARCH_S}]}
     for number, seconds in enumerate([40, 60, 0])
 ]  # fmt: skip
 # docs.ray.io, jobs REST API: GET /api/jobs/
@@ -448,7 +449,7 @@ EXPORTS = {
     "Oozie": Export("oozie.json", json.dumps(OOZIE), {"completed": 1, "cancelled": 1}, 1, 180, "`startTime` as started_at"),
     "Slurm's sacct --json": Export("sacct.json", json.dumps(SACCT), {"completed": 2, "timeout": 1, "failed": 1, "cancelled": 1, "running": 1, "pending": 1}, 1, 100, "`time.limit.number` as requested_runtime_s in min"),
     "Slurm's sacct --json of 2021": Export("sacct.json", json.dumps(SACCT_37), {"completed": 1, "failed": 1}, 1, 20, "`time.limit` as requested_runtime_s in min"),
-    "Spark history server": Export("applications.json", json.dumps(SPARK_APPLICATIONS), {"completed": 2, "running": 1}, 1, 50, "`attempts.-1.startTimeEpoch` as started_at"),
+    "Spark history server": Export("applications.json", json.dumps(SPARK_APPLICATIONS), {"completed": 2, "running": 1}, 1, 50, "`attempts.0.startTimeEpoch` as started_at"),
     "Ray": Export("ray.json", json.dumps(RAY_JOBS), {"completed": 1, "failed": 1, "cancelled": 1, "running": 1}, 1, 12.5, "`entrypoint` as name"),
     "YARN": Export("apps.json", json.dumps(YARN), {"completed": 1, "failed": 1, "running": 1, "cancelled": 1}, 2, 60, "`finalStatus`, else `state` as status"),
     "HTCondor": Export("history.json", json.dumps(CONDOR, indent=1), {"completed": 2, "failed": 2, "cancelled": 1}, 2, 60, "4/true as failed"),
@@ -535,12 +536,16 @@ def test_dates_that_may_be_day_or_month_first_are_refused(tmp_path: Path) -> Non
         list(TableReader().read(str(tmp_path / "runs.csv"), ReadParams()))
 
 
-def test_time_on_hold_is_no_runtime_of_a_job_that_was_removed_from_it(tmp_path: Path) -> None:
+def test_neither_time_on_hold_nor_in_the_queue_is_runtime_of_a_job_that_was_removed_from_it(tmp_path: Path) -> None:
     held, tried_twice = ({"RemoteWallClockTime": wall_s} for wall_s in (40.0, 500.0))
     path = tmp_path / "history.json"
     path.write_text(json.dumps([CONDOR[0] | tried_twice, CONDOR[4] | {"EnteredCurrentStatus": MARCH_S + 9000} | held]))
     (chunk,) = TableReader().read(str(path), ReadParams())
     assert chunk.rows["runtime_s"].to_list() == [100.0, 40.0]  # of the first, what its last try took
+    never_began = {"JobStartDate": None, "JobCurrentStartDate": None, "RemoteWallClockTime": 0.0}
+    path.write_text(json.dumps([CONDOR[0] | tried_twice, CONDOR[4] | never_began]))
+    (chunk,) = TableReader().read(str(path), ReadParams())
+    assert chunk.rows["started_at"].isna().to_list() == [False, True]
 
 
 def test_what_was_understood_is_said_in_a_dry_run_and_kept_with_the_file(export: tuple[str, Export]) -> None:

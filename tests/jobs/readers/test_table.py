@@ -256,6 +256,13 @@ def test_columns_that_are_not_read_are_named_and_no_more_than_a_line_holds(tmp_p
     assert "'c11' and 8 more (" in line and "'c12'" not in line
 
 
+def test_of_a_list_of_which_one_entry_is_read_the_others_are_not_named(tmp_path: Path) -> None:
+    steps = [{"startTimeEpoch": 1_709_258_400_000, "endTimeEpoch": 1_709_258_460_000, "completed": True}] * 2
+    (tmp_path / "runs.json").write_text(json.dumps([{"id": "a", "name": "etl", "attempts": steps}]))
+    (chunk,) = TableReader().read(str(tmp_path / "runs.json"), ReadParams())
+    assert not [line for line in chunk.understood if line.startswith("not read: ")]
+
+
 def test_what_is_kept_as_a_feature_is_read(tmp_path: Path) -> None:
     assert unread(tmp_path, ["mood"], features=["mood"]) == unread(tmp_path, []) == []
 

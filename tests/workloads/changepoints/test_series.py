@@ -66,6 +66,13 @@ def test_of_telemetry_the_counters_that_vary_are_series_with_their_times(tmp_pat
         series_of(str(path), ReadParams(), ["cpu"])
 
 
+def test_telemetry_without_a_run_says_why(tmp_path):
+    path = tmp_path / "redis.txt"
+    path.write_text(lines([(1, 10), (1, 20)]))
+    with pytest.raises(BadInput, match=r"no run in it: .*samples"):
+        series_of(str(path), ReadParams())
+
+
 def test_a_broken_table_is_told_as_such_and_telemetry_of_several_hosts_is_refused(tmp_path):
     path = tmp_path / "series.csv"
     path.write_text("a\n1\nx\n")

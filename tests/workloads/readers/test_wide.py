@@ -69,6 +69,8 @@ def test_cells_may_carry_their_unit_as_screens_export_them(found_in):
     assert found.column("busy") == [45.5, 5, None]
     assert found.column("received") == [2000, 1_250_000, 0]
     assert found.column("latency") == [0.02, 1.5, 0.003]
+    kinds = {counter.name: (counter.unit, counter.is_rate) for counter in found.runs[0].telemetry.counters}
+    assert kinds == {"busy": ("%", False), "received": ("B", True), "latency": ("s", False)}
     assert found.runs[0].refused == ("used: holds text", "mode: holds text")  # a bare 2048 may be of any unit
 
 

@@ -4,6 +4,7 @@ the first 80 % of the runs: the last fifth of the log is reported, so nothing is
 
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from unittest.mock import patch
 
@@ -17,7 +18,7 @@ from tasks.jobs.job_keys import choose_key
 from tasks.jobs.params import EvaluateParams, GroupParams, ReadParams
 from tasks.jobs.predict import predictor, runtime_evaluation
 from tasks.jobs.predict.mixture import N_CLASSES, best_weights
-from tasks.jobs.predict.preparation import prepare, read_runs
+from tasks.jobs.predict.preparation import FINISHED, prepare, read_runs
 from tasks.warehouse.ingest import ingest
 from tasks.warehouse.place import Warehouse
 
@@ -25,16 +26,20 @@ SHARE, MEMORY_MB = 0.8, 2000
 PARAMS = EvaluateParams()
 
 
-def first_runs(path: str, read: ReadParams) -> pd.DataFrame:
-    """The first SHARE of the finished runs of a log, by the key of jobs that predicts best there."""
+def first_runs(path: str, read: ReadParams, statuses: Sequence[str] = FINISHED) -> pd.DataFrame:
+    """The runs of these statuses in the time of the first SHARE of the finished runs of a log, by the key of jobs that
+    predicts best there."""
     with tempfile.TemporaryDirectory() as home:
         warehouse = Warehouse(home=Path(home), memory_mb=MEMORY_MB)
         for log in find_logs([path]):
             ingest(warehouse, WORD, land_log(warehouse, log, Intake(SOURCE, "", read, GroupParams())).batch_id)
-        runs = read_runs(warehouse, SOURCE)
-    until = np.sort(runs["submitted_at"].to_numpy())[int(SHARE * len(runs))]
-    runs = runs[runs["submitted_at"] < until].reset_index(drop=True).drop(columns="period", errors="ignore")
-    return choose_key(runs, PARAMS.predict.characterise.split).regrouped(runs)
+        finished, runs = read_runs(warehouse, SOURCE), read_runs(warehouse, SOURCE, statuses=statuses)
+    until = np.sort(finished["submitted_at"].to_numpy())[int(SHARE * len(finished))]
+    finished, runs = (
+        rows[rows["submitted_at"] < until].reset_index(drop=True).drop(columns="period", errors="ignore")
+        for rows in (finished, runs)
+    )
+    return choose_key(finished, PARAMS.predict.characterise.split).regrouped(runs)
 
 
 def main(path: str, time_zone: str = "", *renamed: str) -> None:

@@ -4,39 +4,21 @@ fifth of the first 80 % of a log, and of stretches of it, as a Markdown table:
 into their limits in 5, 3 and 1 of ten runs. The last fifth of the log is reported, so nothing is chosen by it."""
 
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from tasks.jobs.evaluate import SOURCE
-from tasks.jobs.intake import WORD, Intake, find_logs, land_log
-from tasks.jobs.job_keys import choose_key
-from tasks.jobs.params import EvaluateParams, GroupParams, ReadParams
+from tasks.jobs.params import ReadParams
 from tasks.jobs.predict.outcomes import ENDED, REACHES, evaluate_outcomes, outcome_features
-from tasks.jobs.predict.preparation import read_runs
-from tasks.warehouse.ingest import ingest
-from tasks.warehouse.place import Warehouse
+from tests.studies.left_out import first_runs
 
-SHARE, MEMORY_MB, TEST_SHARE = 0.8, 2000, 0.2
+TEST_SHARE = 0.2
 STRETCHES = ((0.1, 250), (0.4, 250), (0.7, 250), (0.1, 1000), (0.4, 1000))  # where one begins, and its runs
 CHANCES = (0.5, 0.3, 0.1, 0, 0, 0, 0, 0)  # of drawn jobs to run into their limit
 LIMIT_S, EVERY_S = 3600.0, 7200.0
-
-
-def ended_runs(path: str, time_zone: str) -> pd.DataFrame:
-    """The first SHARE of the runs of a log that ended, by the key of jobs that predicts best there."""
-    with tempfile.TemporaryDirectory() as home:
-        warehouse, read = Warehouse(home=Path(home), memory_mb=MEMORY_MB), ReadParams(time_zone=time_zone)
-        for log in find_logs([path]):
-            ingest(warehouse, WORD, land_log(warehouse, log, Intake(SOURCE, "", read, GroupParams())).batch_id)
-        finished, ended = read_runs(warehouse, SOURCE), read_runs(warehouse, SOURCE, statuses=ENDED)
-    key = choose_key(finished, EvaluateParams().predict.characterise.split)
-    return key.regrouped(ended).iloc[: int(SHARE * len(ended))].reset_index(drop=True)
 
 
 def drawn(n_each: int, rng: np.random.Generator) -> pd.DataFrame:
@@ -66,7 +48,8 @@ def logs_of(arguments: list[str]) -> Iterator[tuple[str, pd.DataFrame]]:
         for n_each in (60, 160, 400):
             yield f"drawn, {n_each} runs a job", drawn(n_each, np.random.default_rng(n_each))
         return
-    runs = ended_runs(arguments[0], *(arguments[1:] or [""]))
+    path, *time_zone = arguments
+    runs = first_runs(path, ReadParams(time_zone="".join(time_zone)), ENDED)
     yield "all", runs
     for share, n in STRETCHES:
         first = int(share * len(runs))

@@ -68,6 +68,14 @@ def order_quantiles(latest: Floats) -> Floats:
     return _in_blocks(len(latest), of_full_block if is_full.all() and latest.shape[1] else of_block)
 
 
+def beside_one_run(quantiles: Floats, others: Floats) -> Floats:
+    """Quantiles after one earlier run: the next one is as likely shorter as longer, how much so `others` say.
+
+    By the (n + 1) rule one run says no more than that; taken for all that may come, an unusual one would count as
+    certain. quantiles: (n, n_levels) of one value a row; others: (n, n_levels), ascending. Both in logs of seconds."""
+    return np.where(LEVELS < 0.5, np.minimum(quantiles, others), np.maximum(quantiles, others))
+
+
 def mixture_by_support(
     parts: Sequence[Floats], weights: Floats, support: NDArray[np.intp], ends: float = 0.0
 ) -> Floats:

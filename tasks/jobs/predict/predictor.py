@@ -28,6 +28,7 @@ from tasks.jobs.predict.mixture import (
     N_LEVELS,
     SUPPORT,
     Recalibration,
+    beside_one_run,
     best_weights_by_support,
     learn_grace,
     limited,
@@ -47,6 +48,7 @@ POOLED: dict[str, tuple[str, int]] = {  # name of a part: its peers, and how man
 }
 RELATIVE = ("input_usual", "job_median10", "user_request_median10", "user_median10", "log_median")
 RELATIVE_GAIN = 0.02  # of CRPS, for trees to be relative: they can go beyond all runs
+ONE_ENOUGH_GAIN = 0.02  # of CRPS, for one run to be enough: where jobs hardly vary
 LEAST_SHARE = 1e-3  # of the median runtime: shorter runs count as this long
 ENDS = (0.0, 0.5)  # the shares of averaged quantiles at both ends that are tried
 EARLY_SHARE = 0.6  # of the training runs: what the weights are chosen with learns from these, and is tried on the rest
@@ -68,7 +70,7 @@ FIRST_EXPONENT, LAST_EXPONENT = (int(one) for one in np.frexp(np.exp(LOG_RANGE))
 SCALES = 10.0 ** (DIGITS - np.floor(np.log10(0.5) + np.arange(FIRST_EXPONENT, LAST_EXPONENT + 1) * np.log10(2)))
 TOGETHER = 2_000  # submissions asked at once: their quantiles, 2 MB a part, stay in the cache
 LEAST_TRIED = 20  # runs; with fewer all parts count the same
-MAIN, TREES, FORMAT = "predictor.json", "boosted.json", 3
+MAIN, TREES, FORMAT = "predictor.json", "boosted.json", 4
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,7 @@ def fit_boosted(
 class Predictor:
     """weights: of the parts of the pool, for each class of support, of which they sum to 1; ends: the share of their
     averaged quantiles at both ends; is_relative: the trees are of the runtime over what peers usually take;
+    is_one_enough: after one run alone a part says that the next takes as long, not shorter or longer as the trees say;
     usual_log_s: stands in for that without peers; typical_log_s: (n_levels,) quantiles of all runs that it learnt from;
     recalibration: of the pool; grace: of time limits, None where they are not kept; columns: features in their order;
     least_s: shorter runs count as this long."""
@@ -148,6 +151,7 @@ class Predictor:
     boosted: Boosted
     weights: Mapping[str, tuple[float, ...]]
     is_relative: bool
+    is_one_enough: bool
     usual_log_s: float
     typical_log_s: Floats
     recalibration: Recalibration
@@ -186,8 +190,12 @@ class Predictor:
         for part in names:
             peers, most = POOLED.get(part, (part, 0))
             if peers in known.log_s:
-                quantiles = order_quantiles(np.maximum(known.log_s[peers][:, :most], least))
-                predictions.append(np.where(np.isnan(quantiles[:, :1]), of_trees, quantiles))
+                latest = np.maximum(known.log_s[peers][:, :most], least)
+                n_runs = np.isfinite(latest).sum(axis=1)
+                quantiles = np.where(n_runs[:, None] > 0, order_quantiles(latest), of_trees)
+                if not self.is_one_enough:
+                    quantiles[n_runs == 1] = beside_one_run(quantiles[n_runs == 1], of_trees[n_runs == 1])
+                predictions.append(quantiles)
             else:
                 predictions.append(np.tile(self.typical_log_s, (len(features), 1)) if part == ALL_RUNS else of_trees)
         return predictions
@@ -206,6 +214,7 @@ class Predictor:
             "format": FORMAT,
             "weights": dict(self.weights),
             "is_relative": self.is_relative,
+            "is_one_enough": self.is_one_enough,
             "usual_log_s": self.usual_log_s,
             "typical_log_s": self.typical_log_s.tolist(),
             "levels": self.recalibration.levels.tolist(),
@@ -242,6 +251,7 @@ class Predictor:
             Boosted.load(folder, len(columns)),
             weights,
             bool(main["is_relative"]),
+            bool(main["is_one_enough"]),
             float(main["usual_log_s"]),
             typical,
             Recalibration(levels, moved),
@@ -286,29 +296,30 @@ def fit_predictor(
     has_own = any(str(name).startswith(OWN) for name in features)
     settings, times = (OF_OWN, TIMES_OF_OWN) if has_own else (SETTINGS, 1)
 
-    def fitted(rows: slice, is_relative: bool) -> Predictor:
+    def fitted(rows: slice, *, is_relative: bool, is_one_enough: bool = False) -> Predictor:
         usual = float(np.median(log_s[rows])) if len(log_s[rows]) else 0.0
         frame = features.iloc[rows]
         target = log_s[rows] - (_usual(frame, usual) if is_relative else 0.0)
         boosted = fit_boosted(frame, target, n_trees=times * n_trees, seed=seed, settings=settings)
         columns, typical = tuple(features.columns), np.quantile(log_s[rows], LEVELS)
-        return Predictor(boosted, even, is_relative, usual, typical, Recalibration(), grace, columns, least_s)
+        chosen, unmoved = (is_relative, is_one_enough), Recalibration()
+        return Predictor(boosted, even, *chosen, usual, typical, unmoved, grace, columns, least_s)
 
     cut = int(EARLY_SHARE * len(runs))
     late, later, later_known = np.arange(cut, len(runs)), features.iloc[cut:], known.rows(slice(cut, None))
     if cut < 1 or len(late) < LEAST_TRIED:
-        return fitted(slice(None), False), EarlierPredictions(late[:0], np.zeros((0, N_LEVELS)))
+        return fitted(slice(None), is_relative=False), EarlierPredictions(late[:0], np.zeros((0, N_LEVELS)))
     support, candidates = support_of(later_known, len(late)), []
     for is_relative in (False, True):
-        predictions = fitted(slice(0, cut), is_relative).parts(later, later_known, names)
-        parts = [limited(part, later, grace) for part in predictions]
-        weights = best_weights_by_support(parts, runtime_s[cut:], support)
-        pooled = mixture_by_support(parts, weights, support)
-        crps = float(empirical_of(pooled).crps(runtime_s[cut:]).mean())
-        candidates.append((crps, is_relative, weights, parts))
-    absolute, relative = candidates
-    is_better = relative[0] < (1 - RELATIVE_GAIN) * absolute[0]
-    _, is_relative, weights, parts = relative if is_better else absolute
+        earlier = fitted(slice(0, cut), is_relative=is_relative)
+        for is_one_enough in (False, True):
+            predictions = replace(earlier, is_one_enough=is_one_enough).parts(later, later_known, names)
+            parts = [limited(part, later, grace) for part in predictions]
+            weights = best_weights_by_support(parts, runtime_s[cut:], support)
+            crps = empirical_of(mixture_by_support(parts, weights, support)).crps(runtime_s[cut:]).mean()
+            least = (1 - RELATIVE_GAIN) ** is_relative * (1 - ONE_ENOUGH_GAIN) ** is_one_enough
+            candidates.append((float(crps) / least, is_relative, is_one_enough, weights, parts))
+    _, is_relative, is_one_enough, weights, parts = min(candidates, key=lambda candidate: candidate[0])
     tried = []
     for ends in ENDS:
         pooled = mixture_by_support(parts, weights, support, ends)
@@ -317,7 +328,8 @@ def fit_predictor(
         tried.append((crps, ends, pooled, moved))
     _, ends, pooled, moved = min(tried, key=lambda trial: trial[0])
     named = {part: tuple(map(float, of_classes)) for part, of_classes in zip(names, weights.T, strict=True)}
-    model = replace(fitted(slice(None), is_relative), weights=named, ends=ends, recalibration=moved)
+    model = fitted(slice(None), is_relative=is_relative, is_one_enough=is_one_enough)
+    model = replace(model, weights=named, ends=ends, recalibration=moved)
     return model, EarlierPredictions(late, pooled)
 
 

@@ -15,6 +15,7 @@ from tasks.jobs.predict.mixture import (
     N_LEVELS,
     UNMOVED_RUNS,
     Recalibration,
+    beside_one_run,
     best_weights,
     best_weights_by_support,
     learn_grace,
@@ -48,6 +49,17 @@ def test_order_quantiles_of_one_value_are_that_value_and_of_none_are_missing():
     assert np.isnan(quantiles[0]).all()
     assert (quantiles[1] == 7).all()
     assert order_quantiles(np.zeros((0, 3))).shape == (0, N_LEVELS)
+
+
+def test_after_one_run_the_next_is_as_likely_shorter_as_longer_and_how_much_the_others_say():
+    quantiles = beside_one_run(np.full((3, N_LEVELS), 5.0), LEVELS + np.array([[0], [4.25], [9]]))
+    assert (quantiles[0, :50] == LEVELS[:50]).all()  # the others expect less: half of what may come is as they say
+    assert (quantiles[0, 50:] == 5).all()
+    assert (quantiles[1, :50] == 4.25 + LEVELS[:50]).all()
+    assert (quantiles[1, 50:75] == 5).all()
+    assert (quantiles[1, 75:] == 4.25 + LEVELS[75:]).all()
+    assert (quantiles[2, :50] == 5).all()
+    assert (quantiles[2, 50:] == 9 + LEVELS[50:]).all()
 
 
 def test_order_quantiles_of_many_rows_are_those_of_each_alone():

@@ -204,6 +204,30 @@ def test_a_job_never_seen_is_predicted_from_the_others():
     assert high > 1.5 * np.exp(3)
 
 
+def test_one_run_of_another_kind_is_not_taken_for_all_that_may_come():
+    rng = np.random.default_rng(11)
+    jobs = np.append(np.repeat(np.arange(150), 8), [150, 150, 150])
+    runtime_s = np.exp(4 + 0.02 * rng.normal(size=1_203))
+    runtime_s[1_200] = 33 * 3600.0
+    runs = log_of(runtime_s, [f"j{i}" for i in jobs])
+    known, features = histories(peers_of(runs, runs)), features_of(runs, runs)
+    model, _ = fit_predictor(features[:1_200], known.rows(slice(0, 1_200)), runs[:1_200], **PARAMS)
+    known.log_s[JOB][1_201:, :2] = [[np.log(33 * 3600.0), np.nan], [np.log(33 * 3600.0), np.log(60.0)]]
+    job, trees = (part[1_201:] for part in model.parts(features, known, ["job", BOOSTED]))
+    half = N_LEVELS // 2
+    assert (job[0, half:] == np.log(33 * 3600.0)).all()
+    np.testing.assert_array_equal(job[0, :half], trees[0, :half])
+    np.testing.assert_array_equal(job[1], order_quantiles(known.log_s[JOB][[1_202]])[0])
+
+
+@pytest.mark.parametrize(("noise", "is_enough"), [(0.0, True), (0.5, False)], ids=["jobs never vary", "they vary"])
+def test_one_run_says_all_of_its_job_only_where_jobs_hardly_vary(noise, is_enough):
+    rng = np.random.default_rng(12)
+    jobs = np.repeat(np.arange(400), 3)
+    runs = log_of(np.exp(1 + rng.normal(size=400)[jobs] + noise * rng.normal(size=1_200)), [f"j{i}" for i in jobs])
+    assert Split(runs).model.is_one_enough == is_enough
+
+
 def test_limits_that_are_kept_end_every_prediction():
     rng = np.random.default_rng(6)
     limits_s = rng.choice([20.0, 60.0], 1_000)

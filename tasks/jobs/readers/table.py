@@ -95,7 +95,7 @@ class TableReader:
     """Reads tables of runs."""
 
     name: str = "table"
-    version: int = 7  # 4: features; 5: names by alias; 6, 7: more systems; 7: names of months, HTCondor's time on hold
+    version: int = 8  # 4: features; 5: names by alias; 6, 7: more systems; 7: names of months; 8: begin_ms, LSF
     title: str = "tables, a row a run (.parquet, .csv, .json), also exports of GitLab, GitHub, Jenkins, …"
     endings: tuple[str, ...] = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
 
@@ -274,7 +274,7 @@ def _dimension(ours: str) -> Dimension | None:
 
 def _candidates(ours: str, names: Sequence[str], taken: Collection[str]) -> Iterator[tuple[str, str]]:
     aliases = (key_of(ours), *ALIASES.get(ours, ()))
-    return named(names, aliases, taken, _dimension(ours))
+    return named(names, aliases, taken, "s" if ours in TIME_COLUMNS else _dimension(ours))  # begin_ms: since 1970
 
 
 def _is_unique(column: pa.ChunkedArray) -> bool:
@@ -292,6 +292,9 @@ def _is_plausible(ours: str, name: str, sample: pa.Table, texts: Mapping[str, li
         has_codes = is_exit_code(name)
         n_known = sum(_status(value, params, has_codes=has_codes) is not None for value in values)
         return 2 * n_known >= len(values) > 0 or (has_codes and pa.types.is_integer(kind))
+    if _is_number(kind) and ours in TIME_COLUMNS and unit_in_name(name, "s"):  # a time, or a time span?
+        is_bad = utc_times(_plain(sample[name]), "UTC")[1]
+        return 2 * int(is_bad.sum()) <= len(is_bad)
     if not is_text(kind) or ours not in (*TIME_COLUMNS, *NUMBER_COLUMNS):
         return True
     if ours in TIME_COLUMNS:
@@ -413,7 +416,7 @@ def _lines(
     if job:
         lines.append(f"no column names a job: all runs are of one job, {job}")
     if "run_id" not in columns:
-        lines.append("no column has an id of its own for each run: runs are called after name and start")
+        lines.append("no column is known as the id of a run (--map run_id=THEIRS): they are called after name and start")
     if status := columns.get("status"):
         has_codes = any(map(is_exit_code, status.theirs))
         words = [str(word) for word in pc.unique(trimmed(merged(sample, status))).to_pylist() if word is not None]

@@ -20,10 +20,10 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from tasks.errors import BadInput
 from tasks.jobs.distribution import Floats
 from tasks.jobs.normalisation import Counts, histogram, normalise
 from tasks.jobs.params import BEFORE_DAYS, LEAST_AFTER, LEAST_BEFORE, MAX_DRIFT_RUNS, DriftParams
+from tasks.jobs.predict.peers import require_columns
 from tasks.jobs.shapes import EMPTY_BIN_PRIOR, ShapeSet, log_likelihood, log_posterior
 from tasks.quantities import duration, share, times
 
@@ -152,8 +152,7 @@ def _split_runs(
 
     Too few are also runs in so few stretches that not even the clearest change could be told from luck: there must be
     RESOLUTION / false_discovery_rate ways to deal them."""
-    if missing := [name for name in NEEDED if name not in runs]:
-        raise BadInput("runs", f"no column {', '.join(missing)}", f"a frame with {', '.join(NEEDED)}")
+    require_columns(runs, "runs", NEEDED)
     is_there = np.isfinite(runs["runtime_s"].to_numpy(dtype=np.float64, na_value=np.nan))
     runs = runs.loc[is_there, list(NEEDED)].dropna(subset=["group_key", "submitted_at"])
     if runs.empty:

@@ -10,16 +10,35 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from pandas.api.indexers import BaseIndexer
 
 from tasks.errors import BadInput
 from tasks.jobs.distribution import Floats, Rows
-from tasks.jobs.normalisation import LastRuns
 
 Ints = NDArray[np.int64]
 OF_RUNS = ("group_key", "submitted_at")
 OVERTAKEN = 14  # later submissions that may have ended before a run, for it to count as one of the last
 ROWS_AT_ONCE = 1_000  # whose last runs are found together: 2 MB for 200 of them stay in the cache
 OF_PAST = ("group_key", "submitted_at", "ended_at", "runtime_s")
+
+
+class LastRuns(BaseIndexer):
+    """Windows of at most `size` runs up to and with each run, which never reach into another job."""
+
+    def __init__(self, starts: Ints, size: int) -> None:
+        super().__init__()
+        self.starts, self.size = starts, size
+
+    def get_window_bounds(  # pandas asks for these names
+        self,
+        num_values: int = 0,
+        min_periods: int | None = None,  # noqa: ARG002
+        center: bool | None = None,  # noqa: ARG002
+        closed: str | None = None,  # noqa: ARG002
+        step: int | None = None,  # noqa: ARG002
+    ) -> tuple[Ints, Ints]:
+        ends = np.arange(1, num_values + 1, dtype=np.int64)
+        return np.maximum(self.starts, ends - self.size), ends
 
 
 @dataclass(frozen=True)
@@ -160,8 +179,8 @@ def earlier_runs(runs: pd.DataFrame, past: pd.DataFrame) -> EarlierRuns:
     runs: group_key, submitted_at; past: group_key, submitted_at, ended_at, runtime_s, of which rows without an end or
     a finite runtime are left out. A run that ended before it was submitted counts from its submission. A row without
     a submission or a group knows nothing. Raises BadInput if a column is missing."""
-    _need(runs, "runs", OF_RUNS)
-    _need(past, "past", OF_PAST)
+    require_columns(runs, "runs", OF_RUNS)
+    require_columns(past, "past", OF_PAST)
     codes, keys = pd.factorize(runs["group_key"])
     of_past = pd.Index(keys).get_indexer(pd.Index(past["group_key"]))
     ended_at, submitted_at = _microseconds(past["ended_at"]), _microseconds(past["submitted_at"])
@@ -193,7 +212,8 @@ def _microseconds(times: pd.Series) -> Ints:
     return np.asarray(times.to_numpy().astype("datetime64[us]").view(np.int64))
 
 
-def _need(frame: pd.DataFrame, name: str, columns: tuple[str, ...]) -> None:
+def require_columns(frame: pd.DataFrame, name: str, columns: Sequence[str]) -> None:
+    """Raise BadInput with the columns that a frame lacks."""
     if missing := [column for column in columns if column not in frame]:
         raise BadInput(name, f"no column {', '.join(missing)}", f"a frame with {', '.join(columns)}")
 

@@ -14,7 +14,7 @@ from tasks.errors import BadInput
 from tasks.jobs.normalisation import Counts, Floats, histogram, normalise, pmfs_of
 from tasks.jobs.params import LABEL_SUPPORT, EvaluateParams, Kind
 from tasks.jobs.predict.classifier import Classifier, LabelledRows, LightGbm, fit_classifier, fit_powers, multiplied
-from tasks.jobs.predict.peers import Ints, earlier_runs
+from tasks.jobs.predict.peers import Ints, earlier_runs, require_columns
 from tasks.jobs.predict.preparation import PreparedLog
 from tasks.jobs.shapes import (
     EMPTY_BIN_PRIOR,
@@ -36,9 +36,7 @@ def count_runs(runs: pd.DataFrame, shapes: ShapeSet, keys: pd.Index | None = Non
     runs: group_key, runtime_s, median_s (seconds); the shapes say if ratios or deltas are counted. Runs without a
     median are left out, but their job has a row. keys: the jobs of the rows, default all of `runs` in sorted order;
     runs of others are left out. Raises BadInput if a column is missing."""
-    missing = [name for name in ("group_key", "runtime_s", "median_s") if name not in runs]
-    if missing:
-        raise BadInput("runs", f"no column {', '.join(missing)}", "a frame with group_key, runtime_s and median_s")
+    require_columns(runs, "runs", ("group_key", "runtime_s", "median_s"))
     index = pd.Index(sorted(runs["group_key"].unique()), dtype=object) if keys is None else keys
     values = normalise(runs["runtime_s"], runs["median_s"], shapes.bins.kind)
     return index, histogram(values, index.get_indexer(pd.Index(runs["group_key"])), len(index), shapes.bins)

@@ -416,7 +416,7 @@ def _lines(
     if job:
         lines.append(f"no column names a job: all runs are of one job, {job}")
     if "run_id" not in columns:
-        lines.append("no column is known as the id of a run (--map run_id=THEIRS): they are called after name and start")
+        lines.append("no column is known as the id of a run (--map run_id=THEIRS): named after name and start")
     if status := columns.get("status"):
         has_codes = any(map(is_exit_code, status.theirs))
         words = [str(word) for word in pc.unique(trimmed(merged(sample, status))).to_pylist() if word is not None]

@@ -23,7 +23,7 @@ from tasks.jobs.predict.features import OWN
 from tasks.jobs.predict.mixture import SUPPORT
 from tasks.jobs.predict.outcomes import ENDED, Outcomes, evaluate_outcomes
 from tasks.jobs.predict.preparation import KINDS, PreparedLog, named_columns, prepare, read_runs
-from tasks.jobs.predict.runtime_evaluation import RuntimeEvaluation, Scored, evaluate_runtimes, table_of
+from tasks.jobs.predict.runtime_evaluation import RuntimeEvaluation, evaluate_runtimes, table_of
 from tasks.jobs.predict.shape_labels import LabelEvaluation, evaluate_labels
 from tasks.jobs.watch import excess_scores, history_quantiles, median_and_high, score_thresholds
 from tasks.storage import storage_of
@@ -174,12 +174,13 @@ def runtime_figures(evaluation: RuntimeEvaluation) -> Figures:
     figures |= {"model.is_relative": evaluation.model.is_relative, "model.ends": evaluation.model.ends}
     _set(figures, "model.grace", evaluation.model.grace, "time limits are not kept, or there are none")
     for name, scored in evaluation.scored.items():
-        for measure, (value, reason) in _measures(scored).items():
-            _set(figures, f"predict.{measure}.{name}", value, reason)
-        for tenth, share in enumerate(scored.tenths, start=1):
-            _set(figures, f"predict.coverage90_tenth.{name}.{tenth}", share)
-        _set(figures, f"unseen.crps.{name}", scored.unseen_crps.value, "every tested job had run before")
-    figures["unseen.n"] = evaluation.scored["model"].unseen_crps.n
+        for measure, value in scored.measures.items():
+            _set(figures, f"predict.{measure}.{name}", value)
+        _set(figures, f"predict.ks_group.{name}", scored.ks_group.value, scored.ks_group.reason)
+        figures[f"predict.ks_group_n.{name}"] = scored.ks_group.n_groups
+        figures |= {f"predict.coverage90_tenth.{name}.{at}": share for at, share in enumerate(scored.tenths, start=1)}
+        _set(figures, f"unseen.crps.{name}", scored.unseen_crps, "every tested job had run before")
+    figures["unseen.n"] = evaluation.scored["model"].n_unseen
     for name, difference in evaluation.differences.items():
         _set(figures, f"difference.crps.{name}", difference.value, difference.reason)
         _set(figures, f"difference.crps_low.{name}", difference.low, difference.reason)
@@ -235,19 +236,6 @@ def predictions_of(evaluation: Evaluation) -> pd.DataFrame:
     quantiles = {f"p{round(100 * level):02d}_s": predicted.quantile(level) for level in TABLE_LEVELS}
     columns = rows[["run_id", "group_key", "submitted_at", "runtime_s"]].reset_index(drop=True)
     return columns.assign(**quantiles, crps_s=evaluation.runtimes.scored["model"].crps_by_run)
-
-
-def _measures(scored: Scored) -> dict[str, tuple[float | None, str | None]]:
-    return {
-        "crps": (scored.crps.value, scored.crps.reason),
-        "coverage90": (scored.coverage.share, scored.coverage.reason),
-        "width90_s": (scored.coverage.width_s, scored.coverage.reason),
-        "ks_group": (scored.ks_group.value, scored.ks_group.reason),
-        "ks_group_n": (scored.ks_group.n_groups, scored.ks_group.reason),
-        "ks_pooled": (scored.pooled.ks, scored.pooled.reason),
-        "percentile_mae_s": (scored.pooled.mae_s, scored.pooled.reason),
-        "pit_error": (scored.calibration.error, scored.calibration.reason),
-    }
 
 
 def _set(figures: Figures, key: str, value: float | int | None, reason: str | None = None) -> None:

@@ -41,8 +41,8 @@ def historic_medians(
     - none: nothing is known, the median is missing.
 
     runs: group_key, submitted_at; past: group_key, submitted_at, ended_at, runtime_s, of which rows without an end or
-    a finite runtime are left out. A run without submitted_at has no before. Medians that are missing, infinite or below 0
-    count as absent. Raises BadInput if a column is missing.
+    a finite runtime are left out. A run without submitted_at has no before. Medians that are missing, infinite or
+    below 0 count as absent. Raises BadInput if a column is missing.
     Source: Zhu et al. 2023, section 4.2 (D1); the fallbacks are ours."""
     require_columns(runs, "runs", ("group_key", "submitted_at"))
     by_key = history if isinstance(history, pd.Series) else pd.Series(history, dtype=float)
@@ -51,9 +51,7 @@ def historic_medians(
     codes = np.where(is_open, SOURCES.index("none"), SOURCES.index("history"))
     if is_open.any():
         earlier = earlier_runs(runs[is_open], runs if past is None else past)
-        medians[is_open] = _usable(
-            earlier.quantile(earlier.values("runtime_s"), 0.5, window=max(len(earlier.order), 1))
-        )
+        medians[is_open] = _usable(earlier.quantile(earlier.values("runtime_s"), 0.5, window=len(earlier.order) or 1))
         codes[is_open & ~np.isnan(medians)] = SOURCES.index("before")
     sources = pd.Categorical.from_codes(codes, categories=pd.Index(SOURCES))
     return pd.DataFrame({"median_s": medians, "median_source": sources}, index=runs.index)

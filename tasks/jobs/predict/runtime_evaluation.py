@@ -28,17 +28,12 @@ from tasks.jobs.predict.peers import (
 from tasks.jobs.predict.predictor import EarlierPredictions, Predictor, empirical_of, fit_boosted, fit_predictor
 from tasks.jobs.predict.preparation import PreparedLog
 from tasks.jobs.scores import (
-    Calibration,
-    Coverage,
     Difference,
     GroupDistance,
-    MeanScore,
-    Pooled,
     bootstrap_difference,
-    calibration_of,
+    calibration_error,
     compare_pooled,
     coverage_of,
-    crps_of,
     ks_by_group,
     pit_values,
 )
@@ -95,24 +90,22 @@ EXPERTS = {
     "lambda_l2": 1.0,
 }
 TENTHS, LEAST_FOR_TENTHS = 10, 200  # of the test runs
-GROUP_RUNS = 20  # test runs that a job needs for its own KS distance
 
 
 @dataclass(frozen=True)
 class Scored:
-    """The measures of one predictor on the test runs, and on those of jobs never seen before (unseen).
+    """The measures of one predictor on the test runs, and on the n_unseen ones of jobs never seen before.
 
-    tenths: coverage in each tenth of the test runs, in order of time; none for few runs."""
+    measures: as the keys `predict.<measure>` of the figures; unseen_crps: None without such runs; tenths: coverage in
+    each tenth of the test runs, in order of time; none for few runs."""
 
-    crps: MeanScore
-    coverage: Coverage
-    calibration: Calibration
+    measures: dict[str, float]
     ks_group: GroupDistance
-    pooled: Pooled
-    unseen_crps: MeanScore
+    n_unseen: int
+    unseen_crps: float | None
     pit: Floats
     crps_by_run: Floats
-    tenths: list[float | None]
+    tenths: list[float]
 
 
 @dataclass(frozen=True)
@@ -189,7 +182,13 @@ def evaluate_runtimes(
     for kind, shape_probabilities in probabilities.items():
         predictions[f"paper_{kind}"] = _by_shapes(prepared, kind, shape_probabilities[rows], medians_s, training)
     scored = {name: _score(predicted, prepared, rows, earlier, params) for name, predicted in predictions.items()}
-    differences = _differences(scored, prepared, rows, params)
+    keys = runs["group_key"].to_numpy()[rows]
+    crps_s = {name: one.crps_by_run for name, one in scored.items()}
+    differences = {
+        name: bootstrap_difference(crps_s["model"], other_s, keys, np.random.default_rng(params.seed))
+        for name, other_s in crps_s.items()
+        if name != "model"
+    }
     seen, predicted = np.concatenate([places, rows]), np.concatenate([tried.quantiles, quantiles])
     residuals = np.full(len(runs), np.nan)
     residuals[seen] = parts.log_s[seen] - median_of(predicted)
@@ -252,31 +251,25 @@ def _score(
     runs = prepared.runs.iloc[rows]
     actual, keys = runs["runtime_s"].to_numpy(dtype=float), runs["group_key"].to_numpy()
     pit = pit_values(predicted, actual, np.random.default_rng(params.seed))
-    unseen = np.flatnonzero(earlier.n == 0)
+    crps_s, is_unseen = predicted.crps(actual), earlier.n == 0
     parts = np.array_split(np.arange(len(rows)), TENTHS) if len(rows) >= LEAST_FOR_TENTHS else []
+    (coverage, width_s), (ks_pooled, mae_s) = coverage_of(predicted, actual), compare_pooled(predicted, actual)
     return Scored(
-        crps=crps_of(predicted, actual),
-        coverage=coverage_of(predicted, actual),
-        calibration=calibration_of(pit),
-        ks_group=ks_by_group(predicted, actual, keys, min_runs=GROUP_RUNS),
-        pooled=compare_pooled(predicted, actual),
-        unseen_crps=crps_of(predicted.rows(unseen), actual[unseen]),
+        measures={
+            "crps": float(crps_s.mean()),
+            "coverage90": coverage,
+            "width90_s": width_s,
+            "ks_pooled": ks_pooled,
+            "percentile_mae_s": mae_s,
+            "pit_error": calibration_error(pit),
+        },
+        ks_group=ks_by_group(predicted, actual, keys),
+        n_unseen=int(is_unseen.sum()),
+        unseen_crps=float(crps_s[is_unseen].mean()) if is_unseen.any() else None,
         pit=pit,
-        crps_by_run=predicted.crps(actual),
-        tenths=[coverage_of(predicted.rows(part), actual[part]).share for part in parts],
+        crps_by_run=crps_s,
+        tenths=[coverage_of(predicted.rows(part), actual[part])[0] for part in parts],
     )
-
-
-def _differences(
-    scored: dict[str, Scored], prepared: PreparedLog, rows: NDArray[np.intp], params: EvaluateParams
-) -> dict[str, Difference]:
-    keys = prepared.runs["group_key"].to_numpy()[rows]
-    model = scored["model"].crps_by_run
-    return {
-        name: bootstrap_difference(model, other.crps_by_run, keys, np.random.default_rng(params.seed))
-        for name, other in scored.items()
-        if name != "model"
-    }
 
 
 def _sample(places: NDArray[np.intp], most: int) -> NDArray[np.intp]:
@@ -287,19 +280,9 @@ def _sample(places: NDArray[np.intp], most: int) -> NDArray[np.intp]:
 
 
 def table_of(evaluation: RuntimeEvaluation) -> pd.DataFrame:
-    """One row a predictor: crps, coverage90, width90_s, ks_group, ks_pooled, pit_error, unseen_crps."""
+    """One row a predictor: its measures, ks_group and unseen_crps."""
     rows = [
-        {
-            "predictor": name,
-            "crps": scored.crps.value,
-            "coverage90": scored.coverage.share,
-            "width90_s": scored.coverage.width_s,
-            "ks_group": scored.ks_group.value,
-            "ks_pooled": scored.pooled.ks,
-            "mae_s": scored.pooled.mae_s,
-            "pit_error": scored.calibration.error,
-            "unseen_crps": scored.unseen_crps.value,
-        }
-        for name, scored in evaluation.scored.items()
+        {"predictor": name, **one.measures, "ks_group": one.ks_group.value, "unseen_crps": one.unseen_crps}
+        for name, one in evaluation.scored.items()
     ]
     return pd.DataFrame(rows)

@@ -338,7 +338,8 @@ def show_reasons(reasons: "RunReasons") -> None:
         expected += ", as usual" if abs(ratio - 1) < AS_USUAL else f", {number(ratio)} times the usual {usual}"
     say(f"{reasons.group_key}, {reasons.run_id or 'next run'}: {took}expected to take {expected}; why: {why}", "")
     show_facts(facts | {"compared with": against})
-    if reasons.n_usual and (of_those_s := math.exp(reasons.runtime.base)) > UNEXPLAINED * reasons.usual_s > 0:
+    longest_s = max(reasons.usual_s, reasons.last_s)  # of a job that has changed the last runs
+    if reasons.n_usual and (of_those_s := math.exp(reasons.runtime.base)) > UNEXPLAINED * longest_s > 0:
         say("", f"of those {count(reasons.n_usual)} runs {duration(of_those_s)} was expected, too: others count more")
     _show_side("longer because of", reasons.runtime, is_up=True)
     _show_side("shorter because of", reasons.runtime, is_up=False)

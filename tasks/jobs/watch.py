@@ -449,26 +449,17 @@ def drifted_jobs(
     model = champion()
     compared = runs[["group_key", "submitted_at", "runtime_s"]]
     since_at, until_at = runs["since_at"].iloc[0], runs["until_at"].iloc[0]
-    if model is None:
-        comparison = find_drift(compared, drift, since_at=since_at)
-    else:
-        trained = model[1]
-        comparison = find_drift(
-            compared,
-            drift,
-            shapes=trained.shapes.get("ratio"),
-            medians_s={str(key): float(median_s) for key, median_s in trained.history_s.items()},
-            since_at=since_at,
-        )
-    table = comparison.table[comparison.table["has_drifted" if model else "has_changed"].astype(bool)]
-    table = table.assign(
+    shapes = model[1].shapes.get("ratio") if model else None
+    medians_s = {str(key): float(median_s) for key, median_s in model[1].history_s.items()} if model else None
+    comparison = find_drift(compared, drift, shapes=shapes, medians_s=medians_s, since_at=since_at)
+    table = comparison[comparison["has_drifted" if model else "has_changed"].astype(bool)].assign(
         since_at=since_at,
         until_at=until_at,
         shapes_of=model[0] if model else None,
         false_discovery_rate=drift.false_discovery_rate,
     )
     table = table if model else table.drop(columns=["shape_before", "shape_after"])
-    logger.info("%d of %d jobs of source %s have drifted", len(table), len(comparison.table), source)
+    logger.info("%d of %d jobs of source %s have drifted", len(table), len(comparison), source)
     rows = [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
     return [
         Alarm("jobs", source, DRIFT, f"{row['group_key']} @ {utc_text(until_at)}", drift_words(row), as_evidence(row))

@@ -99,11 +99,9 @@ def _shape(kind: str, chance: "ShapeChance") -> str:
 
 
 def _chance(chance: "PredictedChance") -> str:
-    text, past = f"{share(chance.predicted)} predicted", chance.history
-    if past is None:
-        return text
-    interval = f"90 % interval {share(past.low)} to {share(past.high)}"
-    return f"{text}; {count(past.k)} of its {count(past.n)} runs did ({share(past.share)}, {interval})"
+    past = chance.history
+    did = f"{count(past.k)} of its {count(past.n)} runs did ({share(past.share)}"
+    return f"{share(chance.predicted)} predicted; {did}, 90 % interval {share(past.low)} to {share(past.high)})"
 
 
 RUNNING = columns(

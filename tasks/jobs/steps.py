@@ -25,14 +25,15 @@ from tasks.jobs.params import (
 from tasks.jobs.summary import kind_of_runs
 from tasks.jobs.summary import summarise as summarise_source
 from tasks.jobs.watch import watch_source
-from tasks.quantities import utc_text
 from tasks.warehouse import ingest
 from tasks.warehouse.alarms import unannounced
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import folder_of
 
 if TYPE_CHECKING:
+    from tasks.jobs.characterise import Characterised
     from tasks.jobs.evaluate import Evaluation
+    from tasks.jobs.predict.predicting import Predicted
 
 logger = logging.getLogger(__name__)
 NOT_SET = GroupParams()
@@ -73,23 +74,6 @@ class TrainedModel(TypedDict):
     key: str
     better: str
     own: dict[str, Any]
-
-
-class Predicted(TypedDict):
-    """What stands in jobs.predictions now. predicted_at: ISO, UTC."""
-
-    model_id: str
-    data_version: str
-    predicted_at: str
-    n_jobs: int
-
-
-class Characterised(TypedDict):
-    """What stands in jobs.shapes and its sisters now. k: number of shapes by normalisation."""
-
-    data_version: str
-    n_groups: int
-    k: dict[str, int]
 
 
 class WhatIfAnswers(TypedDict):
@@ -195,28 +179,21 @@ def shapes_of(warehouse: Warehouse, model_id: str) -> dict[str, str]:
     return shape_names(load_trained(folder_of(warehouse.models, intake.WORD, model_id)).shapes)
 
 
-def predict(warehouse: Warehouse, source: str) -> Predicted:
+def predict(warehouse: Warehouse, source: str) -> "Predicted":
     """Write the next run of every job of a source, as its champion predicts it, to jobs.predictions."""
     from tasks.jobs.predict.predicting import predict_source
 
     predicted = predict_source(warehouse, source)
-    logger.info("predicted the next run of %d jobs of source %s by %s", predicted.n_jobs, source, predicted.model_id)
-    return Predicted(
-        model_id=predicted.model_id,
-        data_version=predicted.data_version,
-        predicted_at=utc_text(predicted.predicted_at.to_pydatetime()),
-        n_jobs=predicted.n_jobs,
-    )
+    n_jobs, model_id = predicted["n_jobs"], predicted["model_id"]
+    logger.info("predicted the next run of %d jobs of source %s by %s", n_jobs, source, model_id)
+    return predicted
 
 
-def characterise(warehouse: Warehouse, source: str, params: CharacteriseParams) -> Characterised:
+def characterise(warehouse: Warehouse, source: str, params: CharacteriseParams) -> "Characterised":
     """Find the typical runtime distributions of a source, and the shape of each of its jobs."""
     from tasks.jobs import characterise as characterising
 
-    shapes = characterising.characterise(warehouse, source, params)
-    return Characterised(
-        data_version=shapes.data_version, n_groups=shapes.n_groups, k={str(kind): k for kind, k in shapes.k.items()}
-    )
+    return characterising.characterise(warehouse, source, params)
 
 
 def evaluate_logs(

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 import pandas as pd
@@ -13,8 +14,8 @@ from tasks.jobs.outlook import (
     Bound,
     PredictedChance,
     bound,
-    chance_to_exceed,
-    chances_beside_history,
+    chance_beside_history,
+    chances_to_exceed,
     mean_above,
     running_outlook,
 )
@@ -25,6 +26,7 @@ from tasks.jobs.predict.preparation import fetch_runs, log_end, with_ends
 from tasks.jobs.predict.trained import WORD, Trained, needed_champion
 from tasks.jobs.shapes import ShapeSet
 from tasks.jobs.summary import find_group, refuse_mixture
+from tasks.quantities import utc_text
 from tasks.warehouse.connection import fetch, reading
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.sources import data_version, replace_rows
@@ -138,17 +140,16 @@ LEVELS = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 FAR_OUT = 2.0  # times the usual median
 
 
-@dataclass(frozen=True)
-class Predictions:
-    """What stands in jobs.predictions: which model and files it rests on, for which moment, and how many jobs."""
+class Predicted(TypedDict):
+    """What stands in jobs.predictions: the model and files it rests on, for which moment (ISO, UTC), how many jobs."""
 
     model_id: str
     data_version: str
-    predicted_at: pd.Timestamp
+    predicted_at: str
     n_jobs: int
 
 
-def predict_source(warehouse: Warehouse, source: str) -> Predictions:
+def predict_source(warehouse: Warehouse, source: str) -> Predicted:
     """Predict the next run of every job of a source by its champion, and write jobs.predictions; twice changes nothing.
 
     Raises NotFound if the source has no runs or no model yet, BadInput if the model's files are broken."""
@@ -164,7 +165,8 @@ def predict_source(warehouse: Warehouse, source: str) -> Predictions:
     rows = table_of_next(trained, next_runs, ended)
     about = {"source": source, "model_id": card.model_id, "predicted_at": at, "data_version": version}
     replace_rows(warehouse, "jobs", about, {"predictions": rows})
-    return Predictions(card.model_id, version, at, len(rows))
+    moment = utc_text(at.to_pydatetime())
+    return Predicted(model_id=card.model_id, data_version=version, predicted_at=moment, n_jobs=len(rows))
 
 
 def table_of_next(trained: Trained, next_runs: NextRuns, ended: pd.DataFrame) -> pd.DataFrame:
@@ -294,7 +296,8 @@ def job_outlook(
     runtimes_s = job_runs["runtime_s"].to_numpy(dtype=float)
     levels = sorted(set(params.levels))
     times = np.maximum.accumulate(next_runs.predicted.quantile(np.array([levels]))[0])
-    chances = [chances_beside_history(next_runs.predicted, time, [runtimes_s])[0] for time in times_s]
+    exceeds = [(time, float(chances_to_exceed(next_runs.predicted, time)[0])) for time in times_s]
+    chances = [chance_beside_history(time, chance, runtimes_s) for time, chance in exceeds]
     ending = None
     if trained.outcomes is not None:
         features = outcome_features(next_runs.conditions, ended)
@@ -304,7 +307,7 @@ def job_outlook(
             all_s = ended["runtime_s"].to_numpy(dtype=float)[(ended["group_key"] == group_key).to_numpy()]
             for place, time in enumerate(times_s):
                 goes_on = trained.outcomes.at(features, next_runs.by_condition, np.full(len(features), time)).running
-                chances[place] = _of_all_runs(time, float(np.clip(np.nanmean(goes_on), 0.0, 1.0)), all_s)
+                chances[place] = chance_beside_history(time, float(np.clip(np.nanmean(goes_on), 0.0, 1.0)), all_s)
     return JobOutlook(
         group_key=group_key,
         model_id=card.model_id,
@@ -319,12 +322,6 @@ def job_outlook(
             kind: _shape_chances(trained.shapes[kind], p[0]) for kind, p in shape_shares(trained, next_runs).items()
         },
     )
-
-
-def _of_all_runs(time_s: float, share: float, runtimes_s: Floats) -> PredictedChance:
-    """The chance that a run still goes on after so long, beside that of the runs that ended, however they did."""
-    past = chance_to_exceed(runtimes_s, time_s)
-    return PredictedChance(time_s, share, past, past.low <= share <= past.high)
 
 
 def _shape_chances(shapes: ShapeSet, shares: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[ShapeChance]:

@@ -485,7 +485,7 @@ def _show(call: Invocation, answer: "ChangeAnswer", facts: dict[str, str]) -> No
         runs, jobs = share(moved.runs.share_moved), share(moved.groups.share_moved)
         facts[f"other shape ({kind})"] = f"{runs} of the runs, {jobs} of the jobs"
     if answer.measured is not None:
-        facts |= _measured(answer.measured.comparison.score)
+        facts |= _measured(answer.measured.score)
     shown = changes_table(outcome.changes)
     say(_answer(answer, {str(row["measure"]): row for row in shown.rows}), "")
     show_facts(facts)

@@ -297,7 +297,7 @@ def ask_what_ifs(
             continue
         write_answer(warehouse, source, ground.model_id, answer, whatif)
         summary["scenarios"].append(scenario.name)
-        directions = answer.measured.comparison.score.directions if answer.measured else None
+        directions = answer.measured.score.directions if answer.measured else None
         right = summary["right_share"][scenario.name] = directions.share if directions else None
         accuracy = "not measured" if right is None else f"{100 * right:.0f} % of the measured directions right"
         logger.info("what if %s in source %s: %s", scenario.name, source, accuracy)

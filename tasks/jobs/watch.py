@@ -371,9 +371,10 @@ def _slow_alarm(source: str, run: Mapping[Any, Any]) -> Alarm:
 def stopped_jobs(source: str, params: WatchParams, runs: pd.DataFrame) -> list[Alarm]:
     """An alarm for each job of a regular rhythm whose next run became overdue by far in the last days of the log.
 
-    runs: of watch.sql. Overdue is a gap that is long against the longest of the job's last GAPS ones: by a factor that
-    so few gaps after which a job came back had that STOPPED_SHARE of the budget are expected, and by OVERDUE."""
-    newest_at = runs["newest_at"].iloc[0].to_datetime64()
+    runs: of watch.sql. The log is known up to its last submission: its last end can be that of a run of weeks. Overdue
+    is a gap that is long against the longest of the job's last GAPS ones: by a factor that so few gaps after which a
+    job came back had that STOPPED_SHARE of the budget are expected, and by OVERDUE."""
+    newest_at = runs["submitted_at"].max().to_datetime64()
     gaps = regular_gaps(runs, newest_at)
     is_open = gaps["next_at"].isna().to_numpy()
     if not is_open.any():

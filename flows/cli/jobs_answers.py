@@ -329,7 +329,11 @@ def show_reasons(reasons: "RunReasons") -> None:
         against += f", as if it came under the conditions of its last {count(reasons.n_conditions)}"
     facts = {"run": reasons.run_id or "the next one", "job": reasons.group_key}
     facts |= {"submitted": moment(reasons.submitted_at)} if reasons.run_id else {}
-    took = "" if reasons.runtime_s is None else f"took {_took(reasons.runtime_s, reasons.expected_s)}; "
+    took = ""
+    if reasons.runtime_s is not None:
+        ratio = reasons.runtime_s / reasons.expected_s  # far from 1 the reasons cannot be the whole story
+        beyond = f", {number(ratio)} times what could be expected at submission" if ratio >= UNEXPLAINED else ""
+        took = f"took {duration(reasons.runtime_s)}{beyond}; "
     expected, why = duration(reasons.expected_s), reason_of(reasons) or without_reason(reasons)
     if reasons.usual_s > 0:  # and known
         ratio, usual = reasons.expected_s / reasons.usual_s, duration(reasons.usual_s)
@@ -351,13 +355,6 @@ def show_reasons(reasons: "RunReasons") -> None:
     say("", f"its runtimes vary widely with a chance of {share(reasons.chance)} ({shapes})")
     _show_side("more variable because of", reasons.variation, is_up=True)
     _show_side("steadier because of", reasons.variation, is_up=False)
-
-
-def _took(runtime_s: float, expected_s: float) -> str:
-    """How long a run took; a note where the reasons cannot be the whole story."""
-    if runtime_s < UNEXPLAINED * expected_s:
-        return duration(runtime_s)
-    return f"{duration(runtime_s)}, {number(runtime_s / expected_s)} times what could be expected at submission"
 
 
 def _show_side(title: str, explanation: "Explanation", *, is_up: bool) -> None:

@@ -173,11 +173,8 @@ def _sizes(rows: pd.DataFrame) -> _Coded:
         if column in rows:
             sizes = sizes.fillna(rows[column].astype("float64"))
     codes, values = pd.factorize(sizes)
-    return _Coded(codes, [_size_text(float(value)) for value in values])
-
-
-def _size_text(cpus: float) -> str:
-    return "1 cpu" if cpus == 1 else f"{int(cpus)} cpus" if cpus.is_integer() else f"{cpus:g} cpus"
+    texts = ("1 cpu" if n == 1 else f"{int(n)} cpus" if n.is_integer() else f"{n:g} cpus" for n in map(float, values))
+    return _Coded(codes, list(texts))
 
 
 def _distinct(*codes: Any) -> tuple[Any, Any]:
@@ -287,9 +284,7 @@ class _Normaliser:
         return word + ("{id}" if len(digits) >= ID_FROM_DIGITS else "{n}")
 
 
-@lru_cache(maxsize=16)
-def _normaliser(kept_after: tuple[str, ...], counted_after: tuple[str, ...]) -> _Normaliser:
-    return _Normaliser(kept_after, counted_after)
+_normaliser = lru_cache(maxsize=16)(_Normaliser)
 
 
 def _path(match: re.Match[str]) -> str:

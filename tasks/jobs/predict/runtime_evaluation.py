@@ -162,7 +162,9 @@ def evaluate_runtimes(
     prepared: PreparedLog, probabilities: Mapping[Kind, Floats], params: EvaluateParams
 ) -> RuntimeEvaluation:
     """Fit on D1 and D2, score D3. probabilities: (n, k) of the shapes of all runs, by kind."""
-    runs, features = prepared.runs, model_features(prepared.features)
+    runs = prepared.runs
+    # all but the evidence for shapes, which the predictor's own histories hold
+    features = prepared.features[[name for name in prepared.features if "shape_" not in str(name)]]
     training = np.flatnonzero(~prepared.is_part("D3"))[-params.max_training_runs :]
     rows = _sample(np.flatnonzero(prepared.is_part("D3")), params.max_test_runs)
     old, known = (histories(peers_of(runs.iloc[places], runs, OF_THE_POOL)) for places in (training, rows))
@@ -173,10 +175,10 @@ def evaluate_runtimes(
     quantiles, places = model.quantiles(features.iloc[rows], known), training[tried.rows]
     predictions: dict[str, Empirical] = {"model": parts.in_time(quantiles, tried.quantiles, places)}
     predictions |= _baselines(parts, features, params)
-    earlier, medians_s = earlier_runs(runs.iloc[rows], runs), _medians(prepared, model, rows)
-    ratios = normalise(
-        runs["runtime_s"].to_numpy(dtype=float)[training], runs["median_s"].to_numpy(dtype=float)[training], "ratio"
-    )
+    earlier, medians_s = earlier_runs(runs.iloc[rows], runs), runs["median_s"].to_numpy(dtype=float)[rows]
+    # for a job without a median, or one of 0 s, what the model expects
+    medians_s = np.where(medians_s > 0, medians_s, np.exp(model.expected_log_s(prepared.features.iloc[rows])))
+    ratios = normalise(runs["runtime_s"], runs["median_s"], "ratio")[training]
     if np.isfinite(ratios).any():
         predictions["global"] = global_prediction(ratios[np.isfinite(ratios)], medians_s)
     for kind, shape_probabilities in probabilities.items():
@@ -195,11 +197,6 @@ def evaluate_runtimes(
     model = replace(model, recalibration=recalibration(predicted, parts.log_s[seen]))
     predicted = limited(predicted, prepared.features.iloc[seen], model.grace)
     return RuntimeEvaluation(scored, differences, rows, predictions["model"], model, residuals, seen, predicted)
-
-
-def model_features(features: pd.DataFrame) -> pd.DataFrame:
-    """The features that the predictor learns from: all but the evidence for shapes, which its own histories hold."""
-    return features[[name for name in features if "shape_" not in str(name)]]
 
 
 def _baselines(parts: _Parts, features: pd.DataFrame, params: EvaluateParams) -> dict[str, Empirical]:
@@ -236,13 +233,6 @@ def _by_shapes(
     above = values[np.isfinite(values) & (values >= shapes.bins.high)] - shapes.bins.high
     excess = float(above.mean()) if len(above) else shapes.bins.width
     return predict_by_shapes(shapes, probabilities, medians_s, excess)
-
-
-def _medians(prepared: PreparedLog, model: Predictor, rows: NDArray[np.intp]) -> Floats:
-    """The median of each run's job; for a job without one, and one of 0 s, what the model expects (n_rows,)."""
-    medians_s = prepared.runs["median_s"].to_numpy(dtype=float)[rows]
-    expected_s = np.exp(model.expected_log_s(prepared.features.iloc[rows]))
-    return np.where(medians_s > 0, medians_s, expected_s)
 
 
 def _score(

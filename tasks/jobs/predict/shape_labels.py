@@ -14,6 +14,7 @@ from tasks.errors import BadInput
 from tasks.jobs.normalisation import Counts, Floats, histogram, normalise, pmfs_of
 from tasks.jobs.params import LABEL_SUPPORT, EvaluateParams, Kind
 from tasks.jobs.predict.classifier import Classifier, LabelledRows, LightGbm, fit_classifier, fit_powers, multiplied
+from tasks.jobs.predict.features import is_of_peers
 from tasks.jobs.predict.peers import earlier_runs, require_columns
 from tasks.jobs.predict.preparation import PreparedLog
 from tasks.jobs.shapes import (
@@ -221,7 +222,8 @@ def evaluate_labels(prepared: PreparedLog, kind: Kind, params: EvaluateParams) -
     shape of all runs of its job in its own period. Source: Zhu et al., 5.2."""
     if kind not in prepared.shapes:
         raise BadInput("job log", "the median of every job of its first part is 0 s", "jobs that take time")
-    runs, shapes, features = prepared.runs, prepared.shapes[kind], prepared.job_features
+    runs, shapes = prepared.runs, prepared.shapes[kind]
+    features = prepared.features[[name for name in prepared.features if not is_of_peers(str(name))]]
     training, test, keys = prepared.is_part("D2"), prepared.is_part("D3"), prepared.runs["group_key"]
     parts = {"D2": training, "D3": test, "before": ~test}
     by_group = {name: label_groups(runs[rows], shapes, LABEL_SUPPORT) for name, rows in parts.items()}

@@ -282,7 +282,7 @@ def _sql_start(app: Application, event: Event) -> None:
         return  # a command runs its query as an execution of its own: the plan has been counted
     tree = operator_tree(event.get("sparkPlanInfo"))
     app.trees.add(tree)
-    app.operators.update(count_operators(tree))
+    app.operators.update(re.findall(r"([^(),]+?)\(", tree.replace(", ", ",")))
 
 
 def _sql_end(app: Application, event: Event) -> None:
@@ -366,11 +366,6 @@ def operator_tree(plan: Any, depth: int = 0) -> str:
     inner = ", ".join(operator_tree(child, depth + 1) for child in children)
     name = _operator(plan["nodeName"])
     return inner if name in NO_OPERATORS else f"{name}({inner})"
-
-
-def count_operators(tree: str) -> Counter[str]:
-    """How often each operator stands in a tree."""
-    return Counter(re.findall(r"([^(),]+?)\(", tree.replace(", ", ",")))
 
 
 def signature(trees: set[str]) -> str | None:

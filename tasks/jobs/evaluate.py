@@ -24,7 +24,7 @@ from tasks.jobs.predict.mixture import SUPPORT
 from tasks.jobs.predict.outcomes import ENDED, Outcomes, evaluate_outcomes
 from tasks.jobs.predict.preparation import KINDS, PreparedLog, named_columns, prepare, read_runs
 from tasks.jobs.predict.runtime_evaluation import RuntimeEvaluation, evaluate_runtimes, table_of
-from tasks.jobs.predict.shape_labels import LabelEvaluation, evaluate_labels
+from tasks.jobs.predict.shape_labels import LabelEvaluation, Reference, evaluate_labels
 from tasks.jobs.watch import excess_scores, history_quantiles, median_and_high, score_thresholds
 from tasks.storage import storage_of
 from tasks.warehouse.connection import reading
@@ -146,18 +146,16 @@ def label_figures(prepared: PreparedLog, kind: Kind, evaluation: LabelEvaluation
         if kind == "ratio" and name in clustering:
             _set(figures, f"shapes.{name}", value, reason)
     why = reason or "no test run of a job with enough runs in the test period"
-    report = evaluation.report if evaluation else None
-    _set(figures, f"label.accuracy.{kind}", report.accuracy if report else None, why)
-    _set(figures, f"label.accuracy_group.{kind}", report.accuracy_group if report else None, why)
-    _set(figures, f"label.log_loss.{kind}", report.log_loss if report else None, why)
-    _set(figures, f"label.n.{kind}", report.n if report else 0)
-    so_far = evaluation.so_far if evaluation else None
-    _set(figures, f"label.accuracy_so_far.{kind}", so_far.accuracy if so_far else None, why)
-    _set(figures, f"label.log_loss_so_far.{kind}", so_far.log_loss if so_far else None, why)
+    report, so_far = (evaluation.report, evaluation.so_far) if evaluation else (None, None)
+    for measure in ("accuracy", "accuracy_group", "log_loss"):
+        _set(figures, f"label.{measure}.{kind}", getattr(report, measure, None), why)
+    figures[f"label.n.{kind}"] = report.n if report else 0
+    for measure in ("accuracy", "log_loss"):
+        _set(figures, f"label.{measure}_so_far.{kind}", getattr(so_far, measure, None), why)
     for name in REFERENCES:
-        score = evaluation.references[name] if evaluation else None
-        _set(figures, f"label.{name}.{kind}", score.by_run if score else None, score.reason if score else why)
-        _set(figures, f"label.{name}_group.{kind}", score.by_group if score else None, score.reason if score else why)
+        score = evaluation.references[name] if evaluation else Reference(None, None, 0, 0, why)
+        _set(figures, f"label.{name}.{kind}", score.by_run, score.reason)
+        _set(figures, f"label.{name}_group.{kind}", score.by_group, score.reason)
     for row in evaluation.occurrences.to_dict("records") if evaluation else []:
         for name in ("model", "so_far", *REFERENCES):
             _set(figures, f"label.{name}_by_history.{kind}.{row['slice']}", row[name], "no such job has enough runs")

@@ -216,24 +216,21 @@ def watch_figures(prepared: PreparedLog, evaluation: RuntimeEvaluation) -> Figur
 
 
 def write_tables(evaluation: Evaluation, folder: Path) -> None:
-    """predictors, predictions, jobs, and for each normalisation occurrences, importances and confusion."""
+    """predictors, predictions (a row a test run), and for each normalisation occurrences, importances and confusion."""
     folder.mkdir(parents=True, exist_ok=True)
     table_of(evaluation.runtimes).to_parquet(folder / "predictors.parquet", index=False)
-    predictions_of(evaluation).to_parquet(folder / "predictions.parquet", index=False)
+    rows, predicted = evaluation.prepared.runs.iloc[evaluation.runtimes.rows], evaluation.runtimes.predicted
+    predictions = rows[["run_id", "group_key", "submitted_at", "runtime_s"]].reset_index(drop=True)
+    predictions = predictions.assign(
+        **{f"p{round(100 * level):02d}_s": predicted.quantile(level) for level in TABLE_LEVELS},
+        crps_s=evaluation.runtimes.scored["model"].crps_by_run,
+    )
+    predictions.to_parquet(folder / "predictions.parquet", index=False)
     for kind, label in evaluation.labels.items():
         label.occurrences.to_parquet(folder / f"occurrences-{kind}.parquet", index=False)
         label.importances.to_parquet(folder / f"importances-{kind}.parquet", index=False)
         confusion = pd.DataFrame(label.report.confusion).add_prefix("predicted_").rename_axis("actual").reset_index()
         confusion.to_parquet(folder / f"confusion-{kind}.parquet", index=False)
-
-
-def predictions_of(evaluation: Evaluation) -> pd.DataFrame:
-    """One row a test run: run_id, group_key, submitted_at, runtime_s, predicted quantiles p05_s … p95_s, crps_s."""
-    rows = evaluation.prepared.runs.iloc[evaluation.runtimes.rows]
-    predicted = evaluation.runtimes.predicted
-    quantiles = {f"p{round(100 * level):02d}_s": predicted.quantile(level) for level in TABLE_LEVELS}
-    columns = rows[["run_id", "group_key", "submitted_at", "runtime_s"]].reset_index(drop=True)
-    return columns.assign(**quantiles, crps_s=evaluation.runtimes.scored["model"].crps_by_run)
 
 
 def _set(figures: Figures, key: str, value: float | int | None, reason: str | None = None) -> None:

@@ -23,7 +23,7 @@ from tasks.errors import BadInput, NotFound
 from tasks.jobs.params import BEFORE_DAYS, LEAST_AFTER, LEAST_BEFORE, MAX_DRIFT_RUNS, DriftParams, WatchParams
 from tasks.quantities import duration, number, times, utc_text
 from tasks.warehouse.alarms import Alarm, raise_alarms
-from tasks.warehouse.connection import Connection, reading, writing
+from tasks.warehouse.connection import fetch, reading, writing
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import decisions
 
@@ -438,8 +438,10 @@ def drifted_jobs(
     the job's new normal: only runs submitted after the last one that the alarm had seen are compared from then on. So
     the same drift is told once, and the next one as soon as enough runs stand on both sides of it. The false discovery
     rate holds for each search over the jobs of a source."""
-    with reading(warehouse) as connection:
-        runs = fetch_drift_runs(connection, source, drift)
+    parameters = {"source": source, "kind": DRIFT, "statuses": list(FINISHED), "max_runs": MAX_DRIFT_RUNS}
+    parameters |= {"since_days": drift.since_days, "before_days": BEFORE_DAYS, "min_before": LEAST_BEFORE}
+    # by job and submission, with since_at (since_days before the last submission) and until_at (that) in every row
+    runs = fetch(warehouse, DRIFT_RUNS.read_text(), parameters | {"min_after": LEAST_AFTER})
     if runs.empty:
         return []
     from tasks.jobs.drift import (
@@ -466,17 +468,6 @@ def drifted_jobs(
         Alarm("jobs", source, DRIFT, f"{row['group_key']} @ {utc_text(until_at)}", drift_words(row), as_evidence(row))
         for row in rows
     ]
-
-
-def fetch_drift_runs(connection: Connection, source: str, drift: DriftParams) -> pd.DataFrame:
-    """Finished runs of jobs with enough of them on both sides of the moment, by job and submission.
-
-    Columns: group_key, submitted_at, runtime_s, and the same in every row, since_at (drift.since_days before the last
-    submission) and until_at (the last submission)."""
-    params: dict[str, Any] = {"source": source, "kind": DRIFT, "statuses": list(FINISHED), "max_runs": MAX_DRIFT_RUNS}
-    params |= {"since_days": drift.since_days, "before_days": BEFORE_DAYS, "min_before": LEAST_BEFORE}
-    params |= {"min_after": LEAST_AFTER}
-    return connection.execute(DRIFT_RUNS.read_text(), params).df()
 
 
 def as_evidence(figures: Mapping[str, Any]) -> dict[str, Any]:

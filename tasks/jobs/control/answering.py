@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 
 from tasks.choices import Named
 from tasks.errors import NotFound
-from tasks.jobs.control.effects import MAX_ROWS, ChangeOutcome, ShapeModel, assess, changes_by_group, price_words
+from tasks.jobs.control.effects import MAX_ROWS, ChangeOutcome, ShapeModel, assess, changes_by_group
 from tasks.jobs.control.pairs import (
     Claims,
     Comparison,
@@ -210,7 +210,8 @@ class Ground:
         if any(name.startswith("vertex_share_") for name in outcome.features):
             claims.can.extend(describe_placement(subjects.placement, subjects.features))
         if outcome.changes.loc["money", "n_runs"]:
-            claims.can.append(f"Money is in {price_words(params)}.")
+            price = f"{params.price_per_token_hour:g} {params.currency} a token-hour of {params.price_date}"
+            claims.can.append(f"Money is in {params.currency}, at {price}.")
         if measured is not None:
             overall = describe_overall(measured.overall)
             claims.can.extend(overall.can)

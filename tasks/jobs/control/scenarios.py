@@ -242,7 +242,7 @@ class EvenLoad:
 
 
 Edit = SetFeature | CapSpare | ShiftSku | ShiftAll | SetStd | EvenLoad
-EDITS: dict[Named, Edit] = {
+EDITS: dict[str, Edit] = {
     "no_spare": CapSpare(0),  # 7.1
     "newest_sku": ShiftAll(),  # 7.2
     "steady_load": SetStd(CPU_LOAD, 0),  # 7.3: each SKU keeps its mean
@@ -263,10 +263,9 @@ class Scenario:
 
 def named_scenario(name: str) -> Scenario:
     """A scenario of the paper, or even_load. Raises BadInput for another name."""
-    for known, edit in EDITS.items():
-        if known == name:
-            return Scenario(name, (edit,))
-    raise BadInput(f"scenario {name!r}", "not a scenario", f"one of {', '.join(NAMED)}")
+    if name not in EDITS:
+        raise BadInput(f"scenario {name!r}", "not a scenario", f"one of {', '.join(NAMED)}")
+    return Scenario(name, (EDITS[name],))
 
 
 def parse_scenario(

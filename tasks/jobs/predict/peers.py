@@ -66,7 +66,7 @@ class EarlierRuns:
         """A column of `past` in this order: (n_past,)."""
         return np.asarray(self.past[column].to_numpy(dtype=float, na_value=np.nan)[self.order])
 
-    def by_job(self, figures: Mapping[str, float]) -> Floats:
+    def by_job(self, figures: Mapping[str, float] | pd.Series) -> Floats:
         """A figure of each job, NaN where there is none: (n_jobs,)."""
         return np.asarray(pd.Series(figures, dtype=float).reindex(self.keys), dtype=float)
 

@@ -95,7 +95,6 @@ def predict_next(
     past: pd.DataFrame,
     *,
     keys: Collection[str] | None = None,
-    last_runs: int = LAST_RUNS,
     now: pd.Timestamp | None = None,
 ) -> NextRuns:
     """The next run of every job in `past`, or of those of `keys`. past: finished runs of all jobs as read_runs has
@@ -103,7 +102,7 @@ def predict_next(
     past = with_ends(past)
     now = end_of(past) if now is None else now
     job_runs = past if keys is None else past[past["group_key"].isin(keys)]
-    conditions = next_conditions(job_runs, last_runs=last_runs, now=now)
+    conditions = next_conditions(job_runs, now=now)
     jobs = (
         job_runs.groupby("group_key", sort=True)
         .agg(n_before=("run_id", "size"), last_at=("submitted_at", "max"), usual_s=("runtime_s", "median"))

@@ -242,7 +242,7 @@ def prepare(
     fitted = {kind: _shapes(history, kind, values[kind], params) for kind in KINDS if np.isfinite(values[kind]).any()}
     shapes = {kind: shape_set for kind, (shape_set, _) in fitted.items()}
     tables = {kind: table for kind, (_, table) in fitted.items()}
-    known = history_of(shapes, history_s, categories)
+    known = HistoricShapes(shapes, history_s, categories)
     return PreparedLog(runs, history_s, shapes, make_features(runs, runs, known), tables, categories, left_out)
 
 
@@ -279,16 +279,6 @@ def _is_runtime(values: pd.Series, runtime_s: pd.Series) -> str:
         return f"is the runtime in {share:.1%} of the runs"
     rank = float(pd.Series(x).rank().corr(pd.Series(y).rank())) if np.ptp(x) and np.ptp(y) else 0.0
     return f"rises with the runtime (rank correlation {rank:.3f})" if abs(rank) >= SAME_RANK else ""
-
-
-def history_of(
-    shapes: Mapping[Kind, ShapeSet],
-    history_s: pd.Series,
-    categories: Mapping[str, Sequence[str]],
-) -> HistoricShapes:
-    """Shapes and medians of D1, history_s by group_key in seconds, as features are made of them."""
-    medians_s = {str(key): float(value) for key, value in history_s.items()}
-    return HistoricShapes(shapes, medians_s, categories)
 
 
 def with_ends(runs: pd.DataFrame) -> pd.DataFrame:

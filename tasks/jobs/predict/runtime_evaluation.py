@@ -166,7 +166,9 @@ def evaluate_runtimes(
     # all but the evidence for shapes, which the predictor's own histories hold
     features = prepared.features[[name for name in prepared.features if "shape_" not in str(name)]]
     training = np.flatnonzero(~prepared.is_part("D3"))[-params.max_training_runs :]
-    rows = _sample(np.flatnonzero(prepared.is_part("D3")), params.max_test_runs)
+    rows = np.flatnonzero(prepared.is_part("D3"))
+    if len(rows) > params.max_test_runs:  # evenly over time
+        rows = rows[np.linspace(0, len(rows) - 1, params.max_test_runs).round().astype(np.intp)]
     old, known = (histories(peers_of(runs.iloc[places], runs, OF_THE_POOL)) for places in (training, rows))
     model, tried = fit_predictor(
         features.iloc[training], old, runs.iloc[training], n_trees=params.predict.n_trees, seed=params.seed
@@ -260,13 +262,6 @@ def _score(
         crps_by_run=crps_s,
         tenths=[coverage_of(predicted.rows(part), actual[part])[0] for part in parts],
     )
-
-
-def _sample(places: NDArray[np.intp], most: int) -> NDArray[np.intp]:
-    """At most `most` of them, evenly over time."""
-    if len(places) <= most:
-        return places
-    return places[np.linspace(0, len(places) - 1, most).round().astype(np.intp)]
 
 
 def table_of(evaluation: RuntimeEvaluation) -> pd.DataFrame:

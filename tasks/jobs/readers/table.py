@@ -106,7 +106,9 @@ class TableReader:
             return True
         if head.startswith(JSON_MARKS):
             names = keys_of(head)
-            if any(_is_export(_keys_of_export(system), names) for system in SYSTEMS):
+            # of nested names only the last part is known in the beginning of a JSON text
+            last = ([[key.rpartition(".")[2] for key in has.split("|")] for has in system.has] for system in SYSTEMS)
+            if any(all(any(key in names for key in keys) for keys in has) for has in last):
                 return True
         else:
             names, _ = split_header(head.partition(b"\n")[0].decode("utf-8", "replace"), FLAT_COLUMNS)
@@ -187,7 +189,11 @@ def understand(path: str, sample: pa.Table, params: ReadParams) -> Understanding
     _check_renamed(path, names, params.columns, known)
     texts = {name: distinct_texts(sample[name])[:TEXTS_SEEN] for name in names if names.count(name) == 1}
     system = None if params.columns else next((export for export in SYSTEMS if _is_export(export, names)), None)
-    columns = _of_system(system, names) if system else _by_name(sample, names, texts, params, known)
+    if system:
+        specs = {ours: meaning_of(spec, names, system.units.get(ours, "")) for ours, spec in system.columns.items()}
+        columns = {ours: meaning for ours, meaning in specs.items() if meaning}
+    else:
+        columns = _by_name(sample, names, texts, params, known)
     features = _features(path, names, params.features, [name for column in columns.values() for name in column.theirs])
     if list(params.features) == [ALL]:
         features = [name for name in features if is_feature(sample.schema.field(name).type)]
@@ -211,16 +217,6 @@ def understand(path: str, sample: pa.Table, params: ReadParams) -> Understanding
 
 def _is_export(system: System, names: Collection[str]) -> bool:
     return all(any(name in names for name in has.split("|")) for has in system.has)
-
-
-def _keys_of_export(system: System) -> System:
-    """The same where only the last part of nested names is known, as from keys in the beginning of a JSON text."""
-    return replace(system, has=tuple("|".join(key.rpartition(".")[2] for key in has.split("|")) for has in system.has))
-
-
-def _of_system(system: System, names: Sequence[str]) -> dict[str, Meaning]:
-    specs = {ours: meaning_of(spec, names, system.units.get(ours, "")) for ours, spec in system.columns.items()}
-    return {ours: meaning for ours, meaning in specs.items() if meaning}
 
 
 def _by_name(

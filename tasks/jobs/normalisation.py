@@ -13,7 +13,6 @@ from tasks.jobs.params import BinParams, Kind
 from tasks.jobs.predict.peers import earlier_runs, require_columns
 from tasks.params import Params
 
-SOURCES = ("history", "before", "none")
 RATIO_HIGH, DELTA_HIGH_S = 10.0, 900.0  # the paper's ends of the bins: outliers lie beyond (footnote 3)
 TAIL_SHARE = 0.01  # of the runs lie above the upper end before it is rounded down, where the runs decide
 SMOOTHING_BINS = 1.0  # standard deviation of the Gaussian that smooths a distribution, in bins of REFERENCE_BINS
@@ -48,12 +47,12 @@ def historic_medians(
     by_key = history if isinstance(history, pd.Series) else pd.Series(history, dtype=float)
     medians = _usable(runs["group_key"].map(by_key))
     is_open = np.isnan(medians)
-    codes = np.where(is_open, SOURCES.index("none"), SOURCES.index("history"))
+    known_by = np.where(is_open, "none", "history").astype(object)
     if is_open.any():
         earlier = earlier_runs(runs[is_open], runs if past is None else past)
         medians[is_open] = _usable(earlier.quantile(earlier.values("runtime_s"), 0.5, window=len(earlier.order) or 1))
-        codes[is_open & ~np.isnan(medians)] = SOURCES.index("before")
-    sources = pd.Categorical.from_codes(codes, categories=pd.Index(SOURCES))
+        known_by[is_open & ~np.isnan(medians)] = "before"
+    sources = pd.Categorical(known_by, categories=["history", "before", "none"])
     return pd.DataFrame({"median_s": medians, "median_source": sources}, index=runs.index)
 
 

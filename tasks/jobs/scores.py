@@ -140,7 +140,7 @@ CELLS = 4_000_000  # resamples times groups drawn together
 
 @dataclass(frozen=True)
 class Difference:
-    """value: mean of one minus other over runs; low, high: its interval at `confidence`.
+    """value: mean of one minus other over runs; low, high: its interval at CONFIDENCE.
 
     share_below: of the resamples, how many are below 0."""
 
@@ -148,7 +148,6 @@ class Difference:
     low: float | None
     high: float | None
     share_below: float | None
-    confidence: float
     n_runs: int
     n_groups: int
     n_left_out: int = 0
@@ -162,7 +161,6 @@ def bootstrap_difference(
     rng: np.random.Generator,
     *,
     n_resamples: int = RESAMPLES,
-    confidence: float = CONFIDENCE,
 ) -> Difference:
     """Mean difference of two scores of the same runs, with a percentile interval; scores, others, groups: (n,).
 
@@ -179,18 +177,18 @@ def bootstrap_difference(
     difference, keys = difference[is_there], keys[is_there]
     n_left_out, n_runs = int((~is_there).sum()), len(difference)
     if not n_runs:
-        return Difference(None, None, None, None, confidence, 0, 0, n_left_out, "no run has both scores")
+        return Difference(None, None, None, None, 0, 0, n_left_out, "no run has both scores")
     _, number = np.unique(keys, return_inverse=True)
     sums = np.bincount(number, weights=difference).astype(np.float64)
     sizes = np.bincount(number).astype(np.float64)
     value, n_groups = float(difference.mean()), len(sizes)
     if n_groups < 2:
         reason = "one group: nothing to draw from"
-        return Difference(value, None, None, None, confidence, n_runs, n_groups, n_left_out, reason)
+        return Difference(value, None, None, None, n_runs, n_groups, n_left_out, reason)
     means = _resampled(sums, sizes, rng, n_resamples)
-    low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
+    low, high = np.quantile(means, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     below = float((means < 0).mean())
-    return Difference(value, float(low), float(high), below, confidence, n_runs, n_groups, n_left_out)
+    return Difference(value, float(low), float(high), below, n_runs, n_groups, n_left_out)
 
 
 def _resampled(sums: Floats, sizes: Floats, rng: np.random.Generator, n_resamples: int) -> Floats:

@@ -119,7 +119,7 @@ def summarise(warehouse: Warehouse, source: str, summary: SummaryParams, after: 
 
     after: keys of what this rests on (batch ids): a continued run with other keys does the step again."""
     logger.debug("summarising %s after %s", source, after)
-    data_version = summarise_source(warehouse, source, summary).data_version
+    data_version = summarise_source(warehouse, source, summary)
     kind_of_runs(warehouse, source)  # a line in the log where all are simulated
     return data_version
 
@@ -154,6 +154,7 @@ def train(
     run_id: of the flow run; the same run, data and parameters make the same model once. What a job is has been decided
     by then; group.by, if set, changes it."""
     from tasks.jobs.job_keys import settle_key
+    from tasks.jobs.predict.trained import load_trained, shape_names
     from tasks.jobs.predict.training import METRIC, train_source, write_figures
 
     kind_of_runs(warehouse, source)
@@ -165,18 +166,11 @@ def train(
         champion_id=training.champion_id,
         data_version=training.data_version,
         crps=float(training.figures[METRIC]),
-        shapes=shapes_of(warehouse, training.model_id),
+        shapes=shape_names(load_trained(folder_of(warehouse.models, intake.WORD, training.model_id)).shapes),
         key=key.reason,
         better=key.better,
         own={name: value for name, value in training.figures.items() if name.startswith("own.")},
     )
-
-
-def shapes_of(warehouse: Warehouse, model_id: str) -> dict[str, str]:
-    """By normalisation the name of the shapes that a model uses."""
-    from tasks.jobs.predict.trained import load_trained, shape_names
-
-    return shape_names(load_trained(folder_of(warehouse.models, intake.WORD, model_id)).shapes)
 
 
 def predict(warehouse: Warehouse, source: str) -> "Predicted":

@@ -305,7 +305,7 @@ def job_outlook(
             ending = Ending(*map(float, shares))
             all_s = ended["runtime_s"].to_numpy(dtype=float)[(ended["group_key"] == group_key).to_numpy()]
             for place, time in enumerate(times_s):
-                goes_on = trained.outcomes.at(features, next_runs.by_condition, np.full(len(features), time)).running
+                goes_on = trained.outcomes.goes_on(features, next_runs.by_condition, np.full(len(features), time))
                 chances[place] = chance_beside_history(time, float(np.clip(np.nanmean(goes_on), 0.0, 1.0)), all_s)
     return JobOutlook(
         group_key=group_key,
@@ -368,7 +368,7 @@ def runs_going_on(
     table = running_outlook(running, predicted, as_of, params, deadlines_at=deadlines)
     if within_s is not None and trained.outcomes is not None and len(table):
         times_s = np.column_stack([table["elapsed_s"], np.full(len(table), within_s)])
-        goes_on = trained.outcomes.at(outcome_features(running, ended), predicted, times_s).running
+        goes_on = trained.outcomes.goes_on(outcome_features(running, ended), predicted, times_s)
         is_known = (goes_on[:, 0] > LEAST_LEFT) & (times_s[:, 0] < within_s)
         in_time = 1 - goes_on[:, 1] / np.where(is_known, goes_on[:, 0], 1.0)
         table["chance_in_time"] = np.where(is_known, in_time, table["chance_in_time"])

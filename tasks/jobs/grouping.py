@@ -109,7 +109,8 @@ def group_keys(rows: pd.DataFrame, params: GroupParams = DEFAULTS) -> pd.Series:
         return _keys_by(rows, params)
     given, name, plan = (_coded(rows, column) for column in ("group_key", "name", "plan_signature"))
     name = _renamed(name, normalise_names(name.texts, params))
-    user, size = (column.only(plan.codes < 0) for column in (_coded(rows, "user_name"), _sizes(rows)))
+    has_no_plan, both = plan.codes < 0, (_coded(rows, "user_name"), _sizes(rows))
+    user, size = (_Coded(np.where(has_no_plan, column.codes, -1), column.texts) for column in both)
     columns = (given, name, plan, user, size)
     group, example = _distinct(*(column.codes for column in columns))
     parts = zip(*(column.at(example) for column in columns), strict=True)
@@ -148,10 +149,6 @@ class _Coded:
     def at(self, rows: Any) -> list[str]:
         """The texts of some rows; empty where there is none."""
         return [str(text) for text in np.array([*self.texts, ""], dtype="object")[self.codes[rows]]]
-
-    def only(self, is_wanted: Any) -> "_Coded":
-        """The same column, empty in all other rows."""
-        return _Coded(np.where(is_wanted, self.codes, -1), self.texts)
 
 
 def _coded(rows: pd.DataFrame, column: str) -> _Coded:

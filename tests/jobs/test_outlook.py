@@ -238,19 +238,6 @@ def test_a_start_after_now_counts_as_just_started():
     assert running_outlook(running(-5), even_runs(), NOW, PARAMS)["elapsed_s"].tolist() == [0.0]
 
 
-def test_a_run_without_a_start_is_refused():
-    frame = running(1).assign(started_at=pd.NaT)
-    with pytest.raises(BadInput, match="run r0 has no start; expected the start of each; leave out pending runs"):
-        running_outlook(frame, even_runs(), NOW, PARAMS)
-
-
-def test_predictions_of_other_runs_are_refused():
-    with pytest.raises(BadInput, match="1 rows, 2 predictions"):
-        running_outlook(running(1), even_runs(2), NOW, PARAMS)
-    with pytest.raises(BadInput, match="no column started_at"):
-        running_outlook(running(1).drop(columns="started_at"), even_runs(), NOW, PARAMS)
-
-
 def test_three_runs_of_1_2_and_6_s_wait_4_thirds_of_a_second_above_their_median():
     assert mean_above(past([1.0, 2.0, 6.0]), 2) == pytest.approx([4 / 3])
 

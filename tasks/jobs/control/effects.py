@@ -249,7 +249,7 @@ def support_of(
     Source: the proximity of trees' leaves, Breiman 2001."""
     names = changed_columns(before, after)
     old, new, known = (frame[names].to_numpy(dtype=float) for frame in (before, after, training))  # (n, m)
-    differs = ~((old == new) | (np.isnan(old) & np.isnan(new)))
+    differs = ~np.isclose(old, new, rtol=0, atol=0, equal_nan=True)
     is_changed = differs.any(axis=1)
     n_changed = int(is_changed.sum())
     if not n_changed:

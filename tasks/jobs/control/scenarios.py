@@ -302,9 +302,7 @@ def apply(scenario: Scenario, frame: pd.DataFrame) -> pd.DataFrame:
 
 def changed_columns(before: pd.DataFrame, after: pd.DataFrame) -> list[str]:
     """Names of the features that differ in any row, in their order; unknown in both is no difference."""
-    old, new = before.to_numpy(dtype=float), after.to_numpy(dtype=float)
-    differs = ~((old == new) | (np.isnan(old) & np.isnan(new)))
-    return [str(name) for name, changed in zip(before.columns, differs.any(axis=0), strict=True) if changed]
+    return [str(name) for name in before if not np.array_equal(before[name], after[name], equal_nan=True)]
 
 
 def causes_in(frame: pd.DataFrame) -> str:

@@ -67,14 +67,13 @@ def end_of(past: pd.DataFrame) -> pd.Timestamp:
     return pd.Timestamp(max(past["ended_at"].max(), past["submitted_at"].max()) + MOMENT)
 
 
-def next_conditions(past: pd.DataFrame, *, last_runs: int = LAST_RUNS, now: pd.Timestamp | None = None) -> pd.DataFrame:
+def next_conditions(past: pd.DataFrame, *, now: pd.Timestamp, last_runs: int = LAST_RUNS) -> pd.DataFrame:
     """Next submissions of each job, under what was known before each of its last runs.
 
     Nobody knows yet what the next run will read, or under which load: its last runs show what it may be. The columns
-    of past, with submitted_at of next_submissions, without what is known afterwards; now: by default past's end."""
+    of past, with submitted_at of next_submissions, without what is known afterwards."""
     last = past.groupby("group_key", sort=True).tail(last_runs).sort_values(["group_key", "submitted_at", "run_id"])
-    submissions = next_submissions(past, end_of(past) if now is None else now)
-    return last.assign(submitted_at=last["group_key"].map(submissions)).reset_index(drop=True)
+    return last.assign(submitted_at=last["group_key"].map(next_submissions(past, now))).reset_index(drop=True)
 
 
 def next_submissions(past: pd.DataFrame, now: pd.Timestamp) -> "pd.Series[pd.Timestamp]":

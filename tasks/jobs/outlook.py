@@ -245,10 +245,10 @@ def running_outlook(
     """What to expect of each running job, on the index of `running`.
 
     running: run_id, group_key, started_at (UTC, never missing); row i is instance i of predicted. now: UTC.
-    deadlines_at: when each should be done, missing where there is none. Columns: run_id, group_key, elapsed_s, chance_so_long (that a run
-    takes longer than this one has so far), is_beyond (longer than anything expected: what follows is the power law),
-    left_<level>_s for each of params.levels, and chance_in_time (missing without a deadline). A start after now, as
-    clocks have it, counts as just started."""
+    deadlines_at: when each should be done, missing where there is none. Columns: run_id, group_key, elapsed_s,
+    chance_so_long (that a run takes longer than this one has so far), is_beyond (longer than anything expected: what
+    follows is the power law), left_<level>_s for each of params.levels, and chance_in_time (missing without a
+    deadline). A start after now, as clocks have it, counts as just started."""
     started_at = pd.to_datetime(running["started_at"])
     elapsed = np.maximum(np.asarray((now - started_at).dt.total_seconds(), dtype=np.float64), 0.0)
     survival, levels = _Survival(predicted), sorted(set(params.levels))

@@ -132,18 +132,11 @@ def read_groups(
     with reading(warehouse) as connection:
         summary = fetch_summary(connection, source)
         least = summary["parameters"]["min_support"] if min_support is None else min_support
-        return fetch_groups(connection, source, order=order, min_support=least, limit=limit)
-
-
-def fetch_groups(
-    connection: Connection, source: str, *, order: Order, min_support: int, limit: int | None = None
-) -> "pd.DataFrame":
-    """The same over a connection that is open already."""
-    return connection.execute(
-        f"""SELECT * FROM jobs.groups WHERE source = $source AND n_finished >= $min_support
-        ORDER BY {ORDERS[order]} DESC NULLS LAST, group_key LIMIT $limit""",
-        {"source": source, "min_support": min_support, "limit": limit},
-    ).df()
+        return connection.execute(
+            f"""SELECT * FROM jobs.groups WHERE source = $source AND n_finished >= $min_support
+            ORDER BY {ORDERS[order]} DESC NULLS LAST, group_key LIMIT $limit""",
+            {"source": source, "min_support": least, "limit": limit},
+        ).df()
 
 
 def find_group(warehouse: Warehouse, source: str, text: str) -> str:

@@ -233,7 +233,6 @@ MOST_OF_JOB = 200  # of its job
 LEAST_RUNTIME_S = 0.001  # shorter runs count as this long in logarithms
 QUANTILES = {"q10": 0.1, "median": 0.5, "q90": 0.9}
 FEW_RUNS, SOME_RUNS = 5, 10
-SEPARATOR = "\x1f"  # of the values of a key: pandas drops a null character from a text
 INPUT_USUAL = "input_usual"  # log of the seconds that the job usually takes for so many bytes
 
 
@@ -263,8 +262,7 @@ def peers_of(runs: pd.DataFrame, past: pd.DataFrame, kinds: Collection[str] = tu
         if peers == JOB:
             by_kind[peers] = earlier_runs(runs, past)
         elif not needed or any(_has(runs, column) or _has(past, column) for column in needed):
-            keyed = (frame.assign(group_key=_keys(frame, SHARED[peers], needed)) for frame in (runs, past))
-            by_kind[peers] = earlier_runs(*keyed)
+            by_kind[peers] = earlier_runs(*_keyed(runs, past, list(SHARED[peers]), list(needed)))
     return by_kind
 
 
@@ -314,26 +312,15 @@ def quantiles_of(latest: Floats, levels: Sequence[float]) -> Floats:
     return quantiles
 
 
-def _keys(frame: pd.DataFrame, shared: tuple[str, ...], needed: tuple[str, ...]) -> pd.Series:
-    """One text of the shared values for each row; missing where none of the needed columns has a value."""
-    keys = np.full(len(frame), "", dtype=object)
-    for column in shared:
-        keys = keys + SEPARATOR + _texts(_column(frame, column))
-    texts = pd.Series(keys, index=frame.index, dtype=object)
-    known = [_column(frame, column).notna() for column in needed or shared]
-    return texts.where(np.logical_or.reduce(known), None) if known else texts
-
-
-def _texts(values: pd.Series) -> NDArray[np.object_]:
-    """One text for each value, the same for 4 and 4.0, and for all ways to miss one."""
-    if pd.api.types.is_numeric_dtype(values):
-        values = values.astype(float)
-    codes, different = pd.factorize(values)
-    return np.array([*map(str, different.tolist()), ""], dtype=object)[codes]
-
-
-def _column(frame: pd.DataFrame, column: str) -> pd.Series:
-    return frame[column] if column in frame else pd.Series(None, index=frame.index, dtype=object)
+def _keyed(
+    runs: pd.DataFrame, past: pd.DataFrame, shared: list[str], needed: list[str]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Both with a number for each combination of shared values as group_key; missing where nothing needed is known."""
+    values = pd.concat([frame.reindex(columns=shared) for frame in (runs, past)], ignore_index=True)
+    keys = pd.Series(0, index=values.index)
+    if shared:
+        keys = values.groupby(shared, dropna=False, sort=False).ngroup().where(values[needed].notna().any(axis=1))
+    return runs.assign(group_key=keys[: len(runs)].to_numpy()), past.assign(group_key=keys[len(runs) :].to_numpy())
 
 
 def _has(frame: pd.DataFrame, column: str) -> bool:

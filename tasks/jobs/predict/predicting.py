@@ -115,15 +115,9 @@ def predict_next(
 
 def shape_shares(trained: Trained, next_runs: NextRuns) -> dict[Kind, Floats]:
     """Probability of each shape of the next run of each job, by kind: (n_jobs, k); kinds without a classifier lack."""
-    job = next_runs.conditions["job"].to_numpy(dtype=np.int64)
-    n = np.bincount(job, minlength=len(next_runs.jobs))
-    shares: dict[Kind, Floats] = {}
-    for kind, classifier in trained.classifiers.items():
-        p = classifier.predict_proba(next_runs.features)
-        sums = np.zeros((len(next_runs.jobs), p.shape[1]))
-        np.add.at(sums, job, p)
-        shares[kind] = sums / n[:, None]
-    return shares
+    job = next_runs.conditions["job"].to_numpy()
+    by_kind = {kind: pd.DataFrame(one.predict_proba(next_runs.features)) for kind, one in trained.classifiers.items()}
+    return {kind: shares.groupby(job).mean().to_numpy() for kind, shares in by_kind.items()}
 
 
 def pooled(predicted: Empirical, job: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Empirical:

@@ -127,8 +127,8 @@ def pseudonymise(
     if "features" in rows:
         hidden["features"] = rows["features"].map(lambda text: _without_texts(text, key), na_action="ignore")
     lists = {name: field for name, field in HOST_FIELDS.items() if name in rows}
-    hidden |= {name: _without_hosts(rows[name], name, field, key) for name, field in lists.items()}
-    return rows.assign(**hidden)
+    listed = {name: _without_hosts(rows[name], name, field, key) for name, field in lists.items()}
+    return rows.assign(**hidden, **listed)
 
 
 def _without_texts(features: str, key: bytes) -> str:
